@@ -1,0 +1,1 @@
+//! The aro binary: arguments and wiring.

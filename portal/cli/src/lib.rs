@@ -1,0 +1,1 @@
+//! Verbs for people: they talk to the JSON API.

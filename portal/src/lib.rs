@@ -1,0 +1,1 @@
+//! The web portal: sign-in, sessions, pages, JSON API.

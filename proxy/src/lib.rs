@@ -1,0 +1,1 @@
+//! Access proxies: authorised target in, bytes out.

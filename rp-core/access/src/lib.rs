@@ -1,0 +1,1 @@
+//! Grants, rights, policy, tokens; the grant cache; the directory over the store.

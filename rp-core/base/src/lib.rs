@@ -1,0 +1,22 @@
+//! What every crate may use: time, chance, ids, back-off, secrets, error chains.
+//!
+//! Entry rule: nothing here knows a word of the domain, of the web or of a cloud.
+
+mod backoff;
+mod clock;
+mod error_chain;
+mod hash;
+mod id;
+mod random;
+mod secret;
+pub mod text;
+mod timestamp;
+
+pub use backoff::Backoff;
+pub use clock::{Clock, ManualClock, SharedClock, SystemClock};
+pub use error_chain::{Chain, chain};
+pub use hash::{Digest, sha256};
+pub use id::{Id, InvalidId};
+pub use random::{Random, SharedRandom, SystemRandom};
+pub use secret::Secret;
+pub use timestamp::Timestamp;

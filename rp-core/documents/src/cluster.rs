@@ -1,0 +1,219 @@
+//! The cluster document (`spec/database.md` §2.2, `spec/api.md` §5). The frontend writes intent, the
+//! lease holder writes outcomes; the portal only reads.
+
+use rp_base::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{Collection, Document, ResourceId, Sealed, Unknown};
+
+/// Where a cluster is in its life (`spec/api.md` §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ProvisioningState {
+    Creating,
+    Updating,
+    AdminUpdating,
+    Canceled,
+    Maintenance,
+    Deleting,
+    Succeeded,
+    Failed,
+}
+
+impl ProvisioningState {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Creating => "Creating",
+            Self::Updating => "Updating",
+            Self::AdminUpdating => "AdminUpdating",
+            Self::Canceled => "Canceled",
+            Self::Maintenance => "Maintenance",
+            Self::Deleting => "Deleting",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        }
+    }
+}
+
+/// One stored cluster.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterDocument {
+    /// A lower-case UUID.
+    pub id: String,
+    /// The lower-cased resource id; unique.
+    pub key: String,
+    /// The subscription id.
+    pub partition_key: String,
+    #[serde(default)]
+    pub bucket: u16,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub async_operation_id: String,
+    #[serde(rename = "openShiftCluster")]
+    pub cluster: OpenShiftCluster,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+impl Document for ClusterDocument {
+    const COLLECTION: Collection = Collection::OpenShiftClusters;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn partition(&self) -> &str {
+        &self.partition_key
+    }
+
+    fn unique_key(&self) -> Option<&str> {
+        Some(&self.key)
+    }
+}
+
+/// The resource as ARM knows it, with our private members.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenShiftCluster {
+    /// The resource id in the caller's casing.
+    pub id: ResourceId,
+    #[serde(default)]
+    pub location: String,
+    #[serde(default)]
+    pub system_data: SystemData,
+    pub properties: Properties,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// Who touched the resource last (ARM's `systemData`).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemData {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified_at: Option<Timestamp>,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// What we read of a cluster's properties; the rest survives in `unknown`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Properties {
+    pub provisioning_state: ProvisioningState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_provisioning_state: Option<ProvisioningState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_provisioning_state: Option<ProvisioningState>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub last_admin_update_error: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub created_by: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provisioned_by: String,
+    #[serde(default)]
+    pub architecture_version: u32,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub infra_id: String,
+    #[serde(default)]
+    pub cluster_profile: ClusterProfile,
+    #[serde(default)]
+    pub console_profile: ConsoleProfile,
+    #[serde(default)]
+    pub apiserver_profile: ApiServerProfile,
+    #[serde(default)]
+    pub network_profile: NetworkProfile,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<Install>,
+    /// Kubeconfig of `system:aro-sre`, sealed.
+    #[serde(default, rename = "aroSREKubeconfig", skip_serializing_if = "Option::is_none")]
+    pub sre_kubeconfig: Option<Sealed>,
+    /// Kubeconfig of `system:aro-service` (`system:masters`), sealed.
+    #[serde(default, rename = "aroServiceKubeconfig", skip_serializing_if = "Option::is_none")]
+    pub service_kubeconfig: Option<Sealed>,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// `properties.clusterProfile`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterProfile {
+    #[serde(default)]
+    pub version: String,
+    #[serde(default)]
+    pub domain: String,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// `properties.consoleProfile`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ConsoleProfile {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub url: String,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// `properties.apiserverProfile`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ApiServerProfile {
+    #[serde(default)]
+    pub visibility: String,
+    #[serde(default)]
+    pub url: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ip: String,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// `properties.networkProfile`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct NetworkProfile {
+    /// The private endpoint's address; empty until it exists.
+    #[serde(default, rename = "privateEndpointIp", skip_serializing_if = "String::is_empty")]
+    pub private_endpoint_ip: String,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// `properties.install`: an installation that is going on.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Install {
+    #[serde(default)]
+    pub phase: String,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_members_survive_at_every_level() {
+        let stored = serde_json::json!({
+            "id": "a", "key": "k", "partitionKey": "p", "bucket": 7, "leaseOwner": "w", "futureTop": [1],
+            "openShiftCluster": {
+                "id": "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/c",
+                "location": "westeurope", "systemData": {"future": 1}, "tags": {"a": "b"},
+                "properties": {"provisioningState": "Succeeded", "architectureVersion": 1, "future": {"x": 1},
+                    "clusterProfile": {"version": "4.18.1", "domain": "d", "pullSecret": "v3.k.x"},
+                    "consoleProfile": {}, "apiserverProfile": {"visibility": "Private", "url": "", "intIp": "10.0.0.1"},
+                    "networkProfile": {"podCidr": "10.128.0.0/14"}}
+            }
+        });
+        let document: ClusterDocument = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&document).unwrap(), stored);
+    }
+}

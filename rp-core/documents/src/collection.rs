@@ -1,0 +1,72 @@
+//! The store's collections and what a stored document is.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Every collection of the store (`spec/database.md` §2, `design.md` §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Collection {
+    OpenShiftClusters,
+    ImportedClusters,
+    ClusterHealth,
+    Grants,
+    GrantUse,
+    Sessions,
+    SignIns,
+    AuditBatches,
+    Checkpoints,
+}
+
+impl Collection {
+    /// Every collection.
+    pub const ALL: [Self; 9] = [
+        Self::OpenShiftClusters,
+        Self::ImportedClusters,
+        Self::ClusterHealth,
+        Self::Grants,
+        Self::GrantUse,
+        Self::Sessions,
+        Self::SignIns,
+        Self::AuditBatches,
+        Self::Checkpoints,
+    ];
+
+    /// The stored name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenShiftClusters => "OpenShiftClusters",
+            Self::ImportedClusters => "ImportedClusters",
+            Self::ClusterHealth => "ClusterHealth",
+            Self::Grants => "Grants",
+            Self::GrantUse => "GrantUse",
+            Self::Sessions => "Sessions",
+            Self::SignIns => "SignIns",
+            Self::AuditBatches => "AuditBatches",
+            Self::Checkpoints => "Checkpoints",
+        }
+    }
+
+    /// The collection of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|collection| collection.name() == name)
+    }
+}
+
+/// A type that is stored whole in one collection.
+pub trait Document: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
+    /// Where it is stored.
+    const COLLECTION: Collection;
+
+    /// Its id: lower case, unique in the partition.
+    fn id(&self) -> &str;
+
+    /// Its partition key; the id unless the collection says otherwise (`spec/database.md` §2).
+    fn partition(&self) -> &str {
+        self.id()
+    }
+
+    /// A second unique key over the whole collection, lower case (clusters: the resource id).
+    fn unique_key(&self) -> Option<&str> {
+        None
+    }
+}

@@ -1,0 +1,40 @@
+//! What is stored, and its pure rules. No I/O, no clock.
+//!
+//! Stored JSON keeps members it does not know (`spec/database.md` §10): every struct here that is
+//! read and written back carries them in `unknown`.
+
+pub mod audit;
+pub mod cluster;
+pub mod collection;
+pub mod grant;
+pub mod health;
+pub mod imported;
+pub mod person;
+pub mod resource_id;
+pub mod session;
+pub mod wire_error;
+
+pub use audit::{Actor, Entry, Outcome, Phase};
+pub use cluster::{ClusterDocument, OpenShiftCluster, ProvisioningState};
+pub use collection::{Collection, Document};
+pub use grant::{Grant, GrantKind, GrantUse, Revocation, Rights};
+pub use health::ClusterHealth;
+pub use imported::ImportedCluster;
+pub use person::{Person, Role, Roles};
+pub use resource_id::{InvalidResourceId, ResourceId};
+pub use session::SessionRecord;
+pub use wire_error::{Side, WireError};
+
+/// JSON members that this version of the software does not know.
+pub type Unknown = serde_json::Map<String, serde_json::Value>;
+
+/// A secret as it stands in a stored document: sealed text, see `rp-seal`. Prints as `[SEALED]`.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Sealed(pub String);
+
+impl std::fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[SEALED]")
+    }
+}

@@ -1,0 +1,38 @@
+//! The error that leaves the house, in any of its dresses (`design.md` §5 "Error on the wire").
+
+use serde::{Deserialize, Serialize};
+
+/// Whose fault it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    You,
+    Us,
+    Cluster,
+}
+
+impl Side {
+    /// The name on the wire, in logs and as a label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::You => "you",
+            Self::Us => "us",
+            Self::Cluster => "cluster",
+        }
+    }
+}
+
+/// What failed, whose fault it is, what to do, and the id to quote. Never carries a secret or a cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireError {
+    /// A stable word for machines, e.g. `grant_expired`.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+    pub side: Side,
+    /// What to do next; empty when there is nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub action: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+}

@@ -1,0 +1,1 @@
+//! Kubernetes clients over the dialer; kubeconfig reading.

@@ -1,0 +1,1 @@
+//! Registry, bounded labels, Prometheus exposition, statsd emitter.

@@ -1,0 +1,1 @@
+//! Accept loop, TLS with reload, targets, the dialer and its errors.

@@ -1,0 +1,1 @@
+//! Tracing, admin listener, life cycle of a process.

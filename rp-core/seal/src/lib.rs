@@ -1,0 +1,1 @@
+//! Sealing at rest: keyring, rotation, envelope.

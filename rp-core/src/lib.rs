@@ -1,0 +1,1 @@
+//! Wiring of the roles: one function per role.

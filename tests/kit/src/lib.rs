@@ -1,0 +1,1 @@
+//! Starts real parts, builders, fault wrappers.
