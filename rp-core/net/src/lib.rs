@@ -1,1 +1,17 @@
-//! Accept loop, TLS with reload, targets, the dialer and its errors.
+//! The network as every part sees it: who may be reached and how, TLS with reload, the accept loop.
+//!
+//! `Target` and `trait Directory` live here, so that whoever dials a cluster needs neither the store nor
+//! the access rules; `rp-access` implements the directory (`design.md` §2).
+
+mod dial;
+pub mod http;
+pub mod listen;
+mod networks;
+mod stream;
+mod target;
+pub mod tls;
+
+pub use dial::{ConnectProxy, DialError, Dialer, DialerOptions, Port, PrivateWay, Stage};
+pub use networks::{Forbidden, Networks};
+pub use stream::Stream;
+pub use target::{Credential, Directory, DirectoryError, Endpoint, Source, Target};

@@ -1,0 +1,268 @@
+//! The one dialer (`spec/portal.md` §12): private endpoints directly or by CONNECT, imported clusters directly.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper_util::rt::TokioIo;
+use rp_documents::Side;
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::networks::{Forbidden, Networks};
+use crate::{Endpoint, Stream, Target};
+
+/// Which service of a cluster (`spec/portal.md` §12.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// The API server: 6443 behind a private endpoint.
+    Api,
+    /// SSH of master n: 2200 + n.
+    Ssh(u8),
+}
+
+impl Port {
+    const fn behind_private_endpoint(self) -> u16 {
+        match self {
+            Self::Api => 6443,
+            Self::Ssh(master) => 2200 + master as u16,
+        }
+    }
+}
+
+/// Where a dial stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    Resolve,
+    Allow,
+    Connect,
+    Proxy,
+    Tls,
+}
+
+impl Stage {
+    /// The name in logs and as a label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Allow => "allow",
+            Self::Connect => "connect",
+            Self::Proxy => "proxy",
+            Self::Tls => "tls",
+        }
+    }
+}
+
+/// A dial that failed: whose fault, where, and whether another try can help.
+#[derive(Debug, thiserror::Error)]
+#[error("could not reach the cluster ({})", stage.name())]
+pub struct DialError {
+    pub side: Side,
+    pub stage: Stage,
+    /// Nothing was sent: a repeat is safe. False where it would fail the same way.
+    pub retry: bool,
+    /// The deadline passed.
+    pub timed_out: bool,
+    #[source]
+    pub cause: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl DialError {
+    /// An error at a stage.
+    pub fn new(side: Side, stage: Stage, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        let cause = cause.into();
+        let timed_out =
+            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        Self { side, stage, retry: true, timed_out, cause }
+    }
+
+    fn deadline(side: Side, stage: Stage) -> Self {
+        Self::new(side, stage, io::Error::new(io::ErrorKind::TimedOut, "no answer before the deadline"))
+    }
+
+    const fn hopeless(mut self) -> Self {
+        self.retry = false;
+        self
+    }
+}
+
+/// The CONNECT proxy of `spec/portal.md` §12.3–12.4.
+#[derive(Clone)]
+pub struct ConnectProxy {
+    /// `host:port`.
+    pub address: String,
+    /// Name in the proxy's certificate; upstream's is `proxy`.
+    pub server_name: ServerName<'static>,
+    /// Trust and client certificate for the proxy; ALPN must be empty or `http/1.1`.
+    pub tls: Arc<ClientConfig>,
+}
+
+impl std::fmt::Debug for ConnectProxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectProxy").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// How private addresses are reached.
+#[derive(Debug, Clone)]
+pub enum PrivateWay {
+    /// The process stands in the network of the private endpoints.
+    Direct,
+    /// Through the CONNECT proxy.
+    Connect(ConnectProxy),
+}
+
+/// What the dialer is told.
+#[derive(Debug, Clone)]
+pub struct DialerOptions {
+    pub private: PrivateWay,
+    /// Where direct (imported) targets may be.
+    pub networks: Networks,
+    /// TCP keep-alive, seconds of silence before the first probe (`spec/portal.md` §1.3: 30 s).
+    pub keepalive: Duration,
+}
+
+/// Dials clusters.
+#[derive(Debug, Clone)]
+pub struct Dialer(Arc<DialerOptions>);
+
+impl Dialer {
+    /// A dialer with these ways.
+    pub fn new(options: DialerOptions) -> Self {
+        Self(Arc::new(options))
+    }
+
+    /// Opens a connection to a port of the target; no TLS towards the target itself yet.
+    ///
+    /// # Errors
+    /// [`DialError`]; nothing was sent to the target.
+    pub async fn dial(&self, target: &Target, port: Port, deadline: Duration) -> Result<Stream, DialError> {
+        let deadline = Instant::now() + deadline;
+        match &target.endpoint {
+            Endpoint::Private { ip } => self.private(*ip, port.behind_private_endpoint(), deadline).await,
+            Endpoint::Direct { url } => {
+                let host = url.host_str().unwrap_or_default();
+                let number = url.port_or_known_default().unwrap_or(443);
+                if port != Port::Api {
+                    let why = "an imported cluster has no SSH";
+                    return Err(DialError::new(Side::You, Stage::Allow, why).hopeless());
+                }
+                self.direct(host, number, deadline).await.map(Stream::Tcp)
+            }
+        }
+    }
+
+    async fn private(&self, ip: IpAddr, port: u16, deadline: Instant) -> Result<Stream, DialError> {
+        match &self.0.private {
+            PrivateWay::Direct => {
+                let tcp = self.tcp(SocketAddr::new(ip, port), deadline, Side::Cluster).await?;
+                Ok(Stream::Tcp(tcp))
+            }
+            PrivateWay::Connect(proxy) => {
+                let tls = self.tunnel(proxy, SocketAddr::new(ip, port), deadline).await?;
+                Ok(Stream::Tunnel(Box::new(tls)))
+            }
+        }
+    }
+
+    async fn direct(&self, host: &str, port: u16, deadline: Instant) -> Result<TcpStream, DialError> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let found = timeout_at(deadline, lookup_host((host, port)))
+            .await
+            .map_err(|_| DialError::deadline(Side::Us, Stage::Resolve))?
+            .map_err(|error| DialError::new(Side::Cluster, Stage::Resolve, error))?;
+        let mut last = DialError::new(Side::Cluster, Stage::Resolve, "the name has no address");
+        for address in found.take(8) {
+            if let Err(forbidden) = self.0.networks.check(address) {
+                last = forbidden_error(forbidden);
+                continue;
+            }
+            match self.tcp(address, deadline, Side::Cluster).await {
+                Ok(tcp) => return Ok(tcp),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    async fn tcp(&self, address: SocketAddr, deadline: Instant, side: Side) -> Result<TcpStream, DialError> {
+        let failed = |error: io::Error| DialError::new(side, Stage::Connect, error);
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+        let socket = socket.map_err(|error| DialError::new(Side::Us, Stage::Connect, error))?;
+        let tcp = timeout_at(deadline, socket.connect(address))
+            .await
+            .map_err(|_| DialError::deadline(side, Stage::Connect))?
+            .map_err(failed)?;
+        tcp.set_nodelay(true).map_err(failed)?;
+        let keepalive =
+            socket2::TcpKeepalive::new().with_time(self.0.keepalive).with_interval(self.0.keepalive);
+        socket2::SockRef::from(&tcp).set_tcp_keepalive(&keepalive).map_err(failed)?;
+        Ok(tcp)
+    }
+
+    async fn tunnel(
+        &self,
+        proxy: &ConnectProxy,
+        to: SocketAddr,
+        deadline: Instant,
+    ) -> Result<TlsStream<TcpStream>, DialError> {
+        let ours = |cause: Box<dyn std::error::Error + Send + Sync>| DialError::new(Side::Us, Stage::Proxy, cause);
+        let found = timeout_at(deadline, lookup_host(&proxy.address))
+            .await
+            .map_err(|_| DialError::deadline(Side::Us, Stage::Proxy))?
+            .map_err(|error| ours(error.into()))?
+            .next()
+            .ok_or_else(|| ours("the proxy's name has no address".into()))?;
+        let tcp = self.tcp(found, deadline, Side::Us).await?;
+        let connect = TlsConnector::from(Arc::clone(&proxy.tls)).connect(proxy.server_name.clone(), tcp);
+        let tls = timeout_at(deadline, connect)
+            .await
+            .map_err(|_| DialError::deadline(Side::Us, Stage::Proxy))?
+            .map_err(|error| ours(error.into()))?;
+        timeout_at(deadline, ask_for_tunnel(tls, to))
+            .await
+            .map_err(|_| DialError::deadline(Side::Cluster, Stage::Proxy))?
+    }
+}
+
+/// Sends CONNECT and waits for its 200; the far side has sent nothing yet, for TLS clients speak first.
+async fn ask_for_tunnel(
+    tls: TlsStream<TcpStream>,
+    to: SocketAddr,
+) -> Result<TlsStream<TcpStream>, DialError> {
+    let ours = |cause: hyper::Error| DialError::new(Side::Us, Stage::Proxy, cause);
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(tls)).await.map_err(ours)?;
+    let driver = tokio::spawn(connection.with_upgrades());
+    let request = hyper::Request::connect(to.to_string())
+        .header(hyper::header::HOST, to.to_string())
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| DialError::new(Side::Us, Stage::Proxy, error))?;
+    let response = sender.send_request(request).await.map_err(ours)?;
+    if response.status() != hyper::StatusCode::OK {
+        driver.abort();
+        let why = format!("the proxy answered {}", response.status().as_u16());
+        let side = if response.status().is_client_error() { Side::Us } else { Side::Cluster };
+        return Err(DialError::new(side, Stage::Proxy, why));
+    }
+    let upgraded = hyper::upgrade::on(response).await.map_err(ours)?;
+    let parts = upgraded
+        .downcast::<TokioIo<TlsStream<TcpStream>>>()
+        .map_err(|_| DialError::new(Side::Us, Stage::Proxy, "unexpected connection type"))?;
+    if parts.read_buf.is_empty() {
+        Ok(parts.io.into_inner())
+    } else {
+        Err(DialError::new(Side::Cluster, Stage::Proxy, "the far side spoke before it was spoken to"))
+    }
+}
+
+fn forbidden_error(forbidden: Forbidden) -> DialError {
+    DialError::new(Side::You, Stage::Allow, forbidden).hopeless()
+}

@@ -1,0 +1,228 @@
+//! The accept loop: one for every HTTP listener.
+//!
+//! Silent and slow clients are bounded at each stage (TLS, request head, idle), an accept error never ends
+//! the loop, and a stop finishes requests, tells long connections and cuts at the deadline.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use rp_base::chain;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::tls::ServerTls;
+
+/// Answers requests. One call is one request; a panic inside ends that request's connection only.
+pub trait Handler: Send + Sync + 'static {
+    /// The answer's body.
+    type Body: Body<Data = bytes::Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static;
+
+    /// Answers a request from `peer`.
+    fn handle(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+/// What a client may cost.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections at once; more wait in the kernel's queue.
+    pub connections: usize,
+    /// For the TLS handshake.
+    pub handshake: Duration,
+    /// For the head of a request on HTTP/1.1, also the longest idle time between two.
+    pub head: Duration,
+    /// HTTP/2: requests at once on a connection.
+    pub streams: u32,
+    /// HTTP/2: silence after which the client is pinged, and how long it has to answer.
+    pub ping: Duration,
+    /// Largest head, bytes.
+    pub head_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 16_384,
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(120),
+            streams: 250,
+            ping: Duration::from_secs(30),
+            head_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// When to stop: `stop` ends accepting and asks connections to finish, `cut` ends what is left.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    pub stop: CancellationToken,
+    pub cut: CancellationToken,
+}
+
+/// How many connections a listener has.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicUsize);
+
+impl Gauge {
+    /// Open connections now.
+    pub fn open(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Open(Arc<Gauge>);
+
+impl Open {
+    fn new(gauge: &Arc<Gauge>) -> Self {
+        gauge.0.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(gauge))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One listener and what it serves with.
+#[derive(Debug)]
+pub struct Listener<H> {
+    pub tcp: TcpListener,
+    /// `None`: plain HTTP.
+    pub tls: Option<Arc<ServerTls>>,
+    pub handler: Arc<H>,
+    pub limits: Limits,
+    pub gauge: Arc<Gauge>,
+}
+
+impl<H: Handler> Listener<H> {
+    /// Serves until `stop`; returns when the last connection has ended or was cut.
+    pub async fn serve(self, stop: Stop) {
+        let tasks = TaskTracker::new();
+        let slots = Arc::new(Semaphore::new(self.limits.connections));
+        let builder = Arc::new(builder(&self.limits));
+        loop {
+            let slot = tokio::select! {
+                () = stop.stop.cancelled() => break,
+                slot = Arc::clone(&slots).acquire_owned() => slot,
+            };
+            let Ok(slot) = slot else { break };
+            let accepted = tokio::select! {
+                () = stop.stop.cancelled() => break,
+                accepted = self.tcp.accept() => accepted,
+            };
+            let (tcp, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of descriptors, mostly: wait for some to be given back rather than spin.
+                    tracing::warn!(error = %chain(&error), "cannot accept");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let connection = Connection {
+                tls: self.tls.clone(),
+                handler: Arc::clone(&self.handler),
+                builder: Arc::clone(&builder),
+                handshake: self.limits.handshake,
+                stop: stop.clone(),
+            };
+            let open = Open::new(&self.gauge);
+            tasks.spawn(async move {
+                connection.run(tcp, peer).await;
+                drop((open, slot));
+            });
+        }
+        drop(self.tcp);
+        tasks.close();
+        tasks.wait().await;
+    }
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes.max(8192))
+        .pipeline_flush(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(limits.ping)
+        .keep_alive_timeout(limits.ping);
+    builder
+}
+
+struct Connection<H> {
+    tls: Option<Arc<ServerTls>>,
+    handler: Arc<H>,
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    handshake: Duration,
+    stop: Stop,
+}
+
+impl<H: Handler> Connection<H> {
+    async fn run(self, tcp: TcpStream, peer: SocketAddr) {
+        // Without it every answer waits for the peer's delayed acknowledgement: 44 ms.
+        if let Err(error) = tcp.set_nodelay(true) {
+            tracing::debug!(error = %chain(&error), "connection lost at once");
+            return;
+        }
+        match self.tls.clone() {
+            None => self.http(tcp, peer).await,
+            Some(tls) => match tokio::time::timeout(self.handshake, tls.accept(tcp)).await {
+                Ok(Ok(stream)) => self.http(stream, peer).await,
+                Ok(Err(error)) => {
+                    tracing::debug!(peer = %peer.ip(), error = %chain(&error), "TLS handshake failed");
+                }
+                Err(_) => tracing::debug!(peer = %peer.ip(), "TLS handshake took too long"),
+            },
+        }
+    }
+
+    async fn http<S>(self, stream: S, peer: SocketAddr)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let handler = self.handler;
+        let service = service_fn(move |request| {
+            let handler = Arc::clone(&handler);
+            async move { Ok::<_, Infallible>(handler.handle(request, peer).await) }
+        });
+        let connection = self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = self.stop.stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                tokio::select! {
+                    ended = connection.as_mut() => ended,
+                    () = self.stop.cut.cancelled() => Ok(()),
+                }
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(peer = %peer.ip(), error = %chain(&*error), "connection ended");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! TLS: server certificates that reload, client configurations for one target, keys from PEM.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client};
+
+use rp_base::Secret;
+use rp_documents::Side;
+
+use crate::dial::{DialError, Stage};
+use crate::{Credential, Stream};
+
+/// What is wrong with certificates or keys.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("cannot read {path}")]
+    Read { path: PathBuf, #[source] cause: std::io::Error },
+    #[error("no certificate found in {what}")]
+    NoCertificate { what: String },
+    #[error("no usable private key found in {what}")]
+    NoKey { what: String },
+    #[error("certificate and key cannot be used")]
+    Unusable(#[source] rustls::Error),
+    #[error("not a server name")]
+    ServerName,
+}
+
+/// The one crypto provider.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// Installs the provider for libraries that ask the process; call it first thing in `main`.
+pub fn install_provider() {
+    // A second call finds the first one's provider: that is what is wanted.
+    let _ = aws_lc_rs::default_provider().install_default();
+}
+
+/// Reads every certificate of a PEM text.
+///
+/// # Errors
+/// There is none, or one is damaged.
+pub fn certificates(pem: &str, what: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let missing = || TlsError::NoCertificate { what: what.to_owned() };
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    let found = found.map_err(|_| missing())?;
+    if found.is_empty() { Err(missing()) } else { Ok(found) }
+}
+
+/// Reads the private key of a PEM text.
+///
+/// # Errors
+/// There is none, or it is damaged.
+pub fn private_key(pem: &Secret<String>, what: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| TlsError::NoKey { what: what.to_owned() })
+}
+
+/// A trust store of exactly these certificates.
+///
+/// # Errors
+/// The PEM text has no usable certificate.
+pub fn roots(ca_pem: &str, what: &str) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(ca_pem, what)? {
+        roots.add(certificate).map_err(TlsError::Unusable)?;
+    }
+    Ok(roots)
+}
+
+/// A client configuration that trusts `ca_pem` only and signs in with the credential's certificate, if it is one.
+///
+/// # Errors
+/// Something in the PEM texts cannot be used.
+pub fn client_config(
+    ca_pem: &str,
+    credential: Option<&Credential>,
+    alpn: &[&[u8]],
+) -> Result<ClientConfig, TlsError> {
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Unusable)?
+        .with_root_certificates(roots(ca_pem, "the CA")?);
+    let mut config = match credential {
+        Some(Credential::Certificate { chain_pem, key_pem }) => builder
+            .with_client_auth_cert(
+                certificates(chain_pem, "the client certificate")?,
+                private_key(key_pem, "the client key")?,
+            )
+            .map_err(TlsError::Unusable)?,
+        Some(Credential::Token(_)) | None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    Ok(config)
+}
+
+/// TLS towards a cluster over a dialled stream.
+///
+/// # Errors
+/// [`DialError`] with stage `Tls`; nothing of a request was sent.
+pub async fn connect(
+    config: Arc<ClientConfig>,
+    server_name: ServerName<'static>,
+    stream: Stream,
+) -> Result<client::TlsStream<Stream>, DialError> {
+    TlsConnector::from(config)
+        .connect(server_name, stream)
+        .await
+        .map_err(|error| DialError::new(Side::Cluster, Stage::Tls, error))
+}
+
+/// Where the server's certificate and key are.
+#[derive(Debug, Clone)]
+pub struct ServerFiles {
+    /// PEM chain, leaf first.
+    pub certificate: PathBuf,
+    /// PEM private key.
+    pub key: PathBuf,
+}
+
+/// A server's TLS configuration that can be read anew while it serves.
+#[derive(Debug)]
+pub struct ServerTls {
+    files: ServerFiles,
+    current: ArcSwap<ServerConfig>,
+    alpn: Vec<Vec<u8>>,
+    client: ClientAuth,
+}
+
+/// Whether clients must show a certificate.
+#[derive(Debug, Clone)]
+pub enum ClientAuth {
+    /// They are not asked.
+    None,
+    /// Exactly this leaf (DER), whoever signed it (`spec/portal.md` §12.4).
+    Exactly(CertificateDer<'static>),
+}
+
+impl ServerTls {
+    /// Loads certificate and key; `alpn` in order of preference.
+    ///
+    /// # Errors
+    /// A file cannot be read or used.
+    pub fn load(files: ServerFiles, alpn: &[&[u8]], client: ClientAuth) -> Result<Arc<Self>, TlsError> {
+        let alpn: Vec<Vec<u8>> = alpn.iter().map(|name| name.to_vec()).collect();
+        let config = server_config(&files, &alpn, &client)?;
+        Ok(Arc::new(Self { files, current: ArcSwap::from_pointee(config), alpn, client }))
+    }
+
+    /// Reads the files again. On an error the old configuration stays in use.
+    ///
+    /// # Errors
+    /// A file cannot be read or used.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        let config = server_config(&self.files, &self.alpn, &self.client)?;
+        self.current.store(Arc::new(config));
+        Ok(())
+    }
+
+    /// The configuration for the next connection.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        self.current.load_full()
+    }
+
+    /// Does the handshake.
+    ///
+    /// # Errors
+    /// The client's fault, nearly always.
+    pub async fn accept(
+        &self,
+        tcp: TcpStream,
+    ) -> std::io::Result<tokio_rustls::server::TlsStream<TcpStream>> {
+        tokio_rustls::TlsAcceptor::from(self.current()).accept(tcp).await
+    }
+}
+
+fn server_config(files: &ServerFiles, alpn: &[Vec<u8>], client: &ClientAuth) -> Result<ServerConfig, TlsError> {
+    let chain = certificates(&read(&files.certificate)?, &files.certificate.display().to_string())?;
+    let key = private_key(&Secret::new(read(&files.key)?), &files.key.display().to_string())?;
+    let builder = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Unusable)?;
+    let builder = match client {
+        ClientAuth::None => builder.with_no_client_auth(),
+        ClientAuth::Exactly(leaf) => {
+            builder.with_client_cert_verifier(Arc::new(ExactClient { leaf: leaf.clone(), provider: provider() }))
+        }
+    };
+    let mut config = builder.with_single_cert(chain, key).map_err(TlsError::Unusable)?;
+    config.alpn_protocols = alpn.to_vec();
+    // No session tickets (`spec/portal.md` §1.3): resumption state would outlive a revoked trust.
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
+    Ok(config)
+}
+
+fn read(path: &Path) -> Result<String, TlsError> {
+    std::fs::read_to_string(path).map_err(|cause| TlsError::Read { path: path.to_owned(), cause })
+}
+
+/// Accepts one certificate and no other; the handshake still proves that the client holds its key.
+#[derive(Debug)]
+struct ExactClient {
+    leaf: CertificateDer<'static>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for ExactClient {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        if end_entity.as_ref() == self.leaf.as_ref() {
+            Ok(ClientCertVerified::assertion())
+        } else {
+            Err(rustls::Error::InvalidCertificate(rustls::CertificateError::ApplicationVerificationFailure))
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
