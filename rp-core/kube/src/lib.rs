@@ -1,1 +1,8 @@
-//! Kubernetes clients over the dialer; kubeconfig reading.
+//! Kubernetes clients over the dialer; kubeconfig reading and writing.
+//!
+//! Entry rule: what is specific to a Kubernetes client and needs no store and no page.
+
+pub mod kubeconfig;
+pub mod write;
+
+pub use kubeconfig::{ImportError, ImportPlan, ImportedCredential};
