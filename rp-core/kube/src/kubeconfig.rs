@@ -12,10 +12,10 @@ mod tests;
 use std::fmt;
 
 use rp_base::{Clock, Secret, SystemClock, Timestamp};
+pub use rp_net::Credential as ImportedCredential;
 use rustls::pki_types::ServerName;
 use url::Url;
 
-pub use self::credential::{BadSealedCredential, ImportedCredential};
 pub use self::error::ImportError;
 use self::error::shown_names;
 use self::file::{Cluster, Context, File, User};
@@ -124,7 +124,10 @@ fn find_cluster<'a>(file: &'a File, name: &str, context: &Context) -> Result<&'a
         .iter()
         .find(|named| named.name.as_deref() == Some(wanted))
         .and_then(|named| named.cluster.as_ref())
-        .ok_or_else(|| ImportError::ClusterNotFound { context: shown_names([name]), cluster: shown_names([wanted]) })
+        .ok_or_else(|| ImportError::ClusterNotFound {
+            context: shown_names([name]),
+            cluster: shown_names([wanted]),
+        })
 }
 
 fn find_user<'a>(file: &'a File, name: &str, context: &Context) -> Result<&'a User, ImportError> {
@@ -133,7 +136,10 @@ fn find_user<'a>(file: &'a File, name: &str, context: &Context) -> Result<&'a Us
         .iter()
         .find(|named| named.name.as_deref() == Some(wanted))
         .and_then(|named| named.user.as_ref())
-        .ok_or_else(|| ImportError::UserNotFound { context: shown_names([name]), user: shown_names([wanted]) })
+        .ok_or_else(|| ImportError::UserNotFound {
+            context: shown_names([name]),
+            user: shown_names([wanted]),
+        })
 }
 
 /// A value that is there and not empty.

@@ -14,10 +14,7 @@ use crate::kubeconfig::{self, ImportError, ImportPlan, MAX_BYTES};
 pub fn issued(server: &str, ca_pem: Option<&str>, token: &Secret<String>) -> String {
     let server = json_string(server);
     let authority = ca_pem.map_or_else(String::new, |pem| {
-        format!(
-            ",\n                \"certificate-authority-data\": \"{}\"",
-            STANDARD.encode(pem)
-        )
+        format!(",\n                \"certificate-authority-data\": \"{}\"", STANDARD.encode(pem))
     });
     let token = json_string(token.expose());
     format!(
@@ -90,10 +87,11 @@ mod tests {
         let text = issued("https://h/\"\n", None, &Secret::new("t".to_owned()));
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["clusters"][0]["cluster"], serde_json::json!({"server": "https://h/\"\n"}));
-        let places: Vec<_> = ["kind", "apiVersion", "preferences", "clusters", "users", "contexts", "current-context"]
-            .iter()
-            .map(|key| text.find(&format!("\n    \"{key}\"")).unwrap())
-            .collect();
+        let places: Vec<_> =
+            ["kind", "apiVersion", "preferences", "clusters", "users", "contexts", "current-context"]
+                .iter()
+                .map(|key| text.find(&format!("\n    \"{key}\"")).unwrap())
+                .collect();
         assert!(places.is_sorted());
     }
 

@@ -3,11 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rp_base::{Secret, Timestamp};
+use rp_net::Credential;
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use serde::{Deserialize, Serialize};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
@@ -22,61 +22,6 @@ const MOST_CERTIFICATES: usize = 64;
 /// Bearer tokens travel in a header.
 const MOST_TOKEN: usize = 16 * 1024;
 
-/// How to sign in to a cluster.
-#[derive(Debug, Clone)]
-pub enum ImportedCredential {
-    /// The client's certificate, leaf first, and its key.
-    Certificate { chain_pem: String, key_pem: Secret<String> },
-    /// A bearer token.
-    Token(Secret<String>),
-}
-
-/// The sealed bytes are not a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the sealed credential cannot be read")]
-pub struct BadSealedCredential;
-
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-enum Written<'a> {
-    Certificate { chain_pem: &'a str, key_pem: &'a str },
-    Token { token: &'a str },
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-enum Read {
-    Certificate { chain_pem: String, key_pem: Secret<String> },
-    Token { token: Secret<String> },
-}
-
-impl ImportedCredential {
-    /// The bytes to seal: JSON `{"kind":"certificate","chain_pem","key_pem"}` or `{"kind":"token","token"}`.
-    ///
-    /// # Errors
-    /// Never in practice: the JSON cannot be written.
-    pub fn to_plain(&self) -> Result<Secret<Vec<u8>>, BadSealedCredential> {
-        let written = match self {
-            Self::Certificate { chain_pem, key_pem } => {
-                Written::Certificate { chain_pem, key_pem: key_pem.expose() }
-            }
-            Self::Token(token) => Written::Token { token: token.expose() },
-        };
-        serde_json::to_vec(&written).map(Secret::new).map_err(|_| BadSealedCredential)
-    }
-
-    /// Reads what [`Self::to_plain`] wrote.
-    ///
-    /// # Errors
-    /// The bytes have another form.
-    pub fn from_plain(plain: &Secret<Vec<u8>>) -> Result<Self, BadSealedCredential> {
-        match serde_json::from_slice(plain.expose()).map_err(|_| BadSealedCredential)? {
-            Read::Certificate { chain_pem, key_pem } => Ok(Self::Certificate { chain_pem, key_pem }),
-            Read::Token { token } => Ok(Self::Token(token)),
-        }
-    }
-}
-
 /// The authorities of a cluster entry, as clean PEM.
 pub(super) fn authorities(data: &str) -> Result<String, ImportError> {
     let certificates = certificates(CA, data)?;
@@ -88,7 +33,7 @@ pub(super) fn authorities(data: &str) -> Result<String, ImportError> {
 }
 
 /// The one credential of a user entry.
-pub(super) fn of(user: &User, now: Timestamp) -> Result<ImportedCredential, ImportError> {
+pub(super) fn of(user: &User, now: Timestamp) -> Result<Credential, ImportError> {
     let certificate = text(user.certificate_data.as_ref());
     let key = secret(user.key_data.as_ref());
     match (secret(user.token.as_ref()), certificate, key) {
@@ -101,15 +46,15 @@ pub(super) fn of(user: &User, now: Timestamp) -> Result<ImportedCredential, Impo
     }
 }
 
-fn bearer(token: &Secret<String>) -> Result<ImportedCredential, ImportError> {
+fn bearer(token: &Secret<String>) -> Result<Credential, ImportError> {
     let text = token.expose();
     if text.len() > MOST_TOKEN || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(ImportError::BadToken);
     }
-    Ok(ImportedCredential::Token(token.clone()))
+    Ok(Credential::Token(token.clone()))
 }
 
-fn pair(certificate: &str, key: &Secret<String>, now: Timestamp) -> Result<ImportedCredential, ImportError> {
+fn pair(certificate: &str, key: &Secret<String>, now: Timestamp) -> Result<Credential, ImportError> {
     let chain = certificates(CERTIFICATE, certificate)?;
     let bad = ImportError::BadPem { field: CERTIFICATE };
     let leaf = chain.first().ok_or_else(|| bad.clone())?;
@@ -124,7 +69,7 @@ fn pair(certificate: &str, key: &Secret<String>, now: Timestamp) -> Result<Impor
         return Err(ImportError::KeyMismatch);
     }
     let key_pem = std::str::from_utf8(key_pem.expose()).map_err(|_| ImportError::BadPem { field: KEY })?;
-    Ok(ImportedCredential::Certificate { chain_pem: pem(&chain), key_pem: Secret::new(key_pem.to_owned()) })
+    Ok(Credential::Certificate { chain_pem: pem(&chain), key_pem: Secret::new(key_pem.to_owned()) })
 }
 
 fn no_key(pem: &[u8]) -> ImportError {

@@ -175,7 +175,9 @@ impl ImportError {
                 "Give an RSA, ECDSA or Ed25519 key in PKCS#8, PKCS#1 or SEC1 form without a passphrase."
             }
             Self::Expired { .. } | Self::NotYetValid { .. } => "Take a new kubeconfig from the cluster.",
-            Self::NotClientCertificate => "Give a certificate whose extended key usage allows client sign-in.",
+            Self::NotClientCertificate => {
+                "Give a certificate whose extended key usage allows client sign-in."
+            }
             Self::BadToken => "Give the token alone, on one line, without blanks.",
         };
         plain.to_owned()
