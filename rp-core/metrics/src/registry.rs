@@ -1,0 +1,370 @@
+//! Where instruments are registered, written and listed.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use serde_json::json;
+
+use crate::{Counter, Family, Gauge, Histogram, Labels, MOST_SERIES, text};
+
+/// What a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+impl Kind {
+    /// The word of the exposition.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// One kind of instrument: [`Counter`], [`Gauge`], [`Histogram`].
+pub trait Metric: Clone + fmt::Debug + Send + Sync + 'static {
+    /// What it is.
+    const KIND: Kind;
+
+    /// A new one at zero; only histograms have buckets.
+    fn fresh(buckets: &'static [f64]) -> Self;
+
+    /// Writes its samples.
+    fn write(&self, name: &str, labels: &str, out: &mut String);
+}
+
+impl Metric for Counter {
+    const KIND: Kind = Kind::Counter;
+
+    fn fresh(_: &'static [f64]) -> Self {
+        Self::default()
+    }
+
+    fn write(&self, name: &str, labels: &str, out: &mut String) {
+        text::whole(out, name, "", labels, self.value());
+    }
+}
+
+impl Metric for Gauge {
+    const KIND: Kind = Kind::Gauge;
+
+    fn fresh(_: &'static [f64]) -> Self {
+        Self::default()
+    }
+
+    fn write(&self, name: &str, labels: &str, out: &mut String) {
+        text::sample(out, name, "", labels, self.value());
+    }
+}
+
+impl Metric for Histogram {
+    const KIND: Kind = Kind::Histogram;
+
+    fn fresh(buckets: &'static [f64]) -> Self {
+        Self::new(buckets)
+    }
+
+    fn write(&self, name: &str, labels: &str, out: &mut String) {
+        let comma = if labels.is_empty() { "" } else { "," };
+        let mut count = 0;
+        for (bound, at_most) in self.cumulative() {
+            let labels = format!("{labels}{comma}le=\"{}\"", text::number(bound));
+            text::whole(out, name, "_bucket", &labels, at_most);
+            count = at_most;
+        }
+        text::sample(out, name, "_sum", labels, self.sum());
+        text::whole(out, name, "_count", labels, count);
+    }
+}
+
+/// The declaration of a metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    /// Snake case with the unit; counters end in `_total`.
+    pub name: &'static str,
+    pub help: &'static str,
+    /// Ascending upper bounds; histograms only.
+    pub buckets: &'static [f64],
+}
+
+/// What [`metrics!`](crate::metrics) can declare.
+pub trait Register: Sized {
+    /// Registers it; a second time gives the same instrument again.
+    fn register(registry: &Registry, spec: Spec) -> Self;
+}
+
+impl<M: Metric> Register for M {
+    fn register(registry: &Registry, spec: Spec) -> Self {
+        registry.add(spec, &[], Plain(Self::fresh(spec.buckets))).0.clone()
+    }
+}
+
+impl<L: Labels + fmt::Debug, M: Metric> Register for Family<L, M> {
+    fn register(registry: &Registry, spec: Spec) -> Self {
+        (*registry.add(spec, L::NAMES, Self::new(spec.buckets, MOST_SERIES))).clone()
+    }
+}
+
+/// What stands in the inventory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    pub name: String,
+    pub kind: Kind,
+    pub help: String,
+    pub unit: Option<&'static str>,
+    pub labels: Vec<&'static str>,
+}
+
+trait Collect: Any + Send + Sync {
+    fn kind(&self) -> Kind;
+    fn write(&self, name: &str, out: &mut String);
+}
+
+/// An instrument without labels.
+struct Plain<M>(M);
+
+impl<M: Metric> Collect for Plain<M> {
+    fn kind(&self) -> Kind {
+        M::KIND
+    }
+
+    fn write(&self, name: &str, out: &mut String) {
+        self.0.write(name, "", out);
+    }
+}
+
+impl<L: Labels, M: Metric> Collect for Family<L, M> {
+    fn kind(&self) -> Kind {
+        M::KIND
+    }
+
+    fn write(&self, name: &str, out: &mut String) {
+        Self::write(self, name, out);
+    }
+}
+
+/// A number that is asked for when it is read.
+struct Asked<F>(Kind, F);
+
+impl<F: Fn() -> Option<f64> + Send + Sync + 'static> Collect for Asked<F> {
+    fn kind(&self) -> Kind {
+        self.0
+    }
+
+    fn write(&self, name: &str, out: &mut String) {
+        if let Some(value) = (self.1)() {
+            text::sample(out, name, "", "", value);
+        }
+    }
+}
+
+/// A constant 1 whose labels tell something, such as the version.
+struct Info(String);
+
+impl Collect for Info {
+    fn kind(&self) -> Kind {
+        Kind::Gauge
+    }
+
+    fn write(&self, name: &str, out: &mut String) {
+        text::whole(out, name, "", &self.0, 1);
+    }
+}
+
+struct Entry {
+    description: Description,
+    collect: Arc<dyn Collect>,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: BTreeMap<String, Entry>,
+    mistakes: Vec<String>,
+}
+
+/// All metrics of a process. A cheap clone.
+#[derive(Clone, Default)]
+pub struct Registry(Arc<RwLock<Inner>>);
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("metrics", &self.0.read().entries.len()).finish()
+    }
+}
+
+impl Registry {
+    /// The media type of [`Registry::render`].
+    pub const CONTENT_TYPE: &'static str = text::CONTENT_TYPE;
+
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers a number that is asked for at each reading; `None` leaves it out of that reading.
+    pub fn ask(&self, kind: Kind, spec: Spec, ask: impl Fn() -> Option<f64> + Send + Sync + 'static) {
+        let _ = self.add(spec, &[], Asked(kind, ask));
+    }
+
+    /// Registers a constant 1 with labels, such as `aro_build_info{service,version}`.
+    pub fn info(&self, spec: Spec, labels: &'static [&'static str], values: &[&str]) {
+        let values: Vec<_> = values.iter().map(|value| (*value).to_owned().into()).collect();
+        let _ = self.add(spec, labels, Info(text::pairs(labels, &values)));
+    }
+
+    /// The whole registry as Prometheus reads it, ordered by name.
+    pub fn render(&self) -> String {
+        let inner = self.0.read();
+        let mut out = String::with_capacity(inner.entries.len() * 200);
+        for (name, entry) in &inner.entries {
+            text::header(&mut out, name, &entry.description.help, entry.description.kind.name());
+            entry.collect.write(name, &mut out);
+        }
+        out
+    }
+
+    /// Every registered metric, ordered by name.
+    pub fn list(&self) -> Vec<Description> {
+        self.0.read().entries.values().map(|entry| entry.description.clone()).collect()
+    }
+
+    /// The inventory as JSON, for generated pages and tests.
+    pub fn inventory(&self) -> serde_json::Value {
+        let row = |d: &Description| json!({"name": d.name, "type": d.kind.name(), "unit": d.unit, "labels": d.labels, "help": d.help});
+        self.list().iter().map(row).collect()
+    }
+
+    /// What is wrong with the declarations: bad names, a counter without `_total`, one name used twice
+    /// differently. A test asserts that there is nothing.
+    pub fn mistakes(&self) -> Vec<String> {
+        self.0.read().mistakes.clone()
+    }
+
+    /// Puts an instrument in, or gives what stands under the name. One that does not fit works but is not shown.
+    fn add<C: Collect>(&self, spec: Spec, labels: &'static [&'static str], collect: C) -> Arc<C> {
+        let (kind, fresh) = (collect.kind(), Arc::new(collect));
+        let mut inner = self.0.write();
+        if let Some(entry) = inner.entries.get(spec.name) {
+            let known: Arc<dyn Any + Send + Sync> = entry.collect.clone();
+            if let Ok(same) = known.downcast::<C>() {
+                return same;
+            }
+            inner.mistakes.push(format!("{}: registered twice with different kinds or labels", spec.name));
+            return fresh;
+        }
+        if let Some(mistake) = mistake(&spec, kind, labels) {
+            inner.mistakes.push(format!("{}: {mistake}", spec.name));
+        }
+        if text::is_name(spec.name) {
+            let help = spec.help.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned();
+            let (name, unit) = (spec.name.to_owned(), text::unit(spec.name));
+            let description = Description { name, kind, help, unit, labels: labels.to_vec() };
+            inner.entries.insert(spec.name.to_owned(), Entry { description, collect: fresh.clone() });
+        }
+        fresh
+    }
+}
+
+fn mistake(spec: &Spec, kind: Kind, labels: &[&str]) -> Option<&'static str> {
+    if !text::is_name(spec.name) || !labels.iter().all(|label| text::is_name(label) && *label != "le") {
+        return Some("not a name that Prometheus takes");
+    }
+    if spec.help.trim().is_empty() {
+        return Some("has no help");
+    }
+    if (kind == Kind::Counter) != spec.name.ends_with("_total") {
+        return Some("counters, and only they, end in _total");
+    }
+    let ascending = spec.buckets.windows(2).all(|pair| pair[0] < pair[1]);
+    if !ascending || (kind == Kind::Histogram) == spec.buckets.is_empty() {
+        return Some("histograms, and only they, have ascending buckets");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{buckets, label_enum, labels, metrics};
+
+    label_enum! {
+        enum Side { Us = "us", You = "you" }
+    }
+    labels! {
+        struct Failure { side: Side, code: u16 }
+    }
+    metrics! {
+        /// Metrics of a test.
+        struct TestMetrics("aro_test") {
+            /// Failures,
+            /// by side.
+            failures: Family<Failure, Counter> = "failures_total";
+            /// Open streams.
+            open: Gauge = "open_streams";
+            /// Time taken.
+            took: Histogram = "took_seconds", &[0.5, 1.0];
+            /// Time taken by side.
+            by_side: Family<Failure, Histogram> = "by_side_seconds", buckets::REQUESTS;
+        }
+    }
+
+    #[test]
+    fn writes_the_text_exposition() {
+        let registry = Registry::new();
+        let metrics = TestMetrics::register(&registry);
+        metrics.failures.with(&Failure { side: Side::You, code: 403 }).add(2);
+        metrics.open.set(1.5);
+        metrics.took.observe(0.75);
+        metrics.by_side.with(&Failure { side: Side::Us, code: 500 }).observe(0.001);
+        let text = registry.render();
+        for line in [
+            "# HELP aro_test_failures_total Failures, by side.\n# TYPE aro_test_failures_total counter\naro_test_failures_total{side=\"you\",code=\"403\"} 2\n",
+            "aro_test_open_streams 1.5\n",
+            "# UNIT aro_test_took_seconds seconds\n# TYPE aro_test_took_seconds histogram\naro_test_took_seconds_bucket{le=\"0.5\"} 0\naro_test_took_seconds_bucket{le=\"1\"} 1\naro_test_took_seconds_bucket{le=\"+Inf\"} 1\naro_test_took_seconds_sum 0.75\naro_test_took_seconds_count 1\n",
+            "aro_test_by_side_seconds_bucket{side=\"us\",code=\"500\",le=\"0.005\"} 1\n",
+        ] {
+            assert!(text.contains(line), "missing {line} in\n{text}");
+        }
+        assert!(registry.mistakes().is_empty());
+    }
+
+    #[test]
+    fn the_same_registry_gives_the_same_instruments() {
+        let registry = Registry::new();
+        TestMetrics::register(&registry).open.set(7.0);
+        assert!((TestMetrics::register(&registry).open.value() - 7.0).abs() < f64::EPSILON);
+        assert_eq!(registry.list().len(), 4);
+        assert_eq!(registry.inventory()[1]["labels"], serde_json::json!(["side", "code"]));
+    }
+
+    #[test]
+    fn mistakes_are_told_and_harm_nothing() {
+        let registry = Registry::new();
+        let spec = |name| Spec { name, help: "Help.", buckets: &[] };
+        Counter::register(&registry, spec("aro_x")).inc();
+        Gauge::register(&registry, spec("aro_x")).set(1.0);
+        Gauge::register(&registry, spec("no good")).set(1.0);
+        assert_eq!(registry.mistakes().len(), 3);
+        assert!(!registry.render().contains("no good"));
+    }
+
+    #[test]
+    fn asked_and_constant_ones() {
+        let registry = Registry::new();
+        registry.ask(Kind::Gauge, Spec { name: "aro_age_seconds", help: "Age.", buckets: &[] }, || Some(2.0));
+        registry.ask(Kind::Gauge, Spec { name: "aro_none", help: "None.", buckets: &[] }, || None);
+        let info = Spec { name: "aro_build_info", help: "Build.", buckets: &[] };
+        registry.info(info, &["service", "version"], &["portal", "1\"2"]);
+        let text = registry.render();
+        assert!(text.contains("aro_age_seconds 2\n") && !text.contains("\naro_none "));
+        assert!(text.contains("aro_build_info{service=\"portal\",version=\"1\\\"2\"} 1\n"));
+    }
+}
