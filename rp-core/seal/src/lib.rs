@@ -1,1 +1,12 @@
-//! Sealing at rest: keyring, rotation, envelope.
+//! Sealing at rest: AES-256-GCM under a keyring with key ids (`spec/database.md` §11, "Do better" 12).
+//!
+//! A sealed value names its key and is bound to its place (`Collection/id/field`), so it can neither be
+//! opened with a guess nor moved to another document.
+
+mod envelope;
+mod error;
+mod file;
+mod keyring;
+
+pub use error::SealError;
+pub use keyring::{DerivedKey, Keyring};

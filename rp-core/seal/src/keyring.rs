@@ -1,0 +1,201 @@
+//! Keys by id: the current one seals, every one opens.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use aws_lc_rs::hkdf;
+use parking_lot::Mutex;
+use rp_base::{Digest, Random, Secret};
+use rp_documents::Sealed;
+
+use crate::envelope::{self, Envelope};
+use crate::{SealError, file};
+
+/// How often an unknown key id may make us read the file: garbage must not turn into disk load.
+const LEAST_BETWEEN_RELOADS: Duration = Duration::from_secs(1);
+
+/// The keys of a process. Cheap to clone; clones share reloads.
+#[derive(Clone)]
+pub struct Keyring(Arc<Inner>);
+
+struct Inner {
+    keys: ArcSwap<Keys>,
+    file: Option<KeyFile>,
+}
+
+struct KeyFile {
+    path: PathBuf,
+    read: Mutex<LastRead>,
+}
+
+struct LastRead {
+    digest: Digest,
+    at: Instant,
+}
+
+/// One state of the key file.
+pub(crate) struct Keys {
+    pub(crate) current: String,
+    keys: BTreeMap<String, Secret<[u8; 32]>>,
+}
+
+impl Keys {
+    /// `None` when the current key is not among the keys.
+    pub(crate) fn new(current: String, keys: BTreeMap<String, Secret<[u8; 32]>>) -> Option<Self> {
+        keys.contains_key(&current).then_some(Self { current, keys })
+    }
+
+    /// One fresh key named `k1`.
+    pub(crate) fn generate(random: &dyn Random) -> Self {
+        let mut key = [0u8; 32];
+        random.fill(&mut key);
+        let current = "k1".to_owned();
+        let keys = BTreeMap::from([(current.clone(), Secret::new(key))]);
+        zeroize::Zeroize::zeroize(&mut key);
+        Self { current, keys }
+    }
+
+    /// The sealing key.
+    pub(crate) fn current(&self) -> (&str, &[u8; 32]) {
+        // `new` has seen that it is there.
+        (&self.current, self.keys[&self.current].expose())
+    }
+}
+
+/// A key made from one of the keyring's keys for one purpose.
+#[derive(Debug, Clone)]
+pub struct DerivedKey {
+    /// The key it was derived from.
+    pub key_id: String,
+    pub bytes: Secret<[u8; 32]>,
+}
+
+impl Keyring {
+    /// One fresh key, in memory only: what it sealed is lost with the process.
+    pub fn generate(random: &dyn Random) -> Self {
+        Self(Arc::new(Inner { keys: ArcSwap::from_pointee(Keys::generate(random)), file: None }))
+    }
+
+    /// Reads a key file: JSON `{"current": "k2", "keys": {"k1": "<base64 of 32 bytes>", …}}`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is open to others than its owner, or has another form.
+    pub fn open_file(path: &Path) -> Result<Self, SealError> {
+        let (keys, digest) = file::read(path)?;
+        let read = Mutex::new(LastRead { digest, at: Instant::now() });
+        let file = Some(KeyFile { path: path.to_owned(), read });
+        Ok(Self(Arc::new(Inner { keys: ArcSwap::from_pointee(keys), file })))
+    }
+
+    /// Reads the key file; makes one (mode 0600, whole or not at all) when there is none.
+    /// Processes that start together agree on one file.
+    ///
+    /// # Errors
+    /// As [`Keyring::open_file`], and when the file cannot be made.
+    pub fn open_or_create(path: &Path, random: &dyn Random) -> Result<Self, SealError> {
+        match Self::open_file(path) {
+            Err(SealError::File { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
+                file::create(path, random)?;
+                Self::open_file(path)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Reads the file again; gives whether it changed. When it cannot be read, the keys stay as they are.
+    /// A keyring without a file never changes.
+    ///
+    /// # Errors
+    /// As [`Keyring::open_file`].
+    pub fn reload(&self) -> Result<bool, SealError> {
+        let Some(file) = &self.0.file else { return Ok(false) };
+        self.reload_locked(file, &mut file.read.lock())
+    }
+
+    fn reload_locked(&self, file: &KeyFile, last: &mut LastRead) -> Result<bool, SealError> {
+        last.at = Instant::now();
+        let (keys, digest) = file::read(&file.path)?;
+        if digest == last.digest {
+            return Ok(false);
+        }
+        tracing::info!(current = %keys.current, keys = keys.keys.len(), "key file changed");
+        last.digest = digest;
+        self.0.keys.store(Arc::new(keys));
+        Ok(true)
+    }
+
+    /// Seals with the current key and a random nonce. `aad` names the value's place: `Collection/id/field`.
+    ///
+    /// # Errors
+    /// [`SealError::Unsealable`]: the value is too large for the cipher.
+    pub fn seal(&self, plain: &[u8], aad: &str) -> Result<Sealed, SealError> {
+        let keys = self.0.keys.load();
+        let (id, key) = keys.current();
+        envelope::seal(id, key, plain, aad)
+    }
+
+    /// Opens what was sealed with any of the keys for the same place. An unknown key id makes it read the
+    /// file again, at most once a second.
+    ///
+    /// # Errors
+    /// [`SealError::UnknownKey`], or [`SealError::Unopenable`] for damage and another place alike.
+    pub fn open(&self, sealed: &Sealed, aad: &str) -> Result<Secret<Vec<u8>>, SealError> {
+        let envelope = Envelope::parse(&sealed.0)?;
+        if let Some(key) = self.0.keys.load().keys.get(envelope.key_id) {
+            return envelope.open(key.expose(), aad);
+        }
+        self.look_again();
+        match self.0.keys.load().keys.get(envelope.key_id) {
+            Some(key) => envelope.open(key.expose(), aad),
+            None => Err(SealError::UnknownKey(envelope.key_id.to_owned())),
+        }
+    }
+
+    fn look_again(&self) {
+        let Some(file) = &self.0.file else { return };
+        // Whoever waits for the lock finds the file just read.
+        let mut last = file.read.lock();
+        if last.at.elapsed() < LEAST_BETWEEN_RELOADS {
+            return;
+        }
+        if let Err(error) = self.reload_locked(file, &mut last) {
+            tracing::warn!(error = %rp_base::chain(&error), "key file cannot be read again");
+        }
+    }
+
+    /// Keys for another purpose (MACs, cookies), by HKDF-SHA256 (RFC 5869) from every key, the current one
+    /// first. The same purpose gives the same keys; keys of different purposes tell nothing of each other.
+    pub fn derive(&self, purpose: &str) -> Vec<DerivedKey> {
+        let keys = self.0.keys.load();
+        let (current, key) = keys.current();
+        let others = keys.keys.iter().rev().filter(|(id, _)| *id != current);
+        std::iter::once((current, key))
+            .chain(others.map(|(id, key)| (id.as_str(), key.expose())))
+            .filter_map(|(id, key)| {
+                let bytes = expand(key, purpose)?;
+                Some(DerivedKey { key_id: id.to_owned(), bytes })
+            })
+            .collect()
+    }
+}
+
+/// `None` never happens: 32 bytes are within what HKDF gives.
+fn expand(key: &[u8; 32], purpose: &str) -> Option<Secret<[u8; 32]>> {
+    let mut out = [0u8; 32];
+    let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"aro keyring");
+    salt.extract(key).expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256).ok()?.fill(&mut out).ok()?;
+    let bytes = Secret::new(out);
+    zeroize::Zeroize::zeroize(&mut out);
+    Some(bytes)
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = self.0.keys.load();
+        f.debug_struct("Keyring").field("current", &keys.current).finish_non_exhaustive()
+    }
+}
