@@ -1,0 +1,3 @@
+module parts/reverseproxy
+
+go 1.26.0
