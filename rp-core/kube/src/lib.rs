@@ -2,7 +2,10 @@
 //!
 //! Entry rule: what is specific to a Kubernetes client and needs no store and no page.
 
+pub mod connect;
 pub mod kubeconfig;
+mod port_forward;
 pub mod write;
 
 pub use kubeconfig::{ImportError, ImportPlan, ImportedCredential};
+pub use port_forward::{PortForward, port_forward};
