@@ -1,0 +1,39 @@
+//! All samples, for tests and for the gallery page of `aro-dev`.
+
+use crate::view::{Part, Sample};
+use crate::{
+    AccessPage, AuditPage, ClusterPage, ClustersPage, ImportedPage, KeysPage, KubeconfigPage, SoloPage,
+};
+
+/// One sample, rendered whole.
+#[derive(Clone, Debug)]
+pub struct GalleryItem {
+    /// `page-state`, e.g. `clusters-empty`.
+    pub name: String,
+    /// The document.
+    pub html: String,
+}
+
+/// Every sample of every page, in the order of the pages.
+///
+/// # Errors
+/// When a template fails, which a test excludes.
+pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
+    let mut items = Vec::new();
+    add::<ClustersPage>("clusters", &mut items)?;
+    add::<ClusterPage>("cluster", &mut items)?;
+    add::<KubeconfigPage>("kubeconfig", &mut items)?;
+    add::<AccessPage>("access", &mut items)?;
+    add::<AuditPage>("audit", &mut items)?;
+    add::<ImportedPage>("imported", &mut items)?;
+    add::<KeysPage>("keys", &mut items)?;
+    add::<SoloPage>("solo", &mut items)?;
+    Ok(items)
+}
+
+fn add<T: Sample>(page: &str, items: &mut Vec<GalleryItem>) -> askama::Result<()> {
+    for (state, sample) in T::samples() {
+        items.push(GalleryItem { name: format!("{page}-{state}"), html: sample.render(Part::Page)? });
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! `/keys`: the list of keys, which is also shown over any page.
+
+use crate::filters;
+use crate::frame::Frame;
+
+/// The list of keys.
+#[derive(Clone, Debug, Default, askama::Template)]
+#[template(path = "keys.html", blocks = ["title", "main"])]
+pub struct KeysPage {
+    /// What is around it.
+    pub frame: Frame,
+}
+
+/// The same over another page.
+#[derive(Clone, Copy, Debug, Default, askama::Template)]
+#[template(path = "keys_dialog.html")]
+pub(crate) struct KeysDialog;
+
+/// Keys and what they do; `scripts/keys.ts` does it.
+pub const KEYS: [(&[&str], &str); 13] = [
+    (&["/"], "Search this page"),
+    (&["?"], "This list"),
+    (&["G", "C"], "Clusters"),
+    (&["G", "A"], "My access"),
+    (&["G", "U"], "Audit"),
+    (&["G", "I"], "Imported clusters"),
+    (&["J"], "Next row"),
+    (&["K"], "Previous row"),
+    (&["Enter"], "Open the row"),
+    (&["[", "]"], "Previous, next tab"),
+    (&["F"], "Kubeconfig of the cluster or row"),
+    (&["Y"], "Copy the resource ID"),
+    (&["Esc"], "Close, or leave a field"),
+];

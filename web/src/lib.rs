@@ -1,0 +1,42 @@
+//! Pages of the portal: typed page structs with their templates, one sample for each state they can
+//! be in, and the assets. Knows nothing of HTTP, stores or clocks: instants are seconds since 1970
+//! UTC, and everything that is shown is a plain value of a struct here.
+//!
+//! A page is a struct that implements [`View`]: `page.render(Part::of(…))` gives the whole document or
+//! the inside of the element that a fragment request asks for.
+
+pub mod assets;
+mod audit;
+mod cluster;
+mod clusters;
+mod filters;
+mod frame;
+mod gallery;
+mod grants;
+mod imported;
+mod keys;
+mod kubeconfig;
+mod parts;
+mod query;
+mod samples;
+mod solo;
+pub mod statuses;
+pub mod text;
+mod view;
+pub mod when;
+
+pub use audit::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain};
+pub use cluster::{Cluster, ClusterPage, Field, ImportedFrom, May, Section, Tab, Verdict};
+pub use clusters::{
+    Broken, ClusterRow, ClustersPage, ListQuery, ListView, Piece, Sort, Summary, Tally, VersionCount,
+};
+pub use frame::{CSRF_FIELD, Elevation, Frame, Person, Place};
+pub use gallery::{GalleryItem, gallery};
+pub use grants::{AccessPage, GrantKind, GrantRow, GrantState};
+pub use imported::{ImportErrors, ImportForm, ImportedPage, ImportedRow};
+pub use keys::{KEYS, KeysPage};
+pub use kubeconfig::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, LEAST_REASON, RightsChoice};
+pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
+pub use query::Query;
+pub use solo::{FailureFragment, Group, SoloPage};
+pub use view::{Part, Sample, View};

@@ -1,0 +1,383 @@
+//! Small parts that many pages show: tones, icons, states, notices, failures.
+
+use std::fmt::{self, Display, Formatter};
+
+use askama::filters::Safe;
+
+use crate::assets;
+
+/// What a colour says; never the only carrier of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Failed, not ready.
+    Bad,
+    /// Degraded, near an end.
+    Warn,
+    /// Well.
+    Ok,
+    /// Work in progress.
+    Busy,
+    /// Rights above read-only, and nothing else.
+    Power,
+    /// Place, selection, data without judgement.
+    Accent,
+    /// No judgement.
+    #[default]
+    Mute,
+}
+
+impl Display for Tone {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bad => "bad",
+            Self::Warn => "warn",
+            Self::Ok => "ok",
+            Self::Busy => "busy",
+            Self::Power => "power",
+            Self::Accent => "accent",
+            Self::Mute => "mute",
+        })
+    }
+}
+
+/// An icon of the sprite, as markup. `name` is a symbol id of `static/icons.svg`; a test holds every
+/// name that any sample uses.
+#[must_use]
+pub fn icon(name: &str) -> Safe<String> {
+    Safe(format!(
+        "<svg class=\"icon\" aria-hidden=\"true\"><use href=\"{}#{name}\"/></svg>",
+        assets::url("icons.svg")
+    ))
+}
+
+/// A link: words and where to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Its words.
+    pub text: String,
+    /// Its address.
+    pub href: String,
+}
+
+impl Link {
+    /// A link.
+    pub fn new(text: impl Into<String>, href: impl Into<String>) -> Self {
+        Self { text: text.into(), href: href.into() }
+    }
+}
+
+/// Colour, shape and word of a state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Badge {
+    /// Its colour.
+    pub tone: Tone,
+    /// Symbol id.
+    pub icon: &'static str,
+    /// Its word.
+    pub word: String,
+    /// Without a ground: well, or nothing to look at.
+    pub quiet: bool,
+}
+
+impl Badge {
+    fn new(tone: Tone, icon: &'static str, word: impl Into<String>, quiet: bool) -> Self {
+        Self { tone, icon, word: word.into(), quiet }
+    }
+}
+
+/// The state of a cluster, in the words of the field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Looked at lately, and well.
+    Healthy,
+    /// Provisioned, but nobody has looked at its health.
+    Succeeded,
+    /// Answers, but something is wrong.
+    Degraded,
+    /// An operation failed: its name, e.g. `Creating`.
+    Failed(String),
+    /// Does not answer.
+    NoAnswer,
+    /// Being installed.
+    Creating,
+    /// Being updated; percent where known.
+    Updating(Option<u8>),
+    /// Being updated by us.
+    AdminUpdate,
+    /// Being deleted.
+    Deleting,
+    /// An operation was cancelled.
+    Canceled,
+    /// Maintenance is planned or runs.
+    Maintenance,
+    /// An imported cluster that nobody has looked at.
+    Imported,
+    /// Nothing is known.
+    #[default]
+    Unknown,
+}
+
+impl State {
+    /// From `provisioningState` and `failedProvisioningState` of a cluster document (spec/api.md);
+    /// unknown words become [`State::Unknown`].
+    #[must_use]
+    pub fn from_provisioning(state: &str, failed: &str) -> Self {
+        match state {
+            "Succeeded" => Self::Succeeded,
+            "Creating" => Self::Creating,
+            "Updating" => Self::Updating(None),
+            "AdminUpdating" => Self::AdminUpdate,
+            "Deleting" => Self::Deleting,
+            "Canceled" => Self::Canceled,
+            "Maintenance" => Self::Maintenance,
+            "Failed" => Self::Failed(failed.to_owned()),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// How it is shown.
+    #[must_use]
+    pub fn badge(&self) -> Badge {
+        match self {
+            Self::Healthy => Badge::new(Tone::Ok, "ok", "Healthy", true),
+            Self::Succeeded => Badge::new(Tone::Ok, "ok", "Succeeded", true),
+            Self::Degraded => Badge::new(Tone::Warn, "degraded", "Degraded", false),
+            Self::Failed(what) if what.is_empty() => Badge::new(Tone::Bad, "failed", "Failed", false),
+            Self::Failed(what) => Badge::new(Tone::Bad, "failed", format!("Failed: {what}"), false),
+            Self::NoAnswer => Badge::new(Tone::Bad, "away", "No answer", false),
+            Self::Creating => Badge::new(Tone::Busy, "busy", "Creating", false),
+            Self::Updating(None) => Badge::new(Tone::Busy, "busy", "Updating", false),
+            Self::Updating(Some(p)) => Badge::new(Tone::Busy, "busy", format!("Updating, {p} %"), false),
+            Self::AdminUpdate => Badge::new(Tone::Busy, "wrench", "Admin update", false),
+            Self::Deleting => Badge::new(Tone::Busy, "trash", "Deleting", false),
+            Self::Canceled => Badge::new(Tone::Warn, "revoke", "Canceled", false),
+            Self::Maintenance => Badge::new(Tone::Mute, "wrench", "Maintenance", false),
+            Self::Imported => Badge::new(Tone::Mute, "import", "Imported", true),
+            Self::Unknown => Badge::new(Tone::Mute, "unknown", "Unknown", false),
+        }
+    }
+}
+
+/// What a grant allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rights {
+    /// Get, list, watch, logs.
+    #[default]
+    Read,
+    /// Everything but RBAC and Secrets.
+    Write,
+    /// Everything.
+    Admin,
+}
+
+impl Rights {
+    /// `read`, `write`, `admin`: the value in forms and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// How it is shown.
+    #[must_use]
+    pub fn badge(self) -> Badge {
+        match self {
+            Self::Read => Badge::new(Tone::Mute, "eye", "Read-only", true),
+            Self::Write => Badge::new(Tone::Power, "pen", "Write", false),
+            Self::Admin => Badge::new(Tone::Power, "power", "Admin", false),
+        }
+    }
+}
+
+/// One thing to know, with at most one action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notice {
+    /// Its colour.
+    pub tone: Tone,
+    /// First words, bold.
+    pub lead: String,
+    /// The rest.
+    pub text: String,
+    /// What can be done.
+    pub action: Option<Link>,
+}
+
+impl Notice {
+    /// The icon that goes with the tone.
+    #[must_use]
+    pub fn icon(&self) -> &'static str {
+        match self.tone {
+            Tone::Bad => "failed",
+            Tone::Warn => "degraded",
+            Tone::Ok => "ok",
+            Tone::Busy => "busy",
+            Tone::Power => "power",
+            Tone::Accent | Tone::Mute => "info",
+        }
+    }
+}
+
+/// Whose fault a failure is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// The request, or the person's rights.
+    You,
+    /// This service.
+    #[default]
+    Us,
+    /// The cluster.
+    Cluster,
+}
+
+impl Side {
+    /// "your side", "our side", "cluster side".
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::You => "your side",
+            Self::Us => "our side",
+            Self::Cluster => "cluster side",
+        }
+    }
+}
+
+/// What failed, whose side it is on, what to do; shown in place of the content it hinders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// HTTP status.
+    pub status: u16,
+    /// What failed, as a short sentence without a full stop.
+    pub what: String,
+    /// How we know, and what it means.
+    pub why: String,
+    /// Whose fault it is.
+    pub side: Side,
+    /// What to do; the first is the main one.
+    pub actions: Vec<Link>,
+    /// To be told to the person who helps.
+    pub request_id: String,
+}
+
+impl Failure {
+    /// Its colour: red when something is broken, quiet when somebody only may not.
+    #[must_use]
+    pub fn tone(&self) -> Tone {
+        match (self.side, self.status) {
+            (Side::You, 401 | 403 | 404 | 405 | 410) => Tone::Mute,
+            (Side::You, _) => Tone::Warn,
+            _ => Tone::Bad,
+        }
+    }
+
+    /// Its shape.
+    #[must_use]
+    pub fn icon(&self) -> &'static str {
+        match (self.side, self.status) {
+            (_, 401) => "clock",
+            (_, 403) => "lock",
+            (_, 404) => "search",
+            (_, 410) => "trash",
+            (_, 429) => "wait",
+            (Side::Cluster, _) => "away",
+            (Side::You, _) => "degraded",
+            (Side::Us, _) => "failed",
+        }
+    }
+}
+
+impl Failure {
+    /// "504 Gateway Timeout".
+    #[must_use]
+    pub fn status_words(&self) -> String {
+        crate::statuses::words(self.status)
+    }
+}
+
+/// One step of something long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// How it stands.
+    pub state: StepState,
+    /// What it does.
+    pub text: String,
+    /// Its duration or result, at the end of the line.
+    pub note: String,
+    /// What it waits for, or why it failed.
+    pub hint: String,
+}
+
+/// How a step stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StepState {
+    /// Done.
+    Done,
+    /// Runs now.
+    Now,
+    /// Held by something.
+    Held,
+    /// Failed.
+    Failed,
+    /// Not yet begun.
+    #[default]
+    Waiting,
+}
+
+impl StepState {
+    /// Its colour.
+    #[must_use]
+    pub fn tone(self) -> Tone {
+        match self {
+            Self::Done => Tone::Ok,
+            Self::Now => Tone::Busy,
+            Self::Held => Tone::Warn,
+            Self::Failed => Tone::Bad,
+            Self::Waiting => Tone::Mute,
+        }
+    }
+
+    /// Its shape.
+    #[must_use]
+    pub fn icon(self) -> &'static str {
+        match self {
+            Self::Done => "ok",
+            Self::Now => "busy",
+            Self::Held => "degraded",
+            Self::Failed => "failed",
+            Self::Waiting => "wait",
+        }
+    }
+
+    /// Its word, for those who see neither.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Now => "now",
+            Self::Held => "held",
+            Self::Failed => "failed",
+            Self::Waiting => "waiting",
+        }
+    }
+
+    /// Whether it is where things stand.
+    #[must_use]
+    pub fn current(self) -> bool {
+        matches!(self, Self::Now | Self::Held | Self::Failed)
+    }
+}
+
+// So that filters take them however deep a template's references are.
+macro_rules! as_itself {
+    ($($part:ty),*) => {$(
+        impl AsRef<$part> for $part {
+            fn as_ref(&self) -> &Self {
+                self
+            }
+        }
+    )*};
+}
+as_itself!(Badge, Notice, Failure);

@@ -1,0 +1,136 @@
+//! A page, or the part of it that a fragment request asks for.
+
+use askama::Template;
+
+use crate::frame::Frame;
+use crate::keys::KeysDialog;
+use crate::text::Shown;
+use crate::{
+    AccessPage, AuditPage, ClusterPage, ClustersPage, FailureFragment, ImportedPage, KeysPage,
+    KubeconfigPage, SoloPage,
+};
+
+/// What of a page is rendered. One template makes all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// The whole document.
+    #[default]
+    Page,
+    /// The inside of `#main`.
+    Main,
+    /// The inside of `#list`.
+    List,
+    /// The inside of `#dialog`.
+    Dialog,
+}
+
+impl Part {
+    /// From the headers of htmx: `HX-Request`, `HX-Target` and `HX-History-Restore-Request`. A
+    /// restore and an unknown target get the whole page.
+    #[must_use]
+    pub fn of(htmx: bool, target: Option<&str>, history_restore: bool) -> Self {
+        if !htmx || history_restore {
+            return Self::Page;
+        }
+        match target {
+            Some("main") => Self::Main,
+            Some("list") => Self::List,
+            Some("dialog") => Self::Dialog,
+            _ => Self::Page,
+        }
+    }
+}
+
+/// What every page can do.
+pub trait View {
+    /// Its frame.
+    fn frame(&self) -> &Frame;
+
+    /// The thing it shows, first part of the document's title.
+    fn title(&self) -> String;
+
+    /// HTML of the part. A page without such a part gives its nearest: a list without `#list` its
+    /// `#main`, a page that is not a dialog its whole document.
+    ///
+    /// # Errors
+    /// Only when formatting fails, which a `String` never does.
+    fn render(&self, part: Part) -> askama::Result<String>;
+}
+
+/// One of each state a page can be in, for the tests and the gallery.
+pub trait Sample: View + Sized {
+    /// Name of the state and the page in it.
+    fn samples() -> Vec<(&'static str, Self)>;
+}
+
+/// The inside of `#main` with the document's title, which htmx takes over.
+fn with_title(title: &str, frame: &Frame, main: &str) -> askama::Result<String> {
+    use askama::filters::Escaper as _;
+    let mut out = String::with_capacity(main.len() + 100);
+    out.push_str("<title>");
+    Shown.write_escaped_str(&mut out, title)?;
+    out.push_str(" · ");
+    Shown.write_escaped_str(&mut out, &frame.region)?;
+    out.push_str(" · aro</title>");
+    out.push_str(main);
+    Ok(out)
+}
+
+/// Implements [`View`] for a page inside the frame: what it has for `#list` and `#dialog`.
+macro_rules! view {
+    ($page:ty, |$this:ident| $title:expr, list: $list:expr, dialog: $dialog:expr) => {
+        impl View for $page {
+            fn frame(&self) -> &Frame {
+                &self.frame
+            }
+
+            fn title(&self) -> String {
+                let $this = self;
+                $title
+            }
+
+            fn render(&self, part: Part) -> askama::Result<String> {
+                let main = || with_title(&self.title(), &self.frame, &self.as_main().render()?);
+                let list: fn(&Self) -> Option<askama::Result<String>> = $list;
+                let dialog: fn(&Self) -> Option<askama::Result<String>> = $dialog;
+                match part {
+                    Part::Page => Template::render(self),
+                    Part::Main => main(),
+                    Part::List => list(self).unwrap_or_else(main),
+                    Part::Dialog => dialog(self).unwrap_or_else(|| Template::render(self)),
+                }
+            }
+        }
+    };
+}
+
+view!(ClustersPage, |_p| "Clusters".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(ClusterPage, |p| p.cluster.name.clone(), list: |_| None, dialog: |_| None);
+view!(AccessPage, |_p| "My access".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(AuditPage, |_p| "Audit".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(ImportedPage, |_p| "Imported clusters".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(KeysPage, |_p| "Keys".into(), list: |_| None, dialog: |_| Some(KeysDialog.render()));
+view!(
+    KubeconfigPage,
+    |p| format!("Kubeconfig for {}", p.cluster),
+    list: |_| None,
+    dialog: |p| Some(p.as_dialog().render())
+);
+
+impl View for SoloPage {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn title(&self) -> String {
+        self.head.clone()
+    }
+
+    /// A fragment gets the failure alone: the page around it stays.
+    fn render(&self, part: Part) -> askama::Result<String> {
+        match part {
+            Part::Page => Template::render(self),
+            Part::Main | Part::List | Part::Dialog => FailureFragment { failure: self.as_failure() }.render(),
+        }
+    }
+}
