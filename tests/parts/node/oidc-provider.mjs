@@ -14,7 +14,7 @@ const { default: Provider, interactionPolicy } = await import('oidc-provider');
 const config = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const accounts = new Map(config.accounts.map((account) => [account.login, account]));
 
-/** The claims each scope brings. Distributed claims stand for groups when an account has too many to list. */
+/** The claims each scope brings. An account with too many groups to list has distributed claims in their place. */
 const scopeClaims = {
   openid: ['sub'],
   profile: ['name', 'preferred_username', 'email', 'oid', 'tid'],
@@ -53,8 +53,8 @@ function signingKeys() {
   return { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }] };
 }
 
-const policy = interactionPolicy.base();
-if (config.consent !== true) policy.remove('consent');
+const policy = interactionPolicy.base(); // sign-in and nothing else
+policy.remove('consent');
 
 const settings = {
   clients: config.clients.map((client) => ({
@@ -138,7 +138,7 @@ async function interact(req, res) {
 async function handle(req, res) {
   try {
     if (req.url.startsWith('/interaction/')) await interact(req, res);
-    else await provider.callback()(req, res);
+    else await answer(req, res);
   } catch (error) {
     console.error(error);
     if (!res.headersSent) res.writeHead(400, { 'content-type': 'text/plain' }).end(String(error.message));
@@ -151,6 +151,7 @@ const server = config.tls
 await new Promise((ready, failed) => server.once('error', failed).listen(config.port ?? 0, '127.0.0.1', ready));
 const issuer = `${config.tls ? 'https' : 'http'}://localhost:${server.address().port}`;
 const provider = new Provider(issuer, settings);
+const answer = provider.callback();
 for (const event of ['server_error', 'grant.error', 'authorization.error', 'end_session.error']) {
   provider.on(event, (_ctx, error) => console.error(`${event}: ${error.message}: ${error.error_detail ?? error.error_description ?? ''}`));
 }
