@@ -16,7 +16,12 @@ pub enum StoreError {
     Stale { collection: Collection },
     /// The stored JSON does not have the document's shape.
     #[error("the document {id} in {} cannot be read", collection.name())]
-    Malformed { collection: Collection, id: String, #[source] cause: serde_json::Error },
+    Malformed {
+        collection: Collection,
+        id: String,
+        #[source]
+        cause: serde_json::Error,
+    },
     /// Another process holds the store.
     #[error("the store is held by another process")]
     Held,

@@ -2,6 +2,8 @@
 //!
 //! Reading gives a [`Version`]; replacing needs it. An unconditional replace must be asked for by name.
 
+mod check;
+mod continuation;
 mod error;
 mod memory;
 mod sqlite;
@@ -20,7 +22,7 @@ use tokio::sync::watch;
 pub use error::StoreError;
 pub use memory::in_memory;
 pub use sqlite::{SqliteOptions, SqliteStore};
-pub use typed::{Typed, Versioned, update};
+pub use typed::{Typed, TypedChange, TypedChanges, TypedPage, Versioned, update};
 
 /// A store that many parts share.
 pub type SharedStore = Arc<dyn Store>;
@@ -101,7 +103,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn create(&self, collection: Collection, draft: Draft) -> Result<Stored, StoreError>;
 
     /// Writes several new documents in one transaction: all or none.
-    async fn create_all(&self, collection: Collection, drafts: Vec<Draft>) -> Result<Vec<Stored>, StoreError>;
+    async fn create_all(&self, collection: Collection, drafts: Vec<Draft>)
+    -> Result<Vec<Stored>, StoreError>;
 
     /// Reads by id; `None` when there is none, or it has expired.
     async fn get(&self, collection: Collection, id: &str) -> Result<Option<Stored>, StoreError>;
@@ -110,7 +113,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn get_by_key(&self, collection: Collection, key: &str) -> Result<Option<Stored>, StoreError>;
 
     /// Replaces a document. [`StoreError::Gone`] when there is none, [`StoreError::Stale`] when the version differs.
-    async fn replace(&self, collection: Collection, draft: Draft, expect: Expect) -> Result<Stored, StoreError>;
+    async fn replace(
+        &self,
+        collection: Collection,
+        draft: Draft,
+        expect: Expect,
+    ) -> Result<Stored, StoreError>;
 
     /// Removes a document, leaving a tombstone in the change feed.
     async fn delete(&self, collection: Collection, id: &str, expect: Expect) -> Result<(), StoreError>;
@@ -129,6 +137,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// What changed after `cursor` (0: everything that lives), at most `limit` changes.
     async fn changes(&self, collection: Collection, cursor: i64, limit: u32) -> Result<Changes, StoreError>;
+
+    /// The cursor after everything written so far: a follower that reads on demand starts here, so that its
+    /// start does not depend on the size of the collection.
+    async fn head(&self, collection: Collection) -> Result<i64, StoreError>;
 
     /// Wakes when a collection changed. The value is a hint that only grows: always read [`Store::changes`].
     fn subscribe(&self, collection: Collection) -> watch::Receiver<u64>;

@@ -1,0 +1,1 @@
+//! What every backend must do (`spec/database.md` §13.7).

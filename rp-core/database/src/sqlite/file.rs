@@ -1,0 +1,71 @@
+//! The file, its lock, and how connections to it are set up.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::SqlitePool;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::SqliteOptions;
+use super::fault::Fault;
+use crate::StoreError;
+
+/// SQLite's own wait when another connection is in the way (a checkpoint, a person's shell).
+const BUSY_WAIT: Duration = Duration::from_secs(2);
+
+/// Makes sure that the file is there and ours alone; gives the lock.
+pub(super) fn prepare(path: &Path) -> Result<File, StoreError> {
+    let lock = private(&path.with_added_extension("lock"))
+        .map_err(|e| Fault::File("open the store's lock file", e))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(StoreError::Held),
+        Err(TryLockError::Error(error)) => return Err(Fault::File("lock the store", error).into()),
+    }
+    // SQLite would make it readable by all; the files beside it get the same mode.
+    private(path).map_err(|e| Fault::File("open the store's file", e))?;
+    Ok(lock)
+}
+
+fn private(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// The writer: every commit is on disk before it is answered.
+pub(super) fn writing(options: &SqliteOptions) -> SqliteConnectOptions {
+    let connect = SqliteConnectOptions::new()
+        .filename(&options.path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_WAIT)
+        // A burst must not leave a large log behind for ever.
+        .pragma("journal_size_limit", "67108864")
+        .pragma("trusted_schema", "OFF")
+        .thread_name(|_| "store-writer".to_owned());
+    match options.max_pages {
+        Some(pages) => connect.pragma("max_page_count", pages.to_string()),
+        None => connect,
+    }
+}
+
+pub(super) fn readers(options: &SqliteOptions) -> SqlitePool {
+    let connect = SqliteConnectOptions::new()
+        .filename(&options.path)
+        .read_only(true)
+        .busy_timeout(BUSY_WAIT)
+        .pragma("trusted_schema", "OFF")
+        .thread_name(|n| format!("store-reader-{n}"));
+    SqlitePoolOptions::new()
+        .max_connections(options.readers.max(1))
+        .acquire_timeout(Duration::from_secs(10))
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_lazy_with(connect)
+}
+
+pub(super) fn memory() -> SqliteConnectOptions {
+    SqliteConnectOptions::new().in_memory(true).synchronous(SqliteSynchronous::Off)
+}

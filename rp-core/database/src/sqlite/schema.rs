@@ -1,0 +1,27 @@
+//! Brings a database file to the schema of this version of the software.
+
+use sqlx::SqliteConnection;
+
+use super::fault::Fault;
+
+/// Each step ends by setting `user_version` to its number.
+const STEPS: &[&str] = &[include_str!("migrations/0001_documents.sql")];
+
+/// Runs the steps that the file does not have yet, each in a transaction.
+pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), Fault> {
+    let found: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *connection).await?;
+    let done = usize::try_from(found).ok().filter(|done| *done <= STEPS.len()).ok_or(Fault::Newer(found))?;
+    for step in &STEPS[done..] {
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
+        let outcome = match sqlx::raw_sql(*step).execute(&mut *connection).await {
+            Ok(_) => sqlx::query("COMMIT").execute(&mut *connection).await,
+            failed => failed,
+        };
+        if let Err(error) = outcome {
+            // Perhaps rolled back already; the first error is the one to tell.
+            let _ = sqlx::query("ROLLBACK").execute(&mut *connection).await;
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
