@@ -1,0 +1,119 @@
+// The script of every page. Pages work without it; it makes them live.
+
+import "htmx.org";
+import * as dialog from "./dialog";
+import * as keys from "./keys";
+import { fade, say, toast } from "./say";
+import * as session from "./session";
+import * as theme from "./theme-switch";
+import * as time from "./time";
+
+async function copy(text: string, button: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    toast("The browser does not let us copy. Select the text instead.", "bad");
+    return;
+  }
+  const words = button.querySelector("span");
+  const before = words?.textContent;
+  button.dataset.done = "";
+  if (words) words.textContent = "Copied";
+  else toast("Copied");
+  say("Copied");
+  setTimeout(() => {
+    delete button.dataset.done;
+    if (words && before) words.textContent = before;
+  }, 2000);
+}
+
+function clicked(e: MouseEvent): void {
+  const target = e.target as Element;
+  for (const menu of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]")) {
+    if (!menu.contains(target)) menu.open = false;
+  }
+  const button = target.closest<HTMLElement>("[data-act], [data-copy]");
+  if (!button) return;
+  if (button.dataset.copy !== undefined) void copy(button.dataset.copy, button);
+  else if (button.dataset.act === "theme") say(theme.turn());
+  else if (button.dataset.act === "copy-previous") void copy(button.previousElementSibling?.textContent ?? "", button);
+  else if (button.dataset.act === "close" && dialog.closes()) e.preventDefault();
+}
+
+/** A form that runs says so, and takes no second press. */
+function submitted(e: SubmitEvent): void {
+  const form = e.target as HTMLFormElement;
+  if (form.method !== "post") return;
+  if (form.dataset.running !== undefined) {
+    e.preventDefault();
+    return;
+  }
+  form.dataset.running = "";
+  const button = form.querySelector<HTMLElement>("button[data-running]");
+  const words = button?.querySelector("span");
+  const before = words?.textContent ?? "";
+  if (button && words) {
+    button.setAttribute("aria-disabled", "true");
+    words.textContent = button.dataset.running ?? before;
+  }
+  const done = () => {
+    delete form.dataset.running;
+    button?.removeAttribute("aria-disabled");
+    if (words) words.textContent = before;
+  };
+  if (form.dataset.download !== undefined) {
+    e.preventDefault();
+    void dialog.download(form, session.ended).finally(done);
+  } else {
+    // Back from the bfcache, or a download that leaves the page standing.
+    window.addEventListener("pageshow", done, { once: true });
+  }
+}
+
+function escape(e: KeyboardEvent): void {
+  if (e.key !== "Escape") return;
+  const menu = document.querySelector<HTMLDetailsElement>("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector<HTMLElement>("summary")?.focus();
+}
+
+function swapped(e: Event): void {
+  const target = (e as CustomEvent<{ target: Element }>).detail.target;
+  time.tick(true);
+  theme.show();
+  if (target.id === "dialog") {
+    dialog.show();
+    session.restore(target);
+  }
+  const count = target.querySelector("[data-say]")?.textContent;
+  if (count) say(count);
+}
+
+function failed(e: Event): void {
+  const status = (e as CustomEvent<{ xhr?: XMLHttpRequest }>).detail.xhr?.status ?? 0;
+  if (status === 401) session.ended();
+  else if (status === 0) toast("We could not be reached. What you see may be old.", "bad");
+}
+
+function start(): void {
+  time.start();
+  keys.start();
+  theme.show();
+  session.restore(document);
+  for (const el of document.querySelectorAll(".toast")) fade(el);
+  document.addEventListener("click", clicked);
+  document.addEventListener("submit", submitted);
+  document.addEventListener("keydown", escape);
+  const body = document.body;
+  body.addEventListener("htmx:beforeRequest", (e) => {
+    const { elt, target } = (e as CustomEvent<{ elt: Element; target: Element }>).detail;
+    if (target?.id === "dialog") dialog.remember(elt);
+  });
+  body.addEventListener("htmx:afterSwap", swapped);
+  body.addEventListener("htmx:responseError", failed);
+  body.addEventListener("htmx:sendError", failed);
+  body.addEventListener("htmx:timeout", () => toast("No answer within 35 s. What you see may be old.", "bad"));
+}
+
+start();

@@ -1,0 +1,9 @@
+// Runs before the first paint: the theme that was chosen, and that there are scripts.
+const root = document.documentElement;
+root.dataset.script = "";
+try {
+  const theme = localStorage.getItem("theme");
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+} catch {
+  // Storage is barred: the system's theme it is.
+}

@@ -41,7 +41,11 @@ pub fn url(name: &str) -> String {
 #[must_use]
 pub fn get(path: &str) -> Option<Asset> {
     let rest = if path == "/favicon.ico" { "mark.svg" } else { path.strip_prefix(PREFIX)? };
-    let (hash, name) = rest.split_once('/').unwrap_or(("", rest));
+    let (hash, name) = match rest.split_once('/') {
+        None => ("", rest),
+        Some((hash, name)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => (hash, name),
+        Some(_) => return None,
+    };
     let file = FILES.iter().find(|f| f.name == name)?;
     Some(Asset { immutable: file.hash == hash, ..file.asset })
 }

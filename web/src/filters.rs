@@ -1,4 +1,5 @@
 //! What templates can say after `|`.
+#![expect(unreachable_pub, reason = "the attribute of filters writes public methods")]
 
 use std::fmt::Display;
 

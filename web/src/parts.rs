@@ -43,7 +43,7 @@ impl Display for Tone {
 /// An icon of the sprite, as markup. `name` is a symbol id of `static/icons.svg`; a test holds every
 /// name that any sample uses.
 #[must_use]
-pub fn icon(name: &str) -> Safe<String> {
+pub(crate) fn icon(name: &str) -> Safe<String> {
     Safe(format!(
         "<svg class=\"icon\" aria-hidden=\"true\"><use href=\"{}#{name}\"/></svg>",
         assets::url("icons.svg")

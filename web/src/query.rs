@@ -41,7 +41,7 @@ impl Query {
 ///
 /// # Errors
 /// Only those of the deserializer.
-pub fn page_number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+pub(crate) fn page_number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = String::deserialize(from)?;
     Ok(text.trim().parse().unwrap_or(1).clamp(1, 1_000_000))
 }
@@ -50,6 +50,6 @@ pub fn page_number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> 
 ///
 /// # Errors
 /// Only those of the deserializer.
-pub fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+pub(crate) fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(String::deserialize(from)? == "true")
 }

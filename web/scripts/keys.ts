@@ -1,0 +1,76 @@
+// Single keys (src/keys.rs lists them). Off in fields, with modifiers, and while a dialog is open.
+
+let first = "";
+let timer = 0;
+
+function typing(el: EventTarget | null): boolean {
+  return el instanceof HTMLElement && (el.isContentEditable || el.matches("input:not([type=radio],[type=checkbox]), textarea, select"));
+}
+
+function rows(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>("[data-row]")];
+}
+
+/** What takes the focus in a row: its link, else its summary. */
+function handle(row: HTMLElement): HTMLElement | null {
+  return row.querySelector<HTMLElement>("th a, summary, a, button");
+}
+
+function move(by: 1 | -1): boolean {
+  const all = rows();
+  const at = all.findIndex((row) => row.contains(document.activeElement));
+  const next = at < 0 ? (by > 0 ? all[0] : all.at(-1)) : all[at + by];
+  if (!next) return all.length > 0;
+  handle(next)?.focus();
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+function tab(by: 1 | -1): boolean {
+  const tabs = [...document.querySelectorAll<HTMLAnchorElement>("main .tabs a")];
+  const at = tabs.findIndex((a) => a.hasAttribute("aria-current"));
+  const next = tabs[at + by];
+  next?.click();
+  return !!next;
+}
+
+function press(key: string): boolean {
+  const row = document.activeElement?.closest("[data-row]");
+  const inRow = row?.querySelector<HTMLElement>(`[data-row-key="${CSS.escape(key)}"]`);
+  const found = inRow ?? [...document.querySelectorAll<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)].find((el) => el.checkVisibility() || el.closest(".nav"));
+  if (!found) return false;
+  if (found instanceof HTMLInputElement) {
+    found.focus();
+    found.select();
+  } else found.click();
+  return true;
+}
+
+function act(key: string): boolean {
+  if (key === "j") return move(1);
+  if (key === "k") return move(-1);
+  if (key === "[") return tab(-1);
+  if (key === "]") return tab(1);
+  return press(key);
+}
+
+export function start(): void {
+  document.addEventListener("keydown", (e) => {
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
+    if (e.key === "Escape" && typing(e.target) && !(e.target as HTMLElement).closest("dialog")) {
+      (e.target as HTMLElement).blur();
+      return;
+    }
+    if (typing(e.target) || document.querySelector("dialog[open]") || e.key.length !== 1) return;
+    const key = e.key.toLowerCase();
+    clearTimeout(timer);
+    const chord = first ? `${first} ${key}` : key;
+    first = "";
+    if (key === "g" && chord === "g") {
+      first = "g";
+      timer = window.setTimeout(() => (first = ""), 1200);
+      return;
+    }
+    if (act(chord)) e.preventDefault();
+  });
+}

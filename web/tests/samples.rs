@@ -1,0 +1,194 @@
+//! Every sample of every page, whole and in parts, keeps the rules that all pages have.
+
+mod html;
+
+use std::collections::HashSet;
+
+use html::{Tag, read};
+use web::{
+    AccessPage, AuditPage, ClusterPage, ClustersPage, ImportedPage, KeysPage, KubeconfigPage, Part, Sample, SoloPage,
+    View,
+};
+
+/// One sample in one part.
+struct Rendered {
+    name: String,
+    part: Part,
+    html: String,
+    tags: Vec<Tag>,
+}
+
+fn of<T: Sample>(page: &str, all: &mut Vec<Rendered>) {
+    for (state, sample) in T::samples() {
+        for part in [Part::Page, Part::Main, Part::List, Part::Dialog] {
+            let name = format!("{page}-{state} {part:?}");
+            let html = sample.render(part).expect("renders");
+            let (tags, _) = read(&html).unwrap_or_else(|e| panic!("{name}: {e}"));
+            all.push(Rendered { name, part, html, tags });
+        }
+    }
+}
+
+fn everything() -> Vec<Rendered> {
+    let mut all = Vec::new();
+    of::<ClustersPage>("clusters", &mut all);
+    of::<ClusterPage>("cluster", &mut all);
+    of::<KubeconfigPage>("kubeconfig", &mut all);
+    of::<AccessPage>("access", &mut all);
+    of::<AuditPage>("audit", &mut all);
+    of::<ImportedPage>("imported", &mut all);
+    of::<KeysPage>("keys", &mut all);
+    of::<SoloPage>("solo", &mut all);
+    all
+}
+
+#[test]
+fn nothing_that_the_policy_forbids() {
+    for Rendered { name, tags, .. } in everything() {
+        for tag in &tags {
+            for (key, value) in &tag.attributes {
+                let run = key.starts_with("on") || key.starts_with("hx-on") || key == "style" || value.starts_with("js:");
+                assert!(!run, "{name}: {key} on <{}>", tag.name);
+                let link = matches!(key.as_str(), "href" | "src" | "action");
+                assert!(!(link && value.trim_start().to_lowercase().starts_with("javascript:")), "{name}: {value}");
+            }
+            assert!(tag.name != "script" || tag.get("src").is_some(), "{name}: script without src");
+            assert!(tag.name != "style", "{name}: style element");
+        }
+    }
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    for Rendered { name, html, .. } in everything() {
+        let lower = html.to_lowercase();
+        for raw in ["<script>", "<img", "onerror=alert(2)>", "</textarea></textarea>"] {
+            assert!(!lower.contains(raw), "{name}: {raw}");
+        }
+        let steering = html.chars().find(|c| web::text::steers(*c));
+        assert_eq!(steering, None, "{name}");
+    }
+}
+
+#[test]
+fn hostile_names_can_still_be_read() {
+    let all = everything();
+    let page = all.iter().find(|r| r.name == "clusters-hostile Page").expect("there");
+    assert!(page.html.contains("&lt;script&gt;alert(1)"), "escaped, not lost");
+    assert!(page.html.contains("<span class=\"ctl\">U+202E</span>"), "shown, not lost");
+    assert!(page.html.contains("[U+202E]"), "shown in attributes");
+    assert!(page.html.contains("KiB in all)"), "cut, with its size");
+}
+
+#[test]
+fn icons_and_assets_exist() {
+    let sprite = web::assets::get(&web::assets::url("icons.svg")).expect("sprite");
+    let sprite = std::str::from_utf8(sprite.bytes).expect("text");
+    for Rendered { name, tags, .. } in everything() {
+        for tag in &tags {
+            let address = match tag.name.as_str() {
+                "use" | "link" => tag.get("href"),
+                "script" => tag.get("src"),
+                _ => None,
+            };
+            let Some(address) = address else { continue };
+            let (file, id) = address.split_once('#').unwrap_or((address, ""));
+            assert!(web::assets::get(file).is_some_and(|a| a.immutable), "{name}: {address}");
+            assert!(id.is_empty() || sprite.contains(&format!("id=\"{id}\"")), "{name}: no icon {id}");
+            assert!(tag.name != "use" || !id.is_empty(), "{name}: an icon without name");
+        }
+    }
+}
+
+#[test]
+fn forms_that_change_something_carry_the_token() {
+    let mut seen = 0;
+    for Rendered { name, tags, .. } in everything() {
+        for form in tags.iter().filter(|t| t.name == "form" && t.get("method") == Some("post")) {
+            let token = tags.iter().find(|t| t.form == form.form && t.get("name") == Some(web::CSRF_FIELD));
+            assert!(token.is_some_and(|t| t.get("type") == Some("hidden")), "{name}: {:?}", form.get("action"));
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "only {seen} forms");
+}
+
+#[test]
+fn names_and_references_hold() {
+    for Rendered { name, part, tags, .. } in everything() {
+        let mut ids = HashSet::new();
+        for id in tags.iter().filter_map(|t| t.get("id")) {
+            assert!(ids.insert(id), "{name}: id {id} twice");
+        }
+        for tag in &tags {
+            let named = ["aria-label", "aria-labelledby"].iter().any(|a| tag.get(a).is_some_and(|v| !v.is_empty()));
+            let icon_only = tag.get("class").is_some_and(|c| c.split(' ').any(|c| c == "tool"));
+            assert!(!icon_only || named, "{name}: an icon button without a name: {tag:?}");
+            if part != Part::Page {
+                continue;
+            }
+            for reference in ["aria-labelledby", "aria-describedby", "for", "list", "popovertarget", "form"] {
+                for id in tag.get(reference).unwrap_or_default().split_whitespace() {
+                    assert!(ids.contains(id), "{name}: {reference} names {id}, which is not there");
+                }
+            }
+            let field = matches!(tag.name.as_str(), "input" | "textarea") && tag.get("type") != Some("hidden");
+            let labelled = named
+                || tag.around.iter().any(|a| a == "label")
+                || tag.get("id").is_some_and(|id| tags.iter().any(|t| t.get("for") == Some(id)));
+            assert!(!field || labelled, "{name}: a field without a label: {tag:?}");
+        }
+    }
+}
+
+#[test]
+fn every_page_has_one_heading_and_a_title() {
+    for Rendered { name, part, html, tags } in everything() {
+        if part == Part::Page {
+            assert_eq!(tags.iter().filter(|t| t.name == "h1").count(), 1, "{name}");
+            assert_eq!(tags.iter().filter(|t| t.name == "main").count(), 1, "{name}");
+            assert!(html.contains(" · aro</title>"), "{name}");
+            assert!(html.starts_with("<!doctype html>"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn parts_are_the_inside_of_the_page() {
+    for (state, page) in ClustersPage::samples() {
+        let whole = page.render(Part::Page).expect("renders");
+        let list = page.render(Part::List).expect("renders");
+        let main = page.render(Part::Main).expect("renders");
+        assert!(whole.contains(list.trim()), "{state}: list");
+        let (_, inside) = main.split_once("</title>").expect("title first");
+        assert!(whole.contains(inside.trim()), "{state}: main");
+        assert!(!list.contains("<html") && !main.contains("<html"), "{state}");
+    }
+    for (state, page) in KubeconfigPage::samples() {
+        let whole = page.render(Part::Page).expect("renders");
+        let dialog = page.render(Part::Dialog).expect("renders");
+        assert!(whole.contains(dialog.trim()) && dialog.trim().starts_with("<dialog"), "{state}");
+    }
+}
+
+#[test]
+fn a_pasted_kubeconfig_is_never_sent_back() {
+    for Rendered { name, html, .. } in everything() {
+        assert!(!html.contains("never shown\n") && !html.contains(">never shown<"), "{name}");
+    }
+}
+
+#[test]
+fn gallery_has_all_of_them() {
+    let names: Vec<String> = web::gallery().expect("renders").into_iter().map(|i| i.name).collect();
+    assert!(names.len() > 90, "{}", names.len());
+    let pages = ["clusters", "cluster", "kubeconfig", "access", "audit", "imported", "solo"];
+    for page in pages.iter().filter(|p| **p != "solo") {
+        for state in ["hostile", "error", "expired", "no-rights"] {
+            assert!(names.contains(&format!("{page}-{state}")), "{page}-{state}");
+        }
+    }
+    for status in [400, 401, 403, 404, 405, 413, 422, 429, 500, 502, 503, 504] {
+        assert!(names.contains(&format!("solo-{status}")), "{status}");
+    }
+}
