@@ -1,1 +1,35 @@
-//! Settings from file, environment and flags; all mistakes at once.
+//! Settings: `aro.toml`, the environment and flags, read into one typed tree, with all mistakes at once.
+//!
+//! Precedence (`design.md` §5): flag, `ARO_SECTION__KEY`, the contract's names (`spec/portal.md` §1.1), file.
+//! [`parse`] is a pure function of its [`Input`]; [`load`] reads the process's environment and a file for it.
+
+mod check;
+mod keys;
+mod load;
+mod mistakes;
+mod parse;
+mod reader;
+mod reference;
+mod secret_file;
+mod settings;
+mod source;
+mod values;
+
+pub use load::{LoadError, load};
+pub use mistakes::{Mistake, Mistakes};
+pub use parse::{File, Input, Override, parse};
+pub use reference::reference_markdown;
+pub use secret_file::{SecretFile, SecretFileError};
+pub use settings::{
+    Access, Audit, Azure, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Oidc, OidcCredential,
+    Portal, PrivateLink, PrivateWay, Proxy, Roles, Settings, Store, Tls,
+};
+
+/// Keys that a role cannot do without, for [`Input::needs`].
+pub mod needs {
+    /// `aro portal`, `aro serve`: browsers come in.
+    pub const PORTAL: &[&str] =
+        &["portal.url", "proxy.url", "oidc.issuer", "oidc.client_id", "tls.cert_file", "tls.key_file"];
+    /// `aro proxy`: only kubectl and its kind come in.
+    pub const PROXY: &[&str] = &["proxy.url", "tls.cert_file", "tls.key_file"];
+}

@@ -1,0 +1,157 @@
+//! Rules over more than one key.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::reader::Reader;
+use crate::settings::{Oidc, OidcCredential, PrivateLink, PrivateWay, Tls};
+use crate::values::show_duration;
+
+/// The admin listener has no sign-in: another address than loopback must be asked for.
+pub(crate) fn admin(r: &mut Reader<'_>) -> SocketAddr {
+    let address = r.listen("listen.admin");
+    if !r.switch("listen.admin_allow_remote") && !address.ip().is_loopback() {
+        r.mistake(
+            "listen.admin",
+            "must be a loopback address, or listen.admin_allow_remote true: it asks nobody who they are",
+        );
+    }
+    address
+}
+
+/// Both of certificate and key, or none.
+pub(crate) fn tls(r: &mut Reader<'_>) -> Option<Tls> {
+    let (cert, key, ca_file) = (r.file("tls.cert_file"), r.secret("tls.key_file"), r.file("tls.ca_file"));
+    pair(r, ("tls.cert_file", cert.is_some()), ("tls.key_file", key.is_some()));
+    Some(Tls { cert_file: cert?, key_file: key?, ca_file })
+}
+
+/// A provider with exactly one way to show it who we are.
+pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
+    let issuer = r.url("oidc.issuer");
+    let client_id = r.text("oidc.client_id");
+    let secret = r.secret("oidc.client_secret_file");
+    let key = r.secret("oidc.client_key_file");
+    let cert_file = r.file("oidc.client_cert_file");
+    let (scopes, groups_claim, ca_file) =
+        (r.texts("oidc.scopes"), r.text("oidc.groups_claim"), r.file("oidc.ca_file"));
+    if r.is_set("oidc.issuer") && client_id.is_none() && !r.is_set("oidc.client_id") {
+        missing_once(r, "oidc.client_id", "is needed with oidc.issuer");
+    }
+    if cert_file.is_some() && key.is_none() {
+        r.mistake("oidc.client_cert_file", "needs oidc.client_key_file, the key of the certificate");
+    }
+    if r.is_set("oidc.scopes") && !scopes.iter().any(|scope| scope == "openid") {
+        r.mistake("oidc.scopes", "must contain openid");
+    }
+    let credential = match (secret, key) {
+        (Some(secret), None) => OidcCredential::Secret(secret),
+        (None, Some(key_file)) => OidcCredential::Key { key_file, cert_file },
+        (Some(_), Some(_)) => {
+            r.mistake("oidc.client_key_file", "stands beside oidc.client_secret_file: leave one of them out");
+            return None;
+        }
+        (None, None) => {
+            if r.is_set("oidc.issuer") {
+                missing_once(
+                    r,
+                    "oidc.client_secret_file",
+                    "is needed with oidc.issuer, or oidc.client_key_file in its place",
+                );
+            }
+            return None;
+        }
+    };
+    Some(Oidc {
+        issuer: issuer?,
+        client_id: client_id?,
+        credential,
+        scopes,
+        groups_claim: groups_claim?,
+        ca_file,
+    })
+}
+
+/// A CONNECT proxy needs all of its parts.
+pub(crate) fn private_link(r: &mut Reader<'_>) -> PrivateLink {
+    let connect = r.word("private_link.way") == "connect";
+    let (address, server_name) = (r.dial("private_link.address"), r.text("private_link.server_name"));
+    let (ca, cert) = (r.file("private_link.ca_file"), r.file("private_link.client_cert_file"));
+    let key = r.secret("private_link.client_key_file");
+    if connect {
+        for key in [
+            "private_link.address",
+            "private_link.ca_file",
+            "private_link.client_cert_file",
+            "private_link.client_key_file",
+        ] {
+            if !r.is_set(key) {
+                missing_once(r, key, "is needed with private_link.way = \"connect\"");
+            }
+        }
+    } else if r.is_set("private_link.address") {
+        r.mistake("private_link.address", "has no effect unless private_link.way is \"connect\"");
+    }
+    let way = match (connect, address, server_name, ca, cert, key) {
+        (
+            true,
+            Some(address),
+            Some(server_name),
+            Some(ca_file),
+            Some(client_cert_file),
+            Some(client_key_file),
+        ) => PrivateWay::Connect { address, server_name, ca_file, client_cert_file, client_key_file },
+        _ => PrivateWay::Direct,
+    };
+    PrivateLink { way }
+}
+
+/// The form of the contract (`spec/monitor.md` §13); whether it can be reached shows later.
+pub(crate) fn statsd_socket(r: &mut Reader<'_>) -> Option<String> {
+    let socket = r.text("metrics.statsd_socket")?;
+    let good = match socket.split_once(':') {
+        Some((network, address)) if network.eq_ignore_ascii_case("udp") => {
+            crate::values::dial(address).is_some()
+        }
+        Some((network, path)) => network.eq_ignore_ascii_case("unix") && !path.is_empty(),
+        None => false,
+    };
+    if !good {
+        r.mistake("metrics.statsd_socket", "expected udp:<host>:<port> or unix:<path>");
+    }
+    Some(socket)
+}
+
+pub(crate) fn not_longer(r: &mut Reader<'_>, (short, a): (&str, Duration), (long, b): (&str, Duration)) {
+    if !b.is_zero() && a > b {
+        let blame = if r.is_set(short) { short } else { long };
+        r.mistake(
+            blame,
+            format!("{short} ({}) must not be longer than {long} ({})", show_duration(a), show_duration(b)),
+        );
+    }
+}
+
+/// `design.md` §3 Audit: checkpoints are signed at most every 60 s.
+pub(crate) fn at_most_a_minute(r: &mut Reader<'_>, key: &str, period: Duration) {
+    if period > Duration::from_secs(60) {
+        r.mistake(key, format!("must be at most 60s, got {}", show_duration(period)));
+    }
+}
+
+fn pair(r: &mut Reader<'_>, (a, has_a): (&str, bool), (b, has_b): (&str, bool)) {
+    if has_a != has_b {
+        let (there, gone) = if has_a { (a, b) } else { (b, a) };
+        // A wrong one was told already.
+        if !r.is_set(gone) {
+            missing_once(r, gone, &format!("is needed with {there}"));
+        }
+    }
+}
+
+/// Tells that a key is missing unless that was told.
+fn missing_once(r: &mut Reader<'_>, key: &str, message: &str) {
+    if r.mistakes.iter().all(|mistake| mistake.key != key) {
+        r.mistake(key, message);
+    }
+}

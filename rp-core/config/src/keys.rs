@@ -1,0 +1,340 @@
+//! The one table of every key: its shape, default, contract name and help. The reference page is made of it.
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// `http(s)://host[:port]`; `https` unless the host is this machine.
+    Url,
+    /// An origin: [`Kind::Url`] without a path.
+    Origin,
+    /// `address:port` to listen on.
+    Listen,
+    /// `host:port` to dial.
+    Dial,
+    /// A path; relative ones in a file count from the file's folder.
+    File,
+    /// As [`Kind::File`]; the value is never shown, for it may be the secret itself, put there by mistake.
+    Secret,
+    Duration,
+    Count {
+        least: u64,
+        most: u64,
+    },
+    Switch,
+    Texts,
+    Networks,
+}
+
+impl Kind {
+    /// What would be right.
+    pub(crate) fn expects(self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::Url => "a URL such as \"https://host/path\" (http only for this machine)".to_owned(),
+            Self::Origin => {
+                "a URL without a path such as \"https://host:8444\" (http only for this machine)".to_owned()
+            }
+            Self::Listen => "an address to listen on such as \"0.0.0.0:8444\"".to_owned(),
+            Self::Dial => "a host and port such as \"host:443\"".to_owned(),
+            Self::File | Self::Secret => "the path of a file".to_owned(),
+            Self::Duration => "a duration such as \"8h\", \"1h30m\" or \"250ms\"".to_owned(),
+            Self::Count { least, most } => format!("a whole number from {least} to {most}"),
+            Self::Switch => "true or false".to_owned(),
+            Self::Texts => "a list of texts".to_owned(),
+            Self::Networks => "a list of networks such as \"10.0.0.0/8\"".to_owned(),
+        }
+    }
+
+    pub(crate) const fn is_list(self) -> bool {
+        matches!(self, Self::Texts | Self::Networks)
+    }
+}
+
+/// A name of the contract and what its value becomes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Contract {
+    pub(crate) name: &'static str,
+    pub(crate) value: fn(&str) -> String,
+}
+
+/// One key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key {
+    /// `section.key`.
+    pub(crate) path: &'static str,
+    pub(crate) kind: Kind,
+    /// As it would stand in the environment; empty: none.
+    pub(crate) default: &'static str,
+    pub(crate) contract: Option<Contract>,
+    pub(crate) help: &'static str,
+}
+
+impl Key {
+    const fn contract(mut self, name: &'static str, value: fn(&str) -> String) -> Self {
+        self.contract = Some(Contract { name, value });
+        self
+    }
+
+    /// `ARO_SECTION__KEY`.
+    pub(crate) fn environment(&self) -> String {
+        format!("ARO_{}", self.path.replace('.', "__").to_ascii_uppercase())
+    }
+}
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
+    Key { path, kind, default, contract: None, help }
+}
+
+fn same(value: &str) -> String {
+    value.to_owned()
+}
+
+fn https(host: &str) -> String {
+    format!("https://{host}")
+}
+
+fn port_443(host: &str) -> String {
+    format!("{host}:443")
+}
+
+fn connect(_: &str) -> String {
+    "connect".to_owned()
+}
+
+const fn count(least: u64, most: u64) -> Kind {
+    Kind::Count { least, most }
+}
+
+/// The sections, in the order of the reference, with what they are about.
+pub(crate) const SECTIONS: &[(&str, &str)] = &[
+    ("listen", "Where the process listens."),
+    ("portal", "How browsers reach the portal."),
+    ("proxy", "How kubectl and its kind reach the proxy."),
+    ("tls", "Certificates of our listeners; read again when they change."),
+    ("store", "Where documents are kept."),
+    ("keys", "Keys that seal what is secret in the store."),
+    ("oidc", "The OpenID Connect provider. Exactly one of a client secret or a key with its certificate."),
+    ("roles", "Which of the provider's groups make whom."),
+    ("access", "Rules for grants."),
+    ("imports", "Imported clusters."),
+    ("audit", "The audit log."),
+    ("limits", "Bounds on what clients may use."),
+    ("azure", "Where in Azure this runs."),
+    ("private_link", "How private addresses of clusters are reached."),
+    ("metrics", "The statsd sink; Prometheus reads the admin listener."),
+    ("log", "What is logged and how."),
+];
+
+/// Every key.
+pub(crate) const KEYS: &[Key] = &[
+    key(
+        "listen.portal",
+        Kind::Listen,
+        "127.0.0.1:8444",
+        "Web listener: portal and API proxy, told apart by host name.",
+    ),
+    key(
+        "listen.admin",
+        Kind::Listen,
+        "127.0.0.1:6060",
+        "Metrics, health, log filter, profiles. No sign-in: keep it on loopback.",
+    ),
+    key(
+        "listen.admin_allow_remote",
+        Kind::Switch,
+        "false",
+        "Lets `listen.admin` be an address that others can reach.",
+    ),
+    key(
+        "portal.url",
+        Kind::Origin,
+        "",
+        "The portal's address as browsers see it; also the redirect address of sign-in.",
+    )
+    .contract("PORTAL_HOSTNAME", https),
+    key(
+        "proxy.url",
+        Kind::Origin,
+        "",
+        "The API proxy's address as kubectl sees it; its host name must not be the portal's.",
+    ),
+    key("proxy.hosts", Kind::Texts, "", "Further host names under which the API proxy answers."),
+    key("tls.cert_file", Kind::File, "", "PEM: leaf certificate, then the chain."),
+    key("tls.key_file", Kind::Secret, "", "PEM: the leaf's private key."),
+    key(
+        "tls.ca_file",
+        Kind::File,
+        "",
+        "PEM: the CA that kubeconfigs carry; left out when clients know it already.",
+    ),
+    key("store.path", Kind::File, "aro.db", "The SQLite file."),
+    key("keys.keyring_file", Kind::Secret, "keyring.json", "The sealing keys; made on first start."),
+    key("oidc.issuer", Kind::Url, "", "The provider's issuer."),
+    key("oidc.client_id", Kind::Text, "", "Our client id at the provider.")
+        .contract("AZURE_PORTAL_CLIENT_ID", same),
+    key("oidc.client_secret_file", Kind::Secret, "", "File with the client secret."),
+    key("oidc.client_key_file", Kind::Secret, "", "PEM: RSA key of the client assertion (private_key_jwt)."),
+    key(
+        "oidc.client_cert_file",
+        Kind::File,
+        "",
+        "PEM: the certificate of that key; its thumbprint is sent along.",
+    ),
+    key("oidc.scopes", Kind::Texts, "openid,profile", "Scopes to ask for."),
+    key("oidc.groups_claim", Kind::Text, "groups", "The claim of the ID token that lists groups."),
+    key("oidc.ca_file", Kind::File, "", "PEM: a CA to trust for the provider, beside the system's."),
+    key("roles.viewer", Kind::Texts, "", "Groups whose people see lists and pages."),
+    key("roles.sre", Kind::Texts, "", "Groups whose people also get read grants.")
+        .contract("AZURE_PORTAL_ACCESS_GROUP_IDS", same),
+    key("roles.elevated", Kind::Texts, "", "Groups whose people may get write and admin rights.")
+        .contract("AZURE_PORTAL_ELEVATED_GROUP_IDS", same),
+    key("roles.approver", Kind::Texts, "", "Groups whose people decide on elevations."),
+    key("roles.auditor", Kind::Texts, "", "Groups whose people read the audit log and all grants."),
+    key("roles.admin", Kind::Texts, "", "Groups whose people import clusters and revoke anything."),
+    key("access.default_life", Kind::Duration, "6h", "Life of a grant when nobody asks for another."),
+    key("access.max_life", Kind::Duration, "12h", "Longest life of a grant."),
+    key("access.min_reason", count(0, 500), "10", "Fewest characters of a reason."),
+    key(
+        "access.own_networks",
+        Kind::Networks,
+        "",
+        "Our own networks: never dialled for an address that a person entered.",
+    ),
+    key(
+        "imports.allow",
+        Kind::Networks,
+        "",
+        "Networks in which addresses that people enter may lie; empty: none.",
+    ),
+    key("audit.path", Kind::File, "audit.db", "The SQLite file of the audit log."),
+    key(
+        "audit.checkpoint_key_file",
+        Kind::Secret,
+        "audit-key.p8",
+        "Ed25519 key that signs checkpoints; made on first start.",
+    ),
+    key("audit.checkpoint_period", Kind::Duration, "60s", "Between checkpoints, at most 60s."),
+    key("limits.connections", count(1, 1_000_000), "16384", "Connections at once; more wait."),
+    key("limits.streams", count(1, 100_000), "250", "HTTP/2: requests at once on a connection."),
+    key("limits.handshake", Kind::Duration, "10s", "For a TLS handshake."),
+    key("limits.head", Kind::Duration, "2m", "For the head of a request, and idle between two."),
+    key("limits.head_bytes", count(4096, 1_048_576), "65536", "Largest head of a request."),
+    key(
+        "limits.body_bytes",
+        count(1024, 1_073_741_824),
+        "1048576",
+        "Largest body of a request to the portal.",
+    ),
+    key("limits.drain", Kind::Duration, "20s", "On stop: how long open requests may take to finish."),
+    key("azure.region", Kind::Text, "", "The region's name.").contract("LOCATION", same),
+    key(
+        "azure.environment",
+        Kind::Word(&["AzurePublicCloud", "AzureUSGovernmentCloud"]),
+        "AzurePublicCloud",
+        "The cloud.",
+    )
+    .contract("AZURE_ENVIRONMENT", same),
+    key(
+        "azure.locations",
+        Kind::Texts,
+        "",
+        "Names of the regions that the portal lists; empty: the cloud's.",
+    ),
+    key(
+        "private_link.way",
+        Kind::Word(&["direct", "connect"]),
+        "direct",
+        "Dial addresses directly, or through a CONNECT proxy.",
+    )
+    .contract("PROXY_HOSTNAME", connect),
+    key("private_link.address", Kind::Dial, "", "The CONNECT proxy.").contract("PROXY_HOSTNAME", port_443),
+    key("private_link.server_name", Kind::Text, "proxy", "The name in the CONNECT proxy's certificate."),
+    key(
+        "private_link.ca_file",
+        Kind::File,
+        "",
+        "PEM: the only CA, or the certificate itself, to trust for the CONNECT proxy.",
+    ),
+    key("private_link.client_cert_file", Kind::File, "", "PEM: our certificate towards the CONNECT proxy."),
+    key("private_link.client_key_file", Kind::Secret, "", "PEM: the key of that certificate."),
+    key("metrics.statsd_socket", Kind::Text, "", "`udp:host:port` or `unix:path`; empty: no statsd.")
+        .contract("MDM_STATSD_SOCKET", same),
+    key("metrics.statsd_account", Kind::Text, "", "Account on every line.").contract("MDM_ACCOUNT", same),
+    key("metrics.statsd_namespace", Kind::Text, "", "Namespace on every line.")
+        .contract("MDM_NAMESPACE", same),
+    key("metrics.environment", Kind::Text, "", "The dimension `Environment`.").contract("ENVIRONMENT", same),
+    key("log.level", Kind::Text, "info", "A level, or a filter such as `info,rp_net=debug`.")
+        .contract("ARO_LOG_LEVEL", same),
+    key(
+        "log.format",
+        Kind::Word(&["json", "text"]),
+        "json",
+        "One JSON object or one line of text per event.",
+    ),
+];
+
+/// The key of that path.
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// The key nearest to a wrong one, when it is near enough to be meant.
+pub(crate) fn nearest(wrong: &str) -> Option<&'static str> {
+    // Bounded, for the wrong key may be anything.
+    let wrong: String = wrong.chars().take(80).collect();
+    let last = wrong.rsplit('.').next().unwrap_or_default();
+    let rank = |path: &'static str| {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        let whole = distance(&wrong, path);
+        // The right key in the wrong section, or the start of a longer key, is near too.
+        let starts = last.len() >= 4 && (name.starts_with(last) || path.starts_with(&wrong));
+        let near = if name == last || starts { whole.min(2) } else { whole };
+        (near, whole, path)
+    };
+    let (near, _, path) = KEYS.iter().map(|key| rank(key.path)).min()?;
+    (near <= (wrong.len() / 4).max(2)).then_some(path)
+}
+
+/// Levenshtein's distance: how many characters to put in, take out or change.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggests_what_was_meant() {
+        assert_eq!(nearest("acess.max_life"), Some("access.max_life"));
+        assert_eq!(nearest("access.maxlife"), Some("access.max_life"));
+        assert_eq!(nearest("oidc.client_secret"), Some("oidc.client_secret_file"));
+        assert_eq!(nearest("portal.groups_claim"), Some("oidc.groups_claim"));
+        assert_eq!(nearest("something.else_entirely"), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn keys_are_unique_and_in_known_sections() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(KEYS[at + 1..].iter().all(|other| other.path != key.path), "{}", key.path);
+            let (section, _) = key.path.split_once('.').unwrap();
+            assert!(SECTIONS.iter().any(|(name, _)| *name == section), "{}", key.path);
+        }
+    }
+}

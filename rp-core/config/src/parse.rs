@@ -1,0 +1,165 @@
+//! From texts to [`Settings`]. Pure: no file is opened, no environment read, no name resolved.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::reader::Reader;
+use crate::settings::{
+    Access, Audit, Azure, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Proxy, Roles,
+    Settings, Store,
+};
+use crate::source::Values;
+use crate::{Mistakes, check, source};
+
+/// The text of `aro.toml` with its path, which names places and from whose folder relative paths count.
+#[derive(Debug, Clone, Copy)]
+pub struct File<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
+}
+
+/// A value by a flag.
+#[derive(Debug, Clone, Copy)]
+pub struct Override<'a> {
+    /// `section.key`.
+    pub key: &'a str,
+    /// As in the environment; lists with commas.
+    pub value: &'a str,
+    /// What to call it in a mistake, such as `--listen`.
+    pub flag: &'a str,
+}
+
+/// Everything that settings are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    pub file: Option<File<'a>>,
+    pub environment: &'a BTreeMap<String, String>,
+    pub overrides: &'a [Override<'a>],
+    /// Keys that must be there, see [`crate::needs`].
+    pub needs: &'a [&'a str],
+}
+
+/// Reads settings.
+///
+/// # Errors
+/// Every mistake at once: unknown keys, wrong shapes, missing keys, keys that contradict each other.
+pub fn parse(input: &Input<'_>) -> Result<Settings, Mistakes> {
+    let (mut values, mut mistakes) = (Values::new(), Vec::new());
+    if let Some(file) = &input.file {
+        source::file(file, &mut values, &mut mistakes);
+    }
+    source::environment(input.environment, &mut values, &mut mistakes);
+    source::overrides(input.overrides, &mut values, &mut mistakes);
+    let mut reader = Reader::new(values, input.needs, mistakes);
+    let settings = assemble(&mut reader);
+    if reader.mistakes.is_empty() { Ok(settings) } else { Err(Mistakes(reader.mistakes)) }
+}
+
+/// Reads every key, section by section.
+pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
+    let listen = Listen { portal: r.listen("listen.portal"), admin: check::admin(r) };
+    let portal = Portal { url: r.origin("portal.url") };
+    let proxy = proxy(r, &portal);
+    Settings {
+        listen,
+        portal,
+        proxy,
+        tls: check::tls(r),
+        store: Store { path: r.file("store.path").unwrap_or_default() },
+        keys: Keys { keyring_file: r.file("keys.keyring_file").unwrap_or_default() },
+        oidc: check::oidc(r),
+        roles: roles(r),
+        access: access(r),
+        imports: Imports { allow: r.networks("imports.allow") },
+        audit: audit(r),
+        limits: limits(r),
+        azure: azure(r),
+        private_link: check::private_link(r),
+        metrics: metrics(r),
+        log: log(r),
+    }
+}
+
+fn proxy(r: &mut Reader<'_>, portal: &Portal) -> Proxy {
+    let url = r.origin("proxy.url");
+    let host = |url: &url::Url| url.host_str().map(str::to_ascii_lowercase);
+    let mut hosts: Vec<String> = url.as_ref().and_then(host).into_iter().collect();
+    hosts.extend(r.texts("proxy.hosts").into_iter().map(|name| name.to_ascii_lowercase()));
+    if let Some(same) = portal.url.as_ref().and_then(host).filter(|name| hosts.contains(name)) {
+        let message = format!(
+            "must not be the portal's host name {same}: pages and proxied answers must not share cookies"
+        );
+        r.mistake("proxy.url", message);
+    }
+    Proxy { url, hosts }
+}
+
+fn roles(r: &mut Reader<'_>) -> Roles {
+    Roles {
+        viewer: r.groups("roles.viewer"),
+        sre: r.groups("roles.sre"),
+        elevated: r.groups("roles.elevated"),
+        approver: r.groups("roles.approver"),
+        auditor: r.groups("roles.auditor"),
+        admin: r.groups("roles.admin"),
+    }
+}
+
+fn access(r: &mut Reader<'_>) -> Access {
+    let access = Access {
+        default_life: r.duration("access.default_life"),
+        max_life: r.duration("access.max_life"),
+        min_reason: r.count("access.min_reason"),
+        own_networks: r.networks("access.own_networks"),
+    };
+    check::not_longer(r, ("access.default_life", access.default_life), ("access.max_life", access.max_life));
+    access
+}
+
+fn audit(r: &mut Reader<'_>) -> Audit {
+    let checkpoint_period = r.duration("audit.checkpoint_period");
+    check::at_most_a_minute(r, "audit.checkpoint_period", checkpoint_period);
+    let path = r.file("audit.path").unwrap_or_default();
+    Audit {
+        path,
+        checkpoint_key_file: r.file("audit.checkpoint_key_file").unwrap_or_default(),
+        checkpoint_period,
+    }
+}
+
+fn limits(r: &mut Reader<'_>) -> Limits {
+    Limits {
+        connections: r.count("limits.connections"),
+        streams: r.count("limits.streams"),
+        handshake: r.duration("limits.handshake"),
+        head: r.duration("limits.head"),
+        head_bytes: r.count("limits.head_bytes"),
+        body_bytes: r.count("limits.body_bytes"),
+        drain: r.duration("limits.drain"),
+    }
+}
+
+fn azure(r: &mut Reader<'_>) -> Azure {
+    Azure {
+        region: r.text("azure.region"),
+        environment: r.word("azure.environment"),
+        locations: r.texts("azure.locations"),
+    }
+}
+
+fn metrics(r: &mut Reader<'_>) -> Metrics {
+    Metrics {
+        statsd_socket: check::statsd_socket(r),
+        statsd_account: r.text("metrics.statsd_account").unwrap_or_default(),
+        statsd_namespace: r.text("metrics.statsd_namespace").unwrap_or_default(),
+        environment: r.text("metrics.environment").unwrap_or_default(),
+    }
+}
+
+fn log(r: &mut Reader<'_>) -> Log {
+    let format = if r.word("log.format") == "text" { LogFormat::Text } else { LogFormat::Json };
+    Log { level: r.text("log.level").unwrap_or_default(), format }
+}
+
+#[cfg(test)]
+mod tests;

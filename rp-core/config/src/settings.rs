@@ -1,0 +1,194 @@
+//! The typed tree. No secret is in it, only the names of files.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use url::Url;
+
+use crate::SecretFile;
+
+/// Every setting. Keys that a role needs ([`crate::needs`]) are there when it named them.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub listen: Listen,
+    pub portal: Portal,
+    pub proxy: Proxy,
+    pub tls: Option<Tls>,
+    pub store: Store,
+    pub keys: Keys,
+    pub oidc: Option<Oidc>,
+    pub roles: Roles,
+    pub access: Access,
+    pub imports: Imports,
+    pub audit: Audit,
+    pub limits: Limits,
+    pub azure: Azure,
+    pub private_link: PrivateLink,
+    pub metrics: Metrics,
+    pub log: Log,
+}
+
+#[derive(Debug, Clone)]
+pub struct Listen {
+    pub portal: SocketAddr,
+    /// On loopback, unless the settings allow another address.
+    pub admin: SocketAddr,
+}
+
+#[derive(Debug, Clone)]
+pub struct Portal {
+    pub url: Option<Url>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    pub url: Option<Url>,
+    /// Lower-case host names, without ports, under which the API proxy answers: the URL's first.
+    pub hosts: Vec<String>,
+}
+
+/// Certificate and key come together.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    pub cert_file: PathBuf,
+    pub key_file: SecretFile,
+    pub ca_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub path: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+pub struct Keys {
+    pub keyring_file: PathBuf,
+}
+
+/// There when the issuer is.
+#[derive(Debug, Clone)]
+pub struct Oidc {
+    pub issuer: Url,
+    pub client_id: String,
+    pub credential: OidcCredential,
+    pub scopes: Vec<String>,
+    pub groups_claim: String,
+    pub ca_file: Option<PathBuf>,
+}
+
+/// How we show the provider who we are.
+#[derive(Debug, Clone)]
+pub enum OidcCredential {
+    /// `client_secret_basic` or `client_secret_post`.
+    Secret(SecretFile),
+    /// `private_key_jwt` (RFC 7523); the certificate's thumbprint goes into the header.
+    Key { key_file: SecretFile, cert_file: Option<PathBuf> },
+}
+
+/// The provider's groups per role.
+#[derive(Debug, Clone, Default)]
+pub struct Roles {
+    pub viewer: Vec<String>,
+    pub sre: Vec<String>,
+    pub elevated: Vec<String>,
+    pub approver: Vec<String>,
+    pub auditor: Vec<String>,
+    pub admin: Vec<String>,
+}
+
+impl Roles {
+    /// The roles' names with their groups, least role first.
+    pub fn named(&self) -> [(&'static str, &[String]); 6] {
+        [
+            ("viewer", &self.viewer),
+            ("sre", &self.sre),
+            ("elevated", &self.elevated),
+            ("approver", &self.approver),
+            ("auditor", &self.auditor),
+            ("admin", &self.admin),
+        ]
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Access {
+    pub default_life: Duration,
+    pub max_life: Duration,
+    /// Characters.
+    pub min_reason: usize,
+    pub own_networks: Vec<IpNet>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Imports {
+    pub allow: Vec<IpNet>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Audit {
+    pub path: PathBuf,
+    pub checkpoint_key_file: PathBuf,
+    pub checkpoint_period: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub connections: usize,
+    pub streams: u32,
+    pub handshake: Duration,
+    pub head: Duration,
+    pub head_bytes: usize,
+    pub body_bytes: usize,
+    pub drain: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct Azure {
+    pub region: Option<String>,
+    /// `AzurePublicCloud` or `AzureUSGovernmentCloud`.
+    pub environment: String,
+    pub locations: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PrivateLink {
+    pub way: PrivateWay,
+}
+
+/// How private addresses are reached (`spec/portal.md` §12.2, §12.3).
+#[derive(Debug, Clone)]
+pub enum PrivateWay {
+    Direct,
+    Connect {
+        /// `host:port`.
+        address: String,
+        server_name: String,
+        ca_file: PathBuf,
+        client_cert_file: PathBuf,
+        client_key_file: SecretFile,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    /// `udp:host:port` or `unix:path`, checked by whoever opens it.
+    pub statsd_socket: Option<String>,
+    pub statsd_account: String,
+    pub statsd_namespace: String,
+    pub environment: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct Log {
+    /// A level or a filter.
+    pub level: String,
+    pub format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Json,
+    Text,
+}
