@@ -137,6 +137,11 @@ impl Document for Grant {
     fn id(&self) -> &str {
         self.id.as_str()
     }
+
+    /// A person's grants are listed together.
+    fn partition(&self) -> &str {
+        &self.owner.sub
+    }
 }
 
 /// When a grant was last used and from where. Writer: proxy.

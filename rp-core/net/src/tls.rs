@@ -64,6 +64,14 @@ pub fn private_key(pem: &Secret<String>, what: &str) -> Result<PrivateKeyDer<'st
     PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| TlsError::NoKey { what: what.to_owned() })
 }
 
+/// The common name in the first certificate of a PEM text.
+pub fn common_name(pem: &str) -> Option<String> {
+    let leaf = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
+    let (_, parsed) = x509_parser::parse_x509_certificate(&leaf).ok()?;
+    let name = parsed.subject().iter_common_name().next()?.as_str().ok()?;
+    Some(name.to_owned())
+}
+
 /// A trust store of exactly these certificates.
 ///
 /// # Errors

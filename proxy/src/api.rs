@@ -1,0 +1,22 @@
+//! The Kubernetes API proxy: one request, phase by phase.
+//!
+//! authenticate → classify → allow → find the target → audit (when it must be durable first) → assemble
+//! the request → send → pass the answer on → audit the end.
+
+mod audit;
+mod body;
+mod error;
+mod handle;
+mod headers;
+mod identity;
+mod metrics;
+mod pool;
+mod request;
+mod rules;
+mod upgrade;
+
+pub use body::Body;
+pub use error::ProxyError;
+pub use handle::{ApiProxy, ApiProxyParts, Timeouts};
+pub use request::{Classified, classify};
+pub use rules::{Denied, allow};

@@ -1,0 +1,171 @@
+//! When a request is audited, and how its end is settled (`design.md` §3 Audit).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rp_access::Live;
+use rp_audit::{Audit, Slot};
+use rp_base::{Id, SharedClock, Timestamp};
+use rp_documents::{Actor, Entry, Outcome, Phase, Side};
+
+use super::body::Cut;
+use super::request::Classified;
+
+/// How early an entry must be durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// One entry at the end, written within 100 ms.
+    Light,
+    /// A durable entry before the first byte goes to the cluster, another at the end.
+    Heavy,
+}
+
+/// Secrets, logs, changes, streams and shells are heavy; so is whatever could be read in two ways.
+pub(super) fn weight(request: &Classified, upgrade: bool) -> Weight {
+    let reads = matches!(request.verb, "get" | "list");
+    let sensitive = request.resource == "secrets" || matches!(request.subresource.as_str(), "log" | "proxy");
+    let review = request.resource.starts_with("selfsubject") && request.verb == "create";
+    if upgrade || request.odd || sensitive || !(reads || review) { Weight::Heavy } else { Weight::Light }
+}
+
+/// The entry of a request, but for how it ended.
+pub(super) fn entry(
+    at: Timestamp,
+    phase: Phase,
+    request_id: &Id,
+    live: &Live,
+    from: &str,
+    request: &Classified,
+) -> Entry {
+    let owner = &live.grant.owner;
+    let actor = Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: from.to_owned() };
+    let mut entry = Entry::new(at, phase, request_id.clone(), actor, request.verb);
+    entry.grant = Some(live.grant.id.clone());
+    entry.target.clone_from(&live.grant.target);
+    entry.group.clone_from(&request.group);
+    entry.resource.clone_from(&request.resource);
+    entry.subresource.clone_from(&request.subresource);
+    entry.namespace.clone_from(&request.namespace);
+    entry.name.clone_from(&request.name);
+    entry.command.clone_from(&request.command);
+    entry.query.clone_from(&request.query);
+    if let Some(path) = &request.non_resource {
+        entry.query = rp_base::text::clean(path, 1024);
+    }
+    entry
+}
+
+/// Writes the end of a request when it is dropped, however that came about.
+#[derive(Debug)]
+pub(super) struct Settle {
+    entry: Option<Box<Entry>>,
+    audit: Audit,
+    /// Held for short requests only: a stream would keep the queue's place for hours.
+    slot: Option<Slot>,
+    clock: SharedClock,
+    began: Timestamp,
+    sent: Arc<AtomicU64>,
+    received: Arc<AtomicU64>,
+    complete: bool,
+}
+
+impl Settle {
+    pub(super) fn new(entry: Entry, audit: &Audit, slot: Option<Slot>, clock: &SharedClock) -> Self {
+        Self {
+            began: entry.at,
+            entry: Some(Box::new(entry)),
+            audit: audit.clone(),
+            slot,
+            clock: Arc::clone(clock),
+            sent: Arc::default(),
+            received: Arc::default(),
+            complete: false,
+        }
+    }
+
+    /// Counters of what went to the client and came from it.
+    pub(super) fn counters(&self) -> (Arc<AtomicU64>, Arc<AtomicU64>) {
+        (Arc::clone(&self.sent), Arc::clone(&self.received))
+    }
+
+    pub(super) fn identity(&mut self, identity: String) {
+        if let Some(entry) = &mut self.entry {
+            entry.identity_used = identity;
+        }
+    }
+
+    /// The status that the client is answered.
+    pub(super) fn status(&mut self, status: u16, side: Option<Side>) {
+        if let Some(entry) = &mut self.entry {
+            let word = match (status, side) {
+                (_, Some(Side::You)) | (400..=499, None) => "refused",
+                (_, Some(Side::Us | Side::Cluster)) | (500.., None) => "failed",
+                _ => "ok",
+            };
+            entry.result = Outcome { status, word: word.to_owned(), side };
+        }
+    }
+
+    /// The body came to its end.
+    pub(super) fn complete(&mut self) {
+        self.complete = true;
+    }
+
+    /// The body was cut short.
+    pub(super) fn cut(&mut self, cut: &Cut) {
+        self.complete = true;
+        let (word, side) = match cut {
+            Cut::Ended => ("cut", Side::You),
+            Cut::Silent | Cut::Broken(_) => ("failed", Side::Cluster),
+        };
+        self.outcome(word, side);
+    }
+
+    /// How a stream without a body ended.
+    pub(super) fn outcome(&mut self, word: &str, side: Side) {
+        if let Some(entry) = &mut self.entry {
+            word.clone_into(&mut entry.result.word);
+            entry.result.side = Some(side);
+        }
+    }
+}
+
+impl Drop for Settle {
+    fn drop(&mut self) {
+        let Some(mut entry) = self.entry.take() else { return };
+        let now = self.clock.now();
+        entry.took_ms = u64::try_from(now.since(self.began).as_millis()).unwrap_or(u64::MAX);
+        entry.at = now;
+        entry.bytes_out = self.sent.load(Ordering::Relaxed);
+        entry.bytes_in = self.received.load(Ordering::Relaxed);
+        tracing::info!(
+            target: "proxy.access",
+            request_id = %entry.request_id,
+            person = %entry.actor.name,
+            from = %entry.actor.from,
+            grant = entry.grant.as_ref().map(Id::as_str).unwrap_or_default(),
+            cluster = entry.target.as_ref().map(rp_documents::ResourceId::key).unwrap_or_default(),
+            verb = %entry.verb,
+            resource = %entry.resource,
+            subresource = %entry.subresource,
+            status = entry.result.status,
+            result = %entry.result.word,
+            side = entry.result.side.map(Side::name).unwrap_or_default(),
+            bytes_in = entry.bytes_in,
+            bytes_out = entry.bytes_out,
+            duration_ms = entry.took_ms,
+            "request"
+        );
+        match self.slot.take() {
+            Some(slot) => slot.send(*entry),
+            None => {
+                let audit = self.audit.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = audit.queue(*entry).await {
+                        tracing::error!(error = %rp_base::chain(&error), "the end of a stream could not be audited");
+                    }
+                });
+            }
+        }
+    }
+}

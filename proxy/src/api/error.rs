@@ -1,0 +1,235 @@
+//! What the proxy answers when it cannot answer with the cluster's words: a Kubernetes `Status`.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use rp_access::Refusal;
+use rp_documents::{Rights, Side};
+use rp_net::{DialError, DirectoryError, Stage};
+use serde_json::json;
+
+use super::body::Body;
+use super::rules::Denied;
+
+/// A refused or failed request. The cause is for the log; the answer never carries it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    #[error("no bearer token")]
+    NoToken,
+    #[error("the token was refused")]
+    Refused(#[source] Refusal),
+    #[error("the grant is for another cluster")]
+    OtherTarget,
+    #[error("the grant is of another kind")]
+    OtherKind,
+    #[error("not allowed: {0}")]
+    Denied(Denied),
+    #[error("a client may not impersonate")]
+    Impersonation,
+    #[error("the request is malformed: {0}")]
+    BadRequest(&'static str),
+    #[error("no target")]
+    Directory(#[source] DirectoryError),
+    #[error("the cluster could not be dialled")]
+    Dial(#[source] DialError),
+    #[error("the cluster did not answer in time")]
+    NoAnswer,
+    #[error("the cluster broke off before its answer")]
+    Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("too many connections to this cluster")]
+    Crowded,
+    #[error("the audit trail cannot be written")]
+    Audit(#[source] rp_audit::AuditError),
+}
+
+struct Shown {
+    status: StatusCode,
+    reason: &'static str,
+    code: &'static str,
+    message: String,
+    side: Side,
+    action: &'static str,
+}
+
+const NEW_FILE: &str = "Take a new kubeconfig from the portal.";
+const AGAIN: &str = "Try again; if it stays, tell the team that runs this service and quote the request id.";
+const CLUSTER: &str = "Look at the cluster's page in the portal.";
+
+impl ProxyError {
+    /// Whose fault it is.
+    pub fn side(&self) -> Side {
+        self.shown().side
+    }
+
+    /// The HTTP status that is answered.
+    pub fn status(&self) -> StatusCode {
+        self.shown().status
+    }
+
+    fn shown(&self) -> Shown {
+        match self {
+            Self::NoToken => unauthorized("no_token", "This address needs a bearer token.".to_owned()),
+            Self::Refused(refusal) => refused(*refusal),
+            Self::OtherTarget => {
+                you(StatusCode::FORBIDDEN, "Forbidden", "other_cluster", "This token is for another cluster.".to_owned(), NEW_FILE)
+            }
+            Self::OtherKind => {
+                you(StatusCode::FORBIDDEN, "Forbidden", "other_kind", "This token is no kubeconfig's.".to_owned(), NEW_FILE)
+            }
+            Self::Denied(denied) => denied_shown(denied),
+            Self::Impersonation => you(
+                StatusCode::FORBIDDEN,
+                "Forbidden",
+                "impersonation",
+                "Impersonate-* headers (--as, --as-group, --as-uid) are not passed on: the cluster is told who you are."
+                    .to_owned(),
+                "Leave out --as; take a grant with the rights that you need.",
+            ),
+            Self::BadRequest(what) => {
+                you(StatusCode::BAD_REQUEST, "BadRequest", "bad_request", format!("The request cannot be read: {what}."), "")
+            }
+            Self::Directory(error) => directory(error),
+            Self::Dial(error) => dial(error),
+            Self::NoAnswer => Shown {
+                status: StatusCode::GATEWAY_TIMEOUT,
+                reason: "Timeout",
+                code: "cluster_slow",
+                message: "The cluster accepted the connection but did not answer in time.".to_owned(),
+                side: Side::Cluster,
+                action: CLUSTER,
+            },
+            Self::Broken(_) => Shown {
+                status: StatusCode::BAD_GATEWAY,
+                reason: "ServiceUnavailable",
+                code: "cluster_broke_off",
+                message: "The cluster broke the connection off before it answered.".to_owned(),
+                side: Side::Cluster,
+                action: CLUSTER,
+            },
+            Self::Crowded => ours("crowded", "Too many connections to this cluster are open.".to_owned()),
+            Self::Audit(_) => {
+                ours("audit_unavailable", "The audit trail cannot be written, so nothing was sent to the cluster.".to_owned())
+            }
+        }
+    }
+
+    /// The answer: `Status` in JSON, never cached.
+    pub fn response(&self, request_id: &str) -> Response<Body> {
+        let shown = self.shown();
+        let message = if shown.action.is_empty() {
+            format!("{} (request {request_id})", shown.message)
+        } else {
+            format!("{} {} (request {request_id})", shown.message, shown.action)
+        };
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": message, "reason": shown.reason, "code": shown.status.as_u16(),
+            "details": { "causes": [{ "reason": shown.code, "message": shown.action, "field": shown.side.name() }] },
+        });
+        let mut response = Response::new(Body::full(Bytes::from(status.to_string())));
+        *response.status_mut() = shown.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if shown.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if shown.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
+    }
+}
+
+fn you(status: StatusCode, reason: &'static str, code: &'static str, message: String, action: &'static str) -> Shown {
+    Shown { status, reason, code, message, side: Side::You, action }
+}
+
+fn unauthorized(code: &'static str, message: String) -> Shown {
+    you(StatusCode::UNAUTHORIZED, "Unauthorized", code, message, NEW_FILE)
+}
+
+fn ours(code: &'static str, message: String) -> Shown {
+    Shown {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        reason: "ServiceUnavailable",
+        code,
+        message,
+        side: Side::Us,
+        action: AGAIN,
+    }
+}
+
+fn refused(refusal: Refusal) -> Shown {
+    match refusal {
+        Refusal::Malformed => unauthorized("bad_token", "This is not a token of this service.".to_owned()),
+        Refusal::Unknown => unauthorized("unknown_token", "No access has this token.".to_owned()),
+        Refusal::Ended(why) => {
+            let sentence = why.sentence();
+            let (first, rest) = sentence.split_at(1);
+            unauthorized("grant_ended", format!("{}{rest}.", first.to_ascii_uppercase()))
+        }
+        Refusal::Unsure | Refusal::Unavailable => {
+            ours("store_away", "The store does not answer, so no access can be checked.".to_owned())
+        }
+    }
+}
+
+fn denied_shown(denied: &Denied) -> Shown {
+    let needed = match denied.needed {
+        Rights::Read => "read",
+        Rights::Write => "write",
+        Rights::Admin => "admin",
+    };
+    you(
+        StatusCode::FORBIDDEN,
+        "Forbidden",
+        "rights",
+        format!("{} needs a grant with {needed} rights; yours has {}.", denied.what, denied.held.name()),
+        "Take a kubeconfig with those rights from the portal, with a reason.",
+    )
+}
+
+fn directory(error: &DirectoryError) -> Shown {
+    match error {
+        DirectoryError::Unknown => {
+            you(StatusCode::NOT_FOUND, "NotFound", "no_cluster", "No cluster has this resource id.".to_owned(), "")
+        }
+        DirectoryError::NotReachable(what) => Shown {
+            status: StatusCode::BAD_GATEWAY,
+            reason: "ServiceUnavailable",
+            code: "not_reachable",
+            message: format!("The cluster cannot be reached: {what}."),
+            side: Side::Cluster,
+            action: CLUSTER,
+        },
+        DirectoryError::Unusable(what) => Shown {
+            status: StatusCode::BAD_GATEWAY,
+            reason: "InternalError",
+            code: "stored_access",
+            message: format!("What is stored about the cluster cannot be used: {what}."),
+            side: Side::Us,
+            action: AGAIN,
+        },
+        DirectoryError::Unavailable(_) => ours("store_away", "The store does not answer.".to_owned()),
+    }
+}
+
+fn dial(error: &DialError) -> Shown {
+    let what = match error.stage {
+        Stage::Resolve => "Its name could not be resolved",
+        Stage::Allow => "Its address is not one that this service may dial",
+        Stage::Connect if error.timed_out => "It did not accept a connection in time",
+        Stage::Connect => "It refused the connection",
+        Stage::Proxy => "The way over the private link failed",
+        Stage::Tls => "Its certificate or ours was not accepted",
+    };
+    Shown {
+        status: if error.timed_out { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY },
+        reason: if error.timed_out { "Timeout" } else { "ServiceUnavailable" },
+        code: "cluster_away",
+        message: format!("The cluster did not answer. {what}."),
+        side: error.side,
+        action: CLUSTER,
+    }
+}

@@ -1,0 +1,399 @@
+//! One request, phase by phase.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, Version, header};
+use hyper::body::Incoming;
+use rp_access::{Access, Live};
+use rp_audit::Audit;
+use rp_base::{Id, SharedClock, SharedRandom, chain};
+use rp_documents::{GrantKind, Phase, ResourceId, Rights, Side};
+use rp_metrics::Registry;
+use rp_net::{Dialer, Directory};
+use tokio_util::sync::CancellationToken;
+
+use super::audit::{Settle, Weight, entry, weight};
+use super::body::{Body, Idle};
+use super::error::ProxyError;
+use super::headers;
+use super::metrics::{ApiMetrics, RequestLabels};
+use super::pool::{Class, Outgoing, Pools, Upstream};
+use super::request::{Classified, classify};
+use super::rules::allow;
+use super::upgrade::{self, Session};
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// `{RES}/kubeconfig/proxy`, then the API server's path.
+const MOUNT: &str = "/kubeconfig/proxy";
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// How long to wait for what.
+#[derive(Debug, Clone)]
+pub struct Timeouts {
+    /// Dial and TLS (`spec/portal.md` §12.2: 30 s).
+    pub connect: Duration,
+    /// The head of the answer, after the last byte of the request.
+    pub head: Duration,
+    /// Between two pieces of an answer that is no stream.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            head: Duration::from_secs(90),
+            idle: Duration::from_secs(300),
+        }
+    }
+}
+
+/// What the proxy is made of.
+#[derive(Debug)]
+pub struct ApiProxyParts {
+    pub access: Arc<Access>,
+    pub directory: Arc<dyn Directory>,
+    pub dialer: Dialer,
+    pub clock: SharedClock,
+    pub random: SharedRandom,
+    pub registry: Registry,
+    pub timeouts: Timeouts,
+    /// Cuts upgraded streams when the process must end.
+    pub cut: CancellationToken,
+}
+
+/// The Kubernetes API proxy (`spec/portal.md` §11).
+#[derive(Debug)]
+pub struct ApiProxy {
+    access: Arc<Access>,
+    audit: Audit,
+    directory: Arc<dyn Directory>,
+    pools: Arc<Pools>,
+    clock: SharedClock,
+    random: SharedRandom,
+    metrics: ApiMetrics,
+    timeouts: Timeouts,
+    cut: CancellationToken,
+}
+
+/// What is known of a request on its way.
+struct Context {
+    request_id: Id,
+    ip: IpAddr,
+    live: Arc<Live>,
+    upgrade: bool,
+    classified: Classified,
+    /// Path and query towards the cluster, byte for byte.
+    path: PathAndQuery,
+}
+
+impl ApiProxy {
+    /// Starts the proxy's housekeeping.
+    pub fn new(parts: ApiProxyParts) -> Arc<Self> {
+        let pools = Pools::new(parts.dialer, parts.timeouts.connect);
+        let swept = Arc::downgrade(&pools);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP_EVERY).await;
+                let Some(pools) = swept.upgrade() else { return };
+                pools.sweep();
+            }
+        });
+        Arc::new(Self {
+            audit: parts.access.audit().clone(),
+            access: parts.access,
+            directory: parts.directory,
+            pools,
+            clock: parts.clock,
+            random: parts.random,
+            metrics: ApiMetrics::register(&parts.registry),
+            timeouts: parts.timeouts,
+            cut: parts.cut,
+        })
+    }
+
+    /// Whether a path is the proxy's. Decided before any router normalises.
+    pub fn matches(path: &str) -> bool {
+        split(path).is_some()
+    }
+
+    /// Answers a request.
+    pub async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+        let request_id = Id::random(&*self.random);
+        let ip = peer.ip().to_canonical();
+        let mut response = match self.admit(&request, request_id.clone(), ip).await {
+            Ok(context) => self.forward(request, context).await,
+            Err(error) => self.stranger(&error, &request_id, ip),
+        };
+        if let Ok(id) = HeaderValue::from_str(request_id.as_str()) {
+            response.headers_mut().insert(X_REQUEST_ID, id);
+        }
+        response
+    }
+
+    /// Who is it, and what is asked: nothing is sent anywhere yet.
+    async fn admit(&self, request: &Request<Incoming>, request_id: Id, ip: IpAddr) -> Result<Context, ProxyError> {
+        let (target, tail) = split(request.uri().path()).ok_or(ProxyError::BadRequest("no such address"))?;
+        let live = self.access.authenticate(bearer(request.headers())?, ip).await.map_err(ProxyError::Refused)?;
+        if live.grant.kind != GrantKind::Kubeconfig {
+            return Err(ProxyError::OtherKind);
+        }
+        if live.grant.target.as_ref() != Some(&target) {
+            return Err(ProxyError::OtherTarget);
+        }
+        let query = request.uri().query();
+        let classified = classify(request.method(), tail, query);
+        let path = path_of(tail, query).ok_or(ProxyError::BadRequest("its path"))?;
+        let upgrade = headers::upgrade_of(request.headers()).is_some();
+        Ok(Context { request_id, ip, live, upgrade, classified, path })
+    }
+
+    async fn forward(&self, request: Request<Incoming>, context: Context) -> Response<Body> {
+        let began = self.clock.now();
+        let from = context.ip.to_string();
+        let make = |phase| entry(began, phase, &context.request_id, &context.live, &from, &context.classified);
+        let allowed = self.check(&request, &context);
+        let heavy = weight(&context.classified, context.upgrade) == Weight::Heavy;
+        let started = match &allowed {
+            Ok(()) if heavy => self.audit.promise(make(Phase::Start)).await.map(|_| None),
+            // A full queue slows requests down here, before anything happens.
+            Ok(()) | Err(_) => self.audit.reserve().await.map(Some),
+        };
+        let slot = match started {
+            Ok(slot) => slot,
+            Err(error) => return self.failed(&ProxyError::Audit(error), &context, None),
+        };
+        let phase = if slot.is_some() { Phase::Single } else { Phase::End };
+        let settle = Settle::new(make(phase), &self.audit, slot, &self.clock);
+        if let Err(error) = allowed {
+            return self.failed(&error, &context, Some(settle));
+        }
+        let ended = context.live.token();
+        tokio::select! {
+            biased;
+            answer = self.exchange(request, &context, settle) => match answer {
+                Ok(response) => {
+                    self.count(&context.classified, response.status().as_u16(), None);
+                    self.metrics.head.observe_duration(self.clock.now().since(began));
+                    response
+                }
+                Err((error, settle)) => self.failed(&error, &context, Some(settle)),
+            },
+            () = ended.cancelled() => {
+                let why = context.live.ended(self.clock.now()).unwrap_or(rp_access::Ended::Revoked);
+                let error = ProxyError::Refused(rp_access::Refusal::Ended(why));
+                self.failed(&error, &context, None)
+            }
+        }
+    }
+
+    fn check(&self, request: &Request<Incoming>, context: &Context) -> Result<(), ProxyError> {
+        if headers::impersonates(request.headers()) {
+            return Err(ProxyError::Impersonation);
+        }
+        if context.upgrade && request.version() != Version::HTTP_11 {
+            return Err(ProxyError::BadRequest("an upgrade needs HTTP/1.1"));
+        }
+        allow(&context.classified, context.upgrade, context.live.rights).map_err(ProxyError::Denied)
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Incoming>,
+        context: &Context,
+        mut settle: Settle,
+    ) -> Result<Response<Body>, (ProxyError, Settle)> {
+        let (upstream, head) = match self.assemble(&request, context, &mut settle).await {
+            Ok(assembled) => assembled,
+            Err(error) => return Err((error, settle)),
+        };
+        if context.upgrade {
+            let session = Session {
+                live: Arc::clone(&context.live),
+                settle,
+                streams: self.metrics.streams.track(),
+                request_id: context.request_id.to_string(),
+                cut: self.cut.clone(),
+            };
+            return upgrade::upgrade(&upstream, request, head, self.timeouts.head, session).await;
+        }
+        let (_, received) = settle.counters();
+        let body = outgoing(request, &received);
+        match upstream.send(head, body, self.timeouts.head).await {
+            Ok(answer) => Ok(self.pass_on(answer, context, settle)),
+            Err(error) => Err((error, settle)),
+        }
+    }
+
+    /// The request for the cluster: our headers, and those of the client's that may pass.
+    async fn assemble(
+        &self,
+        request: &Request<Incoming>,
+        context: &Context,
+        settle: &mut Settle,
+    ) -> Result<(Arc<Upstream>, Request<()>), ProxyError> {
+        let id = context.live.grant.target.as_ref().ok_or(ProxyError::OtherTarget)?;
+        let target = self.directory.find(id).await.map_err(ProxyError::Directory)?;
+        let class = if context.live.rights > Rights::Read { Class::Admin } else { Class::Read };
+        let upstream = self.pools.of(&target, class)?;
+        let seen = upstream.seen().await?;
+        settle.identity(seen.describe(&context.live.grant));
+        let mut headers = headers::inbound(request.headers(), context.upgrade);
+        seen.apply(&context.live.grant, &mut headers);
+        if let Some(authorization) = &upstream.authorization {
+            headers.insert(header::AUTHORIZATION, authorization.clone());
+        }
+        if let Some(length) = request.headers().get(header::CONTENT_LENGTH) {
+            headers.insert(header::CONTENT_LENGTH, length.clone());
+        }
+        if let Ok(value) = HeaderValue::from_str(context.request_id.as_str()) {
+            headers.insert(AUDIT_ID, value);
+        }
+        if let Ok(value) = HeaderValue::from_str(&context.ip.to_string()) {
+            headers.insert(X_FORWARDED_FOR, value);
+        }
+        let path = match upstream.target.base_path() {
+            "" => context.path.clone(),
+            base => format!("{base}{}", context.path).parse().map_err(|_| ProxyError::BadRequest("its path"))?,
+        };
+        let uri = Uri::builder()
+            .scheme("https")
+            .authority(upstream.authority.clone())
+            .path_and_query(path)
+            .build()
+            .map_err(|_| ProxyError::BadRequest("its path"))?;
+        let mut head = Request::new(());
+        head.method_mut().clone_from(request.method());
+        *head.uri_mut() = uri;
+        *head.headers_mut() = headers;
+        Ok((upstream, head))
+    }
+
+    fn pass_on(&self, answer: Response<Body>, context: &Context, mut settle: Settle) -> Response<Body> {
+        let (parts, body) = answer.into_parts();
+        settle.status(parts.status.as_u16(), None);
+        let stream = context.classified.watch || context.classified.follow;
+        let idle = (!stream).then(|| Idle::new(self.timeouts.idle));
+        let live = Arc::clone(&context.live);
+        let open = stream.then(|| (live.stream(), self.metrics.streams.track()));
+        let body = body.watched(|tail| {
+            tail.ended = Some(Box::pin(live.token().cancelled_owned()));
+            tail.idle = idle;
+            tail.sent = settle.counters().0;
+            tail.settle = Some(settle);
+            tail.open = open;
+        });
+        let mut response = Response::new(body);
+        *response.status_mut() = parts.status;
+        *response.headers_mut() = headers::outbound(&parts.headers);
+        response
+    }
+
+    /// A request that had a grant and was refused or failed.
+    fn failed(&self, error: &ProxyError, context: &Context, settle: Option<Settle>) -> Response<Body> {
+        let (status, side) = (error.status(), error.side());
+        if side != Side::You {
+            tracing::warn!(
+                request_id = %context.request_id,
+                cluster = context.live.grant.target.as_ref().map(ResourceId::key).unwrap_or_default(),
+                side = side.name(),
+                error = %chain(error),
+                "request to a cluster failed"
+            );
+        }
+        if let Some(mut settle) = settle {
+            settle.status(status.as_u16(), Some(side));
+        }
+        self.count(&context.classified, status.as_u16(), Some(side));
+        error.response(context.request_id.as_str())
+    }
+
+    /// A request without a grant: one log line, no audit entry, for anybody can make any number of them.
+    fn stranger(&self, error: &ProxyError, request_id: &Id, ip: IpAddr) -> Response<Body> {
+        self.metrics.strangers.inc();
+        tracing::info!(
+            target: "proxy.access",
+            request_id = %request_id,
+            from = %ip,
+            status = error.status().as_u16(),
+            result = "refused",
+            error = %chain(error),
+            "request"
+        );
+        error.response(request_id.as_str())
+    }
+
+    fn count(&self, classified: &Classified, code: u16, side: Option<Side>) {
+        let labels = RequestLabels { verb: classified.verb, code, side: side.map_or("", Side::name) };
+        self.metrics.requests.with(&labels).inc();
+    }
+}
+
+/// The cluster and the API server's path of a proxy address.
+fn split(path: &str) -> Option<(ResourceId, &str)> {
+    let (id, rest) = ResourceId::parse_prefix(path).ok()?;
+    let (mount, tail) = rest.split_at_checked(MOUNT.len())?;
+    let ours = mount.eq_ignore_ascii_case(MOUNT) && (tail.is_empty() || tail.starts_with('/'));
+    ours.then_some((id, tail))
+}
+
+fn path_of(tail: &str, query: Option<&str>) -> Option<PathAndQuery> {
+    let tail = if tail.is_empty() { "/" } else { tail };
+    match query {
+        None => tail.parse().ok(),
+        Some(query) => format!("{tail}?{query}").parse().ok(),
+    }
+}
+
+/// The bearer token; a second `Authorization` header is a trick, not a token.
+fn bearer(headers: &HeaderMap) -> Result<&str, ProxyError> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return Err(ProxyError::NoToken) };
+    let text = value.to_str().map_err(|_| ProxyError::NoToken)?;
+    let (scheme, token) = text.split_once(' ').ok_or(ProxyError::NoToken)?;
+    if scheme.eq_ignore_ascii_case("bearer") { Ok(token.trim()) } else { Err(ProxyError::NoToken) }
+}
+
+fn outgoing(request: Request<Incoming>, received: &Arc<AtomicU64>) -> Outgoing {
+    let bodiless = matches!(*request.method(), Method::GET | Method::HEAD)
+        && http_body::Body::is_end_stream(request.body());
+    if bodiless { Outgoing::Empty } else { Outgoing::Client(request.into_body(), Arc::clone(received)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RES: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/C";
+
+    #[test]
+    fn the_mount_is_matched_in_any_case_and_the_tail_is_kept() {
+        let (id, tail) = split(&format!("{RES}/KubeConfig/proxy/api/v1/Names%2F//x")).map(|(id, tail)| (id, tail.to_owned())).unwrap();
+        assert_eq!((id.name(), tail.as_str()), ("C", "/api/v1/Names%2F//x"));
+        assert!(ApiProxy::matches(&format!("{RES}/kubeconfig/proxy")));
+        for other in ["/kubeconfig/proxyx/", "/kubeconfig/new", "", "/kubeconfig/"] {
+            assert!(!ApiProxy::matches(&format!("{RES}{other}")), "{other}");
+        }
+        assert_eq!(path_of("", None).unwrap(), "/");
+        assert_eq!(path_of("/a%2fB", Some("x=%20&y")).unwrap(), "/a%2fB?x=%20&y");
+    }
+
+    #[test]
+    fn one_bearer_token_or_none() {
+        let mut headers = HeaderMap::new();
+        assert!(bearer(&headers).is_err());
+        headers.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer abc"));
+        assert_eq!(bearer(&headers).unwrap(), "abc");
+        headers.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer abc"));
+        assert!(bearer(&headers).is_err());
+        let mut basic = HeaderMap::new();
+        basic.append(header::AUTHORIZATION, HeaderValue::from_static("Basic abc"));
+        assert!(bearer(&basic).is_err());
+    }
+}

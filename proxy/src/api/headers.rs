@@ -1,0 +1,229 @@
+//! Which headers cross, both ways. Requests are assembled from an allow-list: identity headers are ours
+//! alone, and what a client names in `Connection` is dropped first (`anchors/access.md` finding 1).
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+/// A client's header towards the cluster.
+fn passes_in(name: &HeaderName) -> bool {
+    matches!(
+        *name,
+        header::ACCEPT
+            | header::ACCEPT_ENCODING
+            | header::CONTENT_TYPE
+            | header::CONTENT_ENCODING
+            | header::USER_AGENT
+            | header::IF_MATCH
+            | header::IF_NONE_MATCH
+            | header::IF_MODIFIED_SINCE
+            | header::IF_UNMODIFIED_SINCE
+            | header::CACHE_CONTROL
+            | header::RANGE
+    ) || matches!(name.as_str(), "kubectl-command" | "kubectl-session")
+}
+
+/// A client's header towards the cluster when it asks to leave HTTP.
+fn passes_in_upgrade(name: &HeaderName) -> bool {
+    *name == header::UPGRADE
+        || name.as_str().starts_with("sec-websocket-")
+        || name.as_str() == "x-stream-protocol-version"
+}
+
+/// A cluster's header towards the client.
+fn passes_out(name: &HeaderName) -> bool {
+    matches!(
+        *name,
+        header::CONTENT_TYPE
+            | header::CONTENT_LENGTH
+            | header::CONTENT_ENCODING
+            | header::CONTENT_RANGE
+            | header::ACCEPT_RANGES
+            | header::DATE
+            | header::ETAG
+            | header::LAST_MODIFIED
+            | header::CACHE_CONTROL
+            | header::EXPIRES
+            | header::VARY
+            | header::WARNING
+            | header::RETRY_AFTER
+            | header::LOCATION
+            | header::ALLOW
+    ) || matches!(name.as_str(), "audit-id" | "x-aro-simulated")
+        || name.as_str().starts_with("x-kubernetes-")
+}
+
+/// Does the client try to choose an identity? `_` for `-` counts: some servers read it so.
+pub(super) fn impersonates(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        let name = name.as_str().as_bytes();
+        name.len() >= 12 && name[..11].eq_ignore_ascii_case(b"impersonate") && matches!(name[11], b'-' | b'_')
+    })
+}
+
+/// The upgrade that the client asks for, if it does.
+pub(super) fn upgrade_of(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let asked = headers.get_all(header::CONNECTION).iter().any(|value| {
+        let text = value.to_str().unwrap_or_default();
+        text.split(',').any(|token| token.trim().eq_ignore_ascii_case("upgrade"))
+    });
+    headers.get(header::UPGRADE).filter(|_| asked)
+}
+
+/// Starts the headers towards the cluster with what of the client's may pass.
+pub(super) fn inbound(client: &HeaderMap, upgrade: bool) -> HeaderMap {
+    let nominated = nominated(client);
+    let mut out = HeaderMap::with_capacity(client.len().min(16) + 8);
+    for (name, value) in client {
+        let passes = passes_in(name) || upgrade && passes_in_upgrade(name);
+        if passes && !nominated.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_str())) {
+            out.append(name.clone(), value.clone());
+        }
+    }
+    if upgrade {
+        out.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    }
+    out
+}
+
+/// Names in `Connection` but `upgrade` itself, which is handled apart.
+fn nominated(headers: &HeaderMap) -> Vec<&str> {
+    headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .filter(|token| !token.is_empty() && !token.eq_ignore_ascii_case("upgrade"))
+        .collect()
+}
+
+/// What of the cluster's headers may pass to the client, with what keeps a browser from acting on them.
+pub(super) fn outbound(cluster: &HeaderMap) -> HeaderMap {
+    let mut out = HeaderMap::with_capacity(cluster.len().min(16) + 3);
+    for (name, value) in cluster {
+        if passes_out(name) {
+            out.append(name.clone(), value.clone());
+        }
+    }
+    harden(&mut out);
+    out
+}
+
+/// A 101's headers: the handshake's, nothing else.
+pub(super) fn outbound_upgrade(cluster: &HeaderMap) -> HeaderMap {
+    let mut out = HeaderMap::new();
+    for (name, value) in cluster {
+        if passes_in_upgrade(name) {
+            out.append(name.clone(), value.clone());
+        }
+    }
+    out.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    out
+}
+
+fn harden(out: &mut HeaderMap) {
+    out.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    out.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !out.contains_key(header::CACHE_CONTROL) {
+        out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn map(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn identity_never_passes() {
+        let client = map(&[
+            ("authorization", "Bearer x"),
+            ("cookie", "a=b"),
+            ("x-remote-user", "root"),
+            ("x-remote-group", "system:masters"),
+            ("x-forwarded-for", "1.2.3.4"),
+            ("x-forwarded-host", "evil"),
+            ("audit-id", "mine"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("accept", "application/json"),
+            ("user-agent", "kubectl"),
+        ]);
+        let names: Vec<_> = inbound(&client, false).keys().map(ToString::to_string).collect();
+        assert_eq!(names, ["accept", "user-agent"]);
+    }
+
+    #[test]
+    fn what_connection_names_is_dropped() {
+        let client = map(&[("connection", "Accept, close"), ("accept", "a"), ("user-agent", "b")]);
+        assert_eq!(inbound(&client, false), map(&[("user-agent", "b")]));
+    }
+
+    #[test]
+    fn impersonation_is_seen_in_every_spelling() {
+        for name in ["Impersonate-User", "impersonate-group", "IMPERSONATE-UID", "Impersonate-Extra-x", "impersonate_user"] {
+            assert!(impersonates(&map(&[(name, "x")])), "{name}");
+        }
+        assert!(!impersonates(&map(&[("impersonated", "x"), ("accept", "a")])));
+    }
+
+    #[test]
+    fn upgrades_need_both_headers() {
+        assert!(upgrade_of(&map(&[("connection", "keep-alive, Upgrade"), ("upgrade", "SPDY/3.1")])).is_some());
+        assert!(upgrade_of(&map(&[("upgrade", "SPDY/3.1")])).is_none());
+        let client = map(&[
+            ("connection", "upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-protocol", "v5.channel.k8s.io"),
+            ("sec-websocket-protocol", "v4.channel.k8s.io"),
+            ("origin", "https://evil"),
+        ]);
+        let out = inbound(&client, true);
+        assert_eq!(out.get_all("sec-websocket-protocol").iter().count(), 2);
+        assert!(!out.contains_key("origin"));
+    }
+
+    #[test]
+    fn a_cluster_sets_no_cookie_and_no_policy() {
+        let out = outbound(&map(&[
+            ("set-cookie", "a=b"),
+            ("strict-transport-security", "max-age=1"),
+            ("alt-svc", "h3"),
+            ("content-security-policy", "default-src *"),
+            ("access-control-allow-origin", "*"),
+            ("clear-site-data", "*"),
+            ("content-type", "application/json"),
+            ("warning", "299 - \"old\""),
+        ]));
+        assert_eq!(out.get("content-security-policy").unwrap(), "sandbox; default-src 'none'");
+        let names: Vec<_> = out.keys().map(HeaderName::as_str).collect();
+        assert!(names.iter().all(|name| !["set-cookie", "strict-transport-security", "alt-svc", "clear-site-data", "access-control-allow-origin"].contains(name)));
+        assert!(names.contains(&"warning"));
+    }
+
+    proptest! {
+        #[test]
+        fn identity_is_never_a_function_of_the_client(names in proptest::collection::vec("[!-~]{1,24}", 0..20)) {
+            let mut client = HeaderMap::new();
+            for name in names {
+                if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
+                    client.append(name, HeaderValue::from_static("x"));
+                }
+            }
+            for upgrade in [false, true] {
+                let out = inbound(&client, upgrade);
+                prop_assert!(!impersonates(&out));
+                prop_assert!(!out.contains_key(header::AUTHORIZATION) && !out.contains_key(header::COOKIE));
+                prop_assert!(!out.keys().any(|name| name.as_str().starts_with("x-remote")));
+            }
+        }
+    }
+}

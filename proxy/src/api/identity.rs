@@ -1,0 +1,169 @@
+//! Who the cluster sees (`design.md` §3 "Identity in the cluster").
+//!
+//! Identity headers are a pure function of the grant and of what the cluster allows; nothing of the
+//! client's request enters here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request};
+use http_body_util::BodyExt as _;
+use rp_documents::Grant;
+use rp_net::{Credential, Source};
+use serde_json::{Value, json};
+
+use super::error::ProxyError;
+use super::pool::{Class, Outgoing, Upstream};
+
+const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
+const IMPERSONATE_GROUP: HeaderName = HeaderName::from_static("impersonate-group");
+/// Extras name person, grant and reason; `%2f` because a header name holds no slash.
+const EXTRAS: [(&str, HeaderName); 3] = [
+    ("aro.openshift.io/person", HeaderName::from_static("impersonate-extra-aro.openshift.io%2fperson")),
+    ("aro.openshift.io/grant", HeaderName::from_static("impersonate-extra-aro.openshift.io%2fgrant")),
+    ("aro.openshift.io/reason", HeaderName::from_static("impersonate-extra-aro.openshift.io%2freason")),
+];
+/// An answer of a review is small; more is not read.
+const MOST_ANSWER: usize = 64 * 1024;
+const ASK_WITHIN: Duration = Duration::from_secs(10);
+
+/// How one credential shows people to its cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// As the credential itself, without a name: the cluster allows no impersonation.
+    Shared { name: String },
+    /// As the credential itself, with extras naming the person.
+    Itself { name: String },
+    /// As the person, in these groups.
+    Person { groups: Vec<String>, extras: bool },
+}
+
+impl Seen {
+    /// For pages and the audit trail.
+    pub(super) fn describe(&self, grant: &Grant) -> String {
+        match self {
+            Self::Shared { name } => format!("{name} (shared)"),
+            Self::Itself { name } => format!("{name} (naming {})", grant.owner.name),
+            Self::Person { groups, .. } => format!("{} (in {})", grant.owner.name, groups.join(", ")),
+        }
+    }
+
+    /// Adds the identity headers for a grant.
+    pub(super) fn apply(&self, grant: &Grant, headers: &mut HeaderMap) {
+        let (user, groups, extras): (&str, &[String], bool) = match self {
+            Self::Shared { .. } => return,
+            Self::Itself { name } => (name, &[], true),
+            Self::Person { groups, extras } => (&grant.owner.name, groups, *extras),
+        };
+        headers.insert(IMPERSONATE_USER, value(user));
+        for group in groups {
+            headers.append(IMPERSONATE_GROUP, value(group));
+        }
+        if extras {
+            for ((_, name), text) in EXTRAS.iter().zip([&*grant.owner.name, grant.id.as_str(), &grant.reason]) {
+                headers.insert(name.clone(), value(text));
+            }
+        }
+    }
+}
+
+/// Control characters cannot stand in a header; text beyond ASCII goes as its UTF-8 bytes.
+fn value(text: &str) -> HeaderValue {
+    let clean = rp_base::text::clean(text, 1024).replace('\t', " ");
+    HeaderValue::from_bytes(clean.as_bytes()).unwrap_or_else(|_| HeaderValue::from_static("-"))
+}
+
+impl Upstream {
+    /// How the cluster sees people with this credential: asked once by SelfSubjectAccessReview.
+    ///
+    /// # Errors
+    /// The cluster did not answer; the next request asks again.
+    pub(super) async fn seen(self: &Arc<Self>) -> Result<&Seen, ProxyError> {
+        self.seen.get_or_try_init(|| self.ask()).await
+    }
+
+    async fn ask(self: &Arc<Self>) -> Result<Seen, ProxyError> {
+        let groups = match (self.target.source, self.class) {
+            (Source::Aro, Class::Admin) => vec!["system:masters".to_owned()],
+            (Source::Imported, _) => self.target.as_groups.clone(),
+            (Source::Aro, Class::Read) => Vec::new(),
+        };
+        if !groups.is_empty() {
+            let extras = self.may_add_extras().await?;
+            return Ok(Seen::Person { groups, extras });
+        }
+        let name = self.own_name();
+        if self.target.source == Source::Imported {
+            return Ok(Seen::Shared { name });
+        }
+        let itself = self.may("", "users", "", &name).await? && self.may_add_extras().await?;
+        Ok(if itself { Seen::Itself { name } } else { Seen::Shared { name } })
+    }
+
+    async fn may_add_extras(self: &Arc<Self>) -> Result<bool, ProxyError> {
+        for (key, _) in &EXTRAS {
+            if !self.may("authentication.k8s.io", "userextras", key, "").await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// May this credential impersonate? Anything but a plain yes is a no.
+    async fn may(self: &Arc<Self>, group: &str, resource: &str, sub: &str, name: &str) -> Result<bool, ProxyError> {
+        let mut attributes = json!({ "verb": "impersonate", "group": group, "resource": resource });
+        for (key, text) in [("subresource", sub), ("name", name)] {
+            if !text.is_empty() {
+                attributes[key] = Value::from(text);
+            }
+        }
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "spec": { "resourceAttributes": attributes },
+        });
+        let answer = self.review(&review).await?;
+        Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
+    }
+
+    async fn review(self: &Arc<Self>, review: &Value) -> Result<Value, ProxyError> {
+        let path = format!("{}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self.target.base_path());
+        let uri = http::Uri::builder()
+            .scheme("https")
+            .authority(self.authority.clone())
+            .path_and_query(path)
+            .build()
+            .map_err(|_| ProxyError::BadRequest("the cluster's address"))?;
+        let mut head = Request::new(());
+        *head.method_mut() = Method::POST;
+        *head.uri_mut() = uri;
+        let body = Bytes::from(review.to_string());
+        let headers = head.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        if let Some(authorization) = &self.authorization {
+            headers.insert(header::AUTHORIZATION, authorization.clone());
+        }
+        let response = self.send(head, Outgoing::Full(body), ASK_WITHIN).await?;
+        let limited = http_body_util::Limited::new(response.into_body(), MOST_ANSWER);
+        let read = tokio::time::timeout(ASK_WITHIN, limited.collect()).await.map_err(|_| ProxyError::NoAnswer)?;
+        let bytes = read.map_err(ProxyError::Broken)?.to_bytes();
+        // Not JSON: whatever it is, it is not a yes.
+        Ok(serde_json::from_slice(&bytes).unwrap_or(Value::Null))
+    }
+
+    fn own_name(&self) -> String {
+        let credential = match self.class {
+            Class::Read => &self.target.read,
+            Class::Admin => &self.target.admin,
+        };
+        match credential {
+            Credential::Certificate { chain_pem, .. } => {
+                rp_net::tls::common_name(chain_pem).unwrap_or_else(|| "the stored certificate".to_owned())
+            }
+            Credential::Token(_) => "the stored token".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Sending a request on whatever connection has room.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::{Reason, SendStream};
+use http::{Request, Response, Version};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio::time::Instant;
+
+use super::super::body::Body;
+use super::super::error::ProxyError;
+use super::h1::H1Return;
+use super::h2_connection::{H2Connection, H2Slot};
+use super::{MOST_CONNECTIONS, Upstream};
+
+/// A request's body.
+#[derive(Debug)]
+pub(in crate::api) enum Outgoing {
+    Empty,
+    Full(Bytes),
+    /// The client's, with a counter of what passed.
+    Client(Incoming, Arc<AtomicU64>),
+}
+
+enum Connection {
+    H2(H2Slot),
+    H1(hyper::client::conn::http1::SendRequest<OutBody>, Reused),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reused {
+    Yes,
+    No,
+}
+
+/// A failed try: again on another connection when nothing was processed, with what was not used up.
+enum Failed {
+    Again(Outgoing),
+    Finally(ProxyError),
+}
+
+impl Upstream {
+    /// Sends a request and gives the answer's head with its body unread. `silence`: the longest wait for the
+    /// head during which no byte of the request passed either.
+    pub(in crate::api) async fn send(
+        self: &Arc<Self>,
+        head: Request<()>,
+        mut body: Outgoing,
+        silence: Duration,
+    ) -> Result<Response<Body>, ProxyError> {
+        *self.used.lock() = Instant::now();
+        // A reused connection may be found closed, and GOAWAY may come at any time: three tries see it through.
+        for _ in 0..3 {
+            let sent = match self.connection().await? {
+                Connection::H2(slot) => send_h2(slot, &head, body, silence).await,
+                Connection::H1(sender, reused) => self.send_h1(sender, reused, &head, body, silence).await,
+            };
+            match sent {
+                Ok(response) => return Ok(response),
+                Err(Failed::Finally(error)) => return Err(error),
+                Err(Failed::Again(unused)) => body = unused,
+            }
+        }
+        Err(ProxyError::Broken("the cluster closed three connections in a row".into()))
+    }
+
+    fn free(&self) -> Option<Connection> {
+        let slot = self.h2.read().iter().find_map(H2Connection::take);
+        slot.map(Connection::H2).or_else(|| self.take_idle().map(|sender| Connection::H1(sender, Reused::Yes)))
+    }
+
+    async fn connection(&self) -> Result<Connection, ProxyError> {
+        if let Some(connection) = self.free() {
+            return Ok(connection);
+        }
+        let turn = self.dialling.lock().await;
+        // Whoever dialled before us may have made room for us too.
+        if let Some(connection) = self.free() {
+            return Ok(connection);
+        }
+        self.h2.write().retain(|connection| !connection.finished());
+        if self.h2.read().len() >= MOST_CONNECTIONS {
+            return Err(ProxyError::Crowded);
+        }
+        let tls = self.dial(&self.tls).await?;
+        if tls.get_ref().1.alpn_protocol() == Some(b"h2") {
+            let connection = H2Connection::open(tls, self.connect).await?;
+            let slot = connection.take().ok_or(ProxyError::Crowded)?;
+            self.h2.write().push(connection);
+            return Ok(Connection::H2(slot));
+        }
+        drop(turn);
+        let (sender, connection) = hyper::client::conn::http1::Builder::new()
+            .handshake(TokioIo::new(tls))
+            .await
+            .map_err(|error| ProxyError::Broken(Box::new(error)))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(error = %rp_base::chain(&error), "connection to a cluster ended");
+            }
+        });
+        Ok(Connection::H1(sender, Reused::No))
+    }
+
+    async fn send_h1(
+        self: &Arc<Self>,
+        mut sender: hyper::client::conn::http1::SendRequest<OutBody>,
+        reused: Reused,
+        head: &Request<()>,
+        body: Outgoing,
+        silence: Duration,
+    ) -> Result<Response<Body>, Failed> {
+        let passed = body.passed();
+        let replay = matches!(body, Outgoing::Empty);
+        let request = h1_request(head, body);
+        let sent = waiting(sender.send_request(request), &passed, silence).await.map_err(Failed::Finally)?;
+        match sent {
+            Ok(response) => {
+                let (parts, incoming) = response.into_parts();
+                let give_back = H1Return::new(sender, self);
+                Ok(Response::from_parts(parts, Body::h1(incoming, give_back)))
+            }
+            // A kept connection that was closed under our hands, and a request that may be repeated.
+            Err(_) if reused == Reused::Yes && replay && head.method().is_safe() => Err(Failed::Again(Outgoing::Empty)),
+            Err(error) => Err(Failed::Finally(ProxyError::Broken(Box::new(error)))),
+        }
+    }
+}
+
+fn h1_request(head: &Request<()>, body: Outgoing) -> Request<OutBody> {
+    let mut request = Request::new(OutBody(body));
+    *request.method_mut() = head.method().clone();
+    if let Some(path) = head.uri().path_and_query() {
+        *request.uri_mut() = http::Uri::from(path.clone());
+    }
+    request.headers_mut().clone_from(head.headers());
+    if let Some(authority) = head.uri().authority()
+        && let Ok(host) = http::HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().insert(http::header::HOST, host);
+    }
+    request
+}
+
+async fn send_h2(
+    slot: H2Slot,
+    head: &Request<()>,
+    body: Outgoing,
+    silence: Duration,
+) -> Result<Response<Body>, Failed> {
+    let mut sender = match slot.sender().ready().await {
+        Ok(sender) => sender,
+        Err(_) => {
+            slot.close();
+            return Err(Failed::Again(body));
+        }
+    };
+    let mut request = head.clone();
+    *request.version_mut() = Version::HTTP_2;
+    let ends = body.is_empty();
+    let (response, stream) = match sender.send_request(request, ends) {
+        Ok(sent) => sent,
+        Err(_) => {
+            slot.close();
+            return Err(Failed::Again(body));
+        }
+    };
+    let passed = body.passed();
+    if !ends {
+        tokio::spawn(pump(body, stream));
+    }
+    match waiting(response, &passed, silence).await.map_err(Failed::Finally)? {
+        Ok(response) => {
+            let (mut parts, recv) = response.into_parts();
+            parts.version = Version::HTTP_11;
+            Ok(Response::from_parts(parts, Body::h2(recv, slot)))
+        }
+        Err(error) => {
+            slot.close_if_gone(&error);
+            // Both say that the stream was not processed (RFC 9113 §8.7).
+            let untouched = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+            if ends && untouched { Err(Failed::Again(Outgoing::Empty)) } else { Err(Failed::Finally(ProxyError::Broken(Box::new(error)))) }
+        }
+    }
+}
+
+impl H2Slot {
+    fn close_if_gone(&self, error: &h2::Error) {
+        if error.is_go_away() || error.is_io() {
+            self.close();
+        }
+    }
+}
+
+/// Waits for an answer as long as bytes of the request pass, and `silence` longer.
+async fn waiting<T>(
+    answer: impl Future<Output = T>,
+    passed: &Arc<AtomicU64>,
+    silence: Duration,
+) -> Result<T, ProxyError> {
+    let mut answer = std::pin::pin!(answer);
+    let mut before = passed.load(Ordering::Relaxed);
+    loop {
+        match tokio::time::timeout(silence, answer.as_mut()).await {
+            Ok(answer) => return Ok(answer),
+            Err(_) => {
+                let now = passed.load(Ordering::Relaxed);
+                if now == before {
+                    return Err(ProxyError::NoAnswer);
+                }
+                before = now;
+            }
+        }
+    }
+}
+
+/// Sends a body as the peer takes it.
+async fn pump(body: Outgoing, mut stream: SendStream<Bytes>) {
+    let mut body = OutBody(body);
+    while let Some(frame) = body.frame().await {
+        let Ok(Ok(mut data)) = frame.map(Frame::into_data) else {
+            stream.send_reset(Reason::CANCEL);
+            return;
+        };
+        while !data.is_empty() {
+            stream.reserve_capacity(data.len());
+            let Some(Ok(room)) = std::future::poll_fn(|cx| stream.poll_capacity(cx)).await else { return };
+            let part = data.split_to(room.min(data.len()));
+            if stream.send_data(part, false).is_err() {
+                return;
+            }
+        }
+    }
+    // Fails only when the peer has answered already and closed the stream.
+    let _ = stream.send_data(Bytes::new(), true);
+}
+
+impl Outgoing {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Client(incoming, _) => incoming.is_end_stream(),
+        }
+    }
+
+    fn passed(&self) -> Arc<AtomicU64> {
+        match self {
+            Self::Client(_, passed) => Arc::clone(passed),
+            Self::Empty | Self::Full(_) => Arc::default(),
+        }
+    }
+}
+
+/// [`Outgoing`] as a body.
+#[derive(Debug)]
+pub(in crate::api) struct OutBody(Outgoing);
+
+impl OutBody {
+    pub(in crate::api) const fn empty() -> Self {
+        Self(Outgoing::Empty)
+    }
+}
+
+impl http_body::Body for OutBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match &mut self.0 {
+            Outgoing::Empty => Poll::Ready(None),
+            Outgoing::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Outgoing::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Outgoing::Client(incoming, passed) => {
+                let polled = Pin::new(incoming).poll_frame(cx);
+                if let Poll::Ready(Some(Ok(frame))) = &polled
+                    && let Some(data) = frame.data_ref()
+                {
+                    passed.fetch_add(data.len() as u64, Ordering::Relaxed);
+                }
+                polled
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Outgoing::Empty => SizeHint::with_exact(0),
+            Outgoing::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Outgoing::Client(incoming, _) => incoming.size_hint(),
+        }
+    }
+}

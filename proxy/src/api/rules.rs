@@ -1,0 +1,197 @@
+//! What rights allow (`design.md` §3 Access): reading is default-deny, writing is everything but RBAC,
+//! Secrets and token requests, admin is everything.
+
+use rp_documents::Rights;
+
+use super::request::Classified;
+
+/// A request that the grant does not cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// What was asked, for the person: "create pods/exec".
+    pub what: String,
+    pub held: Rights,
+    pub needed: Rights,
+}
+
+impl std::fmt::Display for Denied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} needs {} rights", self.what, self.needed.name())
+    }
+}
+
+/// Checks a request; `upgrade` is whether the client asks to leave HTTP.
+///
+/// # Errors
+/// [`Denied`] says what would be needed.
+pub fn allow(request: &Classified, upgrade: bool, held: Rights) -> Result<(), Denied> {
+    let needed = needed(request, upgrade);
+    if held >= needed { Ok(()) } else { Err(Denied { what: what(request, upgrade), held, needed }) }
+}
+
+fn needed(request: &Classified, upgrade: bool) -> Rights {
+    if request.odd {
+        return Rights::Admin;
+    }
+    if let Some(path) = &request.non_resource {
+        let reads = request.verb == "get" && !upgrade && is_readable_path(path);
+        return if reads { Rights::Read } else { Rights::Admin };
+    }
+    if is_guarded(request) {
+        return Rights::Admin;
+    }
+    if upgrade && request.verb != "watch" {
+        return Rights::Write;
+    }
+    if is_read(request) || is_self_review(request) { Rights::Read } else { Rights::Write }
+}
+
+fn is_read(request: &Classified) -> bool {
+    let plain = matches!(request.subresource.as_str(), "" | "log" | "status" | "scale");
+    plain && matches!(request.verb, "get" | "list" | "watch")
+}
+
+/// A client asks what it may do or who it is.
+fn is_self_review(request: &Classified) -> bool {
+    let group = matches!(
+        request.group.as_str(),
+        "authorization.k8s.io" | "authentication.k8s.io" | "authorization.openshift.io"
+    );
+    group
+        && request.verb == "create"
+        && request.name.is_empty()
+        && request.resource.starts_with("selfsubject")
+        && request.resource.ends_with("reviews")
+}
+
+/// Secrets, tokens and rights themselves: neither read nor written below admin.
+fn is_guarded(request: &Classified) -> bool {
+    let (group, resource) = (request.group.as_str(), request.resource.as_str());
+    match group {
+        "" => resource == "secrets" || resource == "serviceaccounts" && request.subresource == "token",
+        "rbac.authorization.k8s.io" => !is_read(request),
+        // OpenShift's older names of the same roles and bindings.
+        "authorization.openshift.io" => !is_read(request) && !is_self_review(request),
+        "oauth.openshift.io" => resource.starts_with("oauth") || resource.starts_with("useroauth"),
+        "authentication.k8s.io" => resource == "tokenreviews" || resource == "tokenrequests",
+        "certificates.k8s.io" => !is_read(request),
+        _ => false,
+    }
+}
+
+fn is_readable_path(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    let exact = ["", "/version", "/api", "/apis", "/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks"];
+    let below = ["/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/swagger-ui"];
+    exact.contains(&path)
+        || path == "/.well-known/oauth-authorization-server"
+        || below.iter().any(|prefix| {
+            path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+}
+
+fn what(request: &Classified, upgrade: bool) -> String {
+    let clean = |text: &str| rp_base::text::clean(text, 200);
+    let suffix = if upgrade { " with an upgrade" } else { "" };
+    match &request.non_resource {
+        Some(path) => format!("{} of {}{suffix}", request.verb, clean(path)),
+        None if request.subresource.is_empty() => {
+            format!("{} of {}{suffix}", request.verb, clean(&request.resource))
+        }
+        None => {
+            format!("{} of {}/{}{suffix}", request.verb, clean(&request.resource), clean(&request.subresource))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::super::request::classify;
+    use super::*;
+
+    fn needs(method: &str, path: &str, upgrade: bool) -> Rights {
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        needed(&classify(&method, path, query), upgrade)
+    }
+
+    #[test]
+    fn reading_is_default_deny() {
+        for path in [
+            "/api/v1/pods",
+            "/api/v1/namespaces/a/pods/b/log?follow=true",
+            "/apis/config.openshift.io/v1/clusterversions/version",
+            "/apis/apps/v1/namespaces/a/deployments/b/scale",
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            "/version",
+            "/readyz/etcd",
+            "/openapi/v3/apis/apps/v1",
+            "/apis",
+            "/",
+        ] {
+            assert_eq!(needs("GET", path, false), Rights::Read, "{path}");
+        }
+        for path in [
+            "/api/v1/namespaces/a/pods/b/exec?command=sh",
+            "/api/v1/namespaces/a/pods/b/attach",
+            "/api/v1/namespaces/a/pods/b/portforward",
+            "/api/v1/namespaces/a/pods/b/proxy/x",
+            "/api/v1/namespaces/a/services/b/proxy",
+            "/api/v1/nodes/n/proxy/exec/a/b/c",
+            "/api/v1/nodes/n/somethingnew",
+            "/api/v1/proxy/nodes/n",
+        ] {
+            assert_eq!(needs("GET", path, false), Rights::Write, "{path}");
+            assert_eq!(needs("GET", path, true), Rights::Write, "{path} upgraded");
+        }
+    }
+
+    #[test]
+    fn an_upgrade_is_never_a_read_but_for_watch() {
+        assert_eq!(needs("GET", "/api/v1/pods?watch=true", true), Rights::Read);
+        assert_eq!(needs("GET", "/api/v1/pods", true), Rights::Write);
+        assert_eq!(needs("GET", "/api/v1/namespaces/a/pods/b/exec?watch=true", true), Rights::Write);
+        assert_eq!(needs("GET", "/version", true), Rights::Admin);
+    }
+
+    #[test]
+    fn secrets_tokens_and_rights_need_admin() {
+        for (method, path) in [
+            ("GET", "/api/v1/secrets"),
+            ("GET", "/api/v1/namespaces/a/%73ecrets/b"),
+            ("GET", "/api/v1/secrets?watch=true"),
+            ("GET", "/api/v1/watch/secrets"),
+            ("DELETE", "/api/v1/namespaces/a/secrets/b"),
+            ("POST", "/api/v1/namespaces/a/serviceaccounts/b/token"),
+            ("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"),
+            ("GET", "/apis/oauth.openshift.io/v1/oauthaccesstokens"),
+            ("GET", "/debug/pprof/heap"),
+            ("GET", "/logs/"),
+            ("GET", "/api/v1/namespaces/a/pods/b%2fexec"),
+            ("GET", "/api/v1/namespaces/../secrets"),
+            ("CONNECT", "/version"),
+        ] {
+            assert_eq!(needs(method, path, false), Rights::Admin, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn self_reviews_are_reads_and_changes_are_writes() {
+        let review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        assert_eq!(needs("POST", review, false), Rights::Read);
+        assert_eq!(needs("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", false), Rights::Read);
+        assert_eq!(needs("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", false), Rights::Write);
+        assert_eq!(needs("PATCH", "/apis/apps/v1/namespaces/a/deployments/b", false), Rights::Write);
+        assert_eq!(needs("OPTIONS", "/api/v1/pods", false), Rights::Write);
+    }
+
+    #[test]
+    fn says_what_would_be_needed() {
+        let request = classify(&Method::GET, "/api/v1/namespaces/a/pods/b/exec", None);
+        let denied = allow(&request, true, Rights::Read).unwrap_err();
+        assert_eq!(denied.to_string(), "get of pods/exec with an upgrade needs write rights");
+        assert_eq!(allow(&request, true, Rights::Write), Ok(()));
+    }
+}

@@ -1,0 +1,169 @@
+//! Leaving HTTP: SPDY/3.1 and WebSocket pass as bytes, with back-pressure, until the grant ends.
+//!
+//! The handshake's answer decides: only a 101 naming the protocol that was asked for opens the stream; any
+//! other answer is passed on and the connection is closed after it (`anchors/access.md` finding 2).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use rp_access::Live;
+use rp_documents::Side;
+use tokio_util::sync::CancellationToken;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use super::audit::Settle;
+use super::body::Body;
+use super::error::ProxyError;
+use super::headers;
+use super::pool::{OutBody, Upstream};
+
+/// Copied at a time, each way.
+const CHUNK: usize = 32 * 1024;
+
+/// What an upgrade needs besides its request.
+pub(super) struct Session {
+    pub(super) live: Arc<Live>,
+    pub(super) settle: Settle,
+    pub(super) streams: rp_metrics::GaugeGuard,
+    pub(super) request_id: String,
+    pub(super) cut: CancellationToken,
+}
+
+/// Sends the handshake on a connection of its own and passes the answer on.
+pub(super) async fn upgrade(
+    upstream: &Arc<Upstream>,
+    client: Request<Incoming>,
+    head: Request<()>,
+    silence: Duration,
+    mut session: Session,
+) -> Result<Response<Body>, (ProxyError, Settle)> {
+    let shaken = handshake(upstream, head, silence, &session.live).await;
+    let answer = match shaken {
+        Ok(answer) => answer,
+        Err(error) => return Err((error, session.settle)),
+    };
+    session.settle.status(answer.status().as_u16(), None);
+    if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(refused(answer, session));
+    }
+    let asked = client.headers().get(header::UPGRADE).map(|value| value.as_bytes().to_ascii_lowercase());
+    let given = answer.headers().get(header::UPGRADE).map(|value| value.as_bytes().to_ascii_lowercase());
+    if asked != given {
+        let error = ProxyError::Broken("the cluster switched to a protocol that was not asked for".into());
+        return Err((error, session.settle));
+    }
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    *response.headers_mut() = headers::outbound_upgrade(answer.headers());
+    if let Ok(id) = http::HeaderValue::from_str(&session.request_id) {
+        response.headers_mut().insert("x-request-id", id);
+    }
+    let client = hyper::upgrade::on(client);
+    let cluster = hyper::upgrade::on(answer);
+    tokio::spawn(relay(client, cluster, session));
+    Ok(response)
+}
+
+async fn handshake(
+    upstream: &Arc<Upstream>,
+    head: Request<()>,
+    silence: Duration,
+    live: &Live,
+) -> Result<Response<Incoming>, ProxyError> {
+    let broken = |error: hyper::Error| ProxyError::Broken(Box::new(error));
+    let tls = upstream.dial_h1().await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(tls)).await.map_err(broken)?;
+    tokio::spawn(connection.with_upgrades());
+    let mut request = head.map(|()| OutBody::empty());
+    let path = request.uri().path_and_query().cloned();
+    request.headers_mut().insert(
+        header::HOST,
+        http::HeaderValue::from_str(upstream.authority.as_str())
+            .map_err(|_| ProxyError::BadRequest("the cluster's address"))?,
+    );
+    if let Some(path) = path {
+        *request.uri_mut() = http::Uri::from(path);
+    }
+    tokio::select! {
+        answered = tokio::time::timeout(silence, sender.send_request(request)) => {
+            answered.map_err(|_| ProxyError::NoAnswer)?.map_err(broken)
+        }
+        () = live.wait_ended() => Err(ProxyError::Refused(rp_access::Refusal::Ended(rp_access::Ended::Revoked))),
+    }
+}
+
+/// Any answer but 101: passed on, then the connection ends, whatever the client has sent after its handshake.
+fn refused(answer: Response<Incoming>, session: Session) -> Response<Body> {
+    let (parts, incoming) = answer.into_parts();
+    let body = Body::from_h1(incoming).watched(|tail| {
+        tail.sent = session.settle.counters().0;
+        tail.settle = Some(session.settle);
+    });
+    let mut response = Response::new(body);
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = headers::outbound(&parts.headers);
+    response.headers_mut().insert(header::CONNECTION, http::HeaderValue::from_static("close"));
+    response
+}
+
+async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session) {
+    let Session { live, mut settle, streams, cut, .. } = session;
+    let guard = live.stream();
+    let (sent, received) = settle.counters();
+    let both = async {
+        let (client, cluster) = tokio::try_join!(client, cluster).map_err(std::io::Error::other)?;
+        splice(TokioIo::new(client), TokioIo::new(cluster), &sent, &received).await
+    };
+    tokio::select! {
+        ended = both => match ended {
+            Ok(()) => settle.complete(),
+            Err(error) => {
+                tracing::debug!(error = %rp_base::chain(&error), "stream broke off");
+                settle.complete();
+            }
+        },
+        () = live.wait_ended() => settle.outcome("cut", Side::You),
+        () = cut.cancelled() => settle.outcome("cut", Side::Us),
+    }
+    drop((guard, streams));
+}
+
+/// Copies both ways; each direction's end is passed on, the stream ends when both have.
+async fn splice(
+    client: TokioIo<Upgraded>,
+    cluster: TokioIo<Upgraded>,
+    sent: &AtomicU64,
+    received: &AtomicU64,
+) -> std::io::Result<()> {
+    let (client_read, client_write) = tokio::io::split(client);
+    let (cluster_read, cluster_write) = tokio::io::split(cluster);
+    let up = copy(client_read, cluster_write, received);
+    let down = copy(cluster_read, client_write, sent);
+    tokio::try_join!(up, down).map(drop)
+}
+
+async fn copy(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    count: &AtomicU64,
+) -> std::io::Result<()> {
+    let mut buffer = bytes::BytesMut::with_capacity(CHUNK);
+    loop {
+        let read = from.read_buf(&mut buffer).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        count.fetch_add(read as u64, Ordering::Relaxed);
+        to.write_all_buf(&mut buffer).await?;
+        if buffer.capacity() == 0 {
+            buffer.reserve(CHUNK);
+        }
+        to.flush().await?;
+    }
+}
