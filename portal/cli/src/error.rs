@@ -1,0 +1,131 @@
+//! What went wrong, for a person and for a script.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+/// Exit codes, for help texts.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed
+  2  the command line, or what it carries, is wrong
+  3  not signed in
+  4  not allowed
+  5  not found
+  6  the portal, its sign-in provider or a cluster is away";
+
+/// How a verb ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Ok,
+    Failed,
+    Usage,
+    NotSignedIn,
+    NotAllowed,
+    NotFound,
+    Away,
+}
+
+impl Exit {
+    /// The number of [`EXIT_CODES`].
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.number())
+    }
+}
+
+/// An error as the portal words it (`design.md` §5 "Error on the wire").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub code: String,
+    pub message: String,
+    #[serde(default)]
+    pub side: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub action: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+}
+
+/// Why a verb failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    #[error("{}", refusal.message)]
+    Refused { status: u16, refusal: Refusal },
+    #[error("the portal's answer cannot be understood ({0})")]
+    Answer(&'static str),
+    #[error("cannot reach the portal at {host}")]
+    Unreachable {
+        host: String,
+        #[source]
+        cause: reqwest::Error,
+    },
+    #[error("no credential was given")]
+    NoCredential,
+    #[error("{path} {what}", path = path.display())]
+    BadFile { path: PathBuf, what: &'static str },
+    #[error("cannot use {path}", path = path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("{0}")]
+    Usage(String),
+    #[error("no cluster is called {0}")]
+    NoSuchCluster(String),
+    #[error("cannot prepare TLS")]
+    Tls(#[source] rustls::Error),
+    #[error("cannot write the answer")]
+    Output(#[source] std::io::Error),
+}
+
+impl CliError {
+    /// The exit status for it.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Refused { status, .. } => match status {
+                300..=399 | 401 => Exit::NotSignedIn,
+                400 | 409 | 413 | 415 | 422 => Exit::Usage,
+                403 => Exit::NotAllowed,
+                404 => Exit::NotFound,
+                502..=504 => Exit::Away,
+                _ => Exit::Failed,
+            },
+            Self::Unreachable { .. } => Exit::Away,
+            Self::NoCredential => Exit::NotSignedIn,
+            Self::Usage(_) | Self::BadFile { .. } => Exit::Usage,
+            Self::NoSuchCluster(_) => Exit::NotFound,
+            Self::Answer(_) | Self::File { .. } | Self::Tls(_) | Self::Output(_) => Exit::Failed,
+        }
+    }
+
+    /// The error in the words of the wire, whoever noticed it.
+    pub fn refusal(&self) -> Refusal {
+        let (code, action) = match self {
+            Self::Refused { refusal, .. } => return refusal.clone(),
+            Self::Answer(_) => ("bad_answer", "Check that --portal is a portal of this product."),
+            Self::Unreachable { .. } => ("portal_unreachable", "Check --portal, --ca-file and the network."),
+            Self::NoCredential => ("not_signed_in", "Give --token-file or --session-cookie-file."),
+            Self::BadFile { .. } | Self::File { .. } => ("bad_file", ""),
+            Self::Usage(_) => ("usage", ""),
+            Self::NoSuchCluster(_) => ("cluster_not_found", "Look for it with: aro clusters list"),
+            Self::Tls(_) => ("tls", ""),
+            Self::Output(_) => ("output", ""),
+        };
+        Refusal {
+            code: code.to_owned(),
+            message: rp_base::chain(self).to_string(),
+            side: "you".to_owned(),
+            action: action.to_owned(),
+            request_id: String::new(),
+        }
+    }
+}

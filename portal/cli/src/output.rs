@@ -1,0 +1,118 @@
+//! Where answers, notes and errors go.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use rp_base::text;
+use serde_json::Value;
+
+use crate::CliError;
+use crate::args::Format;
+
+/// Answers on one side, everything else on the other.
+pub struct Output {
+    answer: Box<dyn Write + Send>,
+    notes: Box<dyn Write + Send>,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output").finish_non_exhaustive()
+    }
+}
+
+impl Output {
+    /// Standard output and standard error.
+    pub fn standard() -> Self {
+        Self::to(Box::new(io::stdout()), Box::new(io::stderr()))
+    }
+
+    /// Any two writers.
+    pub fn to(answer: Box<dyn Write + Send>, notes: Box<dyn Write + Send>) -> Self {
+        Self { answer, notes }
+    }
+
+    /// A text as it is.
+    pub(crate) fn raw(&mut self, text: &str) -> Result<(), CliError> {
+        self.answer.write_all(text.as_bytes()).and_then(|()| self.answer.flush()).map_err(CliError::Output)
+    }
+
+    /// A value, as a table by `columns` or whole.
+    pub(crate) fn value(
+        &mut self,
+        format: Format,
+        value: &Value,
+        table: impl FnOnce(&Value) -> String,
+    ) -> Result<(), CliError> {
+        let text = match format {
+            Format::Table => table(value),
+            // Indented and with a newline at the end, as kubectl does.
+            Format::Json => format!("{value:#}\n"),
+            Format::Yaml => serde_saphyr::to_string(value)
+                .map_err(|_| CliError::Answer("it cannot be written as YAML"))?,
+        };
+        self.raw(&text)
+    }
+
+    /// A remark for the person; lost when nobody listens.
+    pub(crate) fn note(&mut self, text: &str) {
+        let _ = writeln!(self.notes, "{}", text::clean(text, 2_000));
+    }
+
+    /// An error: as text, or as one JSON line when JSON was asked for.
+    pub(crate) fn error(&mut self, error: &CliError, format: Format) {
+        let refusal = error.refusal();
+        if format == Format::Json
+            && let Ok(line) = serde_json::to_string(&refusal)
+        {
+            let _ = writeln!(self.notes, "{line}");
+            return;
+        }
+        self.note(&format!("error: {} ({})", refusal.message, refusal.code));
+        if !refusal.action.is_empty() {
+            self.note(&format!("  {}", refusal.action));
+        }
+        if !refusal.request_id.is_empty() {
+            self.note(&format!("  request id: {}", refusal.request_id));
+        }
+    }
+}
+
+/// A column: its heading, and where its text comes from.
+pub(crate) type Column<'a> = (&'a str, fn(&Value) -> String);
+
+/// Rows under headings, columns two blanks apart. Cells are cleaned: a name must not steer the terminal.
+pub(crate) fn table(rows: &[Value], columns: &[Column<'_>]) -> String {
+    let mut cells: Vec<Vec<String>> =
+        vec![columns.iter().map(|(heading, _)| (*heading).to_owned()).collect()];
+    for row in rows {
+        cells.push(columns.iter().map(|(_, cell)| text::clean(&cell(row).replace('\t', " "), 200)).collect());
+    }
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|n| cells.iter().map(|row| row[n].chars().count()).max().unwrap_or_default())
+        .collect();
+    let mut out = String::new();
+    for row in cells {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.chars().count()) + 2));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The text of the first of these JSON pointers that has one; empty when none has.
+pub(crate) fn cell(value: &Value, pointers: &[&str]) -> String {
+    pointers
+        .iter()
+        .find_map(|pointer| match value.pointer(pointer) {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            Some(Value::Bool(truth)) => Some(truth.to_string()),
+            _ => None,
+        })
+        .unwrap_or_default()
+}
