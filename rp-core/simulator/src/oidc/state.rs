@@ -1,0 +1,145 @@
+//! What the provider remembers, in memory. Secrets are kept as hashes; every table is bounded.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rp_base::{Digest, Id, Random, Timestamp, sha256};
+
+use super::limit::Attempts;
+
+/// Entries of one table.
+const MOST: usize = 20_000;
+/// A code's life (RFC 6749 §4.1.2 allows ten minutes).
+pub(super) const CODE_LIFE: Duration = Duration::from_mins(1);
+pub(super) const ACCESS_LIFE: Duration = Duration::from_hours(1);
+const REFRESH_LIFE: Duration = Duration::from_hours(24 * 14);
+const SESSION_LIFE: Duration = Duration::from_hours(12);
+
+/// Somebody signed in at the provider with this browser.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub sub: String,
+    pub at: Timestamp,
+}
+
+/// What was granted in one authorisation; codes and tokens of it share the family.
+#[derive(Debug, Clone)]
+pub(super) struct Granted {
+    pub family: Id,
+    pub sub: String,
+    pub scope: String,
+    pub nonce: Option<String>,
+    pub auth_time: Timestamp,
+}
+
+/// A code that was sent to the client.
+#[derive(Debug, Clone)]
+pub(super) struct Code {
+    pub granted: Granted,
+    pub redirect_uri: String,
+    pub challenge: String,
+    pub used: bool,
+}
+
+/// A refresh token; a used one is kept so that its return is seen.
+#[derive(Debug, Clone)]
+pub(super) struct Refresh {
+    pub granted: Granted,
+    pub used: bool,
+}
+
+/// A table whose entries end.
+#[derive(Debug)]
+pub(super) struct Table<V>(HashMap<Digest, (Timestamp, V)>);
+
+impl<V> Default for Table<V> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<V> Table<V> {
+    /// Keeps `value` under a new random secret and gives the secret. `None` when the table is full.
+    fn put(&mut self, value: V, now: Timestamp, life: Duration, random: &dyn Random) -> Option<String> {
+        if self.0.len() >= MOST {
+            self.0.retain(|_, (end, _)| *end > now);
+            if self.0.len() >= MOST {
+                return None;
+            }
+        }
+        let secret = secret(random);
+        self.0.insert(sha256(secret.as_bytes()), (now + life, value));
+        Some(secret)
+    }
+
+    /// The entry of that secret, while it lives.
+    pub(super) fn get_mut(&mut self, secret: &str, now: Timestamp) -> Option<&mut V> {
+        self.0.get_mut(&sha256(secret.as_bytes())).filter(|(end, _)| *end > now).map(|(_, value)| value)
+    }
+
+    fn remove(&mut self, secret: &str) {
+        self.0.remove(&sha256(secret.as_bytes()));
+    }
+}
+
+/// Everything remembered.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub sessions: Table<Session>,
+    pub codes: Table<Code>,
+    pub access: Table<Granted>,
+    pub refresh: Table<Refresh>,
+    pub attempts: Attempts,
+}
+
+impl State {
+    pub(super) fn open_session(
+        &mut self,
+        session: Session,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Option<String> {
+        self.sessions.put(session, now, SESSION_LIFE, random)
+    }
+
+    pub(super) fn close_session(&mut self, secret: &str) {
+        self.sessions.remove(secret);
+    }
+
+    pub(super) fn issue_code(&mut self, code: Code, now: Timestamp, random: &dyn Random) -> Option<String> {
+        self.codes.put(code, now, CODE_LIFE, random)
+    }
+
+    pub(super) fn issue_access(
+        &mut self,
+        granted: Granted,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Option<String> {
+        self.access.put(granted, now, ACCESS_LIFE, random)
+    }
+
+    pub(super) fn issue_refresh(
+        &mut self,
+        granted: Granted,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Option<String> {
+        self.refresh.put(Refresh { granted, used: false }, now, REFRESH_LIFE, random)
+    }
+
+    /// Ends every token of a family: something of it was used twice (RFC 9700 §4.14.2).
+    pub(super) fn revoke(&mut self, family: &Id) {
+        self.access.0.retain(|_, (_, granted)| granted.family != *family);
+        self.refresh.0.retain(|_, (_, refresh)| refresh.granted.family != *family);
+    }
+}
+
+/// 256 random bits as text.
+pub(super) fn secret(random: &dyn Random) -> String {
+    let mut bytes = [0u8; 32];
+    random.fill(&mut bytes);
+    URL_SAFE_NO_PAD.encode(bytes)
+}

@@ -1,0 +1,63 @@
+//! Lists: selectors, pages, resource versions.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::path::Resource;
+use super::selector::Selector;
+use super::status::Failure;
+use super::{Call, json_answer, table};
+use crate::body::Body;
+use crate::region::objects::Kind;
+
+/// A list as it is now.
+pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Result<Response<Body>, Failure> {
+    let all = select(call, kind, at)?;
+    let start = match call.query.get("continue") {
+        Some(token) => position(token).ok_or_else(Failure::expired)?,
+        None => 0,
+    };
+    let limit = match call.query.number("limit")? {
+        Some(limit) if limit > 0 => usize::try_from(limit).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    };
+    let end = start.saturating_add(limit).min(all.len());
+    let page = all.get(start..end).unwrap_or_default();
+    let mut metadata = json!({"resourceVersion": version(call).to_string()});
+    if end < all.len() {
+        metadata["continue"] = json!(URL_SAFE_NO_PAD.encode(format!("sim1:{end}")));
+        metadata["remainingItemCount"] = json!(all.len() - end);
+    }
+    let answer = match table::wanted(&call.headers) {
+        Some(version) => table::of(kind, page, &call.view, version, metadata),
+        None => json!({
+            "kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(), "metadata": metadata,
+            "items": page,
+        }),
+    };
+    Ok(json_answer(StatusCode::OK, &answer))
+}
+
+/// The objects that a request is about.
+pub(super) fn select(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Result<Vec<Value>, Failure> {
+    let selector = Selector::read(&call.query)?;
+    let mut all = (kind.list)(&call.view);
+    all.retain(|object| {
+        at.namespace.as_deref().is_none_or(|ns| object["metadata"]["namespace"] == ns)
+            && at.name.as_deref().is_none_or(|name| object["metadata"]["name"] == name)
+            && selector.matches(object)
+    });
+    Ok(all)
+}
+
+/// The list's resource version: seconds, so that it only grows.
+pub(super) fn version(call: &Call<'_>) -> i64 {
+    call.view.now.seconds()
+}
+
+fn position(token: &str) -> Option<usize> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
+    text.strip_prefix("sim1:")?.parse().ok()
+}

@@ -1,0 +1,116 @@
+//! Label and field selectors.
+
+use serde_json::Value;
+
+use super::path::Query;
+use super::status::Failure;
+
+/// One condition on a text.
+#[derive(Debug)]
+enum Test {
+    Is(String),
+    IsNot(String),
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    Missing,
+}
+
+impl Test {
+    fn holds(&self, value: Option<&str>) -> bool {
+        match self {
+            Self::Is(wanted) => value == Some(wanted),
+            Self::IsNot(refused) => value != Some(refused),
+            Self::In(wanted) => value.is_some_and(|value| wanted.iter().any(|one| one == value)),
+            Self::NotIn(refused) => !value.is_some_and(|value| refused.iter().any(|one| one == value)),
+            Self::Exists => value.is_some(),
+            Self::Missing => value.is_none(),
+        }
+    }
+}
+
+/// Which objects a request is about.
+#[derive(Debug, Default)]
+pub(super) struct Selector {
+    labels: Vec<(String, Test)>,
+    fields: Vec<(Vec<String>, Test)>,
+}
+
+/// Conditions in one selector.
+const MOST: usize = 64;
+
+impl Selector {
+    /// Reads `labelSelector` and `fieldSelector`.
+    pub(super) fn read(query: &Query) -> Result<Self, Failure> {
+        let mut selector = Self::default();
+        for text in split(query.get("labelSelector").unwrap_or_default()) {
+            selector.labels.push(label(text)?);
+        }
+        for text in split(query.get("fieldSelector").unwrap_or_default()) {
+            let (path, test) =
+                equality(text).ok_or_else(|| Failure::bad(format!("invalid selector: '{text}'")))?;
+            selector.fields.push((path.split('.').map(str::to_owned).collect(), test));
+        }
+        if selector.labels.len() + selector.fields.len() > MOST {
+            return Err(Failure::bad("the selector is too long"));
+        }
+        Ok(selector)
+    }
+
+    /// Whether an object is meant.
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        let labels = &object["metadata"]["labels"];
+        self.labels.iter().all(|(key, test)| test.holds(labels[key].as_str()))
+            && self.fields.iter().all(|(path, test)| {
+                let found = path.iter().fold(object, |at, member| &at[member]);
+                test.holds(Some(found.as_str().unwrap_or_default()))
+            })
+    }
+}
+
+/// Parts between commas that stand in no parentheses.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0usize;
+    text.split(move |c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+}
+
+fn equality(text: &str) -> Option<(&str, Test)> {
+    let value = |text: &str| text.trim().to_owned();
+    if let Some((key, refused)) = text.split_once("!=") {
+        return Some((key.trim(), Test::IsNot(value(refused))));
+    }
+    let (key, wanted) = text.split_once("==").or_else(|| text.split_once('='))?;
+    Some((key.trim(), Test::Is(value(wanted))))
+}
+
+fn label(text: &str) -> Result<(String, Test), Failure> {
+    if let Some((key, test)) = equality(text) {
+        return Ok((key.to_owned(), test));
+    }
+    if let Some(key) = text.strip_prefix('!') {
+        return Ok((key.trim().to_owned(), Test::Missing));
+    }
+    let Some((head, set)) = text.split_once('(') else {
+        return if text.contains(char::is_whitespace) {
+            Err(Failure::bad(format!("unable to parse requirement: '{text}'")))
+        } else {
+            Ok((text.to_owned(), Test::Exists))
+        };
+    };
+    let values = set.trim_end_matches(')').split(',').map(|value| value.trim().to_owned()).collect();
+    let mut words = head.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(key), Some("in")) => Ok((key.to_owned(), Test::In(values))),
+        (Some(key), Some("notin")) => Ok((key.to_owned(), Test::NotIn(values))),
+        _ => Err(Failure::bad(format!("unable to parse requirement: '{text}'"))),
+    }
+}

@@ -1,0 +1,104 @@
+//! The tiny shell of a simulated container: enough to see that exec works.
+
+use rp_base::Timestamp;
+
+/// What is said once when a shell opens.
+pub(super) const GREETING: &str = "This is a simulated container: echo, ls, date, hostname, whoami, env, cat, true, false, sleep and exit work.\n";
+
+/// What a command did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    pub out: String,
+    pub err: String,
+    pub code: u8,
+    /// The shell that ran it ends.
+    pub exit: bool,
+    /// Give back what came in on standard input, to its end.
+    pub copy: bool,
+}
+
+/// What a command is told.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub pod: &'a str,
+    pub now: Timestamp,
+}
+
+/// The script of `sh -c SCRIPT`; `Some(None)` for a shell that reads its input; `None` for other commands.
+pub(super) fn shell<'a>(command: &[&'a str]) -> Option<Option<&'a str>> {
+    let (program, arguments) = command.split_first()?;
+    if !matches!(program.rsplit('/').next(), Some("sh" | "bash" | "ash")) {
+        return None;
+    }
+    let script = arguments
+        .iter()
+        .position(|a| a.starts_with('-') && a.ends_with('c'))
+        .and_then(|at| arguments.get(at + 1));
+    Some(script.copied())
+}
+
+/// Runs a script: commands on lines and between `;`, until one exits.
+pub(super) fn script(text: &str, place: &Place<'_>) -> Done {
+    let mut all = Done::default();
+    for line in text.split(['\n', ';']).take(1000) {
+        let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+        if words.is_empty() {
+            continue;
+        }
+        let done = run(&words, place);
+        all.out.push_str(&done.out);
+        all.err.push_str(&done.err);
+        all.code = done.code;
+        if done.exit || done.copy || all.out.len() > 1 << 20 {
+            return Done { exit: done.exit, copy: done.copy, ..all };
+        }
+    }
+    all
+}
+
+/// Runs one command.
+pub(super) fn run(words: &[&str], place: &Place<'_>) -> Done {
+    let out = |text: String| Done { out: text, ..Done::default() };
+    let (program, arguments) = words.split_first().map_or(("", [].as_slice()), |(p, a)| (*p, a));
+    match program.rsplit('/').next().unwrap_or_default() {
+        "echo" => out(format!("{}\n", arguments.join(" "))),
+        "ls" => out("bin\netc\nproc\nsimulated\ntmp\nusr\nvar\n".to_owned()),
+        "date" => out(format!("{}\n", place.now)),
+        "hostname" => out(format!("{}\n", place.pod)),
+        "whoami" => out("simulated\n".to_owned()),
+        "pwd" => out("/\n".to_owned()),
+        "env" => out(format!("HOSTNAME={}\nSIMULATED=true\nPATH=/usr/bin:/bin\n", place.pod)),
+        "cat" if arguments.is_empty() => Done { copy: true, ..Done::default() },
+        "true" | ":" | "sleep" | "cd" | "stty" | "clear" | "command" => Done::default(),
+        "false" => Done { code: 1, ..Done::default() },
+        "exit" => {
+            let code = arguments.first().and_then(|code| code.parse().ok()).unwrap_or(0);
+            Done { code, exit: true, ..Done::default() }
+        }
+        other => {
+            let other = rp_base::text::clean(other, 100);
+            Done { err: format!("sh: {other}: not in this simulation\n"), code: 127, ..Done::default() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place<'_> = Place { pod: "p-0", now: Timestamp::from_seconds(0) };
+
+    #[test]
+    fn runs_scripts_until_they_exit() {
+        let done = script("echo a b; false\nexit 7; echo never", &PLACE);
+        assert_eq!((done.out.as_str(), done.code, done.exit), ("a b\n", 7, true));
+        assert_eq!(script("nonsense", &PLACE).code, 127);
+    }
+
+    #[test]
+    fn tells_shells_from_commands() {
+        assert_eq!(shell(&["/bin/sh", "-c", "ls"]), Some(Some("ls")));
+        assert_eq!(shell(&["bash"]), Some(None));
+        assert_eq!(shell(&["ls", "-c"]), None);
+    }
+}

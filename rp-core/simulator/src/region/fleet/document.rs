@@ -1,0 +1,230 @@
+//! A cluster as the store holds it.
+
+use std::time::Duration;
+
+use rp_base::Timestamp;
+use rp_documents::cluster::{
+    ApiServerProfile, ClusterProfile, ConsoleProfile, Install, NetworkProfile, Properties, SystemData,
+};
+use rp_documents::health::CollectorResult;
+use rp_documents::{
+    ClusterDocument, ClusterHealth, InvalidResourceId, OpenShiftCluster, ProvisioningState, ResourceId,
+    Unknown,
+};
+use serde_json::{Value, json};
+
+use super::shape::UNKIND;
+use super::{Cluster, Shape};
+
+impl Cluster {
+    /// The document, without kubeconfigs.
+    ///
+    /// # Errors
+    /// A name has characters that a resource id may not have.
+    pub fn document(&self) -> Result<ClusterDocument, InvalidResourceId> {
+        let id = ResourceId::from_parts(&self.subscription, &self.resource_group, &self.name)?;
+        let mut unknown = Unknown::new();
+        let managed = format!("/subscriptions/{}/resourcegroups/aro-{}", self.subscription, self.infra_id);
+        unknown.insert("clusterResourceGroupIdKey".to_owned(), json!(managed));
+        let busy = matches!(
+            self.shape.provisioning_state(),
+            ProvisioningState::Creating
+                | ProvisioningState::Updating
+                | ProvisioningState::AdminUpdating
+                | ProvisioningState::Deleting
+        );
+        Ok(ClusterDocument {
+            id: self.id(),
+            key: id.key().to_owned(),
+            partition_key: self.subscription.clone(),
+            bucket: u16::try_from(self.dice("bucket").below(256)).unwrap_or(0),
+            async_operation_id: if busy { self.dice("operation").uuid() } else { String::new() },
+            cluster: OpenShiftCluster {
+                id,
+                location: self.location.clone(),
+                system_data: SystemData {
+                    created_by: Some(format!("{}@customer.invalid", self.resource_group)),
+                    created_at: Some(self.created),
+                    last_modified_at: Some(self.since),
+                    ..SystemData::default()
+                },
+                properties: self.properties(&managed),
+                unknown: self.around(),
+            },
+            unknown,
+        })
+    }
+
+    /// The document's id.
+    pub fn id(&self) -> String {
+        self.dice("id").uuid()
+    }
+
+    fn properties(&self, managed: &str) -> Properties {
+        let state = self.shape.provisioning_state();
+        let last = match state {
+            ProvisioningState::Updating
+            | ProvisioningState::AdminUpdating
+            | ProvisioningState::Deleting
+            | ProvisioningState::Maintenance => Some(ProvisioningState::Succeeded),
+            _ => None,
+        };
+        let failed = match self.shape {
+            Shape::FailedCreate => Some(ProvisioningState::Creating),
+            Shape::FailedUpdate => Some(ProvisioningState::Updating),
+            Shape::FailedAdminUpdate => Some(ProvisioningState::AdminUpdating),
+            _ => None,
+        };
+        let commit = self.dice("commit").letters(7);
+        let public = self.dice("visibility").below(3) > 0;
+        Properties {
+            provisioning_state: state,
+            last_provisioning_state: last,
+            failed_provisioning_state: failed,
+            last_admin_update_error: self.admin_error(),
+            created_at: Some(self.created),
+            created_by: commit.clone(),
+            provisioned_by: commit,
+            architecture_version: 1,
+            infra_id: self.infra_id.clone(),
+            cluster_profile: ClusterProfile {
+                version: self.wanted.clone(),
+                domain: self.domain.split('.').next().unwrap_or_default().to_owned(),
+                unknown: object(json!({"resourceGroupId": managed, "fipsValidatedModules": "Disabled"})),
+            },
+            console_profile: ConsoleProfile {
+                url: format!("https://console-openshift-console.apps.{}/", self.domain),
+                ..ConsoleProfile::default()
+            },
+            apiserver_profile: ApiServerProfile {
+                visibility: if public { "Public" } else { "Private" }.to_owned(),
+                url: format!("https://api.{}:6443/", self.domain),
+                ip: if public { self.public_ip(1) } else { "10.0.0.4".to_owned() },
+                unknown: object(json!({"intIp": "10.0.0.4"})),
+            },
+            network_profile: NetworkProfile {
+                private_endpoint_ip: self.private_ip().map(|ip| ip.to_string()).unwrap_or_default(),
+                unknown: object(json!({"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16",
+                    "softwareDefinedNetwork": "OVNKubernetes", "mtuSize": 1500, "outboundType": "Loadbalancer"})),
+            },
+            install: self.install(),
+            sre_kubeconfig: None,
+            service_kubeconfig: None,
+            unknown: self.profiles(),
+        }
+    }
+
+    /// Documentation addresses (RFC 5737): never somebody's.
+    fn public_ip(&self, salt: usize) -> String {
+        format!("203.0.113.{}", (self.index * 7 + salt) % 254 + 1)
+    }
+
+    fn install(&self) -> Option<Install> {
+        let phase = match self.shape {
+            Shape::Bootstrapping | Shape::FailedCreate => "InstallPhaseBootstrap",
+            Shape::Finishing => "InstallPhaseRemoveBootstrap",
+            _ => return None,
+        };
+        Some(Install { phase: phase.to_owned(), unknown: object(json!({"now": self.since})) })
+    }
+
+    fn admin_error(&self) -> String {
+        match self.shape {
+            Shape::FailedAdminUpdate => {
+                "step [Condition apiServersReady, timeout 30m0s] failed: timed out waiting \
+                for the condition: kube-apiserver has 2 of 3 instances at revision 41"
+                    .to_owned()
+            }
+            Shape::Hostile => UNKIND.join("\n"),
+            _ => String::new(),
+        }
+    }
+
+    fn profiles(&self) -> Unknown {
+        let vnet = format!(
+            "/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Network/virtualNetworks/{}-vnet/subnets",
+            self.subscription, self.resource_group, self.name
+        );
+        let workers: Vec<Value> = (1..=3)
+            .map(|zone| {
+                let count = self.workers / 3 + usize::from(zone <= self.workers % 3);
+                json!({"name": format!("{}-worker-{}{zone}", self.infra_id, self.location), "count": count,
+                    "vmSize": "Standard_D4s_v5", "diskSizeGB": 128, "subnetId": format!("{vnet}/worker"),
+                    "encryptionAtHost": "Disabled"})
+            })
+            .collect();
+        object(json!({
+            "simulated": true,
+            "zones": ["1", "2", "3"],
+            "masterProfile": {"vmSize": "Standard_D8s_v5", "subnetId": format!("{vnet}/master"), "encryptionAtHost": "Disabled"},
+            "workerProfiles": workers,
+            "ingressProfiles": [{"name": "default", "visibility": "Public", "ip": self.public_ip(2)}],
+            "maintenanceState": if self.shape == Shape::Maintenance { "Planned" } else { "None" },
+        }))
+    }
+
+    fn around(&self) -> Unknown {
+        let note = if self.shape == Shape::Hostile { UNKIND[0] } else { "platform" };
+        object(json!({"name": self.name, "type": "Microsoft.RedHatOpenShift/openShiftClusters",
+            "tags": {"environment": self.resource_group.rsplit('-').next(), "owner": note}}))
+    }
+
+    /// What the last look saw; `None` while there is nothing to look at.
+    pub fn health(&self) -> Option<ClusterHealth> {
+        if self.shape == Shape::Bootstrapping {
+            return None;
+        }
+        let mut dice = self.dice("health");
+        let answers = self.shape.answers();
+        let error = (!answers).then(|| "no answer from the API server within 10 s".to_owned());
+        let collectors = ["version", "clusteroperators", "nodes", "certificates", "alerts"]
+            .map(|name| CollectorResult { name: name.to_owned(), error: error.clone() });
+        let ends = match self.shape {
+            Shape::CertificateEnding => 2 + dice.below(6),
+            _ => 40 + dice.below(600),
+        };
+        let nodes = if answers { 3 + self.workers } else { 0 };
+        Some(ClusterHealth {
+            id: self.id(),
+            looked_at: self.epoch - Duration::from_secs(dice.below(60) as u64),
+            took_ms: if answers { 40 + dice.below(900) as u64 } else { 10_000 },
+            collectors: collectors.into(),
+            operators_degraded: self.troubles().iter().map(|trouble| trouble.operator.to_owned()).collect(),
+            nodes_not_ready: u32::try_from(self.nodes_down()).unwrap_or(0),
+            nodes: u32::try_from(nodes).unwrap_or(0),
+            alerts: self.alerts(),
+            certificate_expiry: answers.then(|| self.epoch + Duration::from_hours(24 * ends as u64)),
+            version: if answers { self.version.clone() } else { String::new() },
+            unknown: object(json!({"simulated": true})),
+        })
+    }
+
+    fn alerts(&self) -> Vec<String> {
+        let names: &[&str] = match self.shape {
+            Shape::Degraded => &["ClusterOperatorDegraded", "KubePodNotReady"],
+            Shape::NodeDown | Shape::FailedUpdate => {
+                &["KubeNodeNotReady", "KubeNodeUnreachable", "TargetDown"]
+            }
+            Shape::Hostile => &["ClusterOperatorDegraded", UNKIND[0], UNKIND[2]],
+            Shape::CertificateEnding => &["IngressCertificateExpiring"],
+            Shape::Upgrading => &["KubeDaemonSetRolloutStuck"],
+            _ => &[],
+        };
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    /// When something of the cluster began, some time after its installation.
+    pub(in crate::region) fn began(&self, part: &str) -> Timestamp {
+        let life = self.epoch.since(self.created).as_secs();
+        let mut dice = self.dice(part);
+        let later = usize::try_from(life).unwrap_or(usize::MAX);
+        self.created + Duration::from_secs(dice.below(later.min(2400)) as u64)
+    }
+}
+
+fn object(value: Value) -> Unknown {
+    match value {
+        Value::Object(members) => members,
+        _ => Unknown::new(),
+    }
+}

@@ -1,0 +1,202 @@
+//! What state a simulated cluster is in.
+
+use rp_documents::ProvisioningState as State;
+
+use super::Cluster;
+use super::Dice;
+
+/// What is the matter with a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Healthy,
+    /// One to three cluster operators are degraded.
+    Degraded,
+    /// One or two nodes are not ready.
+    NodeDown,
+    Upgrading,
+    /// The ingress certificate ends within days.
+    CertificateEnding,
+    /// Valid texts that break careless pages: markup, right-to-left marks, very long ones.
+    Hostile,
+    /// Creating, phase `InstallPhaseBootstrap`: no API server yet.
+    Bootstrapping,
+    /// Creating, phase `InstallPhaseRemoveBootstrap`: some operators are still to come.
+    Finishing,
+    FailedCreate,
+    FailedUpdate,
+    /// Succeeded, but the last admin update did not.
+    FailedAdminUpdate,
+    Updating,
+    AdminUpdating,
+    Deleting,
+    Maintenance,
+    /// The way to it answers 504.
+    Refusing,
+    /// The way to it never answers.
+    Silent,
+}
+
+/// Shapes and how many of a thousand clusters have them.
+const WEIGHTS: [(Shape, usize); 17] = [
+    (Shape::Healthy, 852),
+    (Shape::Degraded, 26),
+    (Shape::NodeDown, 20),
+    (Shape::Upgrading, 22),
+    (Shape::CertificateEnding, 10),
+    (Shape::Hostile, 4),
+    (Shape::Bootstrapping, 8),
+    (Shape::Finishing, 5),
+    (Shape::FailedCreate, 8),
+    (Shape::FailedUpdate, 9),
+    (Shape::FailedAdminUpdate, 6),
+    (Shape::Updating, 8),
+    (Shape::AdminUpdating, 6),
+    (Shape::Deleting, 5),
+    (Shape::Maintenance, 4),
+    (Shape::Refusing, 4),
+    (Shape::Silent, 3),
+];
+
+impl Shape {
+    /// Among the first clusters every shape appears once, so that a small region shows all of them.
+    pub(super) fn of(index: usize, dice: &mut Dice) -> Self {
+        let roll = dice.below(1000);
+        if index < 3 * WEIGHTS.len() {
+            return if index % 3 == 1 { WEIGHTS[index / 3].0 } else { Self::Healthy };
+        }
+        let mut left = roll;
+        for (shape, weight) in WEIGHTS {
+            match left.checked_sub(weight) {
+                Some(rest) => left = rest,
+                None => return shape,
+            }
+        }
+        Self::Healthy
+    }
+
+    /// Whether the installation is going on.
+    pub const fn is_installing(self) -> bool {
+        matches!(self, Self::Bootstrapping | Self::Finishing)
+    }
+
+    /// Whether the API server can be reached.
+    pub const fn answers(self) -> bool {
+        !matches!(self, Self::Bootstrapping | Self::Refusing | Self::Silent)
+    }
+
+    /// `properties.provisioningState`.
+    pub const fn provisioning_state(self) -> State {
+        match self {
+            Self::Bootstrapping | Self::Finishing => State::Creating,
+            Self::FailedCreate | Self::FailedUpdate => State::Failed,
+            Self::Updating => State::Updating,
+            Self::AdminUpdating => State::AdminUpdating,
+            Self::Deleting => State::Deleting,
+            Self::Maintenance => State::Maintenance,
+            Self::Healthy
+            | Self::Degraded
+            | Self::NodeDown
+            | Self::Upgrading
+            | Self::CertificateEnding
+            | Self::Hostile
+            | Self::FailedAdminUpdate
+            | Self::Refusing
+            | Self::Silent => State::Succeeded,
+        }
+    }
+}
+
+/// A degraded cluster operator.
+#[derive(Debug, Clone)]
+pub struct Trouble {
+    pub operator: &'static str,
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// Operator, reason, message; `{}` is a master's name.
+const TROUBLES: [(&str, &str, &str); 8] = [
+    (
+        "etcd",
+        "EtcdMembers_UnhealthyMembers",
+        "EtcdMembersDegraded: 2 of 3 members are available, {} is unhealthy",
+    ),
+    (
+        "authentication",
+        "OAuthServerDeployment_UnavailablePod",
+        "OAuthServerDeploymentDegraded: 1 of 3 requested instances are unavailable for oauth-openshift.openshift-authentication",
+    ),
+    (
+        "ingress",
+        "IngressDegraded",
+        "The \"default\" ingress controller reports Degraded=True: DegradedConditions: 1 of 2 routers unavailable",
+    ),
+    (
+        "monitoring",
+        "UpdatingPrometheusFailed",
+        "UpdatingPrometheus: prometheus-k8s-1 is pending: 0/6 nodes are available: 3 node(s) had volume node affinity conflict",
+    ),
+    (
+        "image-registry",
+        "StorageNotConfigured",
+        "Unable to apply resources: unable to sync storage configuration: Azure: status 403: AuthorizationFailed",
+    ),
+    (
+        "machine-config",
+        "RequiredPoolsFailed",
+        "Unable to apply 4.x: error during syncRequiredMachineConfigPools: pool worker has not progressed to latest configuration: node {} is reporting \"unexpected on-disk state\"",
+    ),
+    (
+        "kube-apiserver",
+        "NodeInstaller_InstallerPodFailed",
+        "NodeInstallerDegraded: 1 nodes are failing on revision 41: installer-41-{} failed",
+    ),
+    ("dns", "DNSDegraded", "DNS default is degraded: 1 of 9 DNS pods is unavailable"),
+];
+
+/// Texts that are valid and unkind.
+pub(in crate::region) const UNKIND: [&str; 5] = [
+    "\"><img src=x onerror=alert(1)><script>alert('simulated')</script>",
+    "' OR 1=1 -- ; DROP TABLE clusters; ${jndi:ldap://x.invalid/a} {{7*7}} %s%n",
+    "\u{202e}desrever ma I\u{202c} \u{200b}\u{feff}zero-width \u{1f525}\u{fe0f} Z\u{0351}\u{036b}\u{0343}a\u{0329}l\u{0359}g\u{0347}o",
+    "line one\nline two\r\nX-Injected: yes\tand\u{1b}[31m red",
+    "https://user:not-a-secret@host.invalid/?q=<b>&next=javascript:alert(1)",
+];
+
+impl Cluster {
+    /// The cluster operators that are degraded.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        let mut dice = self.dice("troubles");
+        let count = match self.shape {
+            Shape::Degraded => 1 + dice.below(3),
+            Shape::Hostile => 2,
+            Shape::NodeDown | Shape::FailedUpdate => 1,
+            _ => 0,
+        };
+        let first = dice.below(TROUBLES.len());
+        (0..count)
+            .map(|n| {
+                let (operator, reason, message) = TROUBLES[(first + n) % TROUBLES.len()];
+                let node = format!("{}-master-{}", self.infra_id, dice.below(3));
+                let message = match (self.shape, n) {
+                    (Shape::Hostile, 0) => UNKIND.join(" "),
+                    // Operators have been seen to quote whole manifests.
+                    (Shape::Hostile, _) => {
+                        format!("{} {}", UNKIND[0], "every word of a very long message ".repeat(2000))
+                    }
+                    _ => message.replace("{}", &node),
+                };
+                Trouble { operator, reason, message }
+            })
+            .collect()
+    }
+
+    /// How many nodes are not ready: the last master, or workers.
+    pub fn nodes_down(&self) -> usize {
+        match self.shape {
+            Shape::NodeDown => 1 + self.dice("down").below(2),
+            Shape::FailedUpdate => 1,
+            _ => 0,
+        }
+    }
+}

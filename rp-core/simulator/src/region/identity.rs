@@ -1,0 +1,161 @@
+//! The region's certificates: one CA, one API server leaf for all clusters, the two client identities of
+//! `spec/portal.md` §11.2, and the CONNECT proxy's pair of §12.4. Kept in a folder, so that kubeconfigs that
+//! were stored stay valid over restarts. The CA's key is forgotten once it has signed.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rp_base::{Secret, Timestamp};
+
+/// Ten years, as the real client certificates (`spec/portal.md` §11.2).
+const LIFE: Duration = Duration::from_hours(24 * 3650);
+
+/// Why there is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    #[error("cannot make a certificate")]
+    Certificate(#[from] rcgen::Error),
+    #[error("cannot read or write {path}")]
+    File {
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
+}
+
+/// A certificate and its key, as PEM.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    pub certificate: String,
+    pub key: Secret<String>,
+}
+
+/// Everything that TLS in the region needs.
+#[derive(Debug, Clone)]
+pub struct RegionIdentity {
+    /// The region's CA: signed all the others.
+    pub ca: String,
+    /// Server certificate of every API server; its name is `kubernetes`.
+    pub api: Pair,
+    /// Client certificate of `system:aro-sre`.
+    pub sre: Pair,
+    /// Client certificate of `system:aro-service` in `system:masters`.
+    pub service: Pair,
+    /// Client certificate for the CONNECT proxy.
+    pub proxy_client: Pair,
+    folder: PathBuf,
+}
+
+const PAIRS: [&str; 5] = ["api", "sre", "service", "proxy", "proxy-client"];
+
+impl RegionIdentity {
+    /// Reads the folder, or makes it (mode 0700, keys 0600) with fresh keys.
+    ///
+    /// # Errors
+    /// [`IdentityError`].
+    pub fn open_or_create(folder: &Path, now: Timestamp) -> Result<Self, IdentityError> {
+        if !folder.join("ca.crt").exists() {
+            create(folder, now)?;
+        }
+        let pair = |name: &str| -> Result<Pair, IdentityError> {
+            let certificate = read(&folder.join(format!("{name}.crt")))?;
+            let key = Secret::new(read(&folder.join(format!("{name}.key")))?);
+            Ok(Pair { certificate, key })
+        };
+        Ok(Self {
+            ca: read(&folder.join("ca.crt"))?,
+            api: pair("api")?,
+            sre: pair("sre")?,
+            service: pair("service")?,
+            proxy_client: pair("proxy-client")?,
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Files of the CONNECT proxy's certificate and key.
+    pub(super) fn proxy_files(&self) -> rp_net::tls::ServerFiles {
+        rp_net::tls::ServerFiles {
+            certificate: self.folder.join("proxy.crt"),
+            key: self.folder.join("proxy.key"),
+        }
+    }
+}
+
+fn create(folder: &Path, now: Timestamp) -> Result<(), IdentityError> {
+    let failed = |cause| IdentityError::File { path: folder.to_owned(), cause };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    let ca_key = KeyPair::generate()?;
+    let mut ca = params("simulated-region-ca", None, now)?;
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let ca_pem = ca.self_signed(&ca_key)?.pem();
+    let issuer = Issuer::from_params(&ca, &ca_key);
+    for name in PAIRS {
+        let params = leaf(name, now)?;
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &issuer)?.pem();
+        write(&folder.join(format!("{name}.crt")), &certificate)?;
+        write(&folder.join(format!("{name}.key")), &key.serialize_pem())?;
+    }
+    // Last: its presence says that the folder is complete.
+    write(&folder.join("ca.crt"), &ca_pem)
+}
+
+fn leaf(name: &str, now: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+    let (common_name, organisation, names): (_, _, &[&str]) = match name {
+        "api" => ("kubernetes", None, &["kubernetes", "kubernetes.default.svc", "openshift", "localhost"]),
+        "sre" => ("system:aro-sre", None, &[]),
+        "service" => ("system:aro-service", Some("system:masters"), &[]),
+        "proxy" => ("proxy", None, &["proxy"]),
+        _ => ("proxy-client", None, &[]),
+    };
+    let mut params = params(common_name, organisation, now)?;
+    params.subject_alt_names =
+        CertificateParams::new(names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>())?.subject_alt_names;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![if names.is_empty() {
+        ExtendedKeyUsagePurpose::ClientAuth
+    } else {
+        ExtendedKeyUsagePurpose::ServerAuth
+    }];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}
+
+fn params(
+    common_name: &str,
+    organisation: Option<&str>,
+    now: Timestamp,
+) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    if let Some(organisation) = organisation {
+        params.distinguished_name.push(DnType::OrganizationName, organisation);
+    }
+    params.not_before = (now - Duration::from_hours(24)).to_datetime();
+    params.not_after = (now + LIFE).to_datetime();
+    Ok(params)
+}
+
+fn read(path: &Path) -> Result<String, IdentityError> {
+    fs::read_to_string(path).map_err(|cause| IdentityError::File { path: path.to_owned(), cause })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), IdentityError> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|cause| IdentityError::File { path: path.to_owned(), cause })
+}

@@ -1,0 +1,105 @@
+//! Machines and machine sets, which stand behind the nodes.
+
+use serde_json::{Value, json};
+
+use super::nodes::nodes;
+use super::{AGE, Cell, Kind, NAME, View, column, metadata, wide};
+
+const NAMESPACE: &str = "openshift-machine-api";
+
+pub(super) const MACHINES: Kind = Kind {
+    group: "machine.openshift.io",
+    version: "v1beta1",
+    plural: "machines",
+    singular: "machine",
+    kind: "Machine",
+    namespaced: true,
+    short: &[],
+    categories: &[],
+    list: machines,
+    columns: &[
+        NAME,
+        column("Phase", Cell::At("/status/phase")),
+        column("Type", Cell::At("/metadata/labels/machine.openshift.io~1instance-type")),
+        column("Region", Cell::At("/metadata/labels/machine.openshift.io~1region")),
+        column("Zone", Cell::At("/metadata/labels/machine.openshift.io~1zone")),
+        AGE,
+        wide("Node", Cell::At("/status/nodeRef/name")),
+    ],
+};
+
+pub(super) const MACHINESETS: Kind = Kind {
+    group: "machine.openshift.io",
+    version: "v1beta1",
+    plural: "machinesets",
+    singular: "machineset",
+    kind: "MachineSet",
+    namespaced: true,
+    short: &[],
+    categories: &[],
+    list: machinesets,
+    columns: &[
+        NAME,
+        column("Desired", Cell::Of(|set| text(&set["spec"]["replicas"]))),
+        column("Current", Cell::Of(|set| text(&set["status"]["replicas"]))),
+        column("Ready", Cell::Of(|set| text(&set["status"]["readyReplicas"]))),
+        column("Available", Cell::Of(|set| text(&set["status"]["availableReplicas"]))),
+        AGE,
+    ],
+};
+
+fn text(number: &Value) -> Value {
+    json!(number.as_u64().map(|n| n.to_string()).unwrap_or_default())
+}
+
+fn machines(view: &View<'_>) -> Vec<Value> {
+    let cluster = view.cluster;
+    let object = |node: super::nodes::Node| {
+        let role = if node.master { "master" } else { "worker" };
+        let size = if node.master { "Standard_D8s_v5" } else { "Standard_D4s_v5" };
+        let labels = json!({
+            "machine.openshift.io/cluster-api-cluster": cluster.infra_id,
+            "machine.openshift.io/cluster-api-machine-role": role,
+            "machine.openshift.io/cluster-api-machine-type": role,
+            "machine.openshift.io/instance-type": size,
+            "machine.openshift.io/region": cluster.location, "machine.openshift.io/zone": node.zone.to_string(),
+        });
+        json!({
+            "kind": "Machine", "apiVersion": "machine.openshift.io/v1beta1",
+            "metadata": metadata(view, "machines", Some(NAMESPACE), &node.name, &labels),
+            "spec": {"providerSpec": {"value": provider(view, size, node.zone)}},
+            "status": {"phase": "Running", "nodeRef": {"kind": "Node", "name": node.name},
+                "addresses": [{"type": "InternalIP", "address": node.ip}],
+                "providerStatus": {"vmState": if node.ready { "Running" } else { "Deallocated" }}},
+        })
+    };
+    nodes(view).into_iter().map(object).collect()
+}
+
+fn provider(view: &View<'_>, size: &str, zone: usize) -> Value {
+    json!({
+        "kind": "AzureMachineProviderSpec", "apiVersion": "machine.openshift.io/v1beta1",
+        "vmSize": size, "zone": zone.to_string(), "location": view.cluster.location,
+        "osDisk": {"diskSizeGB": 128, "osType": "Linux"}, "resourceGroup": format!("aro-{}", view.cluster.infra_id),
+    })
+}
+
+fn machinesets(view: &View<'_>) -> Vec<Value> {
+    let cluster = view.cluster;
+    let all = nodes(view);
+    (1..=3)
+        .map(|zone| {
+            let members: Vec<_> = all.iter().filter(|node| !node.master && node.zone == zone).collect();
+            let ready = members.iter().filter(|node| node.ready).count();
+            let name = format!("{}-worker-{}{zone}", cluster.infra_id, cluster.location);
+            let labels = json!({"machine.openshift.io/cluster-api-cluster": cluster.infra_id});
+            json!({
+                "kind": "MachineSet", "apiVersion": "machine.openshift.io/v1beta1",
+                "metadata": metadata(view, "machinesets", Some(NAMESPACE), &name, &labels),
+                "spec": {"replicas": members.len(), "template": {"spec": {"providerSpec": {"value":
+                    provider(view, "Standard_D4s_v5", zone)}}}},
+                "status": {"replicas": members.len(), "readyReplicas": ready, "availableReplicas": ready},
+            })
+        })
+        .collect()
+}

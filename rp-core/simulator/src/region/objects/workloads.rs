@@ -1,0 +1,203 @@
+//! What runs in a cluster of this product: deployments, daemon sets and stateful sets of the platform.
+
+use serde_json::{Value, json};
+
+use super::nodes::nodes;
+use super::{AGE, Cell, Column, Kind, NAME, View, column, metadata};
+
+/// Where copies of a workload run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// On any nodes, that many.
+    Deployment(usize),
+    /// With stable names, that many.
+    StatefulSet(usize),
+    /// On every node.
+    DaemonSet,
+    /// A static pod on every master, named after it.
+    Static,
+}
+
+/// One workload: namespace, name, form, the operator that stands for it.
+#[derive(Debug)]
+pub(super) struct Workload {
+    pub namespace: &'static str,
+    pub name: &'static str,
+    pub form: Form,
+    pub operator: &'static str,
+}
+
+const fn workload(
+    namespace: &'static str,
+    name: &'static str,
+    form: Form,
+    operator: &'static str,
+) -> Workload {
+    Workload { namespace, name, form, operator }
+}
+
+/// In order of namespace.
+pub(super) const WORKLOADS: [Workload; 38] = [
+    workload("openshift-apiserver", "apiserver", Form::Deployment(3), "openshift-apiserver"),
+    workload(
+        "openshift-apiserver-operator",
+        "openshift-apiserver-operator",
+        Form::Deployment(1),
+        "openshift-apiserver",
+    ),
+    workload("openshift-authentication", "oauth-openshift", Form::Deployment(3), "authentication"),
+    workload(
+        "openshift-authentication-operator",
+        "authentication-operator",
+        Form::Deployment(1),
+        "authentication",
+    ),
+    workload("openshift-azure-operator", "aro-operator-master", Form::Deployment(1), "aro"),
+    workload("openshift-azure-operator", "aro-operator-worker", Form::Deployment(1), "aro"),
+    workload(
+        "openshift-cloud-controller-manager",
+        "azure-cloud-controller-manager",
+        Form::Deployment(2),
+        "cloud-controller-manager",
+    ),
+    workload("openshift-cluster-csi-drivers", "azure-disk-csi-driver-node", Form::DaemonSet, "storage"),
+    workload("openshift-cluster-node-tuning-operator", "tuned", Form::DaemonSet, "node-tuning"),
+    workload("openshift-cluster-version", "cluster-version-operator", Form::Deployment(1), "config-operator"),
+    workload("openshift-console", "console", Form::Deployment(2), "console"),
+    workload("openshift-console", "downloads", Form::Deployment(2), "console"),
+    workload(
+        "openshift-controller-manager",
+        "controller-manager",
+        Form::Deployment(3),
+        "openshift-controller-manager",
+    ),
+    workload("openshift-dns", "dns-default", Form::DaemonSet, "dns"),
+    workload("openshift-dns-operator", "dns-operator", Form::Deployment(1), "dns"),
+    workload("openshift-etcd", "etcd", Form::Static, "etcd"),
+    workload("openshift-etcd-operator", "etcd-operator", Form::Deployment(1), "etcd"),
+    workload(
+        "openshift-image-registry",
+        "cluster-image-registry-operator",
+        Form::Deployment(1),
+        "image-registry",
+    ),
+    workload("openshift-image-registry", "image-registry", Form::Deployment(2), "image-registry"),
+    workload("openshift-ingress", "router-default", Form::Deployment(2), "ingress"),
+    workload("openshift-ingress-canary", "ingress-canary", Form::DaemonSet, "ingress"),
+    workload("openshift-insights", "insights-operator", Form::Deployment(1), "insights"),
+    workload("openshift-kube-apiserver", "kube-apiserver", Form::Static, "kube-apiserver"),
+    workload(
+        "openshift-kube-controller-manager",
+        "kube-controller-manager",
+        Form::Static,
+        "kube-controller-manager",
+    ),
+    workload("openshift-kube-scheduler", "openshift-kube-scheduler", Form::Static, "kube-scheduler"),
+    workload("openshift-machine-api", "machine-api-controllers", Form::Deployment(1), "machine-api"),
+    workload("openshift-machine-config-operator", "machine-config-daemon", Form::DaemonSet, "machine-config"),
+    workload(
+        "openshift-machine-config-operator",
+        "machine-config-operator",
+        Form::Deployment(1),
+        "machine-config",
+    ),
+    workload("openshift-marketplace", "marketplace-operator", Form::Deployment(1), "marketplace"),
+    workload("openshift-monitoring", "alertmanager-main", Form::StatefulSet(2), "monitoring"),
+    workload("openshift-monitoring", "cluster-monitoring-operator", Form::Deployment(1), "monitoring"),
+    workload("openshift-monitoring", "node-exporter", Form::DaemonSet, "monitoring"),
+    workload("openshift-monitoring", "prometheus-k8s", Form::StatefulSet(2), "monitoring"),
+    workload("openshift-multus", "multus", Form::DaemonSet, "network"),
+    workload("openshift-network-operator", "network-operator", Form::Deployment(1), "network"),
+    workload("openshift-oauth-apiserver", "apiserver", Form::Deployment(3), "authentication"),
+    workload("openshift-ovn-kubernetes", "ovnkube-node", Form::DaemonSet, "network"),
+    workload("openshift-service-ca", "service-ca", Form::Deployment(1), "service-ca"),
+];
+
+const REPLICAS: &[Column] = &[NAME, column("Ready", Cell::Of(ready)), AGE];
+
+pub(super) const DEPLOYMENTS: Kind = Kind {
+    group: "apps",
+    version: "v1",
+    plural: "deployments",
+    singular: "deployment",
+    kind: "Deployment",
+    namespaced: true,
+    short: &["deploy"],
+    categories: &["all"],
+    list: |view| list(view, "Deployment", "deployments", |form| matches!(form, Form::Deployment(_))),
+    columns: REPLICAS,
+};
+
+pub(super) const STATEFULSETS: Kind = Kind {
+    group: "apps",
+    version: "v1",
+    plural: "statefulsets",
+    singular: "statefulset",
+    kind: "StatefulSet",
+    namespaced: true,
+    short: &["sts"],
+    categories: &["all"],
+    list: |view| list(view, "StatefulSet", "statefulsets", |form| matches!(form, Form::StatefulSet(_))),
+    columns: REPLICAS,
+};
+
+pub(super) const DAEMONSETS: Kind = Kind {
+    group: "apps",
+    version: "v1",
+    plural: "daemonsets",
+    singular: "daemonset",
+    kind: "DaemonSet",
+    namespaced: true,
+    short: &["ds"],
+    categories: &["all"],
+    list: |view| list(view, "DaemonSet", "daemonsets", |form| form == Form::DaemonSet),
+    columns: &[
+        NAME,
+        column("Desired", Cell::Of(|set| number(&set["status"]["desiredNumberScheduled"]))),
+        column("Ready", Cell::Of(|set| number(&set["status"]["numberReady"]))),
+        AGE,
+    ],
+};
+
+fn number(value: &Value) -> Value {
+    json!(value.as_u64().map(|n| n.to_string()).unwrap_or_default())
+}
+
+fn ready(object: &Value) -> Value {
+    let of = |name: &str| object["status"][name].as_u64().unwrap_or(0);
+    json!(format!("{}/{}", of("readyReplicas"), of("replicas")))
+}
+
+fn list(view: &View<'_>, kind: &str, plural: &str, wanted: fn(Form) -> bool) -> Vec<Value> {
+    let nodes = nodes(view);
+    let down = nodes.iter().filter(|node| !node.ready).count();
+    let troubles = view.cluster.troubles();
+    WORKLOADS
+        .iter()
+        .filter(|workload| wanted(workload.form))
+        .map(|workload| {
+            let troubled = usize::from(troubles.iter().any(|trouble| trouble.operator == workload.operator));
+            let labels = json!({"app": workload.name});
+            let (spec, status) = match workload.form {
+                Form::Deployment(count) | Form::StatefulSet(count) => {
+                    let ready = count - troubled.min(count - 1);
+                    (
+                        json!({"replicas": count, "selector": {"matchLabels": {"app": workload.name}}}),
+                        json!({"replicas": count, "readyReplicas": ready, "availableReplicas": ready,
+                            "updatedReplicas": count, "observedGeneration": 1}),
+                    )
+                }
+                Form::DaemonSet | Form::Static => (
+                    json!({"selector": {"matchLabels": {"app": workload.name}}}),
+                    json!({"desiredNumberScheduled": nodes.len(), "currentNumberScheduled": nodes.len(),
+                        "numberReady": nodes.len() - down, "numberMisscheduled": 0}),
+                ),
+            };
+            json!({
+                "kind": kind, "apiVersion": "apps/v1",
+                "metadata": metadata(view, plural, Some(workload.namespace), workload.name, &labels),
+                "spec": spec, "status": status,
+            })
+        })
+        .collect()
+}
