@@ -17,7 +17,7 @@ pub use args::{
     AuditArgs, AuditVerb, ClustersArgs, ClustersVerb, Connection, Format, GrantsArgs, GrantsVerb,
     KubeconfigArgs, Verb, WhoamiArgs,
 };
-pub use error::{CliError, EXIT_CODES, Exit};
+pub use error::{CliError, EXIT_CODES, Exit, Refusal};
 pub use output::Output;
 
 /// Runs a verb; prints its answer or its error. The exit code is one of [`EXIT_CODES`].
