@@ -61,7 +61,7 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
             let items = json!([{"resourceId": ID, "name": name, "state": "Succeeded", "version": "4.18.1", "source": "aro", "health": "ok"}]);
             axum::Json(json!({"items": items, "total": 2, "continue": next})).into_response()
         }
-        ("POST", path) if path.ends_with("/Harbor/kubeconfig/new") => match body["rights"].as_str() {
+        ("POST", path) if path.ends_with("/harbor/kubeconfig/new") => match body["rights"].as_str() {
             Some("admin") => error(StatusCode::FORBIDDEN, "elevation_needed"),
             _ => KUBECONFIG.into_response(),
         },
@@ -185,7 +185,7 @@ async fn a_kubeconfig_goes_to_a_private_file_or_to_standard_output() {
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::read_dir(portal.files.path()).unwrap().count(), 5, "no temporary file is left");
     let posted = portal.seen.iter().nth(1).unwrap();
-    assert_eq!(posted.1, format!("{ID}/kubeconfig/new?"));
+    assert_eq!(posted.1, format!("{}/kubeconfig/new?", ID.to_lowercase()));
     assert_eq!(posted.2, json!({"reason": "INC-1 looking", "rights": "read", "life": 7200}));
 
     let (exit, text, _) = portal.run(&["kubeconfig", ID, "--reason", "x"]).await;

@@ -142,12 +142,12 @@ fn next_step(path: &Path) -> String {
     format!("Written to {path}. Use it with: kubectl --kubeconfig {path} get nodes", path = path.display())
 }
 
-/// The resource id of a cluster given by resource id or by name.
+/// The resource id, in lower case as the portal's paths are, of a cluster given by resource id or by name.
 async fn resolve(client: &Client, cluster: &str) -> Result<String, CliError> {
     if cluster.starts_with('/') {
         let sound = cluster.split('/').skip(1).all(|part| segment(part).is_ok());
         return if sound {
-            Ok(cluster.to_owned())
+            Ok(cluster.to_ascii_lowercase())
         } else {
             Err(CliError::Usage("that is not a resource id".to_owned()))
         };
@@ -162,7 +162,11 @@ async fn resolve(client: &Client, cluster: &str) -> Result<String, CliError> {
         [] => Err(CliError::NoSuchCluster(cluster.to_owned())),
         [one] => {
             let sound = one.starts_with('/') && one.split('/').skip(1).all(|part| segment(part).is_ok());
-            if sound { Ok(one.clone()) } else { Err(CliError::Answer("a resource id is damaged")) }
+            if sound {
+                Ok(one.to_ascii_lowercase())
+            } else {
+                Err(CliError::Answer("a resource id is damaged"))
+            }
         }
         several => Err(CliError::Usage(format!(
             "{} clusters are called {cluster}; give a resource id: {}",
