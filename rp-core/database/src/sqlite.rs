@@ -45,6 +45,8 @@ pub struct SqliteOptions {
     pub keep_tombstones: Duration,
     /// Connections that read.
     pub readers: u32,
+    /// How long one try waits when another process (a backup, a person's shell) has locked the file; three tries.
+    pub busy_wait: Duration,
     /// For tests: the file's greatest size in pages of 4096 bytes, a small disk.
     pub max_pages: Option<u32>,
 }
@@ -58,6 +60,7 @@ impl SqliteOptions {
             sweep_every: Some(Duration::from_secs(30)),
             keep_tombstones: KEEP_TOMBSTONES,
             readers: 4,
+            busy_wait: Duration::from_secs(2),
             max_pages: None,
         }
     }

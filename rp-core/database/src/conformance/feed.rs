@@ -78,9 +78,8 @@ pub(super) async fn has_no_gaps_under_concurrent_writers(store: SharedStore, _cl
     let mut seen: BTreeMap<String, bool> = BTreeMap::new();
     let mut positions = BTreeSet::new();
     let complete = |seen: &BTreeMap<String, bool>| {
-        (0..WRITERS).all(|writer| {
-            (0..EACH).all(|n| seen.get(&format!("doc-{writer}-{n}")) == Some(&(n % 4 != 0)))
-        })
+        (0..WRITERS)
+            .all(|writer| (0..EACH).all(|n| seen.get(&format!("doc-{writer}-{n}")) == Some(&(n % 4 != 0))))
     };
     let follow = async {
         loop {

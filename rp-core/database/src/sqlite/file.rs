@@ -12,9 +12,6 @@ use super::SqliteOptions;
 use super::fault::Fault;
 use crate::StoreError;
 
-/// SQLite's own wait when another connection is in the way (a checkpoint, a person's shell).
-const BUSY_WAIT: Duration = Duration::from_secs(2);
-
 /// Makes sure that the file is there and ours alone; gives the lock.
 pub(super) fn prepare(path: &Path) -> Result<File, StoreError> {
     let lock = private(&path.with_added_extension("lock"))
@@ -39,7 +36,7 @@ pub(super) fn writing(options: &SqliteOptions) -> SqliteConnectOptions {
         .filename(&options.path)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_WAIT)
+        .busy_timeout(options.busy_wait)
         // A burst must not leave a large log behind for ever.
         .pragma("journal_size_limit", "67108864")
         .pragma("trusted_schema", "OFF")
@@ -54,7 +51,7 @@ pub(super) fn readers(options: &SqliteOptions) -> SqlitePool {
     let connect = SqliteConnectOptions::new()
         .filename(&options.path)
         .read_only(true)
-        .busy_timeout(BUSY_WAIT)
+        .busy_timeout(options.busy_wait)
         .pragma("trusted_schema", "OFF")
         .thread_name(|n| format!("store-reader-{n}"));
     SqlitePoolOptions::new()
