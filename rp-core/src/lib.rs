@@ -1,1 +1,5 @@
-//! Wiring of the roles: one function per role.
+//! Wiring: what every role stands on, opened from settings. Embeddable; holds no logic.
+
+mod foundation;
+
+pub use foundation::{Foundation, OpenError};

@@ -1,1 +1,9 @@
-//! The aro binary: arguments and wiring.
+//! Wiring of the portal and proxy roles; `aro` is these functions behind a command line, `aro-dev` the
+//! same with a simulated region.
+
+pub mod args;
+pub mod carry;
+pub mod front;
+pub mod parts;
+pub mod print;
+pub mod serve;

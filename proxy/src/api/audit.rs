@@ -66,7 +66,6 @@ pub(super) struct Settle {
     began: Timestamp,
     sent: Arc<AtomicU64>,
     received: Arc<AtomicU64>,
-    complete: bool,
 }
 
 impl Settle {
@@ -79,7 +78,6 @@ impl Settle {
             clock: Arc::clone(clock),
             sent: Arc::default(),
             received: Arc::default(),
-            complete: false,
         }
     }
 
@@ -106,14 +104,8 @@ impl Settle {
         }
     }
 
-    /// The body came to its end.
-    pub(super) fn complete(&mut self) {
-        self.complete = true;
-    }
-
     /// The body was cut short.
     pub(super) fn cut(&mut self, cut: &Cut) {
-        self.complete = true;
         let (word, side) = match cut {
             Cut::Ended => ("cut", Side::You),
             Cut::Silent | Cut::Broken(_) => ("failed", Side::Cluster),
@@ -138,6 +130,10 @@ impl Drop for Settle {
         entry.at = now;
         entry.bytes_out = self.sent.load(Ordering::Relaxed);
         entry.bytes_in = self.received.load(Ordering::Relaxed);
+        if entry.result.status == 0 {
+            // Dropped before an answer: the client went, or the grant ended.
+            entry.result = Outcome { status: 0, word: "cut".to_owned(), side: Some(Side::You) };
+        }
         tracing::info!(
             target: "proxy.access",
             request_id = %entry.request_id,

@@ -53,10 +53,11 @@ pub(super) struct Tail {
     pub(super) idle: Option<Idle>,
     pub(super) settle: Option<Settle>,
     pub(super) sent: Arc<AtomicU64>,
-    pub(super) h2: Option<H2Slot>,
+    /// A place on an HTTP/2 connection, held for its drop.
+    pub(super) _slot: Option<H2Slot>,
     pub(super) h1: Option<H1Return>,
-    /// Counts an open stream.
-    pub(super) open: Option<(StreamGuard, GaugeGuard)>,
+    /// An open stream, counted until its drop.
+    pub(super) _open: Option<(StreamGuard, GaugeGuard)>,
 }
 
 /// A deadline that moves with every frame.
@@ -95,7 +96,7 @@ impl Body {
     }
 
     pub(super) fn h2(recv: RecvStream, slot: H2Slot) -> Self {
-        let tail = Tail { h2: Some(slot), ..Tail::default() };
+        let tail = Tail { _slot: Some(slot), ..Tail::default() };
         Self { source: Source::H2(recv), tail: Some(Box::new(tail)) }
     }
 
@@ -181,9 +182,6 @@ impl Tail {
             }
             Some(Err(cut)) => self.settle_as(cut),
             None => {
-                if let Some(settle) = &mut self.settle {
-                    settle.complete();
-                }
                 if let Some(give_back) = self.h1.take() {
                     give_back.now();
                 }

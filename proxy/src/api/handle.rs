@@ -287,7 +287,7 @@ impl ApiProxy {
             tail.idle = idle;
             tail.sent = settle.counters().0;
             tail.settle = Some(settle);
-            tail.open = open;
+            tail._open = open;
         });
         let mut response = Response::new(body);
         *response.status_mut() = parts.status;

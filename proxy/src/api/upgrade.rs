@@ -121,12 +121,9 @@ async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session) {
         splice(TokioIo::new(client), TokioIo::new(cluster), &sent, &received).await
     };
     tokio::select! {
-        ended = both => match ended {
-            Ok(()) => settle.complete(),
-            Err(error) => {
-                tracing::debug!(error = %rp_base::chain(&error), "stream broke off");
-                settle.complete();
-            }
+        ended = both => if let Err(error) = ended {
+            // One side went without a word: how kubectl ends most sessions.
+            tracing::debug!(error = %rp_base::chain(&error), "stream broke off");
         },
         () = live.wait_ended() => settle.outcome("cut", Side::You),
         () = cut.cancelled() => settle.outcome("cut", Side::Us),

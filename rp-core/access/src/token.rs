@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn reads_what_it_made_and_nothing_else() {
-        let forge = forge();
+        let (forge, other) = (forge(), forge());
         let id = Id::random(&SystemRandom);
         let (token, digest) = forge.make(GrantKind::Kubeconfig, &id, &SystemRandom).unwrap();
         let token = token.expose();
         let parsed = forge.read(token).unwrap();
         assert_eq!((parsed.kind, parsed.id, parsed.secret_sha256), (GrantKind::Kubeconfig, id.as_str(), digest));
-        assert_eq!(super::tests::forge().read(token), None, "another keyring's token");
+        assert_eq!(other.read(token), None, "another keyring's token");
         assert_eq!(forge.read(&token.replace("kubeconfig", "robot")), None, "another kind");
         for cut in 0..token.len() {
             assert_eq!(forge.read(&token[..cut]), None);

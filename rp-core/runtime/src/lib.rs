@@ -1,1 +1,5 @@
-//! Tracing, admin listener, life cycle of a process.
+//! What every process does: logging, the admin listener, its end.
+
+mod lifecycle;
+
+pub use lifecycle::{Lifecycle, on_hangup};

@@ -1,0 +1,62 @@
+//! `aro proxy connect` and `aro proxy tunnel`.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use proxy::connect::{self, ConnectOptions};
+use proxy::tunnel::{self, TunnelOptions};
+use rp_net::Credential;
+use rp_net::listen::Stop;
+use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, certificates, client_config};
+use rp_runtime::Lifecycle;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpListener;
+
+use crate::args::{ConnectArgs, TunnelArgs};
+use crate::parts::{read, read_secret};
+
+/// Serves CONNECT until the process is asked to end.
+///
+/// # Errors
+/// A certificate cannot be used or an address cannot be bound.
+pub async fn connect(args: ConnectArgs, life: &Lifecycle) -> anyhow::Result<()> {
+    let client = certificates(&read(&args.client_cert_file)?, "--client-cert-file")?.swap_remove(0);
+    let files = ServerFiles { certificate: args.cert_file, key: args.key_file };
+    let tls = ServerTls::load(files, &[b"http/1.1"], ClientAuth::Exactly(client))?;
+    let bind = |address| async move {
+        TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+    };
+    let (tcp, health) = (bind(args.listen).await?, bind(args.health).await?);
+    let reloaded = Arc::clone(&tls);
+    rp_runtime::on_hangup(life, move || {
+        if let Err(error) = reloaded.reload() {
+            tracing::error!(error = %rp_base::chain(&error), "the certificate was not reloaded");
+        }
+    })?;
+    tracing::info!(listen = %args.listen, subnet = %args.subnet, "serving CONNECT");
+    let stop = Stop { stop: life.stopping(), cut: life.cutting() };
+    let options = ConnectOptions { subnet: args.subnet, more_ports: args.more_ports };
+    tokio::join!(connect::serve(tcp, tls, options, stop.clone()), connect::serve_health(health, stop));
+    Ok(())
+}
+
+/// Carries connections until the process is asked to end.
+///
+/// # Errors
+/// A certificate cannot be used, or the address cannot be bound or is not loopback.
+pub async fn tunnel(args: TunnelArgs, life: &Lifecycle) -> anyhow::Result<()> {
+    let credential = Credential::Certificate {
+        chain_pem: read(&args.cert_file)?,
+        key_pem: read_secret(&args.key_file)?,
+    };
+    let tls = client_config(&read(&args.ca_file)?, Some(&credential), &[])?;
+    let host = args.to.rsplit_once(':').map(|(host, _)| host.to_owned());
+    let name = args.server_name.or(host).ok_or_else(|| anyhow!("--to must be host:port"))?;
+    let server_name =
+        ServerName::try_from(name).map_err(|_| anyhow!("--server-name is no server name"))?;
+    let tcp = TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
+    tracing::info!(listen = %args.listen, to = %args.to, "tunnel open");
+    let stop = Stop { stop: life.stopping(), cut: life.cutting() };
+    tunnel::serve(tcp, TunnelOptions { to: args.to, server_name, tls: Arc::new(tls) }, stop).await?;
+    Ok(())
+}

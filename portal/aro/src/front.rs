@@ -1,0 +1,125 @@
+//! The front: one listener, two host names. The API proxy answers on its own, the portal on the other.
+//!
+//! The proxy's address is matched here, on the raw path, before any router normalises.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::extract::ConnectInfo;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use proxy::ApiProxy;
+use rp_net::listen::Handler;
+use tower::Service as _;
+
+/// Routes by host name.
+#[derive(Debug)]
+pub struct Front {
+    pub api: Arc<ApiProxy>,
+    pub pages: Router,
+    /// Host names of the API proxy, lower case, without ports.
+    pub proxy_hosts: Vec<String>,
+    /// Host name of the portal, lower case; `None` in a process that is only a proxy.
+    pub portal_host: Option<String>,
+}
+
+enum Way {
+    Proxy,
+    Pages,
+    /// Neither host: answered to health checks only, which come by address.
+    Neither,
+}
+
+impl Front {
+    fn way(&self, request: &Request<Incoming>) -> Way {
+        let host = host_of(request);
+        if self.proxy_hosts.iter().any(|name| *name == host) {
+            // The balancer may ask for health under any name.
+            return if request.uri().path().starts_with("/healthz/") { Way::Pages } else { Way::Proxy };
+        }
+        let portal = self.portal_host.as_ref().is_some_and(|name| *name == host);
+        if portal || request.uri().path().starts_with("/healthz/") { Way::Pages } else { Way::Neither }
+    }
+}
+
+/// The host that was asked for: lower case, without port.
+fn host_of(request: &Request<Incoming>) -> String {
+    let from_header = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
+    let asked = request.uri().authority().map(http::uri::Authority::as_str).or(from_header).unwrap_or_default();
+    let host = match asked.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => asked,
+    };
+    host.to_ascii_lowercase()
+}
+
+impl Handler for Front {
+    type Body = Body;
+
+    async fn handle(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+        match self.way(&request) {
+            Way::Proxy if ApiProxy::matches(request.uri().path()) => {
+                self.api.handle(request, peer).await.map(Body::Api)
+            }
+            Way::Proxy => plain(StatusCode::NOT_FOUND, "This host answers only below {cluster}/kubeconfig/proxy/.\n"),
+            Way::Neither => plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n"),
+            Way::Pages => {
+                request.extensions_mut().insert(ConnectInfo(SocketAddr::new(peer.ip().to_canonical(), peer.port())));
+                let answered = self.pages.clone().call(request.map(axum::body::Body::new)).await;
+                match answered {
+                    Ok(response) => response.map(Body::Page),
+                    Err(never) => match never {},
+                }
+            }
+        }
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::Page(axum::body::Body::from(text)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The body of either.
+#[derive(Debug)]
+pub enum Body {
+    Api(proxy::Body),
+    Page(axum::body::Body),
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.get_mut() {
+            Self::Api(body) => Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
+            Self::Page(body) => Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Api(body) => body.is_end_stream(),
+            Self::Page(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Api(body) => body.size_hint(),
+            Self::Page(body) => body.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Settings into the parts of the portal and the proxy.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use ipnet::IpNet;
+use rp_access::{Access, AccessParts, KubeconfigParts, Policy, StoreDirectory};
+use rp_base::Secret;
+use rp_config::{PrivateWay as Way, Settings};
+use rp_core::Foundation;
+use rp_documents::Role;
+use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, client_config};
+use rp_net::{ConnectProxy, Credential, Dialer, DialerOptions, Networks, PrivateWay};
+use rustls::pki_types::ServerName;
+
+/// The rules about people and lives.
+pub fn policy(settings: &Settings) -> Policy {
+    let roles = &settings.roles;
+    let groups = [
+        (Role::Viewer, &roles.viewer),
+        (Role::Sre, &roles.sre),
+        (Role::Elevated, &roles.elevated),
+        (Role::Approver, &roles.approver),
+        (Role::Auditor, &roles.auditor),
+        (Role::Admin, &roles.admin),
+    ];
+    Policy {
+        groups: groups.into_iter().map(|(role, groups)| (role, groups.clone())).collect(),
+        default_life: settings.access.default_life,
+        max_life: settings.access.max_life,
+        max_power_life: settings.access.max_life.min(Policy::default().max_power_life),
+        min_reason: settings.access.min_reason,
+        ..Policy::default()
+    }
+}
+
+/// Grants over the store.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn access(foundation: &Foundation, settings: &Settings) -> anyhow::Result<Arc<Access>> {
+    let parts = AccessParts {
+        store: Arc::clone(&foundation.store),
+        audit: foundation.audit.clone(),
+        keyring: foundation.keyring.clone(),
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        policy: policy(settings),
+    };
+    Access::start(parts).await.context("cannot read the grants")
+}
+
+/// Targets over the store.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn directory(foundation: &Foundation) -> anyhow::Result<Arc<StoreDirectory>> {
+    StoreDirectory::start(Arc::clone(&foundation.store), foundation.keyring.clone(), read_kubeconfig)
+        .await
+        .context("cannot read the clusters")
+}
+
+fn read_kubeconfig(text: &str) -> Result<KubeconfigParts, &'static str> {
+    let plan = rp_kube::kubeconfig::read(text, None).map_err(|_| "its kubeconfig cannot be read")?;
+    Ok(KubeconfigParts { ca_pem: plan.ca_pem, credential: plan.credential })
+}
+
+/// Where imported clusters may be: never our own listeners.
+pub fn networks(settings: &Settings) -> Networks {
+    Networks::new(settings.imports.allow.clone(), vec![settings.listen.portal, settings.listen.admin])
+}
+
+/// The names of those networks, for people.
+pub fn network_names(settings: &Settings) -> Vec<String> {
+    settings.imports.allow.iter().map(IpNet::to_string).collect()
+}
+
+/// The one dialer.
+///
+/// # Errors
+/// A certificate or key of the CONNECT proxy cannot be used.
+pub fn dialer(settings: &Settings) -> anyhow::Result<Dialer> {
+    let private = match &settings.private_link.way {
+        Way::Direct => PrivateWay::Direct,
+        Way::Connect { address, server_name, ca_file, client_cert_file, client_key_file } => {
+            let ca = read(ca_file)?;
+            let credential = Credential::Certificate {
+                chain_pem: read(client_cert_file)?,
+                key_pem: client_key_file.read()?,
+            };
+            let tls = client_config(&ca, Some(&credential), &[]).context("[private_link]")?;
+            let server_name = ServerName::try_from(server_name.clone())
+                .map_err(|_| anyhow!("[private_link] server_name is no server name"))?;
+            PrivateWay::Connect(ConnectProxy { address: address.clone(), server_name, tls: Arc::new(tls) })
+        }
+    };
+    let options = DialerOptions { private, networks: networks(settings), keepalive: Duration::from_secs(30) };
+    Ok(Dialer::new(options))
+}
+
+/// The listener's TLS; `None` without a certificate, which only a process behind another TLS has.
+///
+/// # Errors
+/// Certificate or key cannot be used.
+pub fn server_tls(settings: &Settings) -> anyhow::Result<Option<Arc<ServerTls>>> {
+    let Some(tls) = &settings.tls else { return Ok(None) };
+    let files = ServerFiles { certificate: tls.cert_file.clone(), key: tls.key_file.path().to_owned() };
+    let loaded = ServerTls::load(files, &[b"h2", b"http/1.1"], ClientAuth::None).context("[tls]")?;
+    Ok(Some(loaded))
+}
+
+/// The CA that kubeconfigs carry; `None` when clients trust it anyway.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn issuing_ca(settings: &Settings) -> anyhow::Result<Option<String>> {
+    settings.tls.as_ref().and_then(|tls| tls.ca_file.as_deref()).map(read).transpose()
+}
+
+/// Reads a text file, naming it in the error.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Reads a secret file that need not be one of the settings'.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_secret(path: &Path) -> anyhow::Result<Secret<String>> {
+    rp_config::SecretFile::new(path).read().with_context(|| format!("cannot use {}", path.display()))
+}
