@@ -1,0 +1,41 @@
+//! What the log needs besides store and clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_base::{SharedRandom, SystemRandom};
+use rp_metrics::Registry;
+
+use crate::CheckpointKey;
+
+/// How the log is run.
+#[derive(Debug, Clone)]
+pub struct AuditOptions {
+    /// Signs checkpoints.
+    pub key: CheckpointKey,
+    /// At most this long between two checkpoints while entries are written; 60 s by the rule.
+    pub checkpoint_period: Duration,
+    /// Entries that wait to be written; callers wait beyond that.
+    pub queue: usize,
+    /// How long queued entries wait for others to be written with.
+    pub group: Duration,
+    /// How long closing may take when the store fails.
+    pub close_within: Duration,
+    pub random: SharedRandom,
+    pub registry: Registry,
+}
+
+impl AuditOptions {
+    /// The rules of `design.md` §3, with a key.
+    pub fn new(key: CheckpointKey) -> Self {
+        Self {
+            key,
+            checkpoint_period: Duration::from_secs(60),
+            queue: 4096,
+            group: Duration::from_millis(100),
+            close_within: Duration::from_secs(5),
+            random: Arc::new(SystemRandom),
+            registry: Registry::new(),
+        }
+    }
+}

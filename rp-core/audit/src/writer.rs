@@ -1,0 +1,340 @@
+//! The one task that writes. It groups entries, commits them, and when the store fails keeps that one batch,
+//! byte for byte, and tries until it is in: so an answer that was lost after the commit does no harm.
+
+use std::time::Duration;
+
+use rp_base::{Backoff, Id, SharedClock, chain};
+use rp_database::{Draft, SharedStore, StoreError};
+use rp_documents::{Actor, Collection, Entry, Phase};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until, timeout};
+
+use crate::batch::{self, Batch, Head};
+use crate::checkpoint::{Checkpoints, SignedCheckpoint};
+use crate::metrics::AuditMetrics;
+use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED};
+
+/// Most entries of a batch.
+const MOST: usize = 512;
+/// A commit that takes longer has failed, with an unknown outcome.
+const COMMIT: Duration = Duration::from_secs(10);
+
+/// An entry whose caller waits.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    pub(crate) entry: Entry,
+    pub(crate) reply: oneshot::Sender<Result<Receipt, AuditError>>,
+}
+
+/// What others may know of the writer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Status {
+    /// The last entry that is certainly stored.
+    pub(crate) head: Head,
+    pub(crate) stuck: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    store: SharedStore,
+    clock: SharedClock,
+    options: AuditOptions,
+    metrics: AuditMetrics,
+    head: Head,
+    checkpoints: Checkpoints,
+}
+
+/// The ends of the channels that lead here.
+struct Inbox {
+    queued: mpsc::Receiver<Entry>,
+    promised: mpsc::Receiver<Promise>,
+    closing: watch::Receiver<bool>,
+    told: watch::Sender<Status>,
+}
+
+/// Entries on their way into one batch.
+#[derive(Default)]
+struct Group {
+    entries: Vec<Entry>,
+    /// Place in `entries`, and who waits.
+    replies: Vec<(usize, oneshot::Sender<Result<Receipt, AuditError>>)>,
+}
+
+impl Group {
+    /// Takes a promise in, after what was queued before it.
+    fn promise(&mut self, promise: Promise, inbox: &mut Inbox) {
+        // Half of the room stays for other promises.
+        while self.entries.len() < MOST / 2
+            && let Ok(entry) = inbox.queued.try_recv()
+        {
+            self.entries.push(entry);
+        }
+        self.replies.push((self.entries.len(), promise.reply));
+        self.entries.push(promise.entry);
+    }
+
+    /// Takes what is there without waiting.
+    fn fill(&mut self, inbox: &mut Inbox) {
+        while self.entries.len() < MOST
+            && let Ok(promise) = inbox.promised.try_recv()
+        {
+            self.promise(promise, inbox);
+        }
+        while self.entries.len() < MOST
+            && let Ok(entry) = inbox.queued.try_recv()
+        {
+            self.entries.push(entry);
+        }
+    }
+}
+
+impl Writer {
+    /// Starts a chain: its first entry is durable when this returns.
+    pub(crate) async fn open(
+        store: SharedStore,
+        clock: SharedClock,
+        options: AuditOptions,
+        metrics: AuditMetrics,
+    ) -> Result<Self, AuditError> {
+        let last = store.list(Collection::AuditBatches, None, None, 1).await?.items.into_iter().next();
+        // A last batch that cannot be read is told by verify; the new chain then names no predecessor.
+        let last = last.and_then(|stored| serde_json::from_str::<Batch>(&stored.body).ok());
+        let last = last.map(|b| Head {
+            seq: b.first_seq + b.count.saturating_sub(1),
+            digest: b.head,
+            writer: b.writer,
+        });
+        let now = clock.now();
+        let writer = batch::new_writer(now, last.as_ref().map(|head| head.writer.as_str()), &*options.random);
+        let mut head = Head { writer, ..Head::default() };
+        let actor = Actor { name: "aro".to_owned(), ..Actor::default() };
+        let mut first = Entry::new(now, Phase::Single, Id::random(&*options.random), actor, WRITER_STARTED);
+        first.query = last.map_or_else(|| "predecessor=none".to_owned(), |last| last.named());
+        let (batch, _) = head.append(&mut [first])?;
+        store.create(Collection::AuditBatches, batch.draft()?).await?;
+        metrics.entries.inc();
+        Ok(Self { store, clock, options, metrics, head, checkpoints: Checkpoints::default() })
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        Status { head: self.head.clone(), stuck: false }
+    }
+
+    /// Writes until it is told to close; then writes what was taken in, and a last checkpoint.
+    pub(crate) async fn run(
+        mut self,
+        queued: mpsc::Receiver<Entry>,
+        promised: mpsc::Receiver<Promise>,
+        closing: watch::Receiver<bool>,
+        told: watch::Sender<Status>,
+    ) {
+        let mut inbox = Inbox { queued, promised, closing, told };
+        let period = self.options.checkpoint_period.max(Duration::from_millis(1));
+        let mut checkpoint = interval_at(Instant::now() + period, period);
+        checkpoint.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while let Some(group) = self.next_group(&mut inbox, &mut checkpoint).await {
+            self.write(group, &mut inbox, None).await;
+        }
+        self.finish(&mut inbox).await;
+    }
+
+    /// Waits for entries; `None` when the log closes.
+    async fn next_group(&mut self, inbox: &mut Inbox, checkpoint: &mut Interval) -> Option<Group> {
+        let mut group = Group::default();
+        loop {
+            tokio::select! {
+                biased;
+                () = closed(&mut inbox.closing) => return None,
+                _ = checkpoint.tick() => {
+                    self.checkpoint().await;
+                    continue;
+                }
+                promise = inbox.promised.recv() => group.promise(promise?, inbox),
+                entry = inbox.queued.recv() => group.entries.push(entry?),
+            }
+            break;
+        }
+        let due = Instant::now() + self.options.group;
+        loop {
+            group.fill(inbox);
+            if !group.replies.is_empty() || group.entries.len() >= MOST || *inbox.closing.borrow() {
+                return Some(group);
+            }
+            tokio::select! {
+                biased;
+                () = sleep_until(due) => return Some(group),
+                promise = inbox.promised.recv() => match promise {
+                    Some(promise) => group.promise(promise, inbox),
+                    None => return Some(group),
+                },
+                entry = inbox.queued.recv() => match entry {
+                    Some(entry) => group.entries.push(entry),
+                    None => return Some(group),
+                },
+                () = closed(&mut inbox.closing) => return Some(group),
+            }
+        }
+    }
+
+    /// Commits a group, however long that takes (or until `give_up`). After the first failure its promises
+    /// are refused, and so are those that come while it is tried again.
+    async fn write(&mut self, mut group: Group, inbox: &mut Inbox, give_up: Option<Instant>) -> bool {
+        let (draft, digests) =
+            match self.head.append(&mut group.entries).and_then(|(b, d)| Ok((b.draft()?, d))) {
+                Ok(made) => made,
+                Err(error) => {
+                    // Entries are plain data; JSON cannot fail. Were it to, the callers must not go on.
+                    tracing::error!(error = %chain(&error), "audit entries cannot be written");
+                    refuse(&mut group);
+                    return false;
+                }
+            };
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+        loop {
+            let started = Instant::now();
+            match self.commit(&draft).await {
+                Ok(()) => break self.metrics.commit.observe_duration(started.elapsed()),
+                Err(error) => {
+                    self.metrics.failures.inc();
+                    self.stuck(inbox, true);
+                    tracing::error!(error = %chain(&error), entries = group.entries.len(), "audit commit failed; trying again");
+                }
+            }
+            refuse(&mut group);
+            let next = Instant::now() + backoff.step(&*self.options.random);
+            if give_up.is_some_and(|at| next > at) {
+                return false;
+            }
+            refuse_until(inbox, next).await;
+        }
+        let written = u64::try_from(group.entries.len()).unwrap_or(0);
+        self.metrics.entries.add(written);
+        #[expect(clippy::cast_precision_loss, reason = "at most 512")]
+        self.metrics.size.observe(written as f64);
+        self.metrics.waiting.set_count(inbox.queued.len());
+        self.stuck(inbox, false);
+        for (at, reply) in group.replies {
+            let receipt = digests.get(at).zip(group.entries.get(at)).map(|(digest, entry)| Receipt {
+                writer: self.head.writer.clone(),
+                seq: entry.seq,
+                digest: *digest,
+            });
+            // A caller that left needs no answer.
+            let _ = reply.send(receipt.ok_or(AuditError::Unavailable));
+        }
+        true
+    }
+
+    /// One try. A batch that stands there already, the same, was committed by a try whose answer got lost.
+    async fn commit(&self, draft: &Draft) -> Result<(), StoreError> {
+        let late = |_| StoreError::Unavailable("the store took too long".into());
+        let create = self.store.create(Collection::AuditBatches, draft.clone());
+        match timeout(COMMIT, create).await.map_err(late)? {
+            Ok(_) => Ok(()),
+            Err(exists @ StoreError::Exists { .. }) => {
+                let get = self.store.get(Collection::AuditBatches, &draft.id);
+                let stored = timeout(COMMIT, get).await.map_err(late)??;
+                if stored.is_some_and(|stored| stored.body == draft.body) { Ok(()) } else { Err(exists) }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn stuck(&self, inbox: &Inbox, stuck: bool) {
+        self.metrics.stuck.set(f64::from(u8::from(stuck)));
+        inbox.told.send_modify(|status| {
+            status.stuck = stuck;
+            if !stuck {
+                status.head = self.head.clone();
+            }
+        });
+    }
+
+    /// Signs and stores a checkpoint when the head has moved, and logs it: the way out of the store.
+    async fn checkpoint(&mut self) {
+        if !self.checkpoints.behind(&self.head) {
+            return;
+        }
+        let outcome = match self.checkpoints.next(&self.head, self.clock.now(), &self.options.key) {
+            Ok((signed, draft)) => self.keep(signed, draft).await.map_err(AuditError::from),
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(signed) => {
+                self.checkpoints.stored(&signed);
+                self.metrics.checkpoints.inc();
+                let (key, signature) = (&signed.key, &signed.signature);
+                tracing::info!(target: "audit.checkpoint", statement = %signed.statement, key, signature, "checkpoint");
+            }
+            // The next one covers what this one would have.
+            Err(error) => {
+                self.metrics.checkpoint_failures.inc();
+                tracing::error!(error = %chain(&error), "audit checkpoint not stored");
+            }
+        }
+    }
+
+    /// Stores a checkpoint. One that stands there already is ours, of a try whose answer got lost.
+    async fn keep(&self, signed: SignedCheckpoint, draft: Draft) -> Result<SignedCheckpoint, StoreError> {
+        let late = |_| StoreError::Unavailable("the store took too long".into());
+        let id = draft.id.clone();
+        match timeout(COMMIT, self.store.create(Collection::Checkpoints, draft)).await.map_err(late)? {
+            Ok(_) => Ok(signed),
+            Err(exists @ StoreError::Exists { .. }) => {
+                let stored =
+                    timeout(COMMIT, self.store.get(Collection::Checkpoints, &id)).await.map_err(late)??;
+                let ours =
+                    stored.and_then(|stored| serde_json::from_str::<SignedCheckpoint>(&stored.body).ok());
+                let key = &self.options.key;
+                let good = |c: &SignedCheckpoint| key.check(&c.key, &c.statement, &c.signature) == Some(true);
+                ours.filter(good).ok_or(exists)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes nothing new, writes the rest.
+    async fn finish(&mut self, inbox: &mut Inbox) {
+        inbox.queued.close();
+        inbox.promised.close();
+        let give_up = Instant::now() + self.options.close_within;
+        loop {
+            let mut group = Group::default();
+            group.fill(inbox);
+            if group.entries.is_empty() {
+                break;
+            }
+            let entries = group.entries.len();
+            if !self.write(group, inbox, Some(give_up)).await {
+                let lost = entries + inbox.queued.len();
+                tracing::error!(lost, "audit log closed with entries that could not be written");
+                return;
+            }
+        }
+        self.checkpoint().await;
+    }
+}
+
+/// Waits until the log is to close. An error means that every handle is gone, which is closing too.
+async fn closed(closing: &mut watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+fn refuse(group: &mut Group) {
+    for (_, reply) in group.replies.drain(..) {
+        let _ = reply.send(Err(AuditError::Unavailable));
+    }
+}
+
+/// While the store fails, promises are answered at once; queued entries wait, and so do their callers.
+async fn refuse_until(inbox: &mut Inbox, until: Instant) {
+    loop {
+        tokio::select! {
+            () = sleep_until(until) => return,
+            promise = inbox.promised.recv() => match promise {
+                Some(promise) => { let _ = promise.reply.send(Err(AuditError::Unavailable)); }
+                None => return sleep_until(until).await,
+            },
+        }
+    }
+}
