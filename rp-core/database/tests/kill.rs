@@ -2,6 +2,8 @@
 //!
 //! The test starts its own binary again as the process that writes and dies.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -118,8 +120,8 @@ async fn verify(path: &Path, acknowledged: &BTreeMap<String, i64>, round: u64) {
     let store = open(path).await;
     for (id, version) in acknowledged {
         let found = store.get(ANY, id).await.unwrap();
-        let found =
-            found.unwrap_or_else(|| panic!("seed {SEED}, round {round}: {id} was acknowledged, is gone"));
+        assert!(found.is_some(), "seed {SEED}, round {round}: {id} was acknowledged, is gone");
+        let found = found.unwrap();
         assert!(found.version.0 >= *version, "seed {SEED}, round {round}: {id} is older than acknowledged");
     }
     let mut ids = Vec::new();

@@ -1,5 +1,7 @@
 //! What is the embedded store's own: its file, its lock, its limits, its sweeper.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Typed documents: what `Typed` and `update` add to the store.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The keyring as its callers see it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 

@@ -88,7 +88,7 @@ impl Reader {
     pub(super) async fn count(&self, collection: Collection, now: Timestamp) -> Result<u64, StoreError> {
         let mut connection = self.0.acquire().await?;
         let count: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM documents
+            "SELECT count(*) FROM documents INDEXED BY documents_list
              WHERE collection = ?1 AND body IS NOT NULL AND (expires_at IS NULL OR expires_at > ?2)",
         )
         .bind(collection.name())

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_base::SharedClock;
+use rp_base::{SharedClock, chain};
 use sqlx::SqliteConnection;
 use tokio::sync::{mpsc, watch};
 
@@ -91,7 +91,7 @@ impl Writer {
         for _ in 1..count {
             outcomes.push(Err(match &fault {
                 fault if fault.is_full() => StoreError::Full,
-                fault => StoreError::Unavailable(fault.to_string().into()),
+                fault => StoreError::Unavailable(chain(fault).to_string().into()),
             }));
         }
         outcomes.push(Err(fault.into()));

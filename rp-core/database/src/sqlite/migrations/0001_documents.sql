@@ -13,7 +13,7 @@ CREATE TABLE documents (
 ) STRICT;
 
 CREATE UNIQUE INDEX documents_key ON documents (collection, unique_key) WHERE unique_key IS NOT NULL;
-CREATE INDEX documents_list ON documents (collection, partition, id) WHERE body IS NOT NULL;
+CREATE INDEX documents_list ON documents (collection, partition, id, expires_at) WHERE body IS NOT NULL;
 CREATE UNIQUE INDEX documents_feed ON documents (collection, seq);
 CREATE INDEX documents_expiry ON documents (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX documents_tombstones ON documents (written) WHERE body IS NULL;
