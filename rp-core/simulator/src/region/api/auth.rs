@@ -70,9 +70,11 @@ impl Identity {
             .as_ref()
             .map_or_else(|| "at the cluster scope".to_owned(), |ns| format!("in the namespace \"{ns}\""));
         let named = at.name.as_ref().map_or_else(String::new, |name| format!(" \"{name}\""));
+        let full =
+            if at.group.is_empty() { at.plural.clone() } else { format!("{}.{}", at.plural, at.group) };
         Err(Failure::forbidden(rp_base::text::clean(
             &format!(
-                "{resource}{named} is forbidden: User \"{}\" cannot {verb} resource \"{resource}\" in API group \"{}\" {where_}",
+                "{full}{named} is forbidden: User \"{}\" cannot {verb} resource \"{resource}\" in API group \"{}\" {where_}",
                 self.user, at.group
             ),
             1000,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::json_answer;
 use crate::body::Body;
-use crate::region::objects::{KINDS, Kind};
+use crate::region::objects::KINDS;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -45,8 +45,10 @@ pub(super) fn paths() -> Vec<String> {
 /// The answer for a discovery path.
 pub(super) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let aggregated = accept.contains("as=APIGroupDiscoveryList") && accept.contains("v=v2;")
-        || accept.contains("as=APIGroupDiscoveryList") && accept.contains(";v=v2,");
+    let aggregated = accept.split(',').any(|form| {
+        let parameters: Vec<&str> = form.split(';').map(str::trim).collect();
+        parameters.contains(&"as=APIGroupDiscoveryList") && parameters.contains(&"v=v2")
+    });
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let value = match parts.as_slice() {
         ["api"] if aggregated => return Some(aggregate(&[("", "v1")])),
@@ -73,10 +75,11 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Body>> 
 
 fn self_group(group: &str, version: &str) -> Value {
     let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
-    json!({"name": group, "versions": [version.clone()], "preferredVersion": version})
+    json!({"name": group, "versions": [version], "preferredVersion": version})
 }
 
-fn verbs(_kind: &Kind) -> Value {
+/// What can be done with everything here.
+fn verbs() -> Value {
     json!(["get", "list", "watch"])
 }
 
@@ -84,7 +87,7 @@ fn resources(group: &str, version: &str) -> Option<Value> {
     let mut found = Vec::new();
     for kind in KINDS.iter().filter(|kind| kind.group == group && kind.version == version) {
         found.push(json!({"name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
-            "kind": kind.kind, "verbs": verbs(kind), "shortNames": kind.short, "categories": kind.categories}));
+            "kind": kind.kind, "verbs": verbs(), "shortNames": kind.short, "categories": kind.categories}));
         if kind.plural == "pods" {
             found.push(json!({"name": "pods/log", "singularName": "", "namespaced": true, "kind": "Pod", "verbs": ["get"]}));
             found.push(
@@ -113,7 +116,7 @@ fn aggregate(groups: &[(&str, &str)]) -> Response<Body> {
                 let mut value = json!({
                     "resource": kind.plural, "singularResource": kind.singular, "scope": scope(kind.namespaced),
                     "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-                    "verbs": verbs(kind), "shortNames": kind.short, "categories": kind.categories});
+                    "verbs": verbs(), "shortNames": kind.short, "categories": kind.categories});
                 if kind.plural == "pods" {
                     value["subresources"] = json!([
                         {"subresource": "log", "responseKind": {"group": "", "version": "v1", "kind": "Pod"}, "verbs": ["get"]},

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Call;
 use super::path::Resource;
-use super::shell::{self, Done, Place};
+use super::shell::{self, Done, Editor, Place};
 use super::status::Failure;
 use crate::body::Body;
 use crate::region::objects;
@@ -172,53 +172,41 @@ impl Session {
     /// A shell that reads commands until `exit` or the end of its input.
     async fn interactive(&self, socket: &mut Socket) -> Result<u8, Error> {
         if self.tty {
-            let greeting = format!("{}simulated$ ", shell::GREETING.replace('\n', "\r\n"));
+            let greeting = format!("{}{}", shell::GREETING.replace('\n', "\r\n"), shell::PROMPT);
             send(socket, STDOUT, greeting.as_bytes()).await?;
         }
-        let (mut line, mut code) = (Vec::new(), 0);
+        let mut editor = Editor::new(self.tty);
+        let mut code = 0;
         while let Some(typed) = self.typed(socket).await? {
             for byte in typed.iter().copied() {
-                match byte {
-                    b'\r' | b'\n' => {
-                        if self.tty {
-                            send(socket, STDOUT, b"\r\n").await?;
-                        }
-                        let text = String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned();
-                        let done = shell::script(&text, &Place { pod: &self.pod, now: self.clock.now() });
-                        code = done.code;
-                        self.print(socket, &done).await?;
-                        if done.exit {
-                            return Ok(code);
-                        }
-                        if self.tty {
-                            send(socket, STDOUT, b"simulated$ ").await?;
-                        }
+                let key = editor.key(byte);
+                send(socket, STDOUT, &key.echo).await?;
+                if let Some(line) = key.line {
+                    match self.line(socket, &line, &mut code).await? {
+                        true => return Ok(code),
+                        false if self.tty => send(socket, STDOUT, shell::PROMPT.as_bytes()).await?,
+                        false => {}
                     }
-                    // End of transmission, interrupt.
-                    4 if self.tty && line.is_empty() => return Ok(code),
-                    3 if self.tty => {
-                        line.clear();
-                        send(socket, STDOUT, b"^C\r\nsimulated$ ").await?;
-                    }
-                    8 | 127 if self.tty => {
-                        if line.pop().is_some() {
-                            send(socket, STDOUT, b"\x08 \x08").await?;
-                        }
-                    }
-                    byte if line.len() < 4096 => {
-                        line.push(byte);
-                        if self.tty {
-                            send(socket, STDOUT, &[byte]).await?;
-                        }
-                    }
-                    _ => {}
+                }
+                if key.end {
+                    return Ok(code);
                 }
             }
         }
-        let done =
-            shell::script(&String::from_utf8_lossy(&line), &Place { pod: &self.pod, now: self.clock.now() });
+        let rest = editor.rest();
+        self.line(socket, &rest, &mut code).await?;
+        Ok(code)
+    }
+
+    /// Runs a line; true when the shell ends with it.
+    async fn line(&self, socket: &mut Socket, line: &str, code: &mut u8) -> Result<bool, Error> {
+        if line.trim().is_empty() {
+            return Ok(false);
+        }
+        let done = shell::script(line, &Place { pod: &self.pod, now: self.clock.now() });
+        *code = done.code;
         self.print(socket, &done).await?;
-        Ok(if line.is_empty() { code } else { done.code })
+        Ok(done.exit)
     }
 
     /// What came in on standard input; `None` at its end.
@@ -248,6 +236,9 @@ impl Session {
 }
 
 async fn send(socket: &mut Socket, channel: u8, data: &[u8]) -> Result<(), Error> {
+    if data.is_empty() {
+        return Ok(());
+    }
     let mut message = BytesMut::with_capacity(data.len() + 1);
     message.put_u8(channel);
     message.put_slice(data);

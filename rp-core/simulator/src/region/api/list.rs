@@ -31,7 +31,7 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
         metadata["remainingItemCount"] = json!(all.len() - end);
     }
     let answer = match table::wanted(&call.headers) {
-        Some(version) => table::of(kind, page, &call.view, version, metadata),
+        Some(version) => table::of(kind, page, &call.view, version, &metadata),
         None => json!({
             "kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(), "metadata": metadata,
             "items": page,

@@ -152,7 +152,7 @@ impl Call<'_> {
             return Err(Failure::not_simulated());
         }
         let answer = match table::wanted(&self.headers) {
-            Some(version) => table::of(kind, &[object], &self.view, version, json!({})),
+            Some(version) => table::of(kind, &[object], &self.view, version, &json!({})),
             None => object,
         };
         Ok(json_answer(StatusCode::OK, &answer))

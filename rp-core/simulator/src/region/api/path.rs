@@ -75,7 +75,7 @@ impl Resource {
     pub(super) fn verb(&self, method: &Method, query: &Query) -> &'static str {
         match *method {
             Method::GET | Method::HEAD => {
-                if self.name.is_none() && (self.watch || query.flag("watch")) || self.watch {
+                if self.watch || self.name.is_none() && query.flag("watch") {
                     "watch"
                 } else if self.name.is_some() {
                     "get"

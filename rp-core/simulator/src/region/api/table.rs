@@ -30,7 +30,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> Option<&'static str> {
 }
 
 /// A table of objects.
-pub(super) fn of(kind: &Kind, objects: &[Value], view: &View<'_>, version: &str, metadata: Value) -> Value {
+pub(super) fn of(kind: &Kind, objects: &[Value], view: &View<'_>, version: &str, metadata: &Value) -> Value {
     let columns: Vec<Value> = kind
         .columns
         .iter()

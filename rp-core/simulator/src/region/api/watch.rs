@@ -131,7 +131,7 @@ impl Watch {
         let line = match self.table {
             Some(version) => {
                 let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-                let table = table::of(self.kind, std::slice::from_ref(object), &view, version, metadata);
+                let table = table::of(self.kind, std::slice::from_ref(object), &view, version, &metadata);
                 json!({"type": event, "object": table})
             }
             None => json!({"type": event, "object": object}),

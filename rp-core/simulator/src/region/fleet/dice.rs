@@ -34,11 +34,6 @@ impl Dice {
         usize::try_from(number).unwrap_or(0).checked_rem(limit).unwrap_or(0)
     }
 
-    /// One of them.
-    pub(in crate::region) fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> Option<&'a T> {
-        of.get(self.below(of.len())).copied()
-    }
-
     /// Letters and digits as generated names have them: no vowels, nothing that looks alike.
     pub(in crate::region) fn letters(&mut self, count: usize) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
