@@ -22,6 +22,8 @@ use crate::region::objects::{Kind, View};
 const LONGEST: Duration = Duration::from_hours(1);
 /// A bookmark after that many ticks.
 const BOOKMARK: u64 = 12;
+/// Objects that change while a watch is open.
+const CHANGING: usize = 4;
 
 /// A watch that goes on after its first events.
 struct Watch {
@@ -71,6 +73,7 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
         watch.bookmark(&mut first, true);
     }
     watch.first = Some(first.into());
+    watch.forget();
     let mut response = Response::new(body::stream(stream::unfold(watch, Watch::next)));
     *response.status_mut() = StatusCode::OK;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -78,6 +81,15 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
 }
 
 impl Watch {
+    /// Keeps the few objects that will change: thousands of idle watches must not hold all of theirs.
+    fn forget(&mut self) {
+        while self.objects.len() > CHANGING {
+            let at = self.dice.below(self.objects.len());
+            self.objects.swap_remove(at);
+        }
+        self.objects.shrink_to_fit();
+    }
+
     /// The next piece of the answer; `None` ends it.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {

@@ -176,9 +176,8 @@ impl Cluster {
         }
         let mut dice = self.dice("health");
         let answers = self.shape.answers();
-        let error = (!answers).then(|| "no answer from the API server within 10 s".to_owned());
         let collectors = ["version", "clusteroperators", "nodes", "certificates", "alerts"]
-            .map(|name| CollectorResult { name: name.to_owned(), error: error.clone() });
+            .map(|name| CollectorResult { name: name.to_owned(), error: self.collector_error(name) });
         let ends = match self.shape {
             Shape::CertificateEnding => 2 + dice.below(6),
             _ => 40 + dice.below(600),
@@ -197,6 +196,22 @@ impl Cluster {
             version: if answers { self.version.clone() } else { String::new() },
             unknown: object(json!({"simulated": true})),
         })
+    }
+
+    /// Why a part of the look failed.
+    fn collector_error(&self, collector: &str) -> Option<String> {
+        let text = match (self.shape, collector) {
+            (Shape::Refusing | Shape::Silent, _) => "no answer from the API server within 10 s",
+            (Shape::FailedCreate, "clusteroperators") => {
+                "9 of 34 cluster operators are available; the installation stopped: bootstrap did not complete within 60 min"
+            }
+            (Shape::FailedUpdate, "nodes") => {
+                "the update stopped: node was not drained within 20 min: cannot evict pod as it would violate the pod's disruption budget"
+            }
+            (Shape::Hostile, "alerts") => UNKIND[3],
+            _ => return None,
+        };
+        Some(text.to_owned())
     }
 
     fn alerts(&self) -> Vec<String> {
