@@ -1,1 +1,1 @@
-//! Whole-system stories and contracts.
+//! Whole-system stories (`stories/`) and contracts (`contracts/`): see `docs/testing.md`.

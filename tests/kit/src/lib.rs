@@ -1,1 +1,33 @@
-//! Starts real parts, builders, fault wrappers.
+//! Starts real parts and our own binaries for the tests, and servers that misbehave on request.
+//!
+//! Everything started here gets a free port, a process group of its own and a log file; readiness is
+//! polled against a deadline, and an error says what was last seen and how the log ends. All of it ends
+//! when its value is dropped, and also when the test process itself is killed ([`Folder`]).
+
+mod aro;
+mod authority;
+mod browser;
+mod control_plane;
+mod folder;
+mod kubectl;
+mod parts;
+mod process;
+mod provider;
+mod session;
+mod upstream;
+mod wait;
+mod wire;
+
+pub use aro::{Account, Aro, AroOptions, Dev, binary};
+pub use authority::{Authority, Pair};
+pub use browser::browser;
+pub use control_plane::ControlPlane;
+pub use folder::Folder;
+pub use kubectl::{Kubectl, Output, Running};
+pub use parts::{part, workspace};
+pub use process::{Process, free_port};
+pub use provider::Provider;
+pub use session::{Answer, Session, kubeconfig_token, kubeconfig_server};
+pub use upstream::{Behaviour, Received, Upstream};
+pub use wait::{GENEROUS, until};
+pub use wire::Wire;

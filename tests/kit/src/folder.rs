@@ -1,0 +1,101 @@
+//! A temporary folder with a keeper: a small process outside ours that ends everything started in the
+//! folder and removes it, even when the test process is killed. Statics are never dropped, so shared
+//! parts end by the same way.
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
+
+/// `+N` and `-N` lines note a process group; end of file means that the owner is gone.
+const KEEPER: &str = r#"
+groups=
+while read -r line; do
+  case $line in
+    +*) groups="$groups ${line#+}" ;;
+    -*) kept=; for g in $groups; do [ "$g" = "${line#-}" ] || kept="$kept $g"; done; groups=$kept ;;
+  esac
+done
+for g in $groups; do kill -KILL -- "-$g" 2>/dev/null; done
+[ -n "$ARO_TEST_KEEP" ] || rm -rf -- "$1" 2>/dev/null || { sleep 1; rm -rf -- "$1"; }
+"#;
+
+/// Shared by everything that lives in it; gone after the last one. With `ARO_TEST_KEEP=1` in the
+/// environment the files stay.
+#[derive(Debug, Clone)]
+pub struct Folder(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    line: Mutex<Option<ChildStdin>>,
+    keeper: Mutex<Child>,
+}
+
+impl Folder {
+    /// A new folder, readable by us only.
+    ///
+    /// # Errors
+    /// No folder or no keeper.
+    pub fn new(name: &str) -> Result<Self> {
+        let path = tempfile::Builder::new().prefix(&format!("aro-{name}-")).tempdir()?.keep();
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl+C is for us; the keeper cleans up after that.
+            .process_group(0)
+            .spawn()
+            .context("sh cannot be started")?;
+        let line = keeper.stdin.take();
+        Ok(Self(Arc::new(Inner { path, line: Mutex::new(line), keeper: Mutex::new(keeper) })))
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Writes a file into it, readable by us only.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Result<PathBuf> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.path().join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, content).with_context(|| format!("{} cannot be written", path.display()))?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(path)
+    }
+
+    pub(crate) fn keep(&self, group: u32) {
+        self.tell(&format!("+{group}\n"));
+    }
+
+    pub(crate) fn forget(&self, group: u32) {
+        self.tell(&format!("-{group}\n"));
+    }
+
+    fn tell(&self, line: &str) {
+        if let Some(pipe) = self.0.line.lock().as_mut() {
+            // A keeper that is gone cannot be told; the drop below still removes the processes we know.
+            let _ = pipe.write_all(line.as_bytes());
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(self.line.lock().take());
+        let _ = self.keeper.lock().wait();
+    }
+}

@@ -1,0 +1,227 @@
+//! A client of the portal with a session's cookie, as a script would be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use http::HeaderMap;
+use reqwest::Method;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::{Value, json};
+
+/// The portal for one signed-in person, or for nobody.
+#[derive(Debug, Clone)]
+pub struct Session {
+    http: reqwest::Client,
+    base: String,
+    cookie: Option<String>,
+    bearer: Option<String>,
+}
+
+/// An answer, read to its end.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// It is none; with the body.
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_str(&self.text).with_context(|| format!("{} {}", self.status, self.text))
+    }
+
+    /// The answer itself when its status is 2xx.
+    ///
+    /// # Errors
+    /// It is not; with the body.
+    pub fn ok(self) -> Result<Self> {
+        ensure!((200..300).contains(&self.status), "status {}: {}", self.status, self.text);
+        Ok(self)
+    }
+
+    /// A header as text, empty when there is none.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// Trusts one authority only, follows no redirect.
+pub(crate) fn http_client(ca_pem: &str) -> Result<reqwest::Client> {
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls_client(ca_pem)?)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .timeout(Duration::from_secs(90));
+    Ok(client.build()?)
+}
+
+pub(crate) fn tls_client(ca_pem: &str) -> Result<rustls::ClientConfig> {
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(ca_pem.as_bytes()) {
+        roots.add(certificate?)?;
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+impl Session {
+    pub(crate) fn new(ca_pem: &str, base: &str, cookie: Option<String>) -> Result<Self> {
+        let base = base.trim_end_matches('/').to_owned();
+        Ok(Self { http: http_client(ca_pem)?, base, cookie, bearer: None })
+    }
+
+    /// The same address with a bearer token in place of the cookie.
+    #[must_use]
+    pub fn with_bearer(&self, token: &str) -> Self {
+        let mut other = self.clone();
+        (other.cookie, other.bearer) = (None, Some(token.to_owned()));
+        other
+    }
+
+    /// The portal's address without a slash at its end.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// `name=value` of its cookie.
+    pub fn cookie(&self) -> Option<&str> {
+        self.cookie.as_deref()
+    }
+
+    /// One request as it is: no CSRF token is added.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<String>,
+    ) -> Result<Answer> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if let Some(cookie) = &self.cookie {
+            request = request.header("cookie", cookie);
+        }
+        if let Some(bearer) = &self.bearer {
+            request = request.header("authorization", format!("Bearer {bearer}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        let response = request.send().await.with_context(|| path.to_owned())?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Answer { status, headers, text: response.text().await? })
+    }
+
+    /// GET as a script does.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn get(&self, path: &str) -> Result<Answer> {
+        self.send(Method::GET, path, &[("accept", "application/json")], None).await
+    }
+
+    /// An unsafe request with JSON, with a CSRF token when there is a cookie.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn change(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer> {
+        let mut headers = vec![("accept", "application/json".to_owned())];
+        if self.cookie.is_some() {
+            let info = self.get("/api/info").await?.ok()?.json()?;
+            let csrf = info.get("csrf").and_then(Value::as_str).context("no csrf in /api/info")?;
+            headers.push(("x-csrf-token", csrf.to_owned()));
+            headers.push(("origin", self.base.clone()));
+        }
+        if body.is_some() {
+            headers.push(("content-type", "application/json".to_owned()));
+        }
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        self.send(method, path, &headers, body.map(Value::to_string)).await
+    }
+
+    /// POST of JSON.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Answer> {
+        self.change(Method::POST, path, Some(body)).await
+    }
+
+    /// Takes a kubeconfig; gives the file's text. `life` in seconds.
+    ///
+    /// # Errors
+    /// It was refused.
+    pub async fn kubeconfig(&self, resource: &str, rights: &str, reason: &str, life: Option<u64>) -> Result<String> {
+        let mut body = json!({ "reason": reason, "rights": rights });
+        if let Some(life) = life {
+            body["life"] = Value::from(life);
+        }
+        let answer = self.post(&format!("{resource}/kubeconfig/new"), &body).await?.ok();
+        Ok(answer.with_context(|| format!("{rights} kubeconfig for {resource}"))?.text)
+    }
+
+    /// My grants that the portal lists.
+    ///
+    /// # Errors
+    /// It was refused.
+    pub async fn grants(&self) -> Result<Vec<Value>> {
+        let answer = self.get("/api/v1/grants").await?.ok()?.json()?;
+        let rows = answer.get("items").unwrap_or(&answer).as_array().cloned();
+        rows.ok_or_else(|| anyhow!("no list of grants: {answer}"))
+    }
+
+    /// Ends a grant.
+    ///
+    /// # Errors
+    /// It was refused.
+    pub async fn revoke(&self, id: &str) -> Result<()> {
+        self.change(Method::DELETE, &format!("/api/v1/grants/{id}?why=no%20longer%20needed"), None).await?.ok()?;
+        Ok(())
+    }
+
+    /// Audit entries that contain a text, newest first.
+    ///
+    /// # Errors
+    /// It was refused.
+    pub async fn audit(&self, text: &str) -> Result<Vec<Value>> {
+        let answer = self.get(&format!("/api/v1/audit?limit=500&text={text}")).await?.ok()?.json()?;
+        let rows = answer.get("items").unwrap_or(&answer).as_array().cloned();
+        rows.ok_or_else(|| anyhow!("no list of entries: {answer}"))
+    }
+}
+
+/// The bearer token of a kubeconfig.
+///
+/// # Errors
+/// It has none.
+pub fn kubeconfig_token(text: &str) -> Result<String> {
+    pointed(text, "/users/0/user/token")
+}
+
+/// The server of a kubeconfig.
+///
+/// # Errors
+/// It has none.
+pub fn kubeconfig_server(text: &str) -> Result<String> {
+    pointed(text, "/clusters/0/cluster/server")
+}
+
+fn pointed(kubeconfig: &str, pointer: &str) -> Result<String> {
+    let value: Value = serde_json::from_str(kubeconfig).context("the kubeconfig is JSON")?;
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.map(str::to_owned).with_context(|| format!("the kubeconfig has no {pointer}"))
+}

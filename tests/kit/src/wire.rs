@@ -1,0 +1,131 @@
+//! Bytes over TLS, for requests that no HTTP client would send.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::session::tls_client;
+
+const LIMIT: Duration = Duration::from_secs(30);
+const MOST: usize = 4 * 1024 * 1024;
+
+/// A TLS connection that speaks HTTP/1.1.
+#[derive(Debug)]
+pub struct Wire {
+    stream: TlsStream<TcpStream>,
+    buffer: Vec<u8>,
+}
+
+impl Wire {
+    /// Connects to `https://HOST:PORT`.
+    ///
+    /// # Errors
+    /// No connection, or another authority.
+    pub async fn connect(url: &str, ca_pem: &str) -> Result<Self> {
+        let authority = url.strip_prefix("https://").context("an https address")?;
+        let authority = authority.split('/').next().unwrap_or_default();
+        let (host, _) = authority.rsplit_once(':').context("an address with a port")?;
+        let mut config = tls_client(ca_pem)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let name = ServerName::try_from(host.to_owned())?;
+        let tcp = TcpStream::connect(authority).await?;
+        let stream = TlsConnector::from(Arc::new(config)).connect(name, tcp).await?;
+        Ok(Self { stream, buffer: Vec::new() })
+    }
+
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// The other side has closed.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
+        self.stream.write_all(bytes.as_ref()).await?;
+        Ok(self.stream.flush().await?)
+    }
+
+    /// Reads one answer: status and all of its text. An end without an answer gives status 0.
+    ///
+    /// # Errors
+    /// Neither an answer nor an end within 30 seconds.
+    pub async fn answer(&mut self) -> Result<(u16, String)> {
+        let read = tokio::time::timeout(LIMIT, self.read_answer()).await;
+        read.map_err(|_| anyhow!("no whole answer; so far: {}", String::from_utf8_lossy(&self.buffer)))?
+    }
+
+    async fn read_answer(&mut self) -> Result<(u16, String)> {
+        loop {
+            if let Some(length) = complete(&self.buffer) {
+                let answer: Vec<u8> = self.buffer.drain(..length).collect();
+                let text = String::from_utf8_lossy(&answer).into_owned();
+                return Ok((status(&text), text));
+            }
+            if self.more().await? == 0 {
+                let text = String::from_utf8_lossy(&std::mem::take(&mut self.buffer)).into_owned();
+                return Ok((status(&text), text));
+            }
+        }
+    }
+
+    /// Reads until what came contains a text.
+    ///
+    /// # Errors
+    /// It does not come within 30 seconds, or the connection ends.
+    pub async fn says(&mut self, text: &str) -> Result<()> {
+        let wanted = async {
+            while !self.buffer.windows(text.len()).any(|window| window == text.as_bytes()) {
+                if self.more().await? == 0 {
+                    bail!("it ended");
+                }
+            }
+            Ok(())
+        };
+        let read = tokio::time::timeout(LIMIT, wanted).await;
+        let read = read.map_err(|_| anyhow!("it did not come")).and_then(|read| read);
+        read.with_context(|| format!("waiting for {text:?}; so far: {}", String::from_utf8_lossy(&self.buffer)))
+    }
+
+    /// Waits until the other side closes; gives what came before.
+    ///
+    /// # Errors
+    /// It stays open for `limit`.
+    pub async fn closed(&mut self, limit: Duration) -> Result<String> {
+        let end = async { while self.more().await.is_ok_and(|n| n > 0) {} };
+        tokio::time::timeout(limit, end).await.map_err(|_| anyhow!("the connection stays open"))?;
+        Ok(String::from_utf8_lossy(&self.buffer).into_owned())
+    }
+
+    async fn more(&mut self) -> Result<usize> {
+        anyhow::ensure!(self.buffer.len() < MOST, "an answer without end");
+        let n = self.stream.read_buf(&mut self.buffer).await;
+        match n {
+            Ok(n) => Ok(n),
+            // No close_notify, or a reset: an end all the same.
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn status(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
+}
+
+/// The length of the first whole answer in the buffer.
+fn complete(buffer: &[u8]) -> Option<usize> {
+    let head = buffer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase();
+    if text.starts_with("http/1.1 101") {
+        return Some(head);
+    }
+    if text.contains("\r\ntransfer-encoding: chunked") {
+        return buffer[head..].windows(5).position(|window| window == b"0\r\n\r\n").map(|at| head + at + 5);
+    }
+    let length = text.split("\r\ncontent-length:").nth(1).and_then(|rest| rest.lines().next());
+    let length: usize = length.map_or(Some(0), |length| length.trim().parse().ok())?;
+    (buffer.len() >= head + length).then_some(head + length)
+}

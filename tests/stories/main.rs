@@ -1,0 +1,3 @@
+//! Stories of the whole system on real parts.
+
+mod parts;
