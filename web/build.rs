@@ -2,6 +2,7 @@
 //! writes the table of assets. Nothing is written outside `OUT_DIR`.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
@@ -15,7 +16,7 @@ fn main() {
     }
     if let Err(error) = build() {
         println!("cargo:warning=web: {}", error.replace('\n', " | "));
-        eprintln!("{error}");
+        let _ = writeln!(io::stderr(), "{error}");
         std::process::exit(1);
     }
 }

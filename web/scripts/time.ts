@@ -18,7 +18,7 @@ export function span(seconds: number): string {
 }
 
 function words(kind: string | undefined, at: number, t: number): string {
-  const past = at > t + 5 ? `${span(at - t)} ahead of our clock` : `${span(t - at)} ago`;
+  const past = Math.abs(at - t) < 2 ? "just now" : at > t + 5 ? `${span(at - t)} ahead of our clock` : `${span(t - at)} ago`;
   if (kind === "lasting") return span(t - at);
   if (kind === "coming") return at > t ? `in ${span(at - t)}` : `ended ${past}`;
   return past;

@@ -50,8 +50,7 @@ pub fn get(path: &str) -> Option<Asset> {
     Some(Asset { immutable: file.hash == hash, ..file.asset })
 }
 
-/// The bytes of the icon sprite, for tests.
-#[must_use]
+/// Names of all files.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|f| f.name)
 }

@@ -178,6 +178,8 @@ pub enum Field<'a> {
     Url(&'static str, &'a str),
     /// An instant.
     Time(&'static str, Option<i64>),
+    /// Something long to paste, over the whole width.
+    Path(&'static str, &'a str),
     /// Long text over the whole width.
     Long(&'static str, &'a str),
 }
@@ -186,7 +188,7 @@ impl Cluster {
     /// Fields by use: identity, state, addresses, life, makers.
     #[must_use]
     pub fn fields(&self) -> Vec<Field<'_>> {
-        use Field::{Code, Long, Text, Time, Url};
+        use Field::{Code, Long, Path, Text, Time, Url};
         vec![
             Text("Name", &self.name),
             Code("Infra ID", &self.infra_id),
@@ -201,14 +203,14 @@ impl Cluster {
             Text("Maintenance", &self.maintenance_state),
             Text("Architecture version", &self.architecture_version),
             Text("API visibility", &self.api_visibility),
-            Url("API URL", &self.api_url),
-            Url("Console", &self.console_url),
             Time("Created", self.created_at),
             Code("Created by", &self.created_by),
             Code("Provisioned by", &self.provisioned_by),
             Time("Last modified", self.last_modified_at),
             Text("Last modified by", &self.last_modified_by),
-            Code("Resource ID", &self.resource_id),
+            Url("API URL", &self.api_url),
+            Url("Console", &self.console_url),
+            Path("Resource ID", &self.resource_id),
             Long("Last admin update error", &self.last_admin_update_error),
         ]
     }
@@ -216,21 +218,21 @@ impl Cluster {
     /// Fields of an imported cluster: those that an import has.
     #[must_use]
     pub fn imported_fields(&self) -> Vec<Field<'_>> {
-        use Field::{Code, Text, Time, Url};
+        use Field::{Path, Text, Time, Url};
         let at = self.imported.as_ref().map(|i| i.at);
         let by = self.imported.as_ref().map_or("", |i| i.by.as_str());
         let credential = self.imported.as_ref().map_or("", |i| i.credential.as_str());
         let ends = self.imported.as_ref().and_then(|i| i.credential_ends);
         vec![
             Text("Name", &self.name),
-            Url("API URL", &self.api_url),
             Text("Version", &self.version),
             Text("Imported by", by),
             Time("Imported", at),
             Text("Credential", credential),
             Time("Credential ends", ends),
             Time("Last modified", self.last_modified_at),
-            Code("Resource ID", &self.resource_id),
+            Url("API URL", &self.api_url),
+            Path("Resource ID", &self.resource_id),
         ]
     }
 

@@ -117,7 +117,7 @@ fn sentences(status: u16) -> (Side, &'static str, &'static str) {
             "Something broke on our side",
             "It was written down with the request ID below. Whether anything was changed is in the audit.",
         ),
-        400..=499 => (Side::You, "The request was refused", "Nothing was changed."),
+        other if other < 500 => (Side::You, "The request was refused", "Nothing was changed."),
         _ => (Side::Us, "Something broke on our side", "It was written down with the request ID below."),
     }
 }

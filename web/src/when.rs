@@ -63,7 +63,9 @@ impl Display for When {
 /// "12 s ago".
 #[must_use]
 pub fn past(at: i64, now: i64) -> String {
-    if at > now.saturating_add(5) {
+    if at.abs_diff(now) < 2 {
+        "just now".to_owned()
+    } else if at > now.saturating_add(5) {
         format!("{} ahead of our clock", span(at.saturating_sub(now)))
     } else {
         format!("{} ago", span(now.saturating_sub(at)))
@@ -161,6 +163,7 @@ mod tests {
         ] {
             assert_eq!(span(s), words);
         }
+        assert_eq!(past(100, 101), "just now");
         assert_eq!(past(100, 40), "1 min ahead of our clock");
         assert_eq!(coming(100, 40), "in 1 min");
         assert_eq!(coming(40, 100), "ended 1 min ago");

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use html::{Tag, read};
 use web::{
-    AccessPage, AuditPage, ClusterPage, ClustersPage, ImportedPage, KeysPage, KubeconfigPage, Part, Sample, SoloPage,
-    View,
+    AccessPage, AuditPage, ClusterPage, ClustersPage, ImportedPage, KeysPage, KubeconfigPage, Part, Sample,
+    SoloPage, View,
 };
 
 /// One sample in one part.
@@ -47,10 +47,16 @@ fn nothing_that_the_policy_forbids() {
     for Rendered { name, tags, .. } in everything() {
         for tag in &tags {
             for (key, value) in &tag.attributes {
-                let run = key.starts_with("on") || key.starts_with("hx-on") || key == "style" || value.starts_with("js:");
+                let run = key.starts_with("on")
+                    || key.starts_with("hx-on")
+                    || key == "style"
+                    || value.starts_with("js:");
                 assert!(!run, "{name}: {key} on <{}>", tag.name);
                 let link = matches!(key.as_str(), "href" | "src" | "action");
-                assert!(!(link && value.trim_start().to_lowercase().starts_with("javascript:")), "{name}: {value}");
+                assert!(
+                    !(link && value.trim_start().to_lowercase().starts_with("javascript:")),
+                    "{name}: {value}"
+                );
             }
             assert!(tag.name != "script" || tag.get("src").is_some(), "{name}: script without src");
             assert!(tag.name != "style", "{name}: style element");
@@ -106,7 +112,11 @@ fn forms_that_change_something_carry_the_token() {
     for Rendered { name, tags, .. } in everything() {
         for form in tags.iter().filter(|t| t.name == "form" && t.get("method") == Some("post")) {
             let token = tags.iter().find(|t| t.form == form.form && t.get("name") == Some(web::CSRF_FIELD));
-            assert!(token.is_some_and(|t| t.get("type") == Some("hidden")), "{name}: {:?}", form.get("action"));
+            assert!(
+                token.is_some_and(|t| t.get("type") == Some("hidden")),
+                "{name}: {:?}",
+                form.get("action")
+            );
             seen += 1;
         }
     }
@@ -121,7 +131,8 @@ fn names_and_references_hold() {
             assert!(ids.insert(id), "{name}: id {id} twice");
         }
         for tag in &tags {
-            let named = ["aria-label", "aria-labelledby"].iter().any(|a| tag.get(a).is_some_and(|v| !v.is_empty()));
+            let named =
+                ["aria-label", "aria-labelledby"].iter().any(|a| tag.get(a).is_some_and(|v| !v.is_empty()));
             let icon_only = tag.get("class").is_some_and(|c| c.split(' ').any(|c| c == "tool"));
             assert!(!icon_only || named, "{name}: an icon button without a name: {tag:?}");
             if part != Part::Page {
@@ -132,7 +143,8 @@ fn names_and_references_hold() {
                     assert!(ids.contains(id), "{name}: {reference} names {id}, which is not there");
                 }
             }
-            let field = matches!(tag.name.as_str(), "input" | "textarea") && tag.get("type") != Some("hidden");
+            let field =
+                matches!(tag.name.as_str(), "input" | "textarea") && tag.get("type") != Some("hidden");
             let labelled = named
                 || tag.around.iter().any(|a| a == "label")
                 || tag.get("id").is_some_and(|id| tags.iter().any(|t| t.get("for") == Some(id)));

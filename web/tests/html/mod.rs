@@ -20,8 +20,8 @@ impl Tag {
 
 const VOID: [&str; 8] = ["meta", "link", "input", "br", "img", "hr", "wbr", "col"];
 const BLOCKS: [&str; 19] = [
-    "div", "p", "ul", "ol", "dl", "table", "section", "form", "h1", "h2", "h3", "pre", "header", "footer", "nav",
-    "details", "fieldset", "main", "dialog",
+    "div", "p", "ul", "ol", "dl", "table", "section", "form", "h1", "h2", "h3", "pre", "header", "footer",
+    "nav", "details", "fieldset", "main", "dialog",
 ];
 
 /// All start tags, and the text between them, or what is wrong and where.
