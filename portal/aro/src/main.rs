@@ -1,1 +1,85 @@
-fn main() {}
+//! `aro`: roles and verbs. Arguments in, exit code out; nothing else happens here.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use aro::args::{Cli, Command, ConfigArgs, ProxyVerb};
+use aro::{carry, print, serve};
+use clap::{CommandFactory as _, Parser as _};
+use rp_config::{Override, Settings, needs};
+use rp_core::Foundation;
+use rp_runtime::Lifecycle;
+
+/// Time to finish for roles without settings.
+const DRAIN: Duration = Duration::from_secs(30);
+
+fn main() -> ExitCode {
+    rp_net::tls::install_provider();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&anyhow::Error::new(error).context("cannot start")),
+    };
+    match Cli::parse().command {
+        Command::Verb(verb) => runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard())),
+        command => match runtime.block_on(run(command)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error),
+        },
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a command's error goes to the person who ran it")]
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("aro: {error:#}");
+    ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stdout, reason = "the answer of a command")]
+async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Serve(args) => run_serve(&args).await,
+        Command::CheckConfig(args) => {
+            settings(&args)?;
+            println!("{}: no mistakes", args.config.display());
+            Ok(())
+        }
+        Command::Print { what } => {
+            print!("{}", print::reference(what));
+            Ok(())
+        }
+        Command::Completion { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "aro", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Proxy(args) => {
+            rp_runtime::logging::start("info", rp_config::LogFormat::Text)?;
+            let life = Lifecycle::with_signals(DRAIN)?;
+            match args.verb {
+                ProxyVerb::Connect(args) => carry::connect(args, &life).await,
+                ProxyVerb::Tunnel(args) => carry::tunnel(args, &life).await,
+            }
+        }
+        Command::Verb(_) => Ok(()),
+    }
+}
+
+fn settings(args: &ConfigArgs) -> anyhow::Result<Settings> {
+    let mut overrides = Vec::new();
+    for pair in &args.set {
+        let (key, value) = pair.split_once('=').with_context(|| format!("--set {pair}: expected KEY=VALUE"))?;
+        overrides.push(Override { key, value, flag: "--set" });
+    }
+    Ok(rp_config::load(Some(&args.config), &overrides, needs::PORTAL)?)
+}
+
+async fn run_serve(args: &ConfigArgs) -> anyhow::Result<()> {
+    let settings = settings(args)?;
+    rp_runtime::logging::start(&settings.log.level, settings.log.format)?;
+    let life = Lifecycle::with_signals(settings.limits.drain)?;
+    let foundation = Foundation::open(&settings).await?;
+    let serving = serve::start(&settings, foundation, &life, serve::Extras::default()).await?;
+    serving.finished().await;
+    Ok(())
+}

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use parking_lot::RwLock;
 use rp_audit::{Audit, AuditError};
 use rp_base::{Id, SharedClock, SharedRandom, Timestamp};
 use rp_database::{SharedStore, StoreError, Typed, update};
 use rp_documents::grant::GrantState;
-use rp_documents::{Actor, Collection, Entry, Grant, GrantUse, Phase, ResourceId, Revocation, Role};
+use rp_documents::{Actor, Collection, Entry, Grant, GrantUse, Phase, ResourceId, Revocation, Rights, Role};
 use rp_seal::Keyring;
 use subtle::ConstantTimeEq as _;
 use tokio::time::Instant;
@@ -45,7 +46,8 @@ pub struct Access {
     pub(crate) clock: SharedClock,
     pub(crate) random: SharedRandom,
     pub(crate) policy: Policy,
-    pub(crate) forge: TokenForge,
+    pub(crate) forge: ArcSwap<TokenForge>,
+    keyring: Keyring,
     pub(crate) cache: RwLock<HashMap<Id, Arc<Live>>>,
     /// Grows with every batch of changes that was applied: a read that raced with one is repeated.
     pub(crate) epoch: AtomicU64,
@@ -100,7 +102,8 @@ impl Access {
         let access = Arc::new(Self {
             grants: Typed::new(Arc::clone(&parts.store)),
             uses: Typed::new(Arc::clone(&parts.store)),
-            forge: TokenForge::new(&parts.keyring),
+            forge: ArcSwap::from_pointee(TokenForge::new(&parts.keyring)),
+            keyring: parts.keyring,
             store: parts.store,
             audit: parts.audit,
             clock: parts.clock,
@@ -130,7 +133,8 @@ impl Access {
     /// # Errors
     /// [`Refusal`]; the caller answers 401 for all but `Unsure` and `Unavailable` (503).
     pub async fn authenticate(&self, token: &str, from: IpAddr) -> Result<Arc<Live>, Refusal> {
-        let parsed = self.forge.read(token).ok_or(Refusal::Malformed)?;
+        let forge = self.forge.load();
+        let parsed = forge.read(token).ok_or(Refusal::Malformed)?;
         if self.age() > REFUSE_AFTER {
             return Err(Refusal::Unsure);
         }
@@ -156,8 +160,7 @@ impl Access {
             let epoch = self.epoch.load(Ordering::Acquire);
             let found = self.grants.get(id).await.map_err(|_| Refusal::Unavailable)?;
             let grant = found.ok_or(Refusal::Unknown)?.value;
-            let live = Arc::new(self.live(grant));
-            self.cache.write().insert(live.grant.id.clone(), Arc::clone(&live));
+            let live = self.keep(grant);
             // Changes were applied meanwhile, perhaps this grant's: read it again.
             if self.epoch.load(Ordering::Acquire) == epoch {
                 return Ok(live);
@@ -165,9 +168,33 @@ impl Access {
         }
     }
 
-    pub(crate) fn live(&self, grant: Grant) -> Live {
-        let held = self.policy.most_rights(self.policy.roles_of(&grant.owner.groups));
-        Live::new(grant, held)
+    /// Puts a grant into the cache. Of two first requests at once, both get the same entry: one that stood in
+    /// no cache could not be ended.
+    fn keep(&self, grant: Grant) -> Arc<Live> {
+        let mut cache = self.cache.write();
+        match cache.get(&grant.id) {
+            Some(there) if there.grant == grant => Arc::clone(there),
+            Some(there) => {
+                let live = Arc::new(there.changed(grant.clone(), self.held(&grant)));
+                cache.insert(grant.id, Arc::clone(&live));
+                live
+            }
+            None => {
+                let live = Arc::new(Live::new(grant.clone(), self.held(&grant)));
+                cache.insert(grant.id, Arc::clone(&live));
+                live
+            }
+        }
+    }
+
+    /// The most rights that a grant's owner holds now.
+    pub(crate) fn held(&self, grant: &Grant) -> Option<Rights> {
+        self.policy.most_rights(self.policy.roles_of(&grant.owner.groups))
+    }
+
+    /// Uses the keyring as it is now: call it after the keyring was read again.
+    pub fn reload_keys(&self) {
+        self.forge.store(Arc::new(TokenForge::new(&self.keyring)));
     }
 
     /// Lists grants, newest first.

@@ -79,14 +79,14 @@ fn apply(access: &Access, id: &str, grant: Option<Grant>) {
         Some(grant) if grant == old.grant => {}
         Some(grant) => {
             let revoked = grant.revoked.is_some();
-            let live = Arc::new(access.live(grant));
-            let less = live.rights < old.rights;
-            access.cache.write().insert(live.grant.id.clone(), live);
+            let held = access.held(&grant);
+            let live = Arc::new(old.changed(grant, held));
             if revoked {
-                old.end(Ended::Revoked);
-            } else if less {
-                old.end(Ended::RightsLost);
+                live.end(Ended::Revoked);
+            } else if live.rights < old.rights {
+                live.end(Ended::RightsLost);
             }
+            access.cache.write().insert(live.grant.id.clone(), live);
         }
     }
 }

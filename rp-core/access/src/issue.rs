@@ -65,7 +65,7 @@ impl Access {
         let now = self.clock.now();
         let id = Id::random(&*self.random);
         let (token, secret_sha256) =
-            self.forge.make(ask.kind, &id, &*self.random).ok_or(IssueError::NoKey)?;
+            self.forge.load().make(ask.kind, &id, &*self.random).ok_or(IssueError::NoKey)?;
         let grant = Grant {
             id,
             kind: ask.kind,

@@ -1,6 +1,7 @@
 //! A grant in use.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -54,6 +55,12 @@ pub struct Live {
     pub grant: Grant,
     /// The grant's rights, cut to what its owner holds now.
     pub rights: Rights,
+    life: Arc<Life>,
+}
+
+/// What outlives an extension: streams opened before it end when the extended grant does.
+#[derive(Debug, Default)]
+struct Life {
     ended: CancellationToken,
     why: AtomicU8,
     last_used: AtomicI64,
@@ -64,16 +71,17 @@ pub struct Live {
 impl Live {
     /// Takes a grant into use with the rights that its owner holds now.
     pub fn new(grant: Grant, held: Option<Rights>) -> Self {
+        Self::with(grant, held, Arc::default())
+    }
+
+    /// The same access after the grant was changed without taking anything away.
+    pub(crate) fn changed(&self, grant: Grant, held: Option<Rights>) -> Self {
+        Self::with(grant, held, Arc::clone(&self.life))
+    }
+
+    fn with(grant: Grant, held: Option<Rights>, life: Arc<Life>) -> Self {
         let rights = held.map_or(Rights::Read, |most| grant.rights.min(most));
-        let live = Self {
-            grant,
-            rights,
-            ended: CancellationToken::new(),
-            why: AtomicU8::new(0),
-            last_used: AtomicI64::new(0),
-            last_from: Mutex::new(None),
-            streams: AtomicUsize::new(0),
-        };
+        let live = Self { grant, rights, life };
         if held.is_none() {
             live.end(Ended::RightsLost);
         }
@@ -82,13 +90,13 @@ impl Live {
 
     /// Ends every stream that uses the grant; the first reason stays.
     pub(crate) fn end(&self, why: Ended) {
-        let _ = self.why.compare_exchange(0, why as u8 + 1, Ordering::AcqRel, Ordering::Acquire);
-        self.ended.cancel();
+        let _ = self.life.why.compare_exchange(0, why as u8 + 1, Ordering::AcqRel, Ordering::Acquire);
+        self.life.ended.cancel();
     }
 
     /// Why it ended; `None` while it lives. Expiry is noticed here too, between two sweeps.
     pub fn ended(&self, now: Timestamp) -> Option<Ended> {
-        match self.why.load(Ordering::Acquire) {
+        match self.life.why.load(Ordering::Acquire) {
             0 => match self.grant.state(now) {
                 GrantState::Active => None,
                 GrantState::Expired => Some(Ended::Expired),
@@ -103,18 +111,18 @@ impl Live {
 
     /// Resolves when the grant ends; what a stream waits for.
     pub fn wait_ended(&self) -> WaitForCancellationFuture<'_> {
-        self.ended.cancelled()
+        self.life.ended.cancelled()
     }
 
     /// Ends when the grant does.
     pub fn token(&self) -> CancellationToken {
-        self.ended.clone()
+        self.life.ended.clone()
     }
 
     /// Notes a use.
     pub(crate) fn touch(&self, now: Timestamp, from: IpAddr) {
-        self.last_used.store(now.millis(), Ordering::Relaxed);
-        let mut last = self.last_from.lock();
+        self.life.last_used.store(now.millis(), Ordering::Relaxed);
+        let mut last = self.life.last_from.lock();
         if *last != Some(from) {
             *last = Some(from);
         }
@@ -122,24 +130,24 @@ impl Live {
 
     /// When and from where it was last used; zero time when never.
     pub fn last_use(&self) -> (Timestamp, Option<IpAddr>) {
-        (Timestamp::from_millis(self.last_used.load(Ordering::Relaxed)), *self.last_from.lock())
+        (Timestamp::from_millis(self.life.last_used.load(Ordering::Relaxed)), *self.life.last_from.lock())
     }
 
     /// Counts a stream while the guard lives.
-    pub fn stream(self: &std::sync::Arc<Self>) -> StreamGuard {
-        self.streams.fetch_add(1, Ordering::Relaxed);
-        StreamGuard(std::sync::Arc::clone(self))
+    pub fn stream(&self) -> StreamGuard {
+        self.life.streams.fetch_add(1, Ordering::Relaxed);
+        StreamGuard(Arc::clone(&self.life))
     }
 
     /// Streams open now.
     pub fn streams(&self) -> usize {
-        self.streams.load(Ordering::Relaxed)
+        self.life.streams.load(Ordering::Relaxed)
     }
 }
 
 /// One open stream of a grant.
 #[derive(Debug)]
-pub struct StreamGuard(std::sync::Arc<Live>);
+pub struct StreamGuard(Arc<Life>);
 
 impl Drop for StreamGuard {
     fn drop(&mut self) {

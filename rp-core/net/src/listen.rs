@@ -24,6 +24,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::tls::ServerTls;
 
+/// Silence after which the kernel asks whether a client is still there (`spec/portal.md` §1.3).
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
 /// Answers requests. One call is one request; a panic inside ends that request's connection only.
 pub trait Handler: Send + Sync + 'static {
     /// The answer's body.
@@ -161,8 +164,8 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
-        .max_buf_size(limits.head_bytes.max(8192))
-        .pipeline_flush(true);
+        // Never pipeline_flush: it lifts the bound of the write buffer, and a slow reader then costs all memory.
+        .max_buf_size(limits.head_bytes.max(8192));
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -184,7 +187,9 @@ struct Connection<H> {
 impl<H: Handler> Connection<H> {
     async fn run(self, tcp: TcpStream, peer: SocketAddr) {
         // Without it every answer waits for the peer's delayed acknowledgement: 44 ms.
-        if let Err(error) = tcp.set_nodelay(true) {
+        let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+        let set = tcp.set_nodelay(true).and_then(|()| socket2::SockRef::from(&tcp).set_tcp_keepalive(&keepalive));
+        if let Err(error) = set {
             tracing::debug!(error = %chain(&error), "connection lost at once");
             return;
         }

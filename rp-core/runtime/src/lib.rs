@@ -1,5 +1,17 @@
 //! What every process does: logging, the admin listener, its end.
 
+pub mod admin;
 mod lifecycle;
+mod logging;
+mod memory;
+mod panics;
+mod profile;
+mod readiness;
+mod tasks;
 
+pub use admin::{Admin, AdminError};
 pub use lifecycle::{Lifecycle, on_hangup};
+pub use logging::{InvalidFilter, LogControl, LogError, start_logging};
+pub use panics::count_panics;
+pub use readiness::{Check, Readiness, Report};
+pub use tasks::register as register_runtime_metrics;

@@ -33,7 +33,10 @@ impl Lifecycle {
                 _ = interrupt.recv() => {}
                 () = told.stop.cancelled() => {}
             }
-            tracing::info!(drain_seconds = drain.as_secs(), "stopping: no new connections, finishing what runs");
+            tracing::info!(
+                drain_seconds = drain.as_secs(),
+                "stopping: no new connections, finishing what runs"
+            );
             told.stop.cancel();
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -77,4 +80,21 @@ pub fn on_hangup(life: &Lifecycle, reload: impl Fn() + Send + 'static) -> std::i
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[tokio::test(start_paused = true)]
+    async fn stops_first_and_cuts_after_the_drain() {
+        let life = Lifecycle::with_signals(Duration::from_secs(20)).unwrap();
+        let asked = tokio::time::Instant::now();
+        life.stop();
+        assert!(life.stopping().is_cancelled() && !life.cutting().is_cancelled());
+        tokio::time::timeout(LONG, life.cutting().cancelled()).await.unwrap();
+        assert_eq!(asked.elapsed().as_secs(), 20);
+    }
 }

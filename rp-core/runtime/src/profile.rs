@@ -1,0 +1,76 @@
+//! CPU profiles: the stacks at which timer signals find the process, as pprof's protobuf or a flame graph.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use pprof::protos::Message as _;
+use pprof::{ProfilerGuard, ProfilerGuardBuilder};
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+
+/// Samples a second; not a divisor of usual periods.
+const FREQUENCY: i32 = 99;
+/// Longest profile.
+const MOST_SECONDS: u64 = 60;
+/// The profiler is the process's: one at a time.
+static ONE: Semaphore = Semaphore::const_new(1);
+
+/// `?seconds=30&format=flamegraph`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    seconds: Option<u64>,
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    Proto,
+    Flamegraph,
+}
+
+/// Profiles for as long as is asked; ends at once when the caller leaves.
+pub(crate) async fn cpu(asked: &Asked) -> Response {
+    let Ok(_permit) = ONE.try_acquire() else {
+        return (StatusCode::CONFLICT, "another profile is being taken; try again later\n").into_response();
+    };
+    let seconds = asked.seconds.unwrap_or(10).clamp(1, MOST_SECONDS);
+    let format = asked.format.unwrap_or(Format::Proto);
+    let blocked = ["libc", "libgcc", "pthread", "vdso"];
+    let guard = match ProfilerGuardBuilder::default().frequency(FREQUENCY).blocklist(&blocked).build() {
+        Ok(guard) => guard,
+        Err(error) => return failed(&error.to_string()),
+    };
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    // Names of functions are looked up now, which takes a while.
+    match tokio::task::spawn_blocking(move || report(&guard, format)).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => failed(&error),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+fn report(guard: &ProfilerGuard<'_>, format: Format) -> Result<Response, String> {
+    let report = guard.report().build().map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    let kind = match format {
+        Format::Proto => {
+            let profile = report.pprof().map_err(|error| error.to_string())?;
+            profile.encode(&mut bytes).map_err(|error| error.to_string())?;
+            "application/octet-stream"
+        }
+        Format::Flamegraph => {
+            if report.data.is_empty() {
+                return Err("no sample: the process used no CPU time".to_owned());
+            }
+            report.flamegraph(&mut bytes).map_err(|error| error.to_string())?;
+            "image/svg+xml"
+        }
+    };
+    Ok(([("content-type", kind)], bytes).into_response())
+}
+
+fn failed(what: &str) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("no profile: {what}\n")).into_response()
+}
