@@ -1,5 +1,7 @@
 //! Every sample of every page, whole and in parts, keeps the rules that all pages have.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on says so")]
+
 mod html;
 
 use std::collections::HashSet;
