@@ -13,15 +13,17 @@ struct Server {
     admin: Admin,
     stopping: CancellationToken,
     cut: CancellationToken,
+    /// The filter lives as long as its layer.
+    _layer: Box<dyn std::any::Any + Send + Sync>,
 }
 
 async fn server() -> Server {
     let (stopping, cut) = (CancellationToken::new(), CancellationToken::new());
-    let (_, log) = crate::logging::filter("info").unwrap();
+    let (layer, log) = crate::logging::filter("info").unwrap();
     let readiness = Readiness::new(stopping.clone());
     let admin = Admin { registry: Registry::new(), readiness, log: Some(log) };
     let address = admin.clone().serve((Ipv4Addr::LOCALHOST, 0).into(), cut.clone()).await.unwrap();
-    Server { address, admin, stopping, cut }
+    Server { address, admin, stopping, cut, _layer: Box::new(layer) }
 }
 
 impl Server {
