@@ -1,3 +1,4 @@
+mod embedded;
 mod shelf;
 mod tampering;
 mod writing;
