@@ -20,3 +20,10 @@ pub use error::ProxyError;
 pub use handle::{ApiProxy, ApiProxyParts, Timeouts};
 pub use request::{Classified, classify};
 pub use rules::{Denied, allow};
+
+/// A registry with the proxy's metrics, for the generated reference.
+pub fn metrics() -> rp_metrics::Registry {
+    let registry = rp_metrics::Registry::new();
+    metrics::ApiMetrics::register(&registry);
+    registry
+}

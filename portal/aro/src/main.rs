@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use aro::args::{Cli, Command, ConfigArgs, ProxyVerb};
 use aro::{carry, print, serve};
 use clap::{CommandFactory as _, Parser as _};
-use rp_config::{Override, Settings, needs};
+use rp_config::{Log, LogFormat, Override, Settings, needs};
 use rp_core::Foundation;
 use rp_runtime::Lifecycle;
 
@@ -54,7 +54,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Proxy(args) => {
-            rp_runtime::logging::start("info", rp_config::LogFormat::Text)?;
+            rp_runtime::start_logging(&Log { level: "info".to_owned(), format: LogFormat::Text })?;
             let life = Lifecycle::with_signals(DRAIN)?;
             match args.verb {
                 ProxyVerb::Connect(args) => carry::connect(args, &life).await,
@@ -76,10 +76,10 @@ fn settings(args: &ConfigArgs) -> anyhow::Result<Settings> {
 
 async fn run_serve(args: &ConfigArgs) -> anyhow::Result<()> {
     let settings = settings(args)?;
-    rp_runtime::logging::start(&settings.log.level, settings.log.format)?;
+    let log = rp_runtime::start_logging(&settings.log)?;
     let life = Lifecycle::with_signals(settings.limits.drain)?;
     let foundation = Foundation::open(&settings).await?;
-    let serving = serve::start(&settings, foundation, &life, serve::Extras::default()).await?;
+    let serving = serve::start(&settings, foundation, &life, Some(log), serve::Extras::default()).await?;
     serving.finished().await;
     Ok(())
 }

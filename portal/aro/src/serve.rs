@@ -14,7 +14,7 @@ use rp_config::{OidcCredential, Settings};
 use rp_core::Foundation;
 use rp_net::listen::{Gauge, Limits, Listener, Stop};
 use rp_net::tls::ServerTls;
-use rp_runtime::Lifecycle;
+use rp_runtime::{Admin, Lifecycle, LogControl, Readiness};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -45,8 +45,10 @@ pub async fn start(
     settings: &Settings,
     foundation: Foundation,
     life: &Lifecycle,
+    log: Option<LogControl>,
     extras: Extras,
 ) -> anyhow::Result<Serving> {
+    start_admin(settings, &foundation, life, log).await?;
     let access = parts::access(&foundation, settings).await?;
     let api = ApiProxy::new(ApiProxyParts {
         access: Arc::clone(&access),
@@ -62,7 +64,7 @@ pub async fn start(
     let tls = parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    reload_on_hangup(life, tls.clone(), &foundation)?;
+    reload_on_hangup(life, tls.clone(), &foundation, &access)?;
     let front = Front {
         api,
         pages: portal::app(portal.clone()),
@@ -85,6 +87,32 @@ impl Serving {
         self.foundation.close().await;
         tracing::info!("stopped");
     }
+}
+
+/// Metrics, health, log filter and profiles, for this machine only.
+async fn start_admin(
+    settings: &Settings,
+    foundation: &Foundation,
+    life: &Lifecycle,
+    log: Option<LogControl>,
+) -> anyhow::Result<()> {
+    let readiness = Readiness::new(life.stopping());
+    let store = Arc::clone(&foundation.store);
+    readiness.add("store", move || {
+        let store = Arc::clone(&store);
+        async move { store.ready().await.map_err(|error| error.to_string()) }
+    });
+    let audit = foundation.audit.clone();
+    readiness.add("audit", move || {
+        let ready = audit.ready().map_err(|error| error.to_string());
+        async move { ready }
+    });
+    rp_runtime::register_runtime_metrics(&foundation.registry);
+    rp_runtime::count_panics(&foundation.registry);
+    rp_metrics::process::register(&foundation.registry);
+    let admin = Admin { registry: foundation.registry.clone(), readiness, log };
+    admin.serve(settings.listen.admin, life.cutting()).await?;
+    Ok(())
 }
 
 async fn portal_state(
@@ -168,8 +196,13 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 /// SIGHUP reads certificates and keyring again; what cannot be read leaves the old in use.
-fn reload_on_hangup(life: &Lifecycle, tls: Option<Arc<ServerTls>>, foundation: &Foundation) -> anyhow::Result<()> {
-    let keyring = foundation.keyring.clone();
+fn reload_on_hangup(
+    life: &Lifecycle,
+    tls: Option<Arc<ServerTls>>,
+    foundation: &Foundation,
+    access: &Arc<Access>,
+) -> anyhow::Result<()> {
+    let (keyring, access) = (foundation.keyring.clone(), Arc::clone(access));
     rp_runtime::on_hangup(life, move || {
         let reloaded = tls.as_ref().map_or(Ok(()), |tls| tls.reload());
         match reloaded {
@@ -177,7 +210,10 @@ fn reload_on_hangup(life: &Lifecycle, tls: Option<Arc<ServerTls>>, foundation: &
             Err(error) => tracing::error!(error = %chain(&error), "the old certificate stays in use"),
         }
         match keyring.reload() {
-            Ok(changed) => tracing::info!(changed, "keyring read again"),
+            Ok(changed) => {
+                access.reload_keys();
+                tracing::info!(changed, "keyring read again");
+            }
             Err(error) => tracing::error!(error = %chain(&error), "the old keyring stays in use"),
         }
     })

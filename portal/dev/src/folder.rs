@@ -1,0 +1,125 @@
+//! The data folder: what is kept between two starts.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rp_base::{Id, Random};
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::{self, DevAccount};
+
+/// What a folder keeps.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) accounts: Vec<DevAccount>,
+    pub(crate) ports: Ports,
+    /// The simulated fleet's seed.
+    pub(crate) seed: u64,
+    /// Bearer token of the control listener.
+    pub(crate) control: String,
+}
+
+/// Five ports on loopback.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Ports {
+    pub(crate) portal: u16,
+    pub(crate) oidc: u16,
+    pub(crate) region: u16,
+    pub(crate) admin: u16,
+    pub(crate) control: u16,
+}
+
+/// The folder itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes the folder with mode 0700, or takes one that is there.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let what = || format!("cannot use the data folder {}", path.display());
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(what)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).with_context(what)?;
+        Ok(Self(path.canonicalize().with_context(what)?))
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What the folder keeps; made at the first start.
+    pub(crate) fn kept(&self, port_base: u16, random: &dyn Random) -> anyhow::Result<Kept> {
+        let file = self.file("kept.json");
+        let mut kept: Kept = if file.exists() {
+            serde_json::from_str(&read_text(&file)?).context("kept.json cannot be read; remove the data folder")?
+        } else {
+            let mut seed = [0u8; 8];
+            random.fill(&mut seed);
+            Kept {
+                accounts: accounts::make(random),
+                ports: Ports::choose(port_base)?,
+                seed: u64::from_le_bytes(seed) >> 16,
+                control: Id::random(random).to_string(),
+            }
+        };
+        if port_base != 0 {
+            kept.ports = Ports::from_base(port_base)?;
+        }
+        write_private(&file, &serde_json::to_string_pretty(&kept)?)?;
+        Ok(kept)
+    }
+}
+
+impl Ports {
+    fn choose(base: u16) -> anyhow::Result<Self> {
+        if base != 0 {
+            return Self::from_base(base);
+        }
+        // All five are held until the last is known, so that they differ.
+        let held: Vec<TcpListener> =
+            (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+        let ports: Vec<u16> =
+            held.iter().map(|held| held.local_addr().map(|address| address.port())).collect::<Result<_, _>>()?;
+        Ok(Self { portal: ports[0], oidc: ports[1], region: ports[2], admin: ports[3], control: ports[4] })
+    }
+
+    fn from_base(base: u16) -> anyhow::Result<Self> {
+        base.checked_add(4).context("--port-base is too high")?;
+        Ok(Self { portal: base + 4, oidc: base + 1, region: base + 2, admin: base + 3, control: base })
+    }
+}
+
+pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
+    write(path, text, 0o600)
+}
+
+pub(crate) fn write_public(path: &Path, text: &str) -> anyhow::Result<()> {
+    write(path, text, 0o644)
+}
+
+/// Whole or not at all: a reader never sees half a file.
+fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let what = || format!("cannot write {}", path.display());
+    let next = path.with_extension("next");
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(&next)
+        .with_context(what)?;
+    file.write_all(text.as_bytes()).with_context(what)?;
+    file.sync_all().with_context(what)?;
+    fs::rename(&next, path).with_context(what)
+}

@@ -1,0 +1,194 @@
+//! Starting everything, in the order in which the parts need each other.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use aro::serve::{self, Extras};
+use rp_base::{Clock as _, Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
+use rp_config::{Override, Settings, needs};
+use rp_core::Foundation;
+use rp_net::listen::Stop;
+use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
+use rp_runtime::Lifecycle;
+use rp_simulator::{OidcOptions, OidcProvider, Region, RegionIdentity, RegionOptions};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::folder::{Folder, Kept, Ports, read_text, write_private, write_public};
+use crate::{RunArgs, accounts, certificates, control, seed};
+
+const CLIENT_ID: &str = "aro-dev";
+/// How often a simulated cluster changes something.
+const TICK: Duration = Duration::from_secs(5);
+
+/// Runs until asked to end.
+pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
+    let folder = Folder::open(&args.data_dir)?;
+    let kept = folder.kept(args.port_base, &SystemRandom)?;
+    certificates::ensure(folder.path(), &SystemClock)?;
+    let clock: SharedClock = Arc::new(SystemClock);
+    let identity = RegionIdentity::open_or_create(&folder.file("region"), clock.now())?;
+    let settings = settings(&folder, &kept, &identity, &args.log)?;
+    let log = rp_runtime::start_logging(&settings.log)?;
+    let life = Lifecycle::with_signals(settings.limits.drain)?;
+    let stop = Stop { stop: life.stopping(), cut: life.cutting() };
+
+    let oidc = start_provider(&folder, &kept, &clock, &stop).await?;
+    let region = Region::start(RegionOptions {
+        listener: bind(kept.ports.region).await?,
+        identity,
+        clusters: args.clusters,
+        seed: kept.seed,
+        locations: vec![],
+        clock: Arc::clone(&clock),
+        tick: TICK,
+        stop: stop.clone(),
+    })?;
+    let foundation = Foundation::open(&settings).await?;
+    seed::seed(&region, &foundation).await?;
+    let control_listener = bind(kept.ports.control).await?;
+    let serving = serve::start(&settings, foundation, &life, Some(log), Extras { simulated: true }).await?;
+    let portal = serving.portal.clone();
+    control::start(control_listener, portal, kept.accounts.clone(), kept.control.clone(), &life);
+    announce(&folder, &kept, oidc.issuer(), args.clusters)?;
+    serving.finished().await;
+    Ok(())
+}
+
+async fn bind(port: u16) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}; is aro-dev running already?"))
+}
+
+/// The settings file is written for people to read; it is what `aro serve` would take.
+fn settings(folder: &Folder, kept: &Kept, identity: &RegionIdentity, log: &str) -> anyhow::Result<Settings> {
+    let secret = folder.file("oidc-client-secret");
+    if !secret.exists() {
+        write_private(&secret, Id::random(&SystemRandom).as_str())?;
+    }
+    write_public(&folder.file("region-ca.pem"), &identity.ca)?;
+    write_public(&folder.file("region-client.pem"), &identity.proxy_client.certificate)?;
+    write_private(&folder.file("region-client.key"), identity.proxy_client.key.expose())?;
+    let file = folder.file("aro.toml");
+    write_public(&file, &toml_text(&kept.ports))?;
+    let overrides = [Override { key: "log.level", value: log, flag: "--log" }];
+    Ok(rp_config::load(Some(&file), &overrides, needs::PORTAL)?)
+}
+
+fn toml_text(ports: &Ports) -> String {
+    let mut text = format!(
+        r#"# Written at each start of aro-dev.
+[listen]
+portal = "127.0.0.1:{portal}"
+admin = "127.0.0.1:{admin}"
+
+[portal]
+url = "https://localhost:{portal}"
+
+# Another host name: a page of a cluster must never act with the portal's cookies.
+[proxy]
+url = "https://127.0.0.1:{portal}"
+
+[tls]
+cert_file = "server.pem"
+key_file = "server.key"
+ca_file = "ca.pem"
+
+[store]
+path = "aro.db"
+
+[audit]
+path = "audit.db"
+checkpoint_key_file = "checkpoint.key"
+
+[keys]
+keyring_file = "keyring.json"
+
+[oidc]
+issuer = "https://localhost:{oidc}"
+client_id = "{CLIENT_ID}"
+client_secret_file = "oidc-client-secret"
+ca_file = "ca.pem"
+
+[imports]
+allow = ["127.0.0.0/8", "::1/128", "10.0.0.0/8"]
+
+[private_link]
+way = "connect"
+address = "127.0.0.1:{region}"
+server_name = "proxy"
+ca_file = "region-ca.pem"
+client_cert_file = "region-client.pem"
+client_key_file = "region-client.key"
+
+[azure]
+region = "westeurope"
+
+[log]
+format = "text"
+
+[roles]
+"#,
+        portal = ports.portal,
+        admin = ports.admin,
+        oidc = ports.oidc,
+        region = ports.region,
+    );
+    for (role, group) in accounts::GROUPS {
+        text.push_str(&format!("{role} = [\"{group}\"]\n"));
+    }
+    text
+}
+
+async fn start_provider(folder: &Folder, kept: &Kept, clock: &SharedClock, stop: &Stop) -> anyhow::Result<OidcProvider> {
+    let files = ServerFiles { certificate: folder.file("server.pem"), key: folder.file("server.key") };
+    let portal = format!("https://localhost:{}", kept.ports.portal);
+    let random: Arc<dyn Random> = Arc::new(SystemRandom);
+    let options = OidcOptions {
+        listener: bind(kept.ports.oidc).await?,
+        tls: Some(ServerTls::load(files, &[b"h2", b"http/1.1"], ClientAuth::None)?),
+        issuer: format!("https://localhost:{}", kept.ports.oidc).parse()?,
+        client_id: CLIENT_ID.to_owned(),
+        client_secret: Secret::new(read_text(&folder.file("oidc-client-secret"))?.trim().to_owned()),
+        redirect_uris: vec![format!("{portal}/callback")],
+        post_logout_redirect_uris: vec![portal.clone(), format!("{portal}/"), format!("{portal}/signed-out")],
+        accounts: accounts::for_provider(&kept.accounts),
+        clock: Arc::clone(clock),
+        random,
+        stop: stop.clone(),
+    };
+    Ok(OidcProvider::start(options)?)
+}
+
+/// `dev.json` for scripts, words for people.
+#[expect(clippy::print_stdout, reason = "what make dev shows")]
+fn announce(folder: &Folder, kept: &Kept, issuer: &str, clusters: usize) -> anyhow::Result<()> {
+    let ports = kept.ports;
+    let url = format!("https://localhost:{}", ports.portal);
+    let dev = json!({
+        "url": url,
+        "proxy_url": format!("https://127.0.0.1:{}", ports.portal),
+        "rp_url": null,
+        "ssh": null,
+        "admin_url": format!("http://127.0.0.1:{}", ports.admin),
+        "issuer": issuer,
+        "ca_file": folder.file("ca.pem"),
+        "accounts": kept.accounts,
+        "pid": std::process::id(),
+    });
+    write_private(&folder.file("dev.json"), &serde_json::to_string_pretty(&dev)?)?;
+    println!("\naro is ready: {clusters} simulated clusters, everything on this machine.\n\n  {url}\n");
+    println!("Your browser does not know this CA: {}\n", folder.file("ca.pem").display());
+    println!("  account     password");
+    for account in &kept.accounts {
+        println!("  {:<10}  {}", account.name, account.password);
+    }
+    let dir = folder.path().display();
+    println!("\nTry:");
+    println!("  aro-dev session --data-dir {dir} --as sre > /tmp/cookie");
+    println!("  aro clusters list --portal {url} --ca-file {dir}/ca.pem --session-cookie-file /tmp/cookie");
+    println!("  aro-dev import --data-dir {dir} --kubeconfig ~/.kube/config --name mine\n");
+    Ok(())
+}

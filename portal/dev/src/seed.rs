@@ -1,0 +1,56 @@
+//! The simulated region's documents into the store: at the first start, so that a second keeps what changed.
+
+use anyhow::Context as _;
+use rp_core::Foundation;
+use rp_database::{Draft, Store as _};
+use rp_documents::{ClusterDocument, Collection, Document, Sealed};
+use rp_seal::Keyring;
+use rp_simulator::Region;
+
+/// Documents written in one transaction.
+const BATCH: usize = 200;
+
+/// Writes every cluster and its last look, unless clusters are there.
+pub(crate) async fn seed(region: &Region, foundation: &Foundation) -> anyhow::Result<()> {
+    if foundation.store.count(Collection::OpenShiftClusters).await? > 0 {
+        return Ok(());
+    }
+    let (mut clusters, mut looks) = (Vec::new(), Vec::new());
+    for (index, (mut document, look)) in region.documents()?.into_iter().enumerate() {
+        if let Some(kubeconfigs) = region.kubeconfigs(index) {
+            let keyring = &foundation.keyring;
+            let sre = sealed(keyring, &document, "aroSREKubeconfig", kubeconfigs.sre.expose())?;
+            let service = sealed(keyring, &document, "aroServiceKubeconfig", kubeconfigs.service.expose())?;
+            document.cluster.properties.sre_kubeconfig = Some(sre);
+            document.cluster.properties.service_kubeconfig = Some(service);
+        }
+        clusters.push(draft(&document)?);
+        looks.extend(look.as_ref().map(draft).transpose()?);
+    }
+    write(foundation, Collection::OpenShiftClusters, clusters).await?;
+    write(foundation, Collection::ClusterHealth, looks).await
+}
+
+async fn write(foundation: &Foundation, collection: Collection, mut drafts: Vec<Draft>) -> anyhow::Result<()> {
+    while !drafts.is_empty() {
+        let rest = drafts.split_off(drafts.len().min(BATCH));
+        foundation.store.create_all(collection, drafts).await.context("cannot write the simulated region")?;
+        drafts = rest;
+    }
+    Ok(())
+}
+
+fn draft<T: Document>(document: &T) -> anyhow::Result<Draft> {
+    Ok(Draft {
+        id: document.id().to_owned(),
+        partition: document.partition().to_owned(),
+        unique_key: document.unique_key().map(str::to_owned),
+        body: serde_json::to_string(document)?,
+        expires_at: None,
+    })
+}
+
+fn sealed(keyring: &Keyring, document: &ClusterDocument, field: &str, text: &str) -> anyhow::Result<Sealed> {
+    let associated = format!("{}/{}/{field}", Collection::OpenShiftClusters.name(), document.id);
+    Ok(keyring.seal(text.as_bytes(), &associated)?)
+}

@@ -1,0 +1,69 @@
+//! `aro-dev session` and `aro-dev import`: they talk to the running server, found through its folder.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use crate::folder::{Kept, read_text};
+
+/// Prints `name=value` of a session cookie.
+#[expect(clippy::print_stdout, reason = "the answer of a command")]
+pub(crate) async fn session(folder: &Path, account: &str) -> anyhow::Result<()> {
+    println!("{}", cookie(folder, account).await?);
+    Ok(())
+}
+
+/// Imports a cluster as `admin`, through the JSON API.
+#[expect(clippy::print_stdout, reason = "the answer of a command")]
+pub(crate) async fn import(
+    folder: &Path,
+    kubeconfig: &Path,
+    name: &str,
+    context: Option<String>,
+    as_groups: Vec<String>,
+) -> anyhow::Result<()> {
+    let cookie = cookie(folder, "admin").await?;
+    let dev: Value = serde_json::from_str(&read_text(&folder.join("dev.json"))?)?;
+    let url = dev["url"].as_str().context("dev.json has no url")?.trim_end_matches('/').to_owned();
+    let client = client(folder)?;
+    let info: Value =
+        client.get(format!("{url}/api/info")).header("cookie", &cookie).send().await?.json().await?;
+    let body = json!({
+        "name": name, "kubeconfig": read_text(kubeconfig)?, "context": context, "as_groups": as_groups,
+    });
+    let answer = client
+        .post(format!("{url}/api/v1/imports"))
+        .header("cookie", &cookie)
+        .header("origin", &url)
+        .header("x-csrf-token", info["csrf"].as_str().unwrap_or_default())
+        .json(&body)
+        .send()
+        .await?;
+    let (status, text) = (answer.status(), answer.text().await?);
+    if !status.is_success() {
+        bail!("the import was refused ({}): {text}", status.as_u16());
+    }
+    println!("{text}");
+    Ok(())
+}
+
+async fn cookie(folder: &Path, account: &str) -> anyhow::Result<String> {
+    let kept: Kept = serde_json::from_str(&read_text(&folder.join("kept.json"))?)?;
+    let answer = client(folder)?
+        .post(format!("http://127.0.0.1:{}/session/{account}", kept.ports.control))
+        .bearer_auth(&kept.control)
+        .send()
+        .await
+        .context("no aro-dev runs on this folder")?;
+    let answer: Value = answer.json().await?;
+    match answer["cookie"].as_str() {
+        Some(cookie) => Ok(cookie.to_owned()),
+        None => bail!("{}", answer["message"].as_str().unwrap_or("no answer")),
+    }
+}
+
+fn client(folder: &Path) -> anyhow::Result<reqwest::Client> {
+    Ok(rp_net::http::client(Some(&read_text(&folder.join("ca.pem"))?), Duration::from_secs(30))?)
+}
