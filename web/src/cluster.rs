@@ -178,6 +178,8 @@ pub enum Field<'a> {
     Url(&'static str, &'a str),
     /// An instant.
     Time(&'static str, Option<i64>),
+    /// An instant that is to come.
+    End(&'static str, Option<i64>),
     /// Something long to paste, over the whole width.
     Path(&'static str, &'a str),
     /// Long text over the whole width.
@@ -218,7 +220,7 @@ impl Cluster {
     /// Fields of an imported cluster: those that an import has.
     #[must_use]
     pub fn imported_fields(&self) -> Vec<Field<'_>> {
-        use Field::{Path, Text, Time, Url};
+        use Field::{End, Path, Text, Time, Url};
         let at = self.imported.as_ref().map(|i| i.at);
         let by = self.imported.as_ref().map_or("", |i| i.by.as_str());
         let credential = self.imported.as_ref().map_or("", |i| i.credential.as_str());
@@ -229,7 +231,7 @@ impl Cluster {
             Text("Imported by", by),
             Time("Imported", at),
             Text("Credential", credential),
-            Time("Credential ends", ends),
+            End("Credential ends", ends),
             Time("Last modified", self.last_modified_at),
             Url("API URL", &self.api_url),
             Path("Resource ID", &self.resource_id),

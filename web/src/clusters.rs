@@ -468,6 +468,8 @@ impl ClustersPage {
         use crate::text::number;
         if self.rows.is_empty() {
             format!("0 of {}", number(self.total))
+        } else if self.rows.len() == 1 {
+            format!("{} of {}", number(self.first()), number(self.matched))
         } else {
             format!("{}–{} of {}", number(self.first()), number(self.last()), number(self.matched))
         }
