@@ -1,1 +1,26 @@
-//! The web portal: sign-in, sessions, pages, JSON API.
+//! The web portal: sign-in, sessions, CSRF, pages, JSON API. The only place that knows browsers.
+//!
+//! [`app`] gives one router; it opens no socket. Every route stands in [`routes::table`] with the
+//! decision who may call it. How a login travels and how to add a route: `portal/README.md`.
+
+mod api;
+mod assembly;
+pub mod auth;
+mod context;
+mod csrf;
+mod fault;
+mod gate;
+pub mod index;
+mod layers;
+mod metrics;
+mod pages;
+pub mod routes;
+mod state;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+pub use assembly::app;
+pub use index::ClusterIndex;
+pub use state::{Link, PortalParts, PortalState, SessionTimes, StartError, Urls};

@@ -1,0 +1,283 @@
+//! `/api/v1/imports`: clusters that an admin puts under the portal (`design.md` §1, §5).
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use rp_access::imports::seal_credential;
+use rp_base::{Secret, Timestamp, chain};
+use rp_database::{Expect, StoreError, Typed};
+use rp_documents::imported::CredentialKind;
+use rp_documents::{ImportedCluster, ResourceId, Side, Unknown};
+use rp_kube::{ImportPlan, ImportedCredential};
+use serde::{Deserialize, Serialize};
+use url::{Host, Url};
+
+use super::Items;
+use crate::fault::Fault;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// Imports a portal holds.
+const MOST: u64 = 10_000;
+/// The port of an API server that names none.
+const HTTPS: u16 = 443;
+
+/// What is asked.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ImportAsk {
+    pub(crate) name: String,
+    pub(crate) kubeconfig: Secret<String>,
+    #[serde(default)]
+    pub(crate) context: Option<String>,
+    /// Groups to impersonate for a person with more than read rights.
+    #[serde(default)]
+    pub(crate) as_groups: Option<Vec<String>>,
+}
+
+/// Why nothing was imported.
+pub(crate) enum Refused {
+    Name(String),
+    Groups(String),
+    Kubeconfig { code: &'static str, message: String, action: String },
+    Other(Fault),
+}
+
+impl From<Refused> for Fault {
+    fn from(refused: Refused) -> Self {
+        let invalid = |code, what: String| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, Side::You, what);
+        match refused {
+            Refused::Name(why) => invalid("bad_name", why),
+            Refused::Groups(why) => invalid("bad_groups", why),
+            Refused::Kubeconfig { code, message, action } => invalid(code, message).action(action),
+            Refused::Other(fault) => fault,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    name: String,
+    resource_id: ResourceId,
+    server: String,
+    version: String,
+    credential: &'static str,
+    as_groups: Vec<String>,
+    imported_by: String,
+    imported_at: Timestamp,
+}
+
+impl From<ImportedCluster> for Shown {
+    fn from(cluster: ImportedCluster) -> Self {
+        Self {
+            name: cluster.id,
+            resource_id: cluster.resource_id,
+            server: cluster.server,
+            version: cluster.version,
+            credential: match cluster.credential {
+                CredentialKind::Certificate => "certificate",
+                CredentialKind::Token => "token",
+            },
+            as_groups: cluster.as_groups,
+            imported_by: cluster.imported_by,
+            imported_at: cluster.imported_at,
+        }
+    }
+}
+
+fn store(state: &PortalState) -> Typed<ImportedCluster> {
+    Typed::new(std::sync::Arc::clone(&state.0.store))
+}
+
+/// All of them; no credential leaves.
+pub(crate) async fn list(State(state): State<PortalState>) -> Result<Response, Fault> {
+    let all = store(&state).all().await.map_err(|error| Fault::store(&error))?;
+    let items: Vec<Shown> = all.into_iter().map(|versioned| versioned.value.into()).collect();
+    super::json(&Items { total: Some(items.len()), items, next: None })
+}
+
+/// Imports one: 201 and what was stored.
+pub(crate) async fn create(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    let ask: ImportAsk = serde_json::from_slice(&body).map_err(|_| {
+        Fault::bad_input("The body is JSON with name, kubeconfig and perhaps context and as_groups")
+    })?;
+    let cluster = import(&state, &user, ask).await?;
+    let mut response = super::json(&Shown::from(cluster))?;
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+/// Reads, checks, seals, records, stores.
+pub(crate) async fn import(
+    state: &PortalState,
+    user: &CurrentUser,
+    ask: ImportAsk,
+) -> Result<ImportedCluster, Refused> {
+    let name = name(&ask.name)?;
+    let resource_id = ResourceId::imported(&name).map_err(|error| Refused::Name(error.to_string()))?;
+    let as_groups = groups(ask.as_groups.unwrap_or_default())?;
+    let now = state.0.clock.now();
+    let context = ask.context.as_deref().filter(|context| !context.is_empty());
+    let plan = rp_kube::kubeconfig::read_at(ask.kubeconfig.expose(), context, now).map_err(|error| {
+        Refused::Kubeconfig { code: error.code(), message: error.to_string(), action: error.action() }
+    })?;
+    address(state, &plan.server).await?;
+    let store = store(state);
+    let held = store.count().await.map_err(|error| Refused::Other(Fault::store(&error)))?;
+    if held >= MOST {
+        return Err(Refused::Name(format!("The portal holds {MOST} imported clusters and takes no more.")));
+    }
+    let cluster = document(state, user, name, resource_id, as_groups, plan, now)?;
+    record(state, user, &cluster, "cluster.import").await.map_err(Refused::Other)?;
+    match store.create(cluster).await {
+        Ok(created) => Ok(created.value),
+        Err(StoreError::Exists { .. }) => {
+            Err(Refused::Name("A cluster of this name is imported already; remove it first.".to_owned()))
+        }
+        Err(error) => Err(Refused::Other(Fault::store(&error))),
+    }
+}
+
+fn document(
+    state: &PortalState,
+    user: &CurrentUser,
+    name: String,
+    resource_id: ResourceId,
+    as_groups: Vec<String>,
+    plan: ImportPlan,
+    now: Timestamp,
+) -> Result<ImportedCluster, Refused> {
+    let sealed = seal_credential(&state.0.keyring, &name, &plan.credential).map_err(|error| {
+        tracing::error!(error = %chain(&error), "a credential cannot be sealed");
+        Refused::Other(Fault::ours())
+    })?;
+    Ok(ImportedCluster {
+        id: name,
+        resource_id,
+        server: plan.server.to_string(),
+        tls_server_name: plan.tls_server_name,
+        ca_pem: plan.ca_pem,
+        credential: match plan.credential {
+            ImportedCredential::Certificate { .. } => CredentialKind::Certificate,
+            ImportedCredential::Token(_) => CredentialKind::Token,
+        },
+        sealed,
+        as_groups,
+        version: String::new(),
+        imported_by: user.caller.person.name.clone(),
+        imported_at: now,
+        unknown: Unknown::new(),
+    })
+}
+
+async fn record(
+    state: &PortalState,
+    user: &CurrentUser,
+    cluster: &ImportedCluster,
+    verb: &str,
+) -> Result<(), Fault> {
+    state
+        .0
+        .promise(&user.caller, verb, |entry| {
+            entry.target = Some(cluster.resource_id.clone());
+            entry.query.clone_from(&cluster.server);
+            entry.group = cluster.as_groups.join(",");
+        })
+        .await
+        .map_err(|error| Fault::audit(&error))
+}
+
+/// A lower-case name that a path may have: letters, digits, dashes, dots within.
+fn name(text: &str) -> Result<String, Refused> {
+    let name = text.trim().to_ascii_lowercase();
+    let inner = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b));
+    let ends = |at: Option<char>| at.is_some_and(|c| c.is_ascii_alphanumeric());
+    if inner && name.len() <= 60 && ends(name.chars().next()) && ends(name.chars().last()) {
+        Ok(name)
+    } else {
+        Err(Refused::Name(
+            "A name has 1 to 60 lower-case letters, digits, dashes and dots, and starts and ends with a letter or digit."
+                .to_owned(),
+        ))
+    }
+}
+
+fn groups(groups: Vec<String>) -> Result<Vec<String>, Refused> {
+    let good = |group: &String| {
+        (1..=200).contains(&group.len())
+            && group.bytes().all(|b| b.is_ascii_graphic())
+            && !group.contains(',')
+    };
+    if groups.len() <= 20 && groups.iter().all(good) {
+        Ok(groups)
+    } else {
+        Err(Refused::Groups("At most 20 groups of plain characters, without blanks and commas.".to_owned()))
+    }
+}
+
+/// Every address behind the name must be allowed; it is checked again whenever it is dialled.
+async fn address(state: &PortalState, server: &Url) -> Result<(), Refused> {
+    let refused = |message: String, action: &str| Refused::Kubeconfig {
+        code: "address_not_allowed",
+        message,
+        action: action.to_owned(),
+    };
+    let port = server.port().unwrap_or(HTTPS);
+    let addresses: Vec<SocketAddr> = match server.host() {
+        Some(Host::Ipv4(ip)) => vec![SocketAddr::new(IpAddr::V4(ip), port)],
+        Some(Host::Ipv6(ip)) => vec![SocketAddr::new(IpAddr::V6(ip), port)],
+        Some(Host::Domain(name)) => match tokio::net::lookup_host((name, port)).await {
+            Ok(found) => found.collect(),
+            Err(_) => Vec::new(),
+        },
+        None => Vec::new(),
+    };
+    if addresses.is_empty() {
+        let text = "The server's name has no address that this portal can find.".to_owned();
+        return Err(refused(text, "Use a name or an address that is known where the portal runs."));
+    }
+    for address in addresses {
+        if let Err(why) = state.0.networks.check(address) {
+            let text = format!("The server {} may not be dialled: {why}.", address.ip());
+            return Err(refused(text, "Ask whoever runs the portal to allow its network."));
+        }
+    }
+    Ok(())
+}
+
+/// Forgets one: 204.
+pub(crate) async fn remove(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(name): Path<String>,
+) -> Result<Response, Fault> {
+    forget(&state, &user, &name).await?;
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    Ok(response)
+}
+
+pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) -> Result<(), Fault> {
+    let store = store(state);
+    let id = name.to_ascii_lowercase();
+    let found = store.get(&id).await.map_err(|error| Fault::store(&error))?.ok_or_else(Fault::no_cluster)?;
+    record(state, user, &found.value, "cluster.remove").await?;
+    match store.delete(&id, Expect::Version(found.version)).await {
+        Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
+        Err(StoreError::Stale { .. }) => Err(Fault::new(
+            StatusCode::CONFLICT,
+            "changed",
+            Side::You,
+            "Somebody changed this cluster at the same moment",
+        )
+        .action("Look at it again.")),
+        Err(error) => Err(Fault::store(&error)),
+    }
+}

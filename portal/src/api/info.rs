@@ -1,0 +1,55 @@
+//! `/api/info` and `/api/regions`.
+
+use axum::extract::State;
+use axum::response::Response;
+use rp_base::Timestamp;
+use rp_documents::Role;
+use serde::Serialize;
+
+use crate::fault::Fault;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// §8.2, and beyond it what scripts and pages ask for.
+#[derive(Serialize)]
+struct Info {
+    location: String,
+    csrf: String,
+    elevated: bool,
+    username: String,
+    rpversion: String,
+    roles: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_ends: Option<Timestamp>,
+    simulated: bool,
+}
+
+pub(crate) async fn info(State(state): State<PortalState>, user: CurrentUser) -> Result<Response, Fault> {
+    super::json(&Info {
+        location: state.0.region.clone(),
+        elevated: user.has(Role::Elevated),
+        roles: user.caller.roles.iter().map(Role::name).collect(),
+        username: user.caller.person.name,
+        csrf: user.csrf,
+        rpversion: state.0.version.clone(),
+        session_ends: user.session_ends,
+        simulated: state.0.simulated,
+    })
+}
+
+#[derive(Serialize)]
+struct Regions {
+    regions: Vec<Region>,
+}
+
+#[derive(Serialize)]
+struct Region {
+    name: String,
+    url: String,
+}
+
+/// The configured portals ("Do better" 36).
+pub(crate) async fn regions(State(state): State<PortalState>) -> Result<Response, Fault> {
+    let region = |link: &crate::state::Link| Region { name: link.text.clone(), url: link.url.clone() };
+    super::json(&Regions { regions: state.0.regions.iter().map(region).collect() })
+}

@@ -1,0 +1,63 @@
+//! JSON: the contract's routes (`spec/portal.md` §8) and `/api/v1/…` for scripts and the CLI.
+
+pub(crate) mod audit;
+pub(crate) mod clusters;
+pub(crate) mod grants;
+pub(crate) mod imports;
+pub(crate) mod info;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, header};
+use serde::Serialize;
+use serde_json::ser::PrettyFormatter;
+
+use crate::fault::Fault;
+
+/// Rows of one answer, at most.
+pub(crate) const MOST: usize = 500;
+
+/// JSON as the contract writes it: four spaces, no newline at the end, `<`, `>` and `&` escaped (§4).
+pub(crate) fn json(value: &impl Serialize) -> Result<Response, Fault> {
+    let mut out = Vec::with_capacity(256);
+    let mut serializer =
+        serde_json::Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    "));
+    value.serialize(&mut serializer).map_err(|_| Fault::ours())?;
+    let mut response = Response::new(Body::from(escaped(&out)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// These three bytes stand only in strings, and never inside another character's bytes.
+fn escaped(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len() + 16);
+    for byte in json {
+        match byte {
+            b'<' => out.extend_from_slice(b"\\u003c"),
+            b'>' => out.extend_from_slice(b"\\u003e"),
+            b'&' => out.extend_from_slice(b"\\u0026"),
+            other => out.push(*other),
+        }
+    }
+    out
+}
+
+/// A list with its end.
+#[derive(Debug, Serialize)]
+pub(crate) struct Items<T> {
+    pub(crate) items: Vec<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total: Option<usize>,
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_could_end_a_script() {
+        assert_eq!(escaped(br#"{"a":"<b>&"}"#), br#"{"a":"\u003cb\u003e\u0026"}"#);
+    }
+}

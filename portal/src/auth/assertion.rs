@@ -1,0 +1,85 @@
+//! The client assertion of `private_key_jwt` (RFC 7523; `spec/portal.md` §5.4 with a shorter life).
+
+use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use rp_base::{Random, Secret, Timestamp};
+use serde::Serialize;
+
+pub(crate) const TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// Seconds: made for one exchange.
+const LIFE: i64 = 60;
+/// Seconds: the provider's clock may be behind ours.
+const EARLIER: i64 = 30;
+
+/// Signs assertions.
+pub(crate) struct Signer {
+    key: EncodingKey,
+    header: Header,
+}
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Signer").field("kid", &self.header.kid).finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    iss: &'a str,
+    sub: &'a str,
+    aud: &'a str,
+    jti: String,
+    nbf: i64,
+    iat: i64,
+    exp: i64,
+}
+
+impl Signer {
+    /// From PEM. The thumbprints name the certificate to the provider: `x5t#S256` and `kid` (RFC 7515 §4.1),
+    /// and `x5c`, by which subject and issuer are trusted.
+    pub(crate) fn new(key_pem: &Secret<String>, certificate_pem: &str) -> Result<Self, String> {
+        let key = EncodingKey::from_rsa_pem(key_pem.expose().as_bytes())
+            .map_err(|_| "the client key is no RSA key in PEM".to_owned())?;
+        let leaf = first_certificate(certificate_pem).ok_or("the client certificate is not PEM")?;
+        let thumbprint = digest::digest(&digest::SHA256, &leaf);
+        let thumbprint = URL_SAFE_NO_PAD.encode(thumbprint.as_ref());
+        let mut header = Header::new(Algorithm::RS256);
+        header.kid = Some(thumbprint.clone());
+        header.x5t_s256 = Some(thumbprint);
+        header.x5c = Some(vec![STANDARD.encode(&leaf)]);
+        Ok(Self { key, header })
+    }
+
+    /// An assertion for `audience`, good for a minute and once.
+    pub(crate) fn sign(
+        &self,
+        client_id: &str,
+        audience: &str,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<Secret<String>, String> {
+        let now = now.seconds();
+        let claims = Claims {
+            iss: client_id,
+            sub: client_id,
+            aud: audience,
+            jti: random.uuid().to_string(),
+            nbf: now - EARLIER,
+            iat: now,
+            exp: now + LIFE,
+        };
+        jsonwebtoken::encode(&self.header, &claims, &self.key)
+            .map(Secret::new)
+            .map_err(|_| "the client key cannot sign".to_owned())
+    }
+}
+
+/// The DER of the first certificate of a PEM text.
+fn first_certificate(pem: &str) -> Option<Vec<u8>> {
+    let (_, rest) = pem.split_once("-----BEGIN CERTIFICATE-----")?;
+    let (body, _) = rest.split_once("-----END CERTIFICATE-----")?;
+    let body: String = body.chars().filter(|c| !c.is_whitespace()).collect();
+    STANDARD.decode(body).ok()
+}

@@ -1,0 +1,190 @@
+//! `GET /callback`: back from the provider (`spec/portal.md` §5.3, "Do better" 2–5).
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use rp_access::Caller;
+use rp_documents::{Outcome, Person, Role, Roles, Side};
+use serde::Deserialize;
+use subtle::ConstantTimeEq as _;
+use tower_sessions::Session;
+use web::{Group, SoloPage};
+
+use super::claims::Groups;
+use super::login::{answer, begin, count, failed};
+use super::provider::{Claims, SignInError};
+use super::session_user::SessionStart;
+use super::signin_cookie::{self, Begun};
+use crate::context::{Context, Ctx};
+use crate::fault::Fault;
+use crate::pages::frame;
+use crate::state::PortalState;
+
+/// What the provider sends along.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CallbackQuery {
+    state: Option<String>,
+    code: Option<String>,
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+impl std::fmt::Debug for CallbackQuery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallbackQuery").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+/// Ends a sign-in: a session, or a page that says why there is none.
+pub(crate) async fn callback(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    session: Session,
+    headers: HeaderMap,
+    Query(query): Query<CallbackQuery>,
+) -> Result<Response, Fault> {
+    let now = state.0.clock.now();
+    let begun = Begun::read(&state.0.keyring, &headers, now);
+    let mut response = match begun {
+        // Somebody who came here by hand begins anew, as the contract says.
+        None if query.state.is_none() && query.error.is_none() => {
+            return Ok(begin(&state, &context, "/".to_owned(), false).await);
+        }
+        None => lost(&state, &context, "/"),
+        Some(begun) => finish(&state, &context, &session, &begun, query).await?,
+    };
+    response.headers_mut().append(header::SET_COOKIE, signin_cookie::clear());
+    Ok(response)
+}
+
+fn lost(state: &PortalState, context: &Context, back: &str) -> Response {
+    count(state, "sign_in_lost");
+    let mut frame = frame(state, context);
+    back.clone_into(&mut frame.path);
+    answer(context, "sign_in_lost", &SoloPage::sign_in_lost(frame))
+}
+
+async fn finish(
+    state: &PortalState,
+    context: &Context,
+    session: &Session,
+    begun: &Begun,
+    query: CallbackQuery,
+) -> Result<Response, Fault> {
+    let given = query.state.unwrap_or_default();
+    if !bool::from(given.as_bytes().ct_eq(begun.state.as_bytes())) {
+        return Ok(lost(state, context, &begun.back));
+    }
+    if let Some(code) = query.error {
+        let error = SignInError::Refused { code, description: query.error_description.unwrap_or_default() };
+        return Ok(failed(state, context, &error, &begun.back));
+    }
+    let Some(code) = query.code.filter(|code| !code.is_empty()) else {
+        return Ok(lost(state, context, &begun.back));
+    };
+    let parts = &state.0;
+    let redeemed = parts.provider.redeem(code, begun, parts.clock.now(), &*parts.random).await;
+    let (claims, id_token) = match redeemed {
+        Ok(redeemed) => redeemed,
+        Err(error) => return Ok(failed(state, context, &error, &begun.back)),
+    };
+    let (person, groups) = person(state, &claims);
+    let roles = parts.access.policy().roles_of(&person.groups);
+    let caller = Caller { person, roles, from: context.from.to_string(), request_id: context.id.clone() };
+    if roles.is_empty() {
+        return Ok(no_role(state, context, &caller, &groups, &begun.back).await);
+    }
+    let start =
+        SessionStart { person: caller.person.clone(), at: parts.clock.now(), id_token: Some(id_token) };
+    welcome(state, session, &caller, &start, &begun.back).await
+}
+
+/// The person, with those groups that mean something here.
+fn person(state: &PortalState, claims: &Claims) -> (Person, Groups) {
+    let groups = claims.additional_claims().groups(state.0.provider.groups_claim());
+    let named = match &groups {
+        Groups::Named(named) => state.0.access.policy().known_groups(named),
+        Groups::TooMany => Vec::new(),
+    };
+    let sub = claims.subject().to_string();
+    let name = claims
+        .preferred_username()
+        .map(|name| name.to_string())
+        .or_else(|| claims.email().map(|email| email.to_string()))
+        .unwrap_or_else(|| sub.clone());
+    (Person { sub, name: rp_base::text::clean(&name, 200), groups: named }, groups)
+}
+
+async fn welcome(
+    state: &PortalState,
+    session: &Session,
+    caller: &Caller,
+    start: &SessionStart,
+    back: &str,
+) -> Result<Response, Fault> {
+    let roles: Vec<&str> = caller.roles.iter().map(Role::name).collect();
+    state
+        .0
+        .promise(caller, "sign-in", |entry| entry.query = format!("roles {}", roles.join(", ")))
+        .await
+        .map_err(|error| Fault::audit(&error))?;
+    start.fill(session).await.map_err(|error| {
+        tracing::error!(error = %rp_base::chain(&error), "a session could not begin");
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
+            .why("Your sign-in was good, but no session could be stored.")
+            .link("Sign in again", "/api/login")
+    })?;
+    count(state, "ok");
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let location = HeaderValue::from_str(back).unwrap_or(HeaderValue::from_static("/"));
+    response.headers_mut().insert(header::LOCATION, location);
+    Ok(response)
+}
+
+/// No session comes into being (`spec/portal.md` §5.3); the page names the groups that open the portal.
+async fn no_role(
+    state: &PortalState,
+    context: &Context,
+    caller: &Caller,
+    groups: &Groups,
+    back: &str,
+) -> Response {
+    let mut frame = frame(state, context);
+    back.clone_into(&mut frame.path);
+    let open = opening_groups(&state.0.access.policy().groups);
+    let (word, page) = match groups {
+        Groups::TooMany => ("too_many_groups", SoloPage::too_many_groups(frame, &caller.person.name, open)),
+        Groups::Named(named) => {
+            ("no_group", SoloPage::no_group(frame, &caller.person.name, named.len(), open))
+        }
+    };
+    count(state, word);
+    let result = Outcome { status: 403, word: "refused".to_owned(), side: Some(Side::You) };
+    state.0.note(caller, "sign-in", result, |entry| word.clone_into(&mut entry.query)).await;
+    answer(context, word, &page)
+}
+
+/// Each group with what it gives.
+fn opening_groups(groups: &BTreeMap<Role, Vec<String>>) -> Vec<Group> {
+    let mut by_group: BTreeMap<&str, Roles> = BTreeMap::new();
+    for (role, names) in groups {
+        for name in names {
+            let roles = by_group.entry(name).or_insert(Roles::NONE);
+            *roles = roles.with(*role);
+        }
+    }
+    let words = |roles: Roles| roles.iter().map(Role::name).collect::<Vec<_>>().join(", ");
+    by_group
+        .into_iter()
+        .map(|(name, roles)| Group {
+            name: name.to_owned(),
+            id: name.to_owned(),
+            allows: words(roles),
+            ask: String::new(),
+        })
+        .collect()
+}

@@ -1,0 +1,114 @@
+//! `GET /api/login`: off to the provider.
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use web::{SoloPage, View as _};
+
+use super::provider::SignInError;
+use super::return_path::return_path;
+use super::signin_cookie::Begun;
+use crate::context::{Context, Ctx, Wants};
+use crate::fault::{Fault, html};
+use crate::pages::frame;
+use crate::state::PortalState;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LoginQuery {
+    redirect_uri: Option<String>,
+    prompt: Option<String>,
+}
+
+/// Remembers where to come back to in a sealed cookie, then redirects.
+pub(crate) async fn login(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    Query(query): Query<LoginQuery>,
+) -> Response {
+    let back = return_path(query.redirect_uri.as_deref());
+    let choose = query.prompt.as_deref() == Some("select_account");
+    begin(&state, &context, back, choose).await
+}
+
+/// Begins a sign-in.
+pub(super) async fn begin(state: &PortalState, context: &Context, back: String, choose: bool) -> Response {
+    let parts = &state.0;
+    let begun = Begun::new(&*parts.random, parts.clock.now(), back);
+    let url = match parts.provider.authorize(&begun, choose).await {
+        Ok(url) => url,
+        Err(error) => return failed(state, context, &error, &begun.back),
+    };
+    let (Some(cookie), Ok(location)) =
+        (begun.set_cookie(&parts.keyring), HeaderValue::from_str(url.as_str()))
+    else {
+        return failed(
+            state,
+            context,
+            &SignInError::Settings("the keyring cannot seal".to_owned()),
+            &begun.back,
+        );
+    };
+    let mut response = Response::default();
+    // 307 as in the contract (§5.2); the method is GET anyway.
+    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    response.headers_mut().insert(header::LOCATION, location);
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+    response
+}
+
+/// A sign-in that cannot go on: logged once, said to the person with a way to try again.
+pub(super) fn failed(state: &PortalState, context: &Context, error: &SignInError, back: &str) -> Response {
+    tracing::warn!(error = %rp_base::chain(error), request_id = %context.id, "sign-in failed");
+    let mut frame = frame(state, context);
+    back.clone_into(&mut frame.path);
+    let issuer = state.0.provider.issuer();
+    let (word, page) = match error {
+        SignInError::Away(_) => ("provider_away", SoloPage::provider_away(frame, 502, issuer)),
+        SignInError::Refused { code, description } => {
+            let clean = rp_base::text::clean(description, 500);
+            ("provider_refused", SoloPage::refused(frame, &rp_base::text::clean(code, 60), &clean))
+        }
+        SignInError::Clock(off) => ("clock_off", SoloPage::clock_off(frame, *off)),
+        SignInError::BadToken(_) => ("bad_id_token", bad_token(frame, back)),
+        SignInError::Settings(_) => ("settings", SoloPage::status(frame, 500)),
+    };
+    count(state, word);
+    answer(context, word, &page)
+}
+
+fn bad_token(frame: web::Frame, back: &str) -> SoloPage {
+    let failure = web::Failure {
+        status: 401,
+        what: "The sign-in service's answer could not be trusted".to_owned(),
+        why: "Its ID token did not pass the checks of signature, issuer, audience or nonce. Nobody was signed in."
+            .to_owned(),
+        side: web::Side::Us,
+        actions: vec![web::Link::new(
+            "Sign in again",
+            format!("/api/login?redirect_uri={}", web::text::encode(back)),
+        )],
+        request_id: frame.request_id.clone(),
+    };
+    SoloPage::failure(frame, failure)
+}
+
+pub(super) fn count(state: &PortalState, result: &'static str) {
+    state.0.metrics.sign_ins.with(&crate::metrics::SignInLabels { result }).inc();
+}
+
+/// A solo page, or the same as JSON for a script.
+pub(super) fn answer(context: &Context, code: &'static str, page: &SoloPage) -> Response {
+    let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::OK);
+    let mut response = if context.wants == Wants::Json && status.is_client_error() | status.is_server_error()
+    {
+        let side = if status.is_server_error() { rp_documents::Side::Us } else { rp_documents::Side::You };
+        let fault = Fault::new(status, code, side, page.head.clone()).why(page.text.join(" "));
+        crate::api::json(&fault.wire(context.id.as_str())).unwrap_or_default()
+    } else {
+        html(page.render(web::Part::Page).unwrap_or_default())
+    };
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,42 @@
+//! `POST /api/logout`: ends our session and the provider's (`spec/portal.md` "Do better" 8).
+
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
+use tower_sessions::Session;
+
+use super::session_user::SessionUser;
+use crate::context::{Ctx, Wants};
+use crate::fault::Fault;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// Ends the session at once; grants stay. A script gets 204 and the provider's address in `Location`.
+pub(crate) async fn logout(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    session: Session,
+) -> Result<Response, Fault> {
+    state.0.promise(&user.caller, "sign-out", |_| {}).await.map_err(|error| Fault::audit(&error))?;
+    let id_token = SessionUser::id_token(&session).await;
+    session.flush().await.map_err(|error| {
+        tracing::error!(error = %rp_base::chain(&error), "a session could not be ended");
+        Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store_unavailable",
+            rp_documents::Side::Us,
+            "You are still signed in",
+        )
+        .why("The store did not answer, so the session could not be ended.")
+        .action("Try again in a moment.")
+    })?;
+    let away = state.0.provider.end_session(id_token.as_ref()).await;
+    let location = away.map_or_else(|| "/".to_owned(), |url| url.to_string());
+    let mut response = Response::default();
+    *response.status_mut() =
+        if context.wants == Wants::Json { StatusCode::NO_CONTENT } else { StatusCode::SEE_OTHER };
+    let location = HeaderValue::from_str(&location).unwrap_or(HeaderValue::from_static("/"));
+    response.headers_mut().insert(header::LOCATION, location);
+    Ok(response)
+}

@@ -1,0 +1,246 @@
+//! tower-sessions on our store: hashed ids, sealed content, idle and absolute end (`spec/portal.md`
+//! "Do better" 6). Writer of the collection Sessions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rp_base::{SharedClock, Timestamp, chain, sha256};
+use rp_database::{Draft, Expect, SharedStore, StoreError, Stored};
+use rp_documents::{Collection, SessionRecord, Unknown};
+use rp_seal::Keyring;
+use serde_json::Value;
+use std::time::Duration;
+use tower_sessions::session::{Id, Record};
+use tower_sessions::session_store::{Error, Result as StoreResult};
+use tower_sessions::{Session, SessionStore};
+
+use super::COOKIE;
+use super::session_cache::{Cached, SessionCache};
+use super::session_user::{SessionStart, SessionUser};
+use crate::state::SessionTimes;
+
+/// The idle end moves at most this often: one write a minute and session.
+const TOUCH: Duration = Duration::from_secs(60);
+
+/// Sessions of browsers.
+#[derive(Debug, Clone)]
+pub(crate) struct Sessions(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: SharedStore,
+    keyring: Keyring,
+    clock: SharedClock,
+    times: SessionTimes,
+    cache: Arc<SessionCache>,
+}
+
+impl Sessions {
+    pub(crate) async fn start(
+        store: &SharedStore,
+        keyring: &Keyring,
+        clock: &SharedClock,
+        times: SessionTimes,
+    ) -> Result<Self, StoreError> {
+        let cache = SessionCache::start(Arc::clone(store)).await?;
+        Ok(Self(Arc::new(Inner {
+            store: Arc::clone(store),
+            keyring: keyring.clone(),
+            clock: Arc::clone(clock),
+            times,
+            cache,
+        })))
+    }
+
+    /// For the session layer.
+    pub(crate) fn store(&self) -> Self {
+        self.clone()
+    }
+
+    /// The stored id of a request's session.
+    pub(crate) fn key(&self, session: &Session) -> Option<String> {
+        session.id().map(|id| stored_id(&id))
+    }
+
+    /// When a session of that sign-in ends in any case.
+    pub(crate) fn end_of(&self, signed_in: Timestamp) -> Timestamp {
+        signed_in + self.0.times.absolute
+    }
+
+    /// A session without a browser; gives `name=value`.
+    pub(crate) async fn mint(&self, start: &SessionStart) -> Result<String, String> {
+        let session = Session::new(None, Arc::new(self.clone()), None);
+        start.fill(&session).await.map_err(|error| chain(&error).to_string())?;
+        session.save().await.map_err(|error| chain(&error).to_string())?;
+        let id = session.id().ok_or("the session has no id")?;
+        Ok(format!("{COOKIE}={id}"))
+    }
+
+    /// Ends every session of a person.
+    pub(crate) async fn end_all(&self, sub: &str) -> Result<usize, StoreError> {
+        let (mut ended, mut from) = (0, None::<String>);
+        loop {
+            let page = self.0.store.list(Collection::Sessions, None, from.as_deref(), 1000).await?;
+            for stored in &page.items {
+                let theirs = serde_json::from_str::<SessionRecord>(&stored.body).is_ok_and(|r| r.sub == sub);
+                if theirs {
+                    self.0.remove(&stored.id).await?;
+                    ended += 1;
+                }
+            }
+            from = page.continuation;
+            if from.is_none() {
+                return Ok(ended);
+            }
+        }
+    }
+}
+
+/// A copy of the store opens nothing: the id is the hash of the cookie's value.
+fn stored_id(id: &Id) -> String {
+    sha256(id.to_string().as_bytes()).to_string()
+}
+
+fn associated(id: &str) -> String {
+    format!("{}/{id}/sealed", Collection::Sessions.name())
+}
+
+fn backend(error: &StoreError) -> Error {
+    Error::Backend(chain(error).to_string())
+}
+
+impl Inner {
+    fn seal(&self, record: &Record) -> StoreResult<SessionRecord> {
+        let id = stored_id(&record.id);
+        let now = self.clock.now();
+        let user = SessionUser::in_data(&record.data);
+        let created = user.as_ref().map_or(now, |user| user.signed_in);
+        let not_after = created + self.times.absolute;
+        let plain = serde_json::to_vec(&record.data).map_err(|error| Error::Encode(error.to_string()))?;
+        let sealed = self
+            .keyring
+            .seal(&plain, &associated(&id))
+            .map_err(|error| Error::Encode(chain(&error).to_string()))?;
+        Ok(SessionRecord {
+            id,
+            sub: user.map(|user| user.person.sub).unwrap_or_default(),
+            created,
+            not_after,
+            idle_until: (now + self.times.idle).min(not_after),
+            sealed,
+            unknown: Unknown::new(),
+        })
+    }
+
+    fn open(&self, stored: &Stored) -> StoreResult<Cached> {
+        let record: SessionRecord =
+            serde_json::from_str(&stored.body).map_err(|error| Error::Decode(error.to_string()))?;
+        let plain = self
+            .keyring
+            .open(&record.sealed, &associated(&record.id))
+            .map_err(|error| Error::Decode(chain(&error).to_string()))?;
+        let data: HashMap<String, Value> =
+            serde_json::from_slice(plain.expose()).map_err(|_| Error::Decode("not an object".to_owned()))?;
+        Ok(Cached { record, version: stored.version, data })
+    }
+
+    fn lives(&self, record: &SessionRecord) -> bool {
+        let now = self.clock.now();
+        now < record.not_after && now < record.idle_until
+    }
+
+    async fn find(&self, id: &str) -> StoreResult<Option<Arc<Cached>>> {
+        if !self.cache.is_fresh() {
+            return Err(Error::Backend("the store has not answered for more than 5 s".to_owned()));
+        }
+        if let Some(cached) = self.cache.get(id) {
+            return Ok(Some(cached));
+        }
+        let epoch = self.cache.epoch();
+        let found = self.store.get(Collection::Sessions, id).await.map_err(|error| backend(&error))?;
+        let Some(stored) = found else { return Ok(None) };
+        // A session that another keyring sealed is none.
+        let Ok(cached) = self.open(&stored) else { return Ok(None) };
+        let cached = Arc::new(cached);
+        self.cache.put(epoch, id, Arc::clone(&cached));
+        Ok(Some(cached))
+    }
+
+    /// Moves the idle end. Losing a race with another request or with the session's end is fine.
+    async fn touch(&self, cached: &Cached) {
+        let now = self.clock.now();
+        let wanted = (now + self.times.idle).min(cached.record.not_after);
+        if wanted.since(cached.record.idle_until) < TOUCH {
+            return;
+        }
+        let record = SessionRecord { idle_until: wanted, ..cached.record.clone() };
+        let epoch = self.cache.epoch();
+        let Ok(draft) = draft(&record) else { return };
+        match self.store.replace(Collection::Sessions, draft, Expect::Version(cached.version)).await {
+            Ok(stored) => {
+                let fresh = Cached { record, version: stored.version, data: cached.data.clone() };
+                let id = fresh.record.id.clone();
+                self.cache.put(epoch, &id, Arc::new(fresh));
+            }
+            Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => {}
+            Err(error) => tracing::warn!(error = %chain(&error), "a session's idle end was not moved"),
+        }
+    }
+
+    async fn remove(&self, id: &str) -> Result<(), StoreError> {
+        self.cache.forget(id);
+        // Whatever stands there ends: somebody signs out.
+        match self.store.delete(Collection::Sessions, id, Expect::Any).await {
+            Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn draft(record: &SessionRecord) -> StoreResult<Draft> {
+    Ok(Draft {
+        id: record.id.clone(),
+        partition: record.id.clone(),
+        unique_key: None,
+        body: serde_json::to_string(record).map_err(|error| Error::Encode(error.to_string()))?,
+        expires_at: Some(record.idle_until),
+    })
+}
+
+#[async_trait]
+impl SessionStore for Sessions {
+    async fn create(&self, record: &mut Record) -> StoreResult<()> {
+        loop {
+            let sealed = self.0.seal(record)?;
+            match self.0.store.create(Collection::Sessions, draft(&sealed)?).await {
+                Ok(_) => return Ok(()),
+                Err(StoreError::Exists { .. }) => record.id = Id::default(),
+                Err(error) => return Err(backend(&error)),
+            }
+        }
+    }
+
+    async fn save(&self, record: &Record) -> StoreResult<()> {
+        let sealed = self.0.seal(record)?;
+        self.0.cache.forget(&sealed.id);
+        // The last request of a browser wins: a session holds nothing that two requests both change.
+        let written = self.0.store.replace(Collection::Sessions, draft(&sealed)?, Expect::Any).await;
+        written.map(drop).map_err(|error| backend(&error))
+    }
+
+    async fn load(&self, id: &Id) -> StoreResult<Option<Record>> {
+        let key = stored_id(id);
+        let Some(cached) = self.0.find(&key).await? else { return Ok(None) };
+        if !self.0.lives(&cached.record) {
+            return Ok(None);
+        }
+        self.0.touch(&cached).await;
+        let ends = cached.record.not_after.to_datetime();
+        Ok(Some(Record { id: *id, data: cached.data.clone(), expiry_date: ends }))
+    }
+
+    async fn delete(&self, id: &Id) -> StoreResult<()> {
+        self.0.remove(&stored_id(id)).await.map_err(|error| backend(&error))
+    }
+}

@@ -1,0 +1,55 @@
+//! What a session holds.
+
+use rp_base::{Secret, Timestamp};
+use rp_documents::Person;
+use serde::{Deserialize, Serialize};
+use tower_sessions::Session;
+use tower_sessions::session::Error;
+
+const KEY: &str = "user";
+const ID_TOKEN: &str = "id_token";
+
+/// Who is signed in by a session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SessionUser {
+    pub(crate) person: Person,
+    pub(crate) signed_in: Timestamp,
+}
+
+/// A session that begins.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionStart {
+    pub(crate) person: Person,
+    pub(crate) at: Timestamp,
+    pub(crate) id_token: Option<Secret<String>>,
+}
+
+impl SessionUser {
+    /// The session's user; `None` when nobody is signed in.
+    pub(crate) async fn of(session: &Session) -> Result<Option<Self>, Error> {
+        session.get(KEY).await
+    }
+
+    /// The user in stored data.
+    pub(super) fn in_data(data: &std::collections::HashMap<String, serde_json::Value>) -> Option<Self> {
+        data.get(KEY).and_then(|value| serde_json::from_value(value.clone()).ok())
+    }
+
+    /// The ID token that the sign-in gave, as a hint for sign-out.
+    pub(crate) async fn id_token(session: &Session) -> Option<Secret<String>> {
+        session.get::<String>(ID_TOKEN).await.ok().flatten().map(Secret::new)
+    }
+}
+
+impl SessionStart {
+    /// Fills a session and gives it a new id, so that a planted cookie opens nothing.
+    pub(crate) async fn fill(&self, session: &Session) -> Result<(), Error> {
+        session.clear().await;
+        let user = SessionUser { person: self.person.clone(), signed_in: self.at };
+        session.insert(KEY, user).await?;
+        if let Some(token) = &self.id_token {
+            session.insert(ID_TOKEN, token.expose()).await?;
+        }
+        session.cycle_id().await
+    }
+}

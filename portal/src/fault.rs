@@ -1,0 +1,197 @@
+//! A failed request, before it is dressed as a page, a fragment or JSON (`design.md` §3 Errors).
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use rp_base::chain;
+use rp_documents::{Side, WireError};
+use web::{Failure, Frame, Part, SoloPage, View as _};
+
+use crate::context::{Context, Wants};
+
+/// What failed, whose fault it is, what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) status: StatusCode,
+    /// A stable word for machines.
+    pub(crate) code: &'static str,
+    /// A sentence without a full stop; empty: the status in general words.
+    pub(crate) what: String,
+    /// How we know and what it means.
+    pub(crate) why: String,
+    pub(crate) side: Side,
+    /// What to do next, as a sentence.
+    pub(crate) action: String,
+    /// What to do next: words and address.
+    pub(crate) links: Vec<(String, String)>,
+}
+
+impl Fault {
+    pub(crate) fn new(status: StatusCode, code: &'static str, side: Side, what: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            what: what.into(),
+            why: String::new(),
+            side,
+            action: String::new(),
+            links: Vec::new(),
+        }
+    }
+
+    pub(crate) fn why(mut self, why: impl Into<String>) -> Self {
+        self.why = why.into();
+        self
+    }
+
+    pub(crate) fn action(mut self, action: impl Into<String>) -> Self {
+        self.action = action.into();
+        self
+    }
+
+    pub(crate) fn link(mut self, text: &str, href: impl Into<String>) -> Self {
+        self.links.push((text.to_owned(), href.into()));
+        self
+    }
+
+    /// Only a status is known.
+    pub(crate) fn status(status: StatusCode) -> Self {
+        let side = if status.is_server_error() { Side::Us } else { Side::You };
+        Self::new(status, word(status), side, "")
+    }
+
+    /// A mistake of this service.
+    pub(crate) fn ours() -> Self {
+        Self::status(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::status(StatusCode::NOT_FOUND)
+    }
+
+    pub(crate) fn no_cluster() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "cluster_not_found", Side::You, "Cluster not found")
+            .why("No cluster of this region has this resource ID. It may have been deleted, or live in another region.")
+            .action("Search by any part of its name or resource ID.")
+            .link("To the clusters", "/")
+    }
+
+    pub(crate) fn bad_input(what: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", Side::You, what)
+    }
+
+    /// The store did not answer; logged here, once.
+    pub(crate) fn store(error: &rp_database::StoreError) -> Self {
+        tracing::error!(error = %chain(error), "store");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
+            .why("Nothing was changed. It usually answers again within seconds.")
+            .action("Try again in a moment.")
+    }
+
+    /// The audit trail could not be written; logged here, once.
+    pub(crate) fn audit(error: &rp_audit::AuditError) -> Self {
+        tracing::error!(error = %chain(error), "audit");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "audit_unavailable",
+            Side::Us,
+            "The audit trail cannot be written",
+        )
+        .why("What cannot be recorded is not done: nothing was changed.")
+        .action("Try again in a moment.")
+    }
+
+    /// The sentence for people.
+    pub(crate) fn message(&self) -> String {
+        match (self.what.as_str(), self.why.as_str()) {
+            ("", "") => self.status.canonical_reason().unwrap_or("The request failed").to_owned(),
+            (what, "") => what.to_owned(),
+            ("", why) => why.to_owned(),
+            (what, why) => format!("{what}: {why}"),
+        }
+    }
+
+    pub(crate) fn wire(&self, request_id: &str) -> WireError {
+        WireError {
+            code: self.code.to_owned(),
+            message: self.message(),
+            side: self.side,
+            action: self.action.clone(),
+            request_id: request_id.to_owned(),
+        }
+    }
+
+    /// For a panel of a page.
+    pub(crate) fn failure(&self, frame: &Frame) -> Failure {
+        let mut failure = web::statuses::general(self.status.as_u16(), frame);
+        if !self.what.is_empty() {
+            failure.what.clone_from(&self.what);
+            failure.why = [self.why.as_str(), self.action.as_str()].join(" ").trim().to_owned();
+        }
+        failure.side = match self.side {
+            Side::You => web::Side::You,
+            Side::Us => web::Side::Us,
+            Side::Cluster => web::Side::Cluster,
+        };
+        if !self.links.is_empty() {
+            failure.actions = self.links.iter().map(|(text, href)| web::Link::new(text, href)).collect();
+        }
+        failure
+    }
+
+    /// The answer in the dress that was asked for.
+    pub(crate) fn dress(&self, context: &Context, frame: Frame) -> Response {
+        let mut response = match context.wants {
+            Wants::Json => self.json(context.id.as_str()),
+            Wants::Page | Wants::Fragment => self.page(frame, context.part),
+        };
+        *response.status_mut() = self.status;
+        response
+    }
+
+    fn json(&self, request_id: &str) -> Response {
+        crate::api::json(&self.wire(request_id)).unwrap_or_default()
+    }
+
+    fn page(&self, frame: Frame, part: Part) -> Response {
+        let failure = self.failure(&frame);
+        html(SoloPage::failure(frame, failure).render(part).unwrap_or_default())
+    }
+}
+
+/// An HTML body.
+pub(crate) fn html(text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+fn word(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        400 => "bad_request",
+        401 => "not_signed_in",
+        403 => "forbidden",
+        404 => "not_found",
+        405 => "method_not_allowed",
+        413 => "too_large",
+        415 => "unsupported_media_type",
+        422 => "invalid",
+        429 => "too_many_requests",
+        500 => "internal",
+        502 => "bad_gateway",
+        503 => "unavailable",
+        504 => "timeout",
+        _ => "failed",
+    }
+}
+
+impl IntoResponse for Fault {
+    /// Bare, with the fault in the extensions: the layer that knows the request dresses it.
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status;
+        response.extensions_mut().insert(self);
+        response
+    }
+}

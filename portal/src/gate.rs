@@ -1,0 +1,221 @@
+//! In front of every handler: who asks, may they, does an unsafe request come from our own page, and
+//! what goes into the audit trail.
+
+use std::time::Instant;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, StatusCode, header};
+use rp_access::{Caller, Refusal};
+use rp_documents::{GrantKind, Outcome, ResourceId, Side};
+use tower_sessions::Session;
+
+use crate::auth::SessionUser;
+use crate::context::{Context, Shared, Wants};
+use crate::csrf;
+use crate::fault::Fault;
+use crate::routes::{AuditClass, Route, Who};
+use crate::state::PortalState;
+use crate::user::{CurrentUser, missing};
+
+/// What the gate of one route needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    pub(crate) state: PortalState,
+    pub(crate) route: &'static Route,
+}
+
+/// Lets a request through or answers it.
+pub(crate) async fn gate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    let Some(context) = request.extensions().get::<Shared>().cloned() else {
+        return Fault::ours().into_response();
+    };
+    let _ = context.route.set(gate.route);
+    let started = Instant::now();
+    let target = target(request.uri().path());
+    let response = match admit(&gate, &context, &mut request).await {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal,
+    };
+    record(&gate, &context, response.status(), target, started).await;
+    response
+}
+
+async fn admit(gate: &Gate, context: &Context, request: &mut Request) -> Result<(), Response> {
+    let admitted = check(gate, context, request).await;
+    match admitted {
+        Ok(()) => Ok(()),
+        Err(fault) if fault.status == StatusCode::UNAUTHORIZED => Err(not_signed_in(context, fault)),
+        Err(fault) => Err(fault.into_response()),
+    }
+}
+
+async fn check(gate: &Gate, context: &Context, request: &mut Request) -> Result<(), Fault> {
+    if gate.route.who == Who::Public {
+        return Ok(());
+    }
+    let bearer = bearer(request)?;
+    let user = match &bearer {
+        Some(token) => by_token(gate, context, token).await?,
+        None => {
+            let session = request.extensions().get::<Session>().cloned().ok_or_else(Fault::ours)?;
+            by_session(gate, context, &session).await?
+        }
+    };
+    let _ = context.user.set(user.clone());
+    if gate.route.csrf && bearer.is_none() {
+        check_csrf(gate, request).await?;
+    }
+    if let Who::Role(role) = gate.route.who
+        && !user.has(role)
+    {
+        return Err(missing(role));
+    }
+    request.extensions_mut().insert(user);
+    Ok(())
+}
+
+fn bearer(request: &Request) -> Result<Option<String>, Fault> {
+    let Some(value) = request.headers().get(header::AUTHORIZATION) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim().to_owned())),
+        _ => Err(refused_token("this scheme of Authorization is not known; use Bearer")),
+    }
+}
+
+fn refused_token(why: impl Into<String>) -> Fault {
+    Fault::new(StatusCode::UNAUTHORIZED, "token_refused", Side::You, "The token is refused")
+        .why(why)
+        .action("Sign in again with aro login.")
+}
+
+async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<CurrentUser, Fault> {
+    let access = &gate.state.0.access;
+    let live = access.authenticate(token, context.from).await.map_err(|refusal| match refusal {
+        Refusal::Unsure | Refusal::Unavailable => Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store_unavailable",
+            Side::Us,
+            "The store did not answer",
+        ),
+        Refusal::Malformed | Refusal::Unknown | Refusal::Ended(_) => refused_token(refusal.to_string()),
+    })?;
+    // A kubeconfig opens its cluster through the proxy, and nothing here.
+    if !matches!(live.grant.kind, GrantKind::Cli | GrantKind::Robot) {
+        return Err(refused_token("it is of a kind that does not open the portal"));
+    }
+    let person = live.grant.owner.clone();
+    let roles = access.policy().roles_of(&person.groups);
+    let caller = Caller { person, roles, from: context.from.to_string(), request_id: context.id.clone() };
+    Ok(CurrentUser { caller, csrf: String::new(), session_ends: None })
+}
+
+async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result<CurrentUser, Fault> {
+    let parts = &gate.state.0;
+    let found = SessionUser::of(session).await.map_err(|_| {
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
+            .why("Your session cannot be looked up now; it is not lost.")
+            .action("Try again in a moment.")
+    })?;
+    let user = found.ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
+    let key = parts.sessions.key(session).ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
+    let session_ends = Some(parts.sessions.end_of(user.signed_in));
+    let roles = parts.access.policy().roles_of(&user.person.groups);
+    let caller =
+        Caller { person: user.person, roles, from: context.from.to_string(), request_id: context.id.clone() };
+    let csrf = csrf::token(&parts.keyring, &*parts.random, &key);
+    Ok(CurrentUser { caller, csrf, session_ends })
+}
+
+/// Reads the body (bounded) for the form field, and puts it back.
+async fn check_csrf(gate: &Gate, request: &mut Request) -> Result<(), Fault> {
+    let parts = &gate.state.0;
+    let body = std::mem::replace(request.body_mut(), Body::empty());
+    let bytes = to_bytes(body, gate.route.body).await.map_err(|_| {
+        let most = gate.route.body / 1024;
+        Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", Side::You, "That is too much to send")
+            .why(format!("This address takes {most} KiB at most. Nothing was changed."))
+    })?;
+    let session = request.extensions().get::<Session>().ok_or_else(Fault::ours)?;
+    let key = parts.sessions.key(session).ok_or_else(Fault::ours)?;
+    csrf::check(&parts.keyring, &key, &parts.urls.portal, request.headers(), &bytes)?;
+    *request.body_mut() = Body::from(bytes);
+    Ok(())
+}
+
+/// Page loads go to sign-in and come back; scripts get 401.
+fn not_signed_in(context: &Context, fault: Fault) -> Response {
+    if context.wants != Wants::Page || fault.code == "token_refused" {
+        let mut response = fault.into_response();
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"aro\""));
+        return response;
+    }
+    // A form that was posted cannot be posted again by a redirect: back to where it stands.
+    let back = context.target.trim_end_matches("/new").trim_end_matches("/revoke");
+    let location = format!("/api/login?redirect_uri={}", web::text::encode(back).replace("%2F", "/"));
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    if let Ok(value) = HeaderValue::from_str(&location) {
+        response.headers_mut().insert(header::LOCATION, value);
+    }
+    response
+}
+
+fn target(path: &str) -> Option<ResourceId> {
+    ResourceId::parse_prefix(path).ok().map(|(id, _)| id)
+}
+
+async fn record(
+    gate: &Gate,
+    context: &Context,
+    status: StatusCode,
+    target: Option<ResourceId>,
+    started: Instant,
+) {
+    let failed = status.is_client_error() || status.is_server_error();
+    let wanted = match gate.route.audit {
+        AuditClass::None => false,
+        AuditClass::Read => true,
+        // What succeeded has its durable entry from the handler.
+        AuditClass::Change => failed,
+    };
+    let Some(user) = context.user.get().filter(|_| wanted) else { return };
+    let (word, side) = match status.as_u16() {
+        400..=499 => ("refused", Some(Side::You)),
+        500.. => ("failed", Some(Side::Us)),
+        _ => ("ok", None),
+    };
+    let result = Outcome { status: status.as_u16(), word: word.to_owned(), side };
+    let verb = verb(gate.route);
+    gate.state
+        .0
+        .note(&user.caller, verb, result, |entry| {
+            entry.target = target;
+            gate.route.path.clone_into(&mut entry.query);
+            entry.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        })
+        .await;
+}
+
+/// Our own word for what a route does.
+fn verb(route: &Route) -> &'static str {
+    use crate::routes::Handler as H;
+    match route.handler {
+        H::ClusterList | H::V1Clusters | H::ClustersPage => "clusters.list",
+        H::ClusterDetail | H::OverviewPage | H::ClusterAccessPage => "cluster.view",
+        H::KubeconfigDialog | H::KubeconfigNew => "grant.issue",
+        H::V1Grants | H::AccessPage => "grants.list",
+        H::V1GrantRevoke | H::AccessRevoke => "grant.revoke",
+        H::V1Audit | H::AuditPage => "audit.search",
+        H::V1Imports | H::ImportedPage => "imports.list",
+        H::V1Import | H::ImportedPost => "cluster.import",
+        H::V1ImportRemove | H::ImportedRemove => "cluster.remove",
+        H::Logout => "sign-out",
+        H::Login | H::Callback => "sign-in",
+        H::Ready | H::Asset | H::Info | H::Regions | H::KeysPage => "page.view",
+    }
+}

@@ -1,0 +1,266 @@
+//! One cluster as lists and pages need it.
+
+use rp_base::Timestamp;
+use rp_documents::cluster::ProvisioningState;
+use rp_documents::{ClusterDocument, ClusterHealth, ImportedCluster, ResourceId};
+use serde_json::Value;
+use web::State;
+
+/// A cluster, ours or imported.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The document's id.
+    pub document: String,
+    pub id: ResourceId,
+    pub location: String,
+    pub state: Option<ProvisioningState>,
+    pub failed: Option<ProvisioningState>,
+    pub last_state: Option<ProvisioningState>,
+    pub version: String,
+    pub created: Option<Timestamp>,
+    pub modified: Option<Timestamp>,
+    pub modified_by: String,
+    pub created_by: String,
+    pub provisioned_by: String,
+    pub architecture: u32,
+    pub admin_error: String,
+    pub infra_id: String,
+    /// `Public`, `Private` or empty.
+    pub visibility: String,
+    /// Phase of an installation that goes on.
+    pub install: Option<String>,
+    pub maintenance: String,
+    pub api_url: String,
+    pub console_url: String,
+    /// Whether it can be dialled at all.
+    pub reachable: bool,
+    pub imported: Option<Imported>,
+    pub health: Option<Health>,
+    /// Lower case: what search looks through.
+    text: Box<str>,
+}
+
+/// What an import adds.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    pub by: String,
+    pub at: Timestamp,
+    pub credential: &'static str,
+    pub as_groups: Vec<String>,
+}
+
+/// The last look.
+#[derive(Debug, Clone)]
+pub struct Health {
+    pub looked_at: Timestamp,
+    pub answers: bool,
+    pub operators: Vec<String>,
+    pub nodes_not_ready: u32,
+    pub nodes: u32,
+    pub alerts: usize,
+    pub certificate: Option<Timestamp>,
+}
+
+fn name(state: Option<ProvisioningState>) -> &'static str {
+    state.map_or("", ProvisioningState::name)
+}
+
+/// The number of InstallPhase (`spec/portal.md` §8.5), or the name itself.
+fn phase(text: &str) -> String {
+    match text {
+        "0" | "Bootstrap" | "InstallPhaseBootstrap" => "InstallPhaseBootstrap".to_owned(),
+        "1" | "RemoveBootstrap" | "InstallPhaseRemoveBootstrap" => "InstallPhaseRemoveBootstrap".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+impl Entry {
+    pub(super) fn of_cluster(document: &ClusterDocument, health: Option<&ClusterHealth>) -> Self {
+        let cluster = &document.cluster;
+        let properties = &cluster.properties;
+        let maintenance =
+            properties.unknown.get("maintenanceState").and_then(Value::as_str).unwrap_or_default();
+        let mut entry = Self {
+            document: document.id.clone(),
+            id: cluster.id.clone(),
+            location: cluster.location.clone(),
+            state: Some(properties.provisioning_state),
+            failed: properties.failed_provisioning_state,
+            last_state: properties.last_provisioning_state,
+            version: properties.cluster_profile.version.clone(),
+            created: properties.created_at,
+            modified: cluster.system_data.last_modified_at,
+            modified_by: cluster.system_data.last_modified_by.clone().unwrap_or_default(),
+            created_by: properties.created_by.clone(),
+            provisioned_by: properties.provisioned_by.clone(),
+            architecture: properties.architecture_version,
+            admin_error: properties.last_admin_update_error.clone(),
+            infra_id: properties.infra_id.clone(),
+            visibility: properties.apiserver_profile.visibility.clone(),
+            install: properties.install.as_ref().map(|install| phase(&install.phase)),
+            maintenance: maintenance.to_owned(),
+            api_url: properties.apiserver_profile.url.clone(),
+            console_url: properties.console_profile.url.clone(),
+            reachable: !properties.network_profile.private_endpoint_ip.is_empty(),
+            imported: None,
+            health: health.map(Health::of),
+            text: Box::default(),
+        };
+        entry.text = entry.searched();
+        entry
+    }
+
+    pub(super) fn of_import(document: &ImportedCluster, health: Option<&ClusterHealth>) -> Self {
+        use rp_documents::imported::CredentialKind;
+        let version = health.map(|health| health.version.clone()).filter(|version| !version.is_empty());
+        let mut entry = Self {
+            document: document.id.clone(),
+            id: document.resource_id.clone(),
+            location: String::new(),
+            state: None,
+            failed: None,
+            last_state: None,
+            version: version.unwrap_or_else(|| document.version.clone()),
+            created: Some(document.imported_at),
+            modified: Some(document.imported_at),
+            modified_by: document.imported_by.clone(),
+            created_by: String::new(),
+            provisioned_by: String::new(),
+            architecture: 0,
+            admin_error: String::new(),
+            infra_id: String::new(),
+            visibility: String::new(),
+            install: None,
+            maintenance: String::new(),
+            api_url: document.server.clone(),
+            console_url: String::new(),
+            reachable: true,
+            imported: Some(Imported {
+                by: document.imported_by.clone(),
+                at: document.imported_at,
+                credential: match document.credential {
+                    CredentialKind::Certificate => "client certificate",
+                    CredentialKind::Token => "token",
+                },
+                as_groups: document.as_groups.clone(),
+            }),
+            health: health.map(Health::of),
+            text: Box::default(),
+        };
+        entry.text = entry.searched();
+        entry
+    }
+
+    fn searched(&self) -> Box<str> {
+        let health = self.health.as_ref().map(|health| health.operators.join(" ")).unwrap_or_default();
+        let source = if self.imported.is_some() { "imported" } else { "" };
+        [
+            self.id.key(),
+            name(self.state),
+            name(self.failed),
+            &self.version,
+            &self.infra_id,
+            &self.admin_error,
+            &self.api_url,
+            &self.console_url,
+            &self.location,
+            &health,
+            source,
+        ]
+        .join("\n")
+        .to_lowercase()
+        .into()
+    }
+
+    /// Whether every word (lower case) is somewhere in it.
+    pub(super) fn has_words(&self, words: &[String]) -> bool {
+        words.iter().all(|word| self.text.contains(word.as_str()))
+    }
+
+    /// Our page of it, without a tab.
+    pub fn path(&self) -> String {
+        // A key has only characters that a path may have as they are.
+        self.id.key().to_owned()
+    }
+
+    /// `provisioningState`, or empty.
+    pub fn state_name(&self) -> &'static str {
+        name(self.state)
+    }
+
+    /// `failedProvisioningState`, or empty.
+    pub fn failed_name(&self) -> &'static str {
+        name(self.failed)
+    }
+
+    /// `lastProvisioningState`, or empty.
+    pub fn last_state_name(&self) -> &'static str {
+        name(self.last_state)
+    }
+
+    /// The worst that is known: the document's state, then what the last look saw.
+    pub fn shown_state(&self) -> State {
+        let own = match self.state {
+            Some(state) => State::from_provisioning(state.name(), name(self.failed)),
+            None => State::Imported,
+        };
+        match (&self.health, own) {
+            (Some(health), State::Succeeded | State::Imported) if !health.answers => State::NoAnswer,
+            (Some(health), State::Succeeded | State::Imported) if health.is_degraded() => State::Degraded,
+            (Some(_), State::Succeeded | State::Imported) => State::Healthy,
+            (_, own) => own,
+        }
+    }
+
+    /// What is wrong, in a sentence; empty when nothing is known to be.
+    pub fn wrong(&self) -> String {
+        let health = self.health.as_ref();
+        match self.shown_state() {
+            State::NoAnswer => "The API server did not answer the last look".to_owned(),
+            State::Degraded => health.map(Health::words).unwrap_or_default(),
+            State::Failed(_) if !self.admin_error.is_empty() => self.admin_error.clone(),
+            State::Creating => self.install.clone().unwrap_or_default(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Health {
+    fn of(health: &ClusterHealth) -> Self {
+        // The collector that asks the API server is the one that others stand on.
+        let failed = |word: &str| {
+            health.collectors.iter().any(|c| c.error.is_some() && c.name.to_ascii_lowercase().contains(word))
+        };
+        let all_failed = !health.collectors.is_empty()
+            && health.collectors.iter().all(|collector| collector.error.is_some());
+        Self {
+            looked_at: health.looked_at,
+            answers: !all_failed && !failed("apiserver"),
+            operators: health.operators_degraded.clone(),
+            nodes_not_ready: health.nodes_not_ready,
+            nodes: health.nodes,
+            alerts: health.alerts.len(),
+            certificate: health.certificate_expiry,
+        }
+    }
+
+    /// Whether it answers but something is wrong.
+    pub fn is_degraded(&self) -> bool {
+        !self.operators.is_empty() || self.nodes_not_ready > 0
+    }
+
+    /// What the look saw.
+    pub fn words(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.operators.is_empty() {
+            let shown: Vec<&str> = self.operators.iter().take(3).map(String::as_str).collect();
+            let more = self.operators.len().saturating_sub(shown.len());
+            let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+            parts.push(format!("Degraded: {}{rest}", shown.join(", ")));
+        }
+        if self.nodes_not_ready > 0 {
+            parts.push(format!("{} of {} nodes not ready", self.nodes_not_ready, self.nodes));
+        }
+        parts.join("; ")
+    }
+}

@@ -1,0 +1,100 @@
+//! The clusters in memory: a projection of OpenShiftClusters, ImportedClusters and ClusterHealth that
+//! follows the change feed, so that lists and search cost no query (`spec/portal.md` "Do better" 32).
+
+mod entry;
+mod follow;
+mod search;
+mod summary;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rp_base::{SharedClock, Timestamp};
+use rp_database::{SharedStore, StoreError};
+use rp_documents::ResourceId;
+
+pub use entry::{Entry, Health, Imported};
+pub(crate) use search::{Selection, jump, state_word};
+pub(crate) use summary::{summarize, views};
+
+/// Every cluster at one moment.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// By lower-case resource id.
+    pub entries: Vec<Arc<Entry>>,
+    by_key: HashMap<Arc<str>, usize>,
+}
+
+impl Snapshot {
+    /// The cluster of that resource id.
+    pub fn get(&self, id: &ResourceId) -> Option<&Arc<Entry>> {
+        self.by_key.get(id.key()).and_then(|at| self.entries.get(*at))
+    }
+
+    fn new(mut entries: Vec<Arc<Entry>>) -> Self {
+        entries.sort_by(|a, b| a.id.cmp(&b.id));
+        let by_key = entries.iter().enumerate().map(|(at, entry)| (Arc::from(entry.id.key()), at)).collect();
+        Self { entries, by_key }
+    }
+}
+
+/// The projection. Readers take a snapshot without waiting.
+#[derive(Debug)]
+pub struct ClusterIndex {
+    snapshot: ArcSwap<Snapshot>,
+    fresh: parking_lot::Mutex<Fresh>,
+    clock: SharedClock,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fresh {
+    monotonic: tokio::time::Instant,
+    at: Timestamp,
+}
+
+/// Older than this, pages say so.
+const STALE_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
+
+impl ClusterIndex {
+    /// Reads everything, then follows.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn start(store: &SharedStore, clock: &SharedClock) -> Result<Arc<Self>, StoreError> {
+        let fresh = Fresh { monotonic: tokio::time::Instant::now(), at: clock.now() };
+        let index = Arc::new(Self {
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            fresh: parking_lot::Mutex::new(fresh),
+            clock: Arc::clone(clock),
+        });
+        let mut follower = follow::Follower::new(Arc::clone(store));
+        follower.read(&index).await?;
+        tokio::spawn(follower.run(Arc::downgrade(&index)));
+        Ok(index)
+    }
+
+    /// Every cluster as last seen.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// When the store was last read whole.
+    pub fn read_at(&self) -> Timestamp {
+        self.fresh.lock().at
+    }
+
+    /// Since when the projection is older than it should be; `None` while it is fresh.
+    pub fn stale(&self) -> Option<Timestamp> {
+        let fresh = *self.fresh.lock();
+        (fresh.monotonic.elapsed() > STALE_AFTER).then_some(fresh.at)
+    }
+
+    fn set(&self, entries: Vec<Arc<Entry>>) {
+        self.snapshot.store(Arc::new(Snapshot::new(entries)));
+    }
+
+    fn mark_fresh(&self, monotonic: tokio::time::Instant) {
+        *self.fresh.lock() = Fresh { monotonic, at: self.clock.now() };
+    }
+}

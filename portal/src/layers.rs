@@ -1,0 +1,212 @@
+//! The layers around the router, outermost first.
+
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use rp_base::Id;
+use rp_documents::{ResourceId, Side};
+use std::sync::Arc;
+use tower::ServiceBuilder;
+use tower::util::MapRequestLayer;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
+use tower_sessions::SessionManagerLayer;
+use tower_sessions::cookie::SameSite;
+
+use crate::auth::COOKIE;
+use crate::context::{Context, Shared};
+use crate::fault::Fault;
+use crate::metrics::RequestLabels;
+use crate::pages::frame;
+use crate::routes::Handler;
+use crate::state::PortalState;
+
+/// No answer of ours takes longer; streams are not served here.
+const TIME_OUT: Duration = Duration::from_secs(30);
+
+/// Puts the layers around the routes.
+pub(crate) fn around(state: PortalState, routes: Router) -> Router {
+    let sessions = SessionManagerLayer::new(state.0.sessions.store())
+        .with_name(COOKIE)
+        .with_secure(true)
+        .with_http_only(true)
+        .with_same_site(SameSite::Lax)
+        .with_path("/");
+    let compress = DefaultPredicate::new()
+        // Tokens and data are never compressed together with text from outside.
+        .and(NotForContentType::const_new("application/json"))
+        .and(NotForContentType::const_new("application/octet-stream"));
+    let inner = ServiceBuilder::new()
+        // A resource path is matched in any casing; what follows it stays as it is.
+        .layer(MapRequestLayer::new(lower_resource_path))
+        // The session is read when somebody asks for it, and written when it changed.
+        .layer(sessions)
+        .service(routes);
+    Router::new()
+        .fallback_service(inner)
+        // A handler that hangs is an error of ours, said in time.
+        .layer(from_fn(time_out))
+        // A panic is one answer, not the process.
+        .layer(CatchPanicLayer::custom(panicked))
+        // Errors take the dress that was asked for: page, fragment or JSON.
+        .layer(from_fn_with_state(state.clone(), dress))
+        // Pages and assets shrink; CSRF tokens are masked anew in each, so that size tells nothing.
+        .layer(CompressionLayer::new().compress_when(compress))
+        // Every answer carries the browser's rules.
+        .layer(from_fn_with_state(state.clone(), protect))
+        // Outermost: the id of the request, its context, one log line.
+        .layer(from_fn_with_state(state, observe))
+}
+
+async fn observe(State(state): State<PortalState>, mut request: Request, next: Next) -> Response {
+    let id = Id::random(&*state.0.random);
+    let context: Shared = Arc::new(Context::of(&request, id));
+    request.extensions_mut().insert(Arc::clone(&context));
+    let (started, method) = (Instant::now(), request.method().clone());
+    let mut response = next.run(request).await;
+    if let Ok(value) = HeaderValue::from_str(context.id.as_str()) {
+        response.headers_mut().insert(HeaderName::from_static("x-request-id"), value);
+    }
+    log(&state, &context, &method, response.status(), started.elapsed());
+    response
+}
+
+/// One line per request. The path is cleaned and has no query: a query may carry a code or a state.
+fn log(state: &PortalState, context: &Context, method: &Method, status: StatusCode, took: Duration) {
+    let route = context.route.get();
+    let pattern = route.map_or("none", |route| route.path);
+    let labels = RequestLabels {
+        route: pattern,
+        method: route.map_or("other", |route| route.method.name()),
+        code: status.as_u16(),
+    };
+    state.0.metrics.requests.with(&labels).inc();
+    state.0.metrics.duration.observe(took.as_secs_f64());
+    if matches!(route.map(|route| route.handler), Some(Handler::Ready | Handler::Asset)) {
+        return;
+    }
+    tracing::info!(
+        method = %method,
+        route = pattern,
+        path = %rp_base::text::clean(context.path(), 300),
+        status = status.as_u16(),
+        took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        person = context.user.get().map_or("", |user| user.caller.person.name.as_str()),
+        from = %context.from,
+        request_id = %context.id,
+        "request"
+    );
+}
+
+async fn protect(State(state): State<PortalState>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let providers = state.0.provider.form_targets();
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+         form-action 'self'{providers}; base-uri 'none'; frame-ancestors 'none'"
+    );
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, value);
+    }
+    for (name, value) in [
+        (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+async fn dress(State(state): State<PortalState>, request: Request, next: Next) -> Response {
+    let Some(context) = request.extensions().get::<Shared>().cloned() else {
+        return next.run(request).await;
+    };
+    let response = next.run(request).await;
+    let fault = match response.extensions().get::<Fault>() {
+        Some(fault) => fault.clone(),
+        // A library's bare answer, e.g. of an extractor.
+        None if bare(&response) => Fault::status(response.status()),
+        None => return response,
+    };
+    let mut dressed = fault.dress(&context, frame(&state, &context));
+    for (name, value) in response.headers() {
+        if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {
+            dressed.headers_mut().append(name, value.clone());
+        }
+    }
+    dressed
+}
+
+fn bare(response: &Response) -> bool {
+    let failed = response.status().is_client_error() || response.status().is_server_error();
+    let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    failed && kind.is_none_or(|kind| kind.starts_with(b"text/plain"))
+}
+
+async fn time_out(request: Request, next: Next) -> Response {
+    tokio::time::timeout(TIME_OUT, next.run(request)).await.unwrap_or_else(|_| {
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", Side::Us, "This took too long")
+            .why(format!("No answer was ready within {} s.", TIME_OUT.as_secs()))
+            .into_response()
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature that the layer wants")]
+fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    tracing::error!(panic = %rp_base::text::clean(&text, 300), "a handler panicked");
+    Fault::ours().into_response()
+}
+
+/// Lower-cases a resource path at the start of the path; the rest and the query stay byte for byte.
+fn lower_resource_path<B>(mut request: http::Request<B>) -> http::Request<B> {
+    let path = request.uri().path();
+    let Ok((id, rest)) = ResourceId::parse_prefix(path) else { return request };
+    if path.starts_with(id.key()) {
+        return request;
+    }
+    let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+    let target = format!("{}{rest}{query}", id.key());
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = target.parse().ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_resource_path_is_lowered() {
+        let lower = |target: &str| {
+            let request = http::Request::get(target).body(()).unwrap();
+            lower_resource_path(request).uri().to_string()
+        };
+        let id = "/subscriptions/AAAAAAAA-0000-0000-0000-000000000000/resourceGroups/G/providers/Microsoft.RedHatOpenShift/openShiftClusters/C";
+        assert_eq!(lower(&format!("{id}/Tab%2FX?Q=Y")), format!("{}/Tab%2FX?Q=Y", id.to_ascii_lowercase()));
+        assert_eq!(lower("/Access?Q=Y"), "/Access?Q=Y");
+        assert_eq!(lower("/subscriptions/x/Y"), "/subscriptions/x/Y");
+    }
+}

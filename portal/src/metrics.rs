@@ -1,0 +1,25 @@
+//! What the portal counts (`spec/portal.md` "Do better" 38).
+
+use rp_metrics::{Counter, Family, Histogram, buckets, labels, metrics};
+
+labels! {
+    /// A route of the table and how it ended.
+    pub(crate) struct RequestLabels { route: &'static str, method: &'static str, code: u16 }
+}
+
+labels! {
+    /// How a sign-in ended.
+    pub(crate) struct SignInLabels { result: &'static str }
+}
+
+metrics! {
+    /// Counters of the portal.
+    pub(crate) struct PortalMetrics("aro_portal") {
+        /// Requests that ended, by route of the table.
+        pub requests: Family<RequestLabels, Counter> = "requests_total";
+        /// Time from the request's head to the answer's head.
+        pub duration: Histogram = "request_duration_seconds", buckets::REQUESTS;
+        /// Sign-ins that ended.
+        pub sign_ins: Family<SignInLabels, Counter> = "sign_ins_total";
+    }
+}

@@ -1,0 +1,139 @@
+//! Pages: from what we know to the typed pages of `web`.
+
+pub(crate) mod access;
+pub(crate) mod audit;
+pub(crate) mod cluster;
+pub(crate) mod clusters;
+pub(crate) mod imported;
+pub(crate) mod kubeconfig;
+mod rows;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, State};
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use rp_documents::{ResourceId, Role};
+use web::{Frame, KeysPage, Link, Notice, Person, Place, Tone, View};
+
+use crate::context::{Context, Ctx};
+use crate::fault::{Fault, html};
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// The longest form or JSON is bounded by the route; a list shows so many rows.
+pub(crate) const PAGE: usize = 50;
+
+/// What is around every page. Works before sign-in too.
+pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
+    let parts = &state.0;
+    let user = context.user.get();
+    let clusters = u64::try_from(parts.index.snapshot().entries.len()).ok();
+    let mut notices = Vec::new();
+    if parts.index.stale().is_some() {
+        notices.push(Notice {
+            tone: Tone::Warn,
+            lead: "The store does not answer.".to_owned(),
+            text: "What you see may be old, and nothing can be changed now.".to_owned(),
+            action: None,
+        });
+    }
+    Frame {
+        region: parts.region.clone(),
+        now: parts.clock.now().seconds(),
+        person: user.map(person),
+        csrf: user.map(|user| user.csrf.clone()).unwrap_or_default(),
+        request_id: context.id.to_string(),
+        path: context.target.clone(),
+        place: Place::Elsewhere,
+        clusters: user.and(clusters),
+        grants: None,
+        regions: parts.regions.iter().map(|link| Link::new(&link.text, &link.url)).collect(),
+        simulated: parts.simulated,
+        elevation: None,
+        notices,
+        toasts: Vec::new(),
+        session_ended: false,
+    }
+}
+
+fn person(user: &CurrentUser) -> Person {
+    let person = &user.caller.person;
+    Person {
+        name: person.name.clone(),
+        account: person.name.clone(),
+        roles: user.caller.roles.iter().map(|role| role.name().to_owned()).collect(),
+        may_take: user.has(Role::Sre),
+        may_audit: user.has(Role::Auditor),
+        may_import: user.has(Role::Admin),
+    }
+}
+
+/// A page, or the part that was asked for.
+pub(crate) fn answer(context: &Context, status: StatusCode, page: &impl View) -> Result<Response, Fault> {
+    let text = page.render(context.part).map_err(|error| {
+        tracing::error!(error = %error, "a page could not be rendered");
+        Fault::ours()
+    })?;
+    let mut response = html(text);
+    *response.status_mut() = status;
+    let vary = "HX-Request, HX-Target, HX-History-Restore-Request, Cookie";
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static(vary));
+    Ok(response)
+}
+
+/// To another page of ours, by GET.
+pub(crate) fn see_other(path: &str) -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let location = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
+    response.headers_mut().insert(header::LOCATION, location);
+    response
+}
+
+/// The cluster that a path is about.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterPath(pub(crate) ResourceId);
+
+impl<S: Sync> FromRequestParts<S> for ClusterPath {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Fault> {
+        let path = parts.uri.path();
+        ResourceId::parse_prefix(path).map(|(id, _)| Self(id)).map_err(|_| {
+            // The contract's words (§4).
+            let shown = rp_base::text::clean(path, 300);
+            Fault::bad_input(format!("invalid resourceId \"{shown}\""))
+        })
+    }
+}
+
+/// `GET /healthz/ready`: the store, the audit trail and the cluster list are there ("Do better" 37).
+pub(crate) async fn ready(State(state): State<PortalState>) -> Result<Response, Fault> {
+    state.0.store.ready().await.map_err(|error| Fault::store(&error))?;
+    state.0.audit.ready().map_err(|error| Fault::audit(&error))?;
+    Ok(Response::default())
+}
+
+/// `GET /static/…`: by hash for ever, by name to be asked again.
+pub(crate) async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Fault> {
+    let asset = web::assets::get(uri.path()).ok_or_else(Fault::not_found)?;
+    let mut response = Response::default();
+    let held = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    if held.is_some_and(|held| held.split(',').any(|tag| tag.trim() == asset.etag)) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        *response.body_mut() = Body::from(asset.bytes);
+    }
+    let keep = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
+    headers.insert(header::ETAG, HeaderValue::from_static(asset.etag));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
+    Ok(response)
+}
+
+/// `GET /keys`.
+pub(crate) async fn keys(State(state): State<PortalState>, Ctx(context): Ctx) -> Result<Response, Fault> {
+    answer(&context, StatusCode::OK, &KeysPage { frame: frame(&state, &context) })
+}

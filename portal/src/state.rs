@@ -1,0 +1,202 @@
+//! What the portal is made of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_access::{Access, Caller};
+use rp_audit::{Audit, AuditError};
+use rp_base::{SharedClock, SharedRandom, chain};
+use rp_database::{SharedStore, StoreError};
+use rp_documents::{Entry, Outcome, Person, Phase};
+use rp_metrics::Registry;
+use rp_net::Networks;
+use rp_seal::Keyring;
+use url::Url;
+
+use crate::auth::{Exchange, OidcConfig, Provider, SessionStart, Sessions};
+use crate::index::ClusterIndex;
+use crate::metrics::PortalMetrics;
+
+/// Addresses as people see them; never taken from a `Host` header (`spec/portal.md` "Do better" 10).
+#[derive(Debug, Clone)]
+pub struct Urls {
+    /// The portal's own origin, e.g. `https://westeurope.admin.example`.
+    pub portal: Url,
+    /// Origin of the API proxy: another host name than the portal's.
+    pub proxy: Url,
+    /// PEM of the CA that issued the proxy's certificate; `None` when it is publicly trusted.
+    pub ca_pem: Option<String>,
+}
+
+/// How long a session lasts.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionTimes {
+    /// Unused for so long: over.
+    pub idle: Duration,
+    /// Over in any case.
+    pub absolute: Duration,
+}
+
+impl Default for SessionTimes {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(3600), absolute: Duration::from_secs(12 * 3600) }
+    }
+}
+
+/// Words and an address.
+#[derive(Debug, Clone)]
+pub struct Link {
+    pub text: String,
+    pub url: String,
+}
+
+/// What the wiring passes in.
+#[derive(Debug)]
+pub struct PortalParts {
+    pub store: SharedStore,
+    pub audit: Audit,
+    pub access: Arc<Access>,
+    pub keyring: Keyring,
+    pub clock: SharedClock,
+    pub random: SharedRandom,
+    pub oidc: OidcConfig,
+    pub urls: Urls,
+    pub region: String,
+    /// The build's version, as `/api/info` says it.
+    pub version: String,
+    /// Everything here is a simulation: said on every page.
+    pub simulated: bool,
+    /// Portals of other regions.
+    pub regions: Vec<Link>,
+    pub sessions: SessionTimes,
+    /// Where imported clusters may be.
+    pub networks: Networks,
+    /// The same for people, e.g. `10.0.0.0/8`.
+    pub network_names: Vec<String>,
+    /// Where the portal's metrics are registered.
+    pub metrics: Registry,
+    /// How the provider is reached; `None`: over the network, trusting the host's CAs and the configured one.
+    pub exchange: Option<Arc<dyn Exchange>>,
+}
+
+/// The portal in motion. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PortalState(pub(crate) Arc<Parts>);
+
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) store: SharedStore,
+    pub(crate) audit: Audit,
+    pub(crate) access: Arc<Access>,
+    pub(crate) keyring: Keyring,
+    pub(crate) clock: SharedClock,
+    pub(crate) random: SharedRandom,
+    pub(crate) urls: Urls,
+    pub(crate) region: String,
+    pub(crate) version: String,
+    pub(crate) simulated: bool,
+    pub(crate) regions: Vec<Link>,
+    pub(crate) networks: Networks,
+    pub(crate) network_names: Vec<String>,
+    pub(crate) provider: Provider,
+    pub(crate) sessions: Sessions,
+    pub(crate) index: Arc<ClusterIndex>,
+    pub(crate) metrics: PortalMetrics,
+}
+
+/// The portal cannot start. A provider that is away is no reason.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the store cannot be read")]
+    Store(#[from] StoreError),
+    #[error("the sign-in settings cannot be used: {0}")]
+    SignIn(String),
+}
+
+impl PortalState {
+    /// Reads the clusters and starts following the store; does not ask the provider.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn new(parts: PortalParts) -> Result<Self, StartError> {
+        let exchange = match parts.exchange {
+            Some(exchange) => exchange,
+            None => crate::auth::network_exchange(&parts.oidc).map_err(StartError::SignIn)?,
+        };
+        let provider = Provider::new(parts.oidc, &parts.urls.portal, exchange).map_err(StartError::SignIn)?;
+        let sessions = Sessions::start(&parts.store, &parts.keyring, &parts.clock, parts.sessions).await?;
+        let index = ClusterIndex::start(&parts.store, &parts.clock).await?;
+        Ok(Self(Arc::new(Parts {
+            store: parts.store,
+            audit: parts.audit,
+            access: parts.access,
+            keyring: parts.keyring,
+            clock: parts.clock,
+            random: parts.random,
+            urls: parts.urls,
+            region: parts.region,
+            version: parts.version,
+            simulated: parts.simulated,
+            regions: parts.regions,
+            networks: parts.networks,
+            network_names: parts.network_names,
+            provider,
+            sessions,
+            index,
+            metrics: PortalMetrics::register(&parts.metrics),
+        })))
+    }
+
+    /// Begins a session for a person without a sign-in and gives its cookie, `name=value`: for the
+    /// development server's scripts only.
+    ///
+    /// # Errors
+    /// The session could not be stored.
+    pub async fn mint_session(&self, person: Person) -> Result<String, String> {
+        let start = SessionStart { person, at: self.0.clock.now(), id_token: None };
+        self.0.sessions.mint(&start).await
+    }
+
+    /// Ends every session of a person, on every replica within a second.
+    ///
+    /// # Errors
+    /// The store did not answer; some may have ended.
+    pub async fn end_sessions(&self, sub: &str) -> Result<usize, StoreError> {
+        self.0.sessions.end_all(sub).await
+    }
+
+    /// The clusters as the portal sees them.
+    pub fn index(&self) -> &Arc<ClusterIndex> {
+        &self.0.index
+    }
+}
+
+impl Parts {
+    /// A durable entry before a change; the change must not happen when it fails.
+    pub(crate) async fn promise(
+        &self,
+        caller: &Caller,
+        verb: &str,
+        fill: impl FnOnce(&mut Entry),
+    ) -> Result<(), AuditError> {
+        let mut entry = caller.entry(self.clock.now(), Phase::Single, verb);
+        fill(&mut entry);
+        self.audit.promise(entry).await.map(drop)
+    }
+
+    /// An entry of a read or a refusal, written within 100 ms.
+    pub(crate) async fn note(
+        &self,
+        caller: &Caller,
+        verb: &str,
+        result: Outcome,
+        fill: impl FnOnce(&mut Entry),
+    ) {
+        let mut entry = caller.entry(self.clock.now(), Phase::Single, verb);
+        entry.result = result;
+        fill(&mut entry);
+        if let Err(error) = self.audit.queue(entry).await {
+            tracing::error!(error = %chain(&error), verb, "an audit entry was not taken");
+        }
+    }
+}
