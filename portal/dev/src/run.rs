@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use aro::serve::{self, Extras};
-use rp_base::{Clock as _, Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
+use rp_base::{Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_config::{Override, Settings, needs};
 use rp_core::Foundation;
 use rp_net::listen::Stop;

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use rp_core::Foundation;
-use rp_database::{Draft, Store as _};
+use rp_database::Draft;
 use rp_documents::{ClusterDocument, Collection, Document, Sealed};
 use rp_seal::Keyring;
 use rp_simulator::Region;
