@@ -3,6 +3,7 @@
 import { say, toast } from "./say";
 
 let opener: HTMLElement | null = null;
+let away = "/";
 
 const host = () => document.getElementById("dialog");
 const live = () => host()?.querySelector<HTMLDialogElement>("dialog") ?? null;
@@ -16,6 +17,7 @@ export function show(): void {
   const dialog = live();
   if (!dialog) return;
   dialog.removeAttribute("open");
+  away = dialog.querySelector<HTMLAnchorElement>("a[data-act=close]")?.href ?? away;
   dialog.showModal();
   const field = dialog.querySelector<HTMLElement>("[aria-invalid=true], [autofocus]");
   field?.focus();
@@ -25,6 +27,8 @@ export function show(): void {
 export function close(): void {
   const at = host();
   if (!at?.firstChild) return;
+  // The page was only the dialog: there is nothing behind it to go back to.
+  if (document.querySelector("main[inert]")) return location.assign(away);
   at.replaceChildren();
   opener?.focus();
   opener = null;

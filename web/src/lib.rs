@@ -16,10 +16,12 @@ mod grants;
 mod imported;
 mod keys;
 mod kubeconfig;
+mod list_query;
 mod parts;
 mod query;
 mod samples;
 mod solo;
+mod state;
 pub mod statuses;
 pub mod text;
 mod view;
@@ -27,15 +29,14 @@ pub mod when;
 
 pub use audit::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain};
 pub use cluster::{Cluster, ClusterPage, Field, ImportedFrom, May, Section, Tab, Verdict};
-pub use clusters::{
-    Broken, ClusterRow, ClustersPage, ListQuery, ListView, Piece, Sort, Summary, Tally, VersionCount,
-};
+pub use clusters::{Broken, ClusterRow, ClustersPage, Piece, Summary, Tally, VersionCount};
 pub use frame::{CSRF_FIELD, Elevation, Frame, Person, Place};
 pub use gallery::{GalleryItem, gallery};
 pub use grants::{AccessPage, GrantKind, GrantRow, GrantState};
 pub use imported::{ImportErrors, ImportForm, ImportedPage, ImportedRow};
 pub use keys::{KEYS, KeysPage};
 pub use kubeconfig::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, LEAST_REASON, RightsChoice};
+pub use list_query::{ListQuery, ListView, Sort};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
 pub use query::Query;
 pub use solo::{FailureFragment, Group, SoloPage};

@@ -124,3 +124,23 @@ fn attributes(inside: &str) -> Result<(String, Vec<(String, String)>), String> {
 fn excerpt(s: &str) -> String {
     s.chars().take(160).collect()
 }
+
+#[test]
+fn the_reader_refuses_what_browsers_would_repair() {
+    for bad in [
+        "<div><span></div></span>",
+        "<div>",
+        "</div>",
+        "<a href=x>y</a>",
+        "<a href=\"x\" href=\"y\">z</a>",
+        "<p><div></div></p>",
+        "<form><form></form></form>",
+        "<button><a href=\"x\">y</a></button>",
+        "<img src=\"x\" onerror=alert(1)>",
+        "<div title=\"x",
+    ] {
+        assert!(read(bad).is_err(), "{bad}");
+    }
+    let (tags, text) = read("<p a=\"1 > 0\">x<br>y</p><svg><use href=\"#a\"/></svg>").unwrap();
+    assert_eq!((tags.len(), text.as_str()), (4, "xy"));
+}
