@@ -19,7 +19,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::audit::Settle;
-use super::pool::{H1Return, H2Slot};
+use super::pool::{H1Return, H2Slot, Upload};
 
 /// Bytes for the client.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub(super) struct Tail {
     pub(super) idle: Option<Idle>,
     pub(super) settle: Option<Settle>,
     pub(super) sent: Arc<AtomicU64>,
+    /// The request's body on its way, ended with the answer's.
+    pub(super) _upload: Option<Upload>,
     /// A place on an HTTP/2 connection, held for its drop.
     pub(super) _slot: Option<H2Slot>,
     pub(super) h1: Option<H1Return>,
@@ -95,8 +97,8 @@ impl Body {
         Self { source: Source::Full(None), tail: None }
     }
 
-    pub(super) fn h2(recv: RecvStream, slot: H2Slot) -> Self {
-        let tail = Tail { _slot: Some(slot), ..Tail::default() };
+    pub(super) fn h2(recv: RecvStream, slot: H2Slot, upload: Option<Upload>) -> Self {
+        let tail = Tail { _slot: Some(slot), _upload: upload, ..Tail::default() };
         Self { source: Source::H2(recv), tail: Some(Box::new(tail)) }
     }
 
@@ -165,8 +167,27 @@ fn poll_h2(recv: &mut RecvStream, cx: &mut Context<'_>) -> Poll<Option<Result<Fr
 }
 
 fn poll_h1(incoming: &mut Incoming, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-    let frame = ready!(http_body::Body::poll_frame(Pin::new(incoming), cx));
-    Poll::Ready(frame.map(|frame| frame.map_err(|error| Cut::Broken(Box::new(error)))))
+    loop {
+        let frame = ready!(http_body::Body::poll_frame(Pin::new(incoming), cx));
+        // Trailers are headers that no list has let pass.
+        if matches!(&frame, Some(Ok(frame)) if frame.is_trailers()) {
+            continue;
+        }
+        return Poll::Ready(frame.map(|frame| frame.map_err(|error| Cut::Broken(Box::new(error)))));
+    }
+}
+
+impl Drop for Body {
+    /// A reader stops at the last byte when the length is known: the connection is good for more all the same.
+    fn drop(&mut self) {
+        let whole = matches!(&self.source, Source::H1(incoming) if http_body::Body::is_end_stream(incoming));
+        if whole
+            && let Some(tail) = self.tail.as_deref_mut()
+            && let Some(give_back) = tail.h1.take()
+        {
+            give_back.now();
+        }
+    }
 }
 
 impl Tail {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Incoming;
 use rp_access::{Access, Live};
 use rp_audit::Audit;
@@ -127,12 +127,17 @@ impl ApiProxy {
     pub async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
         let request_id = Id::random(&*self.random);
         let ip = peer.ip().to_canonical();
+        let upgrade = request.version() < Version::HTTP_2 && request.headers().contains_key(header::UPGRADE);
         let mut response = match self.admit(&request, request_id.clone(), ip).await {
             Ok(context) => self.forward(request, context).await,
             Err(error) => self.stranger(&error, &request_id, ip),
         };
         if let Ok(id) = HeaderValue::from_str(request_id.as_str()) {
             response.headers_mut().insert(X_REQUEST_ID, id);
+        }
+        if upgrade && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            // What the client sent after its handshake is no request.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }
@@ -176,7 +181,13 @@ impl ApiProxy {
         }
         let ended = context.live.token();
         tokio::select! {
+            // The end first: what ended while the entry was written must not be sent.
             biased;
+            () = ended.cancelled() => {
+                let why = context.live.ended(self.clock.now()).unwrap_or(rp_access::Ended::Revoked);
+                let error = ProxyError::Refused(rp_access::Refusal::Ended(why));
+                self.failed(&error, &context, None)
+            }
             answer = self.exchange(request, &context, settle) => match answer {
                 Ok(response) => {
                     self.count(&context.classified, response.status().as_u16(), None);
@@ -185,11 +196,6 @@ impl ApiProxy {
                 }
                 Err((error, settle)) => self.failed(&error, &context, Some(settle)),
             },
-            () = ended.cancelled() => {
-                let why = context.live.ended(self.clock.now()).unwrap_or(rp_access::Ended::Revoked);
-                let error = ProxyError::Refused(rp_access::Refusal::Ended(why));
-                self.failed(&error, &context, None)
-            }
         }
     }
 
@@ -199,6 +205,16 @@ impl ApiProxy {
         }
         if context.upgrade && request.version() != Version::HTTP_11 {
             return Err(ProxyError::BadRequest("an upgrade needs HTTP/1.1"));
+        }
+        if context.upgrade && !headers::known_upgrade(request.headers()) {
+            return Err(ProxyError::BadRequest("an upgrade is to websocket or SPDY/3.1"));
+        }
+        if context.upgrade && !http_body::Body::is_end_stream(request.body()) {
+            return Err(ProxyError::BadRequest("an upgrade has no body"));
+        }
+        let framed_twice = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
+        if framed_twice.iter().all(|name| request.headers().contains_key(name)) {
+            return Err(ProxyError::BadRequest("both Content-Length and Transfer-Encoding"));
         }
         allow(&context.classified, context.upgrade, context.live.rights).map_err(ProxyError::Denied)
     }
@@ -220,12 +236,17 @@ impl ApiProxy {
                 streams: self.metrics.streams.track(),
                 request_id: context.request_id.to_string(),
                 cut: self.cut.clone(),
+                idle: (!context.classified.watch && !context.classified.follow).then_some(self.timeouts.idle),
             };
             return upgrade::upgrade(&upstream, request, head, self.timeouts.head, session).await;
         }
         let (_, received) = settle.counters();
         let body = outgoing(request, &received);
         match upstream.send(head, body, self.timeouts.head).await {
+            Ok(answer) if answer.status().is_informational() => {
+                let error = ProxyError::Broken("the cluster switched protocols unasked".into());
+                Err((error, settle))
+            }
             Ok(answer) => Ok(self.pass_on(answer, context, settle)),
             Err(error) => Err((error, settle)),
         }
@@ -249,8 +270,10 @@ impl ApiProxy {
         if let Some(authorization) = &upstream.authorization {
             headers.insert(header::AUTHORIZATION, authorization.clone());
         }
-        if let Some(length) = request.headers().get(header::CONTENT_LENGTH) {
-            headers.insert(header::CONTENT_LENGTH, length.clone());
+        // The length that was parsed, not what a header says. A GET without a body names none.
+        let length = http_body::Body::size_hint(request.body()).exact();
+        if let Some(length) = length.filter(|length| *length > 0 || request.headers().contains_key(header::CONTENT_LENGTH)) {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         }
         if let Ok(value) = HeaderValue::from_str(context.request_id.as_str()) {
             headers.insert(AUDIT_ID, value);

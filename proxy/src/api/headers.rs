@@ -59,6 +59,23 @@ pub(super) fn impersonates(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Names of WebSocket subprotocols that carry a bearer token to an API server.
+const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
+
+/// Only these may a client leave HTTP for: any other (`h2c`, above all) could carry requests past us.
+pub(super) fn known_upgrade(headers: &HeaderMap) -> bool {
+    let mut asked = headers.get_all(header::UPGRADE).iter();
+    let (Some(asked), None) = (asked.next(), asked.next()) else { return false };
+    ["websocket", "spdy/3.1"].iter().any(|known| asked.as_bytes().eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Subprotocols without those that are a credential: whom the cluster sees is ours to say.
+fn without_bearer(value: &HeaderValue) -> Option<HeaderValue> {
+    let text = value.to_str().ok()?;
+    let kept: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.starts_with(BEARER_PROTOCOL)).collect();
+    if kept.is_empty() { None } else { HeaderValue::from_str(&kept.join(", ")).ok() }
+}
+
 /// The upgrade that the client asks for, if it does.
 pub(super) fn upgrade_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     let asked = headers.get_all(header::CONNECTION).iter().any(|value| {
@@ -74,7 +91,14 @@ pub(super) fn inbound(client: &HeaderMap, upgrade: bool) -> HeaderMap {
     let mut out = HeaderMap::with_capacity(client.len().min(16) + 8);
     for (name, value) in client {
         let passes = passes_in(name) || upgrade && passes_in_upgrade(name);
-        if passes && !nominated.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_str())) {
+        if !passes || nominated.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_str())) {
+            continue;
+        }
+        if *name == header::SEC_WEBSOCKET_PROTOCOL {
+            if let Some(value) = without_bearer(value) {
+                out.append(name.clone(), value);
+            }
+        } else {
             out.append(name.clone(), value.clone());
         }
     }
@@ -189,6 +213,23 @@ mod tests {
         let out = inbound(&client, true);
         assert_eq!(out.get_all("sec-websocket-protocol").iter().count(), 2);
         assert!(!out.contains_key("origin"));
+    }
+
+    #[test]
+    fn only_known_protocols_and_no_token_among_them() {
+        for (asked, known) in [("websocket", true), ("SPDY/3.1", true), ("h2c", false), ("websocket, h2c", false)] {
+            assert_eq!(known_upgrade(&map(&[("upgrade", asked)])), known, "{asked}");
+        }
+        assert!(!known_upgrade(&map(&[("upgrade", "websocket"), ("upgrade", "h2c")])));
+        let client = map(&[
+            ("connection", "upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-protocol", "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io.dG9rZW4"),
+            ("sec-websocket-protocol", "base64url.bearer.authorization.k8s.io.dG9rZW4"),
+        ]);
+        let out = inbound(&client, true);
+        let kept: Vec<_> = out.get_all("sec-websocket-protocol").iter().collect();
+        assert_eq!(kept, ["v4.channel.k8s.io"]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use tokio_rustls::client::TlsStream;
 
 pub(super) use h1::H1Return;
 pub(super) use h2_connection::H2Slot;
-pub(super) use send::{OutBody, Outgoing};
+pub(super) use send::{OutBody, Outgoing, Upload};
 
 use super::error::ProxyError;
 use super::identity::Seen;

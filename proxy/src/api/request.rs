@@ -63,6 +63,8 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Classified 
     };
     read_resource(&mut found, rest);
     let named = !found.name.is_empty();
+    // `?watch=true` makes a watch of a GET only: a DELETE that says so still deletes.
+    found.watch &= matches!(*method, Method::GET | Method::HEAD);
     found.verb = if found.watch { "watch" } else { method_verb(method, false, named) };
     found
 }
@@ -141,9 +143,9 @@ fn read_query(found: &mut Classified, query: &str) {
     }
 }
 
-/// The API server reads a boolean leniently: present and not plainly false is true.
+/// The API server reads a boolean leniently: present and neither `0` nor `false` is true.
 fn truth(value: &str) -> bool {
-    !matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
+    value != "0" && !value.eq_ignore_ascii_case("false")
 }
 
 fn unescape(text: &str) -> Cow<'_, str> {
@@ -177,6 +179,16 @@ mod tests {
         assert_eq!(classify(&Method::GET, "/api/v1/pods", Some("watch=1")).verb, "watch");
         assert_eq!(classify(&Method::GET, "/api/v1/pods", Some("w%61tch=true")).verb, "watch");
         assert_eq!(classify(&Method::DELETE, "/api/v1/namespaces/a/pods", None).verb, "deletecollection");
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            for path in ["/api/v1/namespaces/a/pods/b", "/api/v1/watch/namespaces/a/pods"] {
+                let found = classify(&method, path, Some("watch=true"));
+                assert!(!found.watch && found.verb != "watch", "{method} {path} is no watch");
+            }
+        }
+        for (value, watches) in [("f", true), ("", true), ("FALSE", false), ("0", false)] {
+            let found = classify(&Method::GET, "/api/v1/pods", Some(&format!("watch={value}")));
+            assert_eq!(found.watch, watches, "{value}");
+        }
         let namespace = get("/api/v1/namespaces/a");
         assert_eq!((&*namespace.resource, &*namespace.name), ("namespaces", "a"));
         let status = classify(&Method::PUT, "/api/v1/namespaces/a/finalize", None);

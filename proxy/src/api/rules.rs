@@ -185,6 +185,11 @@ mod tests {
         assert_eq!(needs("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", false), Rights::Write);
         assert_eq!(needs("PATCH", "/apis/apps/v1/namespaces/a/deployments/b", false), Rights::Write);
         assert_eq!(needs("OPTIONS", "/api/v1/pods", false), Rights::Write);
+        for path in ["/api/v1/namespaces/a/pods?watch=true", "/api/v1/watch/namespaces/a/pods", "/api/v1/namespaces/a/pods/b/log?watch=1"] {
+            for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+                assert_eq!(needs(method, path, false), Rights::Write, "{method} {path}");
+            }
+        }
     }
 
     #[test]

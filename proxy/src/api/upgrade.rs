@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::audit::Settle;
-use super::body::Body;
+use super::body::{Body, Idle};
 use super::error::ProxyError;
 use super::headers;
 use super::pool::{OutBody, Upstream};
@@ -32,6 +32,8 @@ pub(super) struct Session {
     pub(super) streams: rp_metrics::GaugeGuard,
     pub(super) request_id: String,
     pub(super) cut: CancellationToken,
+    /// Longest silence of an answer that refuses; `None` when it may be a stream.
+    pub(super) idle: Option<Duration>,
 }
 
 /// Sends the handshake on a connection of its own and passes the answer on.
@@ -101,9 +103,14 @@ async fn handshake(
 /// Any answer but 101: passed on, then the connection ends, whatever the client has sent after its handshake.
 fn refused(answer: Response<Incoming>, session: Session) -> Response<Body> {
     let (parts, incoming) = answer.into_parts();
+    let Session { live, settle, streams, idle, .. } = session;
     let body = Body::from_h1(incoming).watched(|tail| {
-        tail.sent = session.settle.counters().0;
-        tail.settle = Some(session.settle);
+        // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
+        tail.ended = Some(Box::pin(live.token().cancelled_owned()));
+        tail.idle = idle.map(Idle::new);
+        tail.sent = settle.counters().0;
+        tail.settle = Some(settle);
+        tail._open = Some((live.stream(), streams));
     });
     let mut response = Response::new(body);
     *response.status_mut() = parts.status;

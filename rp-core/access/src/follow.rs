@@ -16,6 +16,8 @@ use crate::live::Ended;
 const POLL: Duration = Duration::from_millis(250);
 /// Older than this: live streams are cut.
 const CUT_AFTER: Duration = Duration::from_secs(15);
+/// A look at the feed that takes longer has failed.
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 /// An unused grant leaves the cache.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 /// How often uses are written down.
@@ -25,45 +27,51 @@ pub(crate) async fn run(access: Weak<Access>, mut cursor: i64) {
     let Some(mut wake) = access.upgrade().map(|access| access.store.subscribe(Collection::Grants)) else {
         return;
     };
-    let mut noted = Instant::now();
-    let mut last_noted = Timestamp::default();
+    tokio::spawn(note(Weak::clone(&access)));
     loop {
         // A notification, the poll, or the end of the store: each leads to a read.
         let _ = tokio::time::timeout(POLL, wake.changed()).await;
         let Some(access) = access.upgrade() else { return };
         let began = Instant::now();
-        match catch_up(&access, cursor).await {
-            Ok(seen) => {
-                cursor = seen;
-                access.mark_fresh(began);
-            }
-            Err(error) => {
+        // Bounded: a store that hangs must not keep us from ending what expired.
+        match tokio::time::timeout(CATCH_UP_WITHIN, catch_up(&access, &mut cursor)).await {
+            Ok(Ok(())) => access.mark_fresh(began),
+            Ok(Err(error)) => {
                 tracing::warn!(error = %chain(&error), "cannot follow grants");
                 // A closed notification channel must not make this a busy loop.
                 tokio::time::sleep(POLL).await;
             }
+            Err(_) => tracing::warn!("cannot follow grants: the store takes long to answer"),
         }
         sweep(&access);
-        if noted.elapsed() >= NOTE_USES_EVERY {
-            noted = Instant::now();
-            last_noted = note_uses(&access, last_noted).await;
-        }
     }
 }
 
-async fn catch_up(access: &Access, mut cursor: i64) -> Result<i64, rp_database::StoreError> {
+/// Notes uses apart from the feed: many writes must not make it old.
+async fn note(access: Weak<Access>) {
+    let mut last = Timestamp::default();
     loop {
-        let changes = access.store.changes(Collection::Grants, cursor, 500).await?;
+        tokio::time::sleep(NOTE_USES_EVERY).await;
+        let Some(access) = access.upgrade() else { return };
+        last = note_uses(&access, last).await;
+    }
+}
+
+/// Applies what changed after the cursor and moves it, page by page: what was done stays done when cancelled.
+async fn catch_up(access: &Access, cursor: &mut i64) -> Result<(), rp_database::StoreError> {
+    loop {
+        let changes = access.store.changes(Collection::Grants, *cursor, 500).await?;
+        // Before they are applied: a read that began earlier and is not in the cache yet must be repeated.
+        if !changes.items.is_empty() {
+            access.epoch.fetch_add(1, Ordering::AcqRel);
+        }
         for change in &changes.items {
             let grant = change.document.as_ref().and_then(|stored| serde_json::from_str::<Grant>(&stored.body).ok());
             apply(access, &change.id, grant);
         }
-        if !changes.items.is_empty() {
-            access.epoch.fetch_add(1, Ordering::AcqRel);
-        }
-        cursor = changes.cursor;
+        *cursor = changes.cursor;
         if !changes.more {
-            return Ok(cursor);
+            return Ok(());
         }
     }
 }

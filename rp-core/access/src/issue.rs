@@ -92,6 +92,11 @@ impl Access {
         if most.is_none_or(|most| ask.rights > most) {
             return Err(IssueError::NotAllowed { needed: ask.rights });
         }
+        // These are shells whatever their rights say (`design.md` §5 "Who may").
+        let shell = matches!(ask.kind, GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel);
+        if shell && most < Some(Rights::Write) {
+            return Err(IssueError::NotAllowed { needed: Rights::Write });
+        }
         let length = ask.reason.trim().chars().count();
         if length < self.policy.min_reason || length > MOST_REASON {
             return Err(IssueError::Reason { least: self.policy.min_reason, most: MOST_REASON });

@@ -13,6 +13,8 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
+use rp_documents::Side;
+use rp_net::{DialError, Stage};
 use tokio::time::Instant;
 
 use super::super::body::Body;
@@ -81,7 +83,11 @@ impl Upstream {
         if let Some(connection) = self.free() {
             return Ok(connection);
         }
-        let turn = self.dialling.lock().await;
+        // Bounded: behind a cluster that takes no connections, a queue would wait its length times over.
+        let turn = tokio::time::timeout(self.connect, self.dialling.lock()).await.map_err(|_| {
+            let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            ProxyError::Dial(DialError::new(Side::Cluster, Stage::Connect, late))
+        })?;
         // Whoever dialled before us may have made room for us too.
         if let Some(connection) = self.free() {
             return Ok(connection);
@@ -174,19 +180,23 @@ async fn send_h2(
         }
     };
     let passed = body.passed();
-    if !ends {
-        tokio::spawn(pump(body, stream));
+    let upload = (!ends).then(|| Upload::new(tokio::spawn(pump(body, stream))));
+    let answered = waiting(response, &passed, silence).await;
+    if answered.is_err() {
+        // Perhaps only slow, perhaps gone: others should not have to find out.
+        slot.close();
     }
-    match waiting(response, &passed, silence).await.map_err(Failed::Finally)? {
+    match answered.map_err(Failed::Finally)? {
         Ok(response) => {
             let (mut parts, recv) = response.into_parts();
             parts.version = Version::HTTP_11;
-            Ok(Response::from_parts(parts, Body::h2(recv, slot)))
+            Ok(Response::from_parts(parts, Body::h2(recv, slot, upload)))
         }
         Err(error) => {
             slot.close_if_gone(&error);
             // Both say that the stream was not processed (RFC 9113 §8.7).
-            let untouched = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+            let untouched =
+                error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM));
             if ends && untouched { Err(Failed::Again(Outgoing::Empty)) } else { Err(Failed::Finally(ProxyError::Broken(Box::new(error)))) }
         }
     }
@@ -221,6 +231,9 @@ async fn waiting<T>(
         }
     }
 }
+
+/// A request's body on its way; ends when dropped, so that it outlives neither its request nor its grant.
+pub(in crate::api) type Upload = tokio_util::task::AbortOnDropHandle<()>;
 
 /// Sends a body as the peer takes it.
 async fn pump(body: Outgoing, mut stream: SendStream<Bytes>) {
