@@ -79,8 +79,7 @@ impl Tunnels {
         let mut http = auto::Builder::new(TokioExecutor::new());
         http.http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_mins(2))
-            .pipeline_flush(true);
+            .header_read_timeout(Duration::from_mins(2));
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(250)

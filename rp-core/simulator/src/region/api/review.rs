@@ -1,5 +1,7 @@
 //! Reviews: `kubectl auth can-i` and `auth whoami`.
 
+mod protobuf;
+
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -37,8 +39,8 @@ impl Review {
     /// Answers it.
     pub(super) async fn review(self, call: &Call<'_>, body: Incoming) -> Result<Response<Body>, Failure> {
         let bytes = body::read(body, MOST).await.ok_or_else(Failure::too_large)?;
-        let asked: Value =
-            serde_json::from_slice(&bytes).map_err(|_| Failure::bad("the body is not JSON"))?;
+        let asked = protobuf::read(&bytes).or_else(|| serde_json::from_slice(&bytes).ok());
+        let asked: Value = asked.ok_or_else(|| Failure::bad("the body is no review"))?;
         let mut answer = json!({"kind": asked["kind"], "apiVersion": asked["apiVersion"],
             "metadata": {"creationTimestamp": null}, "spec": asked["spec"]});
         answer["status"] = match self {
