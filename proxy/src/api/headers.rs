@@ -128,6 +128,10 @@ pub(super) fn outbound(cluster: &HeaderMap) -> HeaderMap {
             out.append(name.clone(), value.clone());
         }
     }
+    if cluster.contains_key(header::TRANSFER_ENCODING) {
+        // Both were sent: the length is not the body's (RFC 9112 §6.3).
+        out.remove(header::CONTENT_LENGTH);
+    }
     harden(&mut out);
     out
 }

@@ -7,6 +7,7 @@ mod dial;
 pub mod http;
 pub mod listen;
 mod networks;
+mod opening;
 mod stream;
 mod target;
 pub mod tls;

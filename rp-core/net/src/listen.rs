@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::opening::Opening;
 use crate::tls::ServerTls;
 
 /// Silence after which the kernel asks whether a client is still there (`spec/portal.md` §1.3).
@@ -144,6 +145,7 @@ impl<H: Handler> Listener<H> {
                 handler: Arc::clone(&self.handler),
                 builder: Arc::clone(&builder),
                 handshake: self.limits.handshake,
+                head: self.limits.head,
                 stop: stop.clone(),
             };
             let open = Open::new(&self.gauge);
@@ -181,6 +183,7 @@ struct Connection<H> {
     handler: Arc<H>,
     builder: Arc<auto::Builder<TokioExecutor>>,
     handshake: Duration,
+    head: Duration,
     stop: Stop,
 }
 
@@ -209,6 +212,7 @@ impl<H: Handler> Connection<H> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let stream = Opening::new(stream, self.head);
         let handler = self.handler;
         let service = service_fn(move |request| {
             let handler = Arc::clone(&handler);
