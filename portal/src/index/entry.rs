@@ -1,5 +1,6 @@
 //! One cluster as lists and pages need it.
 
+use rp_base::text::clean;
 use rp_base::Timestamp;
 use rp_documents::cluster::ProvisioningState;
 use rp_documents::{ClusterDocument, ClusterHealth, ImportedCluster, ResourceId};
@@ -17,6 +18,8 @@ pub struct Entry {
     pub failed: Option<ProvisioningState>,
     pub last_state: Option<ProvisioningState>,
     pub version: String,
+    /// The version that the document names; an import's last look may know better.
+    own_version: String,
     pub created: Option<Timestamp>,
     pub modified: Option<Timestamp>,
     pub modified_by: String,
@@ -59,6 +62,9 @@ pub struct Health {
     pub nodes: u32,
     pub alerts: usize,
     pub certificate: Option<Timestamp>,
+    pub version: String,
+    /// The first part of the look that failed, and why.
+    failed: Option<String>,
 }
 
 fn name(state: Option<ProvisioningState>) -> &'static str {
@@ -75,19 +81,20 @@ fn phase(text: &str) -> String {
 }
 
 impl Entry {
-    pub(super) fn of_cluster(document: &ClusterDocument, health: Option<&ClusterHealth>) -> Self {
+    pub(super) fn of_cluster(document: &ClusterDocument) -> Self {
         let cluster = &document.cluster;
         let properties = &cluster.properties;
         let maintenance =
             properties.unknown.get("maintenanceState").and_then(Value::as_str).unwrap_or_default();
-        let mut entry = Self {
+        Self {
             document: document.id.clone(),
             id: cluster.id.clone(),
             location: cluster.location.clone(),
             state: Some(properties.provisioning_state),
             failed: properties.failed_provisioning_state,
             last_state: properties.last_provisioning_state,
-            version: properties.cluster_profile.version.clone(),
+            version: String::new(),
+            own_version: properties.cluster_profile.version.clone(),
             created: properties.created_at,
             modified: cluster.system_data.last_modified_at,
             modified_by: cluster.system_data.last_modified_by.clone().unwrap_or_default(),
@@ -103,24 +110,22 @@ impl Entry {
             console_url: properties.console_profile.url.clone(),
             reachable: !properties.network_profile.private_endpoint_ip.is_empty(),
             imported: None,
-            health: health.map(Health::of),
+            health: None,
             text: Box::default(),
-        };
-        entry.text = entry.searched();
-        entry
+        }
     }
 
-    pub(super) fn of_import(document: &ImportedCluster, health: Option<&ClusterHealth>) -> Self {
+    pub(super) fn of_import(document: &ImportedCluster) -> Self {
         use rp_documents::imported::CredentialKind;
-        let version = health.map(|health| health.version.clone()).filter(|version| !version.is_empty());
-        let mut entry = Self {
+        Self {
             document: document.id.clone(),
             id: document.resource_id.clone(),
             location: String::new(),
             state: None,
             failed: None,
             last_state: None,
-            version: version.unwrap_or_else(|| document.version.clone()),
+            version: String::new(),
+            own_version: document.version.clone(),
             created: Some(document.imported_at),
             modified: Some(document.imported_at),
             modified_by: document.imported_by.clone(),
@@ -144,11 +149,19 @@ impl Entry {
                 },
                 as_groups: document.as_groups.clone(),
             }),
-            health: health.map(Health::of),
+            health: None,
             text: Box::default(),
-        };
-        entry.text = entry.searched();
-        entry
+        }
+    }
+
+    /// The same with the last look, or without one; only now it can be found by its text.
+    pub(super) fn with_health(mut self, health: Option<&Health>) -> Self {
+        let seen =
+            health.map(|health| &health.version).filter(|seen| !seen.is_empty() && self.imported.is_some());
+        self.version = seen.unwrap_or(&self.own_version).clone();
+        self.health = health.cloned();
+        self.text = self.searched();
+        self
     }
 
     fn searched(&self) -> Box<str> {
@@ -219,6 +232,7 @@ impl Entry {
             State::NoAnswer => "The API server did not answer the last look".to_owned(),
             State::Degraded => health.map(Health::words).unwrap_or_default(),
             State::Failed(_) if !self.admin_error.is_empty() => self.admin_error.clone(),
+            State::Failed(_) => health.map(Health::failure).unwrap_or_default(),
             State::Creating => self.install.clone().unwrap_or_default(),
             _ => String::new(),
         }
@@ -226,7 +240,7 @@ impl Entry {
 }
 
 impl Health {
-    fn of(health: &ClusterHealth) -> Self {
+    pub(super) fn of(health: &ClusterHealth) -> Self {
         // The collector that asks the API server is the one that others stand on.
         let failed = |word: &str| {
             health.collectors.iter().any(|c| c.error.is_some() && c.name.to_ascii_lowercase().contains(word))
@@ -241,7 +255,14 @@ impl Health {
             nodes: health.nodes,
             alerts: health.alerts.len(),
             certificate: health.certificate_expiry,
+            version: health.version.clone(),
+            failed: health.collectors.iter().find_map(|c| c.error.as_deref()).map(|e| clean(e, 300)),
         }
+    }
+
+    /// What the look says about a failure: its own first error, else what it saw.
+    pub fn failure(&self) -> String {
+        self.failed.clone().unwrap_or_else(|| self.words())
     }
 
     /// Whether it answers but something is wrong.

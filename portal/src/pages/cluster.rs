@@ -176,6 +176,9 @@ fn verdict(entry: &Entry, state: &web::State) -> Verdict {
     let looked = entry.health.is_some();
     let text = match (entry.wrong(), looked) {
         (wrong, _) if !wrong.is_empty() => wrong,
+        (_, true) if matches!(state, web::State::Failed(_)) => {
+            "The operation failed; the last look at the cluster found nothing wrong.".to_owned()
+        }
         (_, true) => "The last look found nothing wrong.".to_owned(),
         (_, false) => "Nobody has looked at its health; this is what its document says.".to_owned(),
     };
@@ -207,14 +210,20 @@ fn links(entry: &Entry) -> Vec<Link> {
 
 fn health(entry: &Entry) -> Vec<(String, String)> {
     let Some(health) = &entry.health else { return Vec::new() };
-    let mut more = vec![("Last look".to_owned(), health.looked_at.to_string())];
+    let mut more = vec![("Last look".to_owned(), instant(health.looked_at))];
     if health.nodes > 0 {
         let ready = health.nodes.saturating_sub(health.nodes_not_ready);
         more.push(("Nodes ready".to_owned(), format!("{ready} of {}", health.nodes)));
     }
     more.push(("Alerts".to_owned(), health.alerts.to_string()));
     if let Some(end) = health.certificate {
-        more.push(("Certificate ends".to_owned(), end.to_string()));
+        more.push(("Certificate ends".to_owned(), instant(end)));
     }
     more
+}
+
+/// An instant as pages write it: to the second, UTC.
+fn instant(at: Timestamp) -> String {
+    let text = Timestamp::from_seconds(at.seconds()).to_string();
+    text.replace('T', " ").replace('Z', " UTC")
 }

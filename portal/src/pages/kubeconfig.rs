@@ -108,9 +108,9 @@ fn lives(state: &PortalState) -> Vec<u64> {
 
 fn identity(entry: &Entry) -> &'static str {
     match &entry.imported {
-        None => "Read-only: system:aro-sre, with your name as an extra. More: your name, in system:masters.",
-        Some(imported) if imported.as_groups.is_empty() => "The imported credential, shared by everybody.",
-        Some(_) => "Your name, in the groups that the import names.",
+        None => "system:aro-sre with your name as an extra; above read-only, your name in system:masters",
+        Some(imported) if imported.as_groups.is_empty() => "the imported credential, which everybody shares",
+        Some(_) => "your name, in the groups that the import names",
     }
 }
 

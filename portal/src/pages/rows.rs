@@ -114,7 +114,11 @@ pub(super) fn audit_row(entry: &Entry) -> AuditRow {
         }
         .to_owned(),
         result,
-        status: if status == 0 { entry.result.word.clone() } else { status.to_string() },
+        status: match status {
+            0 if result == AuditResult::Open => String::new(),
+            0 => entry.result.word.clone(),
+            _ => status.to_string(),
+        },
         fields: fields(entry),
     }
 }
