@@ -1,0 +1,9 @@
+//! Grants as portal and proxy use them: against the embedded store in memory, with a store that fails on request.
+
+mod authenticating;
+mod directory;
+mod ending;
+mod faults;
+mod freshness;
+mod issuing;
+mod world;

@@ -1,0 +1,148 @@
+//! A store, an audit trail, a clock that is moved by hand, and people.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_access::{Access, AccessParts, Ask, Caller, Issued, Policy};
+use rp_audit::{Audit, AuditOptions, CheckpointKey};
+use rp_base::{Id, ManualClock, SystemRandom, Timestamp};
+use rp_database::{SharedStore, in_memory};
+use rp_documents::{Collection, Grant, GrantKind, Person, ResourceId, Rights, Role};
+use rp_seal::Keyring;
+
+use crate::faults::Faulty;
+
+pub(crate) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The rule says a second; a busy machine may take longer without being wrong.
+pub(crate) const SOON: Duration = Duration::from_secs(10);
+pub(crate) const REASON: &str = "look at the ingress";
+
+pub(crate) struct World {
+    pub(crate) clock: ManualClock,
+    pub(crate) store: Arc<Faulty>,
+    pub(crate) audit: Audit,
+    pub(crate) audit_store: Arc<Faulty>,
+    pub(crate) keyring: Keyring,
+    pub(crate) access: Arc<Access>,
+}
+
+pub(crate) fn policy() -> Policy {
+    let groups =
+        [(Role::Viewer, "viewers"), (Role::Sre, "sres"), (Role::Elevated, "power"), (Role::Admin, "admins")];
+    Policy { groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(), ..Policy::default() }
+}
+
+pub(crate) fn person(name: &str, groups: &[&str]) -> Person {
+    Person {
+        sub: format!("sub-{name}"),
+        name: name.to_owned(),
+        groups: groups.iter().map(|&group| group.to_owned()).collect(),
+    }
+}
+
+pub(crate) fn caller(name: &str, groups: &[&str]) -> Caller {
+    let person = person(name, groups);
+    let roles = policy().roles_of(&person.groups);
+    Caller { person, roles, from: "192.0.2.7".to_owned(), request_id: Id::random(&SystemRandom) }
+}
+
+pub(crate) fn target() -> ResourceId {
+    let id = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers/Microsoft.RedHatOpenShift/openShiftClusters/harbor";
+    ResourceId::parse(id).unwrap()
+}
+
+pub(crate) fn ask(rights: Rights) -> Ask {
+    Ask {
+        kind: GrantKind::Kubeconfig,
+        target: Some(target()),
+        rights,
+        reason: REASON.to_owned(),
+        ticket: None,
+        life: None,
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(policy(), Keyring::generate(&SystemRandom)).await
+    }
+
+    pub(crate) async fn with(policy: Policy, keyring: Keyring) -> Self {
+        let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+        let store = Faulty::new(in_memory(Arc::new(clock.clone())));
+        let audit_store = Faulty::new(in_memory(Arc::new(clock.clone())));
+        let options = AuditOptions::new(CheckpointKey::generate().unwrap());
+        let shared: SharedStore = audit_store.clone();
+        let audit = Audit::start(shared, Arc::new(clock.clone()), options).await.unwrap();
+        let access = start(&store, &audit, &keyring, &clock, policy).await;
+        Self { clock, store, audit, audit_store, keyring, access }
+    }
+
+    /// Another replica on the same store.
+    pub(crate) async fn replica(&self) -> Arc<Access> {
+        start(&self.store, &self.audit, &self.keyring, &self.clock, policy()).await
+    }
+
+    pub(crate) async fn issue(&self, groups: &[&str], rights: Rights) -> Issued {
+        self.access.issue(&caller("ada", groups), ask(rights)).await.unwrap()
+    }
+
+    pub(crate) fn grants(&self) -> rp_database::Typed<Grant> {
+        let store: SharedStore = self.store.clone();
+        rp_database::Typed::new(store)
+    }
+
+    /// Changes a grant behind everybody's back, as another process would.
+    pub(crate) async fn change(&self, id: &Id, change: impl Fn(&mut Grant)) {
+        rp_database::update(&self.grants(), id.as_str(), |grant: &mut Grant| change(grant)).await.unwrap();
+    }
+
+    /// Every body of both stores.
+    pub(crate) async fn bodies(&self) -> Vec<String> {
+        let mut bodies = Vec::new();
+        for store in [&self.store, &self.audit_store] {
+            for collection in Collection::ALL {
+                let page = rp_database::Store::list(&**store, collection, None, None, 1000).await.unwrap();
+                assert!(page.continuation.is_none());
+                bodies.extend(page.items.into_iter().map(|stored| stored.body));
+            }
+        }
+        bodies
+    }
+}
+
+async fn start(
+    store: &Arc<Faulty>,
+    audit: &Audit,
+    keyring: &Keyring,
+    clock: &ManualClock,
+    policy: Policy,
+) -> Arc<Access> {
+    let parts = AccessParts {
+        store: store.clone(),
+        audit: audit.clone(),
+        keyring: keyring.clone(),
+        clock: Arc::new(clock.clone()),
+        random: Arc::new(SystemRandom),
+        policy,
+    };
+    Access::start(parts).await.unwrap()
+}
+
+/// Waits until a look finds what it looks for.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(SOON, looking).await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
+}
+
+pub(crate) async fn soon<T>(what: &str, awaited: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, awaited).await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
+}
