@@ -157,7 +157,11 @@ fn not_signed_in(context: &Context, fault: Fault) -> Response {
     }
     // A form that was posted cannot be posted again by a redirect: back to where it stands.
     let back = context.target.trim_end_matches("/new").trim_end_matches("/revoke");
-    let location = format!("/api/login?redirect_uri={}", web::text::encode(back).replace("%2F", "/"));
+    let location = match context.path() {
+        // Signed out already.
+        "/api/logout" => "/".to_owned(),
+        _ => format!("/api/login?redirect_uri={}", web::text::encode(back).replace("%2F", "/")),
+    };
     let mut response = StatusCode::SEE_OTHER.into_response();
     if let Ok(value) = HeaderValue::from_str(&location) {
         response.headers_mut().insert(header::LOCATION, value);

@@ -123,7 +123,8 @@ impl PortalState {
             Some(exchange) => exchange,
             None => crate::auth::network_exchange(&parts.oidc).map_err(StartError::SignIn)?,
         };
-        let provider = Provider::new(parts.oidc, &parts.urls.portal, exchange).map_err(StartError::SignIn)?;
+        let provider = Provider::new(parts.oidc, &parts.urls.portal, exchange, Arc::clone(&parts.clock))
+            .map_err(StartError::SignIn)?;
         let sessions = Sessions::start(&parts.store, &parts.keyring, &parts.clock, parts.sessions).await?;
         let index = ClusterIndex::start(&parts.store, &parts.clock).await?;
         Ok(Self(Arc::new(Parts {

@@ -3,11 +3,15 @@
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
+use rp_access::GrantFilter;
 use tower_sessions::Session;
+use web::SoloPage;
 
+use super::login::answer;
 use super::session_user::SessionUser;
-use crate::context::{Ctx, Wants};
+use crate::context::{Context, Ctx, Wants};
 use crate::fault::Fault;
+use crate::pages::frame;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -32,6 +36,10 @@ pub(crate) async fn logout(
         .action("Try again in a moment.")
     })?;
     let away = state.0.provider.end_session(id_token.as_ref()).await;
+    if away.is_none() && context.wants == Wants::Page {
+        // The provider cannot end its session: going to it again would sign in at once.
+        return signed_out(&state, &context, &user).await;
+    }
     let location = away.map_or_else(|| "/".to_owned(), |url| url.to_string());
     let mut response = Response::default();
     *response.status_mut() =
@@ -39,4 +47,18 @@ pub(crate) async fn logout(
     let location = HeaderValue::from_str(&location).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(header::LOCATION, location);
     Ok(response)
+}
+
+/// Says how many grants live on.
+async fn signed_out(state: &PortalState, context: &Context, user: &CurrentUser) -> Result<Response, Fault> {
+    let filter = GrantFilter {
+        owner_sub: Some(user.caller.person.sub.clone()),
+        active_only: true,
+        limit: 500,
+        ..GrantFilter::default()
+    };
+    let held = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?.len();
+    let mut frame = frame(state, context);
+    frame.person = None;
+    Ok(answer(context, "signed_out", &SoloPage::signed_out(frame, u64::try_from(held).unwrap_or(0))))
 }

@@ -19,9 +19,8 @@ use openidconnect::{
     ProviderMetadataWithLogout, RedirectUrl, RequestTokenError, Scope, SignatureVerificationError,
     StandardErrorResponse, StandardTokenResponse, TokenResponse as _,
 };
-use rp_base::{Random, Secret, Timestamp, chain};
+use rp_base::{Random, Secret, SharedClock, Timestamp, chain};
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 use url::Url;
 
 use super::assertion::{self, Signer};
@@ -97,7 +96,9 @@ pub(crate) struct Provider {
     signer: Option<Signer>,
     exchange: Arc<dyn Exchange>,
     known: ArcSwapOption<Known>,
-    asking: Mutex<Option<Instant>>,
+    /// When it was last asked; one asks at a time.
+    asking: Mutex<Option<Timestamp>>,
+    clock: SharedClock,
     issuer_origin: String,
 }
 
@@ -105,7 +106,7 @@ struct Known {
     client: Oidc,
     token_endpoint: Option<String>,
     end_session: Option<Url>,
-    read: Instant,
+    read: Timestamp,
 }
 
 impl std::fmt::Debug for Known {
@@ -118,7 +119,12 @@ type Answer = Pin<Box<dyn Future<Output = Result<HttpResponse, ExchangeError>> +
 
 impl Provider {
     /// Asks nobody yet.
-    pub(crate) fn new(config: OidcConfig, portal: &Url, exchange: Arc<dyn Exchange>) -> Result<Self, String> {
+    pub(crate) fn new(
+        config: OidcConfig,
+        portal: &Url,
+        exchange: Arc<dyn Exchange>,
+        clock: SharedClock,
+    ) -> Result<Self, String> {
         let issuer = Url::parse(&config.issuer).map_err(|_| "the issuer is no URL".to_owned())?;
         let redirect =
             portal.join("/callback").map_err(|_| "the portal's URL cannot have a path".to_owned())?;
@@ -135,6 +141,7 @@ impl Provider {
             exchange,
             known: ArcSwapOption::empty(),
             asking: Mutex::new(None),
+            clock,
             issuer_origin: issuer.origin().ascii_serialization(),
             config,
         })
@@ -171,28 +178,30 @@ impl Provider {
 
     /// What is known of the provider, discovered if need be.
     async fn known(&self) -> Result<Arc<Known>, SignInError> {
-        let current = self.known.load_full();
-        match current {
-            Some(known) if known.read.elapsed() < FRESH => Ok(known),
-            Some(known) => Ok(self.discover(known.read).await.unwrap_or(known)),
-            None => self.discover(Instant::now()).await,
+        match self.known.load_full() {
+            Some(known) if self.clock.now() < known.read + FRESH => Ok(known),
+            Some(known) => Ok(self.discover(Some(&known)).await.unwrap_or(known)),
+            None => self.discover(None).await,
         }
     }
 
-    /// Discovers anew, unless somebody else did since `seen`; many who wait share one answer.
-    async fn discover(&self, seen: Instant) -> Result<Arc<Known>, SignInError> {
+    /// Discovers anew, unless somebody else did since `seen`. Many who wait share one answer, and a
+    /// provider that is away is not asked by each of them.
+    async fn discover(&self, seen: Option<&Arc<Known>>) -> Result<Arc<Known>, SignInError> {
         let mut last = self.asking.lock().await;
-        if let Some(known) = self.known.load_full()
-            && known.read > seen
-        {
-            return Ok(known);
+        let current = self.known.load_full();
+        let newer = match (&current, seen) {
+            (Some(current), Some(seen)) => !Arc::ptr_eq(current, seen),
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        let now = self.clock.now();
+        let lately = last.is_some_and(|at| now < at + LEAST_BETWEEN);
+        match current {
+            Some(known) if newer || lately => return Ok(known),
+            None if lately => return Err(SignInError::Away("it did not answer a moment ago".to_owned())),
+            _ => *last = Some(now),
         }
-        if last.is_some_and(|at| at.elapsed() < LEAST_BETWEEN)
-            && let Some(known) = self.known.load_full()
-        {
-            return Ok(known);
-        }
-        *last = Some(Instant::now());
         let issuer = IssuerUrl::new(self.config.issuer.clone())
             .map_err(|_| SignInError::Settings("the issuer is no URL".to_owned()))?;
         let metadata = ProviderMetadataWithLogout::discover_async(issuer, &self.http())
@@ -219,7 +228,7 @@ impl Provider {
         let client = Client::from_provider_metadata(metadata, id, secret)
             .set_auth_type(by)
             .set_redirect_uri(self.redirect.clone());
-        Known { client, token_endpoint, end_session: end, read: Instant::now() }
+        Known { client, token_endpoint, end_session: end, read: self.clock.now() }
     }
 
     /// Where a browser begins its sign-in.
@@ -259,7 +268,7 @@ impl Provider {
         let mut checked = check(&known, id_token, &nonce, now);
         if matches!(&checked, Err(error) if unknown_key(error)) {
             // The provider rolled its keys over.
-            let known = self.discover(known.read).await?;
+            let known = self.discover(Some(&known)).await?;
             checked = check(&known, id_token, &nonce, now);
         }
         let claims = checked.map_err(|error| refused(&error, id_token, now))?;

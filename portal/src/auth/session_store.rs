@@ -231,9 +231,14 @@ impl SessionStore for Sessions {
 
     async fn load(&self, id: &Id) -> StoreResult<Option<Record>> {
         let key = stored_id(id);
-        let Some(cached) = self.0.find(&key).await? else { return Ok(None) };
+        let Some(mut cached) = self.0.find(&key).await? else { return Ok(None) };
         if !self.0.lives(&cached.record) {
-            return Ok(None);
+            // Another replica may have moved its end since.
+            self.0.cache.forget(&key);
+            match self.0.find(&key).await? {
+                Some(fresh) if self.0.lives(&fresh.record) => cached = fresh,
+                _ => return Ok(None),
+            }
         }
         self.0.touch(&cached).await;
         let ends = cached.record.not_after.to_datetime();

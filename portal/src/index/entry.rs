@@ -1,7 +1,7 @@
 //! One cluster as lists and pages need it.
 
-use rp_base::text::clean;
 use rp_base::Timestamp;
+use rp_base::text::clean;
 use rp_documents::cluster::ProvisioningState;
 use rp_documents::{ClusterDocument, ClusterHealth, ImportedCluster, ResourceId};
 use serde_json::Value;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rp_base::chain;
 use rp_database::{SharedStore, StoreError, Stored};
-use rp_documents::{ClusterDocument, ClusterHealth, Collection, Document, ImportedCluster};
+use rp_documents::{ClusterHealth, Collection, Document};
 use tokio::time::Instant;
 
-use super::{ClusterIndex, Entry};
+use super::{ClusterIndex, Entry, Health};
 
 /// Changes are put together for so long; ten thousand clusters are sorted at most four times a second.
 const POLL: Duration = Duration::from_millis(250);
@@ -19,34 +19,26 @@ const FOLLOWED: [Collection; 3] =
 pub(super) struct Follower {
     store: SharedStore,
     cursors: [i64; 3],
-    clusters: HashMap<String, ClusterDocument>,
-    imports: HashMap<String, ImportedCluster>,
-    health: HashMap<String, ClusterHealth>,
+    /// What is kept of the last looks; documents themselves are not, for they hold sealed kubeconfigs.
+    health: HashMap<String, Health>,
     entries: HashMap<(Collection, String), Arc<Entry>>,
 }
 
 impl Follower {
     pub(super) fn new(store: SharedStore) -> Self {
-        Self {
-            store,
-            cursors: [0; 3],
-            clusters: HashMap::new(),
-            imports: HashMap::new(),
-            health: HashMap::new(),
-            entries: HashMap::new(),
-        }
+        Self { store, cursors: [0; 3], health: HashMap::new(), entries: HashMap::new() }
     }
 
     /// Applies everything that changed.
     pub(super) async fn read(&mut self, index: &ClusterIndex) -> Result<(), StoreError> {
         let asked = Instant::now();
-        let mut changed = Vec::new();
+        let mut changed = false;
         for (at, collection) in FOLLOWED.into_iter().enumerate() {
             loop {
                 let changes = self.store.changes(collection, self.cursors[at], 1000).await?;
                 for change in changes.items {
                     self.apply(collection, &change.id, change.document.as_ref());
-                    changed.push(change.id);
+                    changed = true;
                 }
                 self.cursors[at] = changes.cursor;
                 if !changes.more {
@@ -54,10 +46,7 @@ impl Follower {
                 }
             }
         }
-        if !changed.is_empty() {
-            for id in changed {
-                self.project(&id);
-            }
+        if changed {
             index.set(self.entries.values().cloned().collect());
         }
         index.mark_fresh(asked);
@@ -65,26 +54,28 @@ impl Follower {
     }
 
     fn apply(&mut self, collection: Collection, id: &str, document: Option<&Stored>) {
-        match collection {
-            Collection::OpenShiftClusters => keep(&mut self.clusters, id, document),
-            Collection::ImportedClusters => keep(&mut self.imports, id, document),
-            _ => keep(&mut self.health, id, document),
-        }
+        let entry = match collection {
+            Collection::OpenShiftClusters => read(id, document).map(|cluster| Entry::of_cluster(&cluster)),
+            Collection::ImportedClusters => read(id, document).map(|import| Entry::of_import(&import)),
+            _ => return self.apply_health(id, read(id, document).as_ref()),
+        };
+        let key = (collection, id.to_owned());
+        match entry {
+            Some(entry) => self.entries.insert(key, Arc::new(entry.with_health(self.health.get(id)))),
+            None => self.entries.remove(&key),
+        };
     }
 
-    /// Makes the entries of a document id anew: its health has the same id.
-    fn project(&mut self, id: &str) {
-        let health = self.health.get(id);
-        let cluster = self.clusters.get(id).map(|document| Entry::of_cluster(document, health));
-        let import = self.imports.get(id).map(|document| Entry::of_import(document, health));
-        for (collection, entry) in
-            [(Collection::OpenShiftClusters, cluster), (Collection::ImportedClusters, import)]
-        {
-            let key = (collection, id.to_owned());
-            match entry {
-                Some(entry) => self.entries.insert(key, Arc::new(entry)),
-                None => self.entries.remove(&key),
-            };
+    /// A look's id is that of the cluster's document.
+    fn apply_health(&mut self, id: &str, look: Option<&ClusterHealth>) {
+        match look {
+            Some(look) => self.health.insert(id.to_owned(), Health::of(look)),
+            None => self.health.remove(id),
+        };
+        for collection in [Collection::OpenShiftClusters, Collection::ImportedClusters] {
+            if let Some(entry) = self.entries.get_mut(&(collection, id.to_owned())) {
+                *entry = Arc::new(Entry::clone(entry).with_health(self.health.get(id)));
+            }
         }
     }
 
@@ -104,18 +95,11 @@ impl Follower {
 }
 
 /// A document that cannot be read is left out, loudly; the others stay.
-fn keep<T: Document>(into: &mut HashMap<String, T>, id: &str, document: Option<&Stored>) {
-    let parsed = document.map(|stored| serde_json::from_str::<T>(&stored.body));
-    match parsed {
-        Some(Ok(document)) => {
-            into.insert(id.to_owned(), document);
-        }
-        Some(Err(error)) => {
+fn read<T: Document>(id: &str, document: Option<&Stored>) -> Option<T> {
+    let stored = document?;
+    serde_json::from_str(&stored.body)
+        .inspect_err(|error| {
             tracing::error!(collection = T::COLLECTION.name(), id, error = %error, "a document cannot be read");
-            into.remove(id);
-        }
-        None => {
-            into.remove(id);
-        }
-    }
+        })
+        .ok()
 }

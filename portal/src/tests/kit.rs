@@ -1,0 +1,245 @@
+//! A whole portal in memory: store, audit trail, access, a provider of its own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use http::{HeaderMap, Request, StatusCode, header};
+use rp_access::{Access, AccessParts, Ask, Policy};
+use rp_audit::{Audit, AuditOptions, CheckpointKey};
+use rp_base::{Clock as _, Id, ManualClock, SharedClock, SystemRandom, Timestamp};
+use rp_database::{Draft, SharedStore, in_memory};
+use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights, Role};
+use rp_metrics::Registry;
+use rp_net::Networks;
+use rp_seal::Keyring;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::provider::FakeProvider;
+use crate::auth::{ClientAuth, OidcConfig};
+use crate::{PortalParts, PortalState, SessionTimes, Urls, app};
+
+pub(super) const PORTAL: &str = "https://portal.example:8443";
+pub(super) const RES: &str = "/subscriptions/0000aaaa-0000-0000-0000-00000000000f/resourcegroups/my.rg/providers/microsoft.redhatopenshift/openshiftclusters/harbor-01";
+const ID: &str = "/subscriptions/0000aaaa-0000-0000-0000-00000000000F/resourceGroups/My.RG/providers/Microsoft.RedHatOpenShift/openShiftClusters/Harbor-01";
+const DEADLINE: Duration = Duration::from_secs(30);
+
+pub(super) struct Kit {
+    pub(super) state: PortalState,
+    pub(super) app: Router,
+    pub(super) clock: ManualClock,
+    pub(super) store: SharedStore,
+    pub(super) provider: Arc<FakeProvider>,
+}
+
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+}
+
+impl Answer {
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// `name=value` of a cookie that is set.
+    pub(super) fn cookie(&self, name: &str) -> Option<String> {
+        let all = self.headers.get_all(header::SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut named = all.filter(|text| text.starts_with(&format!("{name}=")));
+        named.next_back().and_then(|text| text.split(';').next()).map(str::to_owned)
+    }
+
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// The group that gives a role is called like it, with `g-` before.
+pub(super) fn person(role: Option<Role>) -> Person {
+    let name = role.map_or("nobody", Role::name);
+    let groups = role.map(|role| format!("g-{}", role.name())).into_iter().collect();
+    Person { sub: format!("sub-{name}"), name: format!("{name}@example.com"), groups }
+}
+
+pub(super) fn get(path: &str) -> http::request::Builder {
+    Request::get(path).header("accept", "text/html").header("sec-fetch-mode", "navigate")
+}
+
+pub(super) fn script(method: &str, path: &str) -> http::request::Builder {
+    Request::builder().method(method).uri(path).header("accept", "application/json")
+}
+
+impl Kit {
+    pub(super) async fn new() -> Self {
+        let clock = ManualClock::at(Timestamp::parse("2026-11-21T12:00:00Z").unwrap());
+        let shared: SharedClock = Arc::new(clock.clone());
+        let store = in_memory(Arc::clone(&shared));
+        cluster(&store).await;
+        let trail = in_memory(Arc::clone(&shared));
+        let options = AuditOptions::new(CheckpointKey::generate().unwrap());
+        let audit = Audit::start(trail, Arc::clone(&shared), options).await.unwrap();
+        let keyring = Keyring::generate(&SystemRandom);
+        let groups = Role::ALL.into_iter().map(|role| (role, vec![format!("g-{}", role.name())])).collect();
+        let access = Access::start(AccessParts {
+            store: Arc::clone(&store),
+            audit: audit.clone(),
+            keyring: keyring.clone(),
+            clock: Arc::clone(&shared),
+            random: Arc::new(SystemRandom),
+            policy: Policy { groups, ..Policy::default() },
+        })
+        .await
+        .unwrap();
+        let provider = Arc::new(FakeProvider::new(clock.clone()));
+        let state = PortalState::new(PortalParts {
+            store: Arc::clone(&store),
+            audit,
+            access,
+            keyring,
+            clock: shared,
+            random: Arc::new(SystemRandom),
+            oidc: OidcConfig::new(
+                super::provider::ISSUER,
+                "client",
+                ClientAuth::Secret("s3cret".to_owned().into()),
+            ),
+            urls: Urls {
+                portal: PORTAL.parse().unwrap(),
+                proxy: "https://proxy.example:8444".parse().unwrap(),
+                ca_pem: Some("-----BEGIN CERTIFICATE-----\n".to_owned()),
+            },
+            region: "westeurope".to_owned(),
+            version: "abc".to_owned(),
+            simulated: true,
+            regions: Vec::new(),
+            sessions: SessionTimes::default(),
+            networks: Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()),
+            network_names: Vec::new(),
+            metrics: Registry::new(),
+            exchange: Some(Arc::clone(&provider) as _),
+        })
+        .await
+        .unwrap();
+        Self { app: app(state.clone()), state, clock, store, provider }
+    }
+
+    pub(super) async fn send(&self, mut request: Request<Body>) -> Answer {
+        let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let response = self.app.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, 16 << 20).await.unwrap();
+        let body = String::from_utf8_lossy(&body).into_owned();
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// A session's cookie.
+    pub(super) async fn cookie(&self, role: Option<Role>) -> String {
+        self.state.mint_session(person(role)).await.unwrap()
+    }
+
+    /// The CSRF token of a session.
+    pub(super) async fn csrf(&self, cookie: &str) -> String {
+        let answer =
+            self.send(script("GET", "/api/info").header("cookie", cookie).body(Body::empty()).unwrap()).await;
+        answer.json()["csrf"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A page, with the session of a role.
+    pub(super) async fn page(&self, role: Role, path: &str) -> Answer {
+        let cookie = self.cookie(Some(role)).await;
+        self.send(get(path).header("cookie", cookie).body(Body::empty()).unwrap()).await
+    }
+
+    /// An unsafe call as a script with a cookie makes it.
+    pub(super) async fn unsafe_call(&self, role: Role, method: &str, path: &str, body: &str) -> Answer {
+        let cookie = self.cookie(Some(role)).await;
+        let csrf = self.csrf(&cookie).await;
+        let request = script(method, path)
+            .header("cookie", &cookie)
+            .header("origin", PORTAL)
+            .header("x-csrf-token", csrf)
+            .header("content-type", "application/json");
+        self.send(request.body(Body::from(body.to_owned())).unwrap()).await
+    }
+
+    /// A token of that kind.
+    pub(super) async fn token(&self, role: Role, kind: GrantKind) -> String {
+        let person = person(Some(role));
+        let access = &self.state.0.access;
+        let caller = rp_access::Caller {
+            roles: access.policy().roles_of(&person.groups),
+            person,
+            from: "192.0.2.7".to_owned(),
+            request_id: Id::random(&SystemRandom),
+        };
+        let ask = Ask {
+            kind,
+            target: (kind == GrantKind::Kubeconfig).then(|| ResourceId::parse(ID).unwrap()),
+            rights: Rights::Read,
+            reason: "for this very test".to_owned(),
+            ticket: None,
+            life: None,
+        };
+        access.issue(&caller, ask).await.unwrap().token.expose().clone()
+    }
+
+    /// The newest entry of that verb, once there is one.
+    pub(super) async fn audited(&self, verb: &str) -> rp_documents::Entry {
+        let asked = rp_audit::Query { verb: Some(verb.to_owned()), ..rp_audit::Query::default() };
+        let started = tokio::time::Instant::now();
+        loop {
+            let found = self.state.0.audit.search(&asked).await.unwrap();
+            if let Some(entry) = found.entries.iter().find(|entry| entry.verb == verb) {
+                return entry.clone();
+            }
+            assert!(started.elapsed() < DEADLINE, "no entry {verb}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        self.clock.now().seconds()
+    }
+}
+
+/// Waits for a condition, with a generous limit.
+pub(super) async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F) {
+    let started = tokio::time::Instant::now();
+    while !condition().await {
+        assert!(started.elapsed() < DEADLINE, "never: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A failed cluster whose texts would hurt a careless page.
+async fn cluster(store: &SharedStore) {
+    let body = json!({
+        "id": "11111111-0000-0000-0000-000000000001", "key": RES, "partitionKey": "0000aaaa-0000-0000-0000-00000000000f",
+        "openShiftCluster": {
+            "id": ID, "location": "westeurope",
+            "systemData": {"lastModifiedAt": "2026-11-20T00:00:00Z", "lastModifiedBy": "<b>eve</b>"},
+            "properties": {
+                "provisioningState": "Failed", "failedProvisioningState": "Updating", "createdAt": "2026-01-02T03:04:05Z",
+                "lastAdminUpdateError": "<script>alert(1)</script>\u{202e}", "infraId": "harbor-x7k2p",
+                "clusterProfile": {"version": "4.18.3"}, "consoleProfile": {"url": "https://console.harbor.example/"},
+                "apiserverProfile": {"visibility": "Private", "url": "https://api.harbor.example:6443/"},
+                "networkProfile": {"privateEndpointIp": "10.0.0.4"}
+            }
+        }
+    });
+    let draft = Draft {
+        id: "11111111-0000-0000-0000-000000000001".to_owned(),
+        partition: "0000aaaa-0000-0000-0000-00000000000f".to_owned(),
+        unique_key: Some(RES.to_owned()),
+        body: body.to_string(),
+        expires_at: None,
+    };
+    store.create(Collection::OpenShiftClusters, draft).await.unwrap();
+}

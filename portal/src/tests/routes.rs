@@ -1,0 +1,171 @@
+//! Every route with every kind of caller.
+
+use axum::body::Body;
+use rp_documents::{GrantKind, Role, Roles};
+
+use super::kit::{Kit, RES, get, script};
+use crate::routes::{Method, Who, table};
+
+fn path(pattern: &str) -> String {
+    let clusters = pattern.replace(
+        "/subscriptions/{sub}/resourcegroups/{group}/providers/microsoft.redhatopenshift/openshiftclusters/{name}",
+        RES,
+    );
+    clusters
+        .replace("{sub}", "0000aaaa-0000-0000-0000-00000000000f")
+        .replace("{group}", "my.rg")
+        .replace("{name}", "harbor-01")
+        .replace("{id}", "none")
+        .replace("{*path}", "app.css")
+}
+
+fn allowed(who: Who, roles: Roles) -> bool {
+    match who {
+        Who::Public | Who::SignedIn => true,
+        Who::Role(role) => roles.has(role),
+    }
+}
+
+#[tokio::test]
+async fn strangers_get_nothing_but_the_public_routes() {
+    let kit = Kit::new().await;
+    for route in table() {
+        let path = path(route.path);
+        let answer = kit.send(script(route.method.name(), &path).body(Body::empty()).unwrap()).await;
+        if route.who == Who::Public {
+            assert!(![401, 403].contains(&answer.status.as_u16()), "{path}: {answer:?}");
+            continue;
+        }
+        assert_eq!(answer.status, 401, "{path}");
+        assert_eq!(answer.json()["code"], "not_signed_in", "{path}");
+        if route.method == Method::Get && !path.starts_with("/api/") {
+            let answer = kit.send(get(&path).body(Body::empty()).unwrap()).await;
+            assert_eq!(answer.status, 303, "{path}");
+            assert!(answer.header("location").starts_with("/api/login?redirect_uri=/"), "{path}");
+        }
+        let htmx =
+            script(route.method.name(), &path).header("hx-request", "true").body(Body::empty()).unwrap();
+        assert_eq!(kit.send(htmx).await.status, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn roles_decide() {
+    let kit = Kit::new().await;
+    for role in Role::ALL {
+        for route in table().iter().filter(|route| route.who != Who::Public && route.path != "/api/logout") {
+            let path = path(route.path);
+            let answer = match route.method {
+                Method::Get => kit.page(role, &path).await,
+                Method::Post | Method::Delete => kit.unsafe_call(role, route.method.name(), &path, "").await,
+            };
+            let missing = answer.status == 403 && answer.body.contains("This needs the role");
+            assert_eq!(
+                missing,
+                !allowed(route.who, Roles::NONE.with(role)),
+                "{path} as {role:?}: {answer:?}"
+            );
+            assert!(!answer.status.is_server_error(), "{path} as {role:?}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn people_without_a_role_see_no_page() {
+    let kit = Kit::new().await;
+    let cookie = kit.cookie(None).await;
+    for route in
+        table().iter().filter(|route| matches!(route.who, Who::Role(_)) && route.method == Method::Get)
+    {
+        let answer =
+            kit.send(get(&path(route.path)).header("cookie", &cookie).body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, 403, "{}", route.path);
+    }
+}
+
+#[tokio::test]
+async fn a_cookie_alone_changes_nothing() {
+    let kit = Kit::new().await;
+    let cookie = kit.cookie(Some(Role::Admin)).await;
+    let csrf = kit.csrf(&cookie).await;
+    let other = kit.csrf(&kit.cookie(Some(Role::Admin)).await).await;
+    for route in table() {
+        let is_unsafe = route.method != Method::Get;
+        assert_eq!(route.csrf, is_unsafe, "{}: every unsafe route checks", route.path);
+        if !is_unsafe {
+            continue;
+        }
+        let path = path(route.path);
+        for (token, origin) in [
+            ("", super::kit::PORTAL),
+            (other.as_str(), super::kit::PORTAL),
+            (csrf.as_str(), "https://evil.example"),
+            (csrf.as_str(), "null"),
+        ] {
+            let request = script(route.method.name(), &path)
+                .header("cookie", &cookie)
+                .header("origin", origin)
+                .header("x-csrf-token", token);
+            let answer = kit.send(request.body(Body::empty()).unwrap()).await;
+            assert_eq!(
+                (answer.status.as_u16(), answer.json()["code"].as_str()),
+                (403, Some("csrf")),
+                "{path}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn tokens_open_the_api_without_csrf_but_a_kubeconfigs_does_not() {
+    let kit = Kit::new().await;
+    let call = async |token: &str, method: &str, path: &str| {
+        let request = script(method, path).header("authorization", format!("Bearer {token}"));
+        kit.send(request.body(Body::empty()).unwrap()).await
+    };
+    let cli = kit.token(Role::Sre, GrantKind::Cli).await;
+    assert_eq!(call(&cli, "GET", "/api/v1/clusters").await.json()["total"], 1);
+    assert_eq!(call(&cli, "POST", &format!("{RES}/kubeconfig/new")).await.status, 200);
+    assert_eq!(call(&cli, "GET", "/api/v1/imports").await.status, 403);
+    let kubeconfig = kit.token(Role::Sre, GrantKind::Kubeconfig).await;
+    assert_eq!(call(&kubeconfig, "GET", "/api/v1/clusters").await.status, 401);
+    for bad in ["", "x", "aro1_cli_a_b_c", &cli[..cli.len() - 1]] {
+        let answer = call(bad, "GET", "/api/v1/clusters").await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.json()["code"].as_str()),
+            (401, Some("token_refused")),
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_have_words_and_every_answer_its_headers() {
+    let kit = Kit::new().await;
+    let cookie = kit.cookie(Some(Role::Viewer)).await;
+    for (request, status) in [
+        (get("/doesnotexist"), 404),
+        (script("GET", "/api/v1/nothing"), 404),
+        (script("PUT", "/api/v1/clusters"), 405),
+        (get("/"), 200),
+    ] {
+        let answer = kit.send(request.header("cookie", &cookie).body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, status);
+        assert!(!answer.body.is_empty() && !answer.header("x-request-id").is_empty());
+        for (name, part) in [
+            ("content-security-policy", "default-src 'none'; script-src 'self'"),
+            ("content-security-policy", "frame-ancestors 'none'"),
+            ("strict-transport-security", "max-age="),
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "same-origin"),
+            ("cache-control", "no-store"),
+        ] {
+            assert!(answer.header(name).contains(part), "{name}: {answer:?}");
+        }
+    }
+    let css = kit.send(get(&web::assets::url("app.css")).body(Body::empty()).unwrap()).await;
+    assert_eq!(
+        (css.status.as_u16(), css.header("cache-control")),
+        (200, "public, max-age=31536000, immutable")
+    );
+}
