@@ -1,1 +1,8 @@
-fn main(){}
+//! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers,
+//! generated files, the systems checklist, what never stands in a file.
+
+mod arrows;
+mod generated;
+mod routes;
+mod systems;
+mod words;

@@ -1,3 +1,12 @@
-//! Stories of the whole system on real parts.
+//! Stories of the whole system on real parts: what a person does, and what may go wrong meanwhile.
 
+mod canary;
+mod drain;
+mod faults;
+mod hostile;
+mod kubectl;
 mod parts;
+mod revoke;
+mod sign_in;
+mod streams;
+mod world;

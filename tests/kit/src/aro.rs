@@ -7,20 +7,22 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::{Folder, Kubectl, Process, Session, free_port};
+use crate::{Folder, GENEROUS, Kubectl, Process, Session, until};
 
 /// A debug build on two busy cores.
 const START: Duration = Duration::from_secs(120);
 /// What comes before the name in the resource id of an imported cluster (`design.md` §5).
 const IMPORTED: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourcegroups/imported/providers/microsoft.redhatopenshift/openshiftclusters";
 
-/// A binary of this workspace, in the folder of the running test's own profile.
+/// A binary of this workspace, of the running program's own profile: a test lies in `target/PROFILE/deps`,
+/// a benchmark beside the binary.
 ///
 /// # Errors
 /// It is not built.
 pub fn binary(name: &str) -> Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let profile = test.parent().and_then(Path::parent).context("a test lies in target/PROFILE/deps")?;
+    let own = std::env::current_exe()?;
+    let folder = own.parent().context("a program lies in a folder")?;
+    let profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
     let path = profile.join(name);
     ensure!(path.exists(), "no {}; build it: cargo build -p {name}", path.display());
     Ok(path)
@@ -54,8 +56,9 @@ pub struct Dev {
 pub struct AroOptions {
     /// Simulated clusters.
     pub clusters: u32,
-    /// Keep the ports over a restart.
-    pub fixed_ports: bool,
+    /// Log filter; `info` when empty.
+    pub log: String,
+    /// More of the environment, such as `ARO_LIMITS__DRAIN`.
     pub env: Vec<(String, String)>,
 }
 
@@ -65,7 +68,6 @@ pub struct Aro {
     pub dev: Dev,
     folder: Folder,
     options: AroOptions,
-    port_base: u16,
     process: Process,
 }
 
@@ -76,9 +78,8 @@ impl Aro {
     /// It does not come up.
     pub async fn start(options: AroOptions) -> Result<Self> {
         let folder = Folder::new("dev")?;
-        let port_base = if options.fixed_ports { free_range()? } else { 0 };
-        let (process, dev) = run(&folder, &options, port_base).await?;
-        Ok(Self { dev, folder, options, port_base, process })
+        let (process, dev) = run(&folder, &options).await?;
+        Ok(Self { dev, folder, options, process })
     }
 
     /// Starts it again on the same data folder, after [`Process::kill`] or a polite end.
@@ -87,7 +88,7 @@ impl Aro {
     /// It does not come up.
     pub async fn restart(&mut self) -> Result<()> {
         self.process.kill()?;
-        (self.process, self.dev) = run(&self.folder, &self.options, self.port_base).await?;
+        (self.process, self.dev) = run(&self.folder, &self.options).await?;
         Ok(())
     }
 
@@ -165,12 +166,27 @@ impl Aro {
         Ok(format!("{IMPORTED}/{name}"))
     }
 
+    /// [`Self::import`], then waits until pages and grants know the cluster.
+    ///
+    /// # Errors
+    /// It was refused, or is unknown for long.
+    pub async fn import_and_wait(&self, kubeconfig: &Path, name: &str, as_groups: &[&str]) -> Result<String> {
+        let resource = self.import(kubeconfig, name, as_groups).await?;
+        let session = self.session("sre").await?;
+        until("the imported cluster is known", GENEROUS, || async {
+            session.get(&resource).await?.ok().map(|_| ())
+        })
+        .await?;
+        Ok(resource)
+    }
+
     /// kubectl with a kubeconfig that this person takes for a cluster.
     ///
     /// # Errors
     /// It was refused.
     pub async fn kubectl(&self, person: &str, resource: &str, rights: &str) -> Result<Kubectl> {
-        let text = self.session(person).await?.kubeconfig(resource, rights, "story of the tests", None).await?;
+        let text =
+            self.session(person).await?.kubeconfig(resource, rights, "story of the tests", None).await?;
         self.kubectl_with(&text)
     }
 
@@ -209,15 +225,17 @@ impl Aro {
     }
 }
 
-async fn run(folder: &Folder, options: &AroOptions, port_base: u16) -> Result<(Process, Dev)> {
+async fn run(folder: &Folder, options: &AroOptions) -> Result<(Process, Dev)> {
     let data = folder.path().join("data");
     let ready = data.join("dev.json");
     if ready.exists() {
         std::fs::remove_file(&ready)?;
     }
     let mut command = Command::new(binary("aro-dev")?);
-    command.arg("--data-dir").arg(&data).arg("--port-base").arg(port_base.to_string());
+    // Free ports; the folder keeps them over a restart.
+    command.arg("--data-dir").arg(&data).arg("--port-base=0");
     command.arg("--clusters").arg(options.clusters.to_string());
+    command.arg("--log").arg(if options.log.is_empty() { "info" } else { &options.log });
     command.envs(options.env.iter().map(|(name, value)| (name, value))).current_dir(folder.path());
     let process = Process::start(folder, "aro-dev", &mut command)?;
     let dev = process.ready(START, || async {
@@ -227,17 +245,4 @@ async fn run(folder: &Folder, options: &AroOptions, port_base: u16) -> Result<(P
     let dev = dev.await?;
     ensure!(dev.pid == process.pid(), "dev.json names process {}", dev.pid);
     Ok((process, dev))
-}
-
-/// The first of twelve ports in a row that are free now.
-fn free_range() -> Result<u16> {
-    for _ in 0..100 {
-        let first = free_port()?;
-        let range = first..first.saturating_add(12);
-        let free = range.clone().all(|port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
-        if free && range.len() == 12 {
-            return Ok(first);
-        }
-    }
-    bail!("no twelve free ports in a row")
 }

@@ -60,7 +60,8 @@ impl Authority {
     /// # Errors
     /// A name is none.
     pub fn server(&self, names: &[&str]) -> Result<Pair> {
-        let mut params = CertificateParams::new(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())?;
+        let mut params =
+            CertificateParams::new(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())?;
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, names.first().copied().unwrap_or("server"));
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

@@ -27,7 +27,7 @@ pub use kubectl::{Kubectl, Output, Running};
 pub use parts::{part, workspace};
 pub use process::{Process, free_port};
 pub use provider::Provider;
-pub use session::{Answer, Session, kubeconfig_token, kubeconfig_server};
+pub use session::{Answer, Session, kubeconfig_server, kubeconfig_token};
 pub use upstream::{Behaviour, Received, Upstream};
 pub use wait::{GENEROUS, until};
 pub use wire::Wire;

@@ -149,7 +149,8 @@ impl Session {
         if body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));
         }
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         self.send(method, path, &headers, body.map(Value::to_string)).await
     }
 
@@ -165,7 +166,13 @@ impl Session {
     ///
     /// # Errors
     /// It was refused.
-    pub async fn kubeconfig(&self, resource: &str, rights: &str, reason: &str, life: Option<u64>) -> Result<String> {
+    pub async fn kubeconfig(
+        &self,
+        resource: &str,
+        rights: &str,
+        reason: &str,
+        life: Option<u64>,
+    ) -> Result<String> {
         let mut body = json!({ "reason": reason, "rights": rights });
         if let Some(life) = life {
             body["life"] = Value::from(life);
@@ -189,7 +196,9 @@ impl Session {
     /// # Errors
     /// It was refused.
     pub async fn revoke(&self, id: &str) -> Result<()> {
-        self.change(Method::DELETE, &format!("/api/v1/grants/{id}?why=no%20longer%20needed"), None).await?.ok()?;
+        self.change(Method::DELETE, &format!("/api/v1/grants/{id}?why=no%20longer%20needed"), None)
+            .await?
+            .ok()?;
         Ok(())
     }
 

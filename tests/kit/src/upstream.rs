@@ -36,6 +36,8 @@ pub enum Behaviour {
     Echo(Vec<(&'static str, &'static str)>),
     /// Takes the request and never answers.
     Silent,
+    /// Takes the request and answers once it is released.
+    Held,
     /// Sends half an answer, then cuts.
     Cut,
     /// Watches get one event and stay open; HTTP/2 with that many streams a connection.
@@ -60,6 +62,7 @@ struct State {
     behaviour: Behaviour,
     received: Mutex<Vec<Received>>,
     connections: AtomicUsize,
+    released: tokio::sync::watch::Sender<bool>,
 }
 
 /// A running server.
@@ -94,12 +97,18 @@ impl Upstream {
             .with_single_cert(vec![certificate], key)?;
         tls.alpn_protocols = match behaviour {
             Behaviour::Watch(_) | Behaviour::GoAway => vec![b"h2".to_vec()],
-            Behaviour::Echo(_) | Behaviour::Silent | Behaviour::Cut => vec![b"http/1.1".to_vec()],
+            Behaviour::Echo(_) | Behaviour::Silent | Behaviour::Held | Behaviour::Cut => {
+                vec![b"http/1.1".to_vec()]
+            }
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("https://{}", listener.local_addr()?);
-        let state =
-            Arc::new(State { behaviour, received: Mutex::default(), connections: AtomicUsize::new(0) });
+        let state = Arc::new(State {
+            behaviour,
+            received: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            released: tokio::sync::watch::channel(false).0,
+        });
         let task = tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(tls)), Arc::clone(&state)));
         Ok(Self { authority, url, state, task })
     }
@@ -119,6 +128,11 @@ impl Upstream {
     pub fn kubeconfig_trusting(&self, folder: &Folder, name: &str, authority: &Authority) -> Result<PathBuf> {
         let user = json!({ "token": "token-of-the-upstream" });
         folder.write(&format!("{name}.kubeconfig"), kubeconfig(&self.url, authority.pem(), &user))
+    }
+
+    /// Lets [`Behaviour::Held`] answer.
+    pub fn release(&self) {
+        self.state.released.send_replace(true);
     }
 
     /// Everything it got so far.
@@ -178,6 +192,10 @@ async fn answer(
             response
         }
         Behaviour::Silent => std::future::pending().await,
+        Behaviour::Held => {
+            let _ = state.released.subscribe().wait_for(|released| *released).await;
+            whole(StatusCode::OK, echo)
+        }
         Behaviour::Cut => {
             let first = Ok(Frame::data(Bytes::from_static(b"{\"kind\":\"PodList\",\"items\":[")));
             let cut = Err(io::Error::other("cut"));
@@ -203,7 +221,8 @@ fn echo(got: &Received) -> String {
         .iter()
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
-    json!({ "kind": "Echo", "method": got.method.as_str(), "target": got.target, "headers": headers }).to_string()
+    json!({ "kind": "Echo", "method": got.method.as_str(), "target": got.target, "headers": headers })
+        .to_string()
 }
 
 fn whole(status: StatusCode, text: String) -> Response<Body> {
@@ -211,7 +230,9 @@ fn whole(status: StatusCode, text: String) -> Response<Body> {
     json_response(status, body)
 }
 
-fn stream(frames: impl futures_util::Stream<Item = io::Result<Frame<Bytes>>> + Send + 'static) -> Response<Body> {
+fn stream(
+    frames: impl futures_util::Stream<Item = io::Result<Frame<Bytes>>> + Send + 'static,
+) -> Response<Body> {
     json_response(StatusCode::OK, StreamBody::new(frames).boxed_unsync())
 }
 

@@ -86,7 +86,9 @@ impl Wire {
         };
         let read = tokio::time::timeout(LIMIT, wanted).await;
         let read = read.map_err(|_| anyhow!("it did not come")).and_then(|read| read);
-        read.with_context(|| format!("waiting for {text:?}; so far: {}", String::from_utf8_lossy(&self.buffer)))
+        read.with_context(|| {
+            format!("waiting for {text:?}; so far: {}", String::from_utf8_lossy(&self.buffer))
+        })
     }
 
     /// Waits until the other side closes; gives what came before.
@@ -105,7 +107,14 @@ impl Wire {
         match n {
             Ok(n) => Ok(n),
             // No close_notify, or a reset: an end all the same.
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset) => Ok(0),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset
+                ) =>
+            {
+                Ok(0)
+            }
             Err(error) => Err(error.into()),
         }
     }

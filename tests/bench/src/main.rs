@@ -1,0 +1,105 @@
+//! Speed and memory of the proxy beside other proxies, all in the same run (`docs/performance.md`).
+//!
+//! What is measured runs in processes of its own, so that CPU time and memory are the kernel's count of that
+//! process alone. Rounds of the compared programs are interleaved: what the machine does besides hits all.
+
+mod clients;
+mod far;
+mod latency;
+mod limits;
+mod measure;
+mod ours;
+mod peers;
+mod report;
+mod requests;
+mod start;
+mod stream;
+mod tls;
+mod watches;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+/// Measures the proxy and its peers, prints Markdown.
+#[derive(Debug, Parser)]
+#[command(name = "bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    what: What,
+}
+
+/// How much to do.
+#[derive(Debug, Clone, Args)]
+struct Scale {
+    /// Rounds of everything that is compared; the table has the least and the median
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Length of one round of requests, seconds
+    #[arg(long, default_value_t = 6)]
+    seconds: u64,
+    /// Idle watches, each on a connection of its own
+    #[arg(long, default_value_t = 8000)]
+    watches: usize,
+    /// Bytes through one stream, MiB
+    #[arg(long, default_value_t = 2048)]
+    mebibytes: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Everything below
+    All(Scale),
+    /// CPU time of a small GET, beside nginx, HAProxy and Go; then the latency added at half load
+    Requests(Scale),
+    /// Memory of idle watches
+    Watches(Scale),
+    /// CPU time of a byte stream, beside HAProxy
+    Stream(Scale),
+    /// Time to readiness, idle memory, size
+    Start(Scale),
+    /// The far side of watches and streams
+    #[command(hide = true)]
+    Far {
+        #[arg(long)]
+        cert: PathBuf,
+        #[arg(long)]
+        key: PathBuf,
+    },
+    /// Watching clients, in a process of their own
+    #[command(hide = true)]
+    Clients(clients::ClientArgs),
+}
+
+fn main() -> Result<()> {
+    let what = Cli::parse().what;
+    limits::raise()?;
+    tls::install();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match what {
+            What::All(scale) => all(&scale).await,
+            What::Requests(scale) => requests_and_latency(&scale).await,
+            What::Watches(scale) => watches::run(&scale).await,
+            What::Stream(scale) => stream::run(&scale).await,
+            What::Start(scale) => start::run(&scale).await,
+            What::Far { cert, key } => far::run(&cert, &key).await,
+            What::Clients(args) => clients::run(args).await,
+        }
+    })
+}
+
+async fn all(scale: &Scale) -> Result<()> {
+    report::machine()?;
+    start::run(scale).await?;
+    requests_and_latency(scale).await?;
+    stream::run(scale).await?;
+    watches::run(scale).await
+}
+
+async fn requests_and_latency(scale: &Scale) -> Result<()> {
+    let world = requests::World::start().await?;
+    let capacity = requests::run(&world, scale).await?;
+    latency::run(&world, scale, capacity / 2.0).await
+}

@@ -1,0 +1,62 @@
+// What every script starts with: the input, a page of a fresh Chromium, and the result file.
+import { createRequire } from "node:module";
+import { writeFileSync } from "node:fs";
+
+const { chromium } = createRequire(`${process.env.NODE_MODULES}/x.js`)("playwright-core");
+
+export const input = JSON.parse(process.env.INPUT);
+
+/** Runs a story in a fresh browser and writes what it returns; a failure leaves a picture. */
+export async function story(run) {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+  });
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, acceptDownloads: true });
+  context.setDefaultTimeout(60_000);
+  const page = await context.newPage();
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => {
+    // Statuses of answers are the business of the story itself.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) errors.push(message.text());
+  });
+  try {
+    const result = await run(page, context, errors);
+    writeFileSync(process.env.RESULT, JSON.stringify({ ...result, errors }));
+  } catch (error) {
+    console.error(error);
+    console.error(`at ${page.url()}`);
+    console.error((await page.locator("body").innerText({ timeout: 5_000 }).catch(() => "")).slice(0, 2_000));
+    await page.screenshot({ path: `${process.env.FOLDER}/failure.png` }).catch(() => {});
+    process.exitCode = 1;
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Goes to an address of the portal and through the provider's form. */
+export async function signIn(page, path = "/") {
+  await page.goto(input.url + path);
+  await fillIn(page);
+}
+
+/** The provider's form. */
+export async function fillIn(page) {
+  await page.fill("input[name=name]", input.account);
+  await page.fill("input[name=password]", input.password);
+  await page.click("button[type=submit]");
+  await page.waitForURL((url) => url.origin === new URL(input.url).origin);
+}
+
+/** Serious findings of axe on the page as it stands. */
+export async function violations(page) {
+  await page.addScriptTag({ path: process.env.AXE }).catch(() => page.evaluate(readAxe()));
+  const found = await page.evaluate(() => globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa"] }));
+  return found.violations.map((v) => ({ id: v.id, page: page.url(), nodes: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)) }));
+}
+
+// The policy of our pages forbids foreign scripts in the document; evaluated code is the debugger's.
+function readAxe() {
+  return createRequire(import.meta.url)("node:fs").readFileSync(process.env.AXE, "utf8");
+}

@@ -1,0 +1,43 @@
+import { input, signIn, story, violations } from "./lib.mjs";
+
+await story(async (page, context) => {
+  const found = [];
+  await signIn(page);
+  await page.getByTestId("cluster-row").first().waitFor();
+  found.push(...(await violations(page)));
+
+  await page.locator("#find").getByTestId("search").fill(input.cluster);
+  const row = page.getByTestId("cluster-row").filter({ has: page.getByRole("link", { name: input.cluster, exact: true }) });
+  await row.first().waitFor();
+  await page.waitForURL((url) => url.searchParams.get("q") === input.cluster);
+  await row.first().getByRole("link", { name: input.cluster, exact: true }).click();
+  await page.getByTestId("cluster-name").filter({ hasText: input.cluster }).waitFor();
+  found.push(...(await violations(page)));
+
+  await page.getByTestId("kubeconfig").click();
+  const dialog = page.getByTestId("dialog-kubeconfig");
+  await dialog.waitFor();
+  if (!(await dialog.locator("input[name=rights][value=read]").isChecked())) throw new Error("read is not the default");
+  found.push(...(await violations(page)));
+  // A reason is needed.
+  await dialog.locator("textarea[name=reason]").fill(input.reason);
+  const [download] = await Promise.all([page.waitForEvent("download"), dialog.getByTestId("download").click()]);
+  const file = `${process.env.FOLDER}/${download.suggestedFilename()}`;
+  await download.saveAs(file);
+  await page.getByTestId("kubeconfig-result").waitFor();
+
+  await page.goto(`${input.url}/access`);
+  await page.getByTestId("grant-row").filter({ hasText: input.reason }).first().waitFor();
+  found.push(...(await violations(page)));
+  const cookies = await context.cookies(input.url);
+  const cookie = cookies.find((one) => one.name.startsWith("__Host-")) ?? cookies[0];
+
+  await page.getByTestId("person").locator("summary").click();
+  await page.getByTestId("sign-out").click();
+  await page.waitForURL((url) => !url.pathname.startsWith("/access"));
+  // The cookie as it was, from outside the browser's jar.
+  const after = await context.request.get(`${input.url}/api/info`, {
+    headers: { accept: "application/json", cookie: `${cookie.name}=${cookie.value}` },
+  });
+  return { file, violations: found, cookie, after_sign_out: after.status() };
+});

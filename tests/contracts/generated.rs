@@ -1,0 +1,37 @@
+//! Generated files are committed and fresh.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use tests_kit::{binary, workspace};
+
+/// What `aro print` prints, and the file that holds it.
+const GENERATED: [(&str, &str); 3] = [
+    ("config-reference", "docs/reference/configuration.md"),
+    ("metrics", "docs/reference/metrics.md"),
+    ("routes", "docs/reference/routes.md"),
+];
+
+pub(crate) fn printed(what: &str) -> Result<String> {
+    let output = Command::new(binary("aro")?).args(["print", what]).output()?;
+    ensure!(output.status.success(), "aro print {what}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[test]
+fn references_are_what_the_software_prints() -> Result<()> {
+    for (what, file) in GENERATED {
+        let committed = std::fs::read_to_string(workspace().join(file)).with_context(|| file.to_owned())?;
+        ensure!(printed(what)? == committed, "{file} is stale; write it anew: make generated");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_reference_is_generated() -> Result<()> {
+    for entry in std::fs::read_dir(workspace().join("docs/reference"))? {
+        let file = format!("docs/reference/{}", entry?.file_name().to_string_lossy());
+        ensure!(GENERATED.iter().any(|(_, known)| *known == file), "{file} is not generated");
+    }
+    Ok(())
+}

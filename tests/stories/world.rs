@@ -1,0 +1,38 @@
+//! What most stories share: one `aro-dev` with a real Kubernetes under it.
+
+use anyhow::Result;
+use tests_kit::{Aro, AroOptions, ControlPlane, Kubectl};
+use tokio::sync::OnceCell;
+
+/// A system with a real cluster, imported twice.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) aro: Aro,
+    pub(crate) plane: &'static ControlPlane,
+    /// Its people are seen by name, in `system:masters`.
+    pub(crate) named: String,
+    /// Its people share the stored credential.
+    pub(crate) shared: String,
+}
+
+impl World {
+    /// The one of this test process.
+    pub(crate) async fn get() -> Result<&'static Self> {
+        static WORLD: OnceCell<World> = OnceCell::const_new();
+        WORLD.get_or_try_init(Self::start).await
+    }
+
+    async fn start() -> Result<Self> {
+        let plane = ControlPlane::shared().await?;
+        let aro = Aro::start(AroOptions { clusters: 40, ..AroOptions::default() }).await?;
+        let service = plane.service_kubeconfig()?;
+        let named = aro.import_and_wait(&service, "named", &["system:masters"]).await?;
+        let shared = aro.import_and_wait(&plane.sre_kubeconfig()?, "shared", &[]).await?;
+        Ok(Self { aro, plane, named, shared })
+    }
+
+    /// kubectl through the proxy on the cluster that knows people by name.
+    pub(crate) async fn kubectl(&self, person: &str, rights: &str) -> Result<Kubectl> {
+        self.aro.kubectl(person, &self.named, rights).await
+    }
+}
