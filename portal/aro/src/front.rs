@@ -38,7 +38,7 @@ enum Way {
 impl Front {
     fn way(&self, request: &Request<Incoming>) -> Way {
         let host = host_of(request);
-        if self.proxy_hosts.iter().any(|name| *name == host) {
+        if self.proxy_hosts.contains(&host) {
             // The balancer may ask for health under any name.
             return if request.uri().path().starts_with("/healthz/") { Way::Pages } else { Way::Proxy };
         }
