@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_access::imports::seal_credential;
+use rp_access::{AccessError, GrantFilter};
 use rp_base::{Secret, Timestamp, chain};
 use rp_database::{Expect, StoreError, Typed};
 use rp_documents::imported::CredentialKind;
@@ -17,6 +18,7 @@ use url::{Host, Url};
 
 use super::Items;
 use crate::fault::Fault;
+use crate::pages::access::refusal;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -269,6 +271,8 @@ pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) 
     let id = name.to_ascii_lowercase();
     let found = store.get(&id).await.map_err(|error| Fault::store(&error))?.ok_or_else(Fault::no_cluster)?;
     record(state, user, &found.value, "cluster.remove").await?;
+    // First the grants: another cluster of the same name must not be opened by them.
+    end_grants(state, user, &found.value.resource_id).await?;
     match store.delete(&id, Expect::Version(found.version)).await {
         Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
         Err(StoreError::Stale { .. }) => Err(Fault::new(
@@ -280,4 +284,18 @@ pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) 
         .action("Look at it again.")),
         Err(error) => Err(Fault::store(&error)),
     }
+}
+
+async fn end_grants(state: &PortalState, user: &CurrentUser, target: &ResourceId) -> Result<(), Fault> {
+    let filter =
+        GrantFilter { target: Some(target.clone()), active_only: true, limit: usize::MAX, owner_sub: None };
+    let living = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?;
+    for view in living {
+        let why = Some("the imported cluster was removed".to_owned());
+        match state.0.access.revoke(&user.caller, &view.grant.id, why).await {
+            Ok(_) | Err(AccessError::Ended | AccessError::Unknown) => {}
+            Err(error) => return Err(refusal(&error)),
+        }
+    }
+    Ok(())
 }

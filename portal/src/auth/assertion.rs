@@ -83,3 +83,42 @@ fn first_certificate(pem: &str) -> Option<Vec<u8>> {
     let body: String = body.chars().filter(|c| !c.is_whitespace()).collect();
     STANDARD.decode(body).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
+    use aws_lc_rs::rsa::{KeyPair, KeySize};
+    use rp_base::SystemRandom;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn an_assertion_names_its_certificate_and_lives_a_minute() {
+        let der: Pkcs8V1Der<'_> = KeyPair::generate(KeySize::Rsa2048).unwrap().as_der().unwrap();
+        let body = STANDARD.encode(der.as_ref());
+        let pem = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n");
+        let certificate = include_str!("../tests/ca.pem");
+        let signer = Signer::new(&Secret::new(pem), certificate).unwrap();
+        let now = Timestamp::from_seconds(1_800_000_000);
+        let sign = || signer.sign("client", "https://login.example/token", now, &SystemRandom).unwrap();
+        let part = |text: &str, at: usize| -> Value {
+            let part = text.split('.').nth(at).unwrap();
+            serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+        };
+        let (first, second) = (sign(), sign());
+        let (header, claims) = (part(first.expose(), 0), part(first.expose(), 1));
+        let leaf = first_certificate(certificate).unwrap();
+        let thumbprint = URL_SAFE_NO_PAD.encode(rp_base::sha256(&leaf).0);
+        assert_eq!(
+            (header["alg"].as_str(), header["x5t#S256"].as_str()),
+            (Some("RS256"), Some(&*thumbprint))
+        );
+        assert_eq!(header["kid"], header["x5t#S256"]);
+        assert_eq!((claims["iss"].as_str(), claims["sub"].as_str()), (Some("client"), Some("client")));
+        assert_eq!(claims["aud"], "https://login.example/token");
+        assert_eq!(claims["exp"].as_i64(), Some(1_800_000_060));
+        assert_ne!(claims["jti"], part(second.expose(), 1)["jti"]);
+        assert!(!format!("{signer:?}").contains(&body[..20]));
+    }
+}

@@ -188,7 +188,16 @@ async fn imports_are_checked_sealed_listed_and_removed() {
     until("the list shows it", async || page().await.body.contains("127.0.0.1:6443")).await;
     let stored = kit.store.list(rp_documents::Collection::ImportedClusters, None, None, 10).await.unwrap();
     assert!(!format!("{stored:?}{:?}", page().await).contains("canary-token-value"));
+    let res = "/subscriptions/00000000-0000-0000-0000-000000000000/resourcegroups/imported/providers/microsoft.redhatopenshift/openshiftclusters/lab";
+    let given = kit.unsafe_call(Role::Sre, "POST", &format!("{res}/kubeconfig/new"), "").await;
+    let grant = given.header("x-aro-grant").to_owned();
+    assert_eq!((given.status.as_u16(), grant.is_empty()), (200, false), "{given:?}");
     assert_eq!(kit.unsafe_call(Role::Admin, "DELETE", "/api/v1/imports/lab", "").await.status, 204);
+    let mine = kit.page(Role::Sre, "/api/v1/grants").await.json();
+    assert_eq!(
+        (mine["items"][0]["id"].as_str(), mine["items"][0]["state"].as_str()),
+        (Some(grant.as_str()), Some("revoked"))
+    );
     until("the list forgets it", async || !page().await.body.contains("127.0.0.1:6443")).await;
     kit.audited("cluster.import").await;
     kit.audited("cluster.remove").await;
