@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use serde_json::json;
-use tests_kit::{Aro, AroOptions, Folder, kubeconfig_server, kubeconfig_token};
+use tests_kit::{Aro, AroOptions, Folder, GENEROUS, kubeconfig_server, kubeconfig_token, until};
 
 /// A kubeconfig of ours, taken apart.
 #[derive(Debug)]
@@ -26,8 +26,10 @@ impl Ours {
         let aro = Aro::start(AroOptions { clusters: 1, env, ..AroOptions::default() }).await?;
         let file = aro.folder().write("far.kubeconfig", kubeconfig(server, ca_pem))?;
         let resource = aro.import(&file, "far", &["bench:readers"]).await?;
-        let text =
-            aro.session(account).await?.kubeconfig(&resource, rights, "benchmark of the proxy", None).await?;
+        let session = aro.session(account).await?;
+        let take = || session.kubeconfig(&resource, rights, "benchmark of the proxy", None);
+        // The portal's list of clusters follows the store.
+        let text = until("a kubeconfig is given", GENEROUS, take).await?;
         let url = kubeconfig_server(&text)?;
         let rest = url.strip_prefix("https://").context("a kubeconfig's server is https")?;
         let (host, mount) = rest.split_once('/').context("a kubeconfig's server has a path")?;
