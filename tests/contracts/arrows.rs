@@ -111,6 +111,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rp-simulator",
         ],
     ),
+    ("bench", &[]),
     ("tests-kit", &["rp-base", "rp-documents", "rp-database"]),
     ("tests", &["tests-kit"]),
 ];

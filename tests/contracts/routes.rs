@@ -16,7 +16,7 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("elevated", &["viewer", "sre", "elevated"]),
     ("approver", &["viewer", "sre", "approver"]),
     ("auditor", &["viewer", "auditor"]),
-    ("admin", &["viewer", "admin"]),
+    ("admin", &["viewer", "sre", "elevated", "auditor", "admin"]),
 ];
 
 #[derive(Debug)]

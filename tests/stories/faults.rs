@@ -32,6 +32,16 @@ impl Door {
         Self::open(aro, &resource).await
     }
 
+    /// Sends a request by bytes.
+    async fn send(&self, aro: &Aro, path: &str) -> Result<Wire> {
+        let host = aro.dev.proxy_url.trim_start_matches("https://").trim_end_matches('/');
+        let mut wire = Wire::connect(&aro.dev.proxy_url, &aro.ca_pem()?).await?;
+        let (mount, token) = (&self.path, kubeconfig_token(&self.kubeconfig)?);
+        let line = format!("GET {mount}{path} HTTP/1.1\r\nHost: {host}");
+        wire.send(format!("{line}\r\nAuthorization: Bearer {token}\r\n\r\n")).await?;
+        Ok(wire)
+    }
+
     async fn get(&self, path: &str) -> Result<Answer> {
         self.proxy.get(&format!("{}{path}", self.path)).await
     }
@@ -106,17 +116,13 @@ async fn a_cluster_sets_no_cookies_and_no_policies() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_breaks_off_is_cut_and_nothing_is_added() -> Result<()> {
     let aro = Aro::start(AroOptions::default()).await?;
-    let upstream = Upstream::start(Behaviour::Cut).await?;
-    let door = Door::to(&aro, &upstream, "cut").await?;
-    let host = aro.dev.proxy_url.trim_start_matches("https://").trim_end_matches('/').to_owned();
-    let token = kubeconfig_token(&door.kubeconfig)?;
     for query in ["", "?watch=true"] {
-        let mut wire = Wire::connect(&aro.dev.proxy_url, &aro.ca_pem()?).await?;
-        let path = &door.path;
-        wire.send(format!(
-            "GET {path}/api/v1/pods{query} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"
-        ))
-        .await?;
+        let upstream = Upstream::start(Behaviour::Cut).await?;
+        let name = format!("cut-{}", query.len());
+        let door = Door::to(&aro, &upstream, &name).await?;
+        let mut wire = door.send(&aro, &format!("/api/v1/pods{query}")).await?;
+        wire.says("\"items\":[").await?;
+        upstream.release();
         let all = wire.closed(GENEROUS).await?;
         ensure!(all.starts_with("HTTP/1.1 200"), "{all}");
         ensure!(all.trim_end().ends_with("\"items\":["), "foreign bytes after the cut: {all}");
@@ -129,17 +135,9 @@ async fn more_watches_than_the_cluster_allows_on_a_connection_all_get_their_even
     let aro = Aro::start(AroOptions::default()).await?;
     let upstream = Upstream::start(Behaviour::Watch(3)).await?;
     let door = Door::to(&aro, &upstream, "narrow").await?;
-    let host = aro.dev.proxy_url.trim_start_matches("https://").trim_end_matches('/').to_owned();
-    let token = kubeconfig_token(&door.kubeconfig)?;
     let mut watches = Vec::new();
     for n in 0..20 {
-        let mut wire = Wire::connect(&aro.dev.proxy_url, &aro.ca_pem()?).await?;
-        let path = &door.path;
-        let request = format!(
-            "GET {path}/api/v1/namespaces/n{n}/pods?watch=true HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"
-        );
-        wire.send(request).await?;
-        watches.push(wire);
+        watches.push(door.send(&aro, &format!("/api/v1/namespaces/n{n}/pods?watch=true")).await?);
     }
     for (n, watch) in watches.iter_mut().enumerate() {
         watch.says("\"ADDED\"").await.with_context(|| format!("watch {n}"))?;
@@ -290,19 +288,11 @@ async fn kill_9_leaves_nothing_half_written_and_loses_nothing_promised() -> Resu
     let stream = Door::to(&aro, &watched, "watched").await?;
     let resource = door.path.strip_suffix("/kubeconfig/proxy").context("a proxy's path")?.to_owned();
     // A stream is open: its start was promised.
-    let host = aro.dev.proxy_url.trim_start_matches("https://").trim_end_matches('/').to_owned();
-    let mut wire = Wire::connect(&aro.dev.proxy_url, &aro.ca_pem()?).await?;
-    let (path, token) = (&stream.path, kubeconfig_token(&stream.kubeconfig)?);
-    wire.send(format!("GET {path}/api/v1/pods?watch=true&labelSelector=the-promised-stream HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n")).await?;
+    let mut wire = stream.send(&aro, "/api/v1/pods?watch=true&labelSelector=the-promised-stream").await?;
     wire.says("\"ADDED\"").await?;
-    let issuing: Vec<_> = (0..4)
-        .map(|n| (aro.session("sre"), n))
-        .map(|(session, n)| async move { (session.await, n) })
-        .collect();
     let mut tasks = Vec::new();
-    for ready in futures_util::future::join_all(issuing).await {
-        let (session, n) = ready;
-        tasks.push(tokio::spawn(issue_until_dead(session?, resource.clone(), n)));
+    for n in 0..4 {
+        tasks.push(tokio::spawn(issue_until_dead(aro.session("sre").await?, resource.clone(), n)));
     }
     until("some were issued", GENEROUS, || async {
         let grants = aro.session("sre").await?.grants().await?.len();

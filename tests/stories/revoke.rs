@@ -81,7 +81,7 @@ async fn the_end_of_a_life_ends_its_streams() -> Result<()> {
     watch.says("web").await?;
     watch.end(GENEROUS * 3).await?;
     let said = kubectl.refused(&["get", "pods"]).await?;
-    ensure!(said.contains("expired") || said.contains("ended"), "{said}");
+    ensure!(said.contains("reached its end"), "{said}");
     Ok(())
 }
 

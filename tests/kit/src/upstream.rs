@@ -38,7 +38,7 @@ pub enum Behaviour {
     Silent,
     /// Takes the request and answers once it is released.
     Held,
-    /// Sends half an answer, then cuts.
+    /// Sends half an answer, and cuts once it is released.
     Cut,
     /// Watches get one event and stay open; HTTP/2 with that many streams a connection.
     Watch(u32),
@@ -130,7 +130,7 @@ impl Upstream {
         folder.write(&format!("{name}.kubeconfig"), kubeconfig(&self.url, authority.pem(), &user))
     }
 
-    /// Lets [`Behaviour::Held`] answer.
+    /// Lets [`Behaviour::Held`] answer and [`Behaviour::Cut`] cut.
     pub fn release(&self) {
         self.state.released.send_replace(true);
     }
@@ -198,8 +198,12 @@ async fn answer(
         }
         Behaviour::Cut => {
             let first = Ok(Frame::data(Bytes::from_static(b"{\"kind\":\"PodList\",\"items\":[")));
-            let cut = Err(io::Error::other("cut"));
-            stream(futures_util::stream::iter([first, cut]))
+            let mut released = state.released.subscribe();
+            let cut = async move {
+                let _ = released.wait_for(|released| *released).await;
+                Err(io::Error::other("cut"))
+            };
+            stream(futures_util::stream::iter([first]).chain(futures_util::stream::once(cut)))
         }
         Behaviour::Watch(_) if target.contains("watch=") => {
             let event = json!({ "type": "ADDED", "object": { "kind": "Pod", "apiVersion": "v1",

@@ -97,7 +97,10 @@ impl Wire {
     /// It stays open for `limit`.
     pub async fn closed(&mut self, limit: Duration) -> Result<String> {
         let end = async { while self.more().await.is_ok_and(|n| n > 0) {} };
-        tokio::time::timeout(limit, end).await.map_err(|_| anyhow!("the connection stays open"))?;
+        let ended = tokio::time::timeout(limit, end).await;
+        ended.map_err(|_| {
+            anyhow!("the connection stays open; so far: {}", String::from_utf8_lossy(&self.buffer))
+        })?;
         Ok(String::from_utf8_lossy(&self.buffer).into_owned())
     }
 
