@@ -21,9 +21,7 @@ pub use handle::{ApiProxy, ApiProxyParts, Timeouts};
 pub use request::{Classified, classify};
 pub use rules::{Denied, allow};
 
-/// A registry with the proxy's metrics, for the generated reference.
-pub fn metrics() -> rp_metrics::Registry {
-    let registry = rp_metrics::Registry::new();
-    metrics::ApiMetrics::register(&registry);
-    registry
+/// Registers the proxy's metrics: for the generated reference, and once by [`ApiProxy::new`].
+pub fn register_metrics(registry: &rp_metrics::Registry) {
+    metrics::ApiMetrics::register(registry);
 }

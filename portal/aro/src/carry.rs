@@ -8,7 +8,7 @@ use proxy::tunnel::{self, TunnelOptions};
 use rp_net::Credential;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, certificates, client_config};
-use rp_runtime::Lifecycle;
+use rp_runtime::{Lifecycle, WATCH_PERIOD, Watch};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpListener;
 
@@ -22,17 +22,20 @@ use crate::parts::{read, read_secret};
 pub async fn connect(args: ConnectArgs, life: &Lifecycle) -> anyhow::Result<()> {
     let client = certificates(&read(&args.client_cert_file)?, "--client-cert-file")?.swap_remove(0);
     let files = ServerFiles { certificate: args.cert_file, key: args.key_file };
+    let watch = Watch::new(vec![files.certificate.clone(), files.key.clone()]);
     let tls = ServerTls::load(files, &[b"http/1.1"], ClientAuth::Exactly(client))?;
     let bind = |address| async move {
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
     };
     let (tcp, health) = (bind(args.listen).await?, bind(args.health).await?);
     let reloaded = Arc::clone(&tls);
-    rp_runtime::on_hangup(life, move || {
-        if let Err(error) = reloaded.reload() {
-            tracing::error!(error = %rp_base::chain(&error), "the certificate was not reloaded");
-        }
-    })?;
+    let reload = Arc::new(move || match reloaded.reload() {
+        Ok(()) => tracing::info!("certificate read again"),
+        Err(error) => tracing::error!(error = %rp_base::chain(&error), "the old certificate stays in use"),
+    });
+    let on_change = Arc::clone(&reload);
+    watch.call(life, WATCH_PERIOD, move || on_change());
+    rp_runtime::on_hangup(life, move || reload())?;
     tracing::info!(listen = %args.listen, subnet = %args.subnet, "serving CONNECT");
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     let options = ConnectOptions { subnet: args.subnet, more_ports: args.more_ports };

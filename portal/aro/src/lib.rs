@@ -7,3 +7,4 @@ pub mod front;
 pub mod parts;
 pub mod print;
 pub mod serve;
+pub mod statsd;

@@ -1,5 +1,6 @@
 //! `aro serve`: portal and API proxy in one process.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,14 +13,17 @@ use rp_access::Access;
 use rp_base::chain;
 use rp_config::{OidcCredential, Settings};
 use rp_core::Foundation;
+use rp_metrics::{Kind, Registry, Spec};
 use rp_net::listen::{Gauge, Limits, Listener, Stop};
 use rp_net::tls::ServerTls;
-use rp_runtime::{Admin, Lifecycle, LogControl, Readiness};
+use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, WATCH_PERIOD, Watch};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::front::Front;
-use crate::parts;
+use crate::{parts, statsd};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A process that serves.
 #[derive(Debug)]
@@ -48,7 +52,11 @@ pub async fn start(
     log: Option<LogControl>,
     extras: Extras,
 ) -> anyhow::Result<Serving> {
+    let gauge = Arc::new(Gauge::default());
+    register_metrics(&foundation.registry, &gauge);
+    let watch = Watch::new(reloaded_files(settings));
     start_admin(settings, &foundation, life, log).await?;
+    statsd::start(settings, VERSION, Arc::clone(&foundation.clock), &foundation.registry, life)?;
     let access = parts::access(&foundation, settings).await?;
     let api = ApiProxy::new(ApiProxyParts {
         access: Arc::clone(&access),
@@ -64,7 +72,7 @@ pub async fn start(
     let tls = parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    reload_on_hangup(life, tls.clone(), &foundation, &access)?;
+    follow_files(life, watch, tls.clone(), &foundation, &access)?;
     let front = Front {
         api,
         pages: portal::app(portal.clone()),
@@ -72,7 +80,7 @@ pub async fn start(
         portal_host: settings.portal.url.as_ref().and_then(url::Url::host_str).map(str::to_ascii_lowercase),
     };
     let listener =
-        Listener { tcp, tls, handler: Arc::new(front), limits: limits(settings), gauge: Arc::new(Gauge::default()) };
+        Listener { tcp, tls, handler: Arc::new(front), limits: limits(settings), gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     tracing::info!(listen = %address, "serving");
     Ok(Serving { portal, access, foundation, front: tokio::spawn(listener.serve(stop)) })
@@ -87,6 +95,20 @@ impl Serving {
         self.foundation.close().await;
         tracing::info!("stopped");
     }
+}
+
+/// Registers everything that `aro serve` counts.
+pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
+    rp_runtime::register_runtime_metrics(registry);
+    rp_runtime::count_panics(registry);
+    rp_metrics::process::register(registry);
+    rp_audit::register_metrics(registry);
+    portal::register_metrics(registry);
+    proxy::api::register_metrics(registry);
+    let (front, help) = (Arc::clone(front), "Connections open at the web listener.");
+    #[expect(clippy::cast_precision_loss, reason = "connections are few")]
+    let open = move || Some(front.open() as f64);
+    registry.ask(Kind::Gauge, Spec { name: "aro_front_connections", help, buckets: &[] }, open);
 }
 
 /// Metrics, health, log filter and profiles, for this machine only.
@@ -107,9 +129,6 @@ async fn start_admin(
         let ready = audit.ready().map_err(|error| error.to_string());
         async move { ready }
     });
-    rp_runtime::register_runtime_metrics(&foundation.registry);
-    rp_runtime::count_panics(&foundation.registry);
-    rp_metrics::process::register(&foundation.registry);
     let admin = Admin { registry: foundation.registry.clone(), readiness, log };
     admin.serve(settings.listen.admin, life.cutting()).await?;
     Ok(())
@@ -139,7 +158,7 @@ async fn portal_state(
         regions: regions.collect(),
         urls,
         region: settings.azure.region.clone().unwrap_or_else(|| "local".to_owned()),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
         simulated: extras.simulated,
         sessions: SessionTimes::default(),
         networks: parts::networks(settings),
@@ -195,19 +214,27 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// SIGHUP reads certificates and keyring again; what cannot be read leaves the old in use.
-fn reload_on_hangup(
+/// What is read again when it changes.
+fn reloaded_files(settings: &Settings) -> Vec<PathBuf> {
+    let tls = settings.tls.iter().flat_map(|tls| [tls.cert_file.clone(), tls.key_file.path().to_owned()]);
+    tls.chain([settings.keys.keyring_file.clone()]).collect()
+}
+
+/// Certificate, key and keyring are read again when their files change, and on SIGHUP; what cannot be read
+/// leaves the old in use.
+fn follow_files(
     life: &Lifecycle,
+    watch: Watch,
     tls: Option<Arc<ServerTls>>,
     foundation: &Foundation,
     access: &Arc<Access>,
 ) -> anyhow::Result<()> {
     let (keyring, access) = (foundation.keyring.clone(), Arc::clone(access));
-    rp_runtime::on_hangup(life, move || {
-        let reloaded = tls.as_ref().map_or(Ok(()), |tls| tls.reload());
-        match reloaded {
-            Ok(()) => tracing::info!("certificate read again"),
-            Err(error) => tracing::error!(error = %chain(&error), "the old certificate stays in use"),
+    let reload = Arc::new(move || {
+        match tls.as_ref().map(|tls| tls.reload()) {
+            Some(Ok(())) => tracing::info!("certificate read again"),
+            Some(Err(error)) => tracing::error!(error = %chain(&error), "the old certificate stays in use"),
+            None => {}
         }
         match keyring.reload() {
             Ok(changed) => {
@@ -216,6 +243,8 @@ fn reload_on_hangup(
             }
             Err(error) => tracing::error!(error = %chain(&error), "the old keyring stays in use"),
         }
-    })
-    .context("cannot follow SIGHUP")
+    });
+    let on_change = Arc::clone(&reload);
+    watch.call(life, WATCH_PERIOD, move || on_change());
+    rp_runtime::on_hangup(life, move || reload()).context("cannot follow SIGHUP")
 }

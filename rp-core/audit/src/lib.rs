@@ -158,5 +158,10 @@ impl Audit {
     }
 }
 
+/// Registers the log's metrics: for the generated reference, and once by [`Audit::start`].
+pub fn register_metrics(registry: &rp_metrics::Registry) {
+    AuditMetrics::register(registry);
+}
+
 #[cfg(test)]
 mod tests;
