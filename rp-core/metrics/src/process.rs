@@ -30,6 +30,11 @@ pub fn sample() -> Vec<(&'static str, f64)> {
     METRICS.iter().filter_map(|(name, _, _)| Some((*name, read(name)?))).collect()
 }
 
+/// The machine's name, as the dimension `hostname` carries it; empty when the kernel tells none.
+pub fn hostname() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+}
+
 fn read(name: &str) -> Option<f64> {
     match name {
         "process_cpu_seconds_total" => Some((stat(13)? + stat(14)?) / TICKS),
@@ -83,6 +88,7 @@ mod tests {
         let registry = Registry::new();
         register(&registry);
         assert!(registry.mistakes().is_empty());
+        assert!(!hostname().is_empty());
         let sample = sample();
         assert_eq!(sample.len(), METRICS.len());
         assert!(sample.iter().all(|(name, value)| *value > 0.0 || *name == "process_cpu_seconds_total"));

@@ -8,6 +8,7 @@ mod panics;
 mod profile;
 mod readiness;
 mod tasks;
+mod watch;
 
 pub use admin::{Admin, AdminError};
 pub use lifecycle::{Lifecycle, on_hangup};
@@ -15,3 +16,4 @@ pub use logging::{InvalidFilter, LogControl, LogError, start_logging};
 pub use panics::count_panics;
 pub use readiness::{Check, Readiness, Report};
 pub use tasks::register as register_runtime_metrics;
+pub use watch::{WATCH_PERIOD, Watch};
