@@ -1,6 +1,9 @@
 //! Grants as portal and proxy use them: against the embedded store in memory, with a store that fails on request.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod authenticating;
+
 mod directory;
 mod ending;
 mod faults;

@@ -1,0 +1,17 @@
+//! The Kubernetes API proxy behind its real listener, between raw clients and scripted API servers.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod audited;
+mod failures;
+#[path = "../../../rp-core/access/tests/grants/faults.rs"]
+mod faults;
+mod identity;
+mod passing;
+mod pooled;
+mod rights;
+mod smuggling;
+mod upgrades;
+mod upstream;
+mod wire;
+mod world;

@@ -1,0 +1,260 @@
+//! The proxy behind its real listener, with a store and an audit trail that fail on request.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use parking_lot::Mutex;
+use proxy::api::{ApiProxyParts, Timeouts};
+use proxy::{ApiProxy, Body};
+use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
+use rp_access::{Access, AccessParts, Ask, Caller, Issued, Policy};
+use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
+use rp_base::{Id, Secret, SystemClock, SystemRandom};
+use rp_database::{SharedStore, in_memory};
+use rp_documents::{Entry, GrantKind, Person, ResourceId, Rights, Role};
+use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
+use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
+use rp_net::{Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source, Target};
+use rp_seal::Keyring;
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::Faulty;
+
+/// Far more than anything here needs: speed is asserted in benchmarks.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const RES: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers/Microsoft.RedHatOpenShift/openShiftClusters/harbor";
+/// The reason that every grant here has.
+pub(crate) const REASON: &str = "look at the ingress";
+
+/// An authority for every certificate of a test.
+pub(crate) struct Ca {
+    pub(crate) pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Ca {
+    pub(crate) fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name = named("test authority");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self { pem: params.self_signed(&key).unwrap().pem(), issuer: Issuer::new(params, key) }
+    }
+
+    /// Chain and key of a leaf in PEM.
+    pub(crate) fn leaf(&self, name: &str, hosts: &[&str]) -> (String, String) {
+        let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
+        let mut params = CertificateParams::new(hosts).unwrap();
+        params.distinguished_name = named(name);
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+}
+
+fn named(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
+}
+
+/// A directory of what the test put in.
+#[derive(Debug, Default)]
+pub(crate) struct Fixed(Mutex<HashMap<ResourceId, Arc<Target>>>);
+
+impl Fixed {
+    pub(crate) fn put(&self, target: Target) {
+        self.0.lock().insert(target.id.clone(), Arc::new(target.fingerprinted()));
+    }
+}
+
+#[async_trait]
+impl Directory for Fixed {
+    async fn find(&self, id: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
+        self.0.lock().get(id).cloned().ok_or(DirectoryError::Unknown)
+    }
+}
+
+struct Front(Arc<ApiProxy>);
+
+impl Handler for Front {
+    type Body = Body;
+
+    async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+        self.0.handle(request, peer).await
+    }
+}
+
+/// What a test may choose.
+pub(crate) struct Setup {
+    pub(crate) timeouts: Timeouts,
+    pub(crate) limits: Limits,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let timeouts = Timeouts { connect: SOON, head: SOON, idle: SOON };
+        Self { timeouts, limits: Limits::default() }
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) ca: Ca,
+    pub(crate) address: SocketAddr,
+    pub(crate) directory: Arc<Fixed>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) audit: Audit,
+    pub(crate) audit_store: Arc<Faulty>,
+    pub(crate) store: Arc<Faulty>,
+    stop: Stop,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.stop.stop.cancel();
+        self.stop.cut.cancel();
+    }
+}
+
+fn policy() -> Policy {
+    let groups = [(Role::Sre, "sres"), (Role::Elevated, "power"), (Role::Admin, "admins")];
+    Policy { groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(), ..Policy::default() }
+}
+
+pub(crate) fn caller(groups: &[&str]) -> Caller {
+    let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+    let roles = policy().roles_of(&groups);
+    let person = Person { sub: "sub-ada".to_owned(), name: "ada@example.com".to_owned(), groups };
+    Caller { person, roles, from: "127.0.0.1".to_owned(), request_id: Id::random(&SystemRandom) }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let clock = Arc::new(SystemClock);
+        let store = Faulty::new(in_memory(clock.clone()));
+        let audit_store = Faulty::new(in_memory(clock.clone()));
+        let shared: SharedStore = audit_store.clone();
+        let options = AuditOptions::new(CheckpointKey::generate().unwrap());
+        let audit = Audit::start(shared, clock.clone(), options).await.unwrap();
+        let access = Access::start(AccessParts {
+            store: store.clone(),
+            audit: audit.clone(),
+            keyring: Keyring::generate(&SystemRandom),
+            clock: clock.clone(),
+            random: Arc::new(SystemRandom),
+            policy: policy(),
+        })
+        .await
+        .unwrap();
+        let directory = Arc::new(Fixed::default());
+        let networks = Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new());
+        let proxy = ApiProxy::new(ApiProxyParts {
+            access: access.clone(),
+            directory: directory.clone(),
+            dialer: Dialer::new(DialerOptions { private: PrivateWay::Direct, networks, keepalive: SOON }),
+            clock,
+            random: Arc::new(SystemRandom),
+            registry: rp_metrics::Registry::new(),
+            timeouts: setup.timeouts,
+            cut: CancellationToken::new(),
+        });
+        let (ca, stop) = (Ca::new(), Stop::default());
+        let tcp = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        let listener = Listener {
+            tcp,
+            tls: Some(server_tls(&ca)),
+            handler: Arc::new(Front(proxy)),
+            limits: setup.limits,
+            gauge: Arc::new(Gauge::default()),
+        };
+        tokio::spawn(listener.serve(stop.clone()));
+        Self { ca, address, directory, access, audit, audit_store, store, stop }
+    }
+
+    /// Puts a cluster of ours at that port under the test's resource id.
+    pub(crate) fn cluster(&self, port: u16) {
+        self.directory.put(self.target(port));
+    }
+
+    pub(crate) fn target(&self, port: u16) -> Target {
+        let credential = |name| {
+            let (chain_pem, key) = self.ca.leaf(name, &[]);
+            Credential::Certificate { chain_pem, key_pem: Secret::new(key) }
+        };
+        Target {
+            id: id(),
+            source: Source::Aro,
+            endpoint: Endpoint::Direct { url: format!("https://127.0.0.1:{port}").parse().unwrap() },
+            server_name: "127.0.0.1".to_owned(),
+            ca_pem: self.ca.pem.clone(),
+            read: credential("system:aro-sre"),
+            admin: credential("system:aro-service"),
+            as_groups: Vec::new(),
+            fingerprint: 0,
+        }
+    }
+
+    pub(crate) async fn issue(&self, kind: GrantKind, rights: Rights) -> Issued {
+        let ask = Ask { kind, target: Some(id()), rights, reason: REASON.to_owned(), ticket: None, life: None };
+        self.access.issue(&caller(&["power"]), ask).await.unwrap()
+    }
+
+    pub(crate) async fn token(&self, rights: Rights) -> String {
+        self.issue(GrantKind::Kubeconfig, rights).await.token.expose().clone()
+    }
+
+    /// Ends every grant of the test's person.
+    pub(crate) async fn revoke(&self, issued: &Issued) {
+        self.access.revoke(&caller(&["power"]), &issued.grant.id, None).await.unwrap();
+    }
+
+    /// Waits until the audit trail holds an entry that a look accepts.
+    pub(crate) async fn audited(&self, what: &str, look: impl Fn(&Entry) -> bool) -> Entry {
+        until(what, async || {
+            let found = self.audit.search(&Query { limit: 500, ..Query::default() }).await.unwrap();
+            found.entries.into_iter().find(|entry| look(entry))
+        })
+        .await
+    }
+}
+
+pub(crate) fn id() -> ResourceId {
+    ResourceId::parse(RES).unwrap()
+}
+
+pub(crate) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn server_tls(ca: &Ca) -> Arc<ServerTls> {
+    let (chain, key) = ca.leaf("proxy", &["127.0.0.1"]);
+    let folder = tempfile::tempdir().unwrap();
+    let files = ServerFiles { certificate: folder.path().join("tls.crt"), key: folder.path().join("tls.key") };
+    std::fs::write(&files.certificate, chain).unwrap();
+    std::fs::write(&files.key, key).unwrap();
+    ServerTls::load(files, &[b"h2", b"http/1.1"], ClientAuth::None).unwrap()
+}
+
+/// Waits until a look finds what it looks for.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon(what, looking).await
+}
+
+pub(crate) async fn soon<T>(what: &str, awaited: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, awaited).await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
+}
