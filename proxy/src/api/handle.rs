@@ -166,7 +166,7 @@ impl ApiProxy {
         let allowed = self.check(&request, &context);
         let heavy = weight(&context.classified, context.upgrade) == Weight::Heavy;
         let started = match &allowed {
-            Ok(()) if heavy => self.audit.promise(make(Phase::Start)).await.map(|_| None),
+            Ok(()) if heavy => Box::pin(self.audit.promise(make(Phase::Start))).await.map(|_| None),
             // A full queue slows requests down here, before anything happens.
             Ok(()) | Err(_) => self.audit.reserve().await.map(Some),
         };
@@ -212,10 +212,6 @@ impl ApiProxy {
         if context.upgrade && !http_body::Body::is_end_stream(request.body()) {
             return Err(ProxyError::BadRequest("an upgrade has no body"));
         }
-        let framed_twice = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
-        if framed_twice.iter().all(|name| request.headers().contains_key(name)) {
-            return Err(ProxyError::BadRequest("both Content-Length and Transfer-Encoding"));
-        }
         allow(&context.classified, context.upgrade, context.live.rights).map_err(ProxyError::Denied)
     }
 
@@ -238,7 +234,7 @@ impl ApiProxy {
                 cut: self.cut.clone(),
                 idle: (!context.classified.watch && !context.classified.follow).then_some(self.timeouts.idle),
             };
-            return upgrade::upgrade(&upstream, request, head, self.timeouts.head, session).await;
+            return Box::pin(upgrade::upgrade(&upstream, request, head, self.timeouts.head, session)).await;
         }
         let (_, received) = settle.counters();
         let body = outgoing(request, &received);
@@ -418,5 +414,15 @@ mod tests {
         let mut basic = HeaderMap::new();
         basic.append(header::AUTHORIZATION, HeaderValue::from_static("Basic abc"));
         assert!(bearer(&basic).is_err());
+    }
+
+    fn size<A, B, F>(_: impl FnOnce(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_request_carries_no_room_for_what_is_rare() {
+        let handle = size(|api: &'static ApiProxy, (request, peer)| api.handle(request, peer));
+        assert!(handle <= 6 * 1024, "{handle} bytes");
     }
 }

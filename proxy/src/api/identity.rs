@@ -81,7 +81,11 @@ impl Upstream {
     /// # Errors
     /// The cluster did not answer; the next request asks again.
     pub(super) async fn seen(self: &Arc<Self>) -> Result<&Seen, ProxyError> {
-        self.seen.get_or_try_init(|| self.ask()).await
+        match self.seen.get() {
+            Some(seen) => Ok(seen),
+            // Boxed: once per cluster, and every request would carry room for it.
+            None => Box::pin(self.seen.get_or_try_init(|| self.ask())).await,
+        }
     }
 
     async fn ask(self: &Arc<Self>) -> Result<Seen, ProxyError> {

@@ -19,6 +19,7 @@ use rp_base::chain;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -198,14 +199,25 @@ impl<H: Handler> Connection<H> {
         }
         match self.tls.clone() {
             None => self.http(tcp, peer).await,
-            Some(tls) => match tokio::time::timeout(self.handshake, tls.accept(tcp)).await {
-                Ok(Ok(stream)) => self.http(stream, peer).await,
-                Ok(Err(error)) => {
-                    tracing::debug!(peer = %peer.ip(), error = %chain(&error), "TLS handshake failed");
+            // Boxed, for what a handshake needs must not stay in the task of an idle connection.
+            Some(tls) => {
+                if let Some(stream) = Box::pin(self.accept(&tls, tcp, peer)).await {
+                    self.http(stream, peer).await;
                 }
-                Err(_) => tracing::debug!(peer = %peer.ip(), "TLS handshake took too long"),
-            },
+            }
         }
+    }
+
+    /// The TLS session in a box: moved around by value it would be in the task several times.
+    async fn accept(&self, tls: &ServerTls, tcp: TcpStream, peer: SocketAddr) -> Option<Box<TlsStream<TcpStream>>> {
+        match tokio::time::timeout(self.handshake, tls.accept(tcp)).await {
+            Ok(Ok(stream)) => return Some(Box::new(stream)),
+            Ok(Err(error)) => {
+                tracing::debug!(peer = %peer.ip(), error = %chain(&error), "TLS handshake failed");
+            }
+            Err(_) => tracing::debug!(peer = %peer.ip(), "TLS handshake took too long"),
+        }
+        None
     }
 
     async fn http<S>(self, stream: S, peer: SocketAddr)
@@ -216,7 +228,9 @@ impl<H: Handler> Connection<H> {
         let handler = self.handler;
         let service = service_fn(move |request| {
             let handler = Arc::clone(&handler);
-            async move { Ok::<_, Infallible>(handler.handle(request, peer).await) }
+            // Boxed, so that it is gone while an answer's body goes on: hyper keeps room for it as long as
+            // a connection (HTTP/1.1) or a stream (HTTP/2) lives, which with idle watches is most memory.
+            Box::pin(async move { Ok::<_, Infallible>(handler.handle(request, peer).await) })
         });
         let connection = self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);

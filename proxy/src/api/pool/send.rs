@@ -80,9 +80,14 @@ impl Upstream {
     }
 
     async fn connection(&self) -> Result<Connection, ProxyError> {
-        if let Some(connection) = self.free() {
-            return Ok(connection);
+        match self.free() {
+            Some(connection) => Ok(connection),
+            // Boxed: rare and large, and every request would carry room for it.
+            None => Box::pin(self.another()).await,
         }
+    }
+
+    async fn another(&self) -> Result<Connection, ProxyError> {
         // Bounded: behind a cluster that takes no connections, a queue would wait its length times over.
         let turn = tokio::time::timeout(self.connect, self.dialling.lock()).await.map_err(|_| {
             let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
