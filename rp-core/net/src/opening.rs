@@ -104,7 +104,7 @@ mod tests {
         let mut buffer = [0; 64];
         for part in [&PREFACE[..10], &PREFACE[10..]] {
             client.write_all(part).await.unwrap();
-            server.read(&mut buffer).await.unwrap();
+            assert_eq!(server.read(&mut buffer).await.unwrap(), part.len());
         }
         assert!(tokio::time::timeout(2 * WITHIN, server.read(&mut buffer)).await.is_err(), "opened");
     }

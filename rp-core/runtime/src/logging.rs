@@ -74,7 +74,11 @@ pub fn start_logging(settings: &Log) -> Result<LogControl, LogError> {
         LogFormat::Json => Box::new(
             lines::layer().json().flatten_event(true).with_span_list(false).with_writer(std::io::stderr),
         ),
-        LogFormat::Text => Box::new(lines::layer().with_writer(std::io::stderr)),
+        // Colours are for people at a terminal: in a file they cost a third of every line.
+        LogFormat::Text => {
+            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            Box::new(lines::layer().with_ansi(colours).with_writer(std::io::stderr))
+        }
     };
     tracing_subscriber::registry().with(filter).with(lines).try_init().map_err(LogError::Twice)?;
     Ok(control)
