@@ -41,16 +41,25 @@ export async function signIn(page, path = "/") {
   await fillIn(page);
 }
 
+/** The name field of the provider's form: the built-in one, or the foreign one of `input.provider`. */
+export const nameField = input.provider ? "input[name=login]" : "input[name=name]";
+
 /** The provider's form. */
 export async function fillIn(page) {
-  await page.fill("input[name=name]", input.account);
+  await page.fill(nameField, input.account);
   await page.fill("input[name=password]", input.password);
-  await page.click("button[type=submit]");
+  await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL((url) => url.origin === new URL(input.url).origin);
 }
 
 /** Serious findings of axe on the page as it stands. */
 export async function violations(page) {
+  // Half faded in, everything is too pale.
+  await page.evaluate(() =>
+    Promise.allSettled(
+      document.getAnimations().filter((one) => one.effect?.getComputedTiming().endTime !== Infinity).map((one) => one.finished),
+    ),
+  );
   // Evaluated by the debugger: our policy would refuse a foreign script in the page.
   await page.evaluate(readFileSync(process.env.AXE, "utf8"));
   const found = await page.evaluate(() => globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa"] }));

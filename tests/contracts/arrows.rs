@@ -111,8 +111,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rp-simulator",
         ],
     ),
-    ("bench", &[]),
     ("tests-kit", &["rp-base", "rp-documents", "rp-database"]),
+    ("bench", &["tests-kit"]),
     ("tests", &["tests-kit"]),
 ];
 

@@ -1,12 +1,14 @@
 //! Stories of the whole system on real parts: what a person does, and what may go wrong meanwhile.
 
 mod canary;
+mod command_line;
 mod drain;
 mod faults;
 mod hostile;
 mod kubectl;
 mod parts;
 mod revoke;
+mod serve;
 mod sign_in;
 mod streams;
 mod world;

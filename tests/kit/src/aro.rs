@@ -132,7 +132,7 @@ impl Aro {
         let cookie = self.verb("session", &["--as", name]).await?;
         let cookie = cookie.trim();
         let cookie = cookie.strip_prefix("Cookie: ").unwrap_or(cookie).to_owned();
-        Session::new(&self.ca_pem()?, &self.dev.url, Some(cookie))
+        Session::open(&self.ca_pem()?, &self.dev.url, Some(cookie))
     }
 
     /// The portal for somebody who is not signed in.
@@ -140,7 +140,7 @@ impl Aro {
     /// # Errors
     /// The authority's file is gone.
     pub fn stranger(&self) -> Result<Session> {
-        Session::new(&self.ca_pem()?, &self.dev.url, None)
+        Session::open(&self.ca_pem()?, &self.dev.url, None)
     }
 
     /// The proxy's address, for a bearer token.
@@ -148,7 +148,7 @@ impl Aro {
     /// # Errors
     /// The authority's file is gone.
     pub fn proxy(&self) -> Result<Session> {
-        Session::new(&self.ca_pem()?, &self.dev.proxy_url, None)
+        Session::open(&self.ca_pem()?, &self.dev.proxy_url, None)
     }
 
     /// Imports a cluster by `aro-dev import` and gives its resource id.

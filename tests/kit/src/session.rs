@@ -74,7 +74,11 @@ pub(crate) fn tls_client(ca_pem: &str) -> Result<rustls::ClientConfig> {
 }
 
 impl Session {
-    pub(crate) fn new(ca_pem: &str, base: &str, cookie: Option<String>) -> Result<Self> {
+    /// For an address and one authority; `cookie` is `name=value`.
+    ///
+    /// # Errors
+    /// The authority is none.
+    pub fn open(ca_pem: &str, base: &str, cookie: Option<String>) -> Result<Self> {
         let base = base.trim_end_matches('/').to_owned();
         Ok(Self { http: http_client(ca_pem)?, base, cookie, bearer: None })
     }
