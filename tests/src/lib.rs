@@ -1,1 +1,1 @@
-//! Whole-system stories (`stories/`) and contracts (`contracts/`): see `docs/testing.md`.
+//! Whole-system stories (`stories/`) and contracts (`contracts/`): see `README.md`.

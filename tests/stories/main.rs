@@ -10,5 +10,6 @@ mod parts;
 mod revoke;
 mod serve;
 mod sign_in;
+mod simulated;
 mod streams;
 mod world;
