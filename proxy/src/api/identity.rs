@@ -84,8 +84,14 @@ impl Upstream {
         match self.seen.get() {
             Some(seen) => Ok(seen),
             // Boxed: once per cluster, and every request would carry room for it.
-            None => Box::pin(self.seen.get_or_try_init(|| self.ask())).await,
+            None => Box::pin(self.ask_in_turn()).await,
         }
+    }
+
+    /// One asks; whoever waits for a cluster that is away waits no longer than for a dial of its own.
+    async fn ask_in_turn(self: &Arc<Self>) -> Result<&Seen, ProxyError> {
+        let _turn = self.turn(&self.asking).await?;
+        self.seen.get_or_try_init(|| self.ask()).await
     }
 
     async fn ask(self: &Arc<Self>) -> Result<Seen, ProxyError> {

@@ -71,6 +71,8 @@ pub(super) struct Upstream {
     /// One dial at a time decides whether another connection is needed.
     dialling: tokio::sync::Mutex<()>,
     used: Mutex<Instant>,
+    /// One request at a time asks how the cluster sees people.
+    pub(super) asking: tokio::sync::Mutex<()>,
     /// How the cluster sees people, asked once.
     pub(super) seen: tokio::sync::OnceCell<Seen>,
 }
@@ -136,7 +138,19 @@ impl Upstream {
             h1: Mutex::default(),
             dialling: tokio::sync::Mutex::default(),
             used: Mutex::new(Instant::now()),
+            asking: tokio::sync::Mutex::default(),
             seen: tokio::sync::OnceCell::new(),
+        })
+    }
+
+    /// Waits for others, but not their time as well: a queue behind a cluster that is away grows no waits.
+    pub(super) async fn turn<'a>(
+        &self,
+        lock: &'a tokio::sync::Mutex<()>,
+    ) -> Result<tokio::sync::MutexGuard<'a, ()>, ProxyError> {
+        tokio::time::timeout(self.connect, lock.lock()).await.map_err(|_| {
+            let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            ProxyError::Dial(DialError::new(Side::Cluster, Stage::Connect, late))
         })
     }
 

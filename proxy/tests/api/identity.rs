@@ -20,7 +20,8 @@ fn identity(seen: &Seen) -> Vec<(String, String)> {
 }
 
 fn extras(grant: &str) -> Vec<(String, String)> {
-    let extra = |key: &str, value: &str| (format!("impersonate-extra-aro.openshift.io%2f{key}"), value.to_owned());
+    let extra =
+        |key: &str, value: &str| (format!("impersonate-extra-aro.openshift.io%2f{key}"), value.to_owned());
     vec![extra("grant", grant), extra("person", NAME), extra("reason", REASON)]
 }
 
@@ -30,7 +31,11 @@ fn with(mut first: Vec<(String, String)>, more: &[(&str, &str)]) -> Vec<(String,
     first
 }
 
-async fn seen_with(rights: Rights, allowed: bool, change: impl FnOnce(&mut rp_net::Target)) -> (Seen, String, String) {
+async fn seen_with(
+    rights: Rights,
+    allowed: bool,
+    change: impl FnOnce(&mut rp_net::Target),
+) -> (Seen, String, String) {
     let world = World::new().await;
     let upstream = echo(&world.ca, allowed).await;
     let mut target = world.target(upstream.port);
@@ -80,8 +85,12 @@ async fn an_import_names_groups_or_is_shared() {
     };
     let authorization = ("authorization", "Bearer imported-token");
     let (seen, grant, _) = seen_with(Rights::Read, true, import(&["ops", "dev"])).await;
-    let expected =
-        [("impersonate-user", NAME), ("impersonate-group", "ops"), ("impersonate-group", "dev"), authorization];
+    let expected = [
+        ("impersonate-user", NAME),
+        ("impersonate-group", "ops"),
+        ("impersonate-group", "dev"),
+        authorization,
+    ];
     assert_eq!(identity(&seen), with(extras(&grant), &expected));
     let (seen, _, _) = seen_with(Rights::Read, false, import(&["ops"])).await;
     let expected = [("impersonate-user", NAME), ("impersonate-group", "ops"), authorization];
@@ -113,12 +122,21 @@ async fn no_header_of_a_client_reaches_identity() {
     for trick in tricks {
         // With two hosts the request is not one; every other trick passes.
         let answer = ask(&world, "GET", "/api/v1/pods", &token, trick).await;
-        assert!(answer.status == 200 || answer.status == 400 && trick.contains("Host"), "{trick}: {answer:?}");
+        assert!(
+            answer.status == 200 || answer.status == 400 && trick.contains("Host"),
+            "{trick}: {answer:?}"
+        );
         let Some(seen) = upstream.record.seen.lock().pop() else { continue };
         let allowed = [
-            "accept", "audit-id", "host", "impersonate-extra-aro.openshift.io%2fgrant",
-            "impersonate-extra-aro.openshift.io%2fperson", "impersonate-extra-aro.openshift.io%2freason",
-            "impersonate-user", "user-agent", "x-forwarded-for",
+            "accept",
+            "audit-id",
+            "host",
+            "impersonate-extra-aro.openshift.io%2fgrant",
+            "impersonate-extra-aro.openshift.io%2fperson",
+            "impersonate-extra-aro.openshift.io%2freason",
+            "impersonate-user",
+            "user-agent",
+            "x-forwarded-for",
         ];
         for name in seen.names() {
             assert!(allowed.contains(&name.as_str()), "{trick}: {name} passed");
@@ -141,9 +159,14 @@ async fn impersonation_is_refused_before_anything_is_sent() {
     world.cluster(upstream.port);
     let token = world.token(Rights::Admin).await;
     for header in [
-        "Impersonate-User: root", "impersonate-group: system:masters", "IMPERSONATE-UID: 0",
-        "Impersonate-Extra-Scopes: x", "Impersonate_User: root", "Connection: Impersonate-User\r\nImpersonate-User: root",
-        "Impersonate-User:", "Upgrade: websocket\r\nConnection: Upgrade\r\nImpersonate-User: root",
+        "Impersonate-User: root",
+        "impersonate-group: system:masters",
+        "IMPERSONATE-UID: 0",
+        "Impersonate-Extra-Scopes: x",
+        "Impersonate_User: root",
+        "Connection: Impersonate-User\r\nImpersonate-User: root",
+        "Impersonate-User:",
+        "Upgrade: websocket\r\nConnection: Upgrade\r\nImpersonate-User: root",
     ] {
         let answer = ask(&world, "GET", "/api/v1/pods", &token, &format!("{header}\r\n")).await;
         assert_eq!(answer.status, 403, "{header}");

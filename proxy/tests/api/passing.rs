@@ -42,10 +42,14 @@ async fn a_cluster_sets_nothing_on_our_host() {
         Alt-Svc: h3=\":1\"\r\nAccess-Control-Allow-Origin: *\r\nContent-Security-Policy: default-src *\r\n\
         Clear-Site-Data: \"*\"\r\nServer: x\r\nX-Kubernetes-Pf-Flowschema-Uid: u\r\nWarning: 299 - \"old\"\r\n\
         Trailer: Set-Cookie\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n";
-    let upstream = h1(&world.ca, true, script(move |_, mut peer| async move {
-        peer.write(format!("{head}5\r\nhello\r\n0\r\nSet-Cookie: t=1\r\n\r\n")).await;
-        None
-    }))
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(move |_, mut peer| async move {
+            peer.write(format!("{head}5\r\nhello\r\n0\r\nSet-Cookie: t=1\r\n\r\n")).await;
+            None
+        }),
+    )
     .await;
     world.cluster(upstream.port);
     let token = world.token(Rights::Read).await;
@@ -55,7 +59,15 @@ async fn a_cluster_sets_nothing_on_our_host() {
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(answer.header("x-kubernetes-pf-flowschema-uid"), Some("u"));
     assert_eq!(answer.header("warning"), Some("299 - \"old\""));
-    for name in ["set-cookie", "strict-transport-security", "alt-svc", "access-control-allow-origin", "clear-site-data", "server", "trailer"] {
+    for name in [
+        "set-cookie",
+        "strict-transport-security",
+        "alt-svc",
+        "access-control-allow-origin",
+        "clear-site-data",
+        "server",
+        "trailer",
+    ] {
         assert_eq!(answer.header(name), None, "{name}");
     }
 }
@@ -63,10 +75,17 @@ async fn a_cluster_sets_nothing_on_our_host() {
 #[tokio::test]
 async fn redirects_are_passed_on_and_not_followed() {
     let world = World::new().await;
-    let upstream = h1(&world.ca, true, script(|_, mut peer| async move {
-        peer.write("HTTP/1.1 302 Found\r\nLocation: https://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n").await;
-        Some(peer)
-    }))
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|_, mut peer| async move {
+            peer.write(
+                "HTTP/1.1 302 Found\r\nLocation: https://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n",
+            )
+            .await;
+            Some(peer)
+        }),
+    )
     .await;
     world.cluster(upstream.port);
     let answer = ask(&world, "GET", "/version", &world.token(Rights::Read).await, "").await;
@@ -77,14 +96,28 @@ async fn redirects_are_passed_on_and_not_followed() {
 #[tokio::test]
 async fn errors_of_the_cluster_pass_as_they_are() {
     let world = World::new().await;
-    let upstream = h1(&world.ca, true, script(|_, mut peer| async move {
-        peer.write("HTTP/1.1 409 Conflict\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nclash").await;
-        Some(peer)
-    }))
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|_, mut peer| async move {
+            peer.write("HTTP/1.1 409 Conflict\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nclash").await;
+            Some(peer)
+        }),
+    )
     .await;
     world.cluster(upstream.port);
-    let answer = ask(&world, "POST", "/api/v1/namespaces", &world.token(Rights::Write).await, "Content-Length: 2\r\n\r\n{}").await;
-    assert_eq!((answer.status, answer.text().as_str(), answer.header("retry-after")), (409, "clash", Some("7")));
+    let answer = ask(
+        &world,
+        "POST",
+        "/api/v1/namespaces",
+        &world.token(Rights::Write).await,
+        "Content-Length: 2\r\n\r\n{}",
+    )
+    .await;
+    assert_eq!(
+        (answer.status, answer.text().as_str(), answer.header("retry-after")),
+        (409, "clash", Some("7"))
+    );
     assert_eq!(upstream.record.seen.lock()[0].body, b"{}");
 }
 
@@ -93,24 +126,30 @@ async fn a_slow_reader_stalls_nobody() {
     let world = World::new().await;
     let floods = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let flooded = Arc::clone(&floods);
-    let upstream = upstream::h2(&world.ca, H2Limits::default(), Arc::new(move |request, respond| {
-        let flooded = Arc::clone(&flooded);
-        Box::pin(async move {
-            let mut stream = begin(respond);
-            if request.uri().path().ends_with("/log") {
-                loop {
-                    stream.reserve_capacity(16 * 1024);
-                    let Some(Ok(room)) = std::future::poll_fn(|cx| stream.poll_capacity(cx)).await else { return };
-                    flooded.fetch_add(room, std::sync::atomic::Ordering::SeqCst);
-                    if stream.send_data(Bytes::from(vec![b'x'; room]), false).is_err() {
-                        return;
+    let upstream = upstream::h2(
+        &world.ca,
+        H2Limits::default(),
+        Arc::new(move |request, respond| {
+            let flooded = Arc::clone(&flooded);
+            Box::pin(async move {
+                let mut stream = begin(respond);
+                if request.uri().path().ends_with("/log") {
+                    loop {
+                        stream.reserve_capacity(16 * 1024);
+                        let Some(Ok(room)) = std::future::poll_fn(|cx| stream.poll_capacity(cx)).await else {
+                            return;
+                        };
+                        flooded.fetch_add(room, std::sync::atomic::Ordering::SeqCst);
+                        if stream.send_data(Bytes::from(vec![b'x'; room]), false).is_err() {
+                            return;
+                        }
                     }
                 }
-            }
-            stream.send_data(Bytes::from_static(b"{\"type\":\"ADDED\"}\n"), false).unwrap();
-            std::future::pending::<()>().await;
-        })
-    }))
+                stream.send_data(Bytes::from_static(b"{\"type\":\"ADDED\"}\n"), false).unwrap();
+                std::future::pending::<()>().await;
+            })
+        }),
+    )
     .await;
     world.cluster(upstream.port);
     let token = world.token(Rights::Read).await;
@@ -133,10 +172,11 @@ async fn a_slow_reader_stalls_nobody() {
     let mut watches = Vec::new();
     for _ in 0..100 {
         let mut client = client.clone().ready().await.unwrap();
-        let request = http::Request::get(format!("https://proxy{RES}/kubeconfig/proxy/api/v1/pods?watch=true"))
-            .header("authorization", format!("Bearer {token}"))
-            .body(())
-            .unwrap();
+        let request =
+            http::Request::get(format!("https://proxy{RES}/kubeconfig/proxy/api/v1/pods?watch=true"))
+                .header("authorization", format!("Bearer {token}"))
+                .body(())
+                .unwrap();
         watches.push(client.send_request(request, true).unwrap().0);
     }
     let mut open = Vec::new();
@@ -146,5 +186,34 @@ async fn a_slow_reader_stalls_nobody() {
         assert_eq!(event, "{\"type\":\"ADDED\"}\n");
         open.push(body);
     }
-    assert_eq!(upstream.record.connections.load(std::sync::atomic::Ordering::SeqCst), 1, "on the same connection");
+    assert_eq!(
+        upstream.record.connections.load(std::sync::atomic::Ordering::SeqCst),
+        1,
+        "on the same connection"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_big_answer_comes_whole_over_http_1() {
+    let world = World::new().await;
+    const SIZE: usize = 32 * 1024 * 1024;
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|_, mut peer| async move {
+            peer.write(format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n")).await;
+            let block: Vec<u8> = (0..=255).cycle().take(64 * 1024).collect();
+            for _ in 0..SIZE / block.len() {
+                peer.write(&block).await;
+            }
+            Some(peer)
+        }),
+    )
+    .await;
+    world.cluster(upstream.port);
+    let token = world.token(Rights::Read).await;
+    let answer = ask(&world, "GET", "/api/v1/pods", &token, "").await;
+    assert_eq!((answer.whole, answer.body.len()), (true, SIZE));
+    let right = answer.body.iter().enumerate().all(|(at, byte)| *byte == (at & 255) as u8);
+    assert!(right, "byte for byte");
 }

@@ -7,7 +7,8 @@ use crate::wire::{Wire, ask, start};
 use crate::world::{HERE, World, id};
 
 const PLAIN: &str = "";
-const SPDY: &str = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n";
+const SPDY: &str =
+    "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n";
 const WEBSOCKET: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n";
 
 #[tokio::test]
@@ -36,7 +37,8 @@ async fn read_only_is_read_only_through_every_door() {
     for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
         for (path, readable) in paths {
             for way in [PLAIN, SPDY, WEBSOCKET] {
-                let watch = path.contains("watch=") && !path.contains("exec") && matches!(method, "GET" | "HEAD");
+                let watch =
+                    path.contains("watch=") && !path.contains("exec") && matches!(method, "GET" | "HEAD");
                 let reads = matches!(method, "GET" | "HEAD") && readable && (way == PLAIN || watch);
                 let what = format!("{method} pods/b{path} {way:?}");
                 let mut wire = Wire::connect(&world).await;
@@ -73,12 +75,18 @@ async fn what_needs_more_rights_says_so() {
     ] {
         let answer = ask(&world, method, path, token, "").await;
         let status: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
-        assert_eq!((answer.status, &status["kind"], &status["reason"]), (403, &"Status".into(), &"Forbidden".into()));
+        assert_eq!(
+            (answer.status, &status["kind"], &status["reason"]),
+            (403, &"Status".into(), &"Forbidden".into())
+        );
         let message = status["message"].as_str().unwrap();
         assert!(message.contains(&format!("needs a grant with {needed} rights")), "{path}: {message}");
     }
     assert!(upstream.record.seen.lock().is_empty());
-    assert_eq!(ask(&world, "POST", "/api/v1/namespaces/a/pods", &write, "Content-Length: 0\r\n").await.status, 200);
+    assert_eq!(
+        ask(&world, "POST", "/api/v1/namespaces/a/pods", &write, "Content-Length: 0\r\n").await.status,
+        200
+    );
     let review = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
     assert_eq!(ask(&world, "POST", review, &read, "Content-Length: 0\r\n").await.status, 200);
 }

@@ -13,14 +13,18 @@ const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\
 #[tokio::test]
 async fn bytes_pass_both_ways_from_the_first_and_to_the_last() {
     let world = World::new().await;
-    let upstream = h1(&world.ca, true, script(|_: Seen, mut peer| async move {
-        // The answer and the first bytes of the stream in one write.
-        peer.write(format!("{SWITCH}hello")).await;
-        assert!(peer.fill(9).await);
-        assert_eq!(peer.buffer, b"earlylate", "in order, nothing else");
-        peer.write("bye").await;
-        None
-    }))
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|_: Seen, mut peer| async move {
+            // The answer and the first bytes of the stream in one write.
+            peer.write(format!("{SWITCH}hello")).await;
+            assert!(peer.fill(9).await);
+            assert_eq!(peer.buffer, b"earlylate", "in order, nothing else");
+            peer.write("bye").await;
+            None
+        }),
+    )
     .await;
     world.cluster(upstream.port);
     let token = world.token(Rights::Write).await;
@@ -43,10 +47,14 @@ async fn bytes_pass_both_ways_from_the_first_and_to_the_last() {
 #[tokio::test]
 async fn a_refused_upgrade_passes_the_answer_and_closes() {
     let world = World::new().await;
-    let upstream = h1(&world.ca, true, script(|_: Seen, mut peer| async move {
-        peer.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno").await;
-        Some(peer)
-    }))
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|_: Seen, mut peer| async move {
+            peer.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno").await;
+            Some(peer)
+        }),
+    )
     .await;
     world.cluster(upstream.port);
     let token = world.token(Rights::Write).await;
@@ -67,10 +75,14 @@ async fn a_refused_upgrade_passes_the_answer_and_closes() {
 #[tokio::test]
 async fn an_answer_of_200_to_an_upgrade_is_an_answer() {
     let world = World::new().await;
-    let upstream = h1(&world.ca, true, script(|_: Seen, mut peer| async move {
-        peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nstream\r\n").await;
-        std::future::pending().await
-    }))
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|_: Seen, mut peer| async move {
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nstream\r\n").await;
+            std::future::pending().await
+        }),
+    )
     .await;
     world.cluster(upstream.port);
     let issued = world.issue(GrantKind::Kubeconfig, Rights::Read).await;
@@ -92,10 +104,14 @@ async fn only_what_was_asked_for_may_be_switched_to() {
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\r\n",
     ] {
-        let upstream = h1(&world.ca, true, script(move |_: Seen, mut peer| async move {
-            peer.write(answer).await;
-            Some(peer)
-        }))
+        let upstream = h1(
+            &world.ca,
+            true,
+            script(move |_: Seen, mut peer| async move {
+                peer.write(answer).await;
+                Some(peer)
+            }),
+        )
         .await;
         world.cluster(upstream.port);
         let mut wire = Wire::connect(&world).await;
@@ -114,7 +130,10 @@ async fn a_handshake_that_is_none_is_refused_before_anything_is_sent() {
     world.cluster(upstream.port);
     let token = world.token(Rights::Admin).await;
     for (method, headers) in [
-        ("GET", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"),
+        (
+            "GET",
+            "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n",
+        ),
         ("GET", "Connection: Upgrade\r\nUpgrade: TLS/1.2\r\n"),
         ("GET", "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n"),
         ("POST", "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 5\r\n"),
@@ -134,15 +153,19 @@ async fn a_handshake_that_is_none_is_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_revocation_cuts_streams_and_watches() {
     let world = World::new().await;
-    let upstream = h1(&world.ca, true, script(|seen: Seen, mut peer| async move {
-        if seen.head.contains("/exec") {
-            peer.write(SWITCH).await;
-        } else {
-            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").await;
-        }
-        peer.write("6\r\nevent\n\r\n").await;
-        std::future::pending().await
-    }))
+    let upstream = h1(
+        &world.ca,
+        true,
+        script(|seen: Seen, mut peer| async move {
+            if seen.head.contains("/exec") {
+                peer.write(SWITCH).await;
+            } else {
+                peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").await;
+            }
+            peer.write("6\r\nevent\n\r\n").await;
+            std::future::pending().await
+        }),
+    )
     .await;
     world.cluster(upstream.port);
     let issued = world.issue(GrantKind::Kubeconfig, Rights::Write).await;
@@ -155,7 +178,8 @@ async fn a_revocation_cuts_streams_and_watches() {
     world.revoke(&issued).await;
     assert_eq!(exec.rest().await, b"6\r\nevent\n\r\n");
     assert_eq!(watch.rest().await, b"6\r\nevent\n\r\n", "no end of the body: clients know a cut");
-    let ends = async |what| world.audited("the end", |entry| entry.verb == what && entry.result.word == "cut").await;
+    let ends =
+        async |what| world.audited("the end", |entry| entry.verb == what && entry.result.word == "cut").await;
     assert!(ends("create").await.bytes_out > 0 && ends("watch").await.bytes_out > 0);
     let refused = ask(&world, "GET", "/version", token, "").await;
     assert_eq!(refused.status, 401);

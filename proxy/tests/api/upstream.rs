@@ -64,7 +64,10 @@ impl Peer {
     }
 
     pub(crate) async fn json(&mut self, body: &str) {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
         self.write(format!("{head}{body}")).await;
     }
 
@@ -90,7 +93,8 @@ impl Peer {
         };
         let head = String::from_utf8_lossy(&self.buffer.drain(..end).collect::<Vec<_>>()).into_owned();
         let mut seen = Seen { head, body: Vec::new(), connection };
-        let length = seen.values("content-length").first().and_then(|length| length.parse().ok()).unwrap_or(0);
+        let length =
+            seen.values("content-length").first().and_then(|length| length.parse().ok()).unwrap_or(0);
         if !self.fill(length).await {
             return None;
         }
@@ -111,7 +115,8 @@ impl Peer {
 /// What an HTTP/1.1 server does with a request; `Some` keeps the connection.
 pub(crate) type Script = Arc<dyn Fn(Seen, Peer) -> BoxFuture<'static, Option<Peer>> + Send + Sync>;
 /// What an HTTP/2 server does with a request.
-pub(crate) type H2Script = Arc<dyn Fn(Request<RecvStream>, SendResponse<Bytes>) -> BoxFuture<'static, ()> + Send + Sync>;
+pub(crate) type H2Script =
+    Arc<dyn Fn(Request<RecvStream>, SendResponse<Bytes>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Record {
@@ -214,10 +219,14 @@ pub(crate) async fn h1(ca: &Ca, allowed: bool, script: Script) -> Upstream {
 
 /// An HTTP/1.1 server that answers everything with a small JSON object.
 pub(crate) async fn echo(ca: &Ca, allowed: bool) -> Upstream {
-    h1(ca, allowed, script(async |_, mut peer| {
-        peer.json(r#"{"kind":"Echo"}"#).await;
-        Some(peer)
-    }))
+    h1(
+        ca,
+        allowed,
+        script(async |_, mut peer| {
+            peer.json(r#"{"kind":"Echo"}"#).await;
+            Some(peer)
+        }),
+    )
     .await
 }
 
@@ -236,6 +245,8 @@ pub(crate) struct H2Limits {
     pub(crate) streams: Option<u32>,
     /// A connection says GOAWAY after so many requests.
     pub(crate) goaway_after: Option<usize>,
+    /// Bytes that a stream and a connection may have in flight.
+    pub(crate) window: Option<u32>,
 }
 
 /// An HTTP/2 server.
@@ -247,6 +258,9 @@ pub(crate) async fn h2(ca: &Ca, limits: H2Limits, script: H2Script) -> Upstream 
             let mut builder = h2::server::Builder::new();
             if let Some(streams) = limits.streams {
                 builder.max_concurrent_streams(streams);
+            }
+            if let Some(window) = limits.window {
+                builder.initial_window_size(window).initial_connection_window_size(window);
             }
             let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await else { return };
             let (mut tasks, mut served) = (JoinSet::new(), 0);

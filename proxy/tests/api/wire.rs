@@ -47,7 +47,9 @@ pub(crate) async fn tls(world: &World, alpn: &[u8]) -> TlsStream<TcpStream> {
 
 /// A request line, a host and the token; more headers and the empty line are the caller's.
 pub(crate) fn start(method: &str, path: &str, token: &str) -> String {
-    format!("{method} {RES}/kubeconfig/proxy{path} HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer {token}\r\n")
+    format!(
+        "{method} {RES}/kubeconfig/proxy{path} HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer {token}\r\n"
+    )
 }
 
 impl Wire {

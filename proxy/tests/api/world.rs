@@ -19,7 +19,10 @@ use rp_database::{SharedStore, in_memory};
 use rp_documents::{Entry, GrantKind, Person, ResourceId, Rights, Role};
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
-use rp_net::{Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source, Target};
+use rp_net::{
+    Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source,
+    Target,
+};
 use rp_seal::Keyring;
 use tokio_util::sync::CancellationToken;
 
@@ -204,7 +207,8 @@ impl World {
     }
 
     pub(crate) async fn issue(&self, kind: GrantKind, rights: Rights) -> Issued {
-        let ask = Ask { kind, target: Some(id()), rights, reason: REASON.to_owned(), ticket: None, life: None };
+        let ask =
+            Ask { kind, target: Some(id()), rights, reason: REASON.to_owned(), ticket: None, life: None };
         self.access.issue(&caller(&["power"]), ask).await.unwrap()
     }
 
@@ -236,7 +240,8 @@ pub(crate) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 fn server_tls(ca: &Ca) -> Arc<ServerTls> {
     let (chain, key) = ca.leaf("proxy", &["127.0.0.1"]);
     let folder = tempfile::tempdir().unwrap();
-    let files = ServerFiles { certificate: folder.path().join("tls.crt"), key: folder.path().join("tls.key") };
+    let files =
+        ServerFiles { certificate: folder.path().join("tls.crt"), key: folder.path().join("tls.key") };
     std::fs::write(&files.certificate, chain).unwrap();
     std::fs::write(&files.key, key).unwrap();
     ServerTls::load(files, &[b"h2", b"http/1.1"], ClientAuth::None).unwrap()

@@ -13,8 +13,6 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use rp_documents::Side;
-use rp_net::{DialError, Stage};
 use tokio::time::Instant;
 
 use super::super::body::Body;
@@ -88,11 +86,7 @@ impl Upstream {
     }
 
     async fn another(&self) -> Result<Connection, ProxyError> {
-        // Bounded: behind a cluster that takes no connections, a queue would wait its length times over.
-        let turn = tokio::time::timeout(self.connect, self.dialling.lock()).await.map_err(|_| {
-            let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
-            ProxyError::Dial(DialError::new(Side::Cluster, Stage::Connect, late))
-        })?;
+        let turn = self.turn(&self.dialling).await?;
         // Whoever dialled before us may have made room for us too.
         if let Some(connection) = self.free() {
             return Ok(connection);
