@@ -101,7 +101,7 @@ admin = ["team-admin"]
     )
 }
 
-fn input(served: &Served, login: &str, more: Value) -> Value {
+fn input(served: &Served, login: &str, more: &Value) -> Value {
     let mut input = json!({
         "url": served.url, "account": login, "password": format!("password of {login}"), "provider": served.issuer,
     });
@@ -118,7 +118,7 @@ async fn a_foreign_provider_signs_people_in_and_out() -> Result<()> {
     let kubeconfig = std::fs::read_to_string(plane.service_kubeconfig()?)?;
     let import = json!({ "name": "real", "kubeconfig": kubeconfig, "as_groups": ["system:masters"] });
     let more = json!({ "import": import, "cluster": "real", "reason": "taken by way of a real provider" });
-    let seen = browser(&served.folder, "main-job", &input(&served, "alice@example.test", more)).await;
+    let seen = browser(&served.folder, "main-job", &input(&served, "alice@example.test", &more)).await;
     let seen = seen.with_context(|| served.aro.tail())?;
     ensure!(seen["errors"] == json!([]) && seen["violations"] == json!([]), "{seen}");
     ensure!(seen["after_sign_out"] == 401 && seen["asked_again"] == true, "{seen}");
@@ -133,7 +133,7 @@ async fn a_foreign_provider_signs_people_in_and_out() -> Result<()> {
 async fn who_may_not_come_in_is_told_why() -> Result<()> {
     let served = Served::start().await?;
     for (login, word) in [("eve@example.test", "team-sre"), ("many@example.test", "groups")] {
-        let seen = browser(&served.folder, "no-group", &input(&served, login, json!({}))).await;
+        let seen = browser(&served.folder, "no-group", &input(&served, login, &json!({}))).await;
         let seen = seen.with_context(|| served.aro.tail())?;
         let text = seen["text"].as_str().unwrap_or_default();
         ensure!(text.contains(word), "{login}: {text}");

@@ -6,7 +6,7 @@ use tests_kit::{Kubectl, browser};
 
 use crate::world::World;
 
-fn input(world: &World, account: &str, more: Value) -> Result<Value> {
+fn input(world: &World, account: &str, more: &Value) -> Result<Value> {
     let mut input = json!({
         "url": world.aro.dev.url, "account": account, "password": world.aro.password(account)?,
     });
@@ -19,7 +19,7 @@ fn input(world: &World, account: &str, more: Value) -> Result<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn from_sign_in_to_kubectl_and_out() -> Result<()> {
     let world = World::get().await?;
-    let asked = input(world, "sre", json!({ "cluster": "named", "reason": "taken in a browser" }))?;
+    let asked = input(world, "sre", &json!({ "cluster": "named", "reason": "taken in a browser" }))?;
     let seen = world.aro.explain(browser(world.aro.folder(), "main-job", &asked).await)?;
     let file = seen["file"].as_str().context("a downloaded file")?;
     ensure!(seen["violations"] == json!([]), "accessibility: {}", seen["violations"]);
@@ -45,7 +45,7 @@ async fn who_has_no_group_is_told_which_is_missing() -> Result<()> {
     let world = World::get().await?;
     let seen = world
         .aro
-        .explain(browser(world.aro.folder(), "no-group", &input(world, "nobody", json!({}))?).await)?;
+        .explain(browser(world.aro.folder(), "no-group", &input(world, "nobody", &json!({}))?).await)?;
     let text = seen["text"].as_str().unwrap_or_default();
     ensure!(text.contains("group"), "{text}");
     ensure!(seen["info"] == 401 || seen["info"] == 403, "{}", seen["info"]);
@@ -56,7 +56,7 @@ async fn who_has_no_group_is_told_which_is_missing() -> Result<()> {
 async fn deep_links_survive_sign_in_and_lead_nowhere_else() -> Result<()> {
     let world = World::get().await?;
     let more = json!({ "resource": world.named });
-    let seen = browser(world.aro.folder(), "deep-link", &input(world, "viewer", more)?).await;
+    let seen = browser(world.aro.folder(), "deep-link", &input(world, "viewer", &more)?).await;
     let seen = world.aro.explain(seen)?;
     let landed = seen["landed"].as_str().unwrap_or_default();
     ensure!(landed.ends_with(&world.named), "{seen}");
@@ -73,7 +73,7 @@ async fn hostile_reasons_are_shown_as_text() -> Result<()> {
     let hostile = "<img src=x onerror=alert(1)>'\"><script>alert(2)</script> {{7*7}} \u{202e}gnp";
     world.aro.session("sre").await?.kubeconfig(&world.named, "read", hostile, None).await?;
     let seen =
-        browser(world.aro.folder(), "hostile", &input(world, "sre", json!({ "resource": world.named }))?)
+        browser(world.aro.folder(), "hostile", &input(world, "sre", &json!({ "resource": world.named }))?)
             .await;
     let seen = world.aro.explain(seen)?;
     ensure!(seen["dialogs"] == json!([]) && seen["injected"] == 0, "{seen}");
