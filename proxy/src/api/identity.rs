@@ -157,6 +157,10 @@ impl Upstream {
             headers.insert(header::AUTHORIZATION, authorization.clone());
         }
         let response = self.send(head, Outgoing::Full(body), ASK_WITHIN).await?;
+        if response.status().is_server_error() || response.status() == http::StatusCode::TOO_MANY_REQUESTS {
+            // No answer: it must not count as a no for as long as the pool lives.
+            return Err(ProxyError::Broken(format!("an access review was answered {}", response.status()).into()));
+        }
         let limited = http_body_util::Limited::new(response.into_body(), MOST_ANSWER);
         let read = tokio::time::timeout(ASK_WITHIN, limited.collect()).await.map_err(|_| ProxyError::NoAnswer)?;
         let bytes = read.map_err(ProxyError::Broken)?.to_bytes();

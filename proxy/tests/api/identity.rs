@@ -178,3 +178,19 @@ async fn impersonation_is_refused_before_anything_is_sent() {
     wire.send(format!("{}Authorization: Bearer other\r\n\r\n", start("GET", "/version", &token))).await;
     assert_eq!(wire.answer().await.status, 401);
 }
+
+#[tokio::test]
+async fn a_cluster_that_could_not_say_is_asked_again() {
+    let world = World::new().await;
+    let upstream = echo(&world.ca, true).await;
+    world.cluster(upstream.port);
+    let token = world.token(Rights::Read).await;
+    upstream.record.unready.store(1, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(ask(&world, "GET", "/version", &token, "").await.status, 502);
+    assert!(upstream.record.seen.lock().is_empty());
+    assert_eq!(ask(&world, "GET", "/version", &token, "").await.status, 200);
+    assert_eq!(upstream.record.seen.lock()[0].values("impersonate-user"), ["system:aro-sre"]);
+    let reviews = upstream.record.reviews.lock().len();
+    assert_eq!(ask(&world, "GET", "/version", &token, "").await.status, 200);
+    assert_eq!(upstream.record.reviews.lock().len(), reviews, "once it has said, it is not asked again");
+}

@@ -124,6 +124,8 @@ pub(crate) struct Record {
     /// Bodies of access reviews.
     pub(crate) reviews: Mutex<Vec<String>>,
     pub(crate) connections: AtomicUsize,
+    /// So many reviews are answered 503 first.
+    pub(crate) unready: AtomicUsize,
     /// Bytes of TLS payload connections that are open now.
     pub(crate) open: AtomicUsize,
 }
@@ -203,7 +205,15 @@ pub(crate) async fn h1(ca: &Ca, allowed: bool, script: Script) -> Upstream {
             while let Some(seen) = peer.request(number).await {
                 if seen.head.contains(REVIEW) {
                     record.reviews.lock().push(String::from_utf8_lossy(&seen.body).into_owned());
-                    peer.json(&reviewed(allowed)).await;
+                    let unready = record
+                        .unready
+                        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+                        .is_ok();
+                    if unready {
+                        peer.write("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}").await;
+                    } else {
+                        peer.json(&reviewed(allowed)).await;
+                    }
                     continue;
                 }
                 record.seen.lock().push(seen.clone());
