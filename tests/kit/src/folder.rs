@@ -20,7 +20,7 @@ while read -r line; do
     -*) kept=; for g in $groups; do [ "$g" = "${line#-}" ] || kept="$kept $g"; done; groups=$kept ;;
   esac
 done
-for g in $groups; do kill -KILL -- "-$g" 2>/dev/null; done
+for g in $groups; do kill -s KILL -- "-$g" 2>/dev/null; done
 [ -n "$ARO_TEST_KEEP" ] || rm -rf -- "$1" 2>/dev/null || { sleep 1; rm -rf -- "$1"; }
 "#;
 
@@ -97,5 +97,28 @@ impl Drop for Inner {
     fn drop(&mut self) {
         drop(self.line.lock().take());
         let _ = self.keeper.lock().wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keeper_ends_what_is_left_and_removes_the_folder() -> Result<()> {
+        let folder = Folder::new("keeper")?;
+        let path = folder.write("some/file", "content")?;
+        let start = || Command::new("sleep").arg("1000").process_group(0).spawn();
+        let (mut kept, mut forgotten) = (start()?, start()?);
+        folder.keep(kept.id());
+        folder.keep(forgotten.id());
+        folder.forget(forgotten.id());
+        drop(folder);
+        anyhow::ensure!(!kept.wait()?.success(), "it ended by itself");
+        anyhow::ensure!(forgotten.try_wait()?.is_none(), "what was forgotten was ended");
+        forgotten.kill()?;
+        forgotten.wait()?;
+        anyhow::ensure!(!path.exists(), "{} is still there", path.display());
+        Ok(())
     }
 }
