@@ -121,7 +121,7 @@ impl<H: Handler> Listener<H> {
     pub async fn serve(self, stop: Stop) {
         let tasks = TaskTracker::new();
         let slots = Arc::new(Semaphore::new(self.limits.connections));
-        let builder = Arc::new(builder(&self.limits));
+        let builders = Arc::new(Builders::new(&self.limits));
         loop {
             let slot = tokio::select! {
                 () = stop.stop.cancelled() => break,
@@ -144,7 +144,7 @@ impl<H: Handler> Listener<H> {
             let connection = Connection {
                 tls: self.tls.clone(),
                 handler: Arc::clone(&self.handler),
-                builder: Arc::clone(&builder),
+                builders: Arc::clone(&builders),
                 handshake: self.limits.handshake,
                 head: self.limits.head,
                 stop: stop.clone(),
@@ -158,6 +158,28 @@ impl<H: Handler> Listener<H> {
         drop(self.tcp);
         tasks.close();
         tasks.wait().await;
+    }
+}
+
+/// One for each answer to "which HTTP?". Where TLS has settled it, nothing is read to find out: bytes that
+/// were read for that and put back make hyper's HTTP/1.1 buffer double to 16 KiB, for every idle watch.
+struct Builders {
+    either: auto::Builder<TokioExecutor>,
+    h1: auto::Builder<TokioExecutor>,
+    h2: auto::Builder<TokioExecutor>,
+}
+
+impl Builders {
+    fn new(limits: &Limits) -> Self {
+        Self { either: builder(limits), h1: builder(limits).http1_only(), h2: builder(limits).http2_only() }
+    }
+
+    fn of(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
+        match alpn {
+            Some(b"h2") => &self.h2,
+            Some(b"http/1.1") => &self.h1,
+            Some(_) | None => &self.either,
+        }
     }
 }
 
@@ -182,7 +204,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
 struct Connection<H> {
     tls: Option<Arc<ServerTls>>,
     handler: Arc<H>,
-    builder: Arc<auto::Builder<TokioExecutor>>,
+    builders: Arc<Builders>,
     handshake: Duration,
     head: Duration,
     stop: Stop,
@@ -198,11 +220,12 @@ impl<H: Handler> Connection<H> {
             return;
         }
         match self.tls.clone() {
-            None => self.http(tcp, peer).await,
+            None => self.http(tcp, None, peer).await,
             // Boxed, for what a handshake needs must not stay in the task of an idle connection.
             Some(tls) => {
                 if let Some(stream) = Box::pin(self.accept(&tls, tcp, peer)).await {
-                    self.http(stream, peer).await;
+                    let alpn = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+                    self.http(stream, alpn, peer).await;
                 }
             }
         }
@@ -220,7 +243,7 @@ impl<H: Handler> Connection<H> {
         None
     }
 
-    async fn http<S>(self, stream: S, peer: SocketAddr)
+    async fn http<S>(self, stream: S, alpn: Option<Vec<u8>>, peer: SocketAddr)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -232,7 +255,8 @@ impl<H: Handler> Connection<H> {
             // a connection (HTTP/1.1) or a stream (HTTP/2) lives, which with idle watches is most memory.
             Box::pin(async move { Ok::<_, Infallible>(handler.handle(request, peer).await) })
         });
-        let connection = self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let builder = self.builders.of(alpn.as_deref());
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
