@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::RecvStream;
-use rp_access::StreamGuard;
+use rp_access::{Live, StreamGuard};
 use rp_metrics::GaugeGuard;
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
@@ -58,6 +58,8 @@ pub(super) struct Tail {
     /// A place on an HTTP/2 connection, held for its drop.
     pub(super) _slot: Option<H2Slot>,
     pub(super) h1: Option<H1Return>,
+    /// Held while the answer goes on, so that its end is still told after a long while.
+    pub(super) _live: Option<Arc<Live>>,
     /// An open stream, counted until its drop.
     pub(super) _open: Option<(StreamGuard, GaugeGuard)>,
 }

@@ -307,6 +307,7 @@ impl ApiProxy {
             tail.sent = settle.counters().0;
             tail.settle = Some(settle);
             tail._open = open;
+            tail._live = Some(live);
         });
         let mut response = Response::new(body);
         *response.status_mut() = parts.status;

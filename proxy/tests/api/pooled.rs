@@ -101,7 +101,7 @@ async fn kept_connections_are_used_again_however_the_body_is_framed() {
             match seen.target() {
                 "/api" => {
                     peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
-                        .await
+                        .await;
                 }
                 "/apis" => peer.write("HTTP/1.1 304 Not Modified\r\nEtag: \"x\"\r\n\r\n").await,
                 _ => peer.json("{}").await,

@@ -10,7 +10,7 @@ use rp_database::Expect;
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::live::Ended;
+use crate::live::{Ended, Live};
 
 /// The poll behind the notifications (`design.md` §3 Freshness).
 const POLL: Duration = Duration::from_millis(250);
@@ -113,7 +113,8 @@ fn sweep(access: &Access) {
         // An ended grant stays a while, so that late requests learn why without a query.
         let (used, _) = live.last_use();
         let idle = now.since(used.max(live.grant.created)) > FORGET_AFTER;
-        !idle || live.streams() > 0
+        // What is still used could not be ended any more.
+        !idle || Live::is_held(live)
     });
 }
 

@@ -139,6 +139,11 @@ impl Live {
         StreamGuard(Arc::clone(&self.life))
     }
 
+    /// Whether a request or a stream holds it, or held it before it was changed.
+    pub(crate) fn is_held(live: &Arc<Self>) -> bool {
+        Arc::strong_count(live) > 1 || Arc::strong_count(&live.life) > 1
+    }
+
     /// Streams open now.
     pub fn streams(&self) -> usize {
         self.life.streams.load(Ordering::Relaxed)

@@ -107,6 +107,20 @@ async fn an_extension_keeps_streams_and_they_still_end_with_it() {
 }
 
 #[tokio::test]
+async fn what_is_held_for_long_still_ends() {
+    let world = World::new().await;
+    let [held, idle] =
+        [world.issue(&["sres"], Rights::Read).await, world.issue(&["sres"], Rights::Read).await];
+    // A long download: one request, no stream, no other use.
+    let download = world.access.authenticate(held.token.expose(), HERE).await.unwrap();
+    let unused = Arc::downgrade(&world.access.authenticate(idle.token.expose(), HERE).await.unwrap());
+    world.clock.advance(Duration::from_secs(3600));
+    until("the unused grant to be forgotten", async || (unused.strong_count() == 0).then_some(())).await;
+    world.replica().await.revoke(&caller("ada", &["sres"]), &held.grant.id, None).await.unwrap();
+    soon("the download's end", download.wait_ended()).await;
+}
+
+#[tokio::test]
 async fn losing_rights_ends_what_used_them() {
     let world = World::new().await;
     let issued = world.issue(&["power"], Rights::Write).await;
