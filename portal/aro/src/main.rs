@@ -11,6 +11,10 @@ use rp_config::{Log, LogFormat, Override, Settings, needs};
 use rp_core::Foundation;
 use rp_runtime::Lifecycle;
 
+#[cfg(feature = "heap-profile")]
+#[global_allocator]
+static ALLOCATOR: rp_runtime::Allocator = rp_runtime::Allocator;
+
 /// Time to finish for roles without settings.
 const DRAIN: Duration = Duration::from_secs(30);
 

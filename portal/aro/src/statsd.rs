@@ -109,15 +109,17 @@ mod tests {
         assert!(line(&receiver).await.starts_with("{\"Metric\":\"portal.heartbeat\""));
         for (name, _) in process::sample() {
             let point = line(&receiver).await;
-            assert!(point.starts_with(&format!("{{\"Metric\":\"{name}\"")) && point.ends_with("|f\n"), "{point}");
+            assert!(
+                point.starts_with(&format!("{{\"Metric\":\"{name}\"")) && point.ends_with("|f\n"),
+                "{point}"
+            );
         }
     }
 
     #[tokio::test]
     async fn without_a_socket_nothing_is_emitted() {
         let registry = Registry::new();
-        let statsd =
-            start(&settings(""), "1", Arc::new(SystemClock), &registry, &Lifecycle::new()).unwrap();
+        let statsd = start(&settings(""), "1", Arc::new(SystemClock), &registry, &Lifecycle::new()).unwrap();
         statsd.gauge("x", 1, &[]);
         statsd.flush().await;
         assert!(!registry.render().contains("aro_statsd"));

@@ -14,6 +14,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+#[cfg(feature = "heap-profile")]
+#[global_allocator]
+static ALLOCATOR: rp_runtime::Allocator = rp_runtime::Allocator;
+
 /// A whole region on this machine: portal, API proxy, sign-in, simulated clusters.
 #[derive(Debug, Parser)]
 #[command(name = "aro-dev", version, args_conflicts_with_subcommands = true)]

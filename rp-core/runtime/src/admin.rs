@@ -10,7 +10,7 @@ use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -21,6 +21,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "heap-profile")]
+use crate::heap;
 use crate::profile::{self, Asked};
 use crate::{LogControl, Readiness, memory, tasks};
 
@@ -83,7 +85,8 @@ impl Admin {
             .route("/debug/pprof/cpu", get(cpu))
             // The name that Go's tools ask for.
             .route("/debug/pprof/profile", get(cpu))
-            .route("/debug/pprof/heap", get(|| async { memory::page() }))
+            .route("/debug/pprof/heap", heap_route())
+            .route("/debug/memory", get(|| async { memory::page() }))
             .layer(axum::extract::DefaultBodyLimit::max(BODY))
             .with_state(self);
         if ip.is_loopback() { routes.layer(middleware::from_fn(only_local_names)) } else { routes }
@@ -97,7 +100,9 @@ async fn index() -> &'static str {
      GET /log, PUT /log               the log filter, such as info,rp_net=debug\n\
      GET /debug/tasks                 the Tokio runtime\n\
      GET /debug/pprof/cpu?seconds=10  CPU profile; &format=flamegraph for a picture\n\
-     GET /debug/pprof/heap            memory by mapping\n"
+     GET /debug/pprof/heap?seconds=10 heap profile of what is allocated in that time and kept\n\
+     PUT /debug/pprof/heap            on or off: sampling without an end, then GET answers at once\n\
+     GET /debug/memory                memory by mapping\n"
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
@@ -130,6 +135,19 @@ async fn set_log_filter(State(admin): State<Admin>, body: String) -> Response {
 
 async fn cpu(Query(asked): Query<Asked>) -> Response {
     profile::cpu(&asked).await
+}
+
+#[cfg(feature = "heap-profile")]
+fn heap_route() -> MethodRouter<Admin> {
+    get(|Query(asked): Query<heap::Asked>| async move { heap::profile(&asked).await })
+        .put(|word: String| async move { heap::switch(&word) })
+}
+
+/// The system's allocator keeps no profile.
+#[cfg(not(feature = "heap-profile"))]
+fn heap_route() -> MethodRouter<Admin> {
+    const NONE: &str = "built without the feature heap-profile; /debug/memory has sizes by mapping\n";
+    get(|| async { (StatusCode::NOT_IMPLEMENTED, NONE) })
 }
 
 async fn only_local_names(request: Request, next: Next) -> Response {

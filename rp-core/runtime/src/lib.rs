@@ -1,6 +1,8 @@
 //! What every process does: logging, the admin listener, its end.
 
 pub mod admin;
+#[cfg(feature = "heap-profile")]
+mod heap;
 mod lifecycle;
 mod logging;
 mod memory;
@@ -11,6 +13,8 @@ mod tasks;
 mod watch;
 
 pub use admin::{Admin, AdminError};
+#[cfg(feature = "heap-profile")]
+pub use heap::Allocator;
 pub use lifecycle::{Lifecycle, on_hangup};
 pub use logging::{InvalidFilter, LogControl, LogError, start_logging};
 pub use panics::count_panics;

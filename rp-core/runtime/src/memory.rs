@@ -1,5 +1,5 @@
-//! Memory as the kernel sees it. Rust's allocator keeps no profile, and one that does would need unsafe code
-//! of ours or a native build; so `/debug/pprof/heap` shows sizes by kind of mapping, in plain text.
+//! Memory as the kernel sees it: sizes by kind of mapping, in plain text. What a heap profile does not know of
+//! is here too: stacks, mapped files, memory that the allocator holds back.
 
 use std::fs;
 
@@ -7,9 +7,7 @@ use std::fs;
 pub(crate) fn page() -> String {
     let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_else(|error| format!("{error}\n"));
     let smaps = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-    let mut out =
-        "# No heap profile: sizes by mapping, from /proc/self (proc(5)), in kB.\n\n## All mappings\n"
-            .to_owned();
+    let mut out = "# Sizes by mapping, from /proc/self (proc(5)), in kB.\n\n## All mappings\n".to_owned();
     out.push_str(rollup.split_once('\n').map_or("", |(_, rest)| rest));
     out.push_str("\n## Largest mappings, resident\n");
     for (name, size) in largest(&smaps).into_iter().take(20) {

@@ -88,7 +88,7 @@ async fn answers_to_this_machines_names_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn profiles_of_cpu_and_memory() {
+async fn profiles_of_cpu_and_sizes_of_memory() {
     let server = Arc::new(server().await);
     let done = CancellationToken::new();
     let busy = std::thread::spawn({
@@ -108,7 +108,9 @@ async fn profiles_of_cpu_and_memory() {
     done.cancel();
     busy.join().unwrap();
     assert_eq!(server.get("/debug/pprof/cpu?seconds=x").await.0, 400);
-    assert!(server.get("/debug/pprof/heap").await.1.contains("Rss:"));
+    assert!(server.get("/debug/memory").await.1.contains("Rss:"));
+    #[cfg(not(feature = "heap-profile"))]
+    assert!(server.get("/debug/pprof/heap").await.1.contains("heap-profile"));
     assert!(server.get("/debug/pprof/").await.1.contains("/debug/pprof/cpu"));
 }
 
