@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::args::{ConnectArgs, TunnelArgs};
 use crate::parts::{read, read_secret};
+use crate::reload;
 
 /// Serves CONNECT until the process is asked to end.
 ///
@@ -28,14 +29,8 @@ pub async fn connect(args: ConnectArgs, life: &Lifecycle) -> anyhow::Result<()> 
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
     };
     let (tcp, health) = (bind(args.listen).await?, bind(args.health).await?);
-    let reloaded = Arc::clone(&tls);
-    let reload = Arc::new(move || match reloaded.reload() {
-        Ok(()) => tracing::info!("certificate read again"),
-        Err(error) => tracing::error!(error = %rp_base::chain(&error), "the old certificate stays in use"),
-    });
-    let on_change = Arc::clone(&reload);
-    watch.call(life, WATCH_PERIOD, move || on_change());
-    rp_runtime::on_hangup(life, move || reload())?;
+    let served = Arc::clone(&tls);
+    reload::follow(life, watch, WATCH_PERIOD, move || reload::certificate(&served))?;
     tracing::info!(listen = %args.listen, subnet = %args.subnet, "serving CONNECT");
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     let options = ConnectOptions { subnet: args.subnet, more_ports: args.more_ports };

@@ -6,5 +6,6 @@ pub mod carry;
 pub mod front;
 pub mod parts;
 pub mod print;
+pub mod reload;
 pub mod serve;
 pub mod statsd;

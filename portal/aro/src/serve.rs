@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::front::Front;
-use crate::{parts, statsd};
+use crate::{parts, reload, statsd};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -220,8 +220,6 @@ fn reloaded_files(settings: &Settings) -> Vec<PathBuf> {
     tls.chain([settings.keys.keyring_file.clone()]).collect()
 }
 
-/// Certificate, key and keyring are read again when their files change, and on SIGHUP; what cannot be read
-/// leaves the old in use.
 fn follow_files(
     life: &Lifecycle,
     watch: Watch,
@@ -230,21 +228,10 @@ fn follow_files(
     access: &Arc<Access>,
 ) -> anyhow::Result<()> {
     let (keyring, access) = (foundation.keyring.clone(), Arc::clone(access));
-    let reload = Arc::new(move || {
-        match tls.as_ref().map(|tls| tls.reload()) {
-            Some(Ok(())) => tracing::info!("certificate read again"),
-            Some(Err(error)) => tracing::error!(error = %chain(&error), "the old certificate stays in use"),
-            None => {}
+    reload::follow(life, watch, WATCH_PERIOD, move || {
+        if let Some(tls) = &tls {
+            reload::certificate(tls);
         }
-        match keyring.reload() {
-            Ok(changed) => {
-                access.reload_keys();
-                tracing::info!(changed, "keyring read again");
-            }
-            Err(error) => tracing::error!(error = %chain(&error), "the old keyring stays in use"),
-        }
-    });
-    let on_change = Arc::clone(&reload);
-    watch.call(life, WATCH_PERIOD, move || on_change());
-    rp_runtime::on_hangup(life, move || reload()).context("cannot follow SIGHUP")
+        reload::keyring(&keyring, || access.reload_keys());
+    })
 }
