@@ -42,7 +42,7 @@ bench: parts ## Speed and memory beside other proxies, release build
 	cargo build --release -p aro -p aro-dev
 	tests/bench/run
 
-soak: ## Properties of everything that reads from the network, a million cases each
-	PROPTEST_CASES=1000000 cargo test --release -p rp-access -p rp-documents -p rp-kube -p proxy never_panics
+soak: ## Properties of everything that reads from the network: tokens, kubeconfigs, paths, headers
+	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-documents -p rp-kube -p rp-seal -p rp-config -p proxy never
 
 .PHONY: help dev parts test check generated bench soak

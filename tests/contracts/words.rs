@@ -26,6 +26,7 @@ fn forbidden() -> Vec<String> {
 fn files_name_no_machine_and_no_unfinished_work() -> Result<()> {
     let output = Command::new("git").args(["ls-files", "-z"]).current_dir(workspace()).output()?;
     let files = String::from_utf8(output.stdout)?;
+    ensure!(files.contains("tests/contracts/words.rs"), "git does not list the files of the project");
     let forbidden = forbidden();
     let mut found = Vec::new();
     for file in files.split('\0').filter(|file| !file.is_empty()) {

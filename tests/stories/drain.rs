@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use tests_kit::{
-    Aro, AroOptions, Behaviour, GENEROUS, Upstream, Wire, kubeconfig_server, kubeconfig_token, until,
-};
+use anyhow::{Result, ensure};
+use tests_kit::{Aro, AroOptions, Behaviour, GENEROUS, Upstream, Wire, until};
 use tokio::net::TcpStream;
+
+use crate::door::Door;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_finishes_requests_and_cuts_streams_at_the_deadline() -> Result<()> {
@@ -14,8 +14,8 @@ async fn sigterm_finishes_requests_and_cuts_streams_at_the_deadline() -> Result<
     let aro = Aro::start(AroOptions { env, ..AroOptions::default() }).await?;
     let held = Upstream::start(Behaviour::Held).await?;
     let watched = Upstream::start(Behaviour::Watch(10)).await?;
-    let slow = open(&aro, &held, "held", "GET /api/v1/pods").await?;
-    let stream = open(&aro, &watched, "watched", "GET /api/v1/pods?watch=true").await?;
+    let slow = open(&aro, &held, "held", "/api/v1/pods").await?;
+    let stream = open(&aro, &watched, "watched", "/api/v1/pods?watch=true").await?;
     let (mut slow, mut stream) = (slow, stream);
     stream.says("\"ADDED\"").await?;
     until("the slow request is there", GENEROUS, || async {
@@ -44,7 +44,7 @@ async fn sigterm_finishes_requests_and_cuts_streams_at_the_deadline() -> Result<
 async fn a_second_signal_ends_it_at_once() -> Result<()> {
     let aro = Aro::start(AroOptions::default()).await?;
     let watched = Upstream::start(Behaviour::Watch(10)).await?;
-    let mut stream = open(&aro, &watched, "watched", "GET /api/v1/pods?watch=true").await?;
+    let mut stream = open(&aro, &watched, "watched", "/api/v1/pods?watch=true").await?;
     stream.says("\"ADDED\"").await?;
     aro.process().signal("TERM")?;
     until("the first signal is logged", GENEROUS, || async {
@@ -58,18 +58,6 @@ async fn a_second_signal_ends_it_at_once() -> Result<()> {
     Ok(())
 }
 
-async fn open(aro: &Aro, upstream: &Upstream, name: &str, what: &str) -> Result<Wire> {
-    let resource = aro.import_and_wait(&upstream.kubeconfig(aro.folder(), name)?, name, &[]).await?;
-    let text = aro.session("sre").await?.kubeconfig(&resource, "read", "story of the end", None).await?;
-    let server = kubeconfig_server(&text)?;
-    let path = server.strip_prefix(aro.dev.proxy_url.trim_end_matches('/')).context("our proxy")?;
-    let host = aro.dev.proxy_url.trim_start_matches("https://").trim_end_matches('/');
-    let (method, target) = what.split_once(' ').context("a method and a path")?;
-    let mut wire = Wire::connect(&aro.dev.proxy_url, &aro.ca_pem()?).await?;
-    let token = kubeconfig_token(&text)?;
-    wire.send(format!(
-        "{method} {path}{target} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"
-    ))
-    .await?;
-    Ok(wire)
+async fn open(aro: &Aro, upstream: &Upstream, name: &str, path: &str) -> Result<Wire> {
+    Door::to(aro, upstream, name).await?.send(aro, path).await
 }

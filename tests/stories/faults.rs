@@ -1,51 +1,14 @@
-//! Clusters that misbehave, and ourselves killed in the middle.
+//! Clusters that misbehave.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tests_kit::{
-    Answer, Aro, AroOptions, Authority, Behaviour, GENEROUS, Session, Upstream, Wire, free_port,
-    kubeconfig_server, kubeconfig_token, until,
+    Answer, Aro, AroOptions, Authority, Behaviour, GENEROUS, Upstream, free_port, kubeconfig_server, until,
 };
 
-/// A cluster under a system: asks through the proxy with a read grant.
-struct Door {
-    proxy: Session,
-    path: String,
-    kubeconfig: String,
-}
-
-impl Door {
-    async fn open(aro: &Aro, resource: &str) -> Result<Self> {
-        let kubeconfig =
-            aro.session("sre").await?.kubeconfig(resource, "read", "story of faults", None).await?;
-        let server = kubeconfig_server(&kubeconfig)?;
-        let path =
-            server.strip_prefix(aro.dev.proxy_url.trim_end_matches('/')).context("our proxy")?.to_owned();
-        Ok(Self { proxy: aro.proxy()?.with_bearer(&kubeconfig_token(&kubeconfig)?), path, kubeconfig })
-    }
-
-    async fn to(aro: &Aro, upstream: &Upstream, name: &str) -> Result<Self> {
-        let kubeconfig = upstream.kubeconfig(aro.folder(), name)?;
-        let resource = aro.import_and_wait(&kubeconfig, name, &[]).await?;
-        Self::open(aro, &resource).await
-    }
-
-    /// Sends a request by bytes.
-    async fn send(&self, aro: &Aro, path: &str) -> Result<Wire> {
-        let host = aro.dev.proxy_url.trim_start_matches("https://").trim_end_matches('/');
-        let mut wire = Wire::connect(&aro.dev.proxy_url, &aro.ca_pem()?).await?;
-        let (mount, token) = (&self.path, kubeconfig_token(&self.kubeconfig)?);
-        let line = format!("GET {mount}{path} HTTP/1.1\r\nHost: {host}");
-        wire.send(format!("{line}\r\nAuthorization: Bearer {token}\r\n\r\n")).await?;
-        Ok(wire)
-    }
-
-    async fn get(&self, path: &str) -> Result<Answer> {
-        self.proxy.get(&format!("{}{path}", self.path)).await
-    }
-}
+use crate::door::Door;
 
 /// A `Status` that says whose fault it is.
 fn blames_the_cluster(answer: &Answer, statuses: &[u16]) -> Result<()> {
@@ -258,70 +221,5 @@ async fn imports_that_cannot_be_are_refused_with_the_reason() -> Result<()> {
     }
     let listed = admin.get("/api/v1/imports").await?.ok()?.text;
     ensure!(!listed.contains("\"bad\""), "{listed}");
-    Ok(())
-}
-
-/// What was answered before the process was killed.
-async fn issue_until_dead(session: Session, resource: String, n: usize) -> Vec<String> {
-    let mut taken = Vec::new();
-    for round in 0.. {
-        match session
-            .kubeconfig(&resource, "read", &format!("issued {n}-{round} before the kill"), None)
-            .await
-        {
-            Ok(text) => taken.push(text),
-            Err(_) => break,
-        }
-        if taken.len() > 15 {
-            break;
-        }
-    }
-    taken
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn kill_9_leaves_nothing_half_written_and_loses_nothing_promised() -> Result<()> {
-    let mut aro = Aro::start(AroOptions::default()).await?;
-    let (echo, watched) =
-        (Upstream::start(Behaviour::Echo(vec![])).await?, Upstream::start(Behaviour::Watch(10)).await?);
-    let door = Door::to(&aro, &echo, "echo").await?;
-    let stream = Door::to(&aro, &watched, "watched").await?;
-    let resource = door.path.strip_suffix("/kubeconfig/proxy").context("a proxy's path")?.to_owned();
-    // A stream is open: its start was promised.
-    let mut wire = stream.send(&aro, "/api/v1/pods?watch=true&labelSelector=the-promised-stream").await?;
-    wire.says("\"ADDED\"").await?;
-    let mut tasks = Vec::new();
-    for n in 0..4 {
-        tasks.push(tokio::spawn(issue_until_dead(aro.session("sre").await?, resource.clone(), n)));
-    }
-    until("some were issued", GENEROUS, || async {
-        let grants = aro.session("sre").await?.grants().await?.len();
-        ensure!(grants >= 6, "{grants} grants");
-        Ok(())
-    })
-    .await?;
-    aro.process().kill()?;
-    let mut taken = Vec::new();
-    for task in tasks {
-        taken.extend(task.await?);
-    }
-    ensure!(!taken.is_empty(), "nothing was issued");
-    aro.restart().await?;
-    for text in &taken {
-        let proxy = aro.proxy()?.with_bearer(&kubeconfig_token(text)?);
-        proxy
-            .get(&format!("{}/api/v1/pods", door.path))
-            .await?
-            .ok()
-            .context("a token that was handed out")?;
-    }
-    let auditor = aro.session("auditor").await?;
-    for text in &taken {
-        let id = kubeconfig_token(text)?.split('_').nth(2).context("an id")?.to_owned();
-        ensure!(!auditor.audit(&id).await?.is_empty(), "no entry names grant {id}");
-    }
-    ensure!(!auditor.audit("the-promised-stream").await?.is_empty(), "the start of the stream is lost");
-    let page = auditor.send(reqwest::Method::GET, "/audit", &[("accept", "text/html")], None).await?.ok()?;
-    ensure!(!page.text.contains("data-tone=\"bad\""), "the chain is broken: {}", page.text);
     Ok(())
 }

@@ -2,9 +2,11 @@
 
 mod canary;
 mod command_line;
+mod door;
 mod drain;
 mod faults;
 mod hostile;
+mod kill;
 mod kubectl;
 mod parts;
 mod revoke;
