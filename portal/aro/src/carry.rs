@@ -43,16 +43,14 @@ pub async fn connect(args: ConnectArgs, life: &Lifecycle) -> anyhow::Result<()> 
 /// # Errors
 /// A certificate cannot be used, or the address cannot be bound or is not loopback.
 pub async fn tunnel(args: TunnelArgs, life: &Lifecycle) -> anyhow::Result<()> {
-    let credential = Credential::Certificate {
-        chain_pem: read(&args.cert_file)?,
-        key_pem: read_secret(&args.key_file)?,
-    };
+    let credential =
+        Credential::Certificate { chain_pem: read(&args.cert_file)?, key_pem: read_secret(&args.key_file)? };
     let tls = client_config(&read(&args.ca_file)?, Some(&credential), &[])?;
     let host = args.to.rsplit_once(':').map(|(host, _)| host.to_owned());
     let name = args.server_name.or(host).ok_or_else(|| anyhow!("--to must be host:port"))?;
-    let server_name =
-        ServerName::try_from(name).map_err(|_| anyhow!("--server-name is no server name"))?;
-    let tcp = TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
+    let server_name = ServerName::try_from(name).map_err(|_| anyhow!("--server-name is no server name"))?;
+    let tcp =
+        TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
     tracing::info!(listen = %args.listen, to = %args.to, "tunnel open");
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     tunnel::serve(tcp, TunnelOptions { to: args.to, server_name, tls: Arc::new(tls) }, stop).await?;

@@ -50,7 +50,8 @@ impl Front {
 /// The host that was asked for: lower case, without port.
 fn host_of(request: &Request<Incoming>) -> String {
     let from_header = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
-    let asked = request.uri().authority().map(http::uri::Authority::as_str).or(from_header).unwrap_or_default();
+    let asked =
+        request.uri().authority().map(http::uri::Authority::as_str).or(from_header).unwrap_or_default();
     let host = match asked.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
         _ => asked,
@@ -66,10 +67,16 @@ impl Handler for Front {
             Way::Proxy if ApiProxy::matches(request.uri().path()) => {
                 self.api.handle(request, peer).await.map(Body::Api)
             }
-            Way::Proxy => plain(StatusCode::NOT_FOUND, "This host answers only below {cluster}/kubeconfig/proxy/.\n"),
-            Way::Neither => plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n"),
+            Way::Proxy => {
+                plain(StatusCode::NOT_FOUND, "This host answers only below {cluster}/kubeconfig/proxy/.\n")
+            }
+            Way::Neither => {
+                plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n")
+            }
             Way::Pages => {
-                request.extensions_mut().insert(ConnectInfo(SocketAddr::new(peer.ip().to_canonical(), peer.port())));
+                request
+                    .extensions_mut()
+                    .insert(ConnectInfo(SocketAddr::new(peer.ip().to_canonical(), peer.port())));
                 let answered = self.pages.clone().call(request.map(axum::body::Body::new)).await;
                 match answered {
                     Ok(response) => response.map(Body::Page),
@@ -102,10 +109,17 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
-            Self::Api(body) => Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
-            Self::Page(body) => Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
+            Self::Api(body) => {
+                Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+            }
+            Self::Page(body) => {
+                Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+            }
         }
     }
 

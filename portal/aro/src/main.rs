@@ -72,7 +72,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
 fn settings(args: &ConfigArgs) -> anyhow::Result<Settings> {
     let mut overrides = Vec::new();
     for pair in &args.set {
-        let (key, value) = pair.split_once('=').with_context(|| format!("--set {pair}: expected KEY=VALUE"))?;
+        let (key, value) =
+            pair.split_once('=').with_context(|| format!("--set {pair}: expected KEY=VALUE"))?;
         overrides.push(Override { key, value, flag: "--set" });
     }
     Ok(rp_config::load(Some(&args.config), &overrides, needs::PORTAL)?)

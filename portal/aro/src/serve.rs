@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use portal::auth::{AssertionAudience, ClientAuth, OidcConfig};
 use portal::{Link, PortalParts, PortalState, SessionTimes, Urls};
-use proxy::api::{ApiProxyParts, Timeouts};
 use proxy::ApiProxy;
+use proxy::api::{ApiProxyParts, Timeouts};
 use rp_access::Access;
 use rp_base::chain;
 use rp_config::{OidcCredential, Settings};
@@ -79,8 +79,7 @@ pub async fn start(
         proxy_hosts: settings.proxy.hosts.clone(),
         portal_host: settings.portal.url.as_ref().and_then(url::Url::host_str).map(str::to_ascii_lowercase),
     };
-    let listener =
-        Listener { tcp, tls, handler: Arc::new(front), limits: limits(settings), gauge };
+    let listener = Listener { tcp, tls, handler: Arc::new(front), limits: limits(settings), gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     tracing::info!(listen = %address, "serving");
     Ok(Serving { portal, access, foundation, front: tokio::spawn(listener.serve(stop)) })
@@ -146,7 +145,8 @@ async fn portal_state(
         proxy: settings.proxy.url.clone().ok_or_else(|| missing("proxy.url"))?,
         ca_pem: parts::issuing_ca(settings)?,
     };
-    let regions = settings.azure.locations.iter().filter_map(|name| region_link(&urls.portal, settings, name));
+    let regions =
+        settings.azure.locations.iter().filter_map(|name| region_link(&urls.portal, settings, name));
     let parts = PortalParts {
         store: Arc::clone(&foundation.store),
         audit: foundation.audit.clone(),
@@ -183,7 +183,8 @@ fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
     let auth = match &oidc.credential {
         OidcCredential::Secret(file) => ClientAuth::Secret(file.read()?),
         OidcCredential::Key { key_file, cert_file } => {
-            let certificate = cert_file.as_ref().ok_or_else(|| anyhow!("oidc.client_cert_file is not set"))?;
+            let certificate =
+                cert_file.as_ref().ok_or_else(|| anyhow!("oidc.client_cert_file is not set"))?;
             ClientAuth::PrivateKey {
                 key_pem: key_file.read()?,
                 certificate_pem: parts::read(certificate)?,

@@ -1,4 +1,5 @@
 //! The files of `deploy/examples` are settings without a mistake, and the whole one leaves no key out.
+#![expect(clippy::panic, reason = "helpers of tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Heap profiles, in a process with the binaries' allocator.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
