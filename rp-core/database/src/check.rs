@@ -27,6 +27,10 @@ pub(crate) fn draft(draft: &Draft) -> Result<(), StoreError> {
     if draft.partition.len() > LONGEST_ID {
         return Err(StoreError::BadCall("a partition is at most 1024 bytes"));
     }
+    // PostgreSQL keeps no NUL in a text, and JSON has none.
+    if draft.partition.contains('\0') || draft.body.contains('\0') {
+        return Err(StoreError::BadCall("a partition or a body holds a NUL"));
+    }
     if draft.body.len() > LONGEST_BODY {
         return Err(StoreError::BadCall("a body is at most 16 MiB"));
     }
@@ -49,5 +53,5 @@ pub(crate) fn cursor(cursor: i64) -> Result<(), StoreError> {
 }
 
 fn is_name(text: &str) -> bool {
-    (1..=LONGEST_ID).contains(&text.len()) && !text.chars().any(char::is_uppercase)
+    (1..=LONGEST_ID).contains(&text.len()) && !text.chars().any(|each| each.is_uppercase() || each == '\0')
 }

@@ -23,9 +23,13 @@ pub enum StoreError {
         cause: serde_json::Error,
     },
     /// Another process holds the store.
-    #[error("the store is held by another process")]
-    Held,
-    /// The store cannot answer now; nothing was written. Trying again may help.
+    #[error("the store is held by {}", .pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}")))]
+    Held {
+        /// Its id, as it noted it in the lock file.
+        pid: Option<u32>,
+    },
+    /// The store cannot answer now; trying again may help. Nothing was written, unless the cause says that the
+    /// outcome of a commit is not known (a server that went away while it committed).
     #[error("the store did not answer")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No space: nothing was written.

@@ -6,6 +6,8 @@ mod check;
 mod continuation;
 mod error;
 mod memory;
+mod notify;
+mod postgres;
 mod sqlite;
 mod typed;
 
@@ -21,6 +23,7 @@ use tokio::sync::watch;
 
 pub use error::StoreError;
 pub use memory::in_memory;
+pub use postgres::{PostgresOptions, PostgresParts, PostgresStore, PostgresTls};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use typed::{Typed, TypedChange, TypedChanges, TypedPage, Versioned, update};
 

@@ -3,7 +3,6 @@
 mod fault;
 mod file;
 mod link;
-mod notify;
 mod op;
 mod reader;
 mod row;
@@ -21,11 +20,11 @@ use rp_documents::Collection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::link::{Link, Readers};
-use self::notify::Notifiers;
 use self::op::{Done, Op, Request};
 use self::reader::Reader;
 use self::writer::Writer;
 use crate::continuation::Continuation;
+use crate::notify::Notifiers;
 use crate::{Changes, Draft, Expect, Page, Store, StoreError, Stored, check};
 
 /// Writes that may wait for the writer; more callers wait for room.

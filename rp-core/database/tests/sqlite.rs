@@ -70,7 +70,10 @@ async fn one_holder_at_a_time_and_files_of_the_owner_only() {
     let store = SqliteStore::open(options(&path)).await.unwrap();
     store.create(ANY, draft("a", 10)).await.unwrap();
     let second = SqliteStore::open(options(&path)).await;
-    assert!(matches!(second, Err(StoreError::Held)), "{second:?}");
+    assert!(
+        matches!(second, Err(StoreError::Held { pid: Some(pid) }) if pid == std::process::id()),
+        "{second:?}"
+    );
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode() & 0o777;

@@ -1,6 +1,7 @@
 //! The file, its lock, and how connections to it are set up.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -14,16 +15,29 @@ use crate::StoreError;
 
 /// Makes sure that the file is there and ours alone; gives the lock.
 pub(super) fn prepare(path: &Path) -> Result<File, StoreError> {
-    let lock = private(&path.with_added_extension("lock"))
+    let mut lock = private(&path.with_added_extension("lock"))
         .map_err(|e| Fault::File("open the store's lock file", e))?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(StoreError::Held),
+        Err(TryLockError::WouldBlock) => return Err(StoreError::Held { pid: holder(&mut lock) }),
         Err(TryLockError::Error(error)) => return Err(Fault::File("lock the store", error).into()),
     }
+    note_holder(&mut lock).map_err(|e| Fault::File("write the store's lock file", e))?;
     // SQLite would make it readable by all; the files beside it get the same mode.
     private(path).map_err(|e| Fault::File("open the store's file", e))?;
     Ok(lock)
+}
+
+/// For whoever comes second; the lock itself is the kernel's.
+fn note_holder(lock: &mut File) -> std::io::Result<()> {
+    lock.set_len(0)?;
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
+}
+
+fn holder(lock: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    lock.take(20).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }
 
 fn private(path: &Path) -> std::io::Result<File> {

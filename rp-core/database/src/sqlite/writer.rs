@@ -10,9 +10,9 @@ use tokio::sync::{mpsc, watch};
 
 use super::fault::Fault;
 use super::link::Link;
-use super::notify::Notifiers;
 use super::op::{Done, Failure, Op, Request, Work};
 use crate::StoreError;
+use crate::notify::Notifiers;
 
 /// Writes that one transaction takes at most: bounds the wait of the first.
 const BATCH: usize = 256;

@@ -1,0 +1,58 @@
+//! Brings a database to the schema of this version of the software; several processes may try at once.
+
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _};
+
+use super::fault::{Fault, bounded};
+
+/// The name that our migrations are kept under, beside those of others in the same database.
+const BOOKKEEPING: &str = "rp_database_migrations";
+/// The first one with everything that we use and that is still maintained.
+const OLDEST: i32 = 140_000;
+
+/// The longest that a process waits for another one that migrates, and migrates itself.
+const MOST: Duration = Duration::from_secs(120);
+
+/// Checks the server and runs the steps that the database does not have yet, under an advisory lock.
+pub(super) async fn migrate(options: &PgConnectOptions, connect_wait: Duration) -> Result<(), Fault> {
+    let mut connection = bounded(connect_wait, options.connect()).await?;
+    let outcome = bounded(connect_wait, suitable(&mut connection)).await?;
+    outcome?;
+    let mut migrator: Migrator = sqlx::migrate!("src/postgres/migrations");
+    migrator.dangerous_set_table_name(BOOKKEEPING);
+    let run =
+        async { migrator.run(&mut connection).await.map_err(|error| sqlx::Error::Migrate(Box::new(error))) };
+    match bounded(MOST, run).await {
+        Err(Fault::Database(sqlx::Error::Migrate(error))) => Err(told(*error)),
+        outcome => outcome,
+    }?;
+    // Also gives the lock back when the migrator could not.
+    bounded(connect_wait, connection.close()).await
+}
+
+fn told(error: MigrateError) -> Fault {
+    match error {
+        MigrateError::VersionMissing(version) => Fault::Newer(version),
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Fault::Database(error),
+        other => Fault::Database(sqlx::Error::Migrate(Box::new(other))),
+    }
+}
+
+async fn suitable(connection: &mut PgConnection) -> Result<Result<(), Fault>, sqlx::Error> {
+    let row = sqlx::query(
+        "SELECT current_setting('server_encoding') AS encoding,
+            current_setting('server_version_num')::int AS version",
+    )
+    .fetch_one(connection)
+    .await?;
+    if row.try_get::<String, _>("encoding")? != "UTF8" {
+        return Ok(Err(Fault::Unfit("the database's encoding is not UTF8")));
+    }
+    if row.try_get::<i32, _>("version")? < OLDEST {
+        return Ok(Err(Fault::Unfit("the server is older than PostgreSQL 14")));
+    }
+    Ok(Ok(()))
+}
