@@ -41,6 +41,13 @@ pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
     if cert_file.is_some() && key.is_none() {
         r.mistake("oidc.client_cert_file", "needs oidc.client_key_file, the key of the certificate");
     }
+    if key.is_some() && secret.is_none() && !r.is_set("oidc.client_cert_file") {
+        missing_once(
+            r,
+            "oidc.client_cert_file",
+            "is needed with oidc.client_key_file: its thumbprint names the key",
+        );
+    }
     if r.is_set("oidc.scopes") && !scopes.iter().any(|scope| scope == "openid") {
         r.mistake("oidc.scopes", "must contain openid");
     }

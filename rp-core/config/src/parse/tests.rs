@@ -198,6 +198,10 @@ fn keys_that_contradict_each_other() {
             format!("{base}client_secret_file=\"a\"\nclient_key_file=\"b\""),
             "aro.toml:5: oidc.client_key_file: stands beside oidc.client_secret_file: leave one of them out",
         ),
+        (
+            format!("{base}client_key_file=\"b\""),
+            "oidc.client_cert_file: is needed with oidc.client_key_file: its thumbprint names the key",
+        ),
         ("[tls]\ncert_file = \"a\"".to_owned(), "tls.key_file: is needed with tls.cert_file"),
         (
             "[access]\nmax_life = \"1h\"".to_owned(),
