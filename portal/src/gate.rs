@@ -199,10 +199,15 @@ async fn record(
         .0
         .note(&user.caller, verb, result, |entry| {
             entry.target = target;
-            gate.route.path.clone_into(&mut entry.query);
+            entry.query = of_cluster(gate.route.path).to_owned();
             entry.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         })
         .await;
+}
+
+/// A route's pattern, without the cluster that the entry names as its target.
+fn of_cluster(pattern: &str) -> &str {
+    pattern.rsplit_once("/{name}").map_or(pattern, |(_, rest)| rest)
 }
 
 /// Our own word for what a route does.

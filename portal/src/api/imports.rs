@@ -139,7 +139,11 @@ pub(crate) async fn import(
     let cluster = document(state, user, name, resource_id, as_groups, plan, now)?;
     record(state, user, &cluster, "cluster.import").await.map_err(Refused::Other)?;
     match store.create(cluster).await {
-        Ok(created) => Ok(created.value),
+        Ok(created) => {
+            let id = &created.value.resource_id;
+            state.0.index.settle(|clusters| clusters.get(id).is_some()).await;
+            Ok(created.value)
+        }
         Err(StoreError::Exists { .. }) => {
             Err(Refused::Name("A cluster of this name is imported already; remove it first.".to_owned()))
         }
@@ -274,7 +278,11 @@ pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) 
     // First the grants: another cluster of the same name must not be opened by them.
     end_grants(state, user, &found.value.resource_id).await?;
     match store.delete(&id, Expect::Version(found.version)).await {
-        Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
+        Ok(()) | Err(StoreError::Gone { .. }) => {
+            let id = &found.value.resource_id;
+            state.0.index.settle(|clusters| clusters.get(id).is_none()).await;
+            Ok(())
+        }
         Err(StoreError::Stale { .. }) => Err(Fault::new(
             StatusCode::CONFLICT,
             "changed",

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rp_base::chain;
 use rp_database::{SharedStore, StoreError, Stored};
 use rp_documents::{ClusterHealth, Collection, Document};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{ClusterIndex, Entry, Health};
@@ -18,6 +19,7 @@ const FOLLOWED: [Collection; 3] =
 
 pub(super) struct Follower {
     store: SharedStore,
+    nudge: Arc<Notify>,
     cursors: [i64; 3],
     /// What is kept of the last looks; documents themselves are not, for they hold sealed kubeconfigs.
     health: HashMap<String, Health>,
@@ -25,8 +27,8 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(store: SharedStore) -> Self {
-        Self { store, cursors: [0; 3], health: HashMap::new(), entries: HashMap::new() }
+    pub(super) fn new(store: SharedStore, nudge: Arc<Notify>) -> Self {
+        Self { store, nudge, cursors: [0; 3], health: HashMap::new(), entries: HashMap::new() }
     }
 
     /// Applies everything that changed.
@@ -83,7 +85,10 @@ impl Follower {
         let mut poll = tokio::time::interval(POLL);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            poll.tick().await;
+            tokio::select! {
+                _ = poll.tick() => {}
+                () = self.nudge.notified() => {}
+            }
             let Some(index) = index.upgrade() else { return };
             match self.read(&index).await {
                 Ok(()) => {}

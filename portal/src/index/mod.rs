@@ -8,11 +8,13 @@ mod summary;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rp_base::{SharedClock, Timestamp};
 use rp_database::{SharedStore, StoreError};
 use rp_documents::ResourceId;
+use tokio::sync::{Notify, watch};
 
 pub use entry::{Entry, Health, Imported};
 pub(crate) use search::{Selection, jump, state_word};
@@ -45,6 +47,10 @@ pub struct ClusterIndex {
     snapshot: ArcSwap<Snapshot>,
     fresh: parking_lot::Mutex<Fresh>,
     clock: SharedClock,
+    /// Asks the follower to read at once.
+    nudge: Arc<Notify>,
+    /// Counts what was read.
+    reads: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +60,9 @@ struct Fresh {
 }
 
 /// Older than this, pages say so.
-const STALE_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
+const STALE_AFTER: Duration = Duration::from_secs(5);
+/// How long somebody waits to see their own change.
+const SETTLE: Duration = Duration::from_secs(2);
 
 impl ClusterIndex {
     /// Reads everything, then follows.
@@ -63,12 +71,15 @@ impl ClusterIndex {
     /// The store cannot be read.
     pub async fn start(store: &SharedStore, clock: &SharedClock) -> Result<Arc<Self>, StoreError> {
         let fresh = Fresh { monotonic: tokio::time::Instant::now(), at: clock.now() };
+        let nudge = Arc::new(Notify::new());
         let index = Arc::new(Self {
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             fresh: parking_lot::Mutex::new(fresh),
             clock: Arc::clone(clock),
+            nudge: Arc::clone(&nudge),
+            reads: watch::Sender::new(0),
         });
-        let mut follower = follow::Follower::new(Arc::clone(store));
+        let mut follower = follow::Follower::new(Arc::clone(store), nudge);
         follower.read(&index).await?;
         tokio::spawn(follower.run(Arc::downgrade(&index)));
         Ok(index)
@@ -77,6 +88,23 @@ impl ClusterIndex {
     /// Every cluster as last seen.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+
+    /// Waits until the projection shows a change that the caller has just made, so that the next page does
+    /// too; gives up after a moment, for the change itself is stored.
+    pub(crate) async fn settle(&self, shows: impl Fn(&Snapshot) -> bool) {
+        let mut reads = self.reads.subscribe();
+        self.nudge.notify_one();
+        let shown = async {
+            while !shows(&self.snapshot()) {
+                if reads.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(SETTLE, shown).await.is_err() {
+            tracing::warn!("a change is stored, but the list of clusters does not show it yet");
+        }
     }
 
     /// When the store was last read whole.
@@ -96,5 +124,6 @@ impl ClusterIndex {
 
     fn mark_fresh(&self, monotonic: tokio::time::Instant) {
         *self.fresh.lock() = Fresh { monotonic, at: self.clock.now() };
+        self.reads.send_modify(|reads| *reads = reads.wrapping_add(1));
     }
 }

@@ -4,7 +4,7 @@ use axum::extract::{Form, Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_documents::Role;
-use web::{ImportErrors, ImportForm, ImportedPage, ImportedRow, Notice, Place, Tone};
+use web::{ImportErrors, ImportForm, ImportedPage, ImportedRow, Link, Notice, Place, Tone};
 
 use super::{answer, frame, see_other};
 use crate::api::imports::{self, ImportAsk, Refused};
@@ -74,8 +74,8 @@ pub(crate) async fn create(
             page.notice = Some(Notice {
                 tone: Tone::Ok,
                 lead: format!("{} is imported.", imported.id),
-                text: "It appears in the list within a second.".to_owned(),
-                action: None,
+                text: "Its CA and credential are sealed in the store.".to_owned(),
+                action: Some(Link::new("Open it", imported.resource_id.key())),
             });
             return answer(&context, StatusCode::OK, &page);
         }
