@@ -6,13 +6,16 @@ const { chromium } = createRequire(`${process.env.NODE_MODULES}/x.js`)("playwrig
 
 export const input = JSON.parse(process.env.INPUT);
 
+/** As `story`, in a browser that runs no scripts. */
+export const noScript = (run) => story(run, { javaScriptEnabled: false });
+
 /** Runs a story in a fresh browser and writes what it returns; a failure leaves a picture. */
-export async function story(run) {
+export async function story(run, options = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
-  const context = await browser.newContext({ ignoreHTTPSErrors: true, acceptDownloads: true });
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, acceptDownloads: true, ...options });
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const errors = [];

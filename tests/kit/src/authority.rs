@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose,
+    KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256, RsaKeySize,
 };
 
 /// A certification authority.
@@ -83,11 +83,26 @@ impl Authority {
         self.leaf(params)
     }
 
-    fn leaf(&self, mut params: CertificateParams) -> Result<Pair> {
+    /// As [`Self::client`], with an RSA key.
+    ///
+    /// # Errors
+    /// No key can be made.
+    pub fn rsa_client(&self, user: &str) -> Result<Pair> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, user);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params, &KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?)
+    }
+
+    fn leaf(&self, params: CertificateParams) -> Result<Pair> {
+        self.sign(params, &KeyPair::generate()?)
+    }
+
+    fn sign(&self, mut params: CertificateParams, key: &KeyPair) -> Result<Pair> {
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        let certificate = params.signed_by(key, &self.issuer)?.pem();
         Ok(Pair { certificate, key: key.serialize_pem() })
     }
 }

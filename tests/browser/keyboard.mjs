@@ -1,0 +1,43 @@
+import { input, signIn, story } from "./lib.mjs";
+
+await story(async (page) => {
+  await signIn(page);
+  await page.getByTestId("cluster-row").first().waitFor();
+  const keys = {};
+  // The row that holds the focus, by its place.
+  const row = () => page.evaluate(() => [...document.querySelectorAll("[data-row]")].findIndex((one) => one.contains(document.activeElement)));
+
+  await page.keyboard.press("Tab");
+  keys.skip = await page.evaluate(() => document.activeElement?.getAttribute("href") === "#main");
+  await page.keyboard.press("/");
+  keys.search = await page.evaluate(() => document.activeElement?.getAttribute("name") === "q");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("a");
+  await page.getByTestId("panel-grants").waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("c");
+  await page.getByTestId("cluster-row").first().waitFor();
+  keys.clusters = new URL(page.url()).pathname;
+
+  await page.keyboard.press("j");
+  keys.first = await row();
+  await page.keyboard.press("j");
+  keys.second = await row();
+  await page.keyboard.press("k");
+  keys.back = await row();
+  const name = await page.evaluate(() => document.activeElement?.textContent);
+  await page.keyboard.press("Enter");
+  await page.getByTestId("cluster-name").waitFor();
+  keys.opened = (await page.getByTestId("cluster-name").innerText()).includes(name);
+
+  await page.keyboard.press("f");
+  const dialog = page.getByTestId("dialog-kubeconfig");
+  await dialog.locator("textarea[name=reason]").waitFor();
+  keys.dialog = await dialog.evaluate((one) => one.matches(":modal") && one.contains(document.activeElement));
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  keys.closed = true;
+  keys.focus_back = await page.evaluate(() => document.activeElement?.getAttribute("data-testid") === "kubeconfig");
+  return { keys };
+});
