@@ -3,8 +3,10 @@
 //! authenticate → classify → allow → find the target → audit (when it must be durable first) → assemble
 //! the request → send → pass the answer on → audit the end.
 
+mod address;
 mod audit;
 mod body;
+mod cut;
 mod error;
 mod handle;
 mod headers;
@@ -13,6 +15,7 @@ mod metrics;
 mod pool;
 mod request;
 mod rules;
+mod seen;
 mod upgrade;
 
 pub use body::Body;

@@ -8,7 +8,7 @@ use rp_audit::{Audit, Slot};
 use rp_base::{Id, SharedClock, Timestamp};
 use rp_documents::{Actor, Entry, Outcome, Phase, Side};
 
-use super::body::Cut;
+use super::cut::Cut;
 use super::request::Classified;
 
 /// How early an entry must be durable.

@@ -7,7 +7,6 @@ use rp_documents::{Rights, Side};
 use rp_net::{DialError, DirectoryError, Stage};
 use serde_json::json;
 
-use super::body::Body;
 use super::rules::Denied;
 
 /// A refused or failed request. The cause is for the log; the answer never carries it.
@@ -113,7 +112,7 @@ impl ProxyError {
     }
 
     /// The answer: `Status` in JSON, never cached.
-    pub fn response(&self, request_id: &str) -> Response<Body> {
+    pub fn response(&self, request_id: &str) -> Response<Bytes> {
         let shown = self.shown();
         let message = if shown.action.is_empty() {
             format!("{} (request {request_id})", shown.message)
@@ -125,7 +124,7 @@ impl ProxyError {
             "message": message, "reason": shown.reason, "code": shown.status.as_u16(),
             "details": { "causes": [{ "reason": shown.code, "message": shown.action, "field": shown.side.name() }] },
         });
-        let mut response = Response::new(Body::full(Bytes::from(status.to_string())));
+        let mut response = Response::new(Bytes::from(status.to_string()));
         *response.status_mut() = shown.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Incoming;
 use rp_access::{Access, Live};
 use rp_audit::Audit;
@@ -17,11 +17,12 @@ use rp_net::{Dialer, Directory};
 use tokio_util::sync::CancellationToken;
 
 use super::audit::{Settle, Weight, entry, weight};
-use super::body::{Body, Idle};
+use super::address::{bearer, path_of, split};
+use super::body::{Body, Idle, Tail};
 use super::error::ProxyError;
 use super::headers;
 use super::metrics::{ApiMetrics, RequestLabels};
-use super::pool::{Class, Outgoing, Pools, Upstream};
+use super::pool::{Answer, Class, Outgoing, Pools, Upstream};
 use super::request::{Classified, classify};
 use super::rules::allow;
 use super::upgrade::{self, Session};
@@ -29,8 +30,6 @@ use super::upgrade::{self, Session};
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// `{RES}/kubeconfig/proxy`, then the API server's path.
-const MOUNT: &str = "/kubeconfig/proxy";
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// How long to wait for what.
@@ -294,21 +293,20 @@ impl ApiProxy {
         Ok((upstream, head))
     }
 
-    fn pass_on(&self, answer: Response<Body>, context: &Context, mut settle: Settle) -> Response<Body> {
-        let (parts, body) = answer.into_parts();
+    fn pass_on(&self, answer: Response<Answer>, context: &Context, mut settle: Settle) -> Response<Body> {
+        let (parts, answer) = answer.into_parts();
         settle.status(parts.status.as_u16(), None);
         let stream = context.classified.watch || context.classified.follow;
         let idle = (!stream).then(|| Idle::new(self.timeouts.idle));
         let live = Arc::clone(&context.live);
-        let open = stream.then(|| (live.stream(), self.metrics.streams.track()));
-        let body = body.watched(|tail| {
-            tail.ended = Some(Box::pin(live.token().cancelled_owned()));
-            tail.idle = idle;
-            tail.sent = settle.counters().0;
-            tail.settle = Some(settle);
-            tail._open = open;
-            tail._live = Some(live);
-        });
+        let tail = Tail {
+            ended: Some(Box::pin(live.token().cancelled_owned())),
+            idle,
+            _open: stream.then(|| (live.stream(), self.metrics.streams.track())),
+            _live: Some(live),
+            ..Tail::new(settle)
+        };
+        let body = Body::watched(answer, tail);
         let mut response = Response::new(body);
         *response.status_mut() = parts.status;
         *response.headers_mut() = headers::outbound(&parts.headers);
@@ -331,7 +329,7 @@ impl ApiProxy {
             settle.status(status.as_u16(), Some(side));
         }
         self.count(&context.classified, status.as_u16(), Some(side));
-        error.response(context.request_id.as_str())
+        error.response(context.request_id.as_str()).map(Body::full)
     }
 
     /// A request without a grant: one log line, no audit entry, for anybody can make any number of them.
@@ -346,38 +344,13 @@ impl ApiProxy {
             error = %chain(error),
             "request"
         );
-        error.response(request_id.as_str())
+        error.response(request_id.as_str()).map(Body::full)
     }
 
     fn count(&self, classified: &Classified, code: u16, side: Option<Side>) {
         let labels = RequestLabels { verb: classified.verb, code, side: side.map_or("", Side::name) };
         self.metrics.requests.with(&labels).inc();
     }
-}
-
-/// The cluster and the API server's path of a proxy address.
-fn split(path: &str) -> Option<(ResourceId, &str)> {
-    let (id, rest) = ResourceId::parse_prefix(path).ok()?;
-    let (mount, tail) = rest.split_at_checked(MOUNT.len())?;
-    let ours = mount.eq_ignore_ascii_case(MOUNT) && (tail.is_empty() || tail.starts_with('/'));
-    ours.then_some((id, tail))
-}
-
-fn path_of(tail: &str, query: Option<&str>) -> Option<PathAndQuery> {
-    let tail = if tail.is_empty() { "/" } else { tail };
-    match query {
-        None => tail.parse().ok(),
-        Some(query) => format!("{tail}?{query}").parse().ok(),
-    }
-}
-
-/// The bearer token; a second `Authorization` header is a trick, not a token.
-fn bearer(headers: &HeaderMap) -> Result<&str, ProxyError> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return Err(ProxyError::NoToken) };
-    let text = value.to_str().map_err(|_| ProxyError::NoToken)?;
-    let (scheme, token) = text.split_once(' ').ok_or(ProxyError::NoToken)?;
-    if scheme.eq_ignore_ascii_case("bearer") { Ok(token.trim()) } else { Err(ProxyError::NoToken) }
 }
 
 fn outgoing(request: Request<Incoming>, received: &Arc<AtomicU64>) -> Outgoing {
@@ -389,33 +362,6 @@ fn outgoing(request: Request<Incoming>, received: &Arc<AtomicU64>) -> Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RES: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/C";
-
-    #[test]
-    fn the_mount_is_matched_in_any_case_and_the_tail_is_kept() {
-        let (id, tail) = split(&format!("{RES}/KubeConfig/proxy/api/v1/Names%2F//x")).map(|(id, tail)| (id, tail.to_owned())).unwrap();
-        assert_eq!((id.name(), tail.as_str()), ("C", "/api/v1/Names%2F//x"));
-        assert!(ApiProxy::matches(&format!("{RES}/kubeconfig/proxy")));
-        for other in ["/kubeconfig/proxyx/", "/kubeconfig/new", "", "/kubeconfig/"] {
-            assert!(!ApiProxy::matches(&format!("{RES}{other}")), "{other}");
-        }
-        assert_eq!(path_of("", None).unwrap(), "/");
-        assert_eq!(path_of("/a%2fB", Some("x=%20&y")).unwrap(), "/a%2fB?x=%20&y");
-    }
-
-    #[test]
-    fn one_bearer_token_or_none() {
-        let mut headers = HeaderMap::new();
-        assert!(bearer(&headers).is_err());
-        headers.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer abc"));
-        assert_eq!(bearer(&headers).unwrap(), "abc");
-        headers.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer abc"));
-        assert!(bearer(&headers).is_err());
-        let mut basic = HeaderMap::new();
-        basic.append(header::AUTHORIZATION, HeaderValue::from_static("Basic abc"));
-        assert!(bearer(&basic).is_err());
-    }
 
     fn size<A, B, F>(_: impl FnOnce(A, B) -> F) -> usize {
         size_of::<F>()

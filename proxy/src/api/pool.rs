@@ -4,6 +4,7 @@
 //! opens one and silently queues what is over the limit (`ecosystem.md` 4.1). A peer that speaks only
 //! HTTP/1.1 gets a stack of idle connections. Pools are dropped when address or credentials change.
 
+mod answer;
 mod h1;
 mod h2_connection;
 mod send;
@@ -22,12 +23,11 @@ use rustls_pki_types::ServerName;
 use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
-pub(super) use h1::H1Return;
-pub(super) use h2_connection::H2Slot;
-pub(super) use send::{OutBody, Outgoing, Upload};
+pub(super) use answer::Answer;
+pub(super) use send::{OutBody, Outgoing};
 
 use super::error::ProxyError;
-use super::identity::Seen;
+use super::seen::Seen;
 use h1::Idle;
 use h2_connection::H2Connection;
 

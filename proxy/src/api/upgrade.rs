@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::audit::Settle;
-use super::body::{Body, Idle};
+use super::body::{Body, Idle, Tail};
 use super::error::ProxyError;
 use super::headers;
-use super::pool::{OutBody, Upstream};
+use super::pool::{Answer, OutBody, Upstream};
 
 /// Copied at a time, each way.
 const CHUNK: usize = 32 * 1024;
@@ -104,14 +104,15 @@ async fn handshake(
 fn refused(answer: Response<Incoming>, session: Session) -> Response<Body> {
     let (parts, incoming) = answer.into_parts();
     let Session { live, settle, streams, idle, .. } = session;
-    let body = Body::from_h1(incoming).watched(|tail| {
-        // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
-        tail.ended = Some(Box::pin(live.token().cancelled_owned()));
-        tail.idle = idle.map(Idle::new);
-        tail.sent = settle.counters().0;
-        tail.settle = Some(settle);
-        tail._open = Some((live.stream(), streams));
-    });
+    let answer = Answer::last(incoming);
+    // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
+    let tail = Tail {
+        ended: Some(Box::pin(live.token().cancelled_owned())),
+        idle: idle.map(Idle::new),
+        _open: Some((live.stream(), streams)),
+        ..Tail::new(settle)
+    };
+    let body = Body::watched(answer, tail);
     let mut response = Response::new(body);
     *response.status_mut() = parts.status;
     *response.headers_mut() = headers::outbound(&parts.headers);

@@ -26,7 +26,7 @@ impl Idle {
 }
 
 /// Gives a connection back when its answer was read to the end; dropped before that, the connection closes.
-pub(in crate::api) struct H1Return {
+pub(super) struct H1Return {
     sender: SendRequest<OutBody>,
     to: Weak<Upstream>,
 }
@@ -42,7 +42,7 @@ impl H1Return {
         Self { sender, to: Arc::downgrade(to) }
     }
 
-    pub(in crate::api) fn now(self) {
+    pub(super) fn now(self) {
         let Self { mut sender, to } = self;
         tokio::spawn(async move {
             if sender.ready().await.is_err() {

@@ -37,7 +37,7 @@ pub(super) struct H2Connection {
 
 /// A place on a connection, given back on drop.
 #[derive(Debug)]
-pub(in crate::api) struct H2Slot(Arc<H2Connection>);
+pub(super) struct H2Slot(Arc<H2Connection>);
 
 impl Drop for H2Slot {
     fn drop(&mut self) {

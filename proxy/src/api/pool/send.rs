@@ -15,8 +15,8 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
-use super::super::body::Body;
 use super::super::error::ProxyError;
+use super::answer::Answer;
 use super::h1::H1Return;
 use super::h2_connection::{H2Connection, H2Slot};
 use super::{MOST_CONNECTIONS, Upstream};
@@ -55,7 +55,7 @@ impl Upstream {
         head: Request<()>,
         mut body: Outgoing,
         silence: Duration,
-    ) -> Result<Response<Body>, ProxyError> {
+    ) -> Result<Response<Answer>, ProxyError> {
         *self.used.lock() = Instant::now();
         // A reused connection may be found closed, and GOAWAY may come at any time: three tries see it through.
         for _ in 0..3 {
@@ -122,7 +122,7 @@ impl Upstream {
         head: &Request<()>,
         body: Outgoing,
         silence: Duration,
-    ) -> Result<Response<Body>, Failed> {
+    ) -> Result<Response<Answer>, Failed> {
         let passed = body.passed();
         let replay = matches!(body, Outgoing::Empty);
         let request = h1_request(head, body);
@@ -131,7 +131,7 @@ impl Upstream {
             Ok(response) => {
                 let (parts, incoming) = response.into_parts();
                 let give_back = H1Return::new(sender, self);
-                Ok(Response::from_parts(parts, Body::h1(incoming, give_back)))
+                Ok(Response::from_parts(parts, Answer::h1(incoming, give_back)))
             }
             // A kept connection that was closed under our hands, and a request that may be repeated.
             Err(_) if reused == Reused::Yes && replay && head.method().is_safe() => Err(Failed::Again(Outgoing::Empty)),
@@ -160,7 +160,7 @@ async fn send_h2(
     head: &Request<()>,
     body: Outgoing,
     silence: Duration,
-) -> Result<Response<Body>, Failed> {
+) -> Result<Response<Answer>, Failed> {
     let mut sender = match slot.sender().ready().await {
         Ok(sender) => sender,
         Err(_) => {
@@ -189,7 +189,7 @@ async fn send_h2(
         Ok(response) => {
             let (mut parts, recv) = response.into_parts();
             parts.version = Version::HTTP_11;
-            Ok(Response::from_parts(parts, Body::h2(recv, slot, upload)))
+            Ok(Response::from_parts(parts, Answer::h2(recv, slot, upload)))
         }
         Err(error) => {
             slot.close_if_gone(&error);
@@ -232,7 +232,7 @@ async fn waiting<T>(
 }
 
 /// A request's body on its way; ends when dropped, so that it outlives neither its request nor its grant.
-pub(in crate::api) type Upload = tokio_util::task::AbortOnDropHandle<()>;
+pub(super) type Upload = tokio_util::task::AbortOnDropHandle<()>;
 
 /// Sends a body as the peer takes it.
 async fn pump(body: Outgoing, mut stream: SendStream<Bytes>) {

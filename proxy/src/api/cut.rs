@@ -1,0 +1,12 @@
+//! Why an answer was cut short.
+
+/// An answer that did not come to its end. The client sees a cut, never foreign bytes.
+#[derive(Debug, thiserror::Error)]
+pub enum Cut {
+    #[error("the access ended")]
+    Ended,
+    #[error("the cluster sent nothing for too long")]
+    Silent,
+    #[error("the cluster broke off")]
+    Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
