@@ -4,6 +4,7 @@
 
 mod check;
 mod continuation;
+mod copy;
 mod error;
 mod memory;
 mod notify;
@@ -21,6 +22,7 @@ use rp_base::Timestamp;
 use rp_documents::Collection;
 use tokio::sync::watch;
 
+pub use copy::{Copied, CopyError, copy};
 pub use error::StoreError;
 pub use memory::in_memory;
 pub use postgres::{PostgresOptions, PostgresParts, PostgresStore, PostgresTls};
@@ -148,7 +150,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Wakes when a collection changed. The value is a hint that only grows: always read [`Store::changes`].
     fn subscribe(&self, collection: Collection) -> watch::Receiver<u64>;
 
-    /// Age of what is certainly seen by [`Store::changes`]; zero on a store with one writer in this process.
+    /// Age of what is certainly seen by [`Store::changes`]; zero on a store with one writer in this process. On a
+    /// server: how long ago it last answered as the one that takes writes.
     fn freshness(&self) -> Duration;
 
     /// The store's clock.
