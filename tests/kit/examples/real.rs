@@ -20,7 +20,8 @@ async fn main() -> Result<()> {
     }
     let program = workspace().join("target/debug/aro-dev");
     let plane = ControlPlane::start().await?;
-    let mut dev = Command::new(&program).args(&args).spawn().context("aro-dev; build it: cargo build -p aro-dev")?;
+    let mut dev =
+        Command::new(&program).args(&args).spawn().context("aro-dev; build it: cargo build -p aro-dev")?;
     let announced = until("aro-dev is ready", GENEROUS, || async {
         Ok(std::fs::metadata(&ready).context("no dev.json yet")?.len())
     });
