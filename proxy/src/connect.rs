@@ -41,7 +41,8 @@ pub async fn serve(tcp: TcpListener, tls: Arc<ServerTls>, options: ConnectOption
 /// Answers `Running.` on any path: what upstream's health check reads.
 pub async fn serve_health(tcp: TcpListener, stop: Stop) {
     let limits = Limits { connections: 256, ..Limits::default() };
-    let listener = Listener { tcp, tls: None, handler: Arc::new(Running), limits, gauge: Arc::new(Gauge::default()) };
+    let listener =
+        Listener { tcp, tls: None, handler: Arc::new(Running), limits, gauge: Arc::new(Gauge::default()) };
     listener.serve(stop).await;
 }
 
@@ -89,7 +90,8 @@ impl Connect {
     fn check(&self, request: &Request<Incoming>) -> Result<SocketAddr, (StatusCode, String)> {
         let bad = || (StatusCode::BAD_REQUEST, "the address is not host:port".to_owned());
         let from_host = request.headers().get(http::header::HOST).and_then(|host| host.to_str().ok());
-        let asked = request.uri().authority().map(http::uri::Authority::as_str).or(from_host).ok_or_else(bad)?;
+        let asked =
+            request.uri().authority().map(http::uri::Authority::as_str).or(from_host).ok_or_else(bad)?;
         let (host, port) = asked.rsplit_once(':').ok_or_else(bad)?;
         let port: u16 = port.parse().map_err(|_| bad())?;
         if request.method() != Method::CONNECT {
@@ -100,8 +102,12 @@ impl Connect {
         let known = PORTS.contains(&port) || self.options.more_ports.contains(&port);
         match inside {
             Some(ip) if known => Ok(SocketAddr::new(ip, port)),
-            Some(_) => Err((StatusCode::FORBIDDEN, format!("port {port} is not one that tunnels may end at"))),
-            None => Err((StatusCode::FORBIDDEN, format!("the host is not an address in {}", self.options.subnet))),
+            Some(_) => {
+                Err((StatusCode::FORBIDDEN, format!("port {port} is not one that tunnels may end at")))
+            }
+            None => {
+                Err((StatusCode::FORBIDDEN, format!("the host is not an address in {}", self.options.subnet)))
+            }
         }
     }
 }

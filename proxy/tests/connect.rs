@@ -13,7 +13,8 @@ use rp_documents::{ResourceId, Side};
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, certificates, client_config};
 use rp_net::{
-    ConnectProxy, Credential, Dialer, DialerOptions, Endpoint, Networks, Port, PrivateWay, Source, Stage, Target,
+    ConnectProxy, Credential, Dialer, DialerOptions, Endpoint, Networks, Port, PrivateWay, Source, Stage,
+    Target,
 };
 use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -51,7 +52,8 @@ impl World {
         let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let (server, client, stranger) = (leaf(&ca, "proxy"), leaf(&ca, "client"), leaf(&ca, "stranger"));
         let folder = tempfile::tempdir().unwrap();
-        let files = ServerFiles { certificate: folder.path().join("c.pem"), key: folder.path().join("k.pem") };
+        let files =
+            ServerFiles { certificate: folder.path().join("c.pem"), key: folder.path().join("k.pem") };
         std::fs::write(&files.certificate, &server.pem).unwrap();
         std::fs::write(&files.key, &server.key).unwrap();
         let only = certificates(&client.pem, "client").unwrap().swap_remove(0);

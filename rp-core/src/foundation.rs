@@ -28,7 +28,11 @@ pub enum OpenError {
     #[error("the keyring cannot be opened")]
     Keyring(#[source] SealError),
     #[error("the store {path} cannot be opened")]
-    Store { path: String, #[source] cause: StoreError },
+    Store {
+        path: String,
+        #[source]
+        cause: StoreError,
+    },
     #[error("the audit trail cannot be started")]
     Audit(#[source] AuditError),
 }
@@ -46,14 +50,16 @@ impl Foundation {
             Keyring::open_or_create(&settings.keys.keyring_file, &*random).map_err(OpenError::Keyring)?;
         let store = open_store(&settings.store.path, &clock).await?;
         let audit_store = open_store(&settings.audit.path, &clock).await?;
-        let key = CheckpointKey::open_or_create(&settings.audit.checkpoint_key_file).map_err(OpenError::Audit)?;
+        let key =
+            CheckpointKey::open_or_create(&settings.audit.checkpoint_key_file).map_err(OpenError::Audit)?;
         let options = AuditOptions {
             checkpoint_period: settings.audit.checkpoint_period,
             registry: registry.clone(),
             ..AuditOptions::new(key)
         };
-        let audit =
-            Audit::start(Arc::clone(&audit_store), Arc::clone(&clock), options).await.map_err(OpenError::Audit)?;
+        let audit = Audit::start(Arc::clone(&audit_store), Arc::clone(&clock), options)
+            .await
+            .map_err(OpenError::Audit)?;
         Ok(Self { keyring, store, audit, audit_store, clock, random, registry })
     }
 

@@ -23,7 +23,13 @@ struct Control {
 }
 
 /// Serves until `life` ends.
-pub(crate) fn start(tcp: TcpListener, portal: PortalState, accounts: Vec<DevAccount>, token: String, life: &Lifecycle) {
+pub(crate) fn start(
+    tcp: TcpListener,
+    portal: PortalState,
+    accounts: Vec<DevAccount>,
+    token: String,
+    life: &Lifecycle,
+) {
     let control = Arc::new(Control { portal, accounts, token });
     let app = Router::new().route("/session/{account}", post(session)).with_state(control);
     let stop = life.stopping();

@@ -58,7 +58,8 @@ impl Folder {
     pub(crate) fn kept(&self, port_base: u16, random: &dyn Random) -> anyhow::Result<Kept> {
         let file = self.file("kept.json");
         let mut kept: Kept = if file.exists() {
-            serde_json::from_str(&read_text(&file)?).context("kept.json cannot be read; remove the data folder")?
+            serde_json::from_str(&read_text(&file)?)
+                .context("kept.json cannot be read; remove the data folder")?
         } else {
             let mut seed = [0u8; 8];
             random.fill(&mut seed);
@@ -85,8 +86,10 @@ impl Ports {
         // All five are held until the last is known, so that they differ.
         let held: Vec<TcpListener> =
             (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
-        let ports: Vec<u16> =
-            held.iter().map(|held| held.local_addr().map(|address| address.port())).collect::<Result<_, _>>()?;
+        let ports: Vec<u16> = held
+            .iter()
+            .map(|held| held.local_addr().map(|address| address.port()))
+            .collect::<Result<_, _>>()?;
         Ok(Self { portal: ports[0], oidc: ports[1], region: ports[2], admin: ports[3], control: ports[4] })
     }
 

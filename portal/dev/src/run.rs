@@ -59,7 +59,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
 
 async fn bind(port: u16) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}; is aro-dev running already?"))
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}; is aro-dev running already?"))
 }
 
 /// The settings file is written for people to read; it is what `aro serve` would take.
@@ -142,7 +144,12 @@ format = "text"
     text
 }
 
-async fn start_provider(folder: &Folder, kept: &Kept, clock: &SharedClock, stop: &Stop) -> anyhow::Result<OidcProvider> {
+async fn start_provider(
+    folder: &Folder,
+    kept: &Kept,
+    clock: &SharedClock,
+    stop: &Stop,
+) -> anyhow::Result<OidcProvider> {
     let files = ServerFiles { certificate: folder.file("server.pem"), key: folder.file("server.key") };
     let portal = format!("https://localhost:{}", kept.ports.portal);
     let random: Arc<dyn Random> = Arc::new(SystemRandom);

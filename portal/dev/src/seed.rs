@@ -31,7 +31,11 @@ pub(crate) async fn seed(region: &Region, foundation: &Foundation) -> anyhow::Re
     write(foundation, Collection::ClusterHealth, looks).await
 }
 
-async fn write(foundation: &Foundation, collection: Collection, mut drafts: Vec<Draft>) -> anyhow::Result<()> {
+async fn write(
+    foundation: &Foundation,
+    collection: Collection,
+    mut drafts: Vec<Draft>,
+) -> anyhow::Result<()> {
     while !drafts.is_empty() {
         let rest = drafts.split_off(drafts.len().min(BATCH));
         foundation.store.create_all(collection, drafts).await.context("cannot write the simulated region")?;

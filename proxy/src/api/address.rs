@@ -43,7 +43,9 @@ mod tests {
 
     #[test]
     fn the_mount_is_matched_in_any_case_and_the_tail_is_kept() {
-        let (id, tail) = split(&format!("{RES}/KubeConfig/proxy/api/v1/Names%2F//x")).map(|(id, tail)| (id, tail.to_owned())).unwrap();
+        let (id, tail) = split(&format!("{RES}/KubeConfig/proxy/api/v1/Names%2F//x"))
+            .map(|(id, tail)| (id, tail.to_owned()))
+            .unwrap();
         assert_eq!((id.name(), tail.as_str()), ("C", "/api/v1/Names%2F//x"));
         assert!(split(&format!("{RES}/kubeconfig/proxy")).is_some());
         for other in ["/kubeconfig/proxyx/", "/kubeconfig/new", "", "/kubeconfig/"] {

@@ -140,7 +140,13 @@ impl ProxyError {
     }
 }
 
-fn you(status: StatusCode, reason: &'static str, code: &'static str, message: String, action: &'static str) -> Shown {
+fn you(
+    status: StatusCode,
+    reason: &'static str,
+    code: &'static str,
+    message: String,
+    action: &'static str,
+) -> Shown {
     Shown { status, reason, code, message, side: Side::You, action }
 }
 
@@ -191,9 +197,13 @@ fn denied_shown(denied: &Denied) -> Shown {
 
 fn directory(error: &DirectoryError) -> Shown {
     match error {
-        DirectoryError::Unknown => {
-            you(StatusCode::NOT_FOUND, "NotFound", "no_cluster", "No cluster has this resource id.".to_owned(), "")
-        }
+        DirectoryError::Unknown => you(
+            StatusCode::NOT_FOUND,
+            "NotFound",
+            "no_cluster",
+            "No cluster has this resource id.".to_owned(),
+            "",
+        ),
         DirectoryError::NotReachable(what) => Shown {
             status: StatusCode::BAD_GATEWAY,
             reason: "ServiceUnavailable",

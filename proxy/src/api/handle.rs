@@ -16,8 +16,8 @@ use rp_metrics::Registry;
 use rp_net::{Dialer, Directory};
 use tokio_util::sync::CancellationToken;
 
-use super::audit::{Settle, Weight, entry, weight};
 use super::address::{bearer, path_of, split};
+use super::audit::{Settle, Weight, entry, weight};
 use super::body::{Body, Idle, Tail};
 use super::error::ProxyError;
 use super::headers;
@@ -142,9 +142,15 @@ impl ApiProxy {
     }
 
     /// Who is it, and what is asked: nothing is sent anywhere yet.
-    async fn admit(&self, request: &Request<Incoming>, request_id: Id, ip: IpAddr) -> Result<Context, ProxyError> {
+    async fn admit(
+        &self,
+        request: &Request<Incoming>,
+        request_id: Id,
+        ip: IpAddr,
+    ) -> Result<Context, ProxyError> {
         let (target, tail) = split(request.uri().path()).ok_or(ProxyError::BadRequest("no such address"))?;
-        let live = self.access.authenticate(bearer(request.headers())?, ip).await.map_err(ProxyError::Refused)?;
+        let live =
+            self.access.authenticate(bearer(request.headers())?, ip).await.map_err(ProxyError::Refused)?;
         if live.grant.kind != GrantKind::Kubeconfig {
             return Err(ProxyError::OtherKind);
         }
@@ -161,7 +167,8 @@ impl ApiProxy {
     async fn forward(&self, request: Request<Incoming>, context: Context) -> Response<Body> {
         let began = self.clock.now();
         let from = context.ip.to_string();
-        let make = |phase| entry(began, phase, &context.request_id, &context.live, &from, &context.classified);
+        let make =
+            |phase| entry(began, phase, &context.request_id, &context.live, &from, &context.classified);
         let allowed = self.check(&request, &context);
         let heavy = weight(&context.classified, context.upgrade) == Weight::Heavy;
         let started = match &allowed {
@@ -267,7 +274,9 @@ impl ApiProxy {
         }
         // The length that was parsed, not what a header says. A GET without a body names none.
         let length = http_body::Body::size_hint(request.body()).exact();
-        if let Some(length) = length.filter(|length| *length > 0 || request.headers().contains_key(header::CONTENT_LENGTH)) {
+        if let Some(length) =
+            length.filter(|length| *length > 0 || request.headers().contains_key(header::CONTENT_LENGTH))
+        {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         }
         if let Ok(value) = HeaderValue::from_str(context.request_id.as_str()) {
@@ -278,7 +287,9 @@ impl ApiProxy {
         }
         let path = match upstream.target.base_path() {
             "" => context.path.clone(),
-            base => format!("{base}{}", context.path).parse().map_err(|_| ProxyError::BadRequest("its path"))?,
+            base => {
+                format!("{base}{}", context.path).parse().map_err(|_| ProxyError::BadRequest("its path"))?
+            }
         };
         let uri = Uri::builder()
             .scheme("https")

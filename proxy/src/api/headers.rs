@@ -72,7 +72,8 @@ pub(super) fn known_upgrade(headers: &HeaderMap) -> bool {
 /// Subprotocols without those that are a credential: whom the cluster sees is ours to say.
 fn without_bearer(value: &HeaderValue) -> Option<HeaderValue> {
     let text = value.to_str().ok()?;
-    let kept: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.starts_with(BEARER_PROTOCOL)).collect();
+    let kept: Vec<&str> =
+        text.split(',').map(str::trim).filter(|name| !name.starts_with(BEARER_PROTOCOL)).collect();
     if kept.is_empty() { None } else { HeaderValue::from_str(&kept.join(", ")).ok() }
 }
 
@@ -165,7 +166,10 @@ mod tests {
     fn map(pairs: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
-            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+            headers.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            );
         }
         headers
     }
@@ -197,7 +201,13 @@ mod tests {
 
     #[test]
     fn impersonation_is_seen_in_every_spelling() {
-        for name in ["Impersonate-User", "impersonate-group", "IMPERSONATE-UID", "Impersonate-Extra-x", "impersonate_user"] {
+        for name in [
+            "Impersonate-User",
+            "impersonate-group",
+            "IMPERSONATE-UID",
+            "Impersonate-Extra-x",
+            "impersonate_user",
+        ] {
             assert!(impersonates(&map(&[(name, "x")])), "{name}");
         }
         assert!(!impersonates(&map(&[("impersonated", "x"), ("accept", "a")])));
@@ -205,7 +215,9 @@ mod tests {
 
     #[test]
     fn upgrades_need_both_headers() {
-        assert!(upgrade_of(&map(&[("connection", "keep-alive, Upgrade"), ("upgrade", "SPDY/3.1")])).is_some());
+        assert!(
+            upgrade_of(&map(&[("connection", "keep-alive, Upgrade"), ("upgrade", "SPDY/3.1")])).is_some()
+        );
         assert!(upgrade_of(&map(&[("upgrade", "SPDY/3.1")])).is_none());
         let client = map(&[
             ("connection", "upgrade"),
@@ -221,7 +233,9 @@ mod tests {
 
     #[test]
     fn only_known_protocols_and_no_token_among_them() {
-        for (asked, known) in [("websocket", true), ("SPDY/3.1", true), ("h2c", false), ("websocket, h2c", false)] {
+        for (asked, known) in
+            [("websocket", true), ("SPDY/3.1", true), ("h2c", false), ("websocket, h2c", false)]
+        {
             assert_eq!(known_upgrade(&map(&[("upgrade", asked)])), known, "{asked}");
         }
         assert!(!known_upgrade(&map(&[("upgrade", "websocket"), ("upgrade", "h2c")])));
@@ -250,7 +264,16 @@ mod tests {
         ]));
         assert_eq!(out.get("content-security-policy").unwrap(), "sandbox; default-src 'none'");
         let names: Vec<_> = out.keys().map(HeaderName::as_str).collect();
-        assert!(names.iter().all(|name| !["set-cookie", "strict-transport-security", "alt-svc", "clear-site-data", "access-control-allow-origin"].contains(name)));
+        assert!(names.iter().all(|name| {
+            ![
+                "set-cookie",
+                "strict-transport-security",
+                "alt-svc",
+                "clear-site-data",
+                "access-control-allow-origin",
+            ]
+            .contains(name)
+        }));
         assert!(names.contains(&"warning"));
     }
 

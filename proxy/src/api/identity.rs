@@ -65,7 +65,13 @@ impl Upstream {
     }
 
     /// May this credential impersonate? Anything but a plain yes is a no.
-    async fn may(self: &Arc<Self>, group: &str, resource: &str, sub: &str, name: &str) -> Result<bool, ProxyError> {
+    async fn may(
+        self: &Arc<Self>,
+        group: &str,
+        resource: &str,
+        sub: &str,
+        name: &str,
+    ) -> Result<bool, ProxyError> {
         let mut attributes = json!({ "verb": "impersonate", "group": group, "resource": resource });
         for (key, text) in [("subresource", sub), ("name", name)] {
             if !text.is_empty() {
@@ -81,7 +87,8 @@ impl Upstream {
     }
 
     async fn review(self: &Arc<Self>, review: &Value) -> Result<Value, ProxyError> {
-        let path = format!("{}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self.target.base_path());
+        let path =
+            format!("{}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self.target.base_path());
         let uri = http::Uri::builder()
             .scheme("https")
             .authority(self.authority.clone())
@@ -102,10 +109,13 @@ impl Upstream {
         let response = self.send(head, Outgoing::Full(body), ASK_WITHIN).await?;
         if response.status().is_server_error() || response.status() == http::StatusCode::TOO_MANY_REQUESTS {
             // No answer: it must not count as a no for as long as the pool lives.
-            return Err(ProxyError::Broken(format!("an access review was answered {}", response.status()).into()));
+            return Err(ProxyError::Broken(
+                format!("an access review was answered {}", response.status()).into(),
+            ));
         }
         let limited = http_body_util::Limited::new(response.into_body(), MOST_ANSWER);
-        let read = tokio::time::timeout(ASK_WITHIN, limited.collect()).await.map_err(|_| ProxyError::NoAnswer)?;
+        let read =
+            tokio::time::timeout(ASK_WITHIN, limited.collect()).await.map_err(|_| ProxyError::NoAnswer)?;
         let bytes = read.map_err(ProxyError::Broken)?.to_bytes();
         // Not JSON: whatever it is, it is not a yes.
         Ok(serde_json::from_slice(&bytes).unwrap_or(Value::Null))

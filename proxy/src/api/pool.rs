@@ -105,20 +105,29 @@ impl Pools {
 }
 
 impl Upstream {
-    fn new(target: &Arc<Target>, class: Class, dialer: &Dialer, connect: Duration) -> Result<Self, DialError> {
+    fn new(
+        target: &Arc<Target>,
+        class: Class,
+        dialer: &Dialer,
+        connect: Duration,
+    ) -> Result<Self, DialError> {
         let unusable = |error: tls::TlsError| DialError::new(Side::Us, Stage::Tls, error);
         let credential = match class {
             Class::Read => &target.read,
             Class::Admin => &target.admin,
         };
-        let config = |alpn: &[&[u8]]| tls::client_config(&target.ca_pem, Some(credential), alpn).map_err(unusable);
+        let config =
+            |alpn: &[&[u8]]| tls::client_config(&target.ca_pem, Some(credential), alpn).map_err(unusable);
         let server_name = ServerName::try_from(target.server_name.clone())
             .map_err(|error| DialError::new(Side::Us, Stage::Tls, error))?;
-        let authority = authority_of(target).map_err(|error| DialError::new(Side::Us, Stage::Resolve, error))?;
+        let authority =
+            authority_of(target).map_err(|error| DialError::new(Side::Us, Stage::Resolve, error))?;
         let authorization = match credential {
             Credential::Token(token) => {
-                let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
-                    .map_err(|_| DialError::new(Side::Us, Stage::Tls, "the stored token is no header value"))?;
+                let mut value =
+                    HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| {
+                        DialError::new(Side::Us, Stage::Tls, "the stored token is no header value")
+                    })?;
                 value.set_sensitive(true);
                 Some(value)
             }
@@ -157,7 +166,8 @@ impl Upstream {
     /// A new connection, TLS done.
     async fn dial(&self, config: &Arc<ClientConfig>) -> Result<TlsStream<Stream>, ProxyError> {
         let deadline = Instant::now() + self.connect;
-        let stream = self.dialer.dial(&self.target, Port::Api, self.connect).await.map_err(ProxyError::Dial)?;
+        let stream =
+            self.dialer.dial(&self.target, Port::Api, self.connect).await.map_err(ProxyError::Dial)?;
         let handshake = tls::connect(Arc::clone(config), self.server_name.clone(), stream);
         tokio::time::timeout_at(deadline, handshake)
             .await

@@ -109,12 +109,34 @@ fn read_resource(found: &mut Classified, mut rest: &[&str]) {
 const fn method_verb(method: &Method, non_resource: bool, named: bool) -> &'static str {
     match *method {
         Method::GET | Method::HEAD => {
-            if non_resource || named { "get" } else { "list" }
+            if non_resource || named {
+                "get"
+            } else {
+                "list"
+            }
         }
-        Method::POST => if non_resource { "post" } else { "create" },
-        Method::PUT => if non_resource { "put" } else { "update" },
+        Method::POST => {
+            if non_resource {
+                "post"
+            } else {
+                "create"
+            }
+        }
+        Method::PUT => {
+            if non_resource {
+                "put"
+            } else {
+                "update"
+            }
+        }
         Method::PATCH => "patch",
-        Method::DELETE => if non_resource || named { "delete" } else { "deletecollection" },
+        Method::DELETE => {
+            if non_resource || named {
+                "delete"
+            } else {
+                "deletecollection"
+            }
+        }
         _ => "other",
     }
 }
@@ -194,7 +216,10 @@ mod tests {
         let status = classify(&Method::PUT, "/api/v1/namespaces/a/finalize", None);
         assert_eq!((&*status.resource, &*status.subresource), ("namespaces", "finalize"));
         let crd = get("/apis/config.openshift.io/v1/clusteroperators/etcd");
-        assert_eq!((&*crd.group, &*crd.resource, &*crd.name), ("config.openshift.io", "clusteroperators", "etcd"));
+        assert_eq!(
+            (&*crd.group, &*crd.resource, &*crd.name),
+            ("config.openshift.io", "clusteroperators", "etcd")
+        );
         assert_eq!(get("/version").non_resource.as_deref(), Some("/version"));
         assert_eq!(get("/apis/apps/v1").non_resource.as_deref(), Some("/apis/apps/v1"));
     }

@@ -81,7 +81,8 @@ fn is_guarded(request: &Classified) -> bool {
 
 fn is_readable_path(path: &str) -> bool {
     let path = path.trim_end_matches('/');
-    let exact = ["", "/version", "/api", "/apis", "/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks"];
+    let exact =
+        ["", "/version", "/api", "/apis", "/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks"];
     let below = ["/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/swagger-ui"];
     exact.contains(&path)
         || path == "/.well-known/oauth-authorization-server"
@@ -99,7 +100,12 @@ fn what(request: &Classified, upgrade: bool) -> String {
             format!("{} of {}{suffix}", request.verb, clean(&request.resource))
         }
         None => {
-            format!("{} of {}/{}{suffix}", request.verb, clean(&request.resource), clean(&request.subresource))
+            format!(
+                "{} of {}/{}{suffix}",
+                request.verb,
+                clean(&request.resource),
+                clean(&request.subresource)
+            )
         }
     }
 }
@@ -185,7 +191,11 @@ mod tests {
         assert_eq!(needs("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", false), Rights::Write);
         assert_eq!(needs("PATCH", "/apis/apps/v1/namespaces/a/deployments/b", false), Rights::Write);
         assert_eq!(needs("OPTIONS", "/api/v1/pods", false), Rights::Write);
-        for path in ["/api/v1/namespaces/a/pods?watch=true", "/api/v1/watch/namespaces/a/pods", "/api/v1/namespaces/a/pods/b/log?watch=1"] {
+        for path in [
+            "/api/v1/namespaces/a/pods?watch=true",
+            "/api/v1/watch/namespaces/a/pods",
+            "/api/v1/namespaces/a/pods/b/log?watch=1",
+        ] {
             for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
                 assert_eq!(needs(method, path, false), Rights::Write, "{method} {path}");
             }

@@ -48,7 +48,8 @@ impl Seen {
             headers.append(IMPERSONATE_GROUP, value(group));
         }
         if extras {
-            for ((_, name), text) in EXTRAS.iter().zip([&*grant.owner.name, grant.id.as_str(), &grant.reason]) {
+            for ((_, name), text) in EXTRAS.iter().zip([&*grant.owner.name, grant.id.as_str(), &grant.reason])
+            {
                 headers.insert(name.clone(), value(text));
             }
         }

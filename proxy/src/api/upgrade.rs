@@ -13,8 +13,8 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use rp_access::Live;
 use rp_documents::Side;
-use tokio_util::sync::CancellationToken;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio_util::sync::CancellationToken;
 
 use super::audit::Settle;
 use super::body::{Body, Idle, Tail};

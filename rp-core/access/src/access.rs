@@ -223,7 +223,9 @@ impl Access {
         loop {
             let page = self.store.list(Collection::Grants, owner, from.as_deref(), 1000).await?;
             // A grant of a shape that we do not know is not shown; it opens nothing here either.
-            found.extend(page.items.iter().filter_map(|stored| serde_json::from_str::<Grant>(&stored.body).ok()));
+            found.extend(
+                page.items.iter().filter_map(|stored| serde_json::from_str::<Grant>(&stored.body).ok()),
+            );
             from = page.continuation;
             if from.is_none() {
                 return Ok(found);
@@ -295,11 +297,8 @@ impl Access {
 impl Caller {
     /// An audit entry that this caller causes.
     pub fn entry(&self, at: Timestamp, phase: Phase, verb: &str) -> Entry {
-        let actor = Actor {
-            sub: self.person.sub.clone(),
-            name: self.person.name.clone(),
-            from: self.from.clone(),
-        };
+        let actor =
+            Actor { sub: self.person.sub.clone(), name: self.person.name.clone(), from: self.from.clone() };
         Entry::new(at, phase, self.request_id.clone(), actor, verb)
     }
 }

@@ -97,7 +97,8 @@ impl StoreDirectory {
         let ip: IpAddr =
             address.parse().map_err(|_| DirectoryError::Unusable("the private endpoint is no address"))?;
         let read = self.kubeconfig(document, "aroSREKubeconfig", properties.sre_kubeconfig.as_ref())?;
-        let admin = self.kubeconfig(document, "aroServiceKubeconfig", properties.service_kubeconfig.as_ref())?;
+        let admin =
+            self.kubeconfig(document, "aroServiceKubeconfig", properties.service_kubeconfig.as_ref())?;
         Ok(Target {
             id: document.cluster.id.clone(),
             source: Source::Aro,

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rp_base::{Timestamp, chain};
-use rp_documents::{Collection, Grant, GrantUse};
 use rp_database::Expect;
+use rp_documents::{Collection, Grant, GrantUse};
 use tokio::time::Instant;
 
 use crate::access::Access;
@@ -66,7 +66,8 @@ async fn catch_up(access: &Access, cursor: &mut i64) -> Result<(), rp_database::
             access.epoch.fetch_add(1, Ordering::AcqRel);
         }
         for change in &changes.items {
-            let grant = change.document.as_ref().and_then(|stored| serde_json::from_str::<Grant>(&stored.body).ok());
+            let grant =
+                change.document.as_ref().and_then(|stored| serde_json::from_str::<Grant>(&stored.body).ok());
             apply(access, &change.id, grant);
         }
         *cursor = changes.cursor;

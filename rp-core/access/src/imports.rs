@@ -35,7 +35,11 @@ pub fn seal_credential(keyring: &Keyring, name: &str, credential: &Credential) -
 ///
 /// # Errors
 /// Another keyring, another cluster, or damage.
-pub fn open_credential(keyring: &Keyring, name: &str, sealed: &Sealed) -> Result<Credential, CredentialError> {
+pub fn open_credential(
+    keyring: &Keyring,
+    name: &str,
+    sealed: &Sealed,
+) -> Result<Credential, CredentialError> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Shape {

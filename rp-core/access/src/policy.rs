@@ -91,9 +91,8 @@ mod tests {
             groups: [(Role::Sre, vec!["sre".to_owned()]), (Role::Elevated, vec!["Power".to_owned()])].into(),
             ..Policy::default()
         };
-        let roles = |groups: &[&str]| {
-            policy.roles_of(&groups.iter().map(|g| (*g).to_owned()).collect::<Vec<_>>())
-        };
+        let roles =
+            |groups: &[&str]| policy.roles_of(&groups.iter().map(|g| (*g).to_owned()).collect::<Vec<_>>());
         assert!(roles(&["sre"]).has(Role::Sre));
         assert!(roles(&["SRE", "power"]).is_empty());
         assert_eq!(policy.most_rights(roles(&["sre"])), Some(Rights::Read));

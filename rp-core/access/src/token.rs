@@ -93,7 +93,10 @@ mod tests {
         let (token, digest) = forge.make(GrantKind::Kubeconfig, &id, &SystemRandom).unwrap();
         let token = token.expose();
         let parsed = forge.read(token).unwrap();
-        assert_eq!((parsed.kind, parsed.id, parsed.secret_sha256), (GrantKind::Kubeconfig, id.as_str(), digest));
+        assert_eq!(
+            (parsed.kind, parsed.id, parsed.secret_sha256),
+            (GrantKind::Kubeconfig, id.as_str(), digest)
+        );
         assert_eq!(other.read(token), None, "another keyring's token");
         assert_eq!(forge.read(&token.replace("kubeconfig", "robot")), None, "another kind");
         for cut in 0..token.len() {

@@ -213,7 +213,8 @@ impl Dialer {
         to: SocketAddr,
         deadline: Instant,
     ) -> Result<TlsStream<TcpStream>, DialError> {
-        let ours = |cause: Box<dyn std::error::Error + Send + Sync>| DialError::new(Side::Us, Stage::Proxy, cause);
+        let ours =
+            |cause: Box<dyn std::error::Error + Send + Sync>| DialError::new(Side::Us, Stage::Proxy, cause);
         let found = timeout_at(deadline, lookup_host(&proxy.address))
             .await
             .map_err(|_| DialError::deadline(Side::Us, Stage::Proxy))?

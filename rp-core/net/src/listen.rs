@@ -32,7 +32,9 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Answers requests. One call is one request; a panic inside ends that request's connection only.
 pub trait Handler: Send + Sync + 'static {
     /// The answer's body.
-    type Body: Body<Data = bytes::Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static;
+    type Body: Body<Data = bytes::Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
+        + Send
+        + 'static;
 
     /// Answers a request from `peer`.
     fn handle(
@@ -214,7 +216,8 @@ impl<H: Handler> Connection<H> {
     async fn run(self, tcp: TcpStream, peer: SocketAddr) {
         // Without it every answer waits for the peer's delayed acknowledgement: 44 ms.
         let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
-        let set = tcp.set_nodelay(true).and_then(|()| socket2::SockRef::from(&tcp).set_tcp_keepalive(&keepalive));
+        let set =
+            tcp.set_nodelay(true).and_then(|()| socket2::SockRef::from(&tcp).set_tcp_keepalive(&keepalive));
         if let Err(error) = set {
             tracing::debug!(error = %chain(&error), "connection lost at once");
             return;
@@ -232,7 +235,12 @@ impl<H: Handler> Connection<H> {
     }
 
     /// The TLS session in a box: moved around by value it would be in the task several times.
-    async fn accept(&self, tls: &ServerTls, tcp: TcpStream, peer: SocketAddr) -> Option<Box<TlsStream<TcpStream>>> {
+    async fn accept(
+        &self,
+        tls: &ServerTls,
+        tcp: TcpStream,
+        peer: SocketAddr,
+    ) -> Option<Box<TlsStream<TcpStream>>> {
         match tokio::time::timeout(self.handshake, tls.accept(tcp)).await {
             Ok(Ok(stream)) => return Some(Box::new(stream)),
             Ok(Err(error)) => {

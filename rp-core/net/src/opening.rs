@@ -37,7 +37,11 @@ impl<S> Opening<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Opening<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
         let Some(deadline) = &mut self.deadline else { return polled };
@@ -97,7 +101,11 @@ mod tests {
                 assert_eq!(server.read(&mut buffer).await.unwrap(), sent.len());
             }
             let read = tokio::time::timeout(2 * WITHIN, server.read(&mut buffer)).await;
-            assert_eq!(matches!(read, Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut), ends, "{sent:?}");
+            assert_eq!(
+                matches!(read, Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut),
+                ends,
+                "{sent:?}"
+            );
         }
         let (mut client, server) = duplex(64);
         let mut server = Opening::new(server, WITHIN);

@@ -23,7 +23,11 @@ use crate::{Credential, Stream};
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("cannot read {path}")]
-    Read { path: PathBuf, #[source] cause: std::io::Error },
+    Read {
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
     #[error("no certificate found in {what}")]
     NoCertificate { what: String },
     #[error("no usable private key found in {what}")]
@@ -61,7 +65,8 @@ pub fn certificates(pem: &str, what: &str) -> Result<Vec<CertificateDer<'static>
 /// # Errors
 /// There is none, or it is damaged.
 pub fn private_key(pem: &Secret<String>, what: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| TlsError::NoKey { what: what.to_owned() })
+    PrivateKeyDer::from_pem_slice(pem.expose().as_bytes())
+        .map_err(|_| TlsError::NoKey { what: what.to_owned() })
 }
 
 /// The common name in the first certificate of a PEM text.
@@ -190,7 +195,11 @@ impl ServerTls {
     }
 }
 
-fn server_config(files: &ServerFiles, alpn: &[Vec<u8>], client: &ClientAuth) -> Result<ServerConfig, TlsError> {
+fn server_config(
+    files: &ServerFiles,
+    alpn: &[Vec<u8>],
+    client: &ClientAuth,
+) -> Result<ServerConfig, TlsError> {
     let chain = certificates(&read(&files.certificate)?, &files.certificate.display().to_string())?;
     let key = private_key(&Secret::new(read(&files.key)?), &files.key.display().to_string())?;
     let builder = ServerConfig::builder_with_provider(provider())
@@ -198,9 +207,8 @@ fn server_config(files: &ServerFiles, alpn: &[Vec<u8>], client: &ClientAuth) -> 
         .map_err(TlsError::Unusable)?;
     let builder = match client {
         ClientAuth::None => builder.with_no_client_auth(),
-        ClientAuth::Exactly(leaf) => {
-            builder.with_client_cert_verifier(Arc::new(ExactClient { leaf: leaf.clone(), provider: provider() }))
-        }
+        ClientAuth::Exactly(leaf) => builder
+            .with_client_cert_verifier(Arc::new(ExactClient { leaf: leaf.clone(), provider: provider() })),
     };
     let mut config = builder.with_single_cert(chain, key).map_err(TlsError::Unusable)?;
     config.alpn_protocols = alpn.to_vec();
@@ -245,7 +253,12 @@ impl ClientCertVerifier for ExactClient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        rustls::crypto::verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -254,7 +267,12 @@ impl ClientCertVerifier for ExactClient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+        rustls::crypto::verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {

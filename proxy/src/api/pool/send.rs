@@ -74,7 +74,8 @@ impl Upstream {
 
     fn free(&self) -> Option<Connection> {
         let slot = self.h2.read().iter().find_map(H2Connection::take);
-        slot.map(Connection::H2).or_else(|| self.take_idle().map(|sender| Connection::H1(sender, Reused::Yes)))
+        slot.map(Connection::H2)
+            .or_else(|| self.take_idle().map(|sender| Connection::H1(sender, Reused::Yes)))
     }
 
     async fn connection(&self) -> Result<Connection, ProxyError> {
@@ -134,7 +135,9 @@ impl Upstream {
                 Ok(Response::from_parts(parts, Answer::h1(incoming, give_back)))
             }
             // A kept connection that was closed under our hands, and a request that may be repeated.
-            Err(_) if reused == Reused::Yes && replay && head.method().is_safe() => Err(Failed::Again(Outgoing::Empty)),
+            Err(_) if reused == Reused::Yes && replay && head.method().is_safe() => {
+                Err(Failed::Again(Outgoing::Empty))
+            }
             Err(error) => Err(Failed::Finally(ProxyError::Broken(Box::new(error)))),
         }
     }
@@ -196,7 +199,11 @@ async fn send_h2(
             // Both say that the stream was not processed (RFC 9113 §8.7).
             let untouched =
                 error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM));
-            if ends && untouched { Err(Failed::Again(Outgoing::Empty)) } else { Err(Failed::Finally(ProxyError::Broken(Box::new(error)))) }
+            if ends && untouched {
+                Err(Failed::Again(Outgoing::Empty))
+            } else {
+                Err(Failed::Finally(ProxyError::Broken(Box::new(error))))
+            }
         }
     }
 }
@@ -286,7 +293,10 @@ impl http_body::Body for OutBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         match &mut self.0 {
             Outgoing::Empty => Poll::Ready(None),
             Outgoing::Full(bytes) if bytes.is_empty() => Poll::Ready(None),

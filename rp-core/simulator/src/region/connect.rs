@@ -77,9 +77,7 @@ pub(super) fn api_tls(identity: &RegionIdentity) -> Result<Arc<ServerConfig>, Re
 impl Tunnels {
     pub(super) fn new(parts: Parts) -> Self {
         let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_mins(2));
+        http.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_mins(2));
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(250)

@@ -28,7 +28,10 @@ pub(super) fn read(bytes: &[u8]) -> Option<Value> {
 }
 
 fn texts(message: &[u8], names: &[&str]) -> Value {
-    let found = names.iter().zip(1..).filter_map(|(name, number)| Some(((*name).to_owned(), text(message, number)?.into())));
+    let found = names
+        .iter()
+        .zip(1..)
+        .filter_map(|(name, number)| Some(((*name).to_owned(), text(message, number)?.into())));
     Value::Object(found.collect::<Map<_, _>>())
 }
 
