@@ -138,6 +138,8 @@ impl Upstream {
             Err(_) if reused == Reused::Yes && replay && head.method().is_safe() => {
                 Err(Failed::Again(Outgoing::Empty))
             }
+            // The client broke its body off, or framed it wrongly.
+            Err(error) if error.is_user() => Err(Failed::Finally(ProxyError::BadRequest("its body"))),
             Err(error) => Err(Failed::Finally(ProxyError::Broken(Box::new(error)))),
         }
     }
