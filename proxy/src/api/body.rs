@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use rp_access::{Live, StreamGuard};
 use rp_metrics::GaugeGuard;
 use tokio::time::{Instant, Sleep};
