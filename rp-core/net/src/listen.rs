@@ -163,8 +163,7 @@ impl<H: Handler> Listener<H> {
     }
 }
 
-/// One for each answer to "which HTTP?". Where TLS has settled it, nothing is read to find out: bytes that
-/// were read for that and put back make hyper's HTTP/1.1 buffer double to 16 KiB, for every idle watch.
+/// One for each answer to "which HTTP?": where TLS has settled it, no bytes are read and put back to find out.
 struct Builders {
     either: auto::Builder<TokioExecutor>,
     h1: auto::Builder<TokioExecutor>,
