@@ -88,7 +88,7 @@ async fn two_readings_of_a_request_are_refused() -> Result<()> {
             "POST ~/api/v1/namespaces/a/configmaps HTTP/1.0",
             format!("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n{second}"),
         ),
-        ("no version", "GET ~/api", String::new()),
+        ("no version", "GET ~/api", "\r\n".to_owned()),
         ("a space in the path", "GET ~/api/v1/pods x HTTP/1.1", "\r\n".to_owned()),
     ];
     for (what, line, rest) in cases {
