@@ -15,7 +15,8 @@ ifdef REAL
 	cargo build -p aro-dev
 	cargo run -q -p tests-kit --example real -- $(ARGS)
 else
-	cargo run -p aro-dev -- $(ARGS)
+	cargo build -p aro -p aro-dev
+	cargo run -q -p aro-dev -- $(ARGS)
 endif
 
 parts: ## The real programs that the tests run against

@@ -193,9 +193,14 @@ fn announce(folder: &Folder, kept: &Kept, issuer: &str, clusters: usize) -> anyh
         println!("  {:<10}  {}", account.name, account.password);
     }
     let dir = folder.path().display();
+    // Beside this program, so that the commands work from any folder.
+    let own = std::env::current_exe().unwrap_or_default();
+    let bin = own.parent().unwrap_or(std::path::Path::new("")).display();
     println!("\nTry:");
-    println!("  aro-dev session --data-dir {dir} --as sre > /tmp/cookie");
-    println!("  aro clusters list --portal {url} --ca-file {dir}/ca.pem --session-cookie-file /tmp/cookie");
-    println!("  aro-dev import --data-dir {dir} --kubeconfig ~/.kube/config --name mine\n");
+    println!("  {bin}/aro-dev session --data-dir {dir} --as sre > /tmp/cookie");
+    println!(
+        "  {bin}/aro clusters list --portal {url} --ca-file {dir}/ca.pem --session-cookie-file /tmp/cookie"
+    );
+    println!("  {bin}/aro-dev import --data-dir {dir} --kubeconfig ~/.kube/config --name mine\n");
     Ok(())
 }
