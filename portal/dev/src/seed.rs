@@ -55,6 +55,6 @@ fn draft<T: Document>(document: &T) -> anyhow::Result<Draft> {
 }
 
 fn sealed(keyring: &Keyring, document: &ClusterDocument, field: &str, text: &str) -> anyhow::Result<Sealed> {
-    let associated = format!("{}/{}/{field}", Collection::OpenShiftClusters.name(), document.id);
+    let associated = rp_access::kubeconfig_place(&document.id, field);
     Ok(keyring.seal(text.as_bytes(), &associated)?)
 }

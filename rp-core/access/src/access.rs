@@ -218,7 +218,8 @@ impl Access {
         Ok(views)
     }
 
-    async fn read_all(&self, owner: Option<&str>) -> Result<Vec<Grant>, StoreError> {
+    /// Every stored grant, or those of one owner.
+    pub(crate) async fn read_all(&self, owner: Option<&str>) -> Result<Vec<Grant>, StoreError> {
         let (mut found, mut from) = (Vec::new(), None::<String>);
         loop {
             let page = self.store.list(Collection::Grants, owner, from.as_deref(), 1000).await?;

@@ -16,6 +16,12 @@ use rp_seal::Keyring;
 
 use crate::imports::open_credential;
 
+/// What a cluster document's kubeconfig is sealed to: whoever seals one and whoever opens it must agree.
+/// `field` is the stored member, such as `aroSREKubeconfig`.
+pub fn kubeconfig_place(document_id: &str, field: &str) -> String {
+    format!("{}/{document_id}/{field}", Collection::OpenShiftClusters.name())
+}
+
 /// What a stored kubeconfig holds that we need.
 #[derive(Debug, Clone)]
 pub struct KubeconfigParts {
@@ -120,7 +126,7 @@ impl StoreDirectory {
         sealed: Option<&Sealed>,
     ) -> Result<KubeconfigParts, DirectoryError> {
         let sealed = sealed.ok_or(DirectoryError::NotReachable("it has no credentials yet"))?;
-        let associated = format!("{}/{}/{field}", Collection::OpenShiftClusters.name(), document.id);
+        let associated = kubeconfig_place(&document.id, field);
         let plain = self
             .keyring
             .open(sealed, &associated)

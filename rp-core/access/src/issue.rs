@@ -8,7 +8,7 @@ use rp_database::StoreError;
 use rp_documents::grant::GrantState;
 use rp_documents::{Grant, GrantKind, Phase, ResourceId, Rights, Unknown};
 
-use crate::access::{Access, GrantFilter};
+use crate::access::Access;
 use crate::policy::Caller;
 
 /// The longest reason, in characters.
@@ -108,14 +108,9 @@ impl Access {
 
     async fn check_count(&self, caller: &Caller) -> Result<(), IssueError> {
         let most = self.policy.max_grants;
-        let mine = GrantFilter {
-            owner_sub: Some(caller.person.sub.clone()),
-            active_only: true,
-            limit: most.saturating_add(1),
-            ..GrantFilter::default()
-        };
-        let living = self.list(&mine).await.map_err(IssueError::Store)?;
-        let living = living.iter().filter(|view| view.state == GrantState::Active).count();
+        let now = self.clock.now();
+        let mine = self.read_all(Some(&caller.person.sub)).await.map_err(IssueError::Store)?;
+        let living = mine.iter().filter(|grant| grant.state(now) == GrantState::Active).count();
         if living >= most { Err(IssueError::TooMany { most }) } else { Ok(()) }
     }
 

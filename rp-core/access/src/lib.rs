@@ -13,7 +13,7 @@ mod policy;
 mod token;
 
 pub use access::{Access, AccessError, AccessParts, GrantFilter, GrantView};
-pub use directory::{KubeconfigParts, ReadKubeconfig, StoreDirectory};
+pub use directory::{KubeconfigParts, ReadKubeconfig, StoreDirectory, kubeconfig_place};
 pub use issue::{Ask, IssueError, Issued};
 pub use live::{Ended, Live, Refusal, StreamGuard};
 pub use policy::{Caller, Policy};
