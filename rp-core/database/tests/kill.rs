@@ -4,23 +4,23 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod killing;
+
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rp_base::SystemClock;
-use rp_database::{Draft, Expect, SqliteOptions, SqliteStore, Store as _, Version};
+use rp_database::{Draft, SqliteOptions, SqliteStore, Store as _};
 use rp_documents::Collection;
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
+use killing::{ROUND, SEED, until_killed, write};
+
 const ANY: Collection = Collection::ImportedClusters;
 const PATH: &str = "STORE_KILL_TEST_PATH";
-const ROUND: &str = "STORE_KILL_TEST_ROUND";
-const SEED: u64 = 20_261_121;
 const ROUNDS: u64 = 8;
 
 fn draft(id: &str) -> Draft {
@@ -43,43 +43,7 @@ async fn open(path: &Path) -> SqliteStore {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writes_until_killed() {
     let (Ok(path), Ok(round)) = (std::env::var(PATH), std::env::var(ROUND)) else { return };
-    let store = open(Path::new(&path)).await;
-    let writers = (0..8).map(|writer| {
-        let (store, round) = (store.clone(), round.clone());
-        tokio::spawn(async move {
-            for n in 0.. {
-                let [a, b] = ["a", "b"].map(|half| format!("{half}-{round}-{writer}-{n}"));
-                let pair = store.create_all(ANY, vec![draft(&a), draft(&b)]).await.unwrap();
-                tell(&pair[0].id, pair[0].version);
-                let again = store.replace(ANY, draft(&a), Expect::Version(pair[0].version)).await.unwrap();
-                tell(&again.id, again.version);
-            }
-        })
-    });
-    futures_util::future::join_all(writers).await;
-}
-
-fn tell(id: &str, Version(version): Version) {
-    // One write, so that lines of several writers do not mix. The reader may be gone first.
-    let _ = std::io::stdout().lock().write_all(format!("\nacknowledged {id} {version}\n").as_bytes());
-}
-
-fn start(path: &Path, round: u64) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "writes_until_killed", "--nocapture"])
-        .env(PATH, path)
-        .env(ROUND, round.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// SplitMix64: the same moments in every run.
-fn moment(round: u64) -> u64 {
-    let mut z = SEED.wrapping_add((round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    write(open(Path::new(&path)).await, ANY, draft, &round).await;
 }
 
 #[tokio::test]
@@ -88,30 +52,8 @@ async fn what_was_acknowledged_survives_a_kill() {
     let path = folder.path().join("store.db");
     let mut acknowledged: BTreeMap<String, i64> = BTreeMap::new();
     for round in 0..ROUNDS {
-        let mut child = start(&path, round);
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut left = 1 + moment(round) % 400;
-        while let Some(Ok(line)) = lines.next() {
-            let Some(rest) = line.strip_prefix("acknowledged ") else { continue };
-            // The last line may be cut in its middle.
-            let Some((id, Ok(version))) = rest.split_once(' ').map(|(id, v)| (id, v.parse::<i64>())) else {
-                continue;
-            };
-            if left > 0 {
-                let last = acknowledged.entry(id.to_owned()).or_default();
-                *last = version.max(*last);
-                left -= 1;
-                if left == 0 {
-                    // SIGKILL; the lines still in the pipe are not needed.
-                    child.kill().unwrap();
-                }
-            }
-        }
-        let status = child.wait().unwrap();
-        assert!(
-            !status.success() && left == 0,
-            "round {round}: the writer ended by itself, {left} left: {status}"
-        );
+        let place = (PATH, path.to_str().unwrap());
+        acknowledged.extend(until_killed("writes_until_killed", place, 400, round));
         verify(&path, &acknowledged, round).await;
     }
 }

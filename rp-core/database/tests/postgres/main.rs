@@ -5,6 +5,8 @@
 mod copying;
 mod faults;
 mod kill;
+#[path = "../killing/mod.rs"]
+mod killing;
 mod replicas;
 mod rules;
 mod server;
