@@ -13,13 +13,18 @@ pub enum Collection {
     GrantUse,
     Sessions,
     SignIns,
+    Elevations,
+    Robots,
+    Streams,
+    LoginCodes,
+    SavedQueries,
     AuditBatches,
     Checkpoints,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::OpenShiftClusters,
         Self::ImportedClusters,
         Self::ClusterHealth,
@@ -27,6 +32,11 @@ impl Collection {
         Self::GrantUse,
         Self::Sessions,
         Self::SignIns,
+        Self::Elevations,
+        Self::Robots,
+        Self::Streams,
+        Self::LoginCodes,
+        Self::SavedQueries,
         Self::AuditBatches,
         Self::Checkpoints,
     ];
@@ -41,6 +51,11 @@ impl Collection {
             Self::GrantUse => "GrantUse",
             Self::Sessions => "Sessions",
             Self::SignIns => "SignIns",
+            Self::Elevations => "Elevations",
+            Self::Robots => "Robots",
+            Self::Streams => "Streams",
+            Self::LoginCodes => "LoginCodes",
+            Self::SavedQueries => "SavedQueries",
             Self::AuditBatches => "AuditBatches",
             Self::Checkpoints => "Checkpoints",
         }

@@ -6,23 +6,33 @@
 pub mod audit;
 pub mod cluster;
 pub mod collection;
+pub mod elevation;
 pub mod grant;
 pub mod health;
 pub mod imported;
+pub mod login;
 pub mod person;
 pub mod resource_id;
+pub mod robot;
+pub mod saved_query;
 pub mod session;
+pub mod stream;
 pub mod wire_error;
 
 pub use audit::{Actor, Entry, Outcome, Phase};
 pub use cluster::{ClusterDocument, OpenShiftCluster, ProvisioningState};
 pub use collection::{Collection, Document};
+pub use elevation::{Decision, Elevation, ElevationState, ElevationWay, Review};
 pub use grant::{Grant, GrantKind, GrantUse, Revocation, Rights};
 pub use health::ClusterHealth;
 pub use imported::ImportedCluster;
+pub use login::{LoginCode, LoginFlow, SignIn};
 pub use person::{Person, Role, Roles};
 pub use resource_id::{InvalidResourceId, ResourceId};
+pub use robot::{Robot, Scope};
+pub use saved_query::SavedQuery;
 pub use session::SessionRecord;
+pub use stream::StreamRecord;
 pub use wire_error::{Side, WireError};
 
 /// JSON members that this version of the software does not know.

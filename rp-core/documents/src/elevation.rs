@@ -1,0 +1,190 @@
+//! Elevations: more rights for a while, for a reason (`design.md` §3 Access, §5). Writer: the portal.
+
+use std::time::Duration;
+
+use rp_base::{Id, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::{Collection, Document, Person, ResourceId, Revocation, Rights, Unknown};
+
+/// How an elevation comes into force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ElevationWay {
+    /// At once: the policy trusts the person's group with these rights.
+    SelfService,
+    /// When somebody else approves it.
+    Approval,
+    /// At once and loudly; reviewed afterwards.
+    BreakGlass,
+}
+
+impl ElevationWay {
+    /// The name on the wire and on pages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SelfService => "self_service",
+            Self::Approval => "approval",
+            Self::BreakGlass => "break_glass",
+        }
+    }
+}
+
+/// What an approver said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub at: Timestamp,
+    pub by: Person,
+    pub approved: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What was found when a break-glass elevation was looked at afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Review {
+    pub at: Timestamp,
+    pub by: Person,
+    /// Whether the use was right.
+    pub fine: bool,
+    pub note: String,
+}
+
+/// A request for more rights, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elevation {
+    pub id: Id,
+    pub owner: Person,
+    /// The one cluster it is for; `None`: every cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<ResourceId>,
+    pub rights: Rights,
+    pub way: ElevationWay,
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    pub asked: Timestamp,
+    /// How long it lives once it is in force, in seconds.
+    pub life_secs: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// When it came into force; `None`: not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_after: Option<Timestamp>,
+    /// Ended before its time, or a request taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Revocation>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Review>,
+    #[serde(flatten)]
+    pub unknown: Unknown,
+}
+
+/// Where an elevation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElevationState {
+    Waiting,
+    /// Nobody decided in time.
+    Lapsed,
+    Refused,
+    Active,
+    Expired,
+    Ended,
+}
+
+impl ElevationState {
+    /// The name on the wire and on pages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Lapsed => "lapsed",
+            Self::Refused => "refused",
+            Self::Active => "active",
+            Self::Expired => "expired",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+impl Elevation {
+    /// How long a request waits for a decision.
+    pub const REQUEST_LIFE: Duration = Duration::from_secs(3600);
+
+    /// The state at an instant; an end by hand is named before expiry.
+    pub fn state(&self, now: Timestamp) -> ElevationState {
+        if self.ended.is_some() {
+            return ElevationState::Ended;
+        }
+        match (self.not_after, &self.decision) {
+            (Some(end), _) if now < end => ElevationState::Active,
+            (Some(_), _) => ElevationState::Expired,
+            (None, Some(decision)) if !decision.approved => ElevationState::Refused,
+            (None, _) if now >= self.asked + Self::REQUEST_LIFE => ElevationState::Lapsed,
+            (None, _) => ElevationState::Waiting,
+        }
+    }
+
+    /// Whether it speaks of this cluster.
+    pub fn covers(&self, target: Option<&ResourceId>) -> bool {
+        self.target.is_none() || self.target.as_ref() == target
+    }
+
+    /// Whether somebody still has to look at what was done with it.
+    pub const fn needs_review(&self) -> bool {
+        matches!(self.way, ElevationWay::BreakGlass) && self.review.is_none()
+    }
+}
+
+impl Document for Elevation {
+    const COLLECTION: Collection = Collection::Elevations;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    /// A person's elevations are listed together.
+    fn partition(&self) -> &str {
+        &self.owner.sub
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Elevation {
+        Elevation {
+            id: Id::random(&rp_base::SystemRandom),
+            owner: Person { sub: "s".into(), name: "n".into(), groups: vec![] },
+            target: None,
+            rights: Rights::Admin,
+            way: ElevationWay::Approval,
+            reason: "why".into(),
+            ticket: None,
+            asked: Timestamp::from_millis(0),
+            life_secs: 60,
+            decision: None,
+            not_before: None,
+            not_after: None,
+            ended: None,
+            review: None,
+            unknown: Unknown::new(),
+        }
+    }
+
+    #[test]
+    fn a_request_waits_lapses_lives_and_ends() {
+        let at = Timestamp::from_millis;
+        let mut elevation = asked();
+        assert_eq!(elevation.state(at(1)), ElevationState::Waiting);
+        assert_eq!(elevation.state(at(3_600_000)), ElevationState::Lapsed);
+        elevation.not_after = Some(at(60_000));
+        assert_eq!(elevation.state(at(59_999)), ElevationState::Active);
+        assert_eq!(elevation.state(at(60_000)), ElevationState::Expired);
+        elevation.ended = Some(Revocation { at: at(5), by: "n".into(), why: None });
+        assert_eq!(elevation.state(at(6)), ElevationState::Ended);
+    }
+}
