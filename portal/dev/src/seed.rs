@@ -48,7 +48,7 @@ fn draft<T: Document>(document: &T) -> anyhow::Result<Draft> {
     Ok(Draft {
         id: document.id().to_owned(),
         partition: document.partition().to_owned(),
-        unique_key: document.unique_key().map(str::to_owned),
+        unique_key: document.unique_key().map(std::borrow::Cow::into_owned),
         body: serde_json::to_string(document)?,
         expires_at: None,
     })

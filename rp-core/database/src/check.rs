@@ -52,6 +52,11 @@ pub(crate) fn cursor(cursor: i64) -> Result<(), StoreError> {
     if cursor >= 0 { Ok(()) } else { Err(StoreError::BadCall("a cursor is not negative")) }
 }
 
+/// After every text that starts so, as bytes and as code points compare.
+pub(crate) fn end_of(prefix: &str) -> String {
+    format!("{prefix}{}", char::MAX)
+}
+
 fn is_name(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && !text.chars().any(|each| each.is_uppercase() || each == '\0')
 }

@@ -75,6 +75,7 @@ pub async fn run(make: impl AsyncFn() -> (SharedStore, ManualClock)) -> Result<(
         reads::lists_are_ordered_and_partitioned,
         reads::paging_misses_and_repeats_nothing,
         reads::continuations_belong_to_one_list,
+        reads::scans_are_ordered_and_bounded,
         feed::starts_with_what_lives_then_tells_everything,
         feed::has_no_gaps_under_concurrent_writers,
         feed::wakes_its_followers,

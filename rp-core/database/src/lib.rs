@@ -27,7 +27,7 @@ pub use error::StoreError;
 pub use memory::in_memory;
 pub use postgres::{PostgresOptions, PostgresParts, PostgresStore, PostgresTls};
 pub use sqlite::{SqliteOptions, SqliteStore};
-pub use typed::{Typed, TypedChange, TypedChanges, TypedPage, Versioned, update};
+pub use typed::{Scanned, Typed, TypedChange, TypedChanges, TypedPage, Versioned, update};
 
 /// A store that many parts share.
 pub type SharedStore = Arc<dyn Store>;
@@ -79,6 +79,17 @@ pub struct Page {
     pub items: Vec<Stored>,
     /// Opaque; `None` at the end.
     pub continuation: Option<String>,
+}
+
+/// What a scan reads, and in what order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span<'a> {
+    /// The whole collection, by id.
+    All,
+    /// One partition, by id.
+    Partition(&'a str),
+    /// Documents whose unique key starts so, by key.
+    Keys(&'a str),
 }
 
 /// What happened to one document.
@@ -136,6 +147,16 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         continuation: Option<&str>,
         limit: u32,
     ) -> Result<Page, StoreError>;
+
+    /// At most `limit` (1 to 1000) documents of a span, in its order, after an id (a whole key for
+    /// [`Span::Keys`]). Cheap at any place of a large collection.
+    async fn scan(
+        &self,
+        collection: Collection,
+        span: Span<'_>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Stored>, StoreError>;
 
     /// How many living documents there are.
     async fn count(&self, collection: Collection) -> Result<u64, StoreError>;

@@ -13,6 +13,7 @@ mod pulse;
 mod reader;
 mod row;
 mod schema;
+mod servers;
 mod sweeper;
 
 use std::sync::Arc;
@@ -30,9 +31,10 @@ use self::listener::Listener;
 use self::op::{Done, Op, Request};
 use self::pulse::Pulse;
 use self::reader::Reader;
+use self::servers::Servers;
 use crate::continuation::Continuation;
 use crate::notify::Notifiers;
-use crate::{Changes, Draft, Expect, Page, Store, StoreError, Stored, check};
+use crate::{Changes, Draft, Expect, Page, Span, Store, StoreError, Stored, check};
 
 pub use self::options::{PostgresOptions, PostgresParts, PostgresTls};
 
@@ -65,10 +67,12 @@ impl PostgresStore {
     /// [`StoreError::Unavailable`]: the server does not answer, is a standby, is older than 14, its encoding is not
     /// UTF8, or a newer version of this software has written it. [`StoreError::Full`].
     pub async fn connect(options: PostgresOptions) -> Result<Self, StoreError> {
-        schema::migrate(&options.named("aro migrate"), options.connect_wait).await?;
+        let servers = Servers::new(&options);
+        servers.seek().await;
+        schema::migrate(&servers.current().1, options.connect_wait).await?;
         let connections = options.max_connections.max(6);
-        let writing = Link::new(&options, connections / 3);
-        let reading = Link::new(&options, connections - connections / 3);
+        let writing = Link::new(&options, &servers, connections / 3);
+        let reading = Link::new(&options, &servers, connections - connections / 3);
         // Connects now, so that a standby is told at start.
         drop(reading.acquire().await?);
         let (begun, mut listening) = watch::channel(false);
@@ -192,6 +196,17 @@ impl Store for PostgresStore {
         self.open_for_reads()?.list(collection, partition, from, limit).await
     }
 
+    async fn scan(
+        &self,
+        collection: Collection,
+        span: Span<'_>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Stored>, StoreError> {
+        check::limit(limit)?;
+        self.open_for_reads()?.scan(collection, span, after, limit).await
+    }
+
     async fn count(&self, collection: Collection) -> Result<u64, StoreError> {
         self.open_for_reads()?.count(collection).await
     }
@@ -228,7 +243,7 @@ impl Store for PostgresStore {
         self.0.stop.closed().await;
         self.0.end.send_replace(true);
         self.0.end.closed().await;
-        self.0.writing.pool.close().await;
-        self.0.reader.0.pool.close().await;
+        self.0.writing.close().await;
+        self.0.reader.0.close().await;
     }
 }

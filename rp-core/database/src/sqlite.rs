@@ -25,7 +25,7 @@ use self::reader::Reader;
 use self::writer::Writer;
 use crate::continuation::Continuation;
 use crate::notify::Notifiers;
-use crate::{Changes, Draft, Expect, Page, Store, StoreError, Stored, check};
+use crate::{Changes, Draft, Expect, Page, Span, Store, StoreError, Stored, check};
 
 /// Writes that may wait for the writer; more callers wait for room.
 const WAITING: usize = 1024;
@@ -210,6 +210,17 @@ impl Store for SqliteStore {
         check::limit(limit)?;
         let from = continuation.map(|text| Continuation::decode(text, collection, partition)).transpose()?;
         self.open_for_reads()?.list(collection, partition, from, limit, self.0.clock.now()).await
+    }
+
+    async fn scan(
+        &self,
+        collection: Collection,
+        span: Span<'_>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Stored>, StoreError> {
+        check::limit(limit)?;
+        self.open_for_reads()?.scan(collection, span, after, limit, self.0.clock.now()).await
     }
 
     async fn count(&self, collection: Collection) -> Result<u64, StoreError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rp_base::{Random as _, SystemRandom, Timestamp, chain};
 use rp_documents::Document;
 
-use crate::{Draft, Expect, SharedStore, StoreError, Stored, Version};
+use crate::{Draft, Expect, SharedStore, Span, StoreError, Stored, Version};
 
 /// Attempts of [`update`] (`spec/database.md` §7.1).
 const TRIES: u32 = 5;
@@ -26,6 +26,14 @@ pub struct TypedPage<T> {
     pub items: Vec<Versioned<T>>,
     /// Opaque; `None` at the end.
     pub continuation: Option<String>,
+}
+
+/// A part of a span.
+#[derive(Debug, Clone)]
+pub struct Scanned<T> {
+    pub items: Vec<Versioned<T>>,
+    /// The id or key to go on after; `None` at the end.
+    pub next: Option<String>,
 }
 
 /// What happened to one document.
@@ -178,6 +186,25 @@ impl<T: Document> Typed<T> {
         Ok(TypedPage { items, continuation: page.continuation })
     }
 
+    /// At most `limit` (1 to 1000) documents of a span, as [`Store::scan`].
+    ///
+    /// # Errors
+    /// The store's. A document that cannot be read is logged and left out.
+    pub async fn scan(
+        &self,
+        span: Span<'_>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Scanned<T>, StoreError> {
+        let found = self.store.scan(T::COLLECTION, span, after, limit).await?;
+        let full = found.len() == usize::try_from(limit).unwrap_or(usize::MAX);
+        let next = found.last().filter(|_| full).map(|last| match span {
+            Span::Keys(_) => last.unique_key.clone().unwrap_or_default(),
+            Span::All | Span::Partition(_) => last.id.clone(),
+        });
+        Ok(Scanned { items: found.into_iter().filter_map(read_or_log).collect(), next })
+    }
+
     /// The whole collection, page by page: for collections that fit into memory.
     ///
     /// # Errors
@@ -254,7 +281,7 @@ fn draft<T: Document>(value: &T, expires_at: Option<Timestamp>) -> Result<Draft,
     Ok(Draft {
         id: value.id().to_owned(),
         partition: value.partition().to_owned(),
-        unique_key: value.unique_key().map(str::to_owned),
+        unique_key: value.unique_key().map(std::borrow::Cow::into_owned),
         body,
         expires_at,
     })

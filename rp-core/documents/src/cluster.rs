@@ -1,6 +1,8 @@
 //! The cluster document (`spec/database.md` §2.2, `spec/api.md` §5). The frontend writes intent, the
 //! lease holder writes outcomes; the portal only reads.
 
+use std::borrow::Cow;
+
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -66,8 +68,8 @@ impl Document for ClusterDocument {
         &self.partition_key
     }
 
-    fn unique_key(&self) -> Option<&str> {
-        Some(&self.key)
+    fn unique_key(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.key))
     }
 }
 

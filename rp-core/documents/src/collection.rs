@@ -1,5 +1,7 @@
 //! The store's collections and what a stored document is.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -81,7 +83,7 @@ pub trait Document: Serialize + DeserializeOwned + Clone + Send + Sync + 'static
     }
 
     /// A second unique key over the whole collection, lower case (clusters: the resource id).
-    fn unique_key(&self) -> Option<&str> {
+    fn unique_key(&self) -> Option<Cow<'_, str>> {
         None
     }
 }

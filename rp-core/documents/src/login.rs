@@ -1,5 +1,7 @@
 //! Codes that a command line trades for a token, and the provider's refresh tokens. Writer: the portal.
 
+use std::borrow::Cow;
+
 use rp_base::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +40,8 @@ impl Document for LoginCode {
         &self.id
     }
 
-    fn unique_key(&self) -> Option<&str> {
-        self.second.as_deref()
+    fn unique_key(&self) -> Option<Cow<'_, str>> {
+        self.second.as_deref().map(Cow::Borrowed)
     }
 }
 

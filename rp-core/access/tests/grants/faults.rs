@@ -96,6 +96,16 @@ impl Store for Faulty {
         self.inner.delete(collection, id, expect).await
     }
 
+    async fn scan(
+        &self,
+        collection: Collection,
+        span: rp_database::Span<'_>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Stored>, StoreError> {
+        self.inner.scan(collection, span, after, limit).await
+    }
+
     async fn list(
         &self,
         collection: Collection,

@@ -98,6 +98,16 @@ impl Store for Shelf {
         Err(StoreError::BadCall("not on this shelf"))
     }
 
+    async fn scan(
+        &self,
+        _: Collection,
+        _: rp_database::Span<'_>,
+        _: Option<&str>,
+        _: u32,
+    ) -> Result<Vec<Stored>, StoreError> {
+        Err(StoreError::BadCall("not on this shelf"))
+    }
+
     async fn list(
         &self,
         collection: Collection,

@@ -8,7 +8,7 @@ use rp_base::{Clock as _, ManualClock};
 use rp_documents::Collection;
 
 use super::{ANY, Checked, draft, ensure, in_partition, until, with_key};
-use crate::{Expect, SharedStore, StoreError};
+use crate::{Expect, SharedStore, Span, StoreError};
 
 /// §13.7 item 8.
 pub(super) async fn expired_is_gone_at_once(store: SharedStore, clock: ManualClock) -> Checked {
@@ -58,6 +58,41 @@ pub(super) async fn lists_are_ordered_and_partitioned(store: SharedStore, _clock
 
     let exact = store.list(ANY, Some("p1"), None, 2).await?;
     ensure!(exact.continuation.is_none(), "a full last page goes on");
+    Ok(())
+}
+
+pub(super) async fn scans_are_ordered_and_bounded(store: SharedStore, clock: ManualClock) -> Checked {
+    for (id, partition, key) in
+        [("d", "p1", "k/2"), ("a", "p2", "k/4"), ("c", "p1", "k/1"), ("b", "p2", "k"), ("e", "p1", "l/0")]
+    {
+        store.create(ANY, crate::Draft { partition: partition.to_owned(), ..with_key(id, key) }).await?;
+    }
+    store.create(ANY, until(with_key("f", "k/0"), clock.now() + Duration::from_secs(1))).await?;
+    store.create(Collection::Grants, with_key("x", "k/3")).await?;
+    store.create(ANY, with_key("g", "k/9")).await?;
+    store.delete(ANY, "g", Expect::Any).await?;
+    clock.advance(Duration::from_secs(1));
+    let ids = async |span, after, limit| -> Result<Vec<String>, StoreError> {
+        let found = store.scan(ANY, span, after, limit).await?;
+        Ok(found.into_iter().map(|each| each.id).collect())
+    };
+    for (span, after, limit, expected) in [
+        (Span::All, None, 10, &["a", "b", "c", "d", "e"][..]),
+        (Span::All, Some("b"), 2, &["c", "d"]),
+        (Span::Partition("p1"), None, 10, &["c", "d", "e"]),
+        (Span::Partition("p1"), Some("c"), 1, &["d"]),
+        (Span::Partition("none"), None, 10, &[]),
+        (Span::Keys("k/"), None, 10, &["c", "d", "a"]),
+        (Span::Keys("k/"), Some("k/1"), 1, &["d"]),
+        (Span::Keys("k/"), Some("k/4"), 10, &[]),
+        (Span::Keys("k/"), Some("a"), 10, &["c", "d", "a"]),
+        (Span::Keys("m"), None, 10, &[]),
+    ] {
+        let found = ids(span, after, limit).await?;
+        ensure!(found == expected, "{span:?} after {after:?}: {found:?}");
+    }
+    let none = store.scan(ANY, Span::All, None, 0).await;
+    ensure!(matches!(none, Err(StoreError::BadCall(_))), "a limit of 0 gave {none:?}");
     Ok(())
 }
 

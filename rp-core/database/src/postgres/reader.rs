@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::link::{Link, Query};
 use super::row;
 use crate::continuation::Continuation;
-use crate::{Changes, Page, StoreError, Stored};
+use crate::{Changes, Page, Span, StoreError, Stored, check};
 
 #[derive(Debug, Clone)]
 pub(super) struct Reader(pub(super) Link);
@@ -89,6 +89,43 @@ impl Reader {
                 .encode(collection, partition)
         });
         Ok(Page { items, continuation })
+    }
+
+    pub(super) async fn scan(
+        &self,
+        collection: Collection,
+        span: Span<'_>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Stored>, StoreError> {
+        // Each takes the same parameters, for one statement is prepared per text.
+        const ALL: &str = columns!(
+            "WHERE collection = $1 AND id > $3 AND $2::text = $2::text AND",
+            lives!("$5"),
+            "ORDER BY id LIMIT $4"
+        );
+        const PART: &str = columns!(
+            "WHERE collection = $1 AND partition = $2 AND id > $3 AND",
+            lives!("$5"),
+            "ORDER BY id LIMIT $4"
+        );
+        const KEYS: &str = columns!(
+            "WHERE collection = $1 AND unique_key > $3 AND unique_key < $2 AND",
+            lives!("$5"),
+            "ORDER BY unique_key LIMIT $4"
+        );
+        let after = after.unwrap_or_default();
+        let (sql, of, after) = match span {
+            Span::All => (ALL, String::new(), after),
+            Span::Partition(partition) => (PART, partition.to_owned(), after),
+            Span::Keys(prefix) => (KEYS, check::end_of(prefix), after.max(prefix)),
+        };
+        let of = of.as_str();
+        let make = |given| {
+            sqlx::query(sql).bind(collection.name()).bind(of).bind(after).bind(i64::from(limit)).bind(given)
+        };
+        let rows = self.0.rows(make).await?;
+        Ok(rows.iter().map(row::stored).collect::<Result<Vec<_>, _>>().map_err(Fault::from)?)
     }
 
     pub(super) async fn count(&self, collection: Collection) -> Result<u64, StoreError> {

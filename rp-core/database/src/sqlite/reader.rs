@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::link::Readers;
 use super::row;
 use crate::continuation::Continuation;
-use crate::{Changes, Page, StoreError, Stored};
+use crate::{Changes, Page, Span, StoreError, Stored, check};
 
 #[derive(Debug, Clone)]
 pub(super) struct Reader(pub(super) Readers);
@@ -83,6 +83,46 @@ impl Reader {
                 .encode(collection, partition)
         });
         Ok(Page { items, continuation })
+    }
+
+    pub(super) async fn scan(
+        &self,
+        collection: Collection,
+        span: Span<'_>,
+        after: Option<&str>,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<Stored>, StoreError> {
+        let after = after.unwrap_or_default().to_owned();
+        let query = match span {
+            Span::All => sqlx::query(columns!(
+                "WHERE collection = ?1 AND id > ?2 AND body IS NOT NULL
+                 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id LIMIT ?4"
+            ))
+            .bind(collection.name())
+            .bind(after),
+            Span::Partition(_) => sqlx::query(columns!(
+                "WHERE collection = ?1 AND partition = ?5 AND id > ?2 AND body IS NOT NULL
+                 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id LIMIT ?4"
+            ))
+            .bind(collection.name())
+            .bind(after),
+            Span::Keys(prefix) => sqlx::query(columns!(
+                "INDEXED BY documents_key WHERE collection = ?1 AND unique_key > ?2 AND unique_key < ?5
+                 AND unique_key IS NOT NULL AND body IS NOT NULL
+                 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY unique_key LIMIT ?4"
+            ))
+            .bind(collection.name())
+            .bind(after.max(prefix.to_owned())),
+        };
+        let query = query.bind(now.millis()).bind(i64::from(limit));
+        let query = match span {
+            Span::All => query,
+            Span::Partition(partition) => query.bind(partition.to_owned()),
+            Span::Keys(prefix) => query.bind(check::end_of(prefix)),
+        };
+        let rows = self.all(query).await?;
+        Ok(rows.iter().map(row::stored).collect::<Result<Vec<_>, _>>().map_err(Fault::from)?)
     }
 
     pub(super) async fn count(&self, collection: Collection, now: Timestamp) -> Result<u64, StoreError> {
