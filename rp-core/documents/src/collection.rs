@@ -22,11 +22,14 @@ pub enum Collection {
     SavedQueries,
     AuditBatches,
     Checkpoints,
+    AuditTombstones,
+    AuditIndex,
+    AuditSinks,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::OpenShiftClusters,
         Self::ImportedClusters,
         Self::ClusterHealth,
@@ -41,6 +44,9 @@ impl Collection {
         Self::SavedQueries,
         Self::AuditBatches,
         Self::Checkpoints,
+        Self::AuditTombstones,
+        Self::AuditIndex,
+        Self::AuditSinks,
     ];
 
     /// The stored name.
@@ -60,6 +66,9 @@ impl Collection {
             Self::SavedQueries => "SavedQueries",
             Self::AuditBatches => "AuditBatches",
             Self::Checkpoints => "Checkpoints",
+            Self::AuditTombstones => "AuditTombstones",
+            Self::AuditIndex => "AuditIndex",
+            Self::AuditSinks => "AuditSinks",
         }
     }
 
