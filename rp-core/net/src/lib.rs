@@ -8,11 +8,15 @@ pub mod http;
 pub mod listen;
 mod networks;
 mod opening;
+mod origin;
+pub mod rate;
 mod stream;
 mod target;
 pub mod tls;
 
 pub use dial::{ConnectProxy, DialError, Dialer, DialerOptions, Port, PrivateWay, Stage};
 pub use networks::{Forbidden, Networks};
+pub use origin::Origins;
+pub use rate::{PerMinute, Rates, TooOften};
 pub use stream::Stream;
 pub use target::{Credential, Directory, DirectoryError, Endpoint, Source, Target};

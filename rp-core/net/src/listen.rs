@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::opening::Opening;
+use crate::origin::{Origins, read_header};
 use crate::tls::ServerTls;
 
 /// Silence after which the kernel asks whether a client is still there (`spec/portal.md` §1.3).
@@ -59,6 +60,8 @@ pub struct Limits {
     pub ping: Duration,
     /// Largest head, bytes.
     pub head_bytes: usize,
+    /// Whose word about where a client is, is taken.
+    pub origins: Arc<Origins>,
 }
 
 impl Default for Limits {
@@ -70,6 +73,7 @@ impl Default for Limits {
             streams: 250,
             ping: Duration::from_secs(30),
             head_bytes: 64 * 1024,
+            origins: Arc::default(),
         }
     }
 }
@@ -149,6 +153,7 @@ impl<H: Handler> Listener<H> {
                 builders: Arc::clone(&builders),
                 handshake: self.limits.handshake,
                 head: self.limits.head,
+                origins: Arc::clone(&self.limits.origins),
                 stop: stop.clone(),
             };
             let open = Open::new(&self.gauge);
@@ -208,11 +213,12 @@ struct Connection<H> {
     builders: Arc<Builders>,
     handshake: Duration,
     head: Duration,
+    origins: Arc<Origins>,
     stop: Stop,
 }
 
 impl<H: Handler> Connection<H> {
-    async fn run(self, tcp: TcpStream, peer: SocketAddr) {
+    async fn run(self, mut tcp: TcpStream, peer: SocketAddr) {
         // Without it every answer waits for the peer's delayed acknowledgement: 44 ms.
         let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
         let set =
@@ -221,6 +227,7 @@ impl<H: Handler> Connection<H> {
             tracing::debug!(error = %chain(&error), "connection lost at once");
             return;
         }
+        let Some(peer) = self.origin(&mut tcp, peer).await else { return };
         match self.tls.clone() {
             None => self.http(tcp, None, peer).await,
             // Boxed, for what a handshake needs must not stay in the task of an idle connection.
@@ -229,6 +236,21 @@ impl<H: Handler> Connection<H> {
                     let alpn = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
                     self.http(stream, alpn, peer).await;
                 }
+            }
+        }
+    }
+
+    /// Behind a balancer, the client that it speaks for. Boxed: see `run`.
+    async fn origin(&self, tcp: &mut TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
+        if !self.origins.heads(peer.ip()) {
+            return Some(peer);
+        }
+        let read = Box::pin(tokio::time::timeout(self.handshake, read_header(tcp, peer))).await;
+        match read.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
+            Ok(origin) => Some(origin),
+            Err(error) => {
+                tracing::debug!(peer = %peer.ip(), error = %chain(&error), "no PROXY protocol header");
+                None
             }
         }
     }
