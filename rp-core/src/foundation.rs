@@ -1,13 +1,15 @@
-//! Keyring, store and audit trail: opened once per process, in this order, closed in the other.
+//! Store, keyring and audit trail: opened once per process, in this order, closed in the other.
 
 use std::sync::Arc;
 
 use rp_audit::{Audit, AuditError, AuditOptions, CheckpointKey};
 use rp_base::{SharedClock, SharedRandom, SystemClock, SystemRandom};
 use rp_config::Settings;
-use rp_database::{SharedStore, SqliteOptions, SqliteStore, StoreError};
+use rp_database::SharedStore;
 use rp_metrics::Registry;
 use rp_seal::{Keyring, SealError};
+
+use crate::stores::{StoreOpenError, holds_secrets, open_audit_store, open_store};
 
 /// What every role stands on.
 #[derive(Debug, Clone)]
@@ -15,8 +17,8 @@ pub struct Foundation {
     pub keyring: Keyring,
     pub store: SharedStore,
     pub audit: Audit,
-    /// The audit trail's own file.
-    audit_store: SharedStore,
+    /// Where the audit trail is: a file of its own, or the store.
+    pub audit_store: SharedStore,
     pub clock: SharedClock,
     pub random: SharedRandom,
     pub registry: Registry,
@@ -27,12 +29,13 @@ pub struct Foundation {
 pub enum OpenError {
     #[error("the keyring cannot be opened")]
     Keyring(#[source] SealError),
-    #[error("the store {path} cannot be opened")]
-    Store {
-        path: String,
-        #[source]
-        cause: StoreError,
-    },
+    /// A new one would open nothing of what is there.
+    #[error(
+        "the keyring {path} is not there, but the store holds documents that were sealed with it: bring it back"
+    )]
+    KeyringGone { path: String },
+    #[error(transparent)]
+    Store(#[from] StoreOpenError),
     #[error("the audit trail cannot be started")]
     Audit(#[source] AuditError),
 }
@@ -46,10 +49,13 @@ impl Foundation {
         let clock: SharedClock = Arc::new(SystemClock);
         let random: SharedRandom = Arc::new(SystemRandom);
         let registry = Registry::new();
-        let keyring =
-            Keyring::open_or_create(&settings.keys.keyring_file, &*random).map_err(OpenError::Keyring)?;
-        let store = open_store(&settings.store.path, &clock).await?;
-        let audit_store = open_store(&settings.audit.path, &clock).await?;
+        let store = open_store(settings, &clock).await?;
+        let file = &settings.keys.keyring_file;
+        if !file.exists() && holds_secrets(&store).await? {
+            return Err(OpenError::KeyringGone { path: file.display().to_string() });
+        }
+        let keyring = Keyring::open_or_create(file, &*random).map_err(OpenError::Keyring)?;
+        let audit_store = open_audit_store(settings, &clock, Some(&store)).await?;
         let key =
             CheckpointKey::open_or_create(&settings.audit.checkpoint_key_file).map_err(OpenError::Audit)?;
         let options = AuditOptions {
@@ -63,17 +69,10 @@ impl Foundation {
         Ok(Self { keyring, store, audit, audit_store, clock, random, registry })
     }
 
-    /// Writes what was taken in and closes the files.
+    /// Writes what was taken in and closes the stores.
     pub async fn close(&self) {
         self.audit.close().await;
         self.store.close().await;
         self.audit_store.close().await;
     }
-}
-
-async fn open_store(path: &std::path::Path, clock: &SharedClock) -> Result<SharedStore, OpenError> {
-    let store = SqliteStore::open(SqliteOptions::new(path, Arc::clone(clock)))
-        .await
-        .map_err(|cause| OpenError::Store { path: path.display().to_string(), cause })?;
-    Ok(Arc::new(store))
 }

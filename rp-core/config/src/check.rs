@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::reader::Reader;
-use crate::settings::{Oidc, OidcCredential, PrivateLink, PrivateWay, Tls};
+use crate::settings::{
+    Oidc, OidcCredential, Postgres, PostgresUrl, PrivateLink, PrivateWay, Store, StoreKind, Tls,
+};
 use crate::values::show_duration;
 
 /// The admin listener has no sign-in: another address than loopback must be asked for.
@@ -24,6 +26,45 @@ pub(crate) fn tls(r: &mut Reader<'_>) -> Option<Tls> {
     let (cert, key, ca_file) = (r.file("tls.cert_file"), r.secret("tls.key_file"), r.file("tls.ca_file"));
     pair(r, ("tls.cert_file", cert.is_some()), ("tls.key_file", key.is_some()));
     Some(Tls { cert_file: cert?, key_file: key?, ca_file })
+}
+
+/// SQLite, or PostgreSQL with exactly one way to say where.
+pub(crate) fn store(r: &mut Reader<'_>) -> Store {
+    const POSTGRES: [&str; 7] = [
+        "store.url",
+        "store.url_file",
+        "store.password_file",
+        "store.ca_file",
+        "store.client_cert_file",
+        "store.client_key_file",
+        "store.connections",
+    ];
+    let path = r.file("store.path").unwrap_or_default();
+    let postgres = r.word("store.kind") == "postgres";
+    let (url, url_file) = (r.database("store.url"), r.secret("store.url_file"));
+    let (password_file, ca_file) = (r.secret("store.password_file"), r.file("store.ca_file"));
+    let (cert, key) = (r.file("store.client_cert_file"), r.secret("store.client_key_file"));
+    let connections = r.count("store.connections");
+    if !postgres {
+        for key in POSTGRES.into_iter().filter(|key| r.is_set(key)).collect::<Vec<_>>() {
+            r.mistake(key, "has no effect unless store.kind is \"postgres\"");
+        }
+        return Store { path, kind: StoreKind::Sqlite };
+    }
+    pair(r, ("store.client_cert_file", cert.is_some()), ("store.client_key_file", key.is_some()));
+    if r.is_set("store.url") && r.is_set("store.url_file") {
+        r.mistake("store.url_file", "stands beside store.url: leave one of them out");
+    } else if !r.is_set("store.url") && !r.is_set("store.url_file") {
+        missing_once(
+            r,
+            "store.url",
+            "is needed with store.kind = \"postgres\", or store.url_file in its place",
+        );
+    }
+    // Nothing comes of it when there is none: that was told.
+    let url = url_file.map_or_else(|| PostgresUrl::Text(url.unwrap_or_default()), PostgresUrl::File);
+    let client = cert.zip(key);
+    Store { path, kind: StoreKind::Postgres(Postgres { url, password_file, ca_file, client, connections }) }
 }
 
 /// A provider with exactly one way to show it who we are.

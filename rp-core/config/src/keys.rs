@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     File,
     /// As [`Kind::File`]; the value is never shown, for it may be the secret itself, put there by mistake.
     Secret,
+    /// `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?…]` without a password; never shown, for one may be in it.
+    Database,
     Duration,
     Count {
         least: u64,
@@ -41,6 +43,9 @@ impl Kind {
             Self::Listen => "an address to listen on such as \"0.0.0.0:8444\"".to_owned(),
             Self::Dial => "a host and port such as \"host:443\"".to_owned(),
             Self::File | Self::Secret => "the path of a file".to_owned(),
+            Self::Database => {
+                "a URL such as \"postgres://user@host:5432/database\", without a password".to_owned()
+            }
             Self::Duration => "a duration such as \"8h\", \"1h30m\" or \"250ms\"".to_owned(),
             Self::Count { least, most } => format!("a whole number from {least} to {most}"),
             Self::Switch => "true or false".to_owned(),
@@ -150,6 +155,18 @@ pub(crate) const KEYS: &[Key] = &[
         "Lets `listen.admin` be an address that others can reach.",
     ),
     key(
+        "listen.proxy_protocol_from",
+        Kind::Networks,
+        "",
+        "Balancers that begin every connection with a PROXY protocol header (version 1 or 2); from others none is read.",
+    ),
+    key(
+        "listen.forwarded_from",
+        Kind::Networks,
+        "",
+        "Proxies whose `X-Forwarded-For` says who sent a request; that of others is ignored.",
+    ),
+    key(
         "portal.url",
         Kind::Origin,
         "",
@@ -171,7 +188,30 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "PEM: the CA that kubeconfigs carry; left out when clients know it already.",
     ),
+    key(
+        "store.kind",
+        Kind::Word(&["sqlite", "postgres"]),
+        "sqlite",
+        "SQLite for one process, PostgreSQL for any number.",
+    ),
     key("store.path", Kind::File, "aro.db", "The SQLite file."),
+    key(
+        "store.url",
+        Kind::Database,
+        "",
+        "The PostgreSQL database. Several hosts with commas: the one that takes writes is used.",
+    ),
+    key("store.url_file", Kind::Secret, "", "File with that URL, which may then hold the password."),
+    key("store.password_file", Kind::Secret, "", "File with the password."),
+    key(
+        "store.ca_file",
+        Kind::File,
+        "",
+        "PEM: the only CA to trust for PostgreSQL, in place of the usual ones.",
+    ),
+    key("store.client_cert_file", Kind::File, "", "PEM: our certificate towards PostgreSQL."),
+    key("store.client_key_file", Kind::Secret, "", "PEM: the key of that certificate."),
+    key("store.connections", count(6, 500), "12", "Connections of one process to PostgreSQL, at most."),
     key("keys.keyring_file", Kind::Secret, "keyring.json", "The sealing keys; made on first start."),
     key("oidc.issuer", Kind::Url, "", "The provider's issuer."),
     key("oidc.client_id", Kind::Text, "", "Our client id at the provider.")
@@ -210,7 +250,12 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "Networks in which addresses that people enter may lie; empty: none.",
     ),
-    key("audit.path", Kind::File, "audit.db", "The SQLite file of the audit log."),
+    key(
+        "audit.path",
+        Kind::File,
+        "audit.db",
+        "The SQLite file of the audit log. With PostgreSQL the log is kept there, unless this is set.",
+    ),
     key(
         "audit.checkpoint_key_file",
         Kind::Secret,
@@ -228,6 +273,30 @@ pub(crate) const KEYS: &[Key] = &[
         count(1024, 1_073_741_824),
         "1048576",
         "Largest body of a request to the portal.",
+    ),
+    key(
+        "limits.sign_in_per_minute",
+        count(0, 1_000_000),
+        "60",
+        "Steps of sign-ins from one address; 0: no limit. A minute's worth may come at once.",
+    ),
+    key(
+        "limits.issue_per_minute",
+        count(0, 1_000_000),
+        "60",
+        "Grants, elevations and robots that one person asks for; 0: no limit.",
+    ),
+    key(
+        "limits.misses_per_minute",
+        count(0, 1_000_000),
+        "120",
+        "Tokens and codes from one address that open nothing; 0: no limit.",
+    ),
+    key(
+        "limits.streams_per_minute",
+        count(0, 1_000_000),
+        "600",
+        "Streams opened with one grant; 0: no limit.",
     ),
     key("limits.drain", Kind::Duration, "20s", "On stop: how long open requests may take to finish."),
     key("azure.region", Kind::Text, "", "The region's name.").contract("LOCATION", same),

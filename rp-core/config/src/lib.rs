@@ -22,7 +22,7 @@ pub use reference::reference_markdown;
 pub use secret_file::{SecretFile, SecretFileError};
 pub use settings::{
     Access, Audit, Azure, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Oidc, OidcCredential,
-    Portal, PrivateLink, PrivateWay, Proxy, Roles, Settings, Store, Tls,
+    Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy, Roles, Settings, Store, StoreKind, Tls,
 };
 
 /// Keys that a role cannot do without, for [`Input::needs`].

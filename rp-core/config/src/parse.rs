@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::reader::Reader;
 use crate::settings::{
     Access, Audit, Azure, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Proxy, Roles,
-    Settings, Store,
+    Settings, StoreKind,
 };
 use crate::source::Values;
 use crate::{Mistakes, check, source};
@@ -57,21 +57,28 @@ pub fn parse(input: &Input<'_>) -> Result<Settings, Mistakes> {
 
 /// Reads every key, section by section.
 pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
-    let listen = Listen { portal: r.listen("listen.portal"), admin: check::admin(r) };
+    let listen = Listen {
+        portal: r.listen("listen.portal"),
+        admin: check::admin(r),
+        proxy_protocol_from: r.networks("listen.proxy_protocol_from"),
+        forwarded_from: r.networks("listen.forwarded_from"),
+    };
     let portal = Portal { url: r.origin("portal.url") };
     let proxy = proxy(r, &portal);
+    let store = check::store(r);
+    let audit = audit(r, &store.kind);
     Settings {
         listen,
         portal,
         proxy,
         tls: check::tls(r),
-        store: Store { path: r.file("store.path").unwrap_or_default() },
+        store,
         keys: Keys { keyring_file: r.file("keys.keyring_file").unwrap_or_default() },
         oidc: check::oidc(r),
         roles: roles(r),
         access: access(r),
         imports: Imports { allow: r.networks("imports.allow") },
-        audit: audit(r),
+        audit,
         limits: limits(r),
         azure: azure(r),
         private_link: check::private_link(r),
@@ -116,12 +123,13 @@ fn access(r: &mut Reader<'_>) -> Access {
     access
 }
 
-fn audit(r: &mut Reader<'_>) -> Audit {
+fn audit(r: &mut Reader<'_>, store: &StoreKind) -> Audit {
     let checkpoint_period = r.duration("audit.checkpoint_period");
     check::at_most_a_minute(r, "audit.checkpoint_period", checkpoint_period);
-    let path = r.file("audit.path").unwrap_or_default();
+    let path = r.file("audit.path");
+    let own = matches!(store, StoreKind::Sqlite) || r.is_set("audit.path");
     Audit {
-        path,
+        path: path.filter(|_| own),
         checkpoint_key_file: r.file("audit.checkpoint_key_file").unwrap_or_default(),
         checkpoint_period,
     }
@@ -136,6 +144,10 @@ fn limits(r: &mut Reader<'_>) -> Limits {
         head_bytes: r.count("limits.head_bytes"),
         body_bytes: r.count("limits.body_bytes"),
         drain: r.duration("limits.drain"),
+        sign_in_per_minute: r.count("limits.sign_in_per_minute"),
+        issue_per_minute: r.count("limits.issue_per_minute"),
+        misses_per_minute: r.count("limits.misses_per_minute"),
+        streams_per_minute: r.count("limits.streams_per_minute"),
     }
 }
 

@@ -163,6 +163,10 @@ impl<'a> Reader<'a> {
         self.file(path).map(SecretFile::new)
     }
 
+    pub(crate) fn database(&mut self, path: &'static str) -> Option<String> {
+        self.scalar(path, values::database)
+    }
+
     pub(crate) fn duration(&mut self, path: &'static str) -> Duration {
         self.scalar(path, |text| values::duration(text).filter(|duration| !duration.is_zero()))
             .unwrap_or_default()
@@ -207,7 +211,7 @@ impl<'a> Reader<'a> {
 fn wrong(kind: Kind, raw: &Raw) -> String {
     let expects = kind.expects();
     let got = match raw {
-        _ if kind == Kind::Secret => return format!("expected {expects}"),
+        _ if matches!(kind, Kind::Secret | Kind::Database) => return format!("expected {expects}"),
         Raw::Loose(text) | Raw::Text(text) => format!("{:?}", clean(text, 80)),
         Raw::Whole(text) => clean(text, 80),
         Raw::Switch(on) => on.to_string(),

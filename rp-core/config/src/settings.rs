@@ -35,6 +35,8 @@ pub struct Listen {
     pub portal: SocketAddr,
     /// On loopback, unless the settings allow another address.
     pub admin: SocketAddr,
+    pub proxy_protocol_from: Vec<IpNet>,
+    pub forwarded_from: Vec<IpNet>,
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +61,32 @@ pub struct Tls {
 
 #[derive(Debug, Clone)]
 pub struct Store {
+    /// The SQLite file.
     pub path: PathBuf,
+    pub kind: StoreKind,
+}
+
+#[derive(Debug, Clone)]
+pub enum StoreKind {
+    Sqlite,
+    Postgres(Postgres),
+}
+
+#[derive(Debug, Clone)]
+pub struct Postgres {
+    pub url: PostgresUrl,
+    pub password_file: Option<SecretFile>,
+    pub ca_file: Option<PathBuf>,
+    /// Certificate and key come together.
+    pub client: Option<(PathBuf, SecretFile)>,
+    pub connections: u32,
+}
+
+#[derive(Debug, Clone)]
+pub enum PostgresUrl {
+    /// Without a password.
+    Text(String),
+    File(SecretFile),
 }
 
 #[derive(Debug, Clone)]
@@ -128,7 +155,8 @@ pub struct Imports {
 
 #[derive(Debug, Clone)]
 pub struct Audit {
-    pub path: PathBuf,
+    /// A SQLite file; `None`: with the documents, in PostgreSQL.
+    pub path: Option<PathBuf>,
     pub checkpoint_key_file: PathBuf,
     pub checkpoint_period: Duration,
 }
@@ -142,6 +170,14 @@ pub struct Limits {
     pub head_bytes: usize,
     pub body_bytes: usize,
     pub drain: Duration,
+    /// By address; 0 in this and the next three: no limit.
+    pub sign_in_per_minute: u32,
+    /// By person.
+    pub issue_per_minute: u32,
+    /// By address.
+    pub misses_per_minute: u32,
+    /// By grant.
+    pub streams_per_minute: u32,
 }
 
 #[derive(Debug, Clone)]

@@ -64,6 +64,17 @@ fn is_local(host: &Host<&str>) -> bool {
     }
 }
 
+/// Reads the URL of a PostgreSQL database that holds no password, as it is.
+pub(crate) fn database(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"))?;
+    let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (user, place) = before.rsplit_once('@').unwrap_or(("", before));
+    let (hosts, database) = place.split_once('/')?;
+    let bare = !user.contains(':') && !query.split('&').any(|pair| pair.starts_with("password="));
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    (bare && !hosts.is_empty() && !database.is_empty() && !text.contains(odd)).then(|| text.to_owned())
+}
+
 /// Reads `host:port` without resolving it.
 pub(crate) fn dial(text: &str) -> Option<String> {
     let (host, port) = text.rsplit_once(':')?;
@@ -145,6 +156,27 @@ mod tests {
             assert!(url(bad).is_none(), "{bad}");
         }
         assert!(origin("https://h/").is_some() && origin("https://h/a").is_none());
+    }
+
+    #[test]
+    fn databases_hold_no_password() {
+        for good in [
+            "postgres://aro@db:5432/aro",
+            "postgresql://aro@a,b:1/aro?sslmode=verify-full",
+            "postgres://db/x",
+        ] {
+            assert!(database(good).is_some(), "{good}");
+        }
+        for bad in [
+            "",
+            "mysql://u@h/d",
+            "postgres://u:p@h/d",
+            "postgres://h/d?password=p",
+            "postgres://u@h",
+            "postgres:///d",
+        ] {
+            assert!(database(bad).is_none(), "{bad}");
+        }
     }
 
     #[test]

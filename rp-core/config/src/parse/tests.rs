@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::keys::KEYS;
-use crate::{OidcCredential, PrivateWay, needs};
+use crate::{OidcCredential, PostgresUrl, PrivateWay, StoreKind, needs};
 
 fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -88,6 +88,31 @@ fn without_anything_the_defaults_hold() {
     assert_eq!((settings.log.level.as_str(), settings.log.format), ("info", LogFormat::Json));
     assert_eq!(settings.store.path, PathBuf::from("aro.db"));
     assert!(settings.oidc.is_none() && settings.tls.is_none() && settings.imports.allow.is_empty());
+}
+
+#[test]
+fn the_store_is_in_one_place() {
+    let store = |text: &str| read(text, &[], &[], &[]);
+    let settings = store("[store]\nkind = \"postgres\"\nurl = \"postgres://aro@db1,db2/aro\"\n").unwrap();
+    let StoreKind::Postgres(postgres) = settings.store.kind else { panic!("SQLite") };
+    assert!(matches!(postgres.url, PostgresUrl::Text(url) if url == "postgres://aro@db1,db2/aro"));
+    assert_eq!((postgres.connections, settings.audit.path), (12, None));
+    let text = "[store]\nkind = \"postgres\"\nurl_file = \"db\"\n[audit]\npath = \"a.db\"\n";
+    assert_eq!(store(text).unwrap().audit.path, Some(PathBuf::from("/etc/aro/a.db")));
+    let secret = told(store("[store]\nkind = \"postgres\"\nurl = \"postgres://aro:hunter2@db/aro\"\n"));
+    assert!(secret[0].contains("without a password") && !secret[0].contains("hunter2"), "{secret:?}");
+    for (text, key) in [
+        ("[store]\nkind = \"postgres\"\n", "store.url"),
+        ("[store]\nurl = \"postgres://db/aro\"\n", "store.url"),
+        ("[store]\nkind = \"postgres\"\nurl = \"postgres://db/aro\"\nurl_file = \"f\"\n", "store.url_file"),
+        (
+            "[store]\nkind = \"postgres\"\nurl_file = \"f\"\nclient_cert_file = \"c\"\n",
+            "store.client_key_file",
+        ),
+    ] {
+        let mistakes = told(store(text));
+        assert!(mistakes.len() == 1 && mistakes[0].contains(key), "{text}: {mistakes:?}");
+    }
 }
 
 #[test]

@@ -1,43 +1,77 @@
 //! Connections: some that write, some that read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use rp_base::SharedClock;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPoolOptions, PgRow};
-use sqlx::{PgConnection, PgPool, Postgres};
+use sqlx::{PgPool, Postgres};
 
 use super::fault::{Fault, Tries, bounded};
 use super::options::PostgresOptions;
+use super::servers::Servers;
 
 pub(super) type Query<'q> = sqlx::query::Query<'q, Postgres, PgArguments>;
 
-/// A pool, and how long its users wait.
+/// A pool of connections to the server in use, and how long its users wait. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
-    pub(super) pool: PgPool,
+    pool: Arc<RwLock<Pool>>,
+    servers: Servers,
+    size: u32,
+    connect_wait: Duration,
     pub(super) retry_for: Duration,
     /// The longest that one statement, or one transaction, takes as seen from here.
     pub(super) call_wait: Duration,
     clock: Option<SharedClock>,
 }
 
+#[derive(Debug, Clone)]
+struct Pool {
+    /// Of the server that it leads to.
+    term: u64,
+    pool: PgPool,
+}
+
 impl Link {
     /// Connects when it is used.
-    pub(super) fn new(options: &PostgresOptions, connections: u32) -> Self {
-        let pool = PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(options.connect_wait)
-            // A dead connection is noticed by its use, which is tried again.
-            .test_before_acquire(false)
-            .after_connect(|connection, _| Box::pin(admit(connection)))
-            .connect_lazy_with(options.session());
+    pub(super) fn new(options: &PostgresOptions, servers: &Servers, size: u32) -> Self {
         Self {
-            pool,
+            pool: Arc::new(RwLock::new(pool(servers, size, options.connect_wait))),
+            servers: servers.clone(),
+            size,
+            connect_wait: options.connect_wait,
             retry_for: options.retry_for,
             call_wait: options.statement_timeout + Duration::from_secs(1),
             clock: options.clock.clone(),
         }
+    }
+
+    /// The pool to the server in use; the one to a server that is no longer in use is closed.
+    pub(super) fn pool(&self) -> PgPool {
+        let held = self.pool.read().clone();
+        if held.term == self.servers.term() || held.pool.is_closed() {
+            return held.pool;
+        }
+        let mut kept = self.pool.write();
+        if kept.term != self.servers.term() && !kept.pool.is_closed() {
+            let old = std::mem::replace(&mut *kept, pool(&self.servers, self.size, self.connect_wait));
+            // Its connections may hang: nobody waits for their end.
+            tokio::spawn(async move { old.pool.close().await });
+        }
+        kept.pool.clone()
+    }
+
+    pub(super) async fn close(&self) {
+        // Whoever asks from now on is told that it is closed.
+        let pool = self.pool.write().pool.clone();
+        pool.close().await;
+    }
+
+    pub(super) fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// What stands for the database's clock, in tests; milliseconds since the Unix epoch.
@@ -46,7 +80,13 @@ impl Link {
     }
 
     pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, Fault> {
-        Ok(self.pool.acquire().await?)
+        loop {
+            match self.pool().acquire().await {
+                // The pool was replaced meanwhile, for another server is in use.
+                Err(sqlx::Error::PoolClosed) if !self.pool.read().pool.is_closed() => {}
+                outcome => return Ok(outcome?),
+            }
+        }
     }
 
     /// The rows of one statement that may be run again. `make` is given what [`Link::given`] gives.
@@ -73,17 +113,18 @@ impl Link {
     }
 }
 
-/// Refuses a standby: what it shows is old, and it takes no writes. What was answered must be on the disk, whatever
-/// the server's default is; stronger settings (waiting for standbys) stay.
-async fn admit(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let standby: bool = sqlx::query_scalar(
-        "SELECT pg_is_in_recovery() FROM (SELECT CASE current_setting('synchronous_commit')
-            WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END) AS durable",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    if standby {
-        return Err(sqlx::Error::Io(std::io::Error::other("the server is a standby")));
-    }
-    Ok(())
+fn pool(servers: &Servers, size: u32, connect_wait: Duration) -> Pool {
+    let (term, address) = servers.current();
+    let servers = servers.clone();
+    let pool = PgPoolOptions::new()
+        .max_connections(size)
+        .acquire_timeout(connect_wait)
+        // A dead connection is noticed by its use, which is tried again.
+        .test_before_acquire(false)
+        .after_connect(move |connection, _| {
+            let servers = servers.clone();
+            Box::pin(async move { servers.admit(connection).await })
+        })
+        .connect_lazy_with(address);
+    Pool { term, pool }
 }

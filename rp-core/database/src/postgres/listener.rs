@@ -47,7 +47,8 @@ impl Listener {
     /// One connection's life; `Ok` when it ended.
     async fn listen(&self, backoff: &mut Backoff) -> Result<(), Fault> {
         let wait = self.link.call_wait;
-        let mut connection = bounded(wait, PgListener::connect_with(&self.link.pool)).await?;
+        let (term, pool) = (self.link.servers().term(), self.link.pool());
+        let mut connection = bounded(wait, PgListener::connect_with(&pool)).await?;
         connection.eager_reconnect(false);
         bounded(wait, connection.listen(CHANNEL)).await?;
         for collection in Collection::ALL {
@@ -61,6 +62,8 @@ impl Listener {
                     Some(told) => hear(told.payload(), &self.own, &self.notifiers),
                     None => return Ok(()),
                 },
+                // Another server is in use.
+                Err(_) if term != self.link.servers().term() => return Ok(()),
                 Err(_) => {
                     bounded(wait, sqlx::query("SELECT 1").execute(&mut connection)).await?;
                 }

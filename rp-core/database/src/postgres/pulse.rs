@@ -39,8 +39,10 @@ pub(super) async fn run(link: Link, pulse: Arc<Pulse>, period: Duration, mut end
         loop {
             ticks.tick().await;
             let began = Instant::now();
-            if matches!(look(&link).await, Ok(true)) {
-                pulse.good(began);
+            match look(&link).await {
+                Ok(true) => pulse.good(began),
+                // It may be that another server has taken over.
+                Ok(false) | Err(_) => link.servers().seek().await,
             }
         }
     };
@@ -52,9 +54,10 @@ pub(super) async fn run(link: Link, pulse: Arc<Pulse>, period: Duration, mut end
 
 /// Whether the server is the primary. Not tried again: the next tick is.
 async fn look(link: &Link) -> Result<bool, Fault> {
-    let mut connection = link.acquire().await?;
+    let wait = link.servers().patience().unwrap_or(link.call_wait);
+    let mut connection = bounded(wait, link.pool().acquire()).await?;
     let ask = sqlx::query("SELECT NOT pg_is_in_recovery()").fetch_one(&mut *connection);
-    let outcome = bounded(link.call_wait, ask).await;
+    let outcome = bounded(wait, ask).await;
     if outcome.as_ref().is_err_and(Fault::is_lost) {
         connection.close_on_drop();
     }

@@ -17,8 +17,16 @@ const OLDEST: i32 = 140_000;
 const MOST: Duration = Duration::from_secs(120);
 
 /// Checks the server and runs the steps that the database does not have yet, under an advisory lock.
-pub(super) async fn migrate(options: &PgConnectOptions, connect_wait: Duration) -> Result<(), Fault> {
-    let mut connection = bounded(connect_wait, options.connect()).await?;
+pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) -> Result<(), Fault> {
+    let mut connection = bounded(
+        connect_wait,
+        address
+            .clone()
+            .application_name("aro migrate")
+            .options([("statement_timeout", "0"), ("lock_timeout", "0")])
+            .connect(),
+    )
+    .await?;
     let outcome = bounded(connect_wait, suitable(&mut connection)).await?;
     outcome?;
     let mut migrator: Migrator = sqlx::migrate!("src/postgres/migrations");

@@ -1,0 +1,125 @@
+//! The store and the place of the audit trail, by the settings.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rp_base::SharedClock;
+use rp_config::{Postgres, PostgresUrl, SecretFileError, Settings, StoreKind};
+use rp_database::{PostgresOptions, PostgresStore, SharedStore, SqliteOptions, SqliteStore, StoreError};
+use rp_documents::Collection;
+
+/// Why a store cannot be opened. No password is in it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreOpenError {
+    #[error("the store {place} cannot be opened")]
+    Open {
+        /// A file, or hosts and database.
+        place: String,
+        #[source]
+        cause: StoreError,
+    },
+    #[error("[store]")]
+    Secret(#[from] SecretFileError),
+    #[error("[store] cannot read {path}")]
+    Read {
+        path: String,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("[store] url")]
+    Url(#[source] StoreError),
+}
+
+/// Opens the store of documents.
+///
+/// # Errors
+/// [`StoreOpenError`] names the place.
+pub async fn open_store(settings: &Settings, clock: &SharedClock) -> Result<SharedStore, StoreOpenError> {
+    match &settings.store.kind {
+        StoreKind::Sqlite => open_sqlite(&settings.store.path, clock).await,
+        StoreKind::Postgres(postgres) => open_postgres(&postgres_options(postgres)?).await,
+    }
+}
+
+/// Opens the place of the audit trail: a SQLite file, or the store of documents, which is opened when it is not given.
+///
+/// # Errors
+/// [`StoreOpenError`] names the place.
+pub async fn open_audit_store(
+    settings: &Settings,
+    clock: &SharedClock,
+    documents: Option<&SharedStore>,
+) -> Result<SharedStore, StoreOpenError> {
+    match (&settings.audit.path, documents) {
+        (Some(path), _) => open_sqlite(path, clock).await,
+        (None, Some(store)) => Ok(Arc::clone(store)),
+        (None, None) => open_store(settings, clock).await,
+    }
+}
+
+/// Opens a SQLite file, made when there is none.
+///
+/// # Errors
+/// [`StoreOpenError::Open`]; another process may hold it.
+pub async fn open_sqlite(path: &Path, clock: &SharedClock) -> Result<SharedStore, StoreOpenError> {
+    let store = SqliteStore::open(SqliteOptions::new(path, Arc::clone(clock)))
+        .await
+        .map_err(|cause| StoreOpenError::Open { place: path.display().to_string(), cause })?;
+    Ok(Arc::new(store))
+}
+
+/// Opens a PostgreSQL database, whose schema is brought up.
+///
+/// # Errors
+/// [`StoreOpenError::Open`].
+pub async fn open_postgres(options: &PostgresOptions) -> Result<SharedStore, StoreOpenError> {
+    let store = PostgresStore::connect(options.clone())
+        .await
+        .map_err(|cause| StoreOpenError::Open { place: options.place(), cause })?;
+    Ok(Arc::new(store))
+}
+
+/// How PostgreSQL is reached; reads the files that the settings name.
+///
+/// # Errors
+/// A file cannot be read, or the URL is none.
+pub fn postgres_options(postgres: &Postgres) -> Result<PostgresOptions, StoreOpenError> {
+    let mut options = match &postgres.url {
+        PostgresUrl::Text(url) => PostgresOptions::from_url(url),
+        PostgresUrl::File(file) => PostgresOptions::from_url(file.read()?.expose()),
+    }
+    .map_err(StoreOpenError::Url)?;
+    if let Some(file) = &postgres.password_file {
+        options = options.with_password(&file.read()?);
+    }
+    if let Some(path) = &postgres.ca_file {
+        options = options.with_roots(&read(path)?);
+    }
+    if let Some((certificate, key)) = &postgres.client {
+        options = options.with_client(&read(certificate)?, &key.read()?);
+    }
+    options.max_connections = postgres.connections;
+    Ok(options)
+}
+
+fn read(path: &Path) -> Result<String, StoreOpenError> {
+    std::fs::read_to_string(path)
+        .map_err(|cause| StoreOpenError::Read { path: path.display().to_string(), cause })
+}
+
+/// Whether there are documents that the keyring may have sealed; the audit trail seals nothing.
+pub(crate) async fn holds_secrets(store: &SharedStore) -> Result<bool, StoreOpenError> {
+    for collection in Collection::ALL {
+        if matches!(collection, Collection::AuditBatches | Collection::Checkpoints) {
+            continue;
+        }
+        let page = store
+            .list(collection, None, None, 1)
+            .await
+            .map_err(|cause| StoreOpenError::Open { place: "of documents".to_owned(), cause })?;
+        if !page.items.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
