@@ -4,8 +4,12 @@
 
 pub mod connect;
 pub mod kubeconfig;
+mod pods;
 mod port_forward;
 pub mod write;
 
+pub use kube::Error as KubeError;
+pub use kube::client::{Body as KubeBody, Client as KubeClient};
 pub use kubeconfig::{ImportError, ImportPlan, ImportedCredential};
+pub use pods::{ReadyPod, ready_pods};
 pub use port_forward::{PortForward, port_forward};

@@ -1,6 +1,7 @@
 //! Streams to ports of pods (`spec/portal.md` §13.4).
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,11 +15,16 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 /// A byte stream to one port of a pod; dropping it ends the forwarding.
 ///
 /// Over WebSocket the far side's end of stream is not signalled: read by the protocol's own framing,
-/// never to the end of the stream.
+/// never to the end of the stream. What the far side says on its error channel (nobody listens on the port)
+/// is the error of the next read that would wait.
 pub struct PortForward {
     stream: DuplexStream,
     forwarder: Portforwarder,
+    error: Option<Pin<Box<dyn Future<Output = Option<String>> + Send>>>,
 }
+
+/// Longest message of a far side that is kept, characters.
+const MOST_MESSAGE: usize = 500;
 
 impl fmt::Debug for PortForward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,7 +54,24 @@ pub async fn port_forward(
         forwarder.abort();
         kube::Error::Service("the port was not opened".into())
     })?;
-    Ok(PortForward { stream, forwarder })
+    let error = forwarder.take_error(port).map(|error| Box::pin(error) as Pin<Box<_>>);
+    Ok(PortForward { stream, forwarder, error })
+}
+
+impl PortForward {
+    /// What the far side said, once it has; an end without words is no error.
+    fn poll_error(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let Some(error) = &mut self.error else { return Poll::Pending };
+        match error.as_mut().poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(said) => {
+                self.error = None;
+                said.map_or(Poll::Pending, |said| {
+                    Poll::Ready(io::Error::other(rp_base::text::clean(&said, MOST_MESSAGE)))
+                })
+            }
+        }
+    }
 }
 
 impl AsyncRead for PortForward {
@@ -57,7 +80,10 @@ impl AsyncRead for PortForward {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        match Pin::new(&mut self.stream).poll_read(cx, buf) {
+            Poll::Pending => self.poll_error(cx).map(Err),
+            ready => ready,
+        }
     }
 }
 

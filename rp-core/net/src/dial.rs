@@ -159,6 +159,14 @@ impl Dialer {
         }
     }
 
+    /// Opens a connection to an address that a person entered, inside the allowed networks only.
+    ///
+    /// # Errors
+    /// [`DialError`]; nothing was sent.
+    pub async fn dial_address(&self, host: &str, port: u16, deadline: Duration) -> Result<Stream, DialError> {
+        self.direct(host, port, Instant::now() + deadline).await.map(Stream::Tcp)
+    }
+
     async fn private(&self, ip: IpAddr, port: u16, deadline: Instant) -> Result<Stream, DialError> {
         match &self.0.private {
             PrivateWay::Direct => {

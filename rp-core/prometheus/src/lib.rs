@@ -1,0 +1,1 @@
+//! Reaching and asking a cluster's Prometheus and Alertmanager.

@@ -1,0 +1,416 @@
+//! Precedence climbing over the words.
+
+use crate::ast::{At, Binary, Expr, Group, Matcher, Matching, Node, Op, Selector, Shift, Side, Span};
+use crate::functions::{AGGREGATORS, takes_parameter};
+use crate::lex::{Token, Word, words};
+use crate::{MOST_DEPTH, MOST_QUERY, Position, SyntaxError};
+
+/// Reads a query.
+///
+/// # Errors
+/// [`SyntaxError`] with the place.
+pub fn parse(text: &str) -> Result<Node, SyntaxError> {
+    if text.len() > MOST_QUERY {
+        let message = format!("a query has at most {MOST_QUERY} bytes");
+        return Err(SyntaxError { position: Position::at(text, MOST_QUERY), message });
+    }
+    let words = words(text)?;
+    let mut parser = Parser { text, words, at: 0, depth: 0 };
+    if parser.peek() == &Token::End {
+        return Err(parser.wrong("no expression found in input"));
+    }
+    let node = parser.binary(0)?;
+    if parser.peek() == &Token::End { Ok(node) } else { Err(parser.unexpected("")) }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    words: Vec<Word>,
+    at: usize,
+    depth: usize,
+}
+
+type Parsed<T> = Result<T, SyntaxError>;
+
+/// Binding strength and whether it binds to the right.
+fn strength(op: &str) -> Option<(u8, bool)> {
+    Some(match op {
+        "or" => (1, false),
+        "and" | "unless" => (2, false),
+        "==" | "!=" | "<=" | "<" | ">=" | ">" => (3, false),
+        "+" | "-" => (4, false),
+        "*" | "/" | "%" | "atan2" => (5, false),
+        "^" => (7, true),
+        _ => return None,
+    })
+}
+
+/// Between `*` and `^`.
+const UNARY: u8 = 6;
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        self.words.get(self.at).map_or(&Token::End, |word| &word.token)
+    }
+
+    fn start(&self) -> usize {
+        self.words.get(self.at).map_or(self.text.len(), |word| word.start)
+    }
+
+    /// Where the last word that was taken ended.
+    fn end(&self) -> usize {
+        self.at.checked_sub(1).and_then(|at| self.words.get(at)).map_or(0, |word| word.end)
+    }
+
+    fn take(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.at += usize::from(token != Token::End);
+        token
+    }
+
+    fn is(&self, sign: &str) -> bool {
+        matches!(self.peek(), Token::Sign(there) if *there == sign)
+    }
+
+    fn took(&mut self, sign: &str) -> bool {
+        let is = self.is(sign);
+        self.at += usize::from(is);
+        is
+    }
+
+    fn word(&self) -> String {
+        match self.peek() {
+            Token::Name(name) => name.to_ascii_lowercase(),
+            _ => String::new(),
+        }
+    }
+
+    fn took_word(&mut self, word: &str) -> bool {
+        let is = self.word() == word;
+        self.at += usize::from(is);
+        is
+    }
+
+    fn wrong(&self, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { position: Position::at(self.text, self.start()), message: message.into() }
+    }
+
+    fn unexpected(&self, wanted: &str) -> SyntaxError {
+        let what = match self.peek() {
+            Token::End => "end of input".to_owned(),
+            Token::Name(name) => format!("identifier {name:?}"),
+            Token::Number(number) => format!("number {number}"),
+            Token::Duration(_) => "duration".to_owned(),
+            Token::Text(_) => "string".to_owned(),
+            Token::Sign(sign) => format!("{sign:?}"),
+        };
+        let wanted = if wanted.is_empty() { String::new() } else { format!(", expected {wanted}") };
+        self.wrong(format!("unexpected {what}{wanted}"))
+    }
+
+    fn need(&mut self, sign: &str) -> Parsed<()> {
+        if self.took(sign) { Ok(()) } else { Err(self.unexpected(&format!("{sign:?}"))) }
+    }
+
+    fn node(&self, start: usize, expr: Expr) -> Node {
+        Node { span: Span { start, end: self.end() }, expr }
+    }
+
+    fn operator(&self) -> Option<(String, u8, bool)> {
+        let op = match self.peek() {
+            Token::Sign(sign) => (*sign).to_owned(),
+            Token::Name(name) => name.to_ascii_lowercase(),
+            _ => return None,
+        };
+        strength(&op).map(|(strength, right)| (op, strength, right))
+    }
+
+    fn binary(&mut self, least: u8) -> Parsed<Node> {
+        self.depth += 1;
+        if self.depth > MOST_DEPTH {
+            return Err(self.wrong(format!("an expression is nested at most {MOST_DEPTH} deep")));
+        }
+        let start = self.start();
+        let mut left = self.unary()?;
+        while let Some((op, strength, to_right)) = self.operator() {
+            if strength < least {
+                break;
+            }
+            self.take();
+            let truth = self.took_word("bool");
+            let matching = self.matching()?;
+            let right = self.binary(if to_right { strength } else { strength + 1 })?;
+            let expr = Expr::Binary(Box::new(Binary { op, left, right, truth, matching }));
+            left = self.node(start, expr);
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn matching(&mut self) -> Parsed<Option<Matching>> {
+        let on = match self.word().as_str() {
+            "on" => true,
+            "ignoring" => false,
+            _ => return Ok(None),
+        };
+        self.take();
+        let labels = self.labels()?;
+        let left = match self.word().as_str() {
+            "group_left" => Some(true),
+            "group_right" => Some(false),
+            _ => None,
+        };
+        let side = match left {
+            None => None,
+            Some(left) => {
+                self.take();
+                let include = if self.is("(") { self.labels()? } else { Vec::new() };
+                Some(Side { left, include })
+            }
+        };
+        Ok(Some(Matching { on, labels, side }))
+    }
+
+    fn labels(&mut self) -> Parsed<Vec<String>> {
+        self.need("(")?;
+        let mut labels = Vec::new();
+        while !self.took(")") {
+            match self.take() {
+                Token::Name(label) | Token::Text(label) => labels.push(label),
+                _ => {
+                    self.at = self.at.saturating_sub(1);
+                    return Err(self.unexpected("a label name or \")\""));
+                }
+            }
+            if !self.took(",") && !self.is(")") {
+                return Err(self.unexpected("\",\" or \")\""));
+            }
+        }
+        Ok(labels)
+    }
+
+    fn unary(&mut self) -> Parsed<Node> {
+        let start = self.start();
+        let negative = self.is("-");
+        if negative || self.is("+") {
+            self.take();
+            let of = Box::new(self.binary(UNARY)?);
+            return Ok(self.node(start, if negative { Expr::Negative(of) } else { Expr::Positive(of) }));
+        }
+        let mut node = self.primary()?;
+        loop {
+            if self.is("[") {
+                node = self.range(start, node)?;
+            } else if self.word() == "offset" || self.is("@") {
+                node = self.shifted(start, node)?;
+            } else {
+                return Ok(node);
+            }
+        }
+    }
+
+    fn primary(&mut self) -> Parsed<Node> {
+        let start = self.start();
+        match self.peek().clone() {
+            Token::Number(number) => {
+                self.take();
+                Ok(self.node(start, Expr::Number(number)))
+            }
+            #[expect(clippy::cast_precision_loss, reason = "numbers of a query are floating point")]
+            Token::Duration(millis) => {
+                self.take();
+                Ok(self.node(start, Expr::Number(millis as f64 / 1000.0)))
+            }
+            Token::Text(text) => {
+                self.take();
+                Ok(self.node(start, Expr::Text(text)))
+            }
+            Token::Sign("(") => {
+                self.take();
+                let inner = self.binary(0)?;
+                self.need(")")?;
+                Ok(self.node(start, Expr::Parens(Box::new(inner))))
+            }
+            Token::Sign("{") => self.selector(start, None),
+            Token::Name(name) => {
+                let lower = name.to_ascii_lowercase();
+                self.take();
+                let aggregates = AGGREGATORS.contains(&lower.as_str())
+                    && (self.is("(") || matches!(self.word().as_str(), "by" | "without"));
+                if aggregates {
+                    self.aggregate(start, lower)
+                } else if self.is("(") {
+                    let args = self.arguments()?;
+                    Ok(self.node(start, Expr::Call { name, args }))
+                } else {
+                    self.selector(start, Some(name))
+                }
+            }
+            _ => Err(self.unexpected("")),
+        }
+    }
+
+    fn arguments(&mut self) -> Parsed<Vec<Node>> {
+        self.need("(")?;
+        let mut args = Vec::new();
+        while !self.took(")") {
+            args.push(self.binary(0)?);
+            if !self.took(",") && !self.is(")") {
+                return Err(self.unexpected("\",\" or \")\""));
+            }
+        }
+        Ok(args)
+    }
+
+    fn grouping(&mut self) -> Parsed<Option<Group>> {
+        let by = match self.word().as_str() {
+            "by" => true,
+            "without" => false,
+            _ => return Ok(None),
+        };
+        self.take();
+        let labels = self.labels()?;
+        Ok(Some(if by { Group::By(labels) } else { Group::Without(labels) }))
+    }
+
+    fn aggregate(&mut self, start: usize, op: String) -> Parsed<Node> {
+        let before = self.grouping()?;
+        let mut args = self.arguments()?;
+        let group = match before {
+            Some(group) => group,
+            None => self.grouping()?.unwrap_or(Group::All),
+        };
+        let wanted = if takes_parameter(&op) { 2 } else { 1 };
+        let bad = args.len() != wanted;
+        let (Some(of), false) = (args.pop(), bad) else {
+            return Err(SyntaxError {
+                position: Position::at(self.text, start),
+                message: format!(
+                    "wrong number of arguments for aggregate expression {op}, expected {wanted}"
+                ),
+            });
+        };
+        let param = args.pop().map(Box::new);
+        Ok(self.node(start, Expr::Aggregate { op, group, param, of: Box::new(of) }))
+    }
+
+    fn selector(&mut self, start: usize, name: Option<String>) -> Parsed<Node> {
+        let mut selector = Selector { name, ..Selector::default() };
+        if self.took("{") {
+            while !self.took("}") {
+                self.matcher(&mut selector)?;
+                if !self.took(",") && !self.is("}") {
+                    return Err(self.unexpected("\",\" or \"}\""));
+                }
+            }
+        }
+        if selector.name.is_none() && selector.matchers.is_empty() {
+            let message = "vector selector must contain at least one non-empty matcher".to_owned();
+            return Err(SyntaxError { position: Position::at(self.text, start), message });
+        }
+        Ok(self.node(start, Expr::Selector(selector)))
+    }
+
+    /// `label="value"`, `"quoted label"="value"`, or a quoted metric name alone.
+    fn matcher(&mut self, selector: &mut Selector) -> Parsed<()> {
+        let (label, quoted) = match self.peek().clone() {
+            Token::Name(label) => (label, false),
+            Token::Text(label) => (label, true),
+            _ => return Err(self.unexpected("a label name or \"}\"")),
+        };
+        self.take();
+        if quoted && (self.is(",") || self.is("}")) {
+            selector.name = Some(label);
+            return Ok(());
+        }
+        let op = match self.peek() {
+            Token::Sign("=") => Op::Is,
+            Token::Sign("!=") => Op::Not,
+            Token::Sign("=~") => Op::Like,
+            Token::Sign("!~") => Op::Unlike,
+            _ => return Err(self.unexpected("a label matching operator")),
+        };
+        self.take();
+        let Token::Text(value) = self.peek().clone() else {
+            return Err(self.unexpected("a string"));
+        };
+        self.take();
+        selector.matchers.push(Matcher { label, op, value });
+        Ok(())
+    }
+
+    fn duration(&mut self) -> Parsed<u64> {
+        let millis = match self.peek() {
+            Token::Duration(millis) => *millis,
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+            Token::Number(seconds) if (0.0..1e12).contains(seconds) => (seconds * 1000.0) as u64,
+            _ => return Err(self.unexpected("a duration")),
+        };
+        self.take();
+        Ok(millis)
+    }
+
+    fn range(&mut self, start: usize, of: Node) -> Parsed<Node> {
+        self.need("[")?;
+        let range = self.duration()?;
+        if self.took(":") {
+            let step = if self.is("]") { None } else { Some(self.duration()?) };
+            self.need("]")?;
+            let expr = Expr::Subquery { of: Box::new(of), range, step, shift: Shift::default() };
+            return Ok(self.node(start, expr));
+        }
+        self.need("]")?;
+        match of.expr {
+            Expr::Selector(selector) if selector.range.is_none() && selector.shift == Shift::default() => {
+                let selector = Selector { range: Some(range), ..selector };
+                Ok(self.node(start, Expr::Selector(selector)))
+            }
+            _ => Err(SyntaxError {
+                position: Position::at(self.text, start),
+                message: "ranges only allowed for vector selectors".to_owned(),
+            }),
+        }
+    }
+
+    fn shifted(&mut self, start: usize, mut node: Node) -> Parsed<Node> {
+        let place = self.start();
+        let at = self.took("@");
+        let (mut offset, mut instant) = (None, None);
+        if at {
+            instant = Some(self.instant()?);
+        } else {
+            self.take();
+            let negative = self.took("-");
+            let millis = i64::try_from(self.duration()?).unwrap_or(i64::MAX);
+            offset = Some(if negative { -millis } else { millis });
+        }
+        let shift = match &mut node.expr {
+            Expr::Selector(selector) => &mut selector.shift,
+            Expr::Subquery { shift, .. } => shift,
+            _ => {
+                let what = if at { "@ modifier" } else { "offset modifier" };
+                let message = format!("{what} must be preceded by a selector or a subquery");
+                return Err(SyntaxError { position: Position::at(self.text, place), message });
+            }
+        };
+        shift.offset = shift.offset.or(offset);
+        shift.at = shift.at.or(instant);
+        Ok(self.node(start, node.expr))
+    }
+
+    fn instant(&mut self) -> Parsed<At> {
+        let negative = self.took("-");
+        match self.take() {
+            Token::Number(seconds) => Ok(At::Time(if negative { -seconds } else { seconds })),
+            Token::Name(name) if name == "start" || name == "end" => {
+                self.need("(")?;
+                self.need(")")?;
+                Ok(if name == "start" { At::Start } else { At::End })
+            }
+            _ => {
+                self.at = self.at.saturating_sub(1);
+                Err(self.unexpected("a timestamp, start() or end()"))
+            }
+        }
+    }
+}
