@@ -3,6 +3,7 @@
 import "htmx.org";
 import * as dialog from "./dialog";
 import * as keys from "./keys";
+import * as poll from "./poll";
 import { fade, say, toast } from "./say";
 import * as session from "./session";
 import * as theme from "./theme-switch";
@@ -37,6 +38,8 @@ function clicked(e: MouseEvent): void {
   if (button.dataset.copy !== undefined) void copy(button.dataset.copy, button);
   else if (button.dataset.act === "theme") say(theme.turn());
   else if (button.dataset.act === "copy-previous") void copy(button.previousElementSibling?.textContent ?? "", button);
+  else if (button.dataset.act === "print") window.print();
+  else if (button.dataset.act === "sign-in-form") session.keepForm(button);
   else if (button.dataset.act === "close" && dialog.closes()) e.preventDefault();
 }
 
@@ -82,13 +85,17 @@ function swapped(e: Event): void {
   const target = (e as CustomEvent<{ target: Element }>).detail.target;
   time.tick(true);
   theme.show();
+  if (poll.fell()) toast("Your elevation has ended. Grants taken under it only read now.", "warn");
   if (target.id === "dialog") {
     dialog.show();
     session.restore(target);
   }
-  const count = target.querySelector("[data-say]")?.textContent;
-  if (count) say(count);
+  const count = target.querySelector("[data-say]")?.textContent ?? "";
+  if (count && count !== said) say(count);
+  said = count;
 }
+
+let said = document.querySelector("[data-say]")?.textContent ?? "";
 
 function failed(e: Event): void {
   const status = (e as CustomEvent<{ xhr?: XMLHttpRequest }>).detail.xhr?.status ?? 0;
@@ -101,6 +108,8 @@ function start(): void {
   keys.start();
   theme.show();
   session.restore(document);
+  session.restoreForms();
+  poll.start();
   for (const el of document.querySelectorAll(".toast")) fade(el);
   document.addEventListener("click", clicked);
   document.addEventListener("submit", submitted);

@@ -41,3 +41,36 @@ export function restore(at: ParentNode): void {
     // Storage is barred.
   }
 }
+
+const FORM = "form:";
+
+/** Before a sign-in that comes back to this page: what stands in the form around or beside the link. */
+export function keepForm(link: HTMLElement): void {
+  const form = link.closest<HTMLFormElement>("form") ?? document.querySelector<HTMLFormElement>("form[data-keep]");
+  if (!form) return;
+  const kept = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrf_token");
+  try {
+    sessionStorage.setItem(FORM + location.pathname, JSON.stringify(kept));
+  } catch {
+    // Storage is barred: the address carries what fits into it.
+  }
+}
+
+/** Puts it back, once. */
+export function restoreForms(): void {
+  const form = document.querySelector<HTMLFormElement>("form[data-keep]");
+  if (!form) return;
+  let kept: [string, string][] = [];
+  try {
+    kept = JSON.parse(sessionStorage.getItem(FORM + location.pathname) ?? "[]");
+    sessionStorage.removeItem(FORM + location.pathname);
+  } catch {
+    return;
+  }
+  for (const [name, value] of kept) {
+    for (const field of form.querySelectorAll<HTMLInputElement>(`[name="${CSS.escape(name)}"]`)) {
+      if (field.type === "radio" || field.type === "checkbox") field.checked ||= field.value === value;
+      else if (field.type !== "hidden" && !field.value) field.value = value;
+    }
+  }
+}

@@ -36,6 +36,11 @@ export function tick(all: boolean): void {
     const text = words(el.dataset.told, at, t);
     if (el.textContent !== text) el.textContent = text;
   }
+  for (const bar of document.querySelectorAll<SVGRectElement>("rect[data-until]")) {
+    const [since, until] = [Number(bar.dataset.since), Number(bar.dataset.until)];
+    const left = (Math.max(0, until - t) * 1000) / Math.max(1, until - since);
+    bar.setAttribute("width", String(Math.min(1000, Math.floor(left))));
+  }
 }
 
 export function start(): void {

@@ -21,6 +21,8 @@ pub struct AuditPage {
     pub next: Option<String>,
     /// How many match, where that is known.
     pub matched: Option<u64>,
+    /// What is wrong with the range of time.
+    pub range_error: Option<String>,
     /// State of the chain.
     pub chain: Chain,
     /// In place of the entries.
@@ -37,6 +39,12 @@ pub struct AuditQuery {
     pub cluster: String,
     /// Verb, e.g. `get`, `exec`, `grant.issue`.
     pub verb: String,
+    /// Id of a grant.
+    pub grant: String,
+    /// From: `2026-11-21T03:00`, or with a zone; UTC without one.
+    pub from: String,
+    /// To, exclusive, in the same form.
+    pub to: String,
     /// Free text.
     pub q: String,
     /// Cursor: entries older than it.
@@ -51,6 +59,9 @@ impl AuditQuery {
         url.add("person", &self.person);
         url.add("cluster", &self.cluster);
         url.add("verb", &self.verb);
+        url.add("grant", &self.grant);
+        url.add("from", &self.from);
+        url.add("to", &self.to);
         url.add("q", &self.q);
         url.add("before", &self.before);
         url.done()
@@ -58,14 +69,15 @@ impl AuditQuery {
 
     /// The same from a cursor on; an empty one is the newest page.
     #[must_use]
-    pub fn from(&self, cursor: &str) -> String {
+    pub fn older(&self, cursor: &str) -> String {
         Self { before: cursor.to_owned(), ..self.clone() }.href()
     }
 
     /// Whether anything narrows it.
     #[must_use]
     pub fn narrows(&self) -> bool {
-        [&self.person, &self.cluster, &self.verb, &self.q].iter().any(|v| !v.is_empty())
+        let all = [&self.person, &self.cluster, &self.verb, &self.grant, &self.from, &self.to, &self.q];
+        all.iter().any(|v| !v.is_empty())
     }
 }
 

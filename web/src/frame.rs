@@ -2,6 +2,7 @@
 
 use askama::filters::Safe;
 
+use crate::filters;
 use crate::parts::{Link, Notice, Rights};
 use crate::when::{Told, When};
 
@@ -34,8 +35,10 @@ pub struct Frame {
     pub regions: Vec<Link>,
     /// The region is a simulation: said on every page.
     pub simulated: bool,
-    /// The elevation that is in force.
-    pub elevation: Option<Elevation>,
+    /// The person's elevations that are in force, the one that gives most first.
+    pub elevations: Vec<Elevation>,
+    /// Elevations that wait for this person's decision, beside the navigation's item.
+    pub waiting: Option<u64>,
     /// Of the service itself: store read-only, changes late. Under the header of every page.
     pub notices: Vec<Notice>,
     /// What the person just did; shown once.
@@ -59,6 +62,41 @@ pub struct Person {
     pub may_audit: bool,
     /// May import clusters.
     pub may_import: bool,
+    /// May elevate, or ask for it.
+    pub may_elevate: bool,
+    /// Decides on other people's elevations.
+    pub may_approve: bool,
+    /// Sees and ends everybody's access; makes robots.
+    pub may_admin: bool,
+}
+
+impl Person {
+    /// Whether elevations are anything to them.
+    #[must_use]
+    pub fn sees_elevations(&self) -> bool {
+        self.may_elevate || self.may_approve || self.may_audit || self.may_admin
+    }
+
+    /// Whether they see what is not their own.
+    #[must_use]
+    pub fn sees_all(&self) -> bool {
+        self.may_audit || self.may_admin
+    }
+}
+
+/// The banner alone, as every page has it: for the question whether an elevation has begun or ended.
+///
+/// # Errors
+/// Only when formatting fails, which a `String` never does.
+pub fn banner(frame: &Frame) -> askama::Result<String> {
+    use askama::Template as _;
+    Banner { frame }.render()
+}
+
+#[derive(askama::Template)]
+#[template(path = "parts/banner.html")]
+struct Banner<'a> {
+    frame: &'a Frame,
 }
 
 /// Items of the navigation.
@@ -66,8 +104,12 @@ pub struct Person {
 pub enum Place {
     /// Cluster list and the pages of a cluster.
     Clusters,
-    /// My access.
+    /// Grants.
     Access,
+    /// Elevations.
+    Elevations,
+    /// Robots.
+    Robots,
     /// Audit.
     Audit,
     /// Imported clusters.
@@ -80,10 +122,14 @@ pub enum Place {
 /// Rights above read-only that are in force, as a banner on every page.
 #[derive(Clone, Debug, Default)]
 pub struct Elevation {
+    /// Its id.
+    pub id: String,
     /// Write or admin.
     pub rights: Rights,
-    /// Cluster.
-    pub cluster: Link,
+    /// The one cluster it is for; none: every cluster.
+    pub cluster: Option<Link>,
+    /// Taken without an approver.
+    pub break_glass: bool,
     /// Reason given.
     pub reason: String,
     /// Ticket, or empty.
@@ -97,6 +143,12 @@ pub struct Elevation {
 }
 
 impl Elevation {
+    /// Its shape.
+    #[must_use]
+    pub fn icon(&self) -> &'static str {
+        if self.break_glass { "degraded" } else { "power" }
+    }
+
     /// Time left in thousandths of the whole, for the bar.
     #[must_use]
     pub fn left(&self, now: &i64) -> i64 {
@@ -107,6 +159,12 @@ impl Elevation {
 }
 
 impl Frame {
+    /// Which elevations are in force, for the question whether that has changed.
+    #[must_use]
+    pub fn elevated(&self) -> String {
+        self.elevations.iter().map(|e| e.id.as_str()).collect::<Vec<_>>().join(".")
+    }
+
     /// "3 h ago".
     #[must_use]
     pub fn ago(&self, at: &i64) -> Safe<When> {

@@ -2,7 +2,8 @@
 
 use crate::view::{Part, Sample};
 use crate::{
-    AccessPage, AuditPage, ClusterPage, ClustersPage, ImportedPage, KeysPage, KubeconfigPage, SoloPage,
+    AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ElevatePage, ElevationsPage, GrantPage,
+    ImportedPage, KeysPage, KubeconfigPage, ReportPage, RobotsPage, SoloPage,
 };
 
 /// One sample, rendered whole.
@@ -24,7 +25,13 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<ClusterPage>("cluster", &mut items)?;
     add::<KubeconfigPage>("kubeconfig", &mut items)?;
     add::<AccessPage>("access", &mut items)?;
+    add::<GrantPage>("grant", &mut items)?;
+    add::<AskPage>("ask", &mut items)?;
+    add::<ElevatePage>("elevate", &mut items)?;
+    add::<ElevationsPage>("elevations", &mut items)?;
+    add::<RobotsPage>("robots", &mut items)?;
     add::<AuditPage>("audit", &mut items)?;
+    add::<ReportPage>("report", &mut items)?;
     add::<ImportedPage>("imported", &mut items)?;
     add::<KeysPage>("keys", &mut items)?;
     add::<SoloPage>("solo", &mut items)?;

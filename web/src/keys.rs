@@ -17,17 +17,20 @@ pub struct KeysPage {
 pub(crate) struct KeysDialog;
 
 /// Keys and what they do; `scripts/keys.ts` does it.
-pub const KEYS: [(&[&str], &str); 13] = [
+pub const KEYS: [(&[&str], &str); 16] = [
     (&["/"], "Search this page"),
     (&["?"], "This list"),
     (&["G", "C"], "Clusters"),
-    (&["G", "A"], "My access"),
+    (&["G", "A"], "Access"),
+    (&["G", "P"], "Elevations"),
     (&["G", "U"], "Audit"),
     (&["G", "I"], "Imported clusters"),
+    (&["G", "R"], "Robots"),
     (&["J"], "Next row"),
     (&["K"], "Previous row"),
     (&["Enter"], "Open the row"),
     (&["[", "]"], "Previous, next tab"),
+    (&["E"], "Elevate"),
     (&["F"], "Kubeconfig of the cluster or row"),
     (&["Y"], "Copy the resource ID"),
     (&["Esc"], "Close, or leave a field"),

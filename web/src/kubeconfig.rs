@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::filters;
 use crate::frame::Frame;
-use crate::parts::{Failure, Rights};
+use crate::parts::{Failure, Link, Rights};
 
 /// Least length of a reason, in characters.
 pub const LEAST_REASON: usize = 10;
@@ -45,6 +45,8 @@ pub struct RightsChoice {
     pub rights: Rights,
     /// Why the person may not choose it; none when they may.
     pub barred: Option<String>,
+    /// How to come by it, when it is barred: the form that asks for an elevation.
+    pub way: Option<Link>,
     /// A condition that holds, e.g. "You are elevated until 03:36 UTC; this ends with it."
     pub note: String,
 }

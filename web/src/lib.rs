@@ -5,13 +5,17 @@
 //! A page is a struct that implements [`View`]: `page.render(Part::of(…))` gives the whole document or
 //! the inside of the element that a fragment request asks for.
 
+mod ask;
 pub mod assets;
 mod audit;
 mod cluster;
 mod clusters;
+mod elevate;
+mod elevations;
 mod filters;
 mod frame;
 mod gallery;
+mod grant;
 mod grants;
 mod imported;
 mod keys;
@@ -19,6 +23,8 @@ mod kubeconfig;
 mod list_query;
 mod parts;
 mod query;
+mod report;
+mod robots;
 mod samples;
 mod solo;
 mod state;
@@ -27,17 +33,23 @@ pub mod text;
 mod view;
 pub mod when;
 
+pub use ask::{AskChoices, AskField, AskPage};
 pub use audit::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain};
 pub use cluster::{Cluster, ClusterPage, Field, ImportedFrom, May, Section, Tab, Verdict};
 pub use clusters::{Broken, ClusterRow, ClustersPage, Piece, Summary, Tally, VersionCount};
-pub use frame::{CSRF_FIELD, Elevation, Frame, Person, Place};
+pub use elevate::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage};
+pub use elevations::{ElevationRow, ElevationState, ElevationWay, ElevationsPage};
+pub use frame::{CSRF_FIELD, Elevation, Frame, Person, Place, banner};
 pub use gallery::{GalleryItem, gallery};
-pub use grants::{AccessPage, GrantKind, GrantRow, GrantState};
+pub use grant::{GrantPage, StreamRow};
+pub use grants::{AccessPage, GrantKind, GrantQuery, GrantRow, GrantState, GrantView};
 pub use imported::{ImportErrors, ImportForm, ImportedPage, ImportedRow};
 pub use keys::{KEYS, KeysPage};
 pub use kubeconfig::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, LEAST_REASON, RightsChoice};
 pub use list_query::{ListQuery, ListView, Sort};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
 pub use query::Query;
+pub use report::{ReportAction, ReportGrant, ReportPage, ReportPerson, ReportQuery};
+pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage};
 pub use solo::{FailureFragment, Group, SoloPage};
 pub use view::{Part, Sample, View};

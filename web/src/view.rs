@@ -6,8 +6,8 @@ use crate::frame::Frame;
 use crate::keys::KeysDialog;
 use crate::text::Shown;
 use crate::{
-    AccessPage, AuditPage, ClusterPage, ClustersPage, FailureFragment, ImportedPage, KeysPage,
-    KubeconfigPage, SoloPage,
+    AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ElevatePage, ElevationsPage, FailureFragment,
+    GrantPage, ImportedPage, KeysPage, KubeconfigPage, ReportPage, RobotsPage, SoloPage,
 };
 
 /// What of a page is rendered. One template makes all of them.
@@ -106,9 +106,25 @@ macro_rules! view {
 
 view!(ClustersPage, |_p| "Clusters".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(ClusterPage, |p| p.cluster.name.clone(), list: |_| None, dialog: |_| None);
-view!(AccessPage, |_p| "My access".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(AccessPage, |p| p.heading().into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(AuditPage, |_p| "Audit".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(ImportedPage, |_p| "Imported clusters".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(
+    GrantPage,
+    |p| format!("{}, {}", p.grant.kind.words(), p.grant.place()),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None
+);
+view!(
+    ElevatePage,
+    |p| if p.form.breaks_glass() { "Break-glass".into() } else { "Elevate".into() },
+    list: |_| None,
+    dialog: |_| None
+);
+view!(ElevationsPage, |_p| "Elevations".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(RobotsPage, |_p| "Robots".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(ReportPage, |p| format!("Access report, {}", p.cluster), list: |_| None, dialog: |_| None);
+view!(AskPage, |p| p.title.clone(), list: |_| None, dialog: |p| Some(p.as_dialog().render()));
 view!(KeysPage, |_p| "Keys".into(), list: |_| None, dialog: |_| Some(KeysDialog.render()));
 view!(
     KubeconfigPage,

@@ -37,6 +37,6 @@ fn audit_links_keep_what_was_asked() {
     let query =
         AuditQuery { person: "juno@example.com".into(), before: "w/7".into(), ..AuditQuery::default() };
     assert_eq!(query.href(), "/audit?person=juno%40example.com&before=w%2F7");
-    assert_eq!(query.from(""), "/audit?person=juno%40example.com");
+    assert_eq!(query.older(""), "/audit?person=juno%40example.com");
     assert!(query.narrows() && !AuditQuery::default().narrows());
 }

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use html::{Tag, read};
 use web::{
-    AccessPage, AuditPage, ClusterPage, ClustersPage, ImportedPage, KeysPage, KubeconfigPage, Part, Sample,
-    SoloPage, View,
+    AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ElevatePage, ElevationsPage, GrantPage,
+    ImportedPage, KeysPage, KubeconfigPage, Part, ReportPage, RobotsPage, Sample, SoloPage, View,
 };
 
 /// One sample in one part.
@@ -37,7 +37,13 @@ fn everything() -> Vec<Rendered> {
     of::<ClusterPage>("cluster", &mut all);
     of::<KubeconfigPage>("kubeconfig", &mut all);
     of::<AccessPage>("access", &mut all);
+    of::<GrantPage>("grant", &mut all);
+    of::<AskPage>("ask", &mut all);
+    of::<ElevatePage>("elevate", &mut all);
+    of::<ElevationsPage>("elevations", &mut all);
+    of::<RobotsPage>("robots", &mut all);
     of::<AuditPage>("audit", &mut all);
+    of::<ReportPage>("report", &mut all);
     of::<ImportedPage>("imported", &mut all);
     of::<KeysPage>("keys", &mut all);
     of::<SoloPage>("solo", &mut all);
@@ -196,7 +202,21 @@ fn a_pasted_kubeconfig_is_never_sent_back() {
 fn gallery_has_all_of_them() {
     let names: Vec<String> = web::gallery().expect("renders").into_iter().map(|i| i.name).collect();
     assert!(names.len() > 90, "{}", names.len());
-    let pages = ["clusters", "cluster", "kubeconfig", "access", "audit", "imported", "solo"];
+    let pages = [
+        "clusters",
+        "cluster",
+        "kubeconfig",
+        "access",
+        "grant",
+        "ask",
+        "elevate",
+        "elevations",
+        "robots",
+        "audit",
+        "report",
+        "imported",
+        "solo",
+    ];
     for page in pages.iter().filter(|p| **p != "solo") {
         for state in ["hostile", "error", "expired", "no-rights"] {
             assert!(names.contains(&format!("{page}-{state}")), "{page}-{state}");

@@ -90,6 +90,7 @@ fn choices(state: &PortalState, user: &CurrentUser) -> Vec<RightsChoice> {
                     || if rights > Rights::Read { "Needs the role elevated." } else { "Needs the role sre." },
                 )
                 .map(str::to_owned),
+            way: None,
             note: String::new(),
         })
         .collect()

@@ -50,7 +50,8 @@ pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
         grants: None,
         regions: parts.regions.iter().map(|link| Link::new(&link.text, &link.url)).collect(),
         simulated: parts.simulated,
-        elevation: None,
+        elevations: Vec::new(),
+        waiting: None,
         notices,
         toasts: Vec::new(),
         session_ended: false,
@@ -66,6 +67,9 @@ fn person(user: &CurrentUser) -> Person {
         may_take: user.has(Role::Sre),
         may_audit: user.has(Role::Auditor),
         may_import: user.has(Role::Admin),
+        may_elevate: user.has(Role::Elevated),
+        may_approve: user.has(Role::Approver),
+        may_admin: user.has(Role::Admin),
     }
 }
 

@@ -120,6 +120,28 @@ impl Sample for AuditPage {
             ("many", Self { entries: many, query: asked.clone(), matched: None, ..full() }),
             ("empty", Self { entries: Vec::new(), next: None, chain: Chain::Unknown, ..full() }),
             ("nothing-found", Self { entries: Vec::new(), next: None, query: asked, ..full() }),
+            (
+                "nothing-yet",
+                Self {
+                    entries: Vec::new(),
+                    query: AuditQuery { verb: "exec".into(), ..AuditQuery::default() },
+                    ..full()
+                },
+            ),
+            (
+                "mistake",
+                Self {
+                    query: AuditQuery {
+                        from: "2026-11-21T03:00".into(),
+                        to: "2026-11-20T03:00".into(),
+                        ..AuditQuery::default()
+                    },
+                    range_error: Some("The end lies before the start.".into()),
+                    entries: Vec::new(),
+                    next: None,
+                    ..full()
+                },
+            ),
             ("late", Self { chain: Chain::Late { up_to: NOW - 3 * HOUR - 5 * MINUTE }, ..full() }),
             ("broken", Self { chain: broken, ..full() }),
             (
@@ -150,10 +172,14 @@ impl Sample for AuditPage {
                         person: HOSTILE.into(),
                         cluster: HOSTILE.into(),
                         verb: HOSTILE.into(),
+                        grant: HOSTILE.into(),
+                        from: HOSTILE.into(),
+                        to: HOSTILE.into(),
                         q: HOSTILE.into(),
                         before: HOSTILE.into(),
                     },
                     next: Some(HOSTILE.into()),
+                    range_error: Some(HOSTILE.into()),
                     chain: Chain::Broken { at: HOSTILE.into(), why: HOSTILE.into() },
                     ..full()
                 },

@@ -324,7 +324,7 @@ impl Sample for ClustersPage {
             (
                 "elevated",
                 Self {
-                    frame: Frame { elevation: Some(super::elevation()), ..frame(Place::Clusters) },
+                    frame: Frame { elevations: vec![super::elevation()], ..frame(Place::Clusters) },
                     ..full()
                 },
             ),

@@ -1,7 +1,10 @@
 use super::{
-    DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, no_rights, path, store_away, viewer,
+    DAY, HOSTILE, HOUR, MINUTE, NOW, elevation, ended, endless, frame, hostile, no_rights, path, store_away,
+    viewer,
 };
-use crate::{AccessPage, GrantKind, GrantRow, GrantState, Link, Notice, Place, Rights, Sample, Tone};
+use crate::{
+    AccessPage, Frame, GrantKind, GrantQuery, GrantRow, GrantState, Link, Notice, Place, Rights, Sample, Tone,
+};
 
 pub(super) fn grant(kind: GrantKind, name: &str, rights: Rights, reason: &str, ends: i64) -> GrantRow {
     GrantRow {
@@ -14,6 +17,7 @@ pub(super) fn grant(kind: GrantKind, name: &str, rights: Rights, reason: &str, e
         created: NOW - 45 * MINUTE,
         ends: NOW + ends,
         may_revoke: true,
+        may_extend: ends > 0,
         ..GrantRow::default()
     }
 }
@@ -116,8 +120,28 @@ fn full() -> AccessPage {
         frame: frame(Place::Access),
         grants: active(),
         ended: over(),
+        held: 4,
         limit: 20,
+        live: "/access?seen=abc".into(),
         ..AccessPage::default()
+    }
+}
+
+fn all() -> AccessPage {
+    AccessPage {
+        query: GrantQuery { view: "all".into(), person: "juno".into(), ..GrantQuery::default() },
+        next: Some("g-0042".into()),
+        ended: Vec::new(),
+        ..full()
+    }
+}
+
+fn by_cluster(name: &str, grants: Vec<GrantRow>) -> AccessPage {
+    AccessPage {
+        query: GrantQuery { view: "cluster".into(), cluster: name.into(), ..GrantQuery::default() },
+        grants,
+        ended: Vec::new(),
+        ..full()
     }
 }
 
@@ -150,12 +174,61 @@ impl Sample for AccessPage {
                 Self {
                     grants: active().split_off(2).into_iter().take(1).collect(),
                     ended: Vec::new(),
+                    held: 1,
                     limit: 0,
                     ..full()
                 },
             ),
-            ("many", Self { grants: many(50), limit: 0, ..full() }),
-            ("empty", Self { grants: Vec::new(), ended: Vec::new(), ..full() }),
+            (
+                "elevated",
+                Self {
+                    frame: Frame {
+                        elevations: vec![
+                            elevation(),
+                            crate::Elevation {
+                                cluster: None,
+                                break_glass: true,
+                                approved_by: String::new(),
+                                ..elevation()
+                            },
+                        ],
+                        ..frame(Place::Access)
+                    },
+                    ..full()
+                },
+            ),
+            (
+                "fallen",
+                Self {
+                    grants: active()
+                        .into_iter()
+                        .map(|row| match row.rights {
+                            Rights::Read => row,
+                            _ => GrantRow { fell_to: Some(Rights::Read), ..row },
+                        })
+                        .collect(),
+                    ..full()
+                },
+            ),
+            ("all", all()),
+            (
+                "all-ended",
+                Self { query: GrantQuery { state: "ended".into(), ..all().query }, grants: over(), ..all() },
+            ),
+            ("cluster", by_cluster("harbor-prod-weu-01", active())),
+            ("cluster-which", by_cluster("", Vec::new())),
+            ("cluster-empty", by_cluster("harbor-prod-weu-01", Vec::new())),
+            (
+                "nothing-found",
+                Self {
+                    query: GrantQuery { q: "disk".into(), ..GrantQuery::default() },
+                    grants: Vec::new(),
+                    ended: Vec::new(),
+                    ..full()
+                },
+            ),
+            ("many", Self { grants: many(50), held: 212, next: Some("g-0050".into()), limit: 0, ..full() }),
+            ("empty", Self { grants: Vec::new(), ended: Vec::new(), held: 0, ..full() }),
             ("revoked", Self { notice: Some(done), ..full() }),
             ("error", Self { failure: Some(store_away()), grants: Vec::new(), ended: Vec::new(), ..full() }),
             ("expired", Self { frame: ended(Place::Access, "/access"), ..full() }),
@@ -175,6 +248,18 @@ impl Sample for AccessPage {
                     frame: hostile(Place::Access),
                     grants: vec![strange()],
                     ended: vec![GrantRow { state, ..strange() }],
+                    query: GrantQuery {
+                        view: HOSTILE.into(),
+                        kind: HOSTILE.into(),
+                        state: HOSTILE.into(),
+                        person: HOSTILE.into(),
+                        cluster: HOSTILE.into(),
+                        q: HOSTILE.into(),
+                        after: HOSTILE.into(),
+                        seen: HOSTILE.into(),
+                    },
+                    next: Some(HOSTILE.into()),
+                    live: format!("/{HOSTILE}"),
                     ..full()
                 },
             ),

@@ -1,21 +1,30 @@
 use super::{HOSTILE, ended, frame, hostile, no_rights, path, store_away, viewer};
 use crate::{
-    Failure, KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, Place, Rights, RightsChoice, Sample,
-    Side,
+    Failure, Frame, KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, Place, Rights, RightsChoice,
+    Sample, Side,
 };
 
 fn choices(write: Option<&str>, admin: Option<&str>) -> Vec<RightsChoice> {
     let choice = |rights, barred: Option<&str>| RightsChoice {
         rights,
         barred: barred.map(str::to_owned),
+        way: barred.map(|_| Link::new("Elevate first", "/elevate?cluster=harbor-prod-weu-01")),
         note: String::new(),
     };
     vec![choice(Rights::Read, None), choice(Rights::Write, write), choice(Rights::Admin, admin)]
 }
 
+fn elevated() -> Vec<RightsChoice> {
+    let mut all = choices(None, Some("Your elevation gives write."));
+    if let Some(write) = all.get_mut(1) {
+        write.note = "Your elevation ends at 03:36 UTC; from then on it only reads.".into();
+    }
+    all
+}
+
 fn full() -> KubeconfigPage {
     let name = "harbor-prod-weu-01";
-    let needed = Some("It needs the role elevated.");
+    let needed = Some("You are not elevated.");
     KubeconfigPage {
         frame: frame(Place::Clusters),
         cluster: name.into(),
@@ -84,7 +93,14 @@ impl Sample for KubeconfigPage {
         vec![
             ("first", Self { held: 0, ..full() }),
             ("form", full()),
-            ("elevated", Self { choices: choices(None, None), ..full() }),
+            (
+                "elevated",
+                Self {
+                    frame: Frame { elevations: vec![super::elevation()], ..frame(Place::Clusters) },
+                    choices: elevated(),
+                    ..full()
+                },
+            ),
             ("mistake", mistaken()),
             ("mistakes", Self { errors: wrong, ..mistaken() }),
             (

@@ -1,11 +1,17 @@
 //! Invented pages in every state, for the tests and the gallery.
 
+mod ask;
 mod audit;
 mod cluster;
 mod clusters;
+mod elevate;
+mod elevations;
+mod grant;
 mod grants;
 mod imported;
 mod kubeconfig;
+mod report;
+mod robots;
 mod solo;
 
 use crate::{Elevation, Failure, Frame, KeysPage, Link, Notice, Person, Place, Rights, Sample, Side, Tone};
@@ -31,10 +37,13 @@ fn frame(place: Place) -> Frame {
         person: Some(Person {
             name: "Juno Aaltonen".into(),
             account: "juno.aaltonen@example.com".into(),
-            roles: vec!["sre".into(), "auditor".into(), "admin".into()],
+            roles: vec!["sre".into(), "elevated".into(), "approver".into(), "auditor".into(), "admin".into()],
             may_take: true,
             may_audit: true,
             may_import: true,
+            may_elevate: true,
+            may_approve: true,
+            may_admin: true,
         }),
         csrf: "c2FtcGxlLXRva2VuLW5vdC1hLXJlYWwtb25l".into(),
         request_id: "01JD7M2K-Q4ZX".into(),
@@ -70,6 +79,9 @@ fn hostile(place: Place) -> Frame {
         may_take: true,
         may_audit: true,
         may_import: true,
+        may_elevate: true,
+        may_approve: true,
+        may_admin: true,
     };
     let notice = Notice { tone: Tone::Warn, lead: HOSTILE.into(), text: endless(), action: None };
     Frame {
@@ -79,11 +91,13 @@ fn hostile(place: Place) -> Frame {
         request_id: HOSTILE.into(),
         path: format!("/?q={HOSTILE}"),
         regions: vec![Link::new(HOSTILE, format!("/{HOSTILE}"))],
-        elevation: Some(Elevation {
+        elevations: vec![Elevation {
+            id: HOSTILE.into(),
             reason: HOSTILE.into(),
-            cluster: Link::new(HOSTILE, "/"),
+            cluster: Some(Link::new(HOSTILE, "/")),
             ..elevation()
-        }),
+        }],
+        waiting: Some(u64::MAX),
         notices: vec![notice.clone()],
         toasts: vec![notice],
         ..frame(place)
@@ -97,8 +111,10 @@ fn ended(place: Place, path: &str) -> Frame {
 
 fn elevation() -> Elevation {
     Elevation {
+        id: "e-3xq9".into(),
         rights: Rights::Write,
-        cluster: Link::new("harbor-prod-weu-01", path("rg-harbor-prod", "harbor-prod-weu-01")),
+        cluster: Some(Link::new("harbor-prod-weu-01", path("rg-harbor-prod", "harbor-prod-weu-01"))),
+        break_glass: false,
         reason: "Replace a lost etcd member".into(),
         ticket: "INC-48213".into(),
         approved_by: "Mirela Kask".into(),
