@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use aro::parts;
 use aro::serve::{self, Extras};
 use rp_base::{Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_config::{Override, Settings, needs};
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let identity = RegionIdentity::open_or_create(&folder.file("region"), clock.now())?;
     let settings = settings(&folder, &kept, &identity, &args.log)?;
     let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(settings.limits.drain)?;
+    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
 
     let oidc = start_provider(&folder, &kept, &clock, &stop).await?;

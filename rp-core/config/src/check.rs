@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use url::Url;
+
 use crate::reader::Reader;
 use crate::settings::{
-    Oidc, OidcCredential, Postgres, PostgresUrl, PrivateLink, PrivateWay, Store, StoreKind, Tls,
+    GroupsFrom, Oidc, OidcCredential, Postgres, PostgresUrl, PrivateLink, PrivateWay, Store, StoreKind, Tls,
 };
-use crate::values::show_duration;
+use crate::values::{self, show_duration};
 
 /// The admin listener has no sign-in: another address than loopback must be asked for.
 pub(crate) fn admin(r: &mut Reader<'_>) -> SocketAddr {
@@ -68,6 +70,27 @@ pub(crate) fn store(r: &mut Reader<'_>) -> Store {
 }
 
 /// A provider with exactly one way to show it who we are.
+fn groups_from(r: &mut Reader<'_>) -> GroupsFrom {
+    let text = r.text("oidc.groups_from").unwrap_or_default();
+    match text.as_str() {
+        "" | "token" => GroupsFrom::Token,
+        "userinfo" => GroupsFrom::Userinfo,
+        // Its query is the settings' own business.
+        text => values::url(text.split('?').next().unwrap_or_default())
+            .and_then(|_| Url::parse(text).ok())
+            .map_or_else(
+                || {
+                    r.mistake(
+                        "oidc.groups_from",
+                        "must be token, userinfo, or a URL such as \"https://host/path\"",
+                    );
+                    GroupsFrom::Token
+                },
+                GroupsFrom::Address,
+            ),
+    }
+}
+
 pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
     let issuer = r.url("oidc.issuer");
     let client_id = r.text("oidc.client_id");
@@ -76,6 +99,7 @@ pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
     let cert_file = r.file("oidc.client_cert_file");
     let (scopes, groups_claim, ca_file) =
         (r.texts("oidc.scopes"), r.text("oidc.groups_claim"), r.file("oidc.ca_file"));
+    let (groups_from, api_audience) = (groups_from(r), r.text("oidc.api_audience"));
     if r.is_set("oidc.issuer") && client_id.is_none() && !r.is_set("oidc.client_id") {
         missing_once(r, "oidc.client_id", "is needed with oidc.issuer");
     }
@@ -116,6 +140,8 @@ pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
         credential,
         scopes,
         groups_claim: groups_claim?,
+        groups_from,
+        api_audience,
         ca_file,
     })
 }

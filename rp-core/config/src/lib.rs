@@ -21,8 +21,9 @@ pub use parse::{File, Input, Override, parse};
 pub use reference::reference_markdown;
 pub use secret_file::{SecretFile, SecretFileError};
 pub use settings::{
-    Access, Audit, Azure, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Oidc, OidcCredential,
-    Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy, Roles, Settings, Store, StoreKind, Tls,
+    Access, Audit, Azure, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Oidc,
+    OidcCredential, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy, Roles, Session, Settings,
+    Store, StoreKind, Tls,
 };
 
 /// Keys that a role cannot do without, for [`Input::needs`].

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::reader::Reader;
 use crate::settings::{
     Access, Audit, Azure, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Proxy, Roles,
-    Settings, StoreKind,
+    Session, Settings, StoreKind,
 };
 use crate::source::Values;
 use crate::{Mistakes, check, source};
@@ -76,6 +76,7 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
         keys: Keys { keyring_file: r.file("keys.keyring_file").unwrap_or_default() },
         oidc: check::oidc(r),
         roles: roles(r),
+        session: session(r),
         access: access(r),
         imports: Imports { allow: r.networks("imports.allow") },
         audit,
@@ -112,8 +113,26 @@ fn roles(r: &mut Reader<'_>) -> Roles {
     }
 }
 
+fn session(r: &mut Reader<'_>) -> Session {
+    let session = Session {
+        idle: r.duration("session.idle"),
+        max_age: r.duration("session.max_age"),
+        revalidate: r.duration("session.revalidate"),
+        alarm_after: r.duration("session.alarm_after"),
+        backchannel_ends_grants: r.switch("session.backchannel_ends_grants"),
+    };
+    check::not_longer(r, ("session.idle", session.idle), ("session.max_age", session.max_age));
+    check::not_longer(
+        r,
+        ("session.revalidate", session.revalidate),
+        ("session.alarm_after", session.alarm_after),
+    );
+    session
+}
+
 fn access(r: &mut Reader<'_>) -> Access {
     let access = Access {
+        cli_life: r.duration("access.cli_life"),
         default_life: r.duration("access.default_life"),
         max_life: r.duration("access.max_life"),
         min_reason: r.count("access.min_reason"),
@@ -143,6 +162,7 @@ fn limits(r: &mut Reader<'_>) -> Limits {
         head: r.duration("limits.head"),
         head_bytes: r.count("limits.head_bytes"),
         body_bytes: r.count("limits.body_bytes"),
+        leave: r.duration("limits.leave"),
         drain: r.duration("limits.drain"),
         sign_in_per_minute: r.count("limits.sign_in_per_minute"),
         issue_per_minute: r.count("limits.issue_per_minute"),

@@ -20,6 +20,7 @@ pub struct Settings {
     pub keys: Keys,
     pub oidc: Option<Oidc>,
     pub roles: Roles,
+    pub session: Session,
     pub access: Access,
     pub imports: Imports,
     pub audit: Audit,
@@ -102,7 +103,27 @@ pub struct Oidc {
     pub credential: OidcCredential,
     pub scopes: Vec<String>,
     pub groups_claim: String,
+    pub groups_from: GroupsFrom,
+    pub api_audience: Option<String>,
     pub ca_file: Option<PathBuf>,
+}
+
+/// Where groups are asked for that do not fit into a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupsFrom {
+    Token,
+    Userinfo,
+    Address(Url),
+}
+
+/// How long people stay signed in.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub idle: Duration,
+    pub max_age: Duration,
+    pub revalidate: Duration,
+    pub alarm_after: Duration,
+    pub backchannel_ends_grants: bool,
 }
 
 /// How we show the provider who we are.
@@ -141,6 +162,7 @@ impl Roles {
 
 #[derive(Debug, Clone)]
 pub struct Access {
+    pub cli_life: Duration,
     pub default_life: Duration,
     pub max_life: Duration,
     /// Characters.
@@ -169,6 +191,7 @@ pub struct Limits {
     pub head: Duration,
     pub head_bytes: usize,
     pub body_bytes: usize,
+    pub leave: Duration,
     pub drain: Duration,
     /// By address; 0 in this and the next three: no limit.
     pub sign_in_per_minute: u32,

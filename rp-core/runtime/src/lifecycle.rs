@@ -1,13 +1,24 @@
-//! How a process ends: asked once it finishes, asked twice or too late it cuts (`design.md` §3 Lifecycle).
+//! How a process ends: asked once it says that it leaves and finishes, asked twice or too late it cuts
+//! (`design.md` §3 Lifecycle).
 
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The two stages of an end. Cheap to clone.
+/// How long the stages of an end take.
+#[derive(Debug, Clone, Copy)]
+pub struct Farewell {
+    /// Not ready any more, and still accepting: as long as a balancer needs to see it.
+    pub leave: Duration,
+    /// Accepting nothing, and finishing what runs.
+    pub drain: Duration,
+}
+
+/// The stages of an end. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
+    leave: CancellationToken,
     stop: CancellationToken,
     cut: CancellationToken,
 }
@@ -18,37 +29,42 @@ impl Lifecycle {
         Self::default()
     }
 
-    /// Follows SIGTERM and SIGINT: the first stops, the second, or `drain` later, cuts.
+    /// Follows SIGTERM and SIGINT: the first begins the end, each further one goes on to the next stage.
     ///
     /// # Errors
     /// The signals cannot be followed.
-    pub fn with_signals(drain: Duration) -> std::io::Result<Self> {
+    pub fn with_signals(farewell: Farewell) -> std::io::Result<Self> {
         let life = Self::new();
-        let (mut terminate, mut interrupt) =
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut asked = Asked {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        };
         let told = life.clone();
         tokio::spawn(async move {
             tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+                () = asked.again() => {}
                 () = told.stop.cancelled() => {}
             }
-            tracing::info!(
-                drain_seconds = drain.as_secs(),
-                "stopping: no new connections, finishing what runs"
-            );
-            told.stop.cancel();
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-                () = tokio::time::sleep(drain) => {}
+            told.leave.cancel();
+            if !told.stop.is_cancelled() && !farewell.leave.is_zero() {
+                tracing::info!(leave_seconds = farewell.leave.as_secs(), "leaving: not ready any more");
+                let _ = tokio::time::timeout(farewell.leave, asked.again()).await;
             }
+            let drain_seconds = farewell.drain.as_secs();
+            tracing::info!(drain_seconds, "stopping: no new connections, finishing what runs");
+            told.stop.cancel();
+            let _ = tokio::time::timeout(farewell.drain, asked.again()).await;
             told.cut.cancel();
         });
         Ok(life)
     }
 
-    /// Cancelled when nothing new may begin; readiness is off from then on.
+    /// Cancelled when the end has begun: readiness is off from then on.
+    pub fn leaving(&self) -> CancellationToken {
+        self.leave.clone()
+    }
+
+    /// Cancelled when nothing new may begin.
     pub fn stopping(&self) -> CancellationToken {
         self.stop.clone()
     }
@@ -58,9 +74,25 @@ impl Lifecycle {
         self.cut.clone()
     }
 
-    /// Asks for the end.
+    /// Asks for the end, without a time to leave.
     pub fn stop(&self) {
+        self.leave.cancel();
         self.stop.cancel();
+    }
+}
+
+/// The signals that ask for the end.
+struct Asked {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Asked {
+    async fn again(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 
@@ -90,10 +122,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn stops_first_and_cuts_after_the_drain() {
-        let life = Lifecycle::with_signals(Duration::from_secs(20)).unwrap();
+        let farewell = Farewell { leave: Duration::from_secs(5), drain: Duration::from_secs(20) };
+        let life = Lifecycle::with_signals(farewell).unwrap();
         let asked = tokio::time::Instant::now();
         life.stop();
-        assert!(life.stopping().is_cancelled() && !life.cutting().is_cancelled());
+        assert!(life.leaving().is_cancelled() && life.stopping().is_cancelled());
+        assert!(!life.cutting().is_cancelled());
         tokio::time::timeout(LONG, life.cutting().cancelled()).await.unwrap();
         assert_eq!(asked.elapsed().as_secs(), 20);
     }

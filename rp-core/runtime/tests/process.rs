@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rp_metrics::Registry;
-use rp_runtime::{Lifecycle, count_panics, on_hangup};
+use rp_runtime::{Farewell, Lifecycle, count_panics, on_hangup};
 use tokio::time::timeout;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -15,17 +15,20 @@ fn signal(name: &str) {
 }
 
 #[tokio::test]
-async fn a_hangup_reloads_the_first_signal_stops_the_second_cuts() {
-    let life = Lifecycle::with_signals(Duration::from_secs(3600)).unwrap();
+async fn a_hangup_reloads_and_each_signal_brings_the_end_nearer() {
+    let life = Lifecycle::with_signals(Farewell { leave: LONG, drain: LONG }).unwrap();
     let (told, mut reloads) = tokio::sync::mpsc::unbounded_channel();
     on_hangup(&life, move || told.send(()).unwrap()).unwrap();
     signal("-HUP");
     timeout(LONG, reloads.recv()).await.unwrap().unwrap();
     assert!(!life.stopping().is_cancelled());
     signal("-TERM");
+    timeout(LONG, life.leaving().cancelled()).await.unwrap();
+    assert!(!life.stopping().is_cancelled());
+    signal("-INT");
     timeout(LONG, life.stopping().cancelled()).await.unwrap();
     assert!(!life.cutting().is_cancelled());
-    signal("-INT");
+    signal("-TERM");
     timeout(LONG, life.cutting().cancelled()).await.unwrap();
 }
 
