@@ -185,7 +185,7 @@ pub(crate) fn statsd_socket(r: &mut Reader<'_>) -> Option<String> {
     let socket = r.text("metrics.statsd_socket")?;
     let good = match socket.split_once(':') {
         Some((network, address)) if network.eq_ignore_ascii_case("udp") => {
-            crate::values::dial(address).is_some()
+            values::dial(address).is_some()
         }
         Some((network, path)) => network.eq_ignore_ascii_case("unix") && !path.is_empty(),
         None => false,

@@ -59,6 +59,9 @@ pub struct SignIn {
     /// Refusals to answer in a row; a refusal of the person ends the record.
     #[serde(default)]
     pub failures: u32,
+    /// The provider refused the person: what they hold is being ended.
+    #[serde(default)]
+    pub refused: bool,
     /// SHA-256 of the groups that were last seen: a change is written to sessions and grants.
     pub groups: Digest,
     /// The refresh token, sealed with the id as associated data; `None`: the provider gave none.

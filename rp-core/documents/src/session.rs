@@ -1,6 +1,6 @@
 //! Browser sessions (`spec/portal.md` §6, "Do better" 6). Writer: portal.
 
-use rp_base::Timestamp;
+use rp_base::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, Sealed, Unknown};
@@ -11,6 +11,9 @@ pub struct SessionRecord {
     pub id: String,
     /// The provider's subject, so that all sessions of a person can be ended.
     pub sub: String,
+    /// SHA-256 of the provider's session (`sid`), so that its end can end this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sid: Option<Digest>,
     pub created: Timestamp,
     /// Absolute end.
     pub not_after: Timestamp,
@@ -27,5 +30,10 @@ impl Document for SessionRecord {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    /// A person's sessions are listed together.
+    fn partition(&self) -> &str {
+        if self.sub.is_empty() { &self.id } else { &self.sub }
     }
 }
