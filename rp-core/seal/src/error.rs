@@ -11,6 +11,12 @@ pub enum SealError {
     /// Damaged, cut, forged, of another form, or sealed for another place: deliberately one answer.
     #[error("the sealed value cannot be opened")]
     Unopenable,
+    /// The key seals: another must take its place first.
+    #[error("the key {0} is in use: make another one current first")]
+    Current(String),
+    /// The keyring lives in memory only.
+    #[error("the keyring has no file")]
+    NoFile,
     /// The value could not be sealed.
     #[error("the value cannot be sealed")]
     Unsealable,

@@ -1,10 +1,11 @@
-//! The key file: JSON `{"current": "k2", "keys": {"k1": "<base64 of 32 bytes>", …}}`, mode 0600.
+//! The key file: JSON `{"current": "k2", "keys": {"k1": "<base64 of 32 bytes>", …}}`, mode 0600; beside them perhaps
+//! `"legacy": {"v1": ["<base64 of 32 bytes>", …], "v2": ["<base64 of 64 bytes>", …]}`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,6 +16,7 @@ use zeroize::Zeroizing;
 use crate::SealError;
 use crate::envelope::is_key_id;
 use crate::keyring::Keys;
+use crate::legacy::LegacyKeys;
 
 /// A keyring of a thousand keys is far smaller; more is not our file.
 const MOST: u64 = 256 * 1024;
@@ -24,12 +26,24 @@ const MOST: u64 = 256 * 1024;
 struct Read {
     current: String,
     keys: BTreeMap<String, Secret<String>>,
+    legacy: Option<Legacy<Secret<String>>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Legacy<T> {
+    #[serde(default = "Vec::new")]
+    v1: Vec<T>,
+    #[serde(default = "Vec::new")]
+    v2: Vec<T>,
 }
 
 #[derive(Serialize)]
 struct Written<'a> {
     current: &'a str,
     keys: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    legacy: Option<Legacy<&'a str>>,
 }
 
 /// Reads and checks the file.
@@ -64,26 +78,28 @@ fn parse(text: &[u8]) -> Result<Keys, &'static str> {
         if !is_key_id(&id) {
             return Err("a key id must be 1 to 32 lower-case letters, digits and dashes");
         }
-        let bytes = Zeroizing::new(STANDARD.decode(encoded.expose()).map_err(|_| "a key is not base64")?);
-        let key: [u8; 32] = bytes.as_slice().try_into().map_err(|_| "a key is not 32 bytes long")?;
-        keys.insert(id, Secret::new(key));
+        keys.insert(id, decoded(&encoded, "a key is not 32 bytes long")?);
     }
-    Keys::new(read.current, keys).ok_or("its current key is not among its keys")
+    let legacy = read.legacy.unwrap_or(Legacy { v1: Vec::new(), v2: Vec::new() });
+    let v1 = legacy.v1.iter().map(|key| decoded(key, "a legacy v1 key is not 32 bytes long"));
+    let v2 = legacy.v2.iter().map(|key| decoded(key, "a legacy v2 key is not 64 bytes long"));
+    let legacy = LegacyKeys { v1: v1.collect::<Result<_, _>>()?, v2: v2.collect::<Result<_, _>>()? };
+    Keys::new(read.current, keys, legacy).ok_or("its current key is not among its keys")
+}
+
+fn decoded<const N: usize>(
+    encoded: &Secret<String>,
+    length: &'static str,
+) -> Result<Secret<[u8; N]>, &'static str> {
+    let bytes = Zeroizing::new(STANDARD.decode(encoded.expose()).map_err(|_| "a key is not base64")?);
+    Ok(Secret::new(bytes.as_slice().try_into().map_err(|_| length)?))
 }
 
 /// Writes a new file with one fresh key. `Ok(false)`: somebody else made it first, read theirs.
 pub(crate) fn create(path: &Path, random: &dyn Random) -> Result<bool, SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
-    let keys = Keys::generate(random);
-    let mut encoded = Secret::new(STANDARD.encode(keys.current().1));
-    let text = written(&keys.current, encoded.expose());
-    encoded = Secret::new(String::new());
-    drop(encoded);
-    let text = Zeroizing::new(text.map_err(|cause| failed("write it")(cause.into()))?);
-
-    let mut suffix = [0u8; 8];
-    random.fill(&mut suffix);
-    let temporary = path.with_added_extension(format!("{:016x}.new", u64::from_le_bytes(suffix)));
+    let text = written(&Keys::generate(random)).map_err(|cause| failed("write it")(cause.into()))?;
+    let temporary = beside(path, random);
     let outcome = write_synced(&temporary, &text).and_then(|()| link_new(&temporary, path));
     // Gone already, or never there: nothing to do about it.
     let _ = fs::remove_file(&temporary);
@@ -92,9 +108,53 @@ pub(crate) fn create(path: &Path, random: &dyn Random) -> Result<bool, SealError
     Ok(made)
 }
 
-fn written(id: &str, key: &str) -> Result<Vec<u8>, serde_json::Error> {
-    let mut text = Vec::with_capacity(256);
-    serde_json::to_writer(&mut text, &Written { current: id, keys: BTreeMap::from([(id, key)]) })?;
+/// Puts changed keys in the place of those that were read, whole or not at all. The caller holds the lock.
+pub(crate) fn replace(path: &Path, keys: &Keys, random: &dyn Random) -> Result<(), SealError> {
+    let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
+    let text = written(keys).map_err(|cause| failed("write it")(cause.into()))?;
+    let temporary = beside(path, random);
+    let outcome = write_synced(&temporary, &text).and_then(|()| fs::rename(&temporary, path));
+    if outcome.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    outcome.map_err(failed("replace it"))?;
+    sync_folder(path).map_err(failed("make it durable"))
+}
+
+/// One at a time changes the file. Held until it is dropped.
+pub(crate) fn lock(path: &Path) -> Result<File, SealError> {
+    let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
+    let place = path.with_added_extension("lock");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let lock = options.open(place).map_err(failed("open its lock"))?;
+    lock.lock().map_err(failed("lock it"))?;
+    Ok(lock)
+}
+
+fn beside(path: &Path, random: &dyn Random) -> PathBuf {
+    let mut suffix = [0u8; 8];
+    random.fill(&mut suffix);
+    path.with_added_extension(format!("{:016x}.new", u64::from_le_bytes(suffix)))
+}
+
+fn written(keys: &Keys) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
+    let encoded = |bytes: &[u8]| Zeroizing::new(STANDARD.encode(bytes));
+    let held: Vec<_> = keys.all().map(|(id, key)| (id, encoded(key))).collect();
+    let v1: Vec<_> = keys.legacy.v1.iter().map(|key| encoded(key.expose())).collect();
+    let v2: Vec<_> = keys.legacy.v2.iter().map(|key| encoded(key.expose())).collect();
+    let legacy = Legacy {
+        v1: v1.iter().map(|key| key.as_str()).collect(),
+        v2: v2.iter().map(|key| key.as_str()).collect(),
+    };
+    let written = Written {
+        current: &keys.current,
+        keys: held.iter().map(|(id, key)| (*id, key.as_str())).collect(),
+        legacy: (!keys.legacy.is_empty()).then_some(legacy),
+    };
+    // Room for all of it at once, as above.
+    let mut text = Zeroizing::new(Vec::with_capacity(256 + 128 * (held.len() + v1.len() + v2.len())));
+    serde_json::to_writer(&mut *text, &written)?;
     text.push(b'\n');
     Ok(text)
 }

@@ -13,6 +13,7 @@ use rp_base::{Digest, Random, Secret};
 use rp_documents::Sealed;
 
 use crate::envelope::{self, Envelope};
+use crate::legacy::{Form, LegacyKeys};
 use crate::{SealError, file};
 
 /// How often an unknown key id may make us read the file: garbage must not turn into disk load.
@@ -41,22 +42,35 @@ struct LastRead {
 pub(crate) struct Keys {
     pub(crate) current: String,
     keys: BTreeMap<String, Secret<[u8; 32]>>,
+    pub(crate) legacy: LegacyKeys,
 }
 
 impl Keys {
     /// `None` when the current key is not among the keys.
-    pub(crate) fn new(current: String, keys: BTreeMap<String, Secret<[u8; 32]>>) -> Option<Self> {
-        keys.contains_key(&current).then_some(Self { current, keys })
+    pub(crate) fn new(
+        current: String,
+        keys: BTreeMap<String, Secret<[u8; 32]>>,
+        legacy: LegacyKeys,
+    ) -> Option<Self> {
+        keys.contains_key(&current).then_some(Self { current, keys, legacy })
     }
 
     /// One fresh key named `k1`.
     pub(crate) fn generate(random: &dyn Random) -> Self {
-        let mut key = [0u8; 32];
-        random.fill(&mut key);
         let current = "k1".to_owned();
-        let keys = BTreeMap::from([(current.clone(), Secret::new(key))]);
-        zeroize::Zeroize::zeroize(&mut key);
-        Self { current, keys }
+        let keys = BTreeMap::from([(current.clone(), fresh(random))]);
+        Self { current, keys, legacy: LegacyKeys::default() }
+    }
+
+    /// Every key with its id.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &[u8; 32])> {
+        self.keys.iter().map(|(id, key)| (id.as_str(), key.expose()))
+    }
+
+    /// An id that comes after all of the form `k1`, `k2`, ….
+    fn next_id(&self) -> String {
+        let numbers = self.keys.keys().filter_map(|id| id.strip_prefix('k')?.parse::<u32>().ok());
+        format!("k{}", numbers.max().unwrap_or(0).saturating_add(1))
     }
 
     /// The sealing key.
@@ -64,6 +78,23 @@ impl Keys {
         // `new` has seen that it is there.
         (&self.current, self.keys[&self.current].expose())
     }
+}
+
+fn fresh(random: &dyn Random) -> Secret<[u8; 32]> {
+    let mut key = [0u8; 32];
+    random.fill(&mut key);
+    let secret = Secret::new(key);
+    zeroize::Zeroize::zeroize(&mut key);
+    secret
+}
+
+/// The ids of a keyring's keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyIds {
+    /// Seals.
+    pub current: String,
+    /// Open, in the order of their names; the current one is among them.
+    pub all: Vec<String>,
 }
 
 /// A key made from one of the keyring's keys for one purpose.
@@ -128,6 +159,90 @@ impl Keyring {
         Ok(true)
     }
 
+    /// The ids of its keys.
+    pub fn ids(&self) -> KeyIds {
+        let keys = self.0.keys.load();
+        KeyIds { current: keys.current.clone(), all: keys.keys.keys().cloned().collect() }
+    }
+
+    /// Adds a fresh key to the file and gives its id; it seals at once, or from [`Keyring::use_key`] on, after the file
+    /// has come to every machine. The old keys go on opening.
+    ///
+    /// # Errors
+    /// The file cannot be read or replaced; a keyring without a file has none.
+    pub fn rotate(&self, use_it: bool, random: &dyn Random) -> Result<String, SealError> {
+        self.change(random, |keys| {
+            let id = keys.next_id();
+            keys.keys.insert(id.clone(), fresh(random));
+            if use_it {
+                keys.current.clone_from(&id);
+            }
+            Ok(id)
+        })
+    }
+
+    /// Makes a key of the file the one that seals.
+    ///
+    /// # Errors
+    /// As [`Keyring::rotate`]; [`SealError::UnknownKey`].
+    pub fn use_key(&self, id: &str, random: &dyn Random) -> Result<(), SealError> {
+        self.change(random, |keys| {
+            if !keys.keys.contains_key(id) {
+                return Err(SealError::UnknownKey(id.to_owned()));
+            }
+            id.clone_into(&mut keys.current);
+            Ok(())
+        })
+    }
+
+    /// Removes a key from the file: what is sealed with it is lost, what was signed with it is refused.
+    ///
+    /// # Errors
+    /// As [`Keyring::rotate`]; [`SealError::UnknownKey`], [`SealError::Current`].
+    pub fn forget(&self, id: &str, random: &dyn Random) -> Result<(), SealError> {
+        self.change(random, |keys| {
+            if keys.current == id {
+                return Err(SealError::Current(id.to_owned()));
+            }
+            keys.keys.remove(id).map(drop).ok_or_else(|| SealError::UnknownKey(id.to_owned()))
+        })
+    }
+
+    /// Changes the file as it is now, and takes the change up.
+    fn change<T>(
+        &self,
+        random: &dyn Random,
+        change: impl FnOnce(&mut Keys) -> Result<T, SealError>,
+    ) -> Result<T, SealError> {
+        let file = self.0.file.as_ref().ok_or(SealError::NoFile)?;
+        let held = file::lock(&file.path)?;
+        let (mut keys, _) = file::read(&file.path)?;
+        let changed = change(&mut keys)?;
+        file::replace(&file.path, &keys, random)?;
+        drop(held);
+        self.reload()?;
+        Ok(changed)
+    }
+
+    /// The key that a sealed text names; `None` for the contract's older forms, which name none, and for other text.
+    pub fn key_of(text: &str) -> Option<&str> {
+        Envelope::parse(text).ok().map(|envelope| envelope.key_id)
+    }
+
+    /// Opens a value of any form and says which: ours for its place, or, when the file has legacy keys, one of the
+    /// contract's two older forms, which know no place.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`].
+    pub fn open_any(&self, sealed: &Sealed, aad: &str) -> Result<(Secret<Vec<u8>>, Form), SealError> {
+        // The older forms are base64, which has no dot.
+        if sealed.0.contains('.') {
+            return self.open(sealed, aad).map(|plain| (plain, Form::V3));
+        }
+        let keys = self.0.keys.load();
+        if keys.legacy.is_empty() { Err(SealError::Unopenable) } else { keys.legacy.open(&sealed.0) }
+    }
+
     /// Seals with the current key and a random nonce. `aad` names the value's place: `Collection/id/field`.
     ///
     /// # Errors
@@ -139,11 +254,15 @@ impl Keyring {
     }
 
     /// Opens what was sealed with any of the keys for the same place. An unknown key id makes it read the
-    /// file again, at most once a second.
+    /// file again, at most once a second. A value of one of the contract's older forms opens when the file has legacy
+    /// keys: see [`Keyring::open_any`].
     ///
     /// # Errors
     /// [`SealError::UnknownKey`], or [`SealError::Unopenable`] for damage and another place alike.
     pub fn open(&self, sealed: &Sealed, aad: &str) -> Result<Secret<Vec<u8>>, SealError> {
+        if !sealed.0.contains('.') {
+            return self.open_any(sealed, aad).map(|(plain, _)| plain);
+        }
         let envelope = Envelope::parse(&sealed.0)?;
         if let Some(key) = self.0.keys.load().keys.get(envelope.key_id) {
             return envelope.open(key.expose(), aad);

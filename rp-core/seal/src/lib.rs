@@ -7,6 +7,8 @@ mod envelope;
 mod error;
 mod file;
 mod keyring;
+mod legacy;
 
 pub use error::SealError;
-pub use keyring::{DerivedKey, Keyring};
+pub use keyring::{DerivedKey, KeyIds, Keyring};
+pub use legacy::Form;

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use rp_base::SystemRandom;
 use rp_documents::Sealed;
-use rp_seal::{Keyring, SealError};
+use rp_seal::{Form, Keyring, SealError};
 
 const AAD: &str = "ImportedClusters/harbor/sealed";
 
@@ -230,4 +230,69 @@ proptest! {
         let other = format!("{}x", aad);
         prop_assert!(keyring.open(&sealed, &other).is_err());
     }
+}
+
+#[test]
+fn a_new_key_is_added_used_and_forgotten_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, &keys("k1", &[("k1", 1), ("spare", 2)]));
+    let (one, other) = (Keyring::open_file(&path).unwrap(), Keyring::open_file(&path).unwrap());
+    let old = one.seal(b"old", AAD).unwrap();
+    assert_eq!(one.rotate(true, &SystemRandom).unwrap(), "k2");
+    let new = one.seal(b"new", AAD).unwrap();
+    assert_eq!(Keyring::key_of(&new.0), Some("k2"));
+    // Old ones open here, new ones there, where the file is read again.
+    assert_eq!(one.open(&old, AAD).unwrap().expose(), b"old");
+    assert!(other.reload().unwrap());
+    assert_eq!(other.open(&new, AAD).unwrap().expose(), b"new");
+    // Brought everywhere before it is used.
+    assert_eq!(one.rotate(false, &SystemRandom).unwrap(), "k3");
+    assert_eq!(one.ids().current, "k2");
+    one.use_key("k3", &SystemRandom).unwrap();
+    assert_eq!(one.ids().all, ["k1", "k2", "k3", "spare"]);
+    assert!(matches!(one.use_key("k9", &SystemRandom), Err(SealError::UnknownKey(_))));
+    assert!(matches!(one.forget("k3", &SystemRandom), Err(SealError::Current(_))));
+    one.forget("k1", &SystemRandom).unwrap();
+    assert!(matches!(one.open(&old, AAD), Err(SealError::UnknownKey(id)) if id == "k1"));
+    assert_eq!(one.open(&new, AAD).unwrap().expose(), b"new");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(matches!(Keyring::generate(&SystemRandom).rotate(true, &SystemRandom), Err(SealError::NoFile)));
+}
+
+#[test]
+fn two_who_rotate_at_once_lose_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, &keys("k1", &[("k1", 1)]));
+    let rotations = (0..8).map(|_| {
+        let keyring = Keyring::open_file(&path).unwrap();
+        std::thread::spawn(move || keyring.rotate(true, &SystemRandom).unwrap())
+    });
+    let made: std::collections::BTreeSet<_> =
+        rotations.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(made.len(), 8);
+    assert_eq!(Keyring::open_file(&path).unwrap().ids().all.len(), 9);
+}
+
+#[test]
+fn older_forms_open_with_legacy_keys_only_and_survive_a_rotation() {
+    // `spec/database.md` §11.3.
+    let old = Sealed(
+        "AAECAwQFBgcICQoLDA0OD0RqzgelPXexsvzJd2Xg+/5HdVXAq8Tlu5zGNxyTKIChab0FViHwiWe8cclNoVxF1Q==".to_owned(),
+    );
+    let key: Vec<u8> = (0..64).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let text = keys("k1", &[("k1", 1)]);
+    let path = file(&folder, &text);
+    let keyring = Keyring::open_file(&path).unwrap();
+    assert!(matches!(keyring.open(&old, AAD), Err(SealError::Unopenable)));
+    let legacy = format!(r#","legacy":{{"v2":["{}"]}}}}"#, STANDARD.encode(key));
+    write(&path, &text.replacen("}}", &format!("}}{legacy}"), 1), 0o600);
+    assert!(keyring.reload().unwrap());
+    keyring.rotate(true, &SystemRandom).unwrap();
+    let (plain, form) = keyring.open_any(&old, AAD).unwrap();
+    assert_eq!((plain.expose().as_slice(), form), (b"test".as_slice(), Form::V2));
+    assert_eq!(keyring.open(&old, AAD).unwrap().expose(), b"test");
 }
