@@ -4,5 +4,5 @@ mod admin;
 mod main_job;
 mod pages;
 mod process;
-mod served;
+pub(crate) mod served;
 mod sign_in;

@@ -8,6 +8,9 @@ use tokio::net::TcpStream;
 
 use crate::{Folder, GENEROUS, Process, part};
 
+/// Where its connections to the servers come from: another address than its clients'.
+pub const BALANCER: &str = "127.0.0.2";
+
 /// A running balancer.
 #[derive(Debug)]
 pub struct Haproxy {
@@ -43,7 +46,7 @@ backend replicas
   balance roundrobin
   option httpchk GET /healthz/ready
   default-server send-proxy-v2 check check-ssl check-send-proxy check-sni localhost verify required \
-ca-file {ca} inter 200ms fastinter 100ms fall 1 rise 1 on-error mark-down
+ca-file {ca} inter 200ms fastinter 100ms fall 1 rise 1 source {BALANCER}
 "
         );
         for (n, server) in servers.iter().enumerate() {

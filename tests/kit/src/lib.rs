@@ -26,7 +26,7 @@ pub use authority::{Authority, Pair};
 pub use browser::browser;
 pub use control_plane::ControlPlane;
 pub use folder::Folder;
-pub use haproxy::Haproxy;
+pub use haproxy::{BALANCER, Haproxy};
 pub use kubectl::{Kubectl, Output, Running};
 pub use parts::{part, workspace};
 pub use postgres::Postgres;

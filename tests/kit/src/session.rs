@@ -1,5 +1,6 @@
 //! A client of the portal with a session's cookie, as a script would be.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,13 +53,12 @@ impl Answer {
 }
 
 /// Trusts one authority only, follows no redirect.
-pub(crate) fn http_client(ca_pem: &str) -> Result<reqwest::Client> {
-    let client = reqwest::Client::builder()
+pub(crate) fn http_client(ca_pem: &str) -> Result<reqwest::ClientBuilder> {
+    Ok(reqwest::Client::builder()
         .tls_backend_preconfigured(tls_client(ca_pem)?)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .timeout(Duration::from_secs(90));
-    Ok(client.build()?)
+        .timeout(Duration::from_secs(90)))
 }
 
 pub(crate) fn tls_client(ca_pem: &str) -> Result<rustls::ClientConfig> {
@@ -80,7 +80,22 @@ impl Session {
     /// The authority is none.
     pub fn open(ca_pem: &str, base: &str, cookie: Option<String>) -> Result<Self> {
         let base = base.trim_end_matches('/').to_owned();
-        Ok(Self { http: http_client(ca_pem)?, base, cookie, bearer: None })
+        Ok(Self { http: http_client(ca_pem)?.build()?, base, cookie, bearer: None })
+    }
+
+    /// The same person, from another address of this machine and on a new connection for each request.
+    ///
+    /// # Errors
+    /// The authority is none.
+    pub fn from_address(&self, ca_pem: &str, address: IpAddr) -> Result<Self> {
+        let http = http_client(ca_pem)?.local_address(address).pool_max_idle_per_host(0).build()?;
+        Ok(Self { http, ..self.clone() })
+    }
+
+    /// The same person at another address of the portal, such as one of its replicas.
+    #[must_use]
+    pub fn at(&self, base: &str) -> Self {
+        Self { base: base.to_owned(), ..self.clone() }
     }
 
     /// The same address with a bearer token in place of the cookie.

@@ -16,7 +16,9 @@ const MOST_STEPS: usize = 16;
 /// # Errors
 /// A step is refused; with where it was and what was answered.
 pub async fn sign_in(ca_pem: &str, portal: &str, login: &str, password: &str) -> Result<Session> {
-    let mut visit = Visit { http: http_client(ca_pem)?, cookies: BTreeMap::new() };
+    // A new connection for each step: behind a balancer each meets another replica.
+    let http = http_client(ca_pem)?.pool_max_idle_per_host(0).build()?;
+    let mut visit = Visit { http, cookies: BTreeMap::new() };
     let portal_url = Url::parse(portal)?;
     let mut url = portal_url.join("/api/login?redirect_uri=/keys")?;
     for _ in 0..MOST_STEPS {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{Authority, Folder, GENEROUS, Process, Provider, Session, binary, browser, free_port, part};
 
-const SECRET: &str = "a client secret of at least thirty-two characters";
+pub(crate) const SECRET: &str = "a client secret of at least thirty-two characters";
 
 /// `aro serve` and its provider.
 pub(super) struct Served {
@@ -127,14 +127,14 @@ pub(super) fn serve(folder: &Folder, name: &str) -> Result<Process> {
 }
 
 /// A certificate for both host names as `server.crt` and `server.key`.
-pub(super) fn write_server(folder: &Folder, authority: &Authority) -> Result<()> {
+pub(crate) fn write_server(folder: &Folder, authority: &Authority) -> Result<()> {
     let pair = authority.server(&["localhost", "127.0.0.1"])?;
     folder.write("server.key", &pair.key)?;
     folder.write("server.crt", &pair.certificate)?;
     Ok(())
 }
 
-fn password(login: &str) -> String {
+pub(crate) fn password(login: &str) -> String {
     format!("password of {login}")
 }
 
@@ -150,11 +150,11 @@ async fn public_key(folder: &Folder) -> Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn secret_client() -> Value {
+pub(crate) fn secret_client() -> Value {
     json!({ "client_secret": SECRET, "token_endpoint_auth_method": "client_secret_basic" })
 }
 
-fn provider_config(portal: &str, port: u16, client: &Value) -> Value {
+pub(crate) fn provider_config(portal: &str, port: u16, client: &Value) -> Value {
     let account = |login: &str, groups: &[&str]| {
         json!({ "login": login, "password": password(login), "name": login, "groups": groups,
                 "claims": { "oid": login, "email": login } })

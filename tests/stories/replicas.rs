@@ -1,0 +1,6 @@
+//! Several `aro portal` behind HAProxy on one PostgreSQL: any of them serves anybody, and may die.
+
+mod abuse;
+mod lives;
+mod shared;
+mod world;

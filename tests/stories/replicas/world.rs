@@ -1,0 +1,193 @@
+//! Two replicas, a balancer, a database, a provider and a real cluster.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use tests_kit::{
+    Authority, BALANCER, ControlPlane, Folder, GENEROUS, Haproxy, Postgres, Process, Provider, Session,
+    binary, free_port, sign_in, until,
+};
+
+use crate::serve::served::{SECRET, password, provider_config, secret_client, write_server};
+
+/// Who signs in: SRE, auditor and admin.
+const ALICE: &str = "alice@example.test";
+
+/// One replica of `aro portal`.
+pub(super) struct Replica {
+    pub(super) process: Process,
+    /// The portal here, past the balancer.
+    pub(super) url: String,
+    /// The API proxy here, past the balancer.
+    pub(super) proxy_url: String,
+    name: String,
+}
+
+/// Everything, started for one test.
+pub(super) struct Replicas {
+    pub(super) folder: Folder,
+    pub(super) authority: Authority,
+    pub(super) url: String,
+    pub(super) proxy_url: String,
+    pub(super) postgres: Postgres,
+    pub(super) replicas: Vec<Replica>,
+    pub(super) haproxy: Haproxy,
+    _provider: Provider,
+}
+
+impl Replicas {
+    /// Two replicas, ready, behind the balancer. `more` is added to their settings.
+    pub(super) async fn start(more: &str) -> Result<Self> {
+        let (folder, authority) = (Folder::new("replicas")?, Authority::new("replicas")?);
+        folder.write("ca.pem", authority.pem())?;
+        write_server(&folder, &authority)?;
+        folder.write("client-secret", SECRET)?;
+        let postgres = Postgres::start().await?;
+        folder.write("database", postgres.database().await?)?;
+        let (port, provider_port) = (free_port()?, free_port()?);
+        let url = format!("https://localhost:{port}");
+        let provider = provider_config(&url, provider_port, &secret_client());
+        let provider = Provider::start(&folder, &provider).await?;
+        let mut replicas = Vec::new();
+        for n in 0..2 {
+            let own = free_port()?;
+            let (name, admin) = (format!("replica-{n}"), free_port()?);
+            folder
+                .write(&format!("{name}.toml"), settings(&name, port, own, admin, &provider.issuer, more))?;
+            let process = serve(&folder, &name)?;
+            let (here, proxy) = (format!("https://localhost:{own}"), format!("https://127.0.0.1:{own}"));
+            let replica = Replica { process, url: here, proxy_url: proxy, name };
+            // One after the other: the first makes the keyring.
+            replica.ready(&authority).await?;
+            replicas.push(replica);
+        }
+        let ports: Vec<u16> = replicas.iter().filter_map(Replica::port).collect();
+        let haproxy =
+            Haproxy::start(&folder, port, &folder.path().join("ca.pem").display().to_string(), &ports)
+                .await?;
+        let proxy_url = format!("https://127.0.0.1:{port}");
+        let world =
+            Self { folder, authority, url, proxy_url, postgres, replicas, haproxy, _provider: provider };
+        world.balanced().await?;
+        Ok(world)
+    }
+
+    /// Waits until the balancer passes requests on.
+    pub(super) async fn balanced(&self) -> Result<()> {
+        until("the balancer finds a replica", GENEROUS, || async {
+            self.haproxy.lives()?;
+            self.stranger()?.get("/healthz/ready").await?.ok()
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Somebody without a session.
+    pub(super) fn stranger(&self) -> Result<Session> {
+        Session::open(self.authority.pem(), &self.url, None)
+    }
+
+    /// Alice signs in through the balancer.
+    pub(super) async fn alice(&self) -> Result<Session> {
+        let signed = sign_in(self.authority.pem(), &self.url, ALICE, &password(ALICE)).await;
+        signed.with_context(|| self.tails())
+    }
+
+    /// A real cluster under the portal; gives its resource id once every replica knows it.
+    pub(super) async fn cluster(&self, alice: &Session) -> Result<String> {
+        let plane = ControlPlane::shared().await?;
+        let kubeconfig = std::fs::read_to_string(plane.service_kubeconfig()?)?;
+        let body =
+            serde_json::json!({ "name": "real", "kubeconfig": kubeconfig, "as_groups": ["system:masters"] });
+        let imported = alice.post("/api/v1/imports", &body).await?.ok()?.json()?;
+        let resource = imported["resourceId"].as_str().or(imported["resource_id"].as_str());
+        let resource = resource.with_context(|| imported.to_string())?.to_owned();
+        for replica in &self.replicas {
+            until("the imported cluster is known", GENEROUS, || async {
+                alice.at(&replica.url).get(&resource).await?.ok()
+            })
+            .await?;
+        }
+        Ok(resource)
+    }
+
+    /// Audit entries with a text, from the end of a bounded wait for them to be there.
+    pub(super) async fn audited(&self, alice: &Session, text: &str) -> Result<Vec<Value>> {
+        until("the entry is found", GENEROUS, || async {
+            let entries = alice.audit(text).await?;
+            ensure!(!entries.is_empty(), "no entry with {text}");
+            Ok(entries)
+        })
+        .await
+    }
+
+    /// The ends of the replicas' logs.
+    pub(super) fn tails(&self) -> String {
+        self.replicas.iter().map(|replica| replica.process.tail()).collect()
+    }
+}
+
+impl Replica {
+    /// Waits until it is ready, past the balancer.
+    pub(super) async fn ready(&self, authority: &Authority) -> Result<()> {
+        let here = Session::open(authority.pem(), &self.url, None)?;
+        self.process.ready(GENEROUS, || async { here.get("/healthz/ready").await?.ok() }).await?;
+        Ok(())
+    }
+
+    /// Starts it again after its end.
+    pub(super) async fn again(&mut self, world: &Folder, authority: &Authority) -> Result<()> {
+        self.process = serve(world, &self.name)?;
+        self.ready(authority).await
+    }
+
+    fn port(&self) -> Option<u16> {
+        self.url.rsplit_once(':')?.1.parse().ok()
+    }
+}
+
+fn serve(folder: &Folder, name: &str) -> Result<Process> {
+    let mut command = Command::new(binary("aro")?);
+    command.args(["portal", "--config", &format!("{name}.toml")]).current_dir(folder.path());
+    Process::start(folder, name, &mut command)
+}
+
+fn settings(name: &str, port: u16, own: u16, admin: u16, issuer: &str, more: &str) -> String {
+    format!(
+        r#"
+[listen]
+portal = "127.0.0.1:{own}"
+admin = "127.0.0.1:{admin}"
+proxy_protocol_from = ["{BALANCER}/32"]
+[portal]
+url = "https://localhost:{port}"
+[proxy]
+url = "https://127.0.0.1:{port}"
+[tls]
+cert_file = "server.crt"
+key_file = "server.key"
+ca_file = "ca.pem"
+[store]
+kind = "postgres"
+url_file = "database"
+[keys]
+keyring_file = "keyring.json"
+[audit]
+checkpoint_key_file = "{name}.p8"
+[oidc]
+issuer = "{issuer}"
+client_id = "aro"
+client_secret_file = "client-secret"
+scopes = ["openid", "profile", "groups"]
+ca_file = "ca.pem"
+[imports]
+allow = ["127.0.0.0/8"]
+[roles]
+sre = ["team-sre"]
+admin = ["team-admin"]
+auditor = ["team-auditor"]
+{more}
+"#
+    )
+}
