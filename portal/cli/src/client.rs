@@ -1,27 +1,29 @@
 //! The portal's JSON API as a client sees it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, ORIGIN};
 use reqwest::{Method, RequestBuilder, Response};
 use rp_base::{Secret, text};
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject as _;
 use serde_json::Value;
 use url::Url;
 
 use crate::args::Connection;
 use crate::error::Refusal;
-use crate::{CliError, files};
+use crate::profile::Profile;
+use crate::{CliError, files, tls};
 
 /// Answers larger than this are not ours.
 const MOST: usize = 32 * 1024 * 1024;
+/// An export of many entries.
+const LONG: Duration = Duration::from_secs(3600);
+/// A portal that sends nothing for so long is gone.
+const SILENCE: Duration = Duration::from_secs(60);
+const BROKEN: CliError = CliError::Answer("it broke off");
 const CSRF: HeaderName = HeaderName::from_static("x-csrf-token");
 
 enum Credential {
+    None,
     Bearer(HeaderValue),
     Cookie(HeaderValue),
 }
@@ -31,33 +33,76 @@ pub(crate) struct Client {
     http: reqwest::Client,
     portal: Url,
     credential: Credential,
+    /// What to do when the portal does not know the credential; empty where signing in does not help.
+    sign_in: String,
 }
 
 impl Client {
+    /// The portal and credential that the command line names, else those of the profile. A profile's token
+    /// goes to the profile's portal only.
     pub(crate) fn new(connection: &Connection) -> Result<Self, CliError> {
-        let portal = connection.portal.clone();
-        if !matches!(portal.scheme(), "https" | "http") || portal.host_str().is_none() {
-            return Err(CliError::Usage("--portal must be an http or https address".to_owned()));
-        }
-        if portal.scheme() == "http" && !is_loopback(&portal) {
-            return Err(CliError::Usage(
-                "--portal must be https: a credential is not sent in the clear".to_owned(),
-            ));
-        }
+        let profile = Profile::named(connection.config_dir.as_deref(), connection.profile.as_deref());
+        let settings = match &profile {
+            Ok(profile) => profile.settings()?,
+            Err(_) => None,
+        };
+        let portal = match (&connection.portal, &settings) {
+            (Some(portal), _) => portal.clone(),
+            (None, Some(settings)) => settings.portal.clone(),
+            (None, None) => {
+                let command = format!("{} --portal https://…", profile?.sign_in_command(None));
+                return Err(CliError::NotSignedIn { why: "you are not signed in to a portal", command });
+            }
+        };
+        is_safe(&portal)?;
+        let remembered = settings.filter(|settings| settings.portal.origin() == portal.origin());
         let credential = match (&connection.session_cookie_file, &connection.token_file) {
             (Some(file), _) => {
                 let line = files::read_line(file)?;
                 let cookie = line.expose().strip_prefix("Cookie: ").unwrap_or(line.expose());
                 Credential::Cookie(secret_header(cookie)?)
             }
-            (None, Some(file)) => {
-                let token = files::read_line(file)?;
-                let bearer = Secret::new(format!("Bearer {}", token.expose()));
-                Credential::Bearer(secret_header(bearer.expose())?)
+            (None, Some(file)) => bearer(&files::read_line(file)?)?,
+            (None, None) => {
+                let profile = profile.as_ref().map_err(|error| CliError::Usage(error.to_string()))?;
+                if remembered.is_none() {
+                    let command = profile.sign_in_command(Some(&portal));
+                    return Err(CliError::NotSignedIn {
+                        why: "you are not signed in to this portal",
+                        command,
+                    });
+                }
+                bearer(&profile.living_token(&portal)?)?
             }
-            (None, None) => return Err(CliError::NoCredential),
         };
-        Ok(Self { http: http(connection)?, portal, credential })
+        let by_profile = connection.session_cookie_file.is_none() && connection.token_file.is_none();
+        let sign_in = match profile {
+            Ok(profile) if by_profile => profile.sign_in_command(Some(&portal)),
+            _ => String::new(),
+        };
+        let ca = match &connection.ca_file {
+            Some(file) => Some(tls::authorities(file)?),
+            None => remembered.and_then(|settings| settings.ca),
+        };
+        Ok(Self { http: tls::http(ca.as_deref())?, portal, credential, sign_in })
+    }
+
+    /// For signing in.
+    pub(crate) fn stranger(portal: &Url, ca: Option<&str>) -> Result<Self, CliError> {
+        is_safe(portal)?;
+        Ok(Self {
+            http: tls::http(ca)?,
+            portal: portal.clone(),
+            credential: Credential::None,
+            sign_in: String::new(),
+        })
+    }
+
+    /// The address of a page, for a browser.
+    pub(crate) fn page(&self, path: &str, query: &[(&str, &str)]) -> Url {
+        let mut url = self.url(path);
+        url.query_pairs_mut().extend_pairs(query);
+        url
     }
 
     pub(crate) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, CliError> {
@@ -82,14 +127,39 @@ impl Client {
         json(self.send(request).await?).await
     }
 
-    fn request(&self, method: Method, path: &str, query: &[(&str, &str)]) -> RequestBuilder {
+    /// As [`Self::get`], but the answer is long and written on as it comes, byte for byte.
+    pub(crate) async fn copy(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        // What is exported may take longer than an answer otherwise does; silence still ends it.
+        let request = self.request(Method::GET, path, query).timeout(LONG);
+        let mut response = self.send(request).await?;
+        loop {
+            let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
+            match chunk.map_err(|_| BROKEN)?.map_err(|_| BROKEN)? {
+                Some(chunk) => each(&chunk)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn url(&self, path: &str) -> Url {
         let mut url = self.portal.clone();
         // Escapes what cannot stand in a path, and keeps "?" and "#" inside it.
         url.set_path(&format!("{}{path}", self.portal.path().trim_end_matches('/')));
         url.set_query(None);
         url.set_fragment(None);
-        let request = self.http.request(method, url).query(query).header(ACCEPT, "application/json");
+        url
+    }
+
+    fn request(&self, method: Method, path: &str, query: &[(&str, &str)]) -> RequestBuilder {
+        let request =
+            self.http.request(method, self.url(path)).query(query).header(ACCEPT, "application/json");
         match &self.credential {
+            Credential::None => request,
             Credential::Bearer(bearer) => request.header(AUTHORIZATION, bearer.clone()),
             Credential::Cookie(cookie) => request.header(COOKIE, cookie.clone()),
         }
@@ -103,7 +173,7 @@ impl Client {
         query: &[(&str, &str)],
     ) -> Result<RequestBuilder, CliError> {
         let request = self.request(method, path, query);
-        if matches!(self.credential, Credential::Bearer(_)) {
+        if !matches!(self.credential, Credential::Cookie(_)) {
             return Ok(request);
         }
         let info = self.get("/api/info", &[]).await?;
@@ -117,8 +187,41 @@ impl Client {
             host: self.portal.host_str().unwrap_or_default().to_owned(),
             cause: cause.without_url(),
         })?;
-        if response.status().is_success() { Ok(response) } else { Err(refused(response).await) }
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let mut error = refused(response).await;
+        if let CliError::Refused { status: 300..=399 | 401, refusal } = &mut error
+            && !self.sign_in.is_empty()
+        {
+            refusal.action = format!("Run: {}", self.sign_in);
+        }
+        if let CliError::Refused { refusal, .. } = &mut error
+            && refusal.code == "sign_in_again"
+            && !self.sign_in.is_empty()
+        {
+            refusal.action = format!("Run: {} --fresh, then this command again.", self.sign_in);
+        }
+        Err(error)
     }
+}
+
+/// Credentials go over TLS, or to this machine.
+fn is_safe(portal: &Url) -> Result<(), CliError> {
+    if !matches!(portal.scheme(), "https" | "http") || portal.host_str().is_none() {
+        return Err(CliError::Usage("--portal must be an http or https address".to_owned()));
+    }
+    if portal.scheme() == "http" && !is_loopback(portal) {
+        return Err(CliError::Usage(
+            "--portal must be https: a credential is not sent in the clear".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn bearer(token: &Secret<String>) -> Result<Credential, CliError> {
+    let bearer = Secret::new(format!("Bearer {}", token.expose()));
+    Ok(Credential::Bearer(secret_header(bearer.expose())?))
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -135,38 +238,6 @@ fn secret_header(text: &str) -> Result<HeaderValue, CliError> {
         .map_err(|_| CliError::Usage("the credential is not plain text".to_owned()))?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// Trusts the system's authorities and `--ca-file`; follows no redirect; bounded in time.
-fn http(connection: &Connection) -> Result<reqwest::Client, CliError> {
-    let mut roots = RootCertStore::empty();
-    // A system without authorities trusts only the file.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if let Some(path) = &connection.ca_file {
-        let bad = || CliError::BadFile { path: path.clone(), what: "holds no usable PEM certificate" };
-        let pem = files::read(path)?;
-        let mut found = 0;
-        for certificate in CertificateDer::pem_slice_iter(pem.expose().as_bytes()) {
-            roots.add(certificate.map_err(|_| bad())?).map_err(|_| bad())?;
-            found += 1;
-        }
-        if found == 0 {
-            return Err(bad());
-        }
-    }
-    let tls = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(CliError::Tls)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(10))
-        .timeout(Duration::from_secs(60))
-        .user_agent(concat!("aro/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|cause| CliError::Unreachable { host: "any address".to_owned(), cause })
 }
 
 async fn bytes(mut response: Response) -> Result<Vec<u8>, CliError> {
@@ -204,7 +275,7 @@ async fn refused(response: Response) -> CliError {
             _ => format!("the portal answered {status} {reason}"),
         },
         side: String::new(),
-        action: if matches!(status, 300..=399 | 401) { "Sign in again.".to_owned() } else { String::new() },
+        action: String::new(),
         request_id: request_id.clone(),
     };
     let body = bytes(response).await.unwrap_or_default();

@@ -67,8 +67,24 @@ pub enum CliError {
         #[source]
         cause: reqwest::Error,
     },
-    #[error("no credential was given")]
-    NoCredential,
+    #[error("{why}")]
+    NotSignedIn { why: &'static str, command: String },
+    #[error("the sign-in was declined: {0}")]
+    Declined(String),
+    #[error("nobody signed in within {0} minutes")]
+    Waited(u64),
+    #[error("the elevation is {0}")]
+    NotElevated(String),
+    #[error("{path} can be read by others (mode {mode:04o}): what it holds is not used", path = path.display())]
+    Exposed { path: PathBuf, mode: u32 },
+    #[error("another program holds {path}", path = path.display())]
+    Busy { path: PathBuf },
+    #[error("cannot run {program}")]
+    Program {
+        program: String,
+        #[source]
+        cause: std::io::Error,
+    },
     #[error("{path} {what}", path = path.display())]
     BadFile { path: PathBuf, what: &'static str },
     #[error("cannot use {path}", path = path.display())]
@@ -91,6 +107,12 @@ impl CliError {
     /// The exit status for it.
     pub fn exit(&self) -> Exit {
         match self {
+            // A code that nobody entered in time (RFC 8628 §3.5), or that was used or lost.
+            Self::Refused { refusal, .. }
+                if matches!(refusal.code.as_str(), "expired_token" | "invalid_grant") =>
+            {
+                Exit::NotSignedIn
+            }
             Self::Refused { status, .. } => match status {
                 300..=399 | 401 => Exit::NotSignedIn,
                 400 | 409 | 413 | 415 | 422 => Exit::Usage,
@@ -100,20 +122,47 @@ impl CliError {
                 _ => Exit::Failed,
             },
             Self::Unreachable { .. } => Exit::Away,
-            Self::NoCredential => Exit::NotSignedIn,
-            Self::Usage(_) | Self::BadFile { .. } => Exit::Usage,
+            Self::NotSignedIn { .. } | Self::Waited(_) => Exit::NotSignedIn,
+            Self::Declined(_) | Self::NotElevated(_) => Exit::NotAllowed,
+            Self::Usage(_) | Self::BadFile { .. } | Self::Exposed { .. } => Exit::Usage,
             Self::NoSuchCluster(_) => Exit::NotFound,
-            Self::Answer(_) | Self::File { .. } | Self::Tls(_) | Self::Output(_) => Exit::Failed,
+            Self::Answer(_)
+            | Self::File { .. }
+            | Self::Busy { .. }
+            | Self::Program { .. }
+            | Self::Tls(_)
+            | Self::Output(_) => Exit::Failed,
         }
     }
 
     /// The error in the words of the wire, whoever noticed it.
     pub fn refusal(&self) -> Refusal {
+        let own;
         let (code, action) = match self {
             Self::Refused { refusal, .. } => return refusal.clone(),
-            Self::Answer(_) => ("bad_answer", "Check that --portal is a portal of this product."),
-            Self::Unreachable { .. } => ("portal_unreachable", "Check --portal, --ca-file and the network."),
-            Self::NoCredential => ("not_signed_in", "Give --token-file or --session-cookie-file."),
+            Self::Answer(_) => ("bad_answer", "Check that its address is that of a portal of this product."),
+            Self::Unreachable { .. } => (
+                "portal_unreachable",
+                "Check the portal's address, its authority (--ca-file) and the network.",
+            ),
+            Self::NotSignedIn { command, .. } => {
+                own = format!("Run: {command}");
+                ("not_signed_in", own.as_str())
+            }
+            Self::Declined(_) => ("sign_in_declined", "Run aro login again to try once more."),
+            Self::Waited(_) => {
+                ("sign_in_waited", "Run aro login again; without a browser here: aro login --device")
+            }
+            Self::NotElevated(_) => ("not_elevated", "Look at it with: aro elevations list"),
+            Self::Exposed { path, .. } => {
+                own = format!(
+                    "If nobody else read it: chmod 600 {}. If somebody may have: aro logout --grants, then aro login.",
+                    path.display()
+                );
+                ("exposed_file", own.as_str())
+            }
+            Self::Busy { .. } => ("busy", "Wait until it is done, or end it."),
+            Self::Program { .. } => ("program", "Install it, or put it on the PATH."),
             Self::BadFile { .. } | Self::File { .. } => ("bad_file", ""),
             Self::Usage(_) => ("usage", ""),
             Self::NoSuchCluster(_) => ("cluster_not_found", "Look for it with: aro clusters list"),

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rp_base::{Random as _, Secret, SystemRandom};
@@ -76,4 +76,24 @@ fn sync_folder(path: &Path) {
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
+}
+
+/// Reads a small file of ours that holds a credential; `None` when there is none.
+///
+/// # Errors
+/// Others than its owner can read or write it: what it says may be known to them, or be theirs.
+pub(crate) fn read_private(path: &Path) -> Result<Option<Secret<String>>, CliError> {
+    let failed = |cause| CliError::File { path: path.to_owned(), cause };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(failed(cause)),
+    };
+    let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(CliError::Exposed { path: path.to_owned(), mode });
+    }
+    let mut text = String::new();
+    file.take(MOST).read_to_string(&mut text).map_err(failed)?;
+    Ok(Some(Secret::new(text)))
 }

@@ -3,20 +3,28 @@
 //! Standard output carries the answer and nothing else; everything else goes to standard error.
 
 mod args;
+mod cache;
 mod client;
 mod error;
 mod files;
+mod kubeconfig;
 mod output;
+mod profile;
+mod report;
+mod sign_in;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod verbs;
 
 use std::process::ExitCode;
 
 pub use args::{
-    AuditArgs, AuditVerb, ClustersArgs, ClustersVerb, Connection, Format, GrantsArgs, GrantsVerb,
-    KubeconfigArgs, Verb, WhoamiArgs,
+    AuditArgs, AuditFilter, AuditVerb, ClustersArgs, ClustersVerb, Connection, CredentialArgs, ElevateArgs,
+    ElevationVerb, ElevationsArgs, Format, GrantsArgs, GrantsVerb, KubeconfigArgs, KubectlArgs, LoginArgs,
+    LogoutArgs, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, Span, Verb, WhoamiArgs,
 };
+pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};
 pub use output::Output;
 

@@ -1,7 +1,7 @@
 //! Where answers, notes and errors go.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use rp_base::text;
 use serde_json::Value;
@@ -13,6 +13,8 @@ use crate::args::Format;
 pub struct Output {
     answer: Box<dyn Write + Send>,
     notes: Box<dyn Write + Send>,
+    /// Somebody sees the notes as they come.
+    watched: bool,
 }
 
 impl fmt::Debug for Output {
@@ -24,17 +26,24 @@ impl fmt::Debug for Output {
 impl Output {
     /// Standard output and standard error.
     pub fn standard() -> Self {
-        Self::to(Box::new(io::stdout()), Box::new(io::stderr()))
+        let mut out = Self::to(Box::new(io::stdout()), Box::new(io::stderr()));
+        out.watched = io::stderr().is_terminal();
+        out
     }
 
     /// Any two writers.
     pub fn to(answer: Box<dyn Write + Send>, notes: Box<dyn Write + Send>) -> Self {
-        Self { answer, notes }
+        Self { answer, notes, watched: false }
     }
 
     /// A text as it is.
     pub(crate) fn raw(&mut self, text: &str) -> Result<(), CliError> {
-        self.answer.write_all(text.as_bytes()).and_then(|()| self.answer.flush()).map_err(CliError::Output)
+        self.bytes(text.as_bytes())
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        self.answer.write_all(bytes).and_then(|()| self.answer.flush()).map_err(CliError::Output)
     }
 
     /// A value, as a table by `columns` or whole.
@@ -57,6 +66,19 @@ impl Output {
     /// A remark for the person; lost when nobody listens.
     pub(crate) fn note(&mut self, text: &str) {
         let _ = writeln!(self.notes, "{}", text::clean(text, 2_000));
+    }
+
+    /// What goes on, over what was said before; nothing where nobody watches.
+    pub(crate) fn progress(&mut self, text: &str) {
+        if self.watched {
+            let _ = write!(self.notes, "\r\x1b[K{}", text::clean(text, 200));
+            let _ = self.notes.flush();
+        }
+    }
+
+    /// Takes the last progress away.
+    pub(crate) fn progress_ends(&mut self) {
+        self.progress("");
     }
 
     /// An error: as text, or as one JSON line when JSON was asked for.
@@ -100,6 +122,23 @@ pub(crate) fn table(rows: &[Value], columns: &[Column<'_>]) -> String {
         }
         out.push_str(line.trim_end());
         out.push('\n');
+    }
+    out
+}
+
+/// One line a member, names in front; what is nested is written as JSON.
+pub(crate) fn fields(value: &Value) -> String {
+    let Some(members) = value.as_object() else { return String::new() };
+    let width = members.keys().map(|name| name.chars().count()).max().unwrap_or_default();
+    let mut out = String::new();
+    for (name, value) in members {
+        let shown = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let pad = " ".repeat(width.saturating_sub(name.chars().count()));
+        out.push_str(&format!("{}:{pad}  {}\n", text::clean(name, 100), text::clean(&shown, 2_000)));
     }
     out
 }

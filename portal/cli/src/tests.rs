@@ -1,152 +1,18 @@
 //! Against a portal of a few lines in this process.
 
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+mod plug_in;
+mod portal;
+mod signing_in;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode};
-use axum::response::{IntoResponse as _, Response};
-use clap::Parser;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use clap::Parser as _;
 use serde_json::{Value, json};
 
+use self::portal::{Aro, Buffer, ID, KUBECONFIG, portal};
 use crate::args::seconds;
 use crate::*;
-
-const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/Harbor";
-const KUBECONFIG: &str = "{\n    \"kind\": \"Config\"\n}";
-
-#[derive(Parser)]
-struct Aro {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-/// What the portal saw: method, path with query, body.
-type Seen = (String, String, Value);
-
-struct Portal {
-    url: String,
-    seen: Receiver<Seen>,
-    files: tempfile::TempDir,
-}
-
-fn error(status: StatusCode, code: &str) -> Response {
-    let body = json!({"error": {"code": code, "message": "No.", "side": "you", "action": "Ask.", "request_id": "r-1"}});
-    (status, axum::Json(body)).into_response()
-}
-
-fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response {
-    let header =
-        |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let by_cookie = header("cookie") == "__Host-session=abc";
-    if !by_cookie && header("authorization") != "Bearer good" {
-        return error(StatusCode::UNAUTHORIZED, "not_signed_in");
-    }
-    let changes = request.method() != Method::GET;
-    if by_cookie
-        && changes
-        && (header("x-csrf-token") != "to+ken=" || !header("origin").starts_with("http://127."))
-    {
-        return error(StatusCode::FORBIDDEN, "csrf");
-    }
-    match (request.method().as_str(), path) {
-        ("GET", "/api/info") => axum::Json(json!({"username": "sre\u{1b}[31m", "csrf": "to+ken=", "roles": ["viewer", "sre"]})).into_response(),
-        ("GET", "/api/v1/clusters") => {
-            let (name, next) = if query.contains("continue=") { ("Quay", None) } else { ("Harbor", Some("n 1")) };
-            let items = json!([{"resourceId": ID, "name": name, "state": "Succeeded", "version": "4.18.1", "source": "aro", "health": "ok"}]);
-            axum::Json(json!({"items": items, "total": 2, "continue": next})).into_response()
-        }
-        ("POST", path) if path.ends_with("/harbor/kubeconfig/new") => match body["rights"].as_str() {
-            Some("admin") => error(StatusCode::FORBIDDEN, "elevation_needed"),
-            _ => KUBECONFIG.into_response(),
-        },
-        ("POST", "/api/v1/imports") => axum::Json(json!({"name": body["name"], "server": "https://h"})).into_response(),
-        ("GET", "/api/v1/imports") => axum::Json(json!({"items": [{"name": "lab", "server": "https://h"}]})).into_response(),
-        ("DELETE", "/api/v1/imports/lab") => StatusCode::NO_CONTENT.into_response(),
-        ("GET", "/api/v1/grants") => axum::Json(json!({"items": [{"id": "g1", "kind": "kubeconfig", "state": "active", "owner": {"name": "sre"}}]})).into_response(),
-        ("DELETE", "/api/v1/grants/g1") => axum::Json(json!({"id": "g1"})).into_response(),
-        ("DELETE", "/api/v1/grants/away") => error(StatusCode::BAD_GATEWAY, "store_away"),
-        ("GET", "/api/v1/audit") => axum::Json(json!({"items": [{"at": "2026-11-21T12:00:00Z", "verb": "get", "resource": "pods", "subresource": "log", "namespace": "n", "name": "a", "actor": {"name": "sre"}, "result": {"word": "ok"}}]})).into_response(),
-        _ => (StatusCode::NOT_FOUND, "<html>").into_response(),
-    }
-}
-
-async fn handle(State(seen): State<Arc<Sender<Seen>>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let body: Bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().unwrap_or_default().to_owned());
-    let request = Request::from_parts(parts, axum::body::Body::empty());
-    if path != "/api/info" {
-        seen.send((request.method().to_string(), format!("{path}?{query}"), body.clone())).unwrap();
-    }
-    answer(&request, &path, &query, &body)
-}
-
-async fn portal() -> Portal {
-    let (sender, seen) = channel();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let app = Router::new().fallback(handle).with_state(Arc::new(sender));
-    tokio::spawn(async move { axum::serve(listener, app).await });
-    let files = tempfile::tempdir().unwrap();
-    for (name, content) in [
-        ("token", "good\n"),
-        ("bad", "expired\n"),
-        ("cookie", "__Host-session=abc\n"),
-        ("k", "kind: Config\n"),
-    ] {
-        std::fs::write(files.path().join(name), content).unwrap();
-    }
-    Portal { url, seen, files }
-}
-
-impl Portal {
-    fn path(&self, name: &str) -> PathBuf {
-        self.files.path().join(name)
-    }
-
-    /// Runs `aro ARGS` with a credential; gives exit status, standard output and standard error.
-    async fn run_as(&self, credential: (&str, &str), args: &[&str]) -> (Exit, String, String) {
-        let file = self.path(credential.1);
-        let connection = ["--portal", &self.url, credential.0, file.to_str().unwrap()];
-        let line = ["aro"].iter().chain(args).chain(&connection);
-        let verb = Aro::try_parse_from(line).unwrap().verb;
-        let (answer, notes) = (Buffer::default(), Buffer::default());
-        let mut out = Output::to(Box::new(answer.clone()), Box::new(notes.clone()));
-        let exit = run_to_exit(verb, &mut out).await;
-        (exit, answer.text(), notes.text())
-    }
-
-    async fn run(&self, args: &[&str]) -> (Exit, String, String) {
-        self.run_as(("--token-file", "token"), args).await
-    }
-}
-
-#[derive(Clone, Default)]
-struct Buffer(Arc<tokio::sync::Mutex<Vec<u8>>>);
-
-impl Buffer {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.try_lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Buffer {
-    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
-        self.0.try_lock().unwrap().extend_from_slice(data);
-        Ok(data.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 #[tokio::test]
 async fn lists_every_page_in_each_format() {
@@ -177,7 +43,7 @@ async fn a_kubeconfig_goes_to_a_private_file_or_to_standard_output() {
     std::fs::write(&file, "old").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let path = file.to_str().unwrap();
-    let args = ["kubeconfig", "harbor", "--reason", "INC-1 looking", "--life", "2h", "-f", path];
+    let args = ["kubeconfig", "harbor", "--reason", "INC-1 looking", "--life", "2h", "--static", "-f", path];
     let (exit, text, notes) = portal.run(&args).await;
     assert_eq!((exit, text.as_str()), (Exit::Ok, ""));
     assert!(notes.contains("kubectl --kubeconfig"));
@@ -188,9 +54,10 @@ async fn a_kubeconfig_goes_to_a_private_file_or_to_standard_output() {
     assert_eq!(posted.1, format!("{}/kubeconfig/new?", ID.to_lowercase()));
     assert_eq!(posted.2, json!({"reason": "INC-1 looking", "rights": "read", "life": 7200}));
 
-    let (exit, text, _) = portal.run(&["kubeconfig", ID, "--reason", "x"]).await;
+    let (exit, text, _) = portal.run(&["kubeconfig", ID, "--reason", "x", "--static"]).await;
     assert_eq!((exit, text), (Exit::Ok, format!("{KUBECONFIG}\n")));
-    let (exit, text, notes) = portal.run(&["kubeconfig", ID, "--reason", "x", "--rights", "admin"]).await;
+    let (exit, text, notes) =
+        portal.run(&["kubeconfig", ID, "--reason", "x", "--static", "--rights", "admin"]).await;
     assert_eq!((exit, text.as_str()), (Exit::NotAllowed, ""));
     assert_eq!(notes, "error: No. (elevation_needed)\n  Ask.\n  request id: r-1\n");
 }
@@ -259,7 +126,7 @@ async fn every_failure_has_its_exit_code() {
     let file = portal.path("token");
     let parse = |url: &str| {
         let line = ["aro", "whoami", "--portal", url, "--token-file", file.to_str().unwrap()];
-        Aro::try_parse_from(line).unwrap().verb
+        Aro::try_parse_from(line).unwrap().verb.verb()
     };
     let mut out = Output::to(Box::new(Buffer::default()), Box::new(Buffer::default()));
     assert_eq!(run_to_exit(parse(&format!("http://{closed}")), &mut out).await, Exit::Away);
@@ -287,4 +154,67 @@ fn a_file_that_cannot_be_written_leaves_nothing() {
     assert!(files::write_private(&folder.path().join("taken"), "x").is_err());
     assert!(files::write_private(Path::new("/"), "x").is_err());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn the_life_of_a_grant() {
+    let portal = portal().await;
+    let (exit, text, _) = portal.run(&["grants", "extend", "g-1", "--life", "15m"]).await;
+    assert_eq!(exit, Exit::Ok);
+    assert!(text.starts_with("g-1 lives until 20"), "{text}");
+    let (exit, _, notes) = portal.run(&["grants", "revoke", "--cluster", "harbor"]).await;
+    assert_eq!(exit, Exit::Usage);
+    assert!(notes.contains("every grant on /subscriptions/") && notes.contains("--yes"), "{notes}");
+    let args = ["grants", "revoke", "--person", "me", "--yes", "--why", "left"];
+    let (exit, text, _) = portal.run(&args).await;
+    assert_eq!((exit, text.as_str()), (Exit::Ok, "revoked 3 grants\n"));
+    let seen: Vec<_> = portal.seen.try_iter().collect();
+    assert_eq!(seen.last().unwrap().2, json!({"person": "sre\u{1b}[31m", "why": "left"}));
+    assert_eq!(seen[0].2, json!({"life": 900}));
+}
+
+#[tokio::test]
+async fn an_elevation_is_asked_for_and_waited_for() {
+    let portal = portal().await;
+    let asked =
+        ["elevate", "--cluster", "harbor", "--reason", "node is stuck", "--rights", "admin", "--life", "1h"];
+    let (exit, text, notes) = portal.run(&asked).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    assert!(text.contains("e-1  waiting  sre     admin") && notes.contains("approver"), "{text}{notes}");
+    let sent = portal.seen.iter().nth(1).unwrap().2;
+    assert_eq!(sent["target"], ID.to_lowercase());
+    assert_eq!((&sent["life"], &sent["break_glass"]), (&json!(3600), &json!(false)));
+    let (exit, text, notes) = portal.run(&["elevate", "--reason", "node is stuck", "--wait"]).await;
+    assert_eq!(exit, Exit::NotAllowed, "{notes}");
+    assert!(text.contains("refused") && notes.contains("the elevation is refused"), "{text}{notes}");
+    let (exit, _, notes) = portal.run(&["elevations", "approve", "e-1"]).await;
+    assert_eq!(exit, Exit::NotAllowed);
+    assert!(notes.contains("sign_in_again"), "{notes}");
+}
+
+#[tokio::test]
+async fn a_robots_token_is_shown_once() {
+    let portal = portal().await;
+    let create = ["robots", "create", "nightly", "--clusters", "harbor", "--reason", "backs up at night"];
+    let (exit, text, notes) = portal.run(&create).await;
+    assert_eq!((exit, text.as_str()), (Exit::Ok, "aro1_robot_x\n"), "{notes}");
+    let sent = portal.seen.iter().nth(1).unwrap().2;
+    assert_eq!(sent["clusters"], json!({"only": [ID.to_lowercase()]}));
+    assert_eq!((&sent["kinds"], &sent["life"]), (&json!(["kubeconfig"]), &json!(7_776_000)));
+    let file = portal.path("robot.token");
+    let (exit, text, _) = portal.run(&[&create[..], &["-f", file.to_str().unwrap()]].concat()).await;
+    assert_eq!((exit, text.as_str()), (Exit::Ok, ""));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn audit_leaves_the_portal_byte_for_byte() {
+    let portal = portal().await;
+    let (exit, text, _) = portal.run(&["audit", "export", "--grant", "g-1"]).await;
+    assert_eq!((exit, text.as_str()), (Exit::Ok, "{\"seq\":1}\n{\"seq\":2}\n"));
+    let (exit, text, _) = portal.run(&["audit", "report", "harbor", "--from", "2026-11-01T00:00:00Z"]).await;
+    assert_eq!(exit, Exit::Ok);
+    assert!(text.contains("Nobody had access"), "{text}");
+    let (_, text, _) = portal.run(&["audit", "report", "harbor", "--format", "csv"]).await;
+    assert!(text.starts_with("\"target\",\"person\""), "{text}");
 }

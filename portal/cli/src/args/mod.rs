@@ -1,0 +1,122 @@
+//! What may stand on the command line: one file a verb.
+
+mod audit;
+mod clusters;
+mod elevation;
+mod grants;
+mod kubeconfig;
+mod robots;
+mod sign_in;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use url::Url;
+
+pub use audit::{AuditArgs, AuditFilter, AuditVerb, ReportFormat, Span};
+pub use clusters::{ClustersArgs, ClustersVerb};
+pub use elevation::{ElevateArgs, ElevationVerb, ElevationsArgs};
+pub use grants::{GrantsArgs, GrantsVerb, RevokeArgs};
+pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
+pub use robots::{RobotCreateArgs, RobotsArgs, RobotsVerb};
+pub use sign_in::{LoginArgs, LogoutArgs, WhoamiArgs};
+
+/// Verbs for people. Flatten it into the binary's own subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Sign in to a portal
+    Login(LoginArgs),
+    /// End the sign-in
+    Logout(LogoutArgs),
+    /// Who the portal takes you for
+    Whoami(WhoamiArgs),
+    /// Find clusters; put clusters of your own under the portal
+    Clusters(ClustersArgs),
+    /// Take a kubeconfig for a cluster
+    Kubeconfig(KubeconfigArgs),
+    /// Run kubectl on a cluster
+    Kubectl(KubectlArgs),
+    /// Print a token for kubectl: what a kubeconfig of `aro kubeconfig` runs
+    #[command(hide = true)]
+    Credential(CredentialArgs),
+    /// See, extend and end what was given out
+    Grants(GrantsArgs),
+    /// Ask for more rights, for a while and a reason
+    Elevate(ElevateArgs),
+    /// See, decide, end and review elevations
+    Elevations(ElevationsArgs),
+    /// Named identities of scripts
+    Robots(RobotsArgs),
+    /// Who did what. The binary parses it, together with the verbs on audit that need no portal.
+    #[command(skip)]
+    Audit(AuditArgs),
+}
+
+impl Verb {
+    pub(crate) const fn format(&self) -> Format {
+        match self {
+            Self::Login(args) => args.output,
+            Self::Logout(args) => args.connection.output,
+            Self::Whoami(args) => args.connection.output,
+            Self::Clusters(args) => args.verb.connection().output,
+            Self::Kubeconfig(args) => args.connection.output,
+            Self::Kubectl(args) => args.connection.output,
+            Self::Credential(_) => Format::Table,
+            Self::Grants(args) => args.verb.connection().output,
+            Self::Elevate(args) => args.connection.output,
+            Self::Elevations(args) => args.verb.connection().output,
+            Self::Robots(args) => args.verb.connection().output,
+            Self::Audit(args) => args.verb.connection().output,
+        }
+    }
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+    Yaml,
+}
+
+/// Where the portal is and who asks.
+#[derive(Debug, Clone, Args)]
+pub struct Connection {
+    /// The portal's address, e.g. <https://portal.example>; without it the one that was signed in to
+    #[arg(long, env = "ARO_PORTAL", value_name = "URL", help_heading = "Connection")]
+    pub portal: Option<Url>,
+    /// Which sign-in to use, where there are several
+    #[arg(long, env = "ARO_PROFILE", value_name = "NAME", help_heading = "Connection")]
+    pub profile: Option<String>,
+    /// File with a token, in place of a sign-in
+    #[arg(long, env = "ARO_TOKEN_FILE", value_name = "FILE", help_heading = "Connection")]
+    pub token_file: Option<PathBuf>,
+    /// File with a session's cookie, as `aro-dev session` prints it; taken before a token
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    pub session_cookie_file: Option<PathBuf>,
+    /// PEM file with authorities to trust beside the system's
+    #[arg(long, env = "ARO_CA_FILE", value_name = "FILE", help_heading = "Connection")]
+    pub ca_file: Option<PathBuf>,
+    /// Folder of the sign-ins; without it aro under `XDG_CONFIG_HOME` or ~/.config
+    #[arg(long, env = "ARO_CONFIG_DIR", value_name = "FOLDER", help_heading = "Connection")]
+    pub config_dir: Option<PathBuf>,
+    /// How to write the answer
+    #[arg(short, long, value_enum, default_value_t = Format::Table, help_heading = "Connection")]
+    pub output: Format,
+}
+
+/// Seconds of `90s`, `30m`, `8h`, `2d` or a bare number of seconds.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    let wrong = || "give a number with s, m, h or d, such as 30m or 8h".to_owned();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let factor = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(factor).filter(|total| *total > 0).ok_or_else(wrong)
+}

@@ -1,0 +1,216 @@
+//! A portal of a few lines in this process.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use clap::{Parser, Subcommand};
+use rp_base::{Clock as _, SystemClock, Timestamp};
+use serde_json::{Value, json};
+
+use crate::*;
+
+pub(super) const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/Harbor";
+pub(super) const KUBECONFIG: &str = "{\n    \"kind\": \"Config\"\n}";
+
+#[derive(Parser)]
+pub(super) struct Aro {
+    #[command(subcommand)]
+    pub(super) verb: Asked,
+}
+
+/// As the binary puts them together.
+#[derive(Subcommand)]
+pub(super) enum Asked {
+    #[command(flatten)]
+    Verb(Verb),
+    #[command(subcommand)]
+    Audit(AuditVerb),
+}
+
+impl Asked {
+    pub(super) fn verb(self) -> Verb {
+        match self {
+            Self::Verb(verb) => verb,
+            Self::Audit(verb) => Verb::Audit(AuditArgs { verb }),
+        }
+    }
+}
+
+/// What the portal saw: method, path with query, body.
+type Seen = (String, String, Value);
+
+pub(super) struct Portal {
+    pub(super) url: String,
+    pub(super) seen: Receiver<Seen>,
+    pub(super) files: tempfile::TempDir,
+}
+
+fn error(status: StatusCode, code: &str) -> Response {
+    let body = json!({"error": {"code": code, "message": "No.", "side": "you", "action": "Ask.", "request_id": "r-1"}});
+    (status, axum::Json(body)).into_response()
+}
+
+fn in_a_quarter() -> Timestamp {
+    SystemClock.now() + Duration::from_secs(900)
+}
+
+fn token(body: &Value) -> Response {
+    static POLLS: AtomicU32 = AtomicU32::new(0);
+    if body["device_code"] == "d" && POLLS.fetch_add(1, Ordering::Relaxed) == 0 {
+        return error(StatusCode::BAD_REQUEST, "authorization_pending");
+    }
+    if body["code"] != "right" && body["device_code"] != "d" {
+        return error(StatusCode::BAD_REQUEST, "invalid_grant");
+    }
+    let person = json!({"sub": "s", "name": "sre", "roles": ["sre"]});
+    axum::Json(json!({"token": "good", "not_after": in_a_quarter(), "person": person})).into_response()
+}
+
+fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response {
+    let header =
+        |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if path == "/api/v1/login/token" {
+        return token(body);
+    }
+    if path == "/api/v1/login/device" {
+        let asked = json!({"device_code": "d", "user_code": "ABCD-EFGH", "verification_uri": "https://p/device", "expires_in": 60, "interval": 1});
+        return axum::Json(asked).into_response();
+    }
+    let by_cookie = header("cookie") == "__Host-session=abc";
+    if !by_cookie && header("authorization") != "Bearer good" {
+        return error(StatusCode::UNAUTHORIZED, "not_signed_in");
+    }
+    let changes = request.method() != Method::GET;
+    if by_cookie
+        && changes
+        && (header("x-csrf-token") != "to+ken=" || !header("origin").starts_with("http://127."))
+    {
+        return error(StatusCode::FORBIDDEN, "csrf");
+    }
+    match (request.method().as_str(), path) {
+        ("POST", "/api/v1/grants") if body["plugin"] == true => axum::Json(json!({
+            "grant": {"id": "g-1", "kind": "kubeconfig", "rights": body["rights"]},
+            "server": "https://proxy.example/x/kubeconfig/proxy", "ca": "PEM",
+        })).into_response(),
+        ("POST", "/api/v1/grants/g-1/token") => axum::Json(json!({"token": "aro1_kubeconfig_x", "not_after": in_a_quarter()})).into_response(),
+        ("POST", "/api/v1/grants/g-ended/token") => error(StatusCode::FORBIDDEN, "grant_revoked"),
+        ("POST", "/api/v1/grants/g-1/extend") => axum::Json(json!({"id": "g-1", "not_after": in_a_quarter()})).into_response(),
+        ("POST", "/api/v1/grants/revoke") => axum::Json(json!({"revoked": 3})).into_response(),
+        ("POST", "/api/v1/logout") => StatusCode::NO_CONTENT.into_response(),
+        ("POST", "/api/v1/elevations") => axum::Json(json!({"id": "e-1", "state": "waiting", "owner": {"name": "sre"}, "rights": body["rights"], "reason": body["reason"]})).into_response(),
+        ("GET", "/api/v1/elevations/e-1") => axum::Json(json!({"id": "e-1", "state": "refused", "owner": {"name": "sre"}})).into_response(),
+        ("POST", "/api/v1/elevations/e-1/approve") => error(StatusCode::FORBIDDEN, "sign_in_again"),
+        ("POST", "/api/v1/robots") => axum::Json(json!({"robot": {"name": body["name"]}, "token": "aro1_robot_x", "not_after": in_a_quarter()})).into_response(),
+        ("GET", "/api/v1/audit/export") => "{\"seq\":1}\n{\"seq\":2}\n".into_response(),
+        ("GET", "/api/v1/audit/report") => axum::Json(json!({"target": ID, "people": []})).into_response(),
+        ("GET", "/api/info") => axum::Json(json!({"username": "sre\u{1b}[31m", "csrf": "to+ken=", "roles": ["viewer", "sre"]})).into_response(),
+        ("GET", "/api/v1/clusters") => {
+            let (name, next) = if query.contains("continue=") { ("Quay", None) } else { ("Harbor", Some("n 1")) };
+            let items = json!([{"resourceId": ID, "name": name, "state": "Succeeded", "version": "4.18.1", "source": "aro", "health": "ok"}]);
+            axum::Json(json!({"items": items, "total": 2, "continue": next})).into_response()
+        }
+        ("POST", path) if path.ends_with("/harbor/kubeconfig/new") => match body["rights"].as_str() {
+            Some("admin") => error(StatusCode::FORBIDDEN, "elevation_needed"),
+            _ => KUBECONFIG.into_response(),
+        },
+        ("POST", "/api/v1/imports") => axum::Json(json!({"name": body["name"], "server": "https://h"})).into_response(),
+        ("GET", "/api/v1/imports") => axum::Json(json!({"items": [{"name": "lab", "server": "https://h"}]})).into_response(),
+        ("DELETE", "/api/v1/imports/lab") => StatusCode::NO_CONTENT.into_response(),
+        ("GET", "/api/v1/grants") => axum::Json(json!({"items": [{"id": "g1", "kind": "kubeconfig", "state": "active", "owner": {"name": "sre"}}]})).into_response(),
+        ("DELETE", "/api/v1/grants/g1") => axum::Json(json!({"id": "g1"})).into_response(),
+        ("DELETE", "/api/v1/grants/away") => error(StatusCode::BAD_GATEWAY, "store_away"),
+        ("GET", "/api/v1/audit") => axum::Json(json!({"items": [{"at": "2026-11-21T12:00:00Z", "verb": "get", "resource": "pods", "subresource": "log", "namespace": "n", "name": "a", "actor": {"name": "sre"}, "result": {"word": "ok"}}]})).into_response(),
+        _ => (StatusCode::NOT_FOUND, "<html>").into_response(),
+    }
+}
+
+async fn handle(State(seen): State<Arc<Sender<Seen>>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body: Bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().unwrap_or_default().to_owned());
+    let request = Request::from_parts(parts, axum::body::Body::empty());
+    if path != "/api/info" {
+        seen.send((request.method().to_string(), format!("{path}?{query}"), body.clone())).unwrap();
+    }
+    answer(&request, &path, &query, &body)
+}
+
+pub(super) async fn portal() -> Portal {
+    let (sender, seen) = channel();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let app = Router::new().fallback(handle).with_state(Arc::new(sender));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let files = tempfile::tempdir().unwrap();
+    for (name, content) in [
+        ("token", "good\n"),
+        ("bad", "expired\n"),
+        ("cookie", "__Host-session=abc\n"),
+        ("k", "kind: Config\n"),
+    ] {
+        std::fs::write(files.path().join(name), content).unwrap();
+    }
+    Portal { url, seen, files }
+}
+
+impl Portal {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.files.path().join(name)
+    }
+
+    /// Runs `aro ARGS` with a credential; gives exit status, standard output and standard error.
+    pub(super) async fn run_as(&self, credential: (&str, &str), args: &[&str]) -> (Exit, String, String) {
+        let file = self.path(credential.1);
+        let connection = ["--portal", &self.url, credential.0, file.to_str().unwrap()];
+        let line: Vec<&str> = args.iter().chain(&connection).copied().collect();
+        let notes = Buffer::default();
+        let (exit, answer) = self.run_plain(&line, &notes).await;
+        (exit, answer, notes.text())
+    }
+
+    /// Runs `aro ARGS` with the sign-ins of this portal's folder and no other credential.
+    pub(super) async fn run_plain(&self, args: &[&str], notes: &Buffer) -> (Exit, String) {
+        let config = self.path("aro");
+        let folder = ["--config-dir", config.to_str().unwrap()];
+        let line = ["aro"].iter().chain(args).chain(&folder);
+        let verb = Aro::try_parse_from(line).unwrap().verb.verb();
+        let answer = Buffer::default();
+        let mut out = Output::to(Box::new(answer.clone()), Box::new(notes.clone()));
+        let exit = run_to_exit(verb, &mut out).await;
+        (exit, answer.text())
+    }
+
+    pub(super) async fn run(&self, args: &[&str]) -> (Exit, String, String) {
+        self.run_as(("--token-file", "token"), args).await
+    }
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Buffer(Arc<tokio::sync::Mutex<Vec<u8>>>);
+
+impl Buffer {
+    pub(super) fn text(&self) -> String {
+        String::from_utf8(self.0.try_lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Buffer {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        self.0.try_lock().unwrap().extend_from_slice(data);
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! `aro clusters …`
+
+use rp_base::Secret;
+use serde_json::{Value, json};
+
+use super::{items, list, segment};
+use crate::args::{ClustersVerb, Connection};
+use crate::client::Client;
+use crate::output::{Column, cell, table};
+use crate::{CliError, Output, files};
+
+const CLUSTERS: [Column<'_>; 6] = [
+    ("NAME", |row| cell(row, &["/name"])),
+    ("STATE", |row| cell(row, &["/state", "/provisioningState"])),
+    ("VERSION", |row| cell(row, &["/version"])),
+    ("HEALTH", |row| cell(row, &["/health", "/health/word", "/health/state"])),
+    ("SOURCE", |row| cell(row, &["/source"])),
+    ("RESOURCE ID", |row| cell(row, &["/resourceId"])),
+];
+
+const IMPORTED: [Column<'_>; 5] = [
+    ("NAME", |row| cell(row, &["/name", "/id"])),
+    ("SERVER", |row| cell(row, &["/server"])),
+    ("VERSION", |row| cell(row, &["/version"])),
+    ("IMPORTED BY", |row| cell(row, &["/importedBy", "/imported_by"])),
+    ("IMPORTED AT", |row| cell(row, &["/importedAt", "/imported_at"])),
+];
+
+pub(super) async fn run(verb: ClustersVerb, out: &mut Output) -> Result<(), CliError> {
+    match verb {
+        ClustersVerb::List { search, limit, connection } => {
+            let client = Client::new(&connection)?;
+            let search = search.unwrap_or_default();
+            list(&client, &connection, out, "/api/v1/clusters", &[("q", &search)], limit, &CLUSTERS).await
+        }
+        ClustersVerb::Import { kubeconfig, name, context, as_groups, connection } => {
+            let client = Client::new(&connection)?;
+            let text = files::read(&kubeconfig)?;
+            import(
+                &client,
+                &connection,
+                out,
+                &text,
+                json!({
+                    "name": name, "context": context, "as_groups": as_groups,
+                }),
+            )
+            .await
+        }
+        ClustersVerb::Remove { name, connection } => {
+            let client = Client::new(&connection)?;
+            let answer = client.delete(&format!("/api/v1/imports/{}", segment(&name)?), &[]).await?;
+            out.value(connection.output, &answer, |_| format!("removed {name}\n"))
+        }
+        ClustersVerb::Imported { connection } => {
+            let client = Client::new(&connection)?;
+            let answer = client.get("/api/v1/imports", &[]).await?;
+            out.value(connection.output, &answer, |answer| table(items(answer), &IMPORTED))
+        }
+    }
+}
+
+async fn import(
+    client: &Client,
+    connection: &Connection,
+    out: &mut Output,
+    kubeconfig: &Secret<String>,
+    mut body: Value,
+) -> Result<(), CliError> {
+    body["kubeconfig"] = Value::from(kubeconfig.expose().as_str());
+    let answer = client.post("/api/v1/imports", &body).await?;
+    out.value(connection.output, &answer, |answer| table(std::slice::from_ref(answer), &IMPORTED))
+}

@@ -1,0 +1,171 @@
+//! One file a verb, one function each.
+
+mod audit;
+mod clusters;
+mod credential;
+mod elevations;
+mod grants;
+mod kubeconfig;
+mod kubectl;
+mod robots;
+mod sign_in;
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use serde_json::{Value, json};
+
+use crate::args::{Connection, Verb};
+use crate::client::Client;
+use crate::output::{Column, cell, table};
+use crate::{CliError, Output};
+
+/// Rows asked for at once.
+const PAGE: u32 = 500;
+
+pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError> {
+    match verb {
+        Verb::Login(args) => sign_in::login(args, out).await,
+        Verb::Logout(args) => sign_in::logout(&args, out).await,
+        Verb::Whoami(args) => sign_in::whoami(&args.connection, out).await,
+        Verb::Clusters(args) => clusters::run(args.verb, out).await,
+        Verb::Kubeconfig(args) => kubeconfig::run(args, out).await,
+        Verb::Kubectl(args) => kubectl::run(args, out).await,
+        Verb::Credential(args) => credential::run(args, out).await,
+        Verb::Grants(args) => grants::run(args.verb, out).await,
+        Verb::Elevate(args) => elevations::ask(args, out).await,
+        Verb::Elevations(args) => elevations::run(args.verb, out).await,
+        Verb::Robots(args) => robots::run(args.verb, out).await,
+        Verb::Audit(args) => audit::run(args.verb, out).await,
+    }
+}
+
+/// The resource id, in lower case as the portal's paths are, of a cluster given by resource id or by name.
+async fn resolve(client: &Client, cluster: &str) -> Result<String, CliError> {
+    if cluster.starts_with('/') {
+        let sound = cluster.split('/').skip(1).all(|part| segment(part).is_ok());
+        return if sound {
+            Ok(cluster.to_ascii_lowercase())
+        } else {
+            Err(CliError::Usage("that is not a resource id".to_owned()))
+        };
+    }
+    let found = client.get("/api/v1/clusters", &[("q", cluster), ("limit", "500")]).await?;
+    let ids: Vec<String> = items(&found)
+        .iter()
+        .filter(|row| cell(row, &["/name"]).eq_ignore_ascii_case(cluster))
+        .map(|row| cell(row, &["/resourceId"]))
+        .collect();
+    match ids.as_slice() {
+        [] => Err(CliError::NoSuchCluster(cluster.to_owned())),
+        [one] => {
+            let sound = one.starts_with('/') && one.split('/').skip(1).all(|part| segment(part).is_ok());
+            if sound {
+                Ok(one.to_ascii_lowercase())
+            } else {
+                Err(CliError::Answer("a resource id is damaged"))
+            }
+        }
+        several => Err(CliError::Usage(format!(
+            "{} clusters are called {cluster}; give a resource id: {}",
+            several.len(),
+            several.join(", ")
+        ))),
+    }
+}
+
+/// What can stand between two slashes of one of our paths without changing the path.
+fn segment(text: &str) -> Result<&str, CliError> {
+    let sound = !text.is_empty()
+        && text != "."
+        && text != ".."
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.()".contains(&byte));
+    if sound {
+        Ok(text)
+    } else {
+        Err(CliError::Usage("a name has letters, digits, - _ . ( ) only".to_owned()))
+    }
+}
+
+/// The resource id of a cluster where one is named.
+async fn resolve_some(client: &Client, cluster: Option<&str>) -> Result<Option<String>, CliError> {
+    match cluster {
+        None => Ok(None),
+        Some(cluster) => resolve(client, cluster).await.map(Some),
+    }
+}
+
+/// Puts what is there under a name.
+fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        body[name] = value.into();
+    }
+}
+
+/// Asks the person at the terminal; without one, `--yes` is needed.
+fn confirm(question: &str, yes: bool, out: &mut Output) -> Result<(), CliError> {
+    if yes {
+        return Ok(());
+    }
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return Err(CliError::Usage(format!("{question} Add --yes to say so.")));
+    }
+    out.note(&format!("{question} Type yes:"));
+    let mut line = String::new();
+    let read = input.lock().read_line(&mut line);
+    match read {
+        Ok(_) if line.trim() == "yes" => Ok(()),
+        _ => Err(CliError::Usage("nothing was done".to_owned())),
+    }
+}
+
+fn items(answer: &Value) -> &[Value] {
+    answer.get("items").or(Some(answer)).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Follows `continue` until `limit` rows are there; says when there are more.
+async fn list(
+    client: &Client,
+    connection: &Connection,
+    out: &mut Output,
+    path: &str,
+    filters: &[(&str, &str)],
+    limit: u32,
+    columns: &[Column<'_>],
+) -> Result<(), CliError> {
+    let mut rows: Vec<Value> = Vec::new();
+    let mut total = None;
+    let mut next = String::new();
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    loop {
+        let page = (limit - rows.len()).min(PAGE as usize).to_string();
+        let mut query = filters.to_vec();
+        query.retain(|(_, value)| !value.is_empty());
+        query.push(("limit", &page));
+        if !next.is_empty() {
+            query.push(("continue", &next));
+        }
+        let answer = client.get(path, &query).await?;
+        let before = rows.len();
+        rows.extend(items(&answer).iter().take(limit - before).cloned());
+        total = answer.get("total").and_then(Value::as_u64).or(total);
+        let cursor = cell(&answer, &["/continue", "/next"]);
+        // A cursor that stands still or brings nothing would never end.
+        let stuck = cursor == next || rows.len() == before;
+        next = cursor;
+        if next.is_empty() || stuck || rows.len() >= limit {
+            break;
+        }
+    }
+    let shown = rows.len();
+    let mut answer = json!({ "items": rows });
+    if let Some(total) = total {
+        answer["total"] = Value::from(total);
+    }
+    out.value(connection.output, &answer, |answer| table(items(answer), columns))?;
+    if !next.is_empty() {
+        let of = total.map_or_else(String::new, |total| format!(" of {total}"));
+        out.note(&format!("{shown}{of} shown; more with --limit"));
+    }
+    Ok(())
+}
