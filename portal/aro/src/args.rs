@@ -10,6 +10,7 @@ use ipnet::IpNet;
 /// The access and management plane of Azure Red Hat OpenShift.
 #[derive(Debug, Parser)]
 #[command(name = "aro", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_long_help = portal_cli::EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -17,9 +18,11 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run every role in one process, on SQLite
+    /// Run every role in one process
     Serve(ConfigArgs),
-    /// Carry connections: development's CONNECT proxy, and the tunnel to a remote listener
+    /// Run one of several replicas of the portal and the API proxy, on PostgreSQL
+    Portal(ConfigArgs),
+    /// Carry connections: the API proxy alone, development's CONNECT proxy, the tunnel to a remote listener
     Proxy(ProxyArgs),
     /// Read the settings and name every mistake
     CheckConfig(ConfigArgs),
@@ -33,8 +36,23 @@ pub enum Command {
         #[arg(value_enum)]
         shell: Shell,
     },
+    /// Say what the exit codes mean
+    #[command(after_help = portal_cli::EXIT_CODES)]
+    ExitCodes,
+    /// Who did what
+    Audit {
+        #[command(subcommand)]
+        verb: AuditCommand,
+    },
     #[command(flatten)]
     Verb(portal_cli::Verb),
+}
+
+/// Audit: what the portal is asked, and what needs no portal.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    #[command(flatten)]
+    Portal(portal_cli::AuditVerb),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -65,6 +83,8 @@ pub struct ProxyArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ProxyVerb {
+    /// Run one of several replicas of the API proxy alone, on PostgreSQL
+    Serve(ConfigArgs),
     /// Serve CONNECT into one subnet, for one client certificate
     Connect(ConnectArgs),
     /// Carry a local port to a remote TLS listener with a client certificate

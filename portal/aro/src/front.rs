@@ -14,8 +14,13 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use proxy::ApiProxy;
+use rp_net::Origins;
 use rp_net::listen::Handler;
+use tokio_util::sync::CancellationToken;
 use tower::Service as _;
+
+/// Where balancers look.
+const HEALTH: &str = "/healthz/";
 
 /// Routes by host name.
 #[derive(Debug)]
@@ -26,6 +31,10 @@ pub struct Front {
     pub proxy_hosts: Vec<String>,
     /// Host name of the portal, lower case; `None` in a process that is only a proxy.
     pub portal_host: Option<String>,
+    /// Whose `X-Forwarded-For` is believed.
+    pub origins: Arc<Origins>,
+    /// From then on the answer to health checks is no.
+    pub leaving: CancellationToken,
 }
 
 enum Way {
@@ -40,10 +49,10 @@ impl Front {
         let host = host_of(request);
         if self.proxy_hosts.contains(&host) {
             // The balancer may ask for health under any name.
-            return if request.uri().path().starts_with("/healthz/") { Way::Pages } else { Way::Proxy };
+            return if request.uri().path().starts_with(HEALTH) { Way::Pages } else { Way::Proxy };
         }
         let portal = self.portal_host.as_ref().is_some_and(|name| *name == host);
-        if portal || request.uri().path().starts_with("/healthz/") { Way::Pages } else { Way::Neither }
+        if portal || request.uri().path().starts_with(HEALTH) { Way::Pages } else { Way::Neither }
     }
 }
 
@@ -63,6 +72,10 @@ impl Handler for Front {
     type Body = Body;
 
     async fn handle(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+        let peer = SocketAddr::new(self.origins.sender(peer.ip(), request.headers()), peer.port());
+        if self.leaving.is_cancelled() && request.uri().path().starts_with(HEALTH) {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "This process is about to end.\n");
+        }
         match self.way(&request) {
             Way::Proxy if ApiProxy::matches(request.uri().path()) => {
                 self.api.handle(request, peer).await.map(Body::Api)
@@ -74,9 +87,7 @@ impl Handler for Front {
                 plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n")
             }
             Way::Pages => {
-                request
-                    .extensions_mut()
-                    .insert(ConnectInfo(SocketAddr::new(peer.ip().to_canonical(), peer.port())));
+                request.extensions_mut().insert(ConnectInfo(peer));
                 let answered = self.pages.clone().call(request.map(axum::body::Body::new)).await;
                 match answered {
                     Ok(response) => response.map(Body::Page),

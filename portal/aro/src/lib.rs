@@ -6,6 +6,7 @@ pub mod carry;
 pub mod front;
 pub mod parts;
 pub mod print;
+pub mod proxy_role;
 pub mod reload;
 pub mod serve;
 pub mod statsd;

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use aro::args::{Cli, Command, ConfigArgs, ProxyVerb};
-use aro::{carry, print, serve};
+use aro::args::{AuditCommand, Cli, Command, ConfigArgs, ProxyVerb};
+use aro::{carry, parts, print, proxy_role, serve};
 use clap::{CommandFactory as _, Parser as _};
 use rp_config::{Log, LogFormat, Override, Settings, needs};
 use rp_core::Foundation;
-use rp_runtime::Lifecycle;
+use rp_runtime::{Farewell, Lifecycle};
 
 #[cfg(feature = "heap-profile")]
 #[global_allocator]
@@ -19,6 +19,10 @@ static ALLOCATOR: rp_runtime::Allocator = rp_runtime::Allocator;
 const DRAIN: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
+    // kubectl waits for this at every call: no TLS, no runtime, no table of arguments.
+    if let Some(code) = portal_cli::cached_credential(std::env::args_os()) {
+        return code;
+    }
     rp_net::tls::install_provider();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = match runtime {
@@ -27,6 +31,10 @@ fn main() -> ExitCode {
     };
     match Cli::parse().command {
         Command::Verb(verb) => runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard())),
+        Command::Audit { verb: AuditCommand::Portal(verb) } => {
+            let verb = portal_cli::Verb::Audit(portal_cli::AuditArgs { verb });
+            runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard()))
+        }
         command => match runtime.block_on(run(command)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error),
@@ -43,9 +51,10 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 #[expect(clippy::print_stdout, reason = "the answer of a command")]
 async fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Serve(args) => run_serve(&args).await,
+        Command::Serve(args) => run_serve(&args, false).await,
+        Command::Portal(args) => run_serve(&args, true).await,
         Command::CheckConfig(args) => {
-            settings(&args)?;
+            settings(&args, needs::PORTAL)?;
             println!("{}: no mistakes", args.config.display());
             Ok(())
         }
@@ -57,34 +66,54 @@ async fn run(command: Command) -> anyhow::Result<()> {
             clap_complete::generate(shell, &mut Cli::command(), "aro", &mut std::io::stdout());
             Ok(())
         }
-        Command::Proxy(args) => {
-            rp_runtime::start_logging(&Log { level: "info".to_owned(), format: LogFormat::Text })?;
-            let life = Lifecycle::with_signals(DRAIN)?;
-            match args.verb {
-                ProxyVerb::Connect(args) => carry::connect(args, &life).await,
-                ProxyVerb::Tunnel(args) => carry::tunnel(args, &life).await,
-            }
+        Command::Proxy(args) => match args.verb {
+            ProxyVerb::Serve(args) => run_proxy(&args).await,
+            ProxyVerb::Connect(args) => carry::connect(args, &plain_life()?).await,
+            ProxyVerb::Tunnel(args) => carry::tunnel(args, &plain_life()?).await,
+        },
+        Command::ExitCodes => {
+            println!("{}", portal_cli::EXIT_CODES);
+            Ok(())
         }
-        Command::Verb(_) => Ok(()),
+        Command::Verb(_) | Command::Audit { verb: AuditCommand::Portal(_) } => Ok(()),
     }
 }
 
-fn settings(args: &ConfigArgs) -> anyhow::Result<Settings> {
+/// Of a role without settings.
+fn plain_life() -> anyhow::Result<Lifecycle> {
+    rp_runtime::start_logging(&Log { level: "info".to_owned(), format: LogFormat::Text })?;
+    Ok(Lifecycle::with_signals(Farewell { leave: Duration::ZERO, drain: DRAIN })?)
+}
+
+fn settings(args: &ConfigArgs, needs: &[&str]) -> anyhow::Result<Settings> {
     let mut overrides = Vec::new();
     for pair in &args.set {
         let (key, value) =
             pair.split_once('=').with_context(|| format!("--set {pair}: expected KEY=VALUE"))?;
         overrides.push(Override { key, value, flag: "--set" });
     }
-    Ok(rp_config::load(Some(&args.config), &overrides, needs::PORTAL)?)
+    Ok(rp_config::load(Some(&args.config), &overrides, needs)?)
 }
 
-async fn run_serve(args: &ConfigArgs) -> anyhow::Result<()> {
-    let settings = settings(args)?;
+async fn run_serve(args: &ConfigArgs, replica: bool) -> anyhow::Result<()> {
+    let settings = settings(args, needs::PORTAL)?;
+    if replica {
+        serve::needs_postgres(&settings)?;
+    }
     let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(settings.limits.drain)?;
+    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
     let foundation = Foundation::open(&settings).await?;
     let serving = serve::start(&settings, foundation, &life, Some(log), serve::Extras::default()).await?;
     serving.finished().await;
+    Ok(())
+}
+
+async fn run_proxy(args: &ConfigArgs) -> anyhow::Result<()> {
+    let settings = settings(args, needs::PROXY)?;
+    serve::needs_postgres(&settings)?;
+    let log = rp_runtime::start_logging(&settings.log)?;
+    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
+    let foundation = Foundation::open(&settings).await?;
+    proxy_role::start(&settings, foundation, &life, Some(log)).await?.finished().await;
     Ok(())
 }

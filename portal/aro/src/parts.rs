@@ -13,6 +13,7 @@ use rp_core::Foundation;
 use rp_documents::Role;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, client_config};
 use rp_net::{ConnectProxy, Credential, Dialer, DialerOptions, Networks, PrivateWay};
+use rp_runtime::Farewell;
 use rustls::pki_types::ServerName;
 
 /// The rules about people and lives.
@@ -65,6 +66,11 @@ pub async fn directory(foundation: &Foundation) -> anyhow::Result<Arc<StoreDirec
 fn read_kubeconfig(text: &str) -> Result<KubeconfigParts, &'static str> {
     let plan = rp_kube::kubeconfig::read(text, None).map_err(|_| "its kubeconfig cannot be read")?;
     Ok(KubeconfigParts { ca_pem: plan.ca_pem, credential: plan.credential })
+}
+
+/// How long the end of a process takes.
+pub const fn farewell(settings: &Settings) -> Farewell {
+    Farewell { leave: settings.limits.leave, drain: settings.limits.drain }
 }
 
 /// Where imported clusters may be: never our own listeners.

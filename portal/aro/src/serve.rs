@@ -1,19 +1,20 @@
-//! `aro serve`: portal and API proxy in one process.
+//! `aro serve` and `aro portal`: portal and API proxy in one process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use portal::auth::{AssertionAudience, ClientAuth, OidcConfig};
-use portal::{Link, PortalParts, PortalState, SessionTimes, Urls};
+use portal::auth::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig};
+use portal::{Link, PortalParts, PortalState, SessionRules, Urls};
 use proxy::ApiProxy;
 use proxy::api::{ApiProxyParts, Timeouts};
 use rp_access::Access;
 use rp_base::chain;
-use rp_config::{OidcCredential, Settings};
+use rp_config::{GroupsFrom, OidcCredential, Settings, StoreKind};
 use rp_core::Foundation;
 use rp_metrics::{Kind, Registry, Spec};
+use rp_net::Origins;
 use rp_net::listen::{Gauge, Limits, Listener, Stop};
 use rp_net::tls::ServerTls;
 use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, WATCH_PERIOD, Watch};
@@ -23,7 +24,7 @@ use tokio::task::JoinHandle;
 use crate::front::Front;
 use crate::{parts, reload, statsd};
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A process that serves.
 #[derive(Debug)]
@@ -58,28 +59,22 @@ pub async fn start(
     start_admin(settings, &foundation, life, log).await?;
     statsd::start(settings, VERSION, Arc::clone(&foundation.clock), &foundation.registry, life)?;
     let access = parts::access(&foundation, settings).await?;
-    let api = ApiProxy::new(ApiProxyParts {
-        access: Arc::clone(&access),
-        directory: parts::directory(&foundation).await?,
-        dialer: parts::dialer(settings)?,
-        clock: Arc::clone(&foundation.clock),
-        random: Arc::clone(&foundation.random),
-        registry: foundation.registry.clone(),
-        timeouts: Timeouts::default(),
-        cut: life.cutting(),
-    });
+    let api = api_proxy(settings, &foundation, &access, life).await?;
     let portal = portal_state(settings, &foundation, &access, extras).await?;
     let tls = parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     follow_files(life, watch, tls.clone(), &foundation, &access)?;
+    let limits = limits(settings);
     let front = Front {
         api,
         pages: portal::app(portal.clone()),
         proxy_hosts: settings.proxy.hosts.clone(),
         portal_host: settings.portal.url.as_ref().and_then(url::Url::host_str).map(str::to_ascii_lowercase),
+        origins: Arc::clone(&limits.origins),
+        leaving: life.leaving(),
     };
-    let listener = Listener { tcp, tls, handler: Arc::new(front), limits: limits(settings), gauge };
+    let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     tracing::info!(listen = %address, "serving");
     Ok(Serving { portal, access, foundation, front: tokio::spawn(listener.serve(stop)) })
@@ -96,11 +91,43 @@ impl Serving {
     }
 }
 
+/// Several processes cannot share a file.
+///
+/// # Errors
+/// The store is not on PostgreSQL.
+pub fn needs_postgres(settings: &Settings) -> anyhow::Result<()> {
+    match settings.store.kind {
+        StoreKind::Postgres(_) => Ok(()),
+        StoreKind::Sqlite => Err(anyhow!(
+            "one of several replicas needs store.kind = \"postgres\"; on SQLite one process does everything: aro serve"
+        )),
+    }
+}
+
+pub(crate) async fn api_proxy(
+    settings: &Settings,
+    foundation: &Foundation,
+    access: &Arc<Access>,
+    life: &Lifecycle,
+) -> anyhow::Result<Arc<ApiProxy>> {
+    Ok(ApiProxy::new(ApiProxyParts {
+        access: Arc::clone(access),
+        directory: parts::directory(foundation).await?,
+        dialer: parts::dialer(settings)?,
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        registry: foundation.registry.clone(),
+        timeouts: Timeouts::default(),
+        cut: life.cutting(),
+    }))
+}
+
 /// Registers everything that `aro serve` counts.
 pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
     rp_runtime::register_runtime_metrics(registry);
     rp_runtime::count_panics(registry);
     rp_metrics::process::register(registry);
+    rp_net::rate::register_metrics(registry);
     rp_audit::register_metrics(registry);
     portal::register_metrics(registry);
     proxy::api::register_metrics(registry);
@@ -111,13 +138,13 @@ pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
 }
 
 /// Metrics, health, log filter and profiles, for this machine only.
-async fn start_admin(
+pub(crate) async fn start_admin(
     settings: &Settings,
     foundation: &Foundation,
     life: &Lifecycle,
     log: Option<LogControl>,
 ) -> anyhow::Result<()> {
-    let readiness = Readiness::new(life.stopping());
+    let readiness = Readiness::new(life.leaving());
     let store = Arc::clone(&foundation.store);
     readiness.add("store", move || {
         let store = Arc::clone(&store);
@@ -160,7 +187,7 @@ async fn portal_state(
         region: settings.azure.region.clone().unwrap_or_else(|| "local".to_owned()),
         version: VERSION.to_owned(),
         simulated: extras.simulated,
-        sessions: SessionTimes::default(),
+        sessions: session_rules(settings),
         networks: parts::networks(settings),
         network_names: parts::network_names(settings),
         metrics: foundation.registry.clone(),
@@ -176,6 +203,17 @@ fn region_link(portal: &url::Url, settings: &Settings, name: &str) -> Option<Lin
     let mut url = portal.clone();
     url.set_host(Some(&host)).ok()?;
     Some(Link { text: name.to_owned(), url: url.to_string() })
+}
+
+fn session_rules(settings: &Settings) -> SessionRules {
+    SessionRules {
+        idle: settings.session.idle,
+        absolute: settings.session.max_age,
+        revalidate: settings.session.revalidate,
+        alarm_after: settings.session.alarm_after,
+        backchannel_ends_grants: settings.session.backchannel_ends_grants,
+        cli_life: settings.access.cli_life,
+    }
 }
 
 fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
@@ -198,12 +236,18 @@ fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
     Ok(OidcConfig {
         scopes: oidc.scopes.iter().filter(|scope| *scope != "openid").cloned().collect(),
         groups_claim: oidc.groups_claim.clone(),
+        groups_source: match &oidc.groups_from {
+            GroupsFrom::Token => GroupsSource::Token,
+            GroupsFrom::Userinfo => GroupsSource::Userinfo,
+            GroupsFrom::Address(url) => GroupsSource::Address(url.clone()),
+        },
+        api_audience: oidc.api_audience.clone(),
         ca_pem,
         ..OidcConfig::new(issuer, &oidc.client_id, auth)
     })
 }
 
-fn limits(settings: &Settings) -> Limits {
+pub(crate) fn limits(settings: &Settings) -> Limits {
     let limits = &settings.limits;
     Limits {
         connections: limits.connections,
@@ -212,16 +256,20 @@ fn limits(settings: &Settings) -> Limits {
         head: limits.head,
         head_bytes: limits.head_bytes,
         ping: Duration::from_secs(30),
+        origins: Arc::new(Origins {
+            proxy_protocol_from: settings.listen.proxy_protocol_from.clone(),
+            forwarded_from: settings.listen.forwarded_from.clone(),
+        }),
     }
 }
 
 /// What is read again when it changes.
-fn reloaded_files(settings: &Settings) -> Vec<PathBuf> {
+pub(crate) fn reloaded_files(settings: &Settings) -> Vec<PathBuf> {
     let tls = settings.tls.iter().flat_map(|tls| [tls.cert_file.clone(), tls.key_file.path().to_owned()]);
     tls.chain([settings.keys.keyring_file.clone()]).collect()
 }
 
-fn follow_files(
+pub(crate) fn follow_files(
     life: &Lifecycle,
     watch: Watch,
     tls: Option<Arc<ServerTls>>,
