@@ -2,7 +2,7 @@
 
 use crate::view::{Part, Sample};
 use crate::{
-    AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ElevatePage, ElevationsPage, GrantPage,
+    AlertsPage, ExplorePage, FleetPage, MetricsPage, StatisticsPage, AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage, ElevatePage, ElevationsPage, GrantPage,
     ImportedPage, KeysPage, KubeconfigPage, ReportPage, RobotsPage, SoloPage,
 };
 
@@ -23,6 +23,11 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     let mut items = Vec::new();
     add::<ClustersPage>("clusters", &mut items)?;
     add::<ClusterPage>("cluster", &mut items)?;
+    add::<ExplorePage>("explore", &mut items)?;
+    add::<StatisticsPage>("statistics", &mut items)?;
+    add::<AlertsPage>("alerts", &mut items)?;
+    add::<FleetPage>("fleet", &mut items)?;
+    add::<MetricsPage>("metrics", &mut items)?;
     add::<KubeconfigPage>("kubeconfig", &mut items)?;
     add::<AccessPage>("access", &mut items)?;
     add::<GrantPage>("grant", &mut items)?;
@@ -34,6 +39,8 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<ReportPage>("report", &mut items)?;
     add::<ImportedPage>("imported", &mut items)?;
     add::<KeysPage>("keys", &mut items)?;
+    add::<ConsentPage>("consent", &mut items)?;
+    add::<DevicePage>("device", &mut items)?;
     add::<SoloPage>("solo", &mut items)?;
     Ok(items)
 }

@@ -63,6 +63,13 @@ fn again(wanted: &str) -> Link {
     Link::new("Sign in again", url.done())
 }
 
+fn fresh(wanted: &str) -> Link {
+    let mut url = crate::query::Query::new("/api/login");
+    url.add("fresh", "1");
+    url.add("redirect_uri", if wanted == "/" { "" } else { wanted });
+    Link::new("Sign in again", url.done())
+}
+
 fn lines<const N: usize>(lines: [&str; N]) -> Vec<String> {
     lines.iter().map(|&l| l.to_owned()).collect()
 }
@@ -165,6 +172,28 @@ impl SoloPage {
         }
     }
 
+    /// A fresh sign-in was asked for, and the provider's answer does not say that there was one (403).
+    #[must_use]
+    pub fn not_fresh(frame: Frame) -> Self {
+        Self {
+            status: 403,
+            head: "The sign-in service did not ask you to sign in again".into(),
+            tone: Tone::Warn,
+            icon: "lock",
+            text: lines([
+                "What you were about to do takes a fresh sign-in, and the provider's answer does not say when you showed it who you are (the claim auth_time), or names an older time. You are signed in as before.",
+            ]),
+            todo: lines([
+                "Try again; sign in with your password or key when the provider asks.",
+                "If it stays: the owner of this portal's application must let it send the claim auth_time.",
+            ]),
+            actions: vec![fresh(&frame.path)],
+            wanted: frame.path.clone(),
+            frame,
+            ..Self::default()
+        }
+    }
+
     /// The answer of the provider belongs to no sign-in that we began, or to one that is over (400).
     #[must_use]
     pub fn sign_in_lost(frame: Frame) -> Self {
@@ -203,6 +232,38 @@ impl SoloPage {
             ],
             facts: vec![("Provider's code".into(), code.into())],
             wanted: frame.path.clone(),
+            frame,
+            ..Self::default()
+        }
+    }
+
+    /// The person let a program in.
+    #[must_use]
+    pub fn program_let_in(frame: Frame) -> Self {
+        Self {
+            head: "Your program is signed in".into(),
+            tone: Tone::Ok,
+            icon: "ok",
+            text: lines([
+                "Go back to your terminal; it goes on within a few seconds. You can close this window.",
+            ]),
+            actions: vec![Link::new("My access", "/access")],
+            frame,
+            ..Self::default()
+        }
+    }
+
+    /// The person did not let a program in.
+    #[must_use]
+    pub fn program_refused(frame: Frame) -> Self {
+        Self {
+            head: "The program was refused".into(),
+            tone: Tone::Ok,
+            icon: "lock",
+            text: lines([
+                "It got nothing. If somebody sent you here with a code, tell the person on call for this portal.",
+            ]),
+            actions: vec![Link::new("To the clusters", "/")],
             frame,
             ..Self::default()
         }

@@ -6,7 +6,7 @@ use crate::frame::Frame;
 use crate::keys::KeysDialog;
 use crate::text::Shown;
 use crate::{
-    AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ElevatePage, ElevationsPage, FailureFragment,
+    AlertsPage, ExplorePage, FleetPage, MetricsPage, StatisticsPage, AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage, ElevatePage, ElevationsPage, FailureFragment,
     GrantPage, ImportedPage, KeysPage, KubeconfigPage, ReportPage, RobotsPage, SoloPage,
 };
 
@@ -129,6 +129,44 @@ view!(KeysPage, |_p| "Keys".into(), list: |_| None, dialog: |_| Some(KeysDialog.
 view!(
     KubeconfigPage,
     |p| format!("Kubeconfig for {}", p.cluster),
+    list: |_| None,
+    dialog: |p| Some(p.as_dialog().render())
+);
+
+/// A page without the frame has no parts.
+macro_rules! whole {
+    ($page:ty, $title:expr) => {
+        impl View for $page {
+            fn frame(&self) -> &Frame {
+                &self.frame
+            }
+
+            fn title(&self) -> String {
+                $title.into()
+            }
+
+            fn render(&self, _: Part) -> askama::Result<String> {
+                Template::render(self)
+            }
+        }
+    };
+}
+
+whole!(ConsentPage, "Let a program act as you");
+whole!(DevicePage, "Enter the code of your program");
+
+view!(ExplorePage, |p| format!("Explore, {}", p.cluster.name), list: |_| None, dialog: |_| None);
+view!(StatisticsPage, |p| format!("Statistics, {}", p.cluster.name), list: |_| None, dialog: |_| None);
+view!(
+    AlertsPage,
+    |p| format!("Alerts, {}", p.cluster.name),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None
+);
+view!(FleetPage, |_p| "Fleet query".into(), list: |_| None, dialog: |_| None);
+view!(
+    MetricsPage,
+    |p| format!("Metrics of {}", p.cluster),
     list: |_| None,
     dialog: |p| Some(p.as_dialog().render())
 );

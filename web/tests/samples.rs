@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use html::{Tag, read};
 use web::{
-    AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ElevatePage, ElevationsPage, GrantPage,
+    AlertsPage, ExplorePage, FleetPage, MetricsPage, StatisticsPage, AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage, ElevatePage, ElevationsPage, GrantPage,
     ImportedPage, KeysPage, KubeconfigPage, Part, ReportPage, RobotsPage, Sample, SoloPage, View,
 };
 
@@ -35,6 +35,11 @@ fn everything() -> Vec<Rendered> {
     let mut all = Vec::new();
     of::<ClustersPage>("clusters", &mut all);
     of::<ClusterPage>("cluster", &mut all);
+    of::<ExplorePage>("explore", &mut all);
+    of::<StatisticsPage>("statistics", &mut all);
+    of::<AlertsPage>("alerts", &mut all);
+    of::<FleetPage>("fleet", &mut all);
+    of::<MetricsPage>("metrics", &mut all);
     of::<KubeconfigPage>("kubeconfig", &mut all);
     of::<AccessPage>("access", &mut all);
     of::<GrantPage>("grant", &mut all);
@@ -46,6 +51,8 @@ fn everything() -> Vec<Rendered> {
     of::<ReportPage>("report", &mut all);
     of::<ImportedPage>("imported", &mut all);
     of::<KeysPage>("keys", &mut all);
+    of::<ConsentPage>("consent", &mut all);
+    of::<DevicePage>("device", &mut all);
     of::<SoloPage>("solo", &mut all);
     all
 }

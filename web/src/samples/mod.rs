@@ -1,9 +1,11 @@
 //! Invented pages in every state, for the tests and the gallery.
 
+mod alerts;
 mod ask;
 mod audit;
 mod cluster;
 mod clusters;
+mod consent;
 mod elevate;
 mod elevations;
 mod grant;

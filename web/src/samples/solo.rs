@@ -39,6 +39,9 @@ impl Sample for SoloPage {
         let mut samples = vec![
             ("no-group", Self::no_group(before(), account, 14, groups())),
             ("too-many-groups", Self::too_many_groups(before(), account, groups())),
+            ("not-fresh", Self::not_fresh(before())),
+            ("program-let-in", Self::program_let_in(frame(Place::Elsewhere))),
+            ("program-refused", Self::program_refused(frame(Place::Elsewhere))),
             ("provider-away", Self::provider_away(before(), 504, "https://login.example.com/tenant/v2.0")),
             ("clock-off", Self::clock_off(before(), 431)),
             ("sign-in-lost", Self::sign_in_lost(before())),
