@@ -7,7 +7,8 @@ use url::Url;
 
 use crate::reader::Reader;
 use crate::settings::{
-    GroupsFrom, Oidc, OidcCredential, Postgres, PostgresUrl, PrivateLink, PrivateWay, Store, StoreKind, Tls,
+    GroupsFrom, Oidc, OidcCredential, Outage, Postgres, PostgresUrl, PrivateLink, PrivateWay, Store,
+    StoreKind, Tls,
 };
 use crate::values::{self, show_duration};
 
@@ -47,11 +48,12 @@ pub(crate) fn store(r: &mut Reader<'_>) -> Store {
     let (password_file, ca_file) = (r.secret("store.password_file"), r.file("store.ca_file"));
     let (cert, key) = (r.file("store.client_cert_file"), r.secret("store.client_key_file"));
     let connections = r.count("store.connections");
+    let outage = if r.word("store.outage") == "spool" { Outage::Spool } else { Outage::Refuse };
     if !postgres {
         for key in POSTGRES.into_iter().filter(|key| r.is_set(key)).collect::<Vec<_>>() {
             r.mistake(key, "has no effect unless store.kind is \"postgres\"");
         }
-        return Store { path, kind: StoreKind::Sqlite };
+        return Store { path, kind: StoreKind::Sqlite, outage };
     }
     pair(r, ("store.client_cert_file", cert.is_some()), ("store.client_key_file", key.is_some()));
     if r.is_set("store.url") && r.is_set("store.url_file") {
@@ -66,7 +68,8 @@ pub(crate) fn store(r: &mut Reader<'_>) -> Store {
     // Nothing comes of it when there is none: that was told.
     let url = url_file.map_or_else(|| PostgresUrl::Text(url.unwrap_or_default()), PostgresUrl::File);
     let client = cert.zip(key);
-    Store { path, kind: StoreKind::Postgres(Postgres { url, password_file, ca_file, client, connections }) }
+    let kind = StoreKind::Postgres(Postgres { url, password_file, ca_file, client, connections });
+    Store { path, kind, outage }
 }
 
 /// A provider with exactly one way to show it who we are.
@@ -184,9 +187,7 @@ pub(crate) fn private_link(r: &mut Reader<'_>) -> PrivateLink {
 pub(crate) fn statsd_socket(r: &mut Reader<'_>) -> Option<String> {
     let socket = r.text("metrics.statsd_socket")?;
     let good = match socket.split_once(':') {
-        Some((network, address)) if network.eq_ignore_ascii_case("udp") => {
-            values::dial(address).is_some()
-        }
+        Some((network, address)) if network.eq_ignore_ascii_case("udp") => values::dial(address).is_some(),
         Some((network, path)) => network.eq_ignore_ascii_case("unix") && !path.is_empty(),
         None => false,
     };

@@ -213,6 +213,12 @@ pub(crate) const KEYS: &[Key] = &[
     key("store.client_cert_file", Kind::File, "", "PEM: our certificate towards PostgreSQL."),
     key("store.client_key_file", Kind::Secret, "", "PEM: the key of that certificate."),
     key("store.connections", count(6, 500), "12", "Connections of one process to PostgreSQL, at most."),
+    key(
+        "store.outage",
+        Kind::Word(&["refuse", "spool"]),
+        "refuse",
+        "When the store is away: refuse everything after 5 s and cut streams after 15 s, or let cached grants live on and write the audit log to `audit.spool_file`. An alarm rings either way.",
+    ),
     key("keys.keyring_file", Kind::Secret, "keyring.json", "The sealing keys; made on first start."),
     key("oidc.issuer", Kind::Url, "", "The provider's issuer."),
     key("oidc.client_id", Kind::Text, "", "Our client id at the provider.")
@@ -300,6 +306,12 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Secret,
         "audit-key.p8",
         "Ed25519 key that signs checkpoints; made on first start.",
+    ),
+    key(
+        "audit.spool_file",
+        Kind::File,
+        "audit.spool",
+        "Where the audit log goes while the store is away and store.outage is \"spool\".",
     ),
     key("audit.checkpoint_period", Kind::Duration, "60s", "Between checkpoints, at most 60s."),
     key("limits.connections", count(1, 1_000_000), "16384", "Connections at once; more wait."),

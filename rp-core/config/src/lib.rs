@@ -22,8 +22,8 @@ pub use reference::reference_markdown;
 pub use secret_file::{SecretFile, SecretFileError};
 pub use settings::{
     Access, Audit, Azure, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Oidc,
-    OidcCredential, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy, Roles, Session, Settings,
-    Store, StoreKind, Tls,
+    OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy, Roles, Session,
+    Settings, Store, StoreKind, Tls,
 };
 
 /// Keys that a role cannot do without, for [`Input::needs`].

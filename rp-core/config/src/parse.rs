@@ -151,6 +151,7 @@ fn audit(r: &mut Reader<'_>, store: &StoreKind) -> Audit {
         path: path.filter(|_| own),
         checkpoint_key_file: r.file("audit.checkpoint_key_file").unwrap_or_default(),
         checkpoint_period,
+        spool_file: r.file("audit.spool_file").unwrap_or_default(),
     }
 }
 

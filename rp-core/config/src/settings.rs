@@ -65,6 +65,16 @@ pub struct Store {
     /// The SQLite file.
     pub path: PathBuf,
     pub kind: StoreKind,
+    pub outage: Outage,
+}
+
+/// What holds while the store is away (`design.md` §3 Freshness).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outage {
+    /// Nothing new after 5 s, nothing at all after 15 s.
+    Refuse,
+    /// Cached grants live on, and the audit log is written to a local file.
+    Spool,
 }
 
 #[derive(Debug, Clone)]
@@ -181,6 +191,7 @@ pub struct Audit {
     pub path: Option<PathBuf>,
     pub checkpoint_key_file: PathBuf,
     pub checkpoint_period: Duration,
+    pub spool_file: PathBuf,
 }
 
 #[derive(Debug, Clone)]
