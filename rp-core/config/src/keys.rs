@@ -352,7 +352,7 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "limits.leave",
         Kind::Duration,
-        "0s",
+        "1ms",
         "On stop: how long to go on serving while not ready, so that a balancer sees it first.",
     ),
     key("limits.drain", Kind::Duration, "20s", "On stop: how long open requests may take to finish."),
