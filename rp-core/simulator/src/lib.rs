@@ -8,5 +8,5 @@ mod body;
 pub mod oidc;
 pub mod region;
 
-pub use oidc::{Account, OidcOptions, OidcProvider};
+pub use oidc::{Account, Backchannel, OidcOptions, OidcProvider};
 pub use region::{Region, RegionIdentity, RegionOptions};

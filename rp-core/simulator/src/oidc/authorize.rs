@@ -102,6 +102,7 @@ impl Ask {
             scope: self.scope.clone(),
             nonce: self.nonce.clone(),
             auth_time: session.at,
+            sid: session.sid.clone(),
         };
         let code = Code {
             granted,

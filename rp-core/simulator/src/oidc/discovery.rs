@@ -15,6 +15,7 @@ pub(super) fn document(shared: &Shared) -> Response<Body> {
         "authorization_endpoint": format!("{issuer}/authorize"),
         "token_endpoint": format!("{issuer}/token"),
         "userinfo_endpoint": format!("{issuer}/userinfo"),
+        "revocation_endpoint": format!("{issuer}/revoke"),
         "jwks_uri": format!("{issuer}/jwks"),
         "end_session_endpoint": format!("{issuer}/logout"),
         "scopes_supported": ["openid", "profile", "email", "groups", "offline_access"],
@@ -28,6 +29,8 @@ pub(super) fn document(shared: &Shared) -> Response<Body> {
         "prompt_values_supported": ["none", "login"],
         "claims_supported": ["sub", "name", "preferred_username", "email", "groups", "auth_time", "nonce"],
         "authorization_response_iss_parameter_supported": true,
+        "backchannel_logout_supported": true,
+        "backchannel_logout_session_supported": true,
         "request_parameter_supported": false,
         "request_uri_parameter_supported": false,
     });

@@ -46,7 +46,17 @@ impl SigningKey {
 
     /// A signed token of these claims.
     pub(super) fn sign<T: Serialize>(&self, claims: &T) -> jsonwebtoken::errors::Result<String> {
-        let header = Header { kid: Some(self.id.clone()), ..Header::new(Algorithm::RS256) };
+        self.sign_as("JWT", claims)
+    }
+
+    /// The same with a type of its own in the header (RFC 8725 §3.11).
+    pub(super) fn sign_as<T: Serialize>(
+        &self,
+        kind: &str,
+        claims: &T,
+    ) -> jsonwebtoken::errors::Result<String> {
+        let typ = Some(kind.to_owned());
+        let header = Header { kid: Some(self.id.clone()), typ, ..Header::new(Algorithm::RS256) };
         jsonwebtoken::encode(&header, claims, &self.encoding)
     }
 

@@ -3,7 +3,7 @@
 use hyper::body::Incoming;
 use hyper::header::SET_COOKIE;
 use hyper::{Request, Response, StatusCode};
-use rp_base::sha256;
+use rp_base::{Id, sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::authorize::{Ask, Refused};
@@ -41,7 +41,7 @@ pub(super) async fn login(shared: &Shared, request: Request<Incoming>) -> Respon
         let why = "Name or password is wrong.";
         return pages::sign_in(shared, asked, name, Some(why), StatusCode::FORBIDDEN);
     };
-    let session = Session { sub: account.sub, at: now };
+    let session = Session { sid: Id::random(&*shared.random), sub: account.sub, at: now };
     let secret = {
         let mut state = shared.state.lock();
         if let Some(old) = old_session {
@@ -70,5 +70,5 @@ fn matching(shared: &Shared, name: &str, password: &str) -> Option<Account> {
             found = Some(account.clone());
         }
     }
-    found
+    found.filter(|account| shared.account(&account.sub).is_some())
 }

@@ -5,7 +5,7 @@ use hyper::header::SET_COOKIE;
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Deserialize;
 
-use super::{Shared, pages, request};
+use super::{Shared, backchannel, pages, request};
 use crate::body::Body;
 
 #[derive(Clone, Deserialize)]
@@ -39,6 +39,9 @@ pub(super) async fn logout(shared: &Shared, request: Request<Incoming>) -> Respo
     }
     if let Some(secret) = cookie {
         shared.state.lock().close_session(&secret);
+        if let Some(session) = &session {
+            backchannel::tell(shared, Some(&session.sub), Some(&session.sid));
+        }
     }
     let mut response = match back {
         Some(uri) => {

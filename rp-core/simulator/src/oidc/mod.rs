@@ -1,7 +1,9 @@
 //! The built-in OpenID provider: OpenID Connect Core 1.0 code flow with PKCE (RFC 7636), Discovery 1.0,
-//! RP-Initiated Logout 1.0, refresh tokens with rotation (RFC 9700 §4.14). One client, accounts in memory.
+//! RP-Initiated and Back-Channel Logout 1.0, refresh tokens with rotation (RFC 9700 §4.14) and revocation
+//! (RFC 7009). One client, accounts in memory.
 
 mod authorize;
+mod backchannel;
 mod discovery;
 mod keys;
 mod limit;
@@ -14,6 +16,7 @@ mod state;
 mod tests;
 mod token;
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -44,6 +47,14 @@ pub struct Account {
     pub sub: String,
 }
 
+/// Where the client hears of sessions that ended here.
+#[derive(Debug, Clone)]
+pub struct Backchannel {
+    pub uri: Url,
+    /// PEM of a CA to trust for it, beside the host's.
+    pub ca_pem: Option<String>,
+}
+
 /// What the provider is told.
 #[derive(Debug)]
 pub struct OidcOptions {
@@ -58,6 +69,8 @@ pub struct OidcOptions {
     /// Compared exactly, character by character.
     pub redirect_uris: Vec<String>,
     pub post_logout_redirect_uris: Vec<String>,
+    /// `None`: it is not told.
+    pub backchannel: Option<Backchannel>,
     pub accounts: Vec<Account>,
     pub clock: SharedClock,
     pub random: SharedRandom,
@@ -73,6 +86,8 @@ pub enum OidcError {
     Listener(#[source] std::io::Error),
     #[error("the issuer must be http(s)://host[:port] without path, query or fragment")]
     Issuer,
+    #[error("the client cannot be told of ended sessions")]
+    Backchannel(#[source] rp_net::tls::TlsError),
 }
 
 /// A running provider.
@@ -97,6 +112,8 @@ impl OidcProvider {
         if !plain {
             return Err(OidcError::Issuer);
         }
+        let backchannel = options.backchannel.map(backchannel::Notifier::new).transpose();
+        let backchannel = backchannel.map_err(OidcError::Backchannel)?;
         let address = options.listener.local_addr().map_err(OidcError::Listener)?;
         let shared = Arc::new(Shared {
             issuer: options.issuer.as_str().trim_end_matches('/').to_owned(),
@@ -106,7 +123,9 @@ impl OidcProvider {
             client_secret: options.client_secret,
             redirect_uris: options.redirect_uris,
             post_logout_redirect_uris: options.post_logout_redirect_uris,
+            backchannel,
             accounts: RwLock::new(options.accounts),
+            disabled: RwLock::default(),
             clock: options.clock,
             random: options.random,
             state: Mutex::new(State::default()),
@@ -139,6 +158,28 @@ impl OidcProvider {
         found.map(|account| account.groups = groups).is_some()
     }
 
+    /// Disables an account or enables it again. Whoever is disabled can neither sign in nor refresh, their
+    /// sessions here end, and the client is told. False when there is no such account.
+    pub fn set_disabled(&self, name: &str, disabled: bool) -> bool {
+        let Some(sub) = self.shared.subject(name) else { return false };
+        if !disabled {
+            self.shared.disabled.write().remove(&sub);
+            return true;
+        }
+        self.shared.disabled.write().insert(sub.clone());
+        self.shared.state.lock().end_person(&sub);
+        backchannel::tell(&self.shared, Some(&sub), None);
+        true
+    }
+
+    /// Ends the sessions of an account here, and tells the client. False when there is no such account.
+    pub fn sign_out(&self, name: &str) -> bool {
+        let Some(sub) = self.shared.subject(name) else { return false };
+        self.shared.state.lock().end_sessions(&sub);
+        backchannel::tell(&self.shared, Some(&sub), None);
+        true
+    }
+
     /// Takes an account away: its sessions, codes and tokens end. False when there is no such account.
     pub fn remove(&self, name: &str) -> bool {
         let mut accounts = self.shared.accounts.write();
@@ -165,7 +206,10 @@ struct Shared {
     client_secret: Secret<String>,
     redirect_uris: Vec<String>,
     post_logout_redirect_uris: Vec<String>,
+    backchannel: Option<backchannel::Notifier>,
     accounts: RwLock<Vec<Account>>,
+    /// Subjects that may not come in.
+    disabled: RwLock<HashSet<String>>,
     clock: SharedClock,
     random: SharedRandom,
     state: Mutex<State>,
@@ -174,7 +218,15 @@ struct Shared {
 impl Shared {
     /// The account of that subject, as it is now.
     fn account(&self, sub: &str) -> Option<Account> {
+        if self.disabled.read().contains(sub) {
+            return None;
+        }
         self.accounts.read().iter().find(|account| account.sub == sub).cloned()
+    }
+
+    /// The subject of the account of that name, disabled or not.
+    fn subject(&self, name: &str) -> Option<String> {
+        self.accounts.read().iter().find(|account| account.name == name).map(|account| account.sub.clone())
     }
 }
 
@@ -193,6 +245,7 @@ impl Handler for Routes {
             (&Method::POST, "/login") => login::login(shared, request).await,
             (&Method::GET, "/login.css") => pages::stylesheet(),
             (&Method::POST, "/token") => token::token(shared, request).await,
+            (&Method::POST, "/revoke") => token::revoke(shared, request).await,
             (&Method::GET | &Method::POST, "/userinfo") => token::userinfo(shared, &request),
             (&Method::GET | &Method::POST, "/logout") => logout::logout(shared, request).await,
             (&Method::GET, "/") => pages::front(shared),
@@ -201,6 +254,7 @@ impl Handler for Routes {
                 "/authorize"
                 | "/login"
                 | "/token"
+                | "/revoke"
                 | "/userinfo"
                 | "/logout"
                 | "/jwks"

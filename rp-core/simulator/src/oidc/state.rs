@@ -20,6 +20,8 @@ const SESSION_LIFE: Duration = Duration::from_hours(12);
 /// Somebody signed in at the provider with this browser.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
+    /// Its name in tokens; the cookie's secret is another.
+    pub sid: Id,
     pub sub: String,
     pub at: Timestamp,
 }
@@ -32,6 +34,7 @@ pub(super) struct Granted {
     pub scope: String,
     pub nonce: Option<String>,
     pub auth_time: Timestamp,
+    pub sid: Id,
 }
 
 /// A code that was sent to the client.
@@ -128,6 +131,29 @@ impl State {
         random: &dyn Random,
     ) -> Option<String> {
         self.refresh.put(Refresh { granted, used: false }, now, REFRESH_LIFE, random)
+    }
+
+    /// Ends the token of that secret and its family, whichever of both kinds it is (RFC 7009 §2.1).
+    pub(super) fn revoke_token(&mut self, secret: &str, now: Timestamp) {
+        let refresh = self.refresh.get_mut(secret, now).map(|refresh| refresh.granted.family.clone());
+        let family =
+            refresh.or_else(|| self.access.get_mut(secret, now).map(|granted| granted.family.clone()));
+        if let Some(family) = family {
+            self.revoke(&family);
+        }
+    }
+
+    /// Ends the sessions of a subject; tokens for offline use live on.
+    pub(super) fn end_sessions(&mut self, sub: &str) {
+        self.sessions.0.retain(|_, (_, session)| session.sub != sub);
+    }
+
+    /// Ends everything of a subject.
+    pub(super) fn end_person(&mut self, sub: &str) {
+        self.end_sessions(sub);
+        self.codes.0.retain(|_, (_, code)| code.granted.sub != sub);
+        self.access.0.retain(|_, (_, granted)| granted.sub != sub);
+        self.refresh.0.retain(|_, (_, refresh)| refresh.granted.sub != sub);
     }
 
     /// Ends every token of a family: something of it was used twice (RFC 9700 §4.14.2).

@@ -44,6 +44,7 @@ impl Bench {
             client_secret: Secret::new("s:e/c".to_owned()),
             redirect_uris: vec![REDIRECT.to_owned()],
             post_logout_redirect_uris: vec![AFTER.to_owned()],
+            backchannel: None,
             accounts: vec![Account {
                 name: "sre".to_owned(),
                 password: Secret::new("right".to_owned()),
@@ -286,4 +287,47 @@ async fn a_code_is_used_once_in_time_and_with_its_verifier() {
     assert_eq!(bench.exchange_code(&gone, VERIFIER).await.0, StatusCode::BAD_REQUEST);
     let wrong = bench.client.post(bench.url("/token")).basic_auth("portal", Some("x")).form(&[("a", "b")]);
     assert_eq!(wrong.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn whoever_is_disabled_comes_in_no_more_and_loses_what_they_hold() {
+    let bench = Bench::new().await;
+    let ask = bench.ask(&[]);
+    let answer = bench.sign_in(&ask, "right").await;
+    let session = cookie_of(&answer, "__Host-idp-session");
+    let (_, tokens) = bench.exchange_code(&parameter(&back(&answer), "code"), VERIFIER).await;
+    assert!(claims(&tokens)["sid"].as_str().is_some_and(|sid| !sid.is_empty()));
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+
+    assert!(bench.provider.set_disabled("sre", true) && !bench.provider.set_disabled("none", true));
+    let (status, error) =
+        bench.exchange(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]).await;
+    assert_eq!((status, &error["error"]), (StatusCode::BAD_REQUEST, &"invalid_grant".into()));
+    assert_eq!(bench.sign_in(&ask, "right").await.status(), StatusCode::FORBIDDEN);
+    let none =
+        bench.client.get(bench.ask(&[("prompt", "none")])).header(COOKIE, &session).send().await.unwrap();
+    assert_eq!(parameter(&back(&none), "error"), "login_required");
+
+    // Enabled again, the person signs in anew; what ended stays ended.
+    assert!(bench.provider.set_disabled("sre", false));
+    let (status, _) = bench.exchange(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(bench.sign_in(&ask, "right").await.status(), StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_none() {
+    let bench = Bench::new().await;
+    let answer = bench.sign_in(&bench.ask(&[]), "right").await;
+    let (_, tokens) = bench.exchange_code(&parameter(&back(&answer), "code"), VERIFIER).await;
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let revoke = async |secret: &str, token: &str| {
+        let request = bench.client.post(bench.url("/revoke")).basic_auth("portal", Some(secret));
+        request.form(&[("token", token)]).send().await.unwrap().status()
+    };
+    assert_eq!(revoke("wrong", refresh).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(revoke("s%3Ae%2Fc", "unknown").await, StatusCode::OK);
+    assert_eq!(revoke("s%3Ae%2Fc", refresh).await, StatusCode::OK);
+    let (status, _) = bench.exchange(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
 }

@@ -55,6 +55,24 @@ pub(super) async fn token(shared: &Shared, request: Request<Incoming>) -> Respon
     }
 }
 
+/// `POST /revoke` (RFC 7009): unknown tokens are fine too.
+pub(super) async fn revoke(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
+    let headers = request.headers().clone();
+    let Some((given, _)) = request::parameters(request).await else {
+        return invalid_request("not a form, or too large").answer();
+    };
+    if let Err(refused) = authenticate(shared, &headers, &given) {
+        return refused.answer();
+    }
+    match given.get("token") {
+        Some(token) => {
+            shared.state.lock().revoke_token(token, shared.clock.now());
+            request::json(StatusCode::OK, &json!({}))
+        }
+        None => invalid_request("token is missing").answer(),
+    }
+}
+
 fn exchange(shared: &Shared, headers: &HeaderMap, given: &Parameters) -> Result<Value, Refused> {
     if given.repeated() {
         return Err(invalid_request("a parameter is given twice"));
@@ -155,6 +173,7 @@ fn issue(shared: &Shared, granted: &Granted, nonce: Option<&str>) -> Result<Valu
     claims["aud"] = json!(shared.client_id);
     claims["iat"] = json!(now.seconds());
     claims["exp"] = json!(now.seconds() + life);
+    claims["sid"] = json!(granted.sid);
     claims["auth_time"] = json!(granted.auth_time.seconds());
     // Core §3.1.3.6: the left half of the hash.
     claims["at_hash"] = json!(URL_SAFE_NO_PAD.encode(&sha256(access.as_bytes()).0[..16]));
