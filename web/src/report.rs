@@ -2,11 +2,10 @@
 
 use serde::Deserialize;
 
-use crate::audit::{AuditRow, Chain};
+use crate::audit::Chain;
 use crate::filters;
 use crate::frame::Frame;
-use crate::grants::GrantRow;
-use crate::parts::Failure;
+use crate::parts::{Failure, Rights};
 use crate::query::Query;
 
 /// The report.
@@ -58,19 +57,46 @@ pub struct ReportPerson {
     pub name: String,
     /// Subject at the provider.
     pub subject: String,
-    /// Grants they held in the range, oldest first.
+    /// Addresses they came from.
+    pub from: Vec<String>,
+    /// Their elevations, oldest first: when, what happened, which rights, by whom, why.
+    pub elevations: Vec<ReportElevation>,
+    /// Their grants, oldest first; one without an id is what they did on pages of the portal.
     pub grants: Vec<ReportGrant>,
-    /// What they did without a grant: on pages of the portal.
-    pub beside: Vec<ReportAction>,
+}
+
+/// A step in the life of an elevation.
+#[derive(Clone, Debug, Default)]
+pub struct ReportElevation {
+    /// When.
+    pub at: i64,
+    /// `asked for`, `approved`, `taken by break-glass`.
+    pub what: String,
+    /// `write`, `admin`.
+    pub rights: String,
+    /// Who did it.
+    pub by: String,
+    /// With what words.
+    pub reason: String,
 }
 
 /// One grant and what was done with it.
 #[derive(Clone, Debug, Default)]
 pub struct ReportGrant {
-    /// The grant.
-    pub grant: GrantRow,
-    /// Who approved the elevation behind it, or how it was come by; empty for read-only.
-    pub elevation: String,
+    /// Its id, or empty.
+    pub id: String,
+    /// Kind, e.g. `kubeconfig`.
+    pub kind: String,
+    /// Rights as given.
+    pub rights: Option<Rights>,
+    /// Reason given.
+    pub reason: String,
+    /// When it was given, where that is in the range that was read.
+    pub issued: Option<i64>,
+    /// Its end as given, in words.
+    pub until: String,
+    /// Who ended it before that: when, by whom, why.
+    pub ended: Option<(i64, String, String)>,
     /// What was done, oldest first; equal ones are one line.
     pub actions: Vec<ReportAction>,
 }
@@ -79,13 +105,31 @@ pub struct ReportGrant {
 #[derive(Clone, Debug, Default)]
 pub struct ReportAction {
     /// The first of them.
-    pub entry: AuditRow,
-    /// The last one's time.
+    pub first: i64,
+    /// The last of them.
     pub last: i64,
-    /// How often.
-    pub count: u64,
-    /// It changed something, or read a secret.
+    /// Verb.
+    pub verb: String,
+    /// On what, in one line.
+    pub what: String,
+    /// Names and commands, as many as are told.
+    pub details: Vec<String>,
+    /// How often it went well.
+    pub ok: u64,
+    /// How often it was refused.
+    pub refused: u64,
+    /// How often it failed.
+    pub failed: u64,
+    /// It changed something, ran something or read a secret.
     pub weighty: bool,
+}
+
+impl ReportAction {
+    /// How often in all.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.ok.saturating_add(self.refused).saturating_add(self.failed)
+    }
 }
 
 impl ReportPage {
@@ -103,24 +147,16 @@ impl ReportPage {
     /// Grants in it.
     #[must_use]
     pub fn grants(&self) -> u64 {
-        self.people.iter().map(|person| person.grants.len() as u64).fold(0, u64::saturating_add)
+        let held =
+            |person: &ReportPerson| person.grants.iter().filter(|grant| !grant.id.is_empty()).count() as u64;
+        self.people.iter().map(held).fold(0, u64::saturating_add)
     }
 
-    /// Actions that changed something or read a secret.
+    /// Actions that changed something or read a secret, and went well.
     #[must_use]
     pub fn changes(&self) -> u64 {
-        let of = |actions: &[ReportAction]| -> u64 {
-            actions
-                .iter()
-                .filter(|action| action.weighty)
-                .map(|action| action.count)
-                .fold(0, u64::saturating_add)
-        };
-        let person = |person: &ReportPerson| {
-            let grants: u64 =
-                person.grants.iter().map(|grant| of(&grant.actions)).fold(0, u64::saturating_add);
-            grants.saturating_add(of(&person.beside))
-        };
-        self.people.iter().map(person).fold(0, u64::saturating_add)
+        let grants = self.people.iter().flat_map(|person| &person.grants);
+        let weighty = grants.flat_map(|grant| &grant.actions).filter(|action| action.weighty);
+        weighty.map(|action| action.ok).fold(0, u64::saturating_add)
     }
 }

@@ -1,57 +1,83 @@
-use super::grants::{active, over, strange};
 use super::{
-    DAY, HOSTILE, HOUR, MINUTE, NOW, audit, ended, endless, frame, hostile, no_rights, path, resource_id,
+    DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, no_rights, path, resource_id,
     store_away, viewer,
 };
 use crate::{
-    AuditResult, AuditRow, Chain, GrantRow, Place, ReportAction, ReportGrant, ReportPage, ReportPerson,
-    ReportQuery, Sample,
+    Chain, Place, ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery, Rights,
+    Sample,
 };
 
-fn action(verb: &str, what: &str, count: u64, weighty: bool) -> ReportAction {
-    let entry = AuditRow {
+fn action(verb: &str, what: &str, ok: u64, weighty: bool) -> ReportAction {
+    ReportAction {
+        first: NOW - 40 * MINUTE,
+        last: NOW - 3 * MINUTE,
         verb: verb.into(),
         what: what.into(),
-        at: NOW - 40 * MINUTE,
-        status: "200".into(),
-        result: AuditResult::Done,
-        ..audit::entries().swap_remove(1)
-    };
-    ReportAction { entry, last: NOW - 3 * MINUTE, count, weighty }
+        ok,
+        weighty,
+        ..ReportAction::default()
+    }
 }
 
 fn people() -> Vec<ReportPerson> {
-    let grants = active();
-    let refused = audit::entries().swap_remove(2);
     let actions = vec![
-        action("list", "pods openshift-etcd", 212, false),
-        action("watch", "pods openshift-etcd", 2, false),
-        action("delete", "pods openshift-etcd/etcd-master-0", 1, true),
-        action("create", "pods/exec openshift-etcd/etcd-master-1: sh -c etcdctl member list", 1, true),
+        action("list", "pods in openshift-etcd", 212, false),
+        ReportAction { refused: 2, ..action("get", "secrets in openshift-etcd", 0, false) },
+        ReportAction {
+            details: vec!["etcd-master-0".into()],
+            ..action("delete", "pods in openshift-etcd", 1, true)
+        },
+        ReportAction {
+            details: vec!["etcd-master-1".into(), "sh -c etcdctl member list".into()],
+            failed: 1,
+            ..action("create", "pods/exec in openshift-etcd", 3, true)
+        },
     ];
     let first = ReportGrant {
-        grant: grants[1].clone(),
-        elevation: "approved by Mirela Kask: “I watch along”".into(),
+        id: "g-0024".into(),
+        kind: "Terminal".into(),
+        rights: Some(Rights::Write),
+        reason: "Replace a lost etcd member".into(),
+        issued: Some(NOW - 45 * MINUTE),
+        until: "2026-11-21 03:36:00 UTC".into(),
         actions,
+        ..ReportGrant::default()
     };
     let reading = ReportGrant {
-        grant: grants[2].clone(),
-        elevation: String::new(),
-        actions: vec![ReportAction { last: refused.at, entry: refused, count: 1, weighty: false }],
+        id: "g-0195".into(),
+        kind: "Kubeconfig".into(),
+        rights: Some(Rights::Read),
+        reason: "Watch etcd while the member is replaced".into(),
+        issued: None,
+        ended: Some((NOW - 5 * MINUTE, "Mirela Kask".into(), "wrong cluster".into())),
+        actions: vec![action("watch", "pods in openshift-etcd", 2, false)],
+        ..ReportGrant::default()
     };
-    let unused = ReportGrant { grant: over().swap_remove(1), ..ReportGrant::default() };
+    let pages =
+        ReportGrant { actions: vec![action("cluster.view", "", 14, false)], ..ReportGrant::default() };
+    let step = |what: &str, by: &str, reason: &str| ReportElevation {
+        at: NOW - 50 * MINUTE,
+        what: what.into(),
+        rights: "write".into(),
+        by: by.into(),
+        reason: reason.into(),
+    };
     vec![
         ReportPerson {
             name: "juno.aaltonen@example.com".into(),
             subject: "4f0e4cf0-7a0a-4b0e-a1d5-0c57a5bb5c11".into(),
-            grants: vec![first, reading],
-            beside: vec![action("cluster.view", "/overview", 14, false)],
+            from: vec!["192.0.2.44".into(), "2001:db8::17".into()],
+            elevations: vec![
+                step("asked for", "", "Replace a lost etcd member"),
+                step("approved", "Mirela Kask", "I watch along"),
+            ],
+            grants: vec![first.clone(), reading, pages],
         },
         ReportPerson {
             name: "robot capacity-report".into(),
             subject: "robot:capacity-report".into(),
-            grants: vec![unused],
-            beside: Vec::new(),
+            grants: vec![ReportGrant { actions: Vec::new(), ..first }],
+            ..ReportPerson::default()
         },
     ]
 }
@@ -79,7 +105,11 @@ impl Sample for ReportPage {
         let broken = Chain::Broken { at: "portal-7c9d5b/40112".into(), why: "Its hash does not fit.".into() };
         let many = (0..50u64)
             .map(|i| ReportPerson { name: format!("person-{i:02}@example.com"), ..people().swap_remove(0) });
-        let odd = ReportAction { entry: audit::strange(), last: i64::MAX, count: u64::MAX, weighty: true };
+        let odd = ReportAction {
+            details: vec![text(), endless()],
+            refused: u64::MAX,
+            ..action(HOSTILE, HOSTILE, u64::MAX, true)
+        };
         vec![
             ("few", full()),
             ("one", Self { people: people().split_off(1), ..full() }),
@@ -112,12 +142,24 @@ impl Sample for ReportPage {
                     people: vec![ReportPerson {
                         name: text(),
                         subject: endless(),
-                        grants: vec![ReportGrant {
-                            grant: GrantRow { ..strange() },
-                            elevation: text(),
-                            actions: vec![odd.clone()],
+                        from: vec![text(), endless()],
+                        elevations: vec![ReportElevation {
+                            at: i64::MAX,
+                            what: text(),
+                            rights: text(),
+                            by: text(),
+                            reason: endless(),
                         }],
-                        beside: vec![odd],
+                        grants: vec![ReportGrant {
+                            id: text(),
+                            kind: text(),
+                            rights: Some(Rights::Admin),
+                            reason: endless(),
+                            issued: Some(i64::MIN),
+                            until: text(),
+                            ended: Some((i64::MAX, text(), text())),
+                            actions: vec![odd],
+                        }],
                     }],
                     chain: Chain::Broken { at: text(), why: text() },
                     ..full()
