@@ -48,13 +48,25 @@ pub enum CopyError {
 /// # Errors
 /// [`CopyError`]; when it is not [`CopyError::NotEmpty`], the store copied to holds a part.
 pub async fn copy(from: &dyn Store, to: &dyn Store) -> Result<Vec<Copied>, CopyError> {
-    for collection in Collection::ALL {
+    copy_only(from, to, &Collection::ALL).await
+}
+
+/// As [`copy`], of these collections only: the others of the store copied to are not looked at.
+///
+/// # Errors
+/// As [`copy`].
+pub async fn copy_only(
+    from: &dyn Store,
+    to: &dyn Store,
+    collections: &[Collection],
+) -> Result<Vec<Copied>, CopyError> {
+    for &collection in collections {
         if to.count(collection).await.map_err(CopyError::To)? > 0 {
             return Err(CopyError::NotEmpty { collection });
         }
     }
     let mut copied = Vec::new();
-    for collection in Collection::ALL {
+    for &collection in collections {
         let documents = transfer(from, to, collection).await?;
         let clocks = (from.now().await.map_err(CopyError::From)?, to.now().await.map_err(CopyError::To)?);
         let horizon = clocks.0.max(clocks.1) + SOON;

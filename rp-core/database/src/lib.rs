@@ -14,6 +14,7 @@ mod typed;
 
 pub mod conformance;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use rp_base::Timestamp;
 use rp_documents::Collection;
 use tokio::sync::watch;
 
-pub use copy::{Copied, CopyError, copy};
+pub use copy::{Copied, CopyError, copy, copy_only};
 pub use error::StoreError;
 pub use memory::in_memory;
 pub use postgres::{PostgresOptions, PostgresParts, PostgresStore, PostgresTls};
@@ -180,6 +181,15 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Whether the store can be written: the readiness check.
     async fn ready(&self) -> Result<(), StoreError>;
+
+    /// Writes all of the store, as of one moment, into a new SQLite file (mode 0600) that [`SqliteStore::restore`]
+    /// takes. Writes go on meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::BadCall`]: this store has tools of its own for that. The file is there already or cannot be made.
+    async fn backup(&self, _to: &Path) -> Result<(), StoreError> {
+        Err(StoreError::BadCall("this store is backed up by the database's own tools"))
+    }
 
     /// Waits for what was accepted to be written, then closes. Later calls fail with [`StoreError::Closed`].
     async fn close(&self);

@@ -1,5 +1,6 @@
 //! The embedded store: one SQLite file, one process, one writer (`spec/database.md` §13.2 to 13.4).
 
+mod backup;
 mod fault;
 mod file;
 mod link;
@@ -10,7 +11,7 @@ mod schema;
 mod sweeper;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +75,8 @@ pub struct SqliteStore(Arc<Inner>);
 struct Inner {
     requests: mpsc::Sender<Request>,
     reader: Reader,
+    /// `None`: in memory.
+    path: Option<PathBuf>,
     clock: SharedClock,
     notifiers: Arc<Notifiers>,
     /// The writer holds the receiver until it has ended.
@@ -93,7 +96,8 @@ impl SqliteStore {
         // Opens and migrates now, so that a bad file is told at start.
         drop(link.acquire().await?);
         let readers = Readers::Pool(file::readers(&options));
-        let store = Self::start(link, readers, &options.clock, options.keep_tombstones, Some(lock));
+        let held = Some((options.path.clone(), lock));
+        let store = Self::start(link, readers, &options.clock, options.keep_tombstones, held);
         if let Some(period) = options.sweep_every {
             sweeper::start(&store, period);
         }
@@ -112,8 +116,9 @@ impl SqliteStore {
         readers: Readers,
         clock: &SharedClock,
         keep_tombstones: Duration,
-        lock: Option<std::fs::File>,
+        held: Option<(PathBuf, std::fs::File)>,
     ) -> Self {
+        let (path, lock) = held.unzip();
         let (requests, receiver) = mpsc::channel(WAITING);
         let (stop, stopped) = watch::channel(false);
         let notifiers = Arc::new(Notifiers::new());
@@ -127,7 +132,17 @@ impl SqliteStore {
         tokio::spawn(writer.run(stopped));
         let clock = Arc::clone(clock);
         let reader = Reader(readers);
-        Self(Arc::new(Inner { requests, reader, clock, notifiers, stop, keep_tombstones }))
+        Self(Arc::new(Inner { requests, reader, path, clock, notifiers, stop, keep_tombstones }))
+    }
+
+    /// Puts what [`Store::backup`] wrote in the place of a store's file. What was there is kept beside it; gives its
+    /// path, or `None` when nothing was there.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`]: a process uses the store; nothing was changed. [`StoreError::Unavailable`]: the backup is
+    /// none, is damaged, was written by a newer version, or a file cannot be written.
+    pub async fn restore(backup: &Path, path: &Path) -> Result<Option<PathBuf>, StoreError> {
+        backup::restore(backup, path).await
     }
 
     /// Turns expired documents into tombstones and drops old tombstones, a bounded number; gives how many
@@ -251,6 +266,12 @@ impl Store for SqliteStore {
 
     async fn ready(&self) -> Result<(), StoreError> {
         self.write(Op::Probe).await.map(drop)
+    }
+
+    async fn backup(&self, to: &Path) -> Result<(), StoreError> {
+        self.open_for_reads()?;
+        let path = self.0.path.as_deref().ok_or(StoreError::BadCall("a store in memory has no backup"))?;
+        backup::write(path, to).await
     }
 
     async fn close(&self) {

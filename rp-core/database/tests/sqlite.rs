@@ -220,3 +220,48 @@ async fn sweeps_by_itself() {
     tokio::time::timeout(Duration::from_secs(60), wake.changed()).await.unwrap().unwrap();
     store.close().await;
 }
+
+#[tokio::test]
+async fn a_backup_is_of_one_moment_and_goes_back_only_while_nobody_holds_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, backup) = (folder.path().join("aro.db"), folder.path().join("backup.db"));
+    let open = || SqliteStore::open(options(&path));
+    let store = open().await.unwrap();
+    store.create(ANY, draft("before", 10)).await.unwrap();
+    store.backup(&backup).await.unwrap();
+    assert_eq!(std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(store.backup(&backup).await.is_err(), "a file was written over");
+    store.create(ANY, draft("after", 10)).await.unwrap();
+    let refused = SqliteStore::restore(&backup, &path).await;
+    assert!(matches!(refused, Err(StoreError::Held { .. })), "{refused:?}");
+    store.close().await;
+
+    let aside = SqliteStore::restore(&backup, &path).await.unwrap().expect("the old file is kept");
+    let store = open().await.unwrap();
+    assert!(store.get(ANY, "before").await.unwrap().is_some());
+    assert!(store.get(ANY, "after").await.unwrap().is_none());
+    store.create(ANY, draft("again", 10)).await.unwrap();
+    store.close().await;
+    // What was put aside is whole.
+    let second = SqliteStore::restore(&aside, &path).await.unwrap();
+    assert!(second.is_some_and(|second| second != aside));
+    let store = open().await.unwrap();
+    assert_eq!(store.count(ANY).await.unwrap(), 2);
+    store.close().await;
+
+    let mut bytes = std::fs::read(&backup).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].fill(0x5a);
+    let damaged = folder.path().join("damaged.db");
+    std::fs::write(&damaged, bytes).unwrap();
+    std::fs::write(folder.path().join("other.db"), "no database at all").unwrap();
+    for wrong in ["damaged.db", "other.db", "missing.db"] {
+        let refused = SqliteStore::restore(&folder.path().join(wrong), &path).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{wrong}: {refused:?}");
+    }
+    let store = open().await.unwrap();
+    assert_eq!(store.count(ANY).await.unwrap(), 2, "a refused restore changed something");
+    store.close().await;
+    let fresh = folder.path().join("fresh.db");
+    assert_eq!(SqliteStore::restore(&backup, &fresh).await.unwrap(), None);
+}

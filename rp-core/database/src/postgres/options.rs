@@ -243,7 +243,7 @@ mod tests {
         assert!(options.addresses.iter().all(|each| each.get_username() == "me"));
         assert!(matches!(mode(&options), PgSslMode::VerifyFull));
         assert!(!matches!(options.addresses[1].get_ssl_mode(), PgSslMode::VerifyFull));
-        let many = vec!["h"; 9].join(",");
+        let many = ["h"; 9].join(",");
         assert!(PostgresOptions::from_url(&format!("postgres://{many}/aro")).is_err());
     }
 }

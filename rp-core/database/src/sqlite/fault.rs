@@ -14,6 +14,8 @@ pub(super) enum Fault {
     Database(#[from] sqlx::Error),
     #[error("the database file has schema version {0}, made by a newer version of this software")]
     Newer(i64),
+    #[error("the backup is damaged: {0}")]
+    Damaged(String),
     #[error("cannot {0}")]
     File(&'static str, #[source] std::io::Error),
 }
@@ -28,7 +30,7 @@ impl Fault {
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::File(_, cause) => cause.kind() == std::io::ErrorKind::StorageFull,
-            Self::Database(_) | Self::Newer(_) => self.code() == Some(FULL),
+            Self::Database(_) | Self::Newer(_) | Self::Damaged(_) => self.code() == Some(FULL),
         }
     }
 

@@ -7,10 +7,15 @@ use super::fault::Fault;
 /// Each step ends by setting `user_version` to its number.
 const STEPS: &[&str] = &[include_str!("migrations/0001_documents.sql")];
 
+/// How many steps the file has.
+pub(super) async fn steps(connection: &mut SqliteConnection) -> Result<usize, Fault> {
+    let found: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *connection).await?;
+    usize::try_from(found).ok().filter(|done| *done <= STEPS.len()).ok_or(Fault::Newer(found))
+}
+
 /// Runs the steps that the file does not have yet, each in a transaction.
 pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), Fault> {
-    let found: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *connection).await?;
-    let done = usize::try_from(found).ok().filter(|done| *done <= STEPS.len()).ok_or(Fault::Newer(found))?;
+    let done = steps(connection).await?;
     for step in &STEPS[done..] {
         sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
         let outcome = match sqlx::raw_sql(*step).execute(&mut *connection).await {
