@@ -67,7 +67,10 @@ fn bundle(source: &Path, packages: &Path, built: &Path) -> Result<(), String> {
         .arg(&esbuild)
         .arg(source.join("scripts/app.ts"))
         .arg(source.join("scripts/theme.ts"))
+        .arg(source.join("scripts/explore.ts"))
+        .arg(source.join("scripts/charts.ts"))
         .arg(source.join("static/app.css"))
+        .arg(source.join("static/metrics.css"))
         .args([
             "--bundle",
             "--minify",

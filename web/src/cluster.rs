@@ -33,8 +33,33 @@ pub enum Tab {
     /// Overview.
     #[default]
     Overview,
+    /// What fires.
+    Alerts,
+    /// Charts of its control plane.
+    Statistics,
+    /// PromQL.
+    Explore,
     /// Who has access.
     Access,
+}
+
+impl Tab {
+    /// Its page has a script of its own, so that it is loaded and left whole.
+    #[must_use]
+    pub fn scripted(self) -> bool {
+        matches!(self, Self::Statistics | Self::Explore)
+    }
+}
+
+impl ClusterPage {
+    pub(crate) fn tab(&self) -> Tab {
+        self.tab
+    }
+
+    /// Active grants, where they may be seen.
+    pub(crate) fn active(&self) -> u64 {
+        if let Section::Rows(_, n) = &self.grants { *n } else { 0 }
+    }
 }
 
 /// The rows of a panel, or why there are none to see.
@@ -62,6 +87,14 @@ pub enum May {
     Yes,
     /// They may not: the sentence that says what is missing.
     No(String),
+}
+
+impl May {
+    /// Whether they may.
+    #[must_use]
+    pub fn yes(&self) -> bool {
+        matches!(self, Self::Yes)
+    }
 }
 
 /// One cluster with every field of its document that people ask for; times in seconds since 1970

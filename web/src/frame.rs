@@ -104,6 +104,8 @@ struct Banner<'a> {
 pub enum Place {
     /// Cluster list and the pages of a cluster.
     Clusters,
+    /// One query on many clusters.
+    Fleet,
     /// Grants.
     Access,
     /// Elevations.

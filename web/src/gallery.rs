@@ -2,8 +2,9 @@
 
 use crate::view::{Part, Sample};
 use crate::{
-    AlertsPage, ExplorePage, FleetPage, MetricsPage, StatisticsPage, AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage, ElevatePage, ElevationsPage, GrantPage,
-    ImportedPage, KeysPage, KubeconfigPage, ReportPage, RobotsPage, SoloPage,
+    AccessPage, AlertsPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage,
+    ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage, KubeconfigPage,
+    MetricsPage, ReportPage, RobotsPage, SoloPage, StatisticsPage,
 };
 
 /// One sample, rendered whole.

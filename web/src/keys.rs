@@ -17,10 +17,11 @@ pub struct KeysPage {
 pub(crate) struct KeysDialog;
 
 /// Keys and what they do; `scripts/keys.ts` does it.
-pub const KEYS: [(&[&str], &str); 16] = [
+pub const KEYS: [(&[&str], &str); 18] = [
     (&["/"], "Search this page"),
     (&["?"], "This list"),
     (&["G", "C"], "Clusters"),
+    (&["G", "E"], "Fleet query"),
     (&["G", "A"], "Access"),
     (&["G", "P"], "Elevations"),
     (&["G", "U"], "Audit"),
@@ -32,6 +33,7 @@ pub const KEYS: [(&[&str], &str); 16] = [
     (&["[", "]"], "Previous, next tab"),
     (&["E"], "Elevate"),
     (&["F"], "Kubeconfig of the cluster or row"),
+    (&["Q"], "PromQL on the cluster"),
     (&["Y"], "Copy the resource ID"),
     (&["Esc"], "Close, or leave a field"),
 ];

@@ -48,7 +48,8 @@ pub use consent::{ConsentPage, DevicePage};
 pub use elevate::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage};
 pub use elevations::{ElevationRow, ElevationState, ElevationWay, ElevationsPage};
 pub use explore::{
-    ExplorePage, ExploreQuery, MOST_QUERIES, QueryResult, RANGES, ResultRow, ResultTable, explore_href, sparkline,
+    ExplorePage, ExploreQuery, MOST_QUERIES, QueryResult, RANGES, ResultRow, ResultTable, explore_href,
+    sparkline,
 };
 pub use fleet::{AGGREGATES, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable};
 pub use frame::{CSRF_FIELD, Elevation, Frame, Person, Place, banner};
@@ -62,7 +63,7 @@ pub use list_query::{ListQuery, ListView, Sort};
 pub use metrics::{MetricsGiven, MetricsPage};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
 pub use query::Query;
-pub use report::{ReportAction, ReportGrant, ReportPage, ReportPerson, ReportQuery};
+pub use report::{ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery};
 pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage};
 pub use solo::{FailureFragment, Group, SoloPage};
 pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, StatisticsPage};

@@ -16,7 +16,7 @@ pub struct Badge {
 }
 
 impl Badge {
-    fn new(tone: Tone, icon: &'static str, word: impl Into<String>, quiet: bool) -> Self {
+    pub(crate) fn new(tone: Tone, icon: &'static str, word: impl Into<String>, quiet: bool) -> Self {
         Self { tone, icon, word: word.into(), quiet }
     }
 }

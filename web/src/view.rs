@@ -6,8 +6,9 @@ use crate::frame::Frame;
 use crate::keys::KeysDialog;
 use crate::text::Shown;
 use crate::{
-    AlertsPage, ExplorePage, FleetPage, MetricsPage, StatisticsPage, AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage, ElevatePage, ElevationsPage, FailureFragment,
-    GrantPage, ImportedPage, KeysPage, KubeconfigPage, ReportPage, RobotsPage, SoloPage,
+    AccessPage, AlertsPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage,
+    ElevatePage, ElevationsPage, ExplorePage, FailureFragment, FleetPage, GrantPage, ImportedPage, KeysPage,
+    KubeconfigPage, MetricsPage, ReportPage, RobotsPage, SoloPage, StatisticsPage,
 };
 
 /// What of a page is rendered. One template makes all of them.

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 
 use html::{Tag, read};
 use web::{
-    AlertsPage, ExplorePage, FleetPage, MetricsPage, StatisticsPage, AccessPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage, ElevatePage, ElevationsPage, GrantPage,
-    ImportedPage, KeysPage, KubeconfigPage, Part, ReportPage, RobotsPage, Sample, SoloPage, View,
+    AccessPage, AlertsPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage,
+    ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage, KubeconfigPage,
+    MetricsPage, Part, ReportPage, RobotsPage, Sample, SoloPage, StatisticsPage, View,
 };
 
 /// One sample in one part.

@@ -7,7 +7,7 @@ use crate::{
     Side, State, Step, StepState, Tab, Tone, Verdict,
 };
 
-fn harbor() -> Cluster {
+pub(super) fn harbor() -> Cluster {
     let name = "harbor-prod-weu-01";
     let verdict = Verdict {
         tone: Tone::Warn,
@@ -112,7 +112,7 @@ fn failed() -> Cluster {
     }
 }
 
-fn lab() -> Cluster {
+pub(super) fn lab() -> Cluster {
     let verdict = Verdict {
         tone: Tone::Mute,
         icon: "import",

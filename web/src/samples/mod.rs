@@ -1,6 +1,5 @@
 //! Invented pages in every state, for the tests and the gallery.
 
-mod alerts;
 mod ask;
 mod audit;
 mod cluster;
@@ -12,6 +11,7 @@ mod grant;
 mod grants;
 mod imported;
 mod kubeconfig;
+mod prometheus;
 mod report;
 mod robots;
 mod solo;
