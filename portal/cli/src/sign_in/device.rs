@@ -72,8 +72,9 @@ fn next(error: CliError, interval: Duration) -> Result<Duration, CliError> {
         // A time-out makes the intervals longer.
         return Ok(interval * 2);
     }
-    let CliError::Refused { refusal, .. } = &error else { return Err(error) };
+    let CliError::Refused { status, refusal } = &error else { return Err(error) };
     match refusal.code.as_str() {
+        _ if *status == 429 => Ok(interval + SLOWER),
         "authorization_pending" => Ok(interval),
         "slow_down" => Ok(interval + SLOWER),
         "access_denied" => Err(CliError::Declined(refusal.message.clone())),
@@ -102,6 +103,7 @@ mod tests {
         let five = Duration::from_secs(5);
         assert_eq!(next(refused(400, "authorization_pending"), five).unwrap(), five);
         assert_eq!(next(refused(400, "slow_down"), five).unwrap(), five * 2);
+        assert_eq!(next(refused(429, "too_often"), five).unwrap(), five * 2);
         assert_eq!(next(refused(503, "store_away"), five).unwrap(), five * 2);
         assert_eq!(next(refused(400, "access_denied"), five).unwrap_err().exit(), Exit::NotAllowed);
         let error = next(refused(400, "expired_token"), five).unwrap_err();
