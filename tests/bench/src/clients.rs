@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
+use crate::measure::micros;
 use crate::report;
 use crate::tls;
 
@@ -48,10 +49,11 @@ pub(crate) struct ClientArgs {
 /// A watch that is held open.
 struct Watch {
     _sender: Box<dyn Send>,
-    _body: Incoming,
+    body: Incoming,
 }
 
-/// Opens all watches, says `{"got": N}` when each has its first event, and holds them until it is killed.
+/// Opens all watches, says `{"got": N}` when each has its first event, and holds them until it is killed or
+/// they have ended: then it says `{"ended": [MICROS, …]}`, since the epoch, in order.
 pub(crate) async fn run(args: ClientArgs) -> Result<()> {
     let alpn: &[&[u8]] = if args.http2 { &[b"h2"] } else { &[b"http/1.1"] };
     let config = tls::client(&std::fs::read_to_string(&args.ca)?, alpn)?;
@@ -69,9 +71,20 @@ pub(crate) async fn run(args: ClientArgs) -> Result<()> {
         held.push(opened?.with_context(|| format!("watch {}", held.len() + 1))?);
     }
     report::line(serde_json::json!({ "got": held.len() }));
-    std::future::pending::<()>().await;
-    drop(held);
-    Ok(())
+    let mut ending: JoinSet<u64> = held.into_iter().map(ended).collect();
+    let mut times = Vec::with_capacity(ending.len());
+    while let Some(at) = ending.join_next().await {
+        times.push(at?);
+    }
+    times.sort_unstable();
+    report::line(serde_json::json!({ "ended": times }));
+    std::future::pending().await
+}
+
+/// When the watch ended, microseconds since the epoch.
+async fn ended(mut watch: Watch) -> u64 {
+    while let Some(Ok(_)) = watch.body.frame().await {}
+    micros()
 }
 
 async fn watch(args: &ClientArgs, config: Arc<ClientConfig>) -> Result<Watch> {
@@ -115,5 +128,5 @@ async fn first_event(response: Response<Incoming>, sender: Box<dyn Send>) -> Res
         ensure!(seen.len() < 4096, "too much for one event");
     }
     ensure!(seen.starts_with(b"{\"type\":\"ADDED\""), "{}", String::from_utf8_lossy(&seen));
-    Ok(Watch { _sender: sender, _body: body })
+    Ok(Watch { _sender: sender, body })
 }

@@ -12,6 +12,7 @@ mod ours;
 mod peers;
 mod report;
 mod requests;
+mod revoke;
 mod start;
 mod stream;
 mod tls;
@@ -42,6 +43,9 @@ struct Scale {
     /// Idle watches, each on a connection of its own
     #[arg(long, default_value_t = 8000)]
     watches: usize,
+    /// Watches that one revocation ends
+    #[arg(long, default_value_t = 5000)]
+    revoked: usize,
     /// Bytes through one stream, MiB
     #[arg(long, default_value_t = 2048)]
     mebibytes: u64,
@@ -55,6 +59,8 @@ enum What {
     Requests(Scale),
     /// Memory of idle watches
     Watches(Scale),
+    /// From a revocation to the end of the last open watch
+    Revoke(Scale),
     /// CPU time of a byte stream, beside HAProxy
     Stream(Scale),
     /// Time to readiness, idle memory, size
@@ -82,6 +88,7 @@ fn main() -> Result<()> {
             What::All(scale) => all(&scale).await,
             What::Requests(scale) => requests_and_latency(&scale).await,
             What::Watches(scale) => watches::run(&scale).await,
+            What::Revoke(scale) => revoke::run(&scale).await,
             What::Stream(scale) => stream::run(&scale).await,
             What::Start(scale) => start::run(&scale).await,
             What::Far { cert, key } => far::run(&cert, &key).await,
@@ -95,7 +102,8 @@ async fn all(scale: &Scale) -> Result<()> {
     start::run(scale).await?;
     requests_and_latency(scale).await?;
     stream::run(scale).await?;
-    watches::run(scale).await
+    watches::run(scale).await?;
+    revoke::run(scale).await
 }
 
 async fn requests_and_latency(scale: &Scale) -> Result<()> {

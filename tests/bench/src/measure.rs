@@ -1,6 +1,6 @@
 //! What the kernel knows of a process.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -36,6 +36,13 @@ pub(crate) fn resident(pid: u32) -> Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     let kib = line.trim().trim_end_matches("kB").trim().parse::<u64>()?;
     Ok(kib * 1024)
+}
+
+/// Microseconds since the epoch: times of two processes are compared.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures the host's time")]
+pub(crate) fn micros() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Least and median of some rounds.

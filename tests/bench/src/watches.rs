@@ -92,7 +92,7 @@ async fn one(count: usize, http2: bool) -> Result<()> {
 }
 
 /// Starts the clients; each has its first event when this returns.
-async fn open(
+pub(crate) async fn open(
     certificates: &Certificates,
     ours: &Ours,
     count: usize,
