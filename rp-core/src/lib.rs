@@ -1,6 +1,8 @@
-//! Wiring: what every role stands on, opened from settings. Embeddable; holds no logic.
+//! Wiring: what every role stands on, opened from settings. Embeddable. Beside it what concerns store and keyring at
+//! once: sealing again.
 
 mod foundation;
+pub mod reseal;
 mod stores;
 
 pub use foundation::{Foundation, OpenError};

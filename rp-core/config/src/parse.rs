@@ -1,12 +1,13 @@
 //! From texts to [`Settings`]. Pure: no file is opened, no environment read, no name resolved.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::reader::Reader;
 use crate::settings::{
-    Access, Audit, Azure, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Proxy, Roles,
-    Session, Settings, StoreKind,
+    Access, Audit, Azure, Elevation, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Proxy,
+    Robots, Roles, Session, Settings, Store, StoreKind,
 };
 use crate::source::Values;
 use crate::{Mistakes, check, source};
@@ -57,7 +58,9 @@ pub fn parse(input: &Input<'_>) -> Result<Settings, Mistakes> {
 
 /// Reads every key, section by section.
 pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
+    let store = check::store(r);
     let listen = Listen {
+        control: control(r, &store),
         portal: r.listen("listen.portal"),
         admin: check::admin(r),
         proxy_protocol_from: r.networks("listen.proxy_protocol_from"),
@@ -65,7 +68,6 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
     };
     let portal = Portal { url: r.origin("portal.url") };
     let proxy = proxy(r, &portal);
-    let store = check::store(r);
     let audit = audit(r, &store.kind);
     Settings {
         listen,
@@ -78,6 +80,8 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
         roles: roles(r),
         session: session(r),
         access: access(r),
+        elevation: elevation(r),
+        robots: robots(r),
         imports: Imports { allow: r.networks("imports.allow") },
         audit,
         limits: limits(r),
@@ -86,6 +90,15 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
         metrics: metrics(r),
         log: log(r),
     }
+}
+
+/// One process holds a SQLite file, so a socket beside it is that process's alone.
+fn control(r: &mut Reader<'_>, store: &Store) -> Option<PathBuf> {
+    let beside = || match store.kind {
+        StoreKind::Sqlite => Some(store.path.with_added_extension("sock")),
+        StoreKind::Postgres(_) => None,
+    };
+    r.file("listen.control").or_else(beside)
 }
 
 fn proxy(r: &mut Reader<'_>, portal: &Portal) -> Proxy {
@@ -131,15 +144,51 @@ fn session(r: &mut Reader<'_>) -> Session {
 }
 
 fn access(r: &mut Reader<'_>) -> Access {
-    let access = Access {
+    let mut access = Access {
         cli_life: r.duration("access.cli_life"),
         default_life: r.duration("access.default_life"),
         max_life: r.duration("access.max_life"),
         min_reason: r.count("access.min_reason"),
+        max_power_life: r.duration("access.max_power_life"),
+        max_total_life: r.duration("access.max_total_life"),
+        renew_life: r.duration("access.renew_life"),
+        fresh_sign_in: r.duration("access.fresh_sign_in"),
+        max_grants: r.count("access.max_grants"),
+        max_streams: r.count("access.max_streams"),
         own_networks: r.networks("access.own_networks"),
     };
     check::not_longer(r, ("access.default_life", access.default_life), ("access.max_life", access.max_life));
+    if r.is_set("access.max_total_life") {
+        let total = ("access.max_total_life", access.max_total_life);
+        check::not_longer(r, ("access.max_life", access.max_life), total);
+    }
+    access.max_total_life = access.max_total_life.max(access.max_life);
+    if access.renew_life > Duration::from_secs(15 * 60) {
+        r.mistake("access.renew_life", "must be at most 15m: it is how long a lost token stays good");
+    }
     access
+}
+
+fn elevation(r: &mut Reader<'_>) -> Elevation {
+    Elevation {
+        self_service: r.groups("elevation.self_service"),
+        self_service_admin: r.word("elevation.self_service_rights") == "admin",
+        max_life: r.duration("elevation.max_life"),
+        break_glass: r.switch("elevation.break_glass"),
+    }
+}
+
+fn robots(r: &mut Reader<'_>) -> Robots {
+    let mut clients = BTreeMap::new();
+    for pair in r.texts("robots.clients") {
+        match pair.split_once('=') {
+            Some((client, robot)) if !client.trim().is_empty() && !robot.trim().is_empty() => {
+                clients.insert(client.trim().to_owned(), robot.trim().to_owned());
+            }
+            _ => r.mistake("robots.clients", "expected texts such as \"client-id=robot-name\""),
+        }
+    }
+    Robots { max_life: r.duration("robots.max_life"), clients }
 }
 
 fn audit(r: &mut Reader<'_>, store: &StoreKind) -> Audit {

@@ -1,5 +1,6 @@
 //! The typed tree. No secret is in it, only the names of files.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,6 +23,8 @@ pub struct Settings {
     pub roles: Roles,
     pub session: Session,
     pub access: Access,
+    pub elevation: Elevation,
+    pub robots: Robots,
     pub imports: Imports,
     pub audit: Audit,
     pub limits: Limits,
@@ -38,6 +41,8 @@ pub struct Listen {
     pub admin: SocketAddr,
     pub proxy_protocol_from: Vec<IpNet>,
     pub forwarded_from: Vec<IpNet>,
+    /// The control socket; `None`: none.
+    pub control: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -177,7 +182,30 @@ pub struct Access {
     pub max_life: Duration,
     /// Characters.
     pub min_reason: usize,
+    pub max_power_life: Duration,
+    pub max_total_life: Duration,
+    pub renew_life: Duration,
+    pub fresh_sign_in: Duration,
+    pub max_grants: usize,
+    pub max_streams: usize,
     pub own_networks: Vec<IpNet>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Elevation {
+    /// Groups.
+    pub self_service: Vec<String>,
+    /// Whether self-service gives admin rights too; else write.
+    pub self_service_admin: bool,
+    pub max_life: Duration,
+    pub break_glass: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Robots {
+    pub max_life: Duration,
+    /// Client ids of the provider, and the robots that they are.
+    pub clients: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone)]

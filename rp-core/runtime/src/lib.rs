@@ -1,6 +1,7 @@
 //! What every process does: logging, the admin listener, its end.
 
 pub mod admin;
+pub mod control;
 #[cfg(feature = "heap-profile")]
 mod heap;
 mod lifecycle;
