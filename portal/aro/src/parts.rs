@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use ipnet::IpNet;
-use rp_access::{Access, AccessParts, KubeconfigParts, Policy, StoreDirectory};
+use rp_access::{Access, AccessParts, KubeconfigParts, Outage, Policy, StoreDirectory};
 use rp_base::Secret;
 use rp_config::{PrivateWay as Way, Settings};
 use rp_core::Foundation;
-use rp_documents::Role;
+use rp_documents::{Rights, Role};
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, client_config};
-use rp_net::{ConnectProxy, Credential, Dialer, DialerOptions, Networks, PrivateWay};
+use rp_net::{ConnectProxy, Credential, Dialer, DialerOptions, Networks, PerMinute, PrivateWay};
 use rp_runtime::Farewell;
 use rustls::pki_types::ServerName;
 
@@ -31,9 +31,33 @@ pub fn policy(settings: &Settings) -> Policy {
         groups: groups.into_iter().map(|(role, groups)| (role, groups.clone())).collect(),
         default_life: settings.access.default_life,
         max_life: settings.access.max_life,
-        max_power_life: settings.access.max_life.min(Policy::default().max_power_life),
+        max_power_life: settings.access.max_power_life.min(settings.access.max_life),
+        max_total_life: settings.access.max_total_life,
+        renew_life: settings.access.renew_life,
         min_reason: settings.access.min_reason,
-        ..Policy::default()
+        fresh_sign_in: settings.access.fresh_sign_in,
+        max_grants: settings.access.max_grants,
+        max_streams: settings.access.max_streams,
+        elevation_self_service: settings.elevation.self_service.clone(),
+        self_service_rights: if settings.elevation.self_service_admin {
+            Rights::Admin
+        } else {
+            Rights::Write
+        },
+        max_elevation: settings.elevation.max_life,
+        break_glass: settings.elevation.break_glass,
+        max_robot_life: settings.robots.max_life,
+        robot_clients: settings.robots.clients.clone(),
+        rates: PerMinute {
+            sign_in: settings.limits.sign_in_per_minute,
+            issue: settings.limits.issue_per_minute,
+            misses: settings.limits.misses_per_minute,
+            streams: settings.limits.streams_per_minute,
+        },
+        outage: match settings.store.outage {
+            rp_config::Outage::Refuse => Outage::Refuse,
+            rp_config::Outage::Spool => Outage::Spool,
+        },
     }
 }
 
@@ -49,6 +73,7 @@ pub async fn access(foundation: &Foundation, settings: &Settings) -> anyhow::Res
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),
         policy: policy(settings),
+        registry: foundation.registry.clone(),
     };
     Access::start(parts).await.context("cannot read the grants")
 }

@@ -129,6 +129,7 @@ pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
     rp_metrics::process::register(registry);
     rp_net::rate::register_metrics(registry);
     rp_audit::register_metrics(registry);
+    rp_access::register_metrics(registry);
     portal::register_metrics(registry);
     proxy::api::register_metrics(registry);
     let (front, help) = (Arc::clone(front), "Connections open at the web listener.");

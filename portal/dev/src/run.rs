@@ -13,7 +13,7 @@ use rp_core::Foundation;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use rp_runtime::Lifecycle;
-use rp_simulator::{OidcOptions, OidcProvider, Region, RegionIdentity, RegionOptions};
+use rp_simulator::{Backchannel, OidcOptions, OidcProvider, Region, RegionIdentity, RegionOptions};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -52,8 +52,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let control_listener = bind(kept.ports.control).await?;
     let serving = serve::start(&settings, foundation, &life, Some(log), Extras { simulated: true }).await?;
     let portal = serving.portal.clone();
-    control::start(control_listener, portal, kept.accounts.clone(), kept.control.clone(), &life);
     announce(&folder, &kept, oidc.issuer(), args.clusters)?;
+    control::start(control_listener, portal, oidc, kept.accounts.clone(), kept.control.clone(), &life);
     serving.finished().await;
     Ok(())
 }
@@ -114,6 +114,15 @@ issuer = "https://localhost:{oidc}"
 client_id = "{CLIENT_ID}"
 client_secret_file = "oidc-client-secret"
 ca_file = "ca.pem"
+scopes = ["openid", "profile", "offline_access"]
+
+# Short, so that a disabled account can be watched losing its access.
+[session]
+revalidate = "5s"
+alarm_after = "1m"
+
+[elevation]
+self_service = ["dev-elevated"]
 
 [imports]
 allow = ["127.0.0.0/8", "::1/128", "10.0.0.0/8"]
@@ -162,6 +171,10 @@ async fn start_provider(
         client_secret: Secret::new(read_text(&folder.file("oidc-client-secret"))?.trim().to_owned()),
         redirect_uris: vec![format!("{portal}/callback")],
         post_logout_redirect_uris: vec![portal.clone(), format!("{portal}/"), format!("{portal}/signed-out")],
+        backchannel: Some(Backchannel {
+            uri: format!("{portal}/backchannel-logout").parse()?,
+            ca_pem: Some(read_text(&folder.file("ca.pem"))?),
+        }),
         accounts: accounts::for_provider(&kept.accounts),
         clock: Arc::clone(clock),
         random,

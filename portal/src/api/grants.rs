@@ -1,28 +1,43 @@
 //! `/api/v1/grants`.
 
+use std::time::Duration;
+
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use rp_access::{GrantFilter, GrantView};
+use http::StatusCode;
+use rp_access::{Ask, GrantView, RevokeScope};
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::{GrantState, Revocation};
-use rp_documents::{Grant, ResourceId, Role};
+use rp_documents::{Grant, GrantKind, ResourceId, Rights, Role, StreamRecord};
 use serde::{Deserialize, Serialize};
 
-use super::{Items, MOST};
+use super::elevations::Shown as ElevationShown;
+use super::{Items, MOST, body};
 use crate::fault::Fault;
-use crate::pages::access::refusal;
+use crate::find::{Search, Wanted};
+use crate::refusals;
 use crate::state::PortalState;
-use crate::user::{CurrentUser, missing};
+use crate::user::CurrentUser;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct GrantsQuery {
     /// Everybody's: auditors and admins.
     all: bool,
+    /// One's own: the default.
+    mine: bool,
     /// Only those that work.
     active: bool,
     target: Option<String>,
+    /// Subject or account.
+    owner: Option<String>,
+    state: Option<String>,
+    kind: Option<String>,
+    q: Option<String>,
     limit: Option<usize>,
+    #[serde(rename = "continue")]
+    next: Option<String>,
 }
 
 /// A grant as scripts see it: without the hash of its secret.
@@ -34,44 +49,109 @@ struct Shown {
     owner: Owner,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<ResourceId>,
+    /// As given.
     rights: &'static str,
+    /// What it gives now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rights_now: Option<&'static str>,
     reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     ticket: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    destinations: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elevation_id: Option<Id>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Id>,
     created: Timestamp,
     not_after: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked: Option<Revocation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_used: Option<Timestamp>,
-    streams: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_from: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Owner {
-    sub: String,
-    name: String,
+pub(crate) struct Owner {
+    pub(crate) sub: String,
+    pub(crate) name: String,
 }
 
-fn shown(grant: &Grant, now: Timestamp, last_used: Option<Timestamp>, streams: usize) -> Shown {
+/// A row of a list: how many streams are open.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    grant: Shown,
+    streams: usize,
+}
+
+/// One grant in full: which streams are open, and the elevation behind it.
+#[derive(Serialize)]
+struct Detail {
+    #[serde(flatten)]
+    grant: Shown,
+    streams: Vec<Stream>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elevation: Option<ElevationShown>,
+}
+
+#[derive(Serialize)]
+struct Stream {
+    replica: String,
+    count: usize,
+    first_opened: Timestamp,
+    what: Vec<String>,
+}
+
+impl From<&StreamRecord> for Stream {
+    fn from(record: &StreamRecord) -> Self {
+        Self {
+            replica: record.replica.clone(),
+            count: record.count,
+            first_opened: record.first_opened,
+            what: record.what.clone(),
+        }
+    }
+}
+
+pub(crate) const fn state_name(state: GrantState) -> &'static str {
+    match state {
+        GrantState::Active => "active",
+        GrantState::Expired => "expired",
+        GrantState::Revoked => "revoked",
+    }
+}
+
+fn shown(grant: &Grant, now: Timestamp) -> Shown {
     Shown {
         id: grant.id.clone(),
         kind: grant.kind.name(),
-        state: match grant.state(now) {
-            GrantState::Active => "active",
-            GrantState::Expired => "expired",
-            GrantState::Revoked => "revoked",
-        },
+        state: state_name(grant.state(now)),
         owner: Owner { sub: grant.owner.sub.clone(), name: grant.owner.name.clone() },
         target: grant.target.clone(),
         rights: grant.rights.name(),
+        rights_now: None,
         reason: grant.reason.clone(),
         ticket: grant.ticket.clone(),
+        destinations: grant.destinations.clone(),
+        elevation_id: grant.elevation_id.clone(),
+        parent: grant.parent.clone(),
         created: grant.created,
         not_after: grant.not_after,
         revoked: grant.revoked.clone(),
-        last_used,
-        streams,
+        last_used: None,
+        last_from: None,
+    }
+}
+
+fn of_view(view: &GrantView, now: Timestamp) -> Shown {
+    Shown {
+        rights_now: (view.state == GrantState::Active).then(|| view.rights.name()),
+        last_used: view.last_used,
+        last_from: view.last_from.clone(),
+        ..shown(&view.grant, now)
     }
 }
 
@@ -81,26 +161,73 @@ pub(crate) async fn list(
     user: CurrentUser,
     Query(query): Query<GrantsQuery>,
 ) -> Result<Response, Fault> {
-    if query.all && !user.has(Role::Admin) {
-        user.require(Role::Auditor).map_err(|_| missing(Role::Auditor))?;
+    let some = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let owner = some(query.owner);
+    if (query.all || owner.as_ref().is_some_and(|owner| !user.is(owner))) && !user.has(Role::Admin) {
+        user.require(Role::Auditor)?;
     }
-    let target = query.target.as_deref().map(ResourceId::parse).transpose();
-    let filter = GrantFilter {
-        owner_sub: (!query.all).then(|| user.caller.person.sub.clone()),
-        target: target.map_err(|error| Fault::bad_input(error.to_string()))?,
-        active_only: query.active,
-        limit: query.limit.unwrap_or(MOST).clamp(1, MOST),
+    if query.all && query.mine {
+        return Err(Fault::bad_input("mine and all exclude each other"));
+    }
+    let target = some(query.target).as_deref().map(ResourceId::parse).transpose();
+    let kind = some(query.kind).map(|kind| GrantKind::from_name(&kind).ok_or(kind)).transpose();
+    let wanted = match some(query.state).as_deref() {
+        None if query.active => Wanted::Active,
+        None | Some("any") => Wanted::Any,
+        Some("active") => Wanted::Active,
+        Some("expired") => Wanted::Expired,
+        Some("revoked") => Wanted::Revoked,
+        Some("ended") => Wanted::Ended,
+        Some(_) => return Err(Fault::bad_input("state is active, expired, revoked, ended or any")),
     };
-    let views: Vec<GrantView> = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?;
+    let mut search = Search {
+        target: target.map_err(|error| Fault::bad_input(error.to_string()))?,
+        kind: kind.map_err(|_| Fault::bad_input("kind is the name of a kind of grant, such as kubeconfig"))?,
+        wanted,
+        text: some(query.q),
+        limit: query.limit.unwrap_or(MOST).clamp(1, MOST),
+        continuation: some(query.next),
+        ..Search::default()
+    };
+    match owner {
+        Some(owner) if !user.is(&owner) => search.person = Some(owner),
+        None if query.all => {}
+        _ => search.owner_sub = Some(user.caller.person.sub.clone()),
+    }
+    let found = search.run(&state).await?;
     let now = state.0.clock.now();
-    let items = views.iter().map(|view| shown(&view.grant, now, view.last_used, view.streams)).collect();
-    super::json(&Items { items, total: None, next: None })
+    let row = |view: &GrantView| Row { grant: of_view(view, now), streams: view.streams };
+    super::json(&Items { items: found.items.iter().map(row).collect(), total: None, next: found.next })
+}
+
+/// One grant: its owner, auditors and admins.
+pub(crate) async fn get(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+) -> Result<Response, Fault> {
+    let view = state.0.access.get(&user.caller, &parse(&id)?).await.map_err(|error| refusals::access(&error))?;
+    let now = state.0.clock.now();
+    super::json(&Detail {
+        grant: of_view(&view, now),
+        streams: view.open.iter().map(Stream::from).collect(),
+        elevation: view.elevation.as_deref().map(|elevation| ElevationShown::of(elevation, now)),
+    })
+}
+
+pub(crate) fn parse(id: &str) -> Result<Id, Fault> {
+    Id::parse(id).map_err(|_| refusals::access(&rp_access::AccessError::Unknown))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Why {
-    why: Option<String>,
+    pub(crate) why: Option<String>,
+}
+
+/// Words of a person for the audit: cleaned and bounded.
+pub(crate) fn words(why: Option<String>) -> Option<String> {
+    why.map(|why| rp_base::text::clean(why.trim(), 1000)).filter(|why| !why.is_empty())
 }
 
 /// Ends a grant.
@@ -110,8 +237,164 @@ pub(crate) async fn revoke(
     Path(id): Path<String>,
     Query(query): Query<Why>,
 ) -> Result<Response, Fault> {
-    let id = Id::parse(&id).map_err(|_| refusal(&rp_access::AccessError::Unknown))?;
-    let why = query.why.map(|why| rp_base::text::clean(&why, 1000)).filter(|why| !why.is_empty());
-    let grant = state.0.access.revoke(&user.caller, &id, why).await.map_err(|error| refusal(&error))?;
-    super::json(&shown(&grant, state.0.clock.now(), None, 0))
+    let id = parse(&id)?;
+    let revoked = state.0.access.revoke(&user.caller, &id, words(query.why)).await;
+    let grant = revoked.map_err(|error| refusals::access(&error))?;
+    super::json(&Row { grant: shown(&grant, state.0.clock.now()), streams: 0 })
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Life {
+    life: u64,
+}
+
+/// Moves the end of one's own grant.
+pub(crate) async fn extend(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let life: Life = body(&bytes)?;
+    let id = parse(&id)?;
+    let extended = state.0.access.extend(&user.caller, &id, Duration::from_secs(life.life)).await;
+    let grant = extended.map_err(|error| refusals::extend(&error))?;
+    super::json(&shown(&grant, state.0.clock.now()))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RevokeAll {
+    /// Subject or account.
+    person: Option<String>,
+    cluster: Option<String>,
+    everything: bool,
+    why: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Revoked {
+    pub(crate) revoked: u64,
+}
+
+/// Ends all of a person, of a cluster, or all.
+pub(crate) async fn revoke_all(
+    State(state): State<PortalState>,
+    crate::context::Ctx(context): crate::context::Ctx,
+    user: CurrentUser,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let asked: RevokeAll = body(&bytes)?;
+    let scope = match (asked.person, asked.cluster, asked.everything) {
+        (Some(person), None, false) if user.is(&person) => RevokeScope::Person(user.caller.person.sub.clone()),
+        (Some(person), None, false) => {
+            user.require(Role::Admin)?;
+            let found = crate::find::person(&state, &person).await?;
+            RevokeScope::Person(found.ok_or_else(|| crate::find::nobody(&person))?.sub)
+        }
+        (None, Some(cluster), false) => RevokeScope::Cluster(
+            ResourceId::parse(&cluster).map_err(|error| Fault::bad_input(error.to_string()))?,
+        ),
+        (None, None, true) => {
+            user.require(Role::Admin)?;
+            user.require_fresh(&state, &context)?;
+            RevokeScope::Everything
+        }
+        _ => return Err(Fault::bad_input("Name one of person, cluster, everything")),
+    };
+    let revoked = state.0.access.revoke_all(&user.caller, scope, words(asked.why)).await;
+    super::json(&Revoked { revoked: revoked.map_err(|error| refusals::access(&error))? })
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NewGrant {
+    target: Option<String>,
+    kind: String,
+    rights: Option<String>,
+    reason: String,
+    ticket: Option<String>,
+    /// Seconds.
+    life: Option<u64>,
+    /// Tokens come from `/token`: none is given here.
+    plugin: bool,
+}
+
+#[derive(Serialize)]
+struct Given<'a> {
+    grant: Shown,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ca: Option<&'a str>,
+}
+
+/// The rights of that name.
+pub(crate) fn rights(name: &str) -> Option<Rights> {
+    [Rights::Read, Rights::Write, Rights::Admin].into_iter().find(|rights| rights.name() == name)
+}
+
+/// Gives a grant.
+pub(crate) async fn create(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let asked: NewGrant = body(&bytes)?;
+    let kind = match asked.kind.as_str() {
+        "kubeconfig" => GrantKind::Kubeconfig,
+        "metrics" => GrantKind::Metrics,
+        "page" => GrantKind::Page,
+        _ => return Err(Fault::bad_input("kind is kubeconfig, metrics or page")),
+    };
+    let target = asked.target.ok_or_else(|| Fault::bad_input("target is the resource ID of a cluster"))?;
+    let target = ResourceId::parse(&target).map_err(|error| Fault::bad_input(error.to_string()))?;
+    let entry = state.0.index.snapshot().get(&target).cloned().ok_or_else(Fault::no_cluster)?;
+    let wanted = asked.rights.as_deref().map_or(Some(Rights::Read), rights);
+    let ask = Ask {
+        kind,
+        target: Some(entry.id.clone()),
+        rights: wanted.ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
+        reason: asked.reason,
+        ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
+        life: asked.life.map(Duration::from_secs),
+    };
+    let issued = state.0.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
+    let urls = &state.0.urls;
+    let door = match kind {
+        GrantKind::Kubeconfig => Some("kubeconfig/proxy"),
+        GrantKind::Metrics => Some("prometheus"),
+        _ => None,
+    };
+    let server = |door| format!("{}{}/{door}", urls.proxy.origin().ascii_serialization(), entry.id.key());
+    let plugin = asked.plugin && kind == GrantKind::Kubeconfig;
+    super::json(&Given {
+        grant: shown(&issued.grant, state.0.clock.now()),
+        token: (!plugin).then(|| issued.token.expose().as_str()),
+        server: door.map(server),
+        ca: door.and(urls.ca_pem.as_deref()),
+    })
+}
+
+#[derive(Serialize)]
+struct Token<'a> {
+    token: &'a str,
+    not_after: Timestamp,
+}
+
+/// A further token of one's own grant, for a short while: for the credential plug-in of kubectl.
+pub(crate) async fn token(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+) -> Result<Response, Fault> {
+    let access = &state.0.access;
+    let renewed = access.renew(&parse(&id)?, &user.caller, access.policy().renew_life).await;
+    let issued = renewed.map_err(|error| refusals::renew(&error))?;
+    let mut response =
+        super::json(&Token { token: issued.token.expose(), not_after: issued.grant.not_after })?;
+    *response.status_mut() = StatusCode::OK;
+    Ok(response)
 }

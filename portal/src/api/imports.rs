@@ -7,7 +7,6 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_access::imports::seal_credential;
-use rp_access::{AccessError, GrantFilter};
 use rp_base::{Secret, Timestamp, chain};
 use rp_database::{Expect, StoreError, Typed};
 use rp_documents::imported::CredentialKind;
@@ -295,15 +294,8 @@ pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) 
 }
 
 async fn end_grants(state: &PortalState, user: &CurrentUser, target: &ResourceId) -> Result<(), Fault> {
-    let filter =
-        GrantFilter { target: Some(target.clone()), active_only: true, limit: usize::MAX, owner_sub: None };
-    let living = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?;
-    for view in living {
-        let why = Some("the imported cluster was removed".to_owned());
-        match state.0.access.revoke(&user.caller, &view.grant.id, why).await {
-            Ok(_) | Err(AccessError::Ended | AccessError::Unknown) => {}
-            Err(error) => return Err(refusal(&error)),
-        }
-    }
+    let scope = rp_access::RevokeScope::Cluster(target.clone());
+    let why = Some("the imported cluster was removed".to_owned());
+    state.0.access.revoke_all(&user.caller, scope, why).await.map_err(|error| refusal(&error))?;
     Ok(())
 }

@@ -57,7 +57,7 @@ async fn signed_out(state: &PortalState, context: &Context, user: &CurrentUser) 
         limit: 500,
         ..GrantFilter::default()
     };
-    let held = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?.len();
+    let held = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?.items.len();
     let mut frame = frame(state, context);
     frame.person = None;
     Ok(answer(context, "signed_out", &SoloPage::signed_out(frame, u64::try_from(held).unwrap_or(0))))

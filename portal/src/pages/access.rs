@@ -26,7 +26,7 @@ pub(crate) async fn page(
 ) -> Result<Response, Fault> {
     let filter =
         GrantFilter { owner_sub: Some(user.caller.person.sub.clone()), limit: 500, ..GrantFilter::default() };
-    let views = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?;
+    let views = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?.items;
     let (mut active, ended): (Vec<_>, Vec<_>) =
         views.iter().partition(|view| view.state == GrantState::Active);
     active.sort_by_key(|view| view.grant.not_after);

@@ -70,13 +70,13 @@ async fn grants(
     let filter = GrantFilter {
         owner_sub: (!everybody).then(|| user.caller.person.sub.clone()),
         target: Some(entry.id.clone()),
-        active_only: false,
         limit: 200,
+        ..GrantFilter::default()
     };
     match state.0.access.list(&filter).await {
-        Ok(views) => {
+        Ok(page) => {
             let (active, ended): (Vec<GrantView>, Vec<GrantView>) =
-                views.into_iter().filter(|view| view.grant.kind != GrantKind::Cli).partition(|view| {
+                page.items.into_iter().filter(|view| view.grant.kind != GrantKind::Cli).partition(|view| {
                     view.grant.state(state.0.clock.now()) == rp_documents::grant::GrantState::Active
                 });
             (section(&active, user), section(&ended, user))

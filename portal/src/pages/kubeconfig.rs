@@ -47,9 +47,10 @@ async fn page(
         target: Some(entry.id.clone()),
         active_only: true,
         limit: 200,
+        ..GrantFilter::default()
     };
     let held = state.0.access.list(&mine).await.map_err(|error| Fault::store(&error))?;
-    let held = held.iter().filter(|view| view.grant.kind == GrantKind::Kubeconfig).count();
+    let held = held.items.iter().filter(|view| view.grant.kind == GrantKind::Kubeconfig).count();
     let failure = match may_take(entry, user) {
         May::Yes => None,
         May::No(why) if user.has(Role::Sre) => Some(
@@ -213,6 +214,7 @@ fn ask(posted: &Posted, entry: &Entry) -> Result<Ask, Box<KubeconfigErrors>> {
         reason: if posted.empty { NO_REASON.to_owned() } else { form.reason.clone() },
         ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
         life,
+        auth_time: None,
     })
 }
 
@@ -263,6 +265,21 @@ async fn refused(
             }
             errors.rights = Some(sentence(&error));
         }
+        IssueError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
+        IssueError::ElevationNeeded { .. } => {
+            if context.wants == Wants::Json {
+                let fault =
+                    Fault::new(StatusCode::FORBIDDEN, "elevation_needed", Side::You, sentence(&error));
+                return Err(
+                    fault.action("Elevate first, with a reason: aro elevate, or Elevate in the portal.")
+                );
+            }
+            errors.rights = Some(sentence(&error));
+        }
+        IssueError::OutOfScope { .. } => {
+            return Err(Fault::new(StatusCode::FORBIDDEN, "out_of_scope", Side::You, sentence(&error)));
+        }
+        IssueError::TooOften(rp_net::TooOften(wait)) => return Err(Fault::too_often(*wait)),
         IssueError::TooMany { .. } => {
             return Err(Fault::new(
                 StatusCode::TOO_MANY_REQUESTS,

@@ -40,7 +40,7 @@ pub(super) fn entry(
     let owner = &live.grant.owner;
     let actor = Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: from.to_owned() };
     let mut entry = Entry::new(at, phase, request_id.clone(), actor, request.verb);
-    entry.grant = Some(live.grant.id.clone());
+    entry.grant = Some(live.grant.known_as().clone());
     entry.target.clone_from(&live.grant.target);
     entry.group.clone_from(&request.group);
     entry.resource.clone_from(&request.resource);

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use rp_access::Refusal;
+use rp_access::{Ended, Refusal, TooManyStreams};
 use rp_documents::{Rights, Side};
-use rp_net::{DialError, DirectoryError, Stage};
+use rp_net::{DialError, DirectoryError, Stage, TooOften};
 use serde_json::json;
 
 use super::rules::Denied;
@@ -38,6 +38,10 @@ pub enum ProxyError {
     Crowded,
     #[error("the audit trail cannot be written")]
     Audit(#[source] rp_audit::AuditError),
+    #[error("too many streams")]
+    TooManyStreams(#[source] TooManyStreams),
+    #[error("too often")]
+    TooOften(#[source] TooOften),
 }
 
 struct Shown {
@@ -47,10 +51,15 @@ struct Shown {
     message: String,
     side: Side,
     action: &'static str,
+    /// Seconds, for `Retry-After`.
+    again: Option<u64>,
 }
 
+/// When a place may be free again.
+const STREAMS_AGAIN: u64 = 10;
 const NEW_FILE: &str = "Take a new kubeconfig from the portal.";
 const AGAIN: &str = "Try again; if it stays, tell the team that runs this service and quote the request id.";
+const ELEVATE: &str = "Elevate in the portal, with a reason; then take a kubeconfig with those rights.";
 const CLUSTER: &str = "Look at the cluster's page in the portal.";
 
 impl ProxyError {
@@ -95,6 +104,7 @@ impl ProxyError {
                 message: "The cluster accepted the connection but did not answer in time.".to_owned(),
                 side: Side::Cluster,
                 action: CLUSTER,
+                again: None,
             },
             Self::Broken(_) => Shown {
                 status: StatusCode::BAD_GATEWAY,
@@ -103,8 +113,16 @@ impl ProxyError {
                 message: "The cluster broke the connection off before it answered.".to_owned(),
                 side: Side::Cluster,
                 action: CLUSTER,
+                again: None,
             },
             Self::Crowded => ours("crowded", "Too many connections to this cluster are open.".to_owned()),
+            Self::TooManyStreams(TooManyStreams { most }) => too_many(
+                "too_many_streams",
+                format!("{most} streams of yours are open here already."),
+                "Close some watches, logs or sessions.",
+                STREAMS_AGAIN,
+            ),
+            Self::TooOften(wait) => too_often(*wait),
             Self::Audit(_) => {
                 ours("audit_unavailable", "The audit trail cannot be written, so nothing was sent to the cluster.".to_owned())
             }
@@ -133,8 +151,8 @@ impl ProxyError {
         if shown.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if shown.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        if let Some(seconds) = shown.again {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
@@ -147,7 +165,17 @@ fn you(
     message: String,
     action: &'static str,
 ) -> Shown {
-    Shown { status, reason, code, message, side: Side::You, action }
+    Shown { status, reason, code, message, side: Side::You, action, again: None }
+}
+
+fn too_many(code: &'static str, message: String, action: &'static str, again: u64) -> Shown {
+    let shown = you(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", code, message, action);
+    Shown { again: Some(again), ..shown }
+}
+
+fn too_often(wait: TooOften) -> Shown {
+    let message = format!("That comes too often; try again in {} s.", wait.seconds());
+    too_many("too_often", message, "", wait.seconds())
 }
 
 fn unauthorized(code: &'static str, message: String) -> Shown {
@@ -162,6 +190,7 @@ fn ours(code: &'static str, message: String) -> Shown {
         message,
         side: Side::Us,
         action: AGAIN,
+        again: Some(5),
     }
 }
 
@@ -169,15 +198,23 @@ fn refused(refusal: Refusal) -> Shown {
     match refusal {
         Refusal::Malformed => unauthorized("bad_token", "This is not a token of this service.".to_owned()),
         Refusal::Unknown => unauthorized("unknown_token", "No access has this token.".to_owned()),
-        Refusal::Ended(why) => {
-            let sentence = why.sentence();
-            let (first, rest) = sentence.split_at(1);
-            unauthorized("grant_ended", format!("{}{rest}.", first.to_ascii_uppercase()))
+        // The token still opens what reading needs.
+        Refusal::Ended(why @ Ended::ElevationOver) => {
+            you(StatusCode::FORBIDDEN, "Forbidden", "elevation_over", capital(why.sentence()), ELEVATE)
         }
+        Refusal::Ended(why) => unauthorized("grant_ended", capital(why.sentence())),
+        Refusal::TooOften(wait) => too_often(wait),
         Refusal::Unsure | Refusal::Unavailable => {
             ours("store_away", "The store does not answer, so no access can be checked.".to_owned())
         }
     }
+}
+
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| format!("{}{}.", first.to_ascii_uppercase(), letters.as_str()))
 }
 
 fn denied_shown(denied: &Denied) -> Shown {
@@ -186,13 +223,14 @@ fn denied_shown(denied: &Denied) -> Shown {
         Rights::Write => "write",
         Rights::Admin => "admin",
     };
-    you(
-        StatusCode::FORBIDDEN,
-        "Forbidden",
-        "rights",
-        format!("{} needs a grant with {needed} rights; yours has {}.", denied.what, denied.held.name()),
-        "Take a kubeconfig with those rights from the portal, with a reason.",
-    )
+    let mut message =
+        format!("{} needs a grant with {needed} rights; yours has {}.", denied.what, denied.held.name());
+    let mut code = "rights";
+    if let Some(why) = denied.fallen {
+        code = "elevation_over";
+        message = format!("{message} {}", capital(why));
+    }
+    you(StatusCode::FORBIDDEN, "Forbidden", code, message, ELEVATE)
 }
 
 fn directory(error: &DirectoryError) -> Shown {
@@ -211,6 +249,7 @@ fn directory(error: &DirectoryError) -> Shown {
             message: format!("The cluster cannot be reached: {what}."),
             side: Side::Cluster,
             action: CLUSTER,
+            again: None,
         },
         DirectoryError::Unusable(what) => Shown {
             status: StatusCode::BAD_GATEWAY,
@@ -219,6 +258,7 @@ fn directory(error: &DirectoryError) -> Shown {
             message: format!("What is stored about the cluster cannot be used: {what}."),
             side: Side::Us,
             action: AGAIN,
+            again: None,
         },
         DirectoryError::Unavailable(_) => ours("store_away", "The store does not answer.".to_owned()),
     }
@@ -240,5 +280,6 @@ fn dial(error: &DialError) -> Shown {
         message: format!("The cluster did not answer. {what}."),
         side: error.side,
         action: CLUSTER,
+        again: None,
     }
 }

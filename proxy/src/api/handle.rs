@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Incoming;
-use rp_access::{Access, Live};
+use rp_access::{Access, Live, StreamGuard};
 use rp_audit::Audit;
 use rp_base::{Id, SharedClock, SharedRandom, chain};
 use rp_documents::{GrantKind, Phase, ResourceId, Rights, Side};
@@ -24,7 +24,7 @@ use super::headers;
 use super::metrics::{ApiMetrics, RequestLabels};
 use super::pool::{Answer, Class, Outgoing, Pools, Upstream};
 use super::request::{Classified, classify};
-use super::rules::allow;
+use super::rules::{Denied, needed, permit, stream_of};
 use super::upgrade::{self, Session};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -88,6 +88,8 @@ struct Context {
     live: Arc<Live>,
     upgrade: bool,
     classified: Classified,
+    /// The rights that the request needs.
+    needed: Rights,
     /// Path and query towards the cluster, byte for byte.
     path: PathAndQuery,
 }
@@ -161,7 +163,8 @@ impl ApiProxy {
         let classified = classify(request.method(), tail, query);
         let path = path_of(tail, query).ok_or(ProxyError::BadRequest("its path"))?;
         let upgrade = headers::upgrade_of(request.headers()).is_some();
-        Ok(Context { request_id, ip, live, upgrade, classified, path })
+        let needed = needed(&classified, upgrade);
+        Ok(Context { request_id, ip, live, upgrade, classified, needed, path })
     }
 
     async fn forward(&self, request: Request<Incoming>, context: Context) -> Response<Body> {
@@ -172,9 +175,9 @@ impl ApiProxy {
         let allowed = self.check(&request, &context);
         let heavy = weight(&context.classified, context.upgrade) == Weight::Heavy;
         let started = match &allowed {
-            Ok(()) if heavy => Box::pin(self.audit.promise(make(Phase::Start))).await.map(|_| None),
+            Ok(_) if heavy => Box::pin(self.audit.promise(make(Phase::Start))).await.map(|_| None),
             // A full queue slows requests down here, before anything happens.
-            Ok(()) | Err(_) => self.audit.reserve().await.map(Some),
+            Ok(_) | Err(_) => self.audit.reserve().await.map(Some),
         };
         let slot = match started {
             Ok(slot) => slot,
@@ -182,19 +185,20 @@ impl ApiProxy {
         };
         let phase = if slot.is_some() { Phase::Single } else { Phase::End };
         let settle = Settle::new(make(phase), &self.audit, slot, &self.clock);
-        if let Err(error) = allowed {
-            return self.failed(&error, &context, Some(settle));
-        }
-        let ended = context.live.token();
+        let open = match allowed {
+            Ok(open) => open,
+            Err(error) => return self.failed(&error, &context, Some(settle)),
+        };
+        let ended = context.live.token_for(context.needed);
         tokio::select! {
             // The end first: what ended while the entry was written must not be sent.
             biased;
             () = ended.cancelled() => {
-                let why = context.live.ended(self.clock.now()).unwrap_or(rp_access::Ended::Revoked);
+                let why = context.live.cut(self.clock.now());
                 let error = ProxyError::Refused(rp_access::Refusal::Ended(why));
                 self.failed(&error, &context, None)
             }
-            answer = self.exchange(request, &context, settle) => match answer {
+            answer = self.exchange(request, &context, settle, open) => match answer {
                 Ok(response) => {
                     self.count(&context.classified, response.status().as_u16(), None);
                     self.metrics.head.observe_duration(self.clock.now().since(began));
@@ -205,7 +209,12 @@ impl ApiProxy {
         }
     }
 
-    fn check(&self, request: &Request<Incoming>, context: &Context) -> Result<(), ProxyError> {
+    /// May it be sent? A stream is counted from here on.
+    fn check(
+        &self,
+        request: &Request<Incoming>,
+        context: &Context,
+    ) -> Result<Option<StreamGuard>, ProxyError> {
         if headers::impersonates(request.headers()) {
             return Err(ProxyError::Impersonation);
         }
@@ -218,7 +227,16 @@ impl ApiProxy {
         if context.upgrade && !http_body::Body::is_end_stream(request.body()) {
             return Err(ProxyError::BadRequest("an upgrade has no body"));
         }
-        allow(&context.classified, context.upgrade, context.live.rights).map_err(ProxyError::Denied)
+        let live = &context.live;
+        permit(&context.classified, context.upgrade, context.needed, live.rights).map_err(|denied| {
+            ProxyError::Denied(Denied { fallen: live.fallen().map(rp_access::Ended::sentence), ..denied })
+        })?;
+        if !(context.upgrade || context.classified.watch || context.classified.follow) {
+            return Ok(None);
+        }
+        self.access.rates().stream(live.grant.known_as().as_str()).map_err(ProxyError::TooOften)?;
+        let open = self.access.stream(live, || stream_of(&context.classified));
+        open.map(Some).map_err(ProxyError::TooManyStreams)
     }
 
     async fn exchange(
@@ -226,6 +244,7 @@ impl ApiProxy {
         request: Request<Incoming>,
         context: &Context,
         mut settle: Settle,
+        open: Option<StreamGuard>,
     ) -> Result<Response<Body>, (ProxyError, Settle)> {
         let (upstream, head) = match self.assemble(&request, context, &mut settle).await {
             Ok(assembled) => assembled,
@@ -234,8 +253,11 @@ impl ApiProxy {
         if context.upgrade {
             let session = Session {
                 live: Arc::clone(&context.live),
+                ended: context.live.token_for(context.needed),
                 settle,
+                open,
                 streams: self.metrics.streams.track(),
+                clock: Arc::clone(&self.clock),
                 request_id: context.request_id.to_string(),
                 cut: self.cut.clone(),
                 idle: (!context.classified.watch && !context.classified.follow).then_some(self.timeouts.idle),
@@ -249,7 +271,7 @@ impl ApiProxy {
                 let error = ProxyError::Broken("the cluster switched protocols unasked".into());
                 Err((error, settle))
             }
-            Ok(answer) => Ok(self.pass_on(answer, context, settle)),
+            Ok(answer) => Ok(self.pass_on(answer, context, settle, open)),
             Err(error) => Err((error, settle)),
         }
     }
@@ -266,9 +288,8 @@ impl ApiProxy {
         let class = if context.live.rights > Rights::Read { Class::Admin } else { Class::Read };
         let upstream = self.pools.of(&target, class)?;
         let seen = upstream.seen().await?;
-        settle.identity(seen.describe(&context.live.grant));
         let mut headers = headers::inbound(request.headers(), context.upgrade);
-        seen.apply(&context.live.grant, &mut headers);
+        settle.identity(seen.apply(&context.live, &mut headers));
         if let Some(authorization) = &upstream.authorization {
             headers.insert(header::AUTHORIZATION, authorization.clone());
         }
@@ -304,16 +325,21 @@ impl ApiProxy {
         Ok((upstream, head))
     }
 
-    fn pass_on(&self, answer: Response<Answer>, context: &Context, mut settle: Settle) -> Response<Body> {
+    fn pass_on(
+        &self,
+        answer: Response<Answer>,
+        context: &Context,
+        mut settle: Settle,
+        open: Option<StreamGuard>,
+    ) -> Response<Body> {
         let (parts, answer) = answer.into_parts();
         settle.status(parts.status.as_u16(), None);
-        let stream = context.classified.watch || context.classified.follow;
-        let idle = (!stream).then(|| Idle::new(self.timeouts.idle));
+        let idle = open.is_none().then(|| Idle::new(self.timeouts.idle));
         let live = Arc::clone(&context.live);
         let tail = Tail {
-            ended: Some(Box::pin(live.token().cancelled_owned())),
+            ended: Some(Box::pin(live.token_for(context.needed).cancelled_owned())),
             idle,
-            _open: stream.then(|| (live.stream(), self.metrics.streams.track())),
+            _open: open.map(|open| (open, self.metrics.streams.track())),
             _live: Some(live),
             ..Tail::new(settle)
         };

@@ -12,6 +12,8 @@ pub struct Denied {
     pub what: String,
     pub held: Rights,
     pub needed: Rights,
+    /// Why the grant holds less than it was given with.
+    pub fallen: Option<&'static str>,
 }
 
 impl std::fmt::Display for Denied {
@@ -25,11 +27,24 @@ impl std::fmt::Display for Denied {
 /// # Errors
 /// [`Denied`] says what would be needed.
 pub fn allow(request: &Classified, upgrade: bool, held: Rights) -> Result<(), Denied> {
-    let needed = needed(request, upgrade);
-    if held >= needed { Ok(()) } else { Err(Denied { what: what(request, upgrade), held, needed }) }
+    permit(request, upgrade, needed(request, upgrade), held)
 }
 
-fn needed(request: &Classified, upgrade: bool) -> Rights {
+/// As [`allow`], when it is known what a request needs.
+pub(super) fn permit(
+    request: &Classified,
+    upgrade: bool,
+    needed: Rights,
+    held: Rights,
+) -> Result<(), Denied> {
+    if held >= needed {
+        return Ok(());
+    }
+    Err(Denied { what: what(request, upgrade), held, needed, fallen: None })
+}
+
+/// The rights that a request needs.
+pub(super) fn needed(request: &Classified, upgrade: bool) -> Rights {
     if request.odd {
         return Rights::Admin;
     }
@@ -89,6 +104,21 @@ fn is_readable_path(path: &str) -> bool {
         || below.iter().any(|prefix| {
             path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
+}
+
+/// A stream in a few words, for whoever looks at what is open: `watch pods in default`.
+pub(super) fn stream_of(request: &Classified) -> String {
+    let mut text = match request.subresource.as_str() {
+        "" => format!("{} {}", request.verb, request.resource),
+        sub => format!("{sub} {}", request.resource),
+    };
+    for (word, part) in [(" in ", &request.namespace), (" ", &request.name)] {
+        if !part.is_empty() {
+            text.push_str(word);
+            text.push_str(part);
+        }
+    }
+    text
 }
 
 fn what(request: &Classified, upgrade: bool) -> String {

@@ -4,6 +4,7 @@
 //! client's request enters here.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
+use rp_access::Live;
 use rp_documents::Grant;
 
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
@@ -26,9 +27,33 @@ pub(super) enum Seen {
     Person { groups: Vec<String>, extras: bool },
 }
 
-impl Seen {
+/// How the cluster sees one grant: made with its first request.
+#[derive(Debug)]
+struct Shown {
+    by: Seen,
+    headers: Vec<(HeaderName, HeaderValue)>,
     /// For pages and the audit trail.
-    pub(super) fn describe(&self, grant: &Grant) -> String {
+    text: String,
+}
+
+impl Seen {
+    /// Adds the identity headers of a grant to headers that have none, and gives who the cluster sees.
+    pub(super) fn apply(&self, live: &Live, headers: &mut HeaderMap) -> String {
+        let known = live.attached(|| self.show(&live.grant)).filter(|shown| shown.by == *self);
+        // The cluster's answer to who may be shown has changed since.
+        let fresh = known.is_none().then(|| self.show(&live.grant));
+        let Some(shown) = known.or(fresh.as_ref()) else { return String::new() };
+        for (name, value) in &shown.headers {
+            headers.append(name.clone(), value.clone());
+        }
+        shown.text.clone()
+    }
+
+    fn show(&self, grant: &Grant) -> Shown {
+        Shown { by: self.clone(), headers: self.headers(grant), text: self.describe(grant) }
+    }
+
+    fn describe(&self, grant: &Grant) -> String {
         match self {
             Self::Shared { name } => format!("{name} (shared)"),
             Self::Itself { name } => format!("{name} (naming {})", grant.owner.name),
@@ -36,23 +61,19 @@ impl Seen {
         }
     }
 
-    /// Adds the identity headers for a grant.
-    pub(super) fn apply(&self, grant: &Grant, headers: &mut HeaderMap) {
+    fn headers(&self, grant: &Grant) -> Vec<(HeaderName, HeaderValue)> {
         let (user, groups, extras): (&str, &[String], bool) = match self {
-            Self::Shared { .. } => return,
+            Self::Shared { .. } => return Vec::new(),
             Self::Itself { name } => (name, &[], true),
             Self::Person { groups, extras } => (&grant.owner.name, groups, *extras),
         };
-        headers.insert(IMPERSONATE_USER, value(user));
-        for group in groups {
-            headers.append(IMPERSONATE_GROUP, value(group));
-        }
+        let mut headers = vec![(IMPERSONATE_USER, value(user))];
+        headers.extend(groups.iter().map(|group| (IMPERSONATE_GROUP, value(group))));
         if extras {
-            for ((_, name), text) in EXTRAS.iter().zip([&*grant.owner.name, grant.id.as_str(), &grant.reason])
-            {
-                headers.insert(name.clone(), value(text));
-            }
+            let texts = [&*grant.owner.name, grant.known_as().as_str(), &grant.reason];
+            headers.extend(EXTRAS.into_iter().zip(texts).map(|((_, name), text)| (name, value(text))));
         }
+        headers
     }
 }
 

@@ -11,7 +11,8 @@ use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use rp_access::Live;
+use rp_access::{Live, StreamGuard};
+use rp_base::SharedClock;
 use rp_documents::Side;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +29,11 @@ const CHUNK: usize = 32 * 1024;
 /// What an upgrade needs besides its request.
 pub(super) struct Session {
     pub(super) live: Arc<Live>,
+    /// The end of the grant, or of the rights that the upgrade needs.
+    pub(super) ended: CancellationToken,
     pub(super) settle: Settle,
+    pub(super) open: Option<StreamGuard>,
+    pub(super) clock: SharedClock,
     pub(super) streams: rp_metrics::GaugeGuard,
     pub(super) request_id: String,
     pub(super) cut: CancellationToken,
@@ -44,7 +49,7 @@ pub(super) async fn upgrade(
     silence: Duration,
     mut session: Session,
 ) -> Result<Response<Body>, (ProxyError, Settle)> {
-    let shaken = handshake(upstream, head, silence, &session.live).await;
+    let shaken = handshake(upstream, head, silence, &session).await;
     let answer = match shaken {
         Ok(answer) => answer,
         Err(error) => return Err((error, session.settle)),
@@ -75,7 +80,7 @@ async fn handshake(
     upstream: &Arc<Upstream>,
     head: Request<()>,
     silence: Duration,
-    live: &Live,
+    session: &Session,
 ) -> Result<Response<Incoming>, ProxyError> {
     let broken = |error: hyper::Error| ProxyError::Broken(Box::new(error));
     let tls = upstream.dial_h1().await?;
@@ -96,20 +101,24 @@ async fn handshake(
         answered = tokio::time::timeout(silence, sender.send_request(request)) => {
             answered.map_err(|_| ProxyError::NoAnswer)?.map_err(broken)
         }
-        () = live.wait_ended() => Err(ProxyError::Refused(rp_access::Refusal::Ended(rp_access::Ended::Revoked))),
+        () = session.ended.cancelled() => {
+            let why = session.live.cut(session.clock.now());
+            Err(ProxyError::Refused(rp_access::Refusal::Ended(why)))
+        }
     }
 }
 
 /// Any answer but 101: passed on, then the connection ends, whatever the client has sent after its handshake.
 fn refused(answer: Response<Incoming>, session: Session) -> Response<Body> {
     let (parts, incoming) = answer.into_parts();
-    let Session { live, settle, streams, idle, .. } = session;
+    let Session { live, ended, settle, open, streams, idle, .. } = session;
     let answer = Answer::last(incoming);
     // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
     let tail = Tail {
-        ended: Some(Box::pin(live.token().cancelled_owned())),
+        ended: Some(Box::pin(ended.cancelled_owned())),
         idle: idle.map(Idle::new),
-        _open: Some((live.stream(), streams)),
+        _open: open.map(|open| (open, streams)),
+        _live: Some(live),
         ..Tail::new(settle)
     };
     let body = Body::watched(answer, tail);
@@ -121,22 +130,25 @@ fn refused(answer: Response<Incoming>, session: Session) -> Response<Body> {
 }
 
 async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session) {
-    let Session { live, mut settle, streams, cut, .. } = session;
-    let guard = live.stream();
+    let Session { live, ended, mut settle, open, streams, cut, clock, .. } = session;
     let (sent, received) = settle.counters();
     let both = async {
         let (client, cluster) = tokio::try_join!(client, cluster).map_err(std::io::Error::other)?;
         splice(TokioIo::new(client), TokioIo::new(cluster), &sent, &received).await
     };
     tokio::select! {
-        ended = both => if let Err(error) = ended {
+        done = both => if let Err(error) = done {
             // One side went without a word: how kubectl ends most sessions.
             tracing::debug!(error = %rp_base::chain(&error), "stream broke off");
         },
-        () = live.wait_ended() => settle.outcome("cut", Side::You),
+        () = ended.cancelled() => {
+            let why = live.cut(clock.now());
+            tracing::info!(grant = %live.grant.known_as(), why = why.sentence(), "stream was cut");
+            settle.outcome("cut", Side::You);
+        }
         () = cut.cancelled() => settle.outcome("cut", Side::Us),
     }
-    drop((guard, streams));
+    drop((open, streams));
 }
 
 /// Copies both ways; each direction's end is passed on, the stream ends when both have.

@@ -125,14 +125,25 @@ impl Drop for World {
 
 fn policy() -> Policy {
     let groups = [(Role::Sre, "sres"), (Role::Elevated, "power"), (Role::Admin, "admins")];
-    Policy { groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(), ..Policy::default() }
+    Policy {
+        groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(),
+        elevation_self_service: vec!["power".to_owned()],
+        self_service_rights: Rights::Admin,
+        ..Policy::default()
+    }
 }
 
 pub(crate) fn caller(groups: &[&str]) -> Caller {
     let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
     let roles = policy().roles_of(&groups);
     let person = Person { sub: "sub-ada".to_owned(), name: "ada@example.com".to_owned(), groups };
-    Caller { person, roles, from: "127.0.0.1".to_owned(), request_id: Id::random(&SystemRandom) }
+    Caller {
+        person,
+        roles,
+        from: "127.0.0.1".to_owned(),
+        request_id: Id::random(&SystemRandom),
+        via: rp_access::Via::Session,
+    }
 }
 
 impl World {
@@ -154,6 +165,7 @@ impl World {
             clock: clock.clone(),
             random: Arc::new(SystemRandom),
             policy: policy(),
+            registry: rp_metrics::Registry::new(),
         })
         .await
         .unwrap();
@@ -207,9 +219,36 @@ impl World {
     }
 
     pub(crate) async fn issue(&self, kind: GrantKind, rights: Rights) -> Issued {
-        let ask =
-            Ask { kind, target: Some(id()), rights, reason: REASON.to_owned(), ticket: None, life: None };
+        let ask = Ask {
+            kind,
+            target: Some(id()),
+            rights,
+            reason: REASON.to_owned(),
+            ticket: None,
+            life: None,
+            auth_time: None,
+        };
+        if rights > Rights::Read {
+            self.elevate(rights).await;
+        }
         self.access.issue(&caller(&["power"]), ask).await.unwrap()
+    }
+
+    /// An elevation of the test's person; the policy here asks nobody else.
+    pub(crate) async fn elevate(&self, rights: Rights) -> rp_documents::Elevation {
+        let there = self.access.active_elevations("sub-ada");
+        if let Some(there) = there.into_iter().find(|each| each.rights >= rights) {
+            return rp_documents::Elevation::clone(&there);
+        }
+        let ask = rp_access::ElevationAsk {
+            reason: REASON.to_owned(),
+            ticket: None,
+            target: None,
+            rights,
+            life: None,
+            break_glass: false,
+        };
+        self.access.request_elevation(&caller(&["power"]), ask).await.unwrap()
     }
 
     pub(crate) async fn token(&self, rights: Rights) -> String {

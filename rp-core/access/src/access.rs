@@ -1,29 +1,38 @@
-//! The grants in use and the calls on them.
+//! The grants in use: taken into the cache with the first request, then free of queries.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use parking_lot::RwLock;
-use rp_audit::{Audit, AuditError};
-use rp_base::{Id, SharedClock, SharedRandom, Timestamp};
-use rp_database::{SharedStore, StoreError, Typed, update};
-use rp_documents::grant::GrantState;
-use rp_documents::{Actor, Collection, Entry, Grant, GrantUse, Phase, ResourceId, Revocation, Rights, Role};
+use parking_lot::{Mutex, RwLock};
+use rp_audit::Audit;
+use rp_base::{Id, SharedClock, SharedRandom};
+use rp_database::{SharedStore, StoreError, Typed};
+use rp_documents::{Collection, Elevation, Grant, GrantUse, Robot, StreamRecord};
+use rp_metrics::Registry;
+use rp_net::Rates;
 use rp_seal::Keyring;
 use subtle::ConstantTimeEq as _;
 use tokio::time::Instant;
 
 use crate::follow;
-use crate::live::{Ended, Live, Refusal};
-use crate::policy::{Caller, Policy};
+use crate::live::{Live, Refusal};
+use crate::metrics::AccessMetrics;
+use crate::policy::{Caller, Outage, Policy, Via};
+use crate::powers::Powers;
+use crate::streams::{self, Owner};
 use crate::token::TokenForge;
 
 /// Older than this: new accesses are refused (`design.md` §3 Freshness).
 pub(crate) const REFUSE_AFTER: Duration = Duration::from_secs(5);
+/// A renewal of a grant that was made with a robot's token: no lineage is longer.
+const LONGEST_LINEAGE: usize = 3;
+/// Locks that people share when they ask for grants.
+const TURNS: usize = 64;
 
 /// What access is made of.
 #[derive(Debug, Clone)]
@@ -34,87 +43,83 @@ pub struct AccessParts {
     pub clock: SharedClock,
     pub random: SharedRandom,
     pub policy: Policy,
+    pub registry: Registry,
 }
 
-/// Grants: issue, authenticate, list, revoke. Shared; cheap to call.
+/// Grants, elevations and robots. Shared; cheap to call.
 #[derive(Debug)]
 pub struct Access {
     pub(crate) grants: Typed<Grant>,
     pub(crate) uses: Typed<GrantUse>,
+    pub(crate) elevations: Typed<Elevation>,
+    pub(crate) robots: Typed<Robot>,
+    pub(crate) records: Typed<StreamRecord>,
     pub(crate) store: SharedStore,
     pub(crate) audit: Audit,
     pub(crate) clock: SharedClock,
     pub(crate) random: SharedRandom,
     pub(crate) policy: Policy,
     pub(crate) forge: ArcSwap<TokenForge>,
+    pub(crate) metrics: AccessMetrics,
+    pub(crate) rates: Rates,
     keyring: Keyring,
     pub(crate) cache: RwLock<HashMap<Id, Arc<Live>>>,
+    pub(crate) powers: Powers,
+    pub(crate) owners: Mutex<HashMap<String, Weak<Owner>>>,
+    turns: Vec<tokio::sync::Mutex<()>>,
+    hasher: RandomState,
+    /// Names this replica in what it writes down of open streams.
+    pub(crate) replica: Id,
     /// Grows with every batch of changes that was applied: a read that raced with one is repeated.
     pub(crate) epoch: AtomicU64,
+    /// Whether accesses live on though the store is away.
+    pub(crate) blind: AtomicBool,
     started: Instant,
-    /// Milliseconds after `started` at which the feed was last known to be complete.
+    /// Milliseconds after `started` at which the feeds were last known to be complete.
     last_fresh: AtomicU64,
 }
 
-/// A call on a grant that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum AccessError {
-    #[error("no such grant")]
-    Unknown,
-    #[error("this grant is somebody else's")]
-    NotYours,
-    #[error("the grant has ended already")]
-    Ended,
-    #[error("the store did not answer")]
-    Store(#[source] StoreError),
-    #[error("the audit entry could not be written, so nothing was done")]
-    Audit(#[source] AuditError),
-}
-
-/// Which grants to list.
-#[derive(Debug, Clone, Default)]
-pub struct GrantFilter {
-    pub owner_sub: Option<String>,
-    pub target: Option<ResourceId>,
-    pub active_only: bool,
-    /// At most this many, newest first.
-    pub limit: usize,
-}
-
-/// A grant with what is known of its use.
-#[derive(Debug, Clone)]
-pub struct GrantView {
-    pub grant: Grant,
-    pub state: GrantState,
-    pub last_used: Option<Timestamp>,
-    pub last_from: Option<String>,
-    /// Streams open on this replica.
-    pub streams: usize,
-}
-
 impl Access {
-    /// Starts following the store.
+    /// Starts following the store. Reads what is in force now; nothing here grows with the number of stored
+    /// grants.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn start(parts: AccessParts) -> Result<Arc<Self>, StoreError> {
-        let cursor = parts.store.head(Collection::Grants).await?;
+        let cursors = follow::Cursors {
+            grants: parts.store.head(Collection::Grants).await?,
+            elevations: parts.store.head(Collection::Elevations).await?,
+            robots: parts.store.head(Collection::Robots).await?,
+        };
         let access = Arc::new(Self {
             grants: Typed::new(Arc::clone(&parts.store)),
             uses: Typed::new(Arc::clone(&parts.store)),
+            elevations: Typed::new(Arc::clone(&parts.store)),
+            robots: Typed::new(Arc::clone(&parts.store)),
+            records: Typed::new(Arc::clone(&parts.store)),
             forge: ArcSwap::from_pointee(TokenForge::new(&parts.keyring)),
+            metrics: AccessMetrics::register(&parts.registry),
+            rates: Rates::new(&parts.policy.rates, &parts.registry),
             keyring: parts.keyring,
             store: parts.store,
             audit: parts.audit,
             clock: parts.clock,
+            replica: Id::random(&*parts.random),
             random: parts.random,
             policy: parts.policy,
             cache: RwLock::default(),
+            powers: Powers::default(),
+            owners: Mutex::default(),
+            turns: (0..TURNS).map(|_| tokio::sync::Mutex::default()).collect(),
+            hasher: RandomState::new(),
             epoch: AtomicU64::new(0),
+            blind: AtomicBool::new(false),
             started: Instant::now(),
             last_fresh: AtomicU64::new(0),
         });
-        tokio::spawn(follow::run(Arc::downgrade(&access), cursor));
+        access.read_powers().await?;
+        tokio::spawn(follow::run(Arc::downgrade(&access), cursors));
+        tokio::spawn(streams::tell(Arc::downgrade(&access)));
         Ok(access)
     }
 
@@ -133,26 +138,58 @@ impl Access {
     /// # Errors
     /// [`Refusal`]; the caller answers 401 for all but `Unsure` and `Unavailable` (503).
     pub async fn authenticate(&self, token: &str, from: IpAddr) -> Result<Arc<Live>, Refusal> {
+        match self.open(token).await {
+            Err(missed @ (Refusal::Malformed | Refusal::Unknown)) => {
+                Err(self.rates.miss(from).err().map_or(missed, Refusal::TooOften))
+            }
+            Err(refusal) => Err(refusal),
+            Ok(live) => {
+                live.touch(self.clock.now(), from);
+                Ok(live)
+            }
+        }
+    }
+
+    async fn open(&self, token: &str) -> Result<Arc<Live>, Refusal> {
         let forge = self.forge.load();
         let parsed = forge.read(token).ok_or(Refusal::Malformed)?;
-        if self.age() > REFUSE_AFTER {
+        let sure = self.age() <= REFUSE_AFTER;
+        if !sure && self.policy.outage == Outage::Refuse {
             return Err(Refusal::Unsure);
         }
         let cached = self.cache.read().get(parsed.id).cloned();
         let live = match cached {
             Some(live) => live,
-            None => self.load(parsed.id).await?,
+            None if !sure => return Err(Refusal::Unsure),
+            // Boxed: rare, and every request would carry room for it.
+            None => Box::pin(self.load(parsed.id)).await?,
         };
         let same: bool = live.grant.secret_sha256.0.ct_eq(&parsed.secret_sha256.0).into();
         if !same || live.grant.kind != parsed.kind {
             return Err(Refusal::Unknown);
         }
         let now = self.clock.now();
-        if let Some(why) = live.ended(now) {
-            return Err(Refusal::Ended(why));
+        // Between two sweeps: an elevation that has just expired gives nothing any more.
+        let live = if live.is_due(now) { self.refreshed(live) } else { live };
+        match live.ended(now) {
+            Some(why) => Err(Refusal::Ended(why)),
+            None => Ok(live),
         }
-        live.touch(now, from);
-        Ok(live)
+    }
+
+    /// How often people may ask for what, shared by every edge of the process.
+    pub const fn rates(&self) -> &Rates {
+        &self.rates
+    }
+
+    /// Somebody who calls with this token; the edge adds where from.
+    pub fn caller(&self, live: &Live, from: String, request_id: Id) -> Caller {
+        let person = live.grant.owner.clone();
+        let roles = match Robot::name_in(&person.sub) {
+            Some(_) => Policy::robot_roles(),
+            None => self.policy.roles_of(&person.groups),
+        };
+        Caller { person, roles, from, request_id, via: Via::Token(live.grant.id.clone()) }
     }
 
     async fn load(&self, id: &str) -> Result<Arc<Live>, Refusal> {
@@ -160,7 +197,7 @@ impl Access {
             let epoch = self.epoch.load(Ordering::Acquire);
             let found = self.grants.get(id).await.map_err(|_| Refusal::Unavailable)?;
             let grant = found.ok_or(Refusal::Unknown)?.value;
-            let live = self.keep(grant);
+            let live = self.live_of(grant).await.map_err(|_| Refusal::Unavailable)?;
             // Changes were applied meanwhile, perhaps this grant's: read it again.
             if self.epoch.load(Ordering::Acquire) == epoch {
                 return Ok(live);
@@ -168,119 +205,75 @@ impl Access {
         }
     }
 
-    /// Puts a grant into the cache. Of two first requests at once, both get the same entry: one that stood in
-    /// no cache could not be ended.
-    fn keep(&self, grant: Grant) -> Arc<Live> {
-        let mut cache = self.cache.write();
-        match cache.get(&grant.id) {
-            Some(there) if there.grant == grant => Arc::clone(there),
-            Some(there) => {
-                let live = Arc::new(there.changed(grant.clone(), self.held(&grant)));
-                cache.insert(grant.id, Arc::clone(&live));
-                live
-            }
-            None => {
-                let live = Arc::new(Live::new(grant.clone(), self.held(&grant)));
-                cache.insert(grant.id, Arc::clone(&live));
-                live
-            }
+    /// Takes a grant that was just read into the cache, with those that it ends with.
+    pub(crate) async fn live_of(&self, grant: Grant) -> Result<Arc<Live>, StoreError> {
+        let mut line = vec![grant];
+        while let Some(parent) = line.last().and_then(|grant| grant.parent.clone())
+            && line.len() < LONGEST_LINEAGE
+            && let Some(read) = self.grants.get(parent.as_str()).await?
+        {
+            line.push(read.value);
+        }
+        let mut parent: Option<Arc<Live>> = None;
+        loop {
+            let Some(grant) = line.pop() else {
+                return parent.ok_or(StoreError::BadCall("no grant"));
+            };
+            self.know(&grant).await?;
+            parent = Some(self.keep(grant, parent.as_deref()));
         }
     }
 
-    /// The most rights that a grant's owner holds now.
-    pub(crate) fn held(&self, grant: &Grant) -> Option<Rights> {
-        self.policy.most_rights(self.policy.roles_of(&grant.owner.groups))
+    /// Puts a grant into the cache. Of two first requests at once, both get the same entry: one that stood in
+    /// no cache could not be ended.
+    fn keep(&self, grant: Grant, parent: Option<&Live>) -> Arc<Live> {
+        let held = self.held(&grant);
+        let orphan = grant.parent.is_some() && parent.is_none();
+        let mut cache = self.cache.write();
+        let live = match cache.get(&grant.id) {
+            Some(there) if there.grant == grant && there.held == held => return Arc::clone(there),
+            Some(there) => there.changed(grant, held),
+            None => {
+                let owner = self.owner(&grant.owner.sub);
+                Live::new(grant, held, owner, parent)
+            }
+        };
+        // Those made with it learn of its end through it, so it must be marked; and without the grant that it
+        // was made with there is nobody to end it.
+        match live.ended(self.clock.now()) {
+            Some(why) => live.end(why),
+            None if orphan => live.end(crate::Ended::Revoked),
+            None => {}
+        }
+        let live = Arc::new(live);
+        cache.insert(live.grant.id.clone(), Arc::clone(&live));
+        live
+    }
+
+    /// The cached grant with what its owner holds at this moment.
+    fn refreshed(&self, live: Arc<Live>) -> Arc<Live> {
+        let mut cache = self.cache.write();
+        match cache.get_mut(&live.grant.id) {
+            Some(cached) => {
+                self.look_again(cached);
+                Arc::clone(cached)
+            }
+            None => live,
+        }
+    }
+
+    /// One turn at a time for each person, on this replica.
+    pub(crate) async fn turn(&self, sub: &str) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let place = usize::try_from(self.hasher.hash_one(sub) % TURNS as u64).unwrap_or(0);
+        match self.turns.get(place) {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        }
     }
 
     /// Uses the keyring as it is now: call it after the keyring was read again.
     pub fn reload_keys(&self) {
         self.forge.store(Arc::new(TokenForge::new(&self.keyring)));
-    }
-
-    /// Lists grants, newest first.
-    ///
-    /// # Errors
-    /// The store did not answer.
-    pub async fn list(&self, filter: &GrantFilter) -> Result<Vec<GrantView>, StoreError> {
-        let now = self.clock.now();
-        let mut found = self.read_all(filter.owner_sub.as_deref()).await?;
-        found.retain(|grant| {
-            filter.owner_sub.as_ref().is_none_or(|sub| *sub == grant.owner.sub)
-                && filter.target.as_ref().is_none_or(|id| grant.target.as_ref() == Some(id))
-                && (!filter.active_only || grant.state(now) == GrantState::Active)
-        });
-        found.sort_by_key(|grant| std::cmp::Reverse(grant.created));
-        found.truncate(filter.limit.max(1));
-        let mut views = Vec::with_capacity(found.len());
-        for grant in found {
-            views.push(self.view(grant, now).await?);
-        }
-        Ok(views)
-    }
-
-    /// Every stored grant, or those of one owner.
-    pub(crate) async fn read_all(&self, owner: Option<&str>) -> Result<Vec<Grant>, StoreError> {
-        let (mut found, mut from) = (Vec::new(), None::<String>);
-        loop {
-            let page = self.store.list(Collection::Grants, owner, from.as_deref(), 1000).await?;
-            // A grant of a shape that we do not know is not shown; it opens nothing here either.
-            found.extend(
-                page.items.iter().filter_map(|stored| serde_json::from_str::<Grant>(&stored.body).ok()),
-            );
-            from = page.continuation;
-            if from.is_none() {
-                return Ok(found);
-            }
-        }
-    }
-
-    async fn view(&self, grant: Grant, now: Timestamp) -> Result<GrantView, StoreError> {
-        let state = grant.state(now);
-        let cached = self.cache.read().get(&grant.id).cloned();
-        let streams = cached.as_ref().map_or(0, |live| live.streams());
-        let here = cached.map(|live| live.last_use()).filter(|(at, _)| at.millis() > 0);
-        let (last_used, last_from) = match here {
-            Some((at, from)) => (Some(at), from.map(|ip| ip.to_string())),
-            None => match self.uses.get(grant.id.as_str()).await? {
-                Some(stored) => (Some(stored.value.last_used), Some(stored.value.from)),
-                None => (None, None),
-            },
-        };
-        Ok(GrantView { grant, state, last_used, last_from, streams })
-    }
-
-    /// Ends a grant everywhere. Its owner and admins may.
-    ///
-    /// # Errors
-    /// [`AccessError`]; on `Store` and `Audit` nothing was done.
-    pub async fn revoke(&self, caller: &Caller, id: &Id, why: Option<String>) -> Result<Grant, AccessError> {
-        let found = self.grants.get(id.as_str()).await.map_err(AccessError::Store)?;
-        let grant = found.ok_or(AccessError::Unknown)?.value;
-        if grant.owner.sub != caller.person.sub && !caller.roles.has(Role::Admin) {
-            return Err(AccessError::NotYours);
-        }
-        let now = self.clock.now();
-        if grant.state(now) != GrantState::Active {
-            return Err(AccessError::Ended);
-        }
-        let mut entry = caller.entry(now, Phase::Single, "grant.revoke");
-        entry.grant = Some(id.clone());
-        entry.target.clone_from(&grant.target);
-        entry.reason = why.clone().unwrap_or_default();
-        self.audit.promise(entry).await.map_err(AccessError::Audit)?;
-        let by = caller.person.name.clone();
-        let revoked = update(&self.grants, id.as_str(), |grant: &mut Grant| {
-            if grant.revoked.is_none() {
-                grant.revoked = Some(Revocation { at: now, by: by.clone(), why: why.clone() });
-            }
-        })
-        .await
-        .map_err(AccessError::Store)?;
-        // At once here; the other replicas follow the feed.
-        if let Some(live) = self.cache.write().remove(id.as_str()) {
-            live.end(Ended::Revoked);
-        }
-        Ok(revoked.value)
     }
 
     /// How old our knowledge of revocations is.
@@ -292,14 +285,5 @@ impl Access {
     pub(crate) fn mark_fresh(&self, at: Instant) {
         let millis = u64::try_from(at.duration_since(self.started).as_millis()).unwrap_or(u64::MAX);
         self.last_fresh.fetch_max(millis, Ordering::Relaxed);
-    }
-}
-
-impl Caller {
-    /// An audit entry that this caller causes.
-    pub fn entry(&self, at: Timestamp, phase: Phase, verb: &str) -> Entry {
-        let actor =
-            Actor { sub: self.person.sub.clone(), name: self.person.name.clone(), from: self.from.clone() };
-        Entry::new(at, phase, self.request_id.clone(), actor, verb)
     }
 }

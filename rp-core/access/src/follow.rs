@@ -1,40 +1,59 @@
-//! Follows the grants' change feed, ends what expired, notes what was used.
+//! Follows the change feeds of grants, elevations and robots, ends what expired, notes what was used.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rp_base::{Timestamp, chain};
-use rp_database::Expect;
+use rp_base::{Id, Timestamp, chain};
+use rp_database::{Expect, StoreError};
 use rp_documents::{Collection, Grant, GrantUse};
 use tokio::time::Instant;
 
 use crate::access::Access;
 use crate::live::{Ended, Live};
+use crate::policy::Outage;
 
 /// The poll behind the notifications (`design.md` §3 Freshness).
 const POLL: Duration = Duration::from_millis(250);
 /// Older than this: live streams are cut.
 const CUT_AFTER: Duration = Duration::from_secs(15);
-/// A look at the feed that takes longer has failed.
+/// A look at the feeds that takes longer has failed.
 const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 /// An unused grant leaves the cache.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 /// How often uses are written down.
 const NOTE_USES_EVERY: Duration = Duration::from_secs(30);
+/// Changes read at once.
+const PAGE: u32 = 500;
 
-pub(crate) async fn run(access: Weak<Access>, mut cursor: i64) {
-    let Some(mut wake) = access.upgrade().map(|access| access.store.subscribe(Collection::Grants)) else {
-        return;
-    };
+/// How far each feed was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursors {
+    pub(crate) grants: i64,
+    pub(crate) elevations: i64,
+    pub(crate) robots: i64,
+}
+
+pub(crate) async fn run(access: Weak<Access>, mut cursors: Cursors) {
+    let Some(store) = access.upgrade().map(|access| Arc::clone(&access.store)) else { return };
+    let mut grants = store.subscribe(Collection::Grants);
+    let mut elevations = store.subscribe(Collection::Elevations);
+    let mut robots = store.subscribe(Collection::Robots);
+    drop(store);
     tokio::spawn(note(Weak::clone(&access)));
     loop {
         // A notification, the poll, or the end of the store: each leads to a read.
-        let _ = tokio::time::timeout(POLL, wake.changed()).await;
+        tokio::select! {
+            _ = grants.changed() => {}
+            _ = elevations.changed() => {}
+            _ = robots.changed() => {}
+            () = tokio::time::sleep(POLL) => {}
+        }
         let Some(access) = access.upgrade() else { return };
         let began = Instant::now();
         // Bounded: a store that hangs must not keep us from ending what expired.
-        match tokio::time::timeout(CATCH_UP_WITHIN, catch_up(&access, &mut cursor)).await {
+        match tokio::time::timeout(CATCH_UP_WITHIN, catch_up(&access, &mut cursors)).await {
             Ok(Ok(())) => access.mark_fresh(began),
             Ok(Err(error)) => {
                 tracing::warn!(error = %chain(&error), "cannot follow grants");
@@ -57,10 +76,12 @@ async fn note(access: Weak<Access>) {
     }
 }
 
-/// Applies what changed after the cursor and moves it, page by page: what was done stays done when cancelled.
-async fn catch_up(access: &Access, cursor: &mut i64) -> Result<(), rp_database::StoreError> {
+/// Applies what changed after the cursors and moves them, page by page: what was done stays done when cancelled.
+async fn catch_up(access: &Access, cursors: &mut Cursors) -> Result<(), StoreError> {
+    catch_up_robots(access, &mut cursors.robots).await?;
+    catch_up_elevations(access, &mut cursors.elevations).await?;
     loop {
-        let changes = access.store.changes(Collection::Grants, *cursor, 500).await?;
+        let changes = access.store.changes(Collection::Grants, cursors.grants, PAGE).await?;
         // Before they are applied: a read that began earlier and is not in the cache yet must be repeated.
         if !changes.items.is_empty() {
             access.epoch.fetch_add(1, Ordering::AcqRel);
@@ -68,8 +89,31 @@ async fn catch_up(access: &Access, cursor: &mut i64) -> Result<(), rp_database::
         for change in &changes.items {
             let grant =
                 change.document.as_ref().and_then(|stored| serde_json::from_str::<Grant>(&stored.body).ok());
-            apply(access, &change.id, grant);
+            access.apply(&change.id, grant);
         }
+        cursors.grants = changes.cursor;
+        if !changes.more {
+            return Ok(());
+        }
+    }
+}
+
+async fn catch_up_elevations(access: &Access, cursor: &mut i64) -> Result<(), StoreError> {
+    loop {
+        let changes = access.elevations.changes(*cursor, PAGE).await?;
+        let mut touched = HashSet::new();
+        for change in changes.items {
+            match change.document {
+                Some(read) => {
+                    touched.insert(access.powers.put_elevation(read).id.clone());
+                }
+                None => {
+                    access.powers.drop_elevation(&change.id);
+                    touched.extend(Id::parse(&change.id));
+                }
+            }
+        }
+        access.recompute(&touched, &HashSet::new());
         *cursor = changes.cursor;
         if !changes.more {
             return Ok(());
@@ -77,36 +121,78 @@ async fn catch_up(access: &Access, cursor: &mut i64) -> Result<(), rp_database::
     }
 }
 
-/// A changed grant replaces the cached one; streams live on only when nothing but the end moved later.
-fn apply(access: &Access, id: &str, grant: Option<Grant>) {
-    let Some(old) = access.cache.read().get(id).cloned() else { return };
-    match grant {
-        None => {
-            access.cache.write().remove(id);
-            old.end(Ended::Revoked);
-        }
-        Some(grant) if grant == old.grant => {}
-        Some(grant) => {
-            let revoked = grant.revoked.is_some();
-            let held = access.held(&grant);
-            let live = Arc::new(old.changed(grant, held));
-            if revoked {
-                live.end(Ended::Revoked);
-            } else if live.rights < old.rights {
-                live.end(Ended::RightsLost);
+async fn catch_up_robots(access: &Access, cursor: &mut i64) -> Result<(), StoreError> {
+    loop {
+        let changes = access.robots.changes(*cursor, PAGE).await?;
+        let mut touched = HashSet::new();
+        for change in changes.items {
+            match change.document {
+                Some(read) => {
+                    access.powers.put_robot(read);
+                }
+                None => access.powers.drop_robot(&change.id),
             }
-            access.cache.write().insert(live.grant.id.clone(), live);
+            touched.insert(change.id);
+        }
+        access.recompute(&HashSet::new(), &touched);
+        *cursor = changes.cursor;
+        if !changes.more {
+            return Ok(());
+        }
+    }
+}
+
+impl Access {
+    /// A changed grant replaces the cached one. Streams live on while the grant still has the rights that they
+    /// were opened with.
+    pub(crate) fn apply(&self, id: &str, grant: Option<Grant>) {
+        let mut cache = self.cache.write();
+        let Some(old) = cache.get(id).cloned() else { return };
+        match grant {
+            None => {
+                cache.remove(id);
+                old.end(Ended::Revoked);
+            }
+            Some(grant) if grant == old.grant => {}
+            Some(grant) => {
+                let revoked = grant.revoked.is_some();
+                let live = Arc::new(old.changed(grant.clone(), self.held(&grant)));
+                if revoked {
+                    live.end(Ended::Revoked);
+                }
+                cache.insert(live.grant.id.clone(), live);
+            }
+        }
+    }
+}
+
+impl Access {
+    /// Alarms once when accesses begin to live on unseen, and once when that is over.
+    fn tell_blindness(&self, blind: bool) {
+        if self.blind.swap(blind, Ordering::Relaxed) == blind {
+            return;
+        }
+        self.metrics.blind.set_count(usize::from(blind));
+        if blind {
+            tracing::error!("the store is away: accesses in use live on, revocations elsewhere are not seen");
+        } else {
+            tracing::info!("the store is back: revocations are seen again");
         }
     }
 }
 
 fn sweep(access: &Access) {
     let now = access.clock.now();
-    let unsure = access.age() > CUT_AFTER;
+    let away = access.age() > CUT_AFTER;
+    let unsure = away && access.policy.outage == Outage::Refuse;
+    access.tell_blindness(away && !unsure);
     access.cache.write().retain(|_, live| {
         if unsure {
             live.end(Ended::Unsure);
             return false;
+        }
+        if live.is_due(now) {
+            access.look_again(live);
         }
         if let Some(why) = live.ended(now) {
             live.end(why);
@@ -117,13 +203,16 @@ fn sweep(access: &Access) {
         // What is still used could not be ended any more.
         !idle || Live::is_held(live)
     });
+    access.sweep_powers(now);
 }
 
 /// Writes down the last use of every grant used since `since`. The last writer wins: only the newest use matters.
 async fn note_uses(access: &Access, since: Timestamp) -> Timestamp {
     let used: Vec<GrantUse> = {
         let cache = access.cache.read();
-        let recent = cache.values().map(|live| (live, live.last_use())).filter(|(_, (at, _))| *at > since);
+        // A renewal's uses are its parent's.
+        let known = cache.values().filter(|live| !live.grant.renewal);
+        let recent = known.map(|live| (live, live.last_use())).filter(|(_, (at, _))| *at > since);
         recent
             .map(|(live, (at, from))| GrantUse {
                 id: live.grant.id.clone(),

@@ -1,20 +1,37 @@
-//! Who may reach what: grants, tokens, policy, and the directory of targets over the store.
+//! Who may reach what: grants, elevations, robots, tokens, policy, and the directory of targets over the store.
 //!
 //! Grants in use are cached and follow the store's change feed, so that a request costs no query and a
 //! revocation ends live streams within a second (`design.md` §3 Access, Freshness).
 
 mod access;
 mod directory;
+mod elevations;
 mod follow;
+mod grants;
 pub mod imports;
 mod issue;
 mod live;
+mod metrics;
 mod policy;
+mod powers;
+mod revoke;
+mod robots;
+mod streams;
 mod token;
 
-pub use access::{Access, AccessError, AccessParts, GrantFilter, GrantView};
+pub use access::{Access, AccessParts};
 pub use directory::{KubeconfigParts, ReadKubeconfig, StoreDirectory, kubeconfig_place};
-pub use issue::{Ask, IssueError, Issued};
-pub use live::{Ended, Live, Refusal, StreamGuard};
-pub use policy::{Caller, Policy};
+pub use elevations::{ElevationAsk, ElevationError, ElevationFilter};
+pub use grants::{AccessError, ExtendError, GrantFilter, GrantPage, GrantView};
+pub use issue::{Ask, IssueError, Issued, RenewError};
+pub use live::{Ended, Live, Refusal};
+pub use policy::{Caller, Outage, Policy, Via};
+pub use revoke::RevokeScope;
+pub use robots::{RobotAsk, RobotError, RobotView};
+pub use streams::{StreamGuard, TooManyStreams};
 pub use token::{ParsedToken, TokenForge};
+
+/// Registers what is counted: for the generated reference, and once by [`Access::start`].
+pub fn register_metrics(registry: &rp_metrics::Registry) {
+    metrics::AccessMetrics::register(registry);
+}

@@ -1,16 +1,20 @@
 //! A grant in use.
 
+use std::any::Any;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rp_base::Timestamp;
 use rp_documents::grant::GrantState;
-use rp_documents::{Grant, Rights};
+use rp_documents::{Grant, GrantKind, Rights};
+use rp_net::TooOften;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-/// Why a grant in use ended.
+use crate::streams::{Open, Owner};
+
+/// Why a grant in use ended, or lost what it had above reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     Expired,
@@ -19,6 +23,8 @@ pub enum Ended {
     RightsLost,
     /// We no longer know whether it was revoked.
     Unsure,
+    /// The elevation behind it is over.
+    ElevationOver,
 }
 
 impl Ended {
@@ -29,6 +35,28 @@ impl Ended {
             Self::Revoked => "this access was revoked",
             Self::RightsLost => "your groups no longer give you this access",
             Self::Unsure => "the store has not answered for a while, so this access cannot be vouched for",
+            Self::ElevationOver => "the elevation has ended, so this access is read-only",
+        }
+    }
+
+    const fn code(self) -> u8 {
+        match self {
+            Self::Expired => 1,
+            Self::Revoked => 2,
+            Self::RightsLost => 3,
+            Self::Unsure => 4,
+            Self::ElevationOver => 5,
+        }
+    }
+
+    const fn of(code: u8) -> Option<Self> {
+        match code {
+            0 => None,
+            1 => Some(Self::Expired),
+            2 => Some(Self::Revoked),
+            3 => Some(Self::RightsLost),
+            5 => Some(Self::ElevationOver),
+            _ => Some(Self::Unsure),
         }
     }
 }
@@ -47,6 +75,43 @@ pub enum Refusal {
     Unsure,
     #[error("the store did not answer")]
     Unavailable,
+    /// Too many tokens that open nothing came from this address.
+    #[error(transparent)]
+    TooOften(TooOften),
+}
+
+/// Whether a kind is a shell whatever its rights say (`design.md` §5 "Who may").
+pub(crate) const fn is_shell(kind: GrantKind) -> bool {
+    matches!(kind, GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel)
+}
+
+/// What a grant's owner holds for it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// The most rights; `None`: the grant opens nothing.
+    pub(crate) rights: Option<Rights>,
+    /// When that changes by itself.
+    pub(crate) until: Option<Timestamp>,
+    /// Why it is less than the grant says.
+    pub(crate) why: Option<Ended>,
+}
+
+impl Held {
+    pub(crate) const fn nothing(why: Ended) -> Self {
+        Self { rights: None, until: None, why: Some(why) }
+    }
+
+    pub(crate) const fn just(rights: Rights) -> Self {
+        Self { rights: Some(rights), until: None, why: None }
+    }
+
+    /// Reading is left, unless the grant is a shell.
+    pub(crate) fn fallen(grant: &Grant, why: Ended) -> Self {
+        if is_shell(grant.kind) {
+            return Self::nothing(why);
+        }
+        Self { rights: Some(Rights::Read), until: None, why: Some(why) }
+    }
 }
 
 /// A cached grant, shared by every request and stream that uses it.
@@ -55,58 +120,107 @@ pub struct Live {
     pub grant: Grant,
     /// The grant's rights, cut to what its owner holds now.
     pub rights: Rights,
+    pub(crate) held: Held,
     life: Arc<Life>,
+    power: Option<Power>,
+    /// What another crate remembers of this grant, made once.
+    attached: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+/// What streams above reading wait for: each level ends when the rights fall below it.
+#[derive(Debug, Clone)]
+struct Power {
+    write: CancellationToken,
+    admin: Option<CancellationToken>,
 }
 
 /// What outlives an extension: streams opened before it end when the extended grant does.
-#[derive(Debug, Default)]
-struct Life {
+#[derive(Debug)]
+pub(crate) struct Life {
+    /// Ends with the parent's.
     ended: CancellationToken,
     why: AtomicU8,
     last_used: AtomicI64,
     last_from: Mutex<Option<IpAddr>>,
-    streams: AtomicUsize,
+    pub(crate) streams: AtomicUsize,
+    pub(crate) open: Mutex<Open>,
+    pub(crate) owner: Arc<Owner>,
+    pub(crate) parent: Option<Arc<Self>>,
+}
+
+impl Life {
+    fn why(&self) -> Option<Ended> {
+        let own = Ended::of(self.why.load(Ordering::Acquire));
+        own.or_else(|| self.parent.as_ref().and_then(|parent| parent.why()))
+    }
+
+    /// Itself and those that it ends with.
+    pub(crate) fn lineage(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |life| life.parent.as_deref())
+    }
 }
 
 impl Live {
-    /// Takes a grant into use with the rights that its owner holds now.
-    pub fn new(grant: Grant, held: Option<Rights>) -> Self {
-        Self::with(grant, held, Arc::default())
+    /// Takes a grant into use with what its owner holds now. It ends with its parent.
+    pub(crate) fn new(grant: Grant, held: Held, owner: Arc<Owner>, parent: Option<&Self>) -> Self {
+        let parent = parent.map(|parent| Arc::clone(&parent.life));
+        let life = Life {
+            ended: parent.as_ref().map(|parent| parent.ended.child_token()).unwrap_or_default(),
+            why: AtomicU8::new(0),
+            last_used: AtomicI64::new(0),
+            last_from: Mutex::new(None),
+            streams: AtomicUsize::new(0),
+            open: Mutex::default(),
+            owner,
+            parent,
+        };
+        Self::with(grant, held, Arc::new(life), None)
     }
 
-    /// The same access after the grant was changed without taking anything away.
-    pub(crate) fn changed(&self, grant: Grant, held: Option<Rights>) -> Self {
-        Self::with(grant, held, Arc::clone(&self.life))
+    /// The same access after the grant or what its owner holds was changed. Streams that still have the rights
+    /// they were opened with live on, the others end.
+    pub(crate) fn changed(&self, grant: Grant, held: Held) -> Self {
+        Self::with(grant, held, Arc::clone(&self.life), self.power.as_ref())
     }
 
-    fn with(grant: Grant, held: Option<Rights>, life: Arc<Life>) -> Self {
-        let rights = held.map_or(Rights::Read, |most| grant.rights.min(most));
-        let live = Self { grant, rights, life };
-        if held.is_none() {
-            live.end(Ended::RightsLost);
+    fn with(grant: Grant, held: Held, life: Arc<Life>, power: Option<&Power>) -> Self {
+        let rights = held.rights.map_or(Rights::Read, |most| grant.rights.min(most));
+        let power = Power::after(power, rights, &life.ended);
+        let live = Self { grant, rights, held, life, power, attached: OnceLock::new() };
+        if held.rights.is_none() {
+            live.end(held.why.unwrap_or(Ended::RightsLost));
         }
         live
     }
 
     /// Ends every stream that uses the grant; the first reason stays.
     pub(crate) fn end(&self, why: Ended) {
-        let _ = self.life.why.compare_exchange(0, why as u8 + 1, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.life.why.compare_exchange(0, why.code(), Ordering::AcqRel, Ordering::Acquire);
         self.life.ended.cancel();
     }
 
     /// Why it ended; `None` while it lives. Expiry is noticed here too, between two sweeps.
     pub fn ended(&self, now: Timestamp) -> Option<Ended> {
-        match self.life.why.load(Ordering::Acquire) {
-            0 => match self.grant.state(now) {
-                GrantState::Active => None,
-                GrantState::Expired => Some(Ended::Expired),
-                GrantState::Revoked => Some(Ended::Revoked),
-            },
-            1 => Some(Ended::Expired),
-            2 => Some(Ended::Revoked),
-            3 => Some(Ended::RightsLost),
-            _ => Some(Ended::Unsure),
-        }
+        self.life.why().or_else(|| match self.grant.state(now) {
+            GrantState::Active => None,
+            GrantState::Expired => Some(Ended::Expired),
+            GrantState::Revoked => Some(Ended::Revoked),
+        })
+    }
+
+    /// Why something that needed these rights was cut.
+    pub fn cut(&self, now: Timestamp) -> Ended {
+        self.ended(now).unwrap_or_else(|| self.held.why.unwrap_or(Ended::ElevationOver))
+    }
+
+    /// Why its rights are less than the grant says; `None` when they are not.
+    pub const fn fallen(&self) -> Option<Ended> {
+        self.held.why
+    }
+
+    /// Whether what the owner holds may have changed by itself since.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        self.held.until.is_some_and(|until| now >= until)
     }
 
     /// Resolves when the grant ends; what a stream waits for.
@@ -119,12 +233,30 @@ impl Live {
         self.life.ended.clone()
     }
 
-    /// Notes a use.
+    /// Ends when the grant does, or no longer has these rights.
+    pub fn token_for(&self, rights: Rights) -> CancellationToken {
+        let level = match (&self.power, rights) {
+            (_, Rights::Read) => return self.token(),
+            (Some(power), Rights::Write) => Some(&power.write),
+            (Some(power), Rights::Admin) => power.admin.as_ref(),
+            (None, _) => None,
+        };
+        // Without the rights there is nothing to wait for.
+        level.cloned().unwrap_or_else(|| {
+            let over = CancellationToken::new();
+            over.cancel();
+            over
+        })
+    }
+
+    /// Notes a use, also of the grants that it ends with.
     pub(crate) fn touch(&self, now: Timestamp, from: IpAddr) {
-        self.life.last_used.store(now.millis(), Ordering::Relaxed);
-        let mut last = self.life.last_from.lock();
-        if *last != Some(from) {
-            *last = Some(from);
+        for life in self.life.lineage() {
+            life.last_used.store(now.millis(), Ordering::Relaxed);
+            let mut last = life.last_from.lock();
+            if *last != Some(from) {
+                *last = Some(from);
+            }
         }
     }
 
@@ -133,29 +265,40 @@ impl Live {
         (Timestamp::from_millis(self.life.last_used.load(Ordering::Relaxed)), *self.life.last_from.lock())
     }
 
-    /// Counts a stream while the guard lives.
-    pub fn stream(&self) -> StreamGuard {
-        self.life.streams.fetch_add(1, Ordering::Relaxed);
-        StreamGuard(Arc::clone(&self.life))
-    }
-
     /// Whether a request or a stream holds it, or held it before it was changed.
     pub(crate) fn is_held(live: &Arc<Self>) -> bool {
         Arc::strong_count(live) > 1 || Arc::strong_count(&live.life) > 1
     }
 
-    /// Streams open now.
+    /// Streams open now on this replica, those of its renewals included.
     pub fn streams(&self) -> usize {
         self.life.streams.load(Ordering::Relaxed)
     }
+
+    pub(crate) const fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
+    /// What was attached, made by `make` the first time: something that depends on the grant alone and is asked
+    /// for with every request. `None` when something of another type is attached.
+    pub fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.attached.get_or_init(|| Box::new(make())).downcast_ref()
+    }
 }
 
-/// One open stream of a grant.
-#[derive(Debug)]
-pub struct StreamGuard(Arc<Life>);
-
-impl Drop for StreamGuard {
-    fn drop(&mut self) {
-        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+impl Power {
+    /// The levels of these rights: kept where they were held before, ended where they are lost.
+    fn after(before: Option<&Self>, rights: Rights, ended: &CancellationToken) -> Option<Self> {
+        let keep = |token: Option<&CancellationToken>| {
+            token.filter(|token| !token.is_cancelled()).cloned().unwrap_or_else(|| ended.child_token())
+        };
+        let write = before.map(|before| &before.write);
+        let admin = before.and_then(|before| before.admin.as_ref());
+        let lost = [(Rights::Write, write), (Rights::Admin, admin)];
+        for (_, token) in lost.into_iter().filter(|(level, _)| rights < *level) {
+            token.into_iter().for_each(CancellationToken::cancel);
+        }
+        (rights > Rights::Read)
+            .then(|| Self { write: keep(write), admin: (rights > Rights::Write).then(|| keep(admin)) })
     }
 }

@@ -3,8 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rp_base::Id;
-use rp_documents::{Person, Rights, Role, Roles};
+use rp_base::{Id, Timestamp};
+use rp_documents::{Actor, Entry, Person, Phase, Rights, Robot, Role, Roles};
+use rp_net::PerMinute;
+
+/// How a caller showed who it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Via {
+    /// A browser session.
+    #[default]
+    Session,
+    /// The token of this grant.
+    Token(Id),
+    /// A token of the provider, for a robot.
+    Client,
+}
 
 /// Somebody who asks for something, as the edge established it.
 #[derive(Debug, Clone)]
@@ -14,9 +27,29 @@ pub struct Caller {
     /// Network address without the port.
     pub from: String,
     pub request_id: Id,
+    pub via: Via,
 }
 
-/// Groups, lives and reasons (`[roles]` and `[access]` of the configuration).
+impl Caller {
+    /// A robot that acts.
+    pub fn robot(robot: &Robot, from: String, request_id: Id, via: Via) -> Self {
+        Self { person: robot.person(), roles: Policy::robot_roles(), from, request_id, via }
+    }
+
+    /// An audit entry that this caller causes.
+    pub fn entry(&self, at: Timestamp, phase: Phase, verb: &str) -> Entry {
+        let actor =
+            Actor { sub: self.person.sub.clone(), name: self.person.name.clone(), from: self.from.clone() };
+        Entry::new(at, phase, self.request_id.clone(), actor, verb)
+    }
+
+    /// The robot's name, when it is one.
+    pub(crate) fn robot_name(&self) -> Option<&str> {
+        Robot::name_in(&self.person.sub)
+    }
+}
+
+/// Groups, lives and reasons (`[roles]`, `[access]`, `[elevation]` and `[robots]` of the configuration).
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// Which of the provider's groups give which role; compared exactly (`spec/portal.md` §6).
@@ -27,10 +60,44 @@ pub struct Policy {
     pub max_life: Duration,
     /// Longest life of a grant above read-only.
     pub max_power_life: Duration,
+    /// Longest life of a grant from its making, extensions included.
+    pub max_total_life: Duration,
+    /// Longest life of a renewed token.
+    pub renew_life: Duration,
     /// Shortest reason, in characters.
     pub min_reason: usize,
     /// Living grants a person may hold at once.
     pub max_grants: usize,
+    /// Streams that a person or a robot may have open at once on one replica.
+    pub max_streams: usize,
+    /// Dangerous actions need a sign-in younger than this.
+    pub fresh_sign_in: Duration,
+    /// Groups whose elevations need no approver.
+    pub elevation_self_service: Vec<String>,
+    /// The most rights that such an elevation gives.
+    pub self_service_rights: Rights,
+    /// Longest life of an elevation.
+    pub max_elevation: Duration,
+    /// Whether people may elevate without an approver, loudly.
+    pub break_glass: bool,
+    /// Longest life of a robot.
+    pub max_robot_life: Duration,
+    /// The provider's client ids and the names of the robots that they are.
+    pub robot_clients: BTreeMap<String, String>,
+    /// How often what may be asked for.
+    pub rates: PerMinute,
+    /// What happens to accesses while the store is away.
+    pub outage: Outage,
+}
+
+/// What happens to accesses while the store is away (`design.md` §3 Freshness).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Outage {
+    /// New ones are refused after 5 s, streams are cut after 15 s.
+    #[default]
+    Refuse,
+    /// Those in use live on, audited to local disk.
+    Spool,
 }
 
 impl Default for Policy {
@@ -40,8 +107,20 @@ impl Default for Policy {
             default_life: Duration::from_secs(6 * 3600),
             max_life: Duration::from_secs(12 * 3600),
             max_power_life: Duration::from_secs(6 * 3600),
+            max_total_life: Duration::from_secs(24 * 3600),
+            renew_life: Duration::from_secs(15 * 60),
             min_reason: 10,
             max_grants: 100,
+            max_streams: 1000,
+            fresh_sign_in: Duration::from_secs(15 * 60),
+            elevation_self_service: Vec::new(),
+            self_service_rights: Rights::Write,
+            max_elevation: Duration::from_secs(4 * 3600),
+            break_glass: true,
+            max_robot_life: Duration::from_secs(90 * 24 * 3600),
+            robot_clients: BTreeMap::new(),
+            rates: PerMinute::default(),
+            outage: Outage::Refuse,
         }
     }
 }
@@ -53,10 +132,15 @@ impl Policy {
         self.groups.iter().filter(|(_, wanted)| given(wanted)).map(|(role, _)| *role).collect()
     }
 
+    /// What every robot may do beside its scope.
+    pub(crate) fn robot_roles() -> Roles {
+        Roles::NONE.with(Role::Sre)
+    }
+
     /// Those of a person's groups that mean something here, in configured order, each once.
     pub fn known_groups(&self, groups: &[String]) -> Vec<String> {
         let mut known: Vec<String> = Vec::new();
-        for group in self.groups.values().flatten() {
+        for group in self.groups.values().flatten().chain(&self.elevation_self_service) {
             if groups.contains(group) && !known.contains(group) {
                 known.push(group.clone());
             }
@@ -75,9 +159,20 @@ impl Policy {
         }
     }
 
+    /// Whether an elevation of somebody in these groups comes into force without an approver.
+    pub fn is_self_service(&self, groups: &[String], rights: Rights) -> bool {
+        rights <= self.self_service_rights
+            && self.elevation_self_service.iter().any(|group| groups.contains(group))
+    }
+
     /// The longest life of a grant with these rights.
     pub fn longest(&self, rights: Rights) -> Duration {
         if rights > Rights::Read { self.max_power_life.min(self.max_life) } else { self.max_life }
+    }
+
+    /// A grant that was made longer ago than this has ended, unless it is a robot's token.
+    pub(crate) fn oldest_life(&self) -> Duration {
+        self.max_total_life.max(self.max_life)
     }
 }
 
@@ -98,5 +193,15 @@ mod tests {
         assert_eq!(policy.most_rights(roles(&["sre"])), Some(Rights::Read));
         assert_eq!(policy.most_rights(roles(&["Power"])), Some(Rights::Admin));
         assert_eq!(policy.most_rights(Roles::NONE.with(Role::Viewer)), None);
+    }
+
+    #[test]
+    fn self_service_is_by_group_and_up_to_its_rights() {
+        let policy = Policy { elevation_self_service: vec!["on-call".to_owned()], ..Policy::default() };
+        let on_call = ["on-call".to_owned()];
+        assert!(policy.is_self_service(&on_call, Rights::Write));
+        assert!(!policy.is_self_service(&on_call, Rights::Admin));
+        assert!(!policy.is_self_service(&["On-Call".to_owned()], Rights::Write));
+        assert_eq!(policy.known_groups(&on_call), on_call);
     }
 }

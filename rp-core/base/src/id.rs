@@ -6,11 +6,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Random;
+use crate::{Random, Timestamp};
 
 /// 20 lower-case letters and digits of Crockford's base 32: 100 random bits.
 const LENGTH: usize = 20;
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Of an identifier that sorts by time: 45 bits of milliseconds, counted down, in nine characters ...
+const TIME_LENGTH: usize = 9;
+const LAST_TIME: u64 = (1 << 45) - 1;
+/// ... and 80 random bits.
+const TAIL_LENGTH: usize = 16;
 
 /// An opaque identifier of something we made: 1 to 64 of `[a-z0-9-]`. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -29,6 +34,31 @@ impl Id {
         random.fill(&mut bytes);
         let text: String = bytes.iter().map(|b| char::from(ALPHABET[usize::from(b & 31)])).collect();
         Self(text.into())
+    }
+
+    /// A new identifier that sorts before all those made in an earlier millisecond, with 80 random bits.
+    pub fn newest_first(at: Timestamp, random: &dyn Random) -> Self {
+        let left = LAST_TIME - u64::try_from(at.millis()).unwrap_or(0).min(LAST_TIME);
+        let time = (0..TIME_LENGTH).rev().map(|place| (left >> (5 * place)) & 31);
+        let mut tail = [0u8; TAIL_LENGTH];
+        random.fill(&mut tail);
+        let digits = time.chain(tail.iter().map(|byte| u64::from(byte & 31)));
+        let text: String = digits
+            .map(|digit| usize::try_from(digit).map_or('0', |digit| char::from(ALPHABET[digit])))
+            .collect();
+        Self(text.into())
+    }
+
+    /// When an identifier of [`Id::newest_first`] was made; `None` for any other.
+    pub fn made(&self) -> Option<Timestamp> {
+        if self.0.len() != TIME_LENGTH + TAIL_LENGTH {
+            return None;
+        }
+        let mut left = 0u64;
+        for byte in self.0.bytes().take(TIME_LENGTH) {
+            left = left << 5 | u64::try_from(ALPHABET.iter().position(|digit| *digit == byte)?).ok()?;
+        }
+        i64::try_from(LAST_TIME - left).ok().map(Timestamp::from_millis)
     }
 
     /// Reads an identifier.
@@ -82,6 +112,17 @@ mod tests {
         let (a, b) = (Id::random(&SystemRandom), Id::random(&SystemRandom));
         assert_ne!(a, b);
         assert_eq!(Id::parse(a.as_str()), Ok(a.clone()));
+    }
+
+    #[test]
+    fn newest_sorts_first_and_tells_its_time() {
+        let at = |millis| Id::newest_first(Timestamp::from_millis(millis), &SystemRandom);
+        let ids: Vec<Id> = [-1, 0, 1, 1_700_000_000_000, 1_700_000_000_001, 1 << 44].map(at).to_vec();
+        assert!(ids[1..].windows(2).all(|pair| pair[1] < pair[0]), "{ids:?}");
+        let made: Vec<_> = ids.iter().map(|id| id.made().unwrap().millis()).collect();
+        assert_eq!(made, [0, 0, 1, 1_700_000_000_000, 1_700_000_000_001, 1 << 44]);
+        assert_eq!(Id::parse(ids[3].as_str()), Ok(ids[3].clone()));
+        assert_eq!(Id::random(&SystemRandom).made(), None);
     }
 
     #[test]

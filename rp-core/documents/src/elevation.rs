@@ -1,5 +1,6 @@
 //! Elevations: more rights for a while, for a reason (`design.md` §3 Access, §5). Writer: the portal.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use rp_base::{Id, Timestamp};
@@ -113,6 +114,9 @@ impl Elevation {
     /// How long a request waits for a decision.
     pub const REQUEST_LIFE: Duration = Duration::from_secs(3600);
 
+    /// How unique keys of elevations that need a review begin; the id follows.
+    pub const UNREVIEWED: &'static str = "unreviewed|";
+
     /// The state at an instant; an end by hand is named before expiry.
     pub fn state(&self, now: Timestamp) -> ElevationState {
         if self.ended.is_some() {
@@ -148,6 +152,11 @@ impl Document for Elevation {
     /// A person's elevations are listed together.
     fn partition(&self) -> &str {
         &self.owner.sub
+    }
+
+    /// Those that still need a review are found by it, however old.
+    fn unique_key(&self) -> Option<Cow<'_, str>> {
+        self.needs_review().then(|| Cow::Owned(format!("{}{}", Self::UNREVIEWED, self.id)))
     }
 }
 

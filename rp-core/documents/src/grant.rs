@@ -1,5 +1,7 @@
 //! Grants: the one concept of access (`design.md` §3 Access, §5). Writer: the issuer (portal, admin API).
 
+use std::borrow::Cow;
+
 use rp_base::{Digest, Id, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -98,9 +100,19 @@ pub struct Grant {
     pub ticket: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevation_id: Option<Id>,
+    /// The grant that this one was made with; it ends with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Id>,
+    /// A further token of the parent, for a short while: shown nowhere as an access of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub renewal: bool,
+    /// `host:port` that a tunnel may reach; empty for other kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<String>,
     pub created: Timestamp,
+    /// When the owner last showed the provider who they are; of a command line's token only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_time: Option<Timestamp>,
     pub not_after: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revocation>,
@@ -108,6 +120,11 @@ pub struct Grant {
     pub secret_sha256: Digest,
     #[serde(flatten)]
     pub unknown: Unknown,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Whether a grant opens anything now.
@@ -131,6 +148,18 @@ impl Grant {
     }
 }
 
+impl Grant {
+    /// The grant that people know: of a renewal its parent.
+    pub fn known_as(&self) -> &Id {
+        self.parent.as_ref().filter(|_| self.renewal).unwrap_or(&self.id)
+    }
+
+    /// How unique keys of the grants for a cluster begin; the id follows.
+    pub fn keys_of(target: &ResourceId) -> String {
+        format!("{}|", target.key())
+    }
+}
+
 impl Document for Grant {
     const COLLECTION: Collection = Collection::Grants;
 
@@ -138,9 +167,20 @@ impl Document for Grant {
         self.id.as_str()
     }
 
-    /// A person's grants are listed together.
+    /// A person's grants are listed together; renewals with their parent, and a robot's tokens apart from the
+    /// grants that were made with them.
     fn partition(&self) -> &str {
-        &self.owner.sub
+        match (&self.parent, self.kind) {
+            (Some(parent), _) if self.renewal => parent.as_str(),
+            (_, GrantKind::Robot) => &self.owner.name,
+            _ => &self.owner.sub,
+        }
+    }
+
+    /// A cluster's grants are found by it.
+    fn unique_key(&self) -> Option<Cow<'_, str>> {
+        let target = self.target.as_ref().filter(|_| !self.renewal)?;
+        Some(Cow::Owned(format!("{}{}", Self::keys_of(target), self.id)))
     }
 }
 

@@ -51,6 +51,11 @@ impl Robot {
         format!("robot:{name}")
     }
 
+    /// The robot's name in the subject of a grant's owner; `None` for people.
+    pub fn name_in(sub: &str) -> Option<&str> {
+        sub.strip_prefix("robot:")
+    }
+
     /// Whether it may act.
     pub fn lives(&self, now: Timestamp) -> bool {
         self.revoked.is_none() && now < self.not_after

@@ -1,0 +1,361 @@
+//! Grants as managed objects: found, looked at, extended (`anchors/access.md` §5, 4).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use rp_audit::AuditError;
+use rp_base::{Id, Timestamp};
+use rp_database::{Span, StoreError, Versioned, update};
+use rp_documents::elevation::ElevationState;
+use rp_documents::grant::GrantState;
+use rp_documents::{Elevation, Grant, GrantKind, Phase, ResourceId, Rights, Robot, Role, StreamRecord};
+
+use crate::access::Access;
+use crate::issue::LEAST_LIFE;
+use crate::policy::Caller;
+
+/// Read from the store at once.
+const PAGE: u32 = 500;
+/// Grants looked at for one page of a list: a search that finds little gives a short page and goes on from there.
+const MOST_EXAMINED: usize = 20_000;
+/// The longest page.
+const MOST_LISTED: usize = 1000;
+/// Looked up at once for the rows of a page.
+const AT_ONCE: usize = 16;
+
+/// A call on a grant that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    #[error("no such grant")]
+    Unknown,
+    #[error("this grant is somebody else's")]
+    NotYours,
+    #[error("the grant has ended already")]
+    Ended,
+    #[error("the store did not answer")]
+    Store(#[source] StoreError),
+    #[error("the audit entry could not be written, so nothing was done")]
+    Audit(#[source] AuditError),
+}
+
+/// Why a grant was not extended.
+#[derive(Debug, thiserror::Error)]
+pub enum ExtendError {
+    #[error("no such grant")]
+    Unknown,
+    #[error("only its owner can extend a grant")]
+    NotYours,
+    #[error("the grant has ended already; take a new one")]
+    Ended,
+    /// From now.
+    #[error("it can be extended to at most {} minutes from now, and only to a later end", longest.as_secs() / 60)]
+    Life { longest: Duration },
+    #[error("grants of this kind are not extended")]
+    Kind,
+    #[error("the store did not answer; nothing was done")]
+    Store(#[source] StoreError),
+    #[error("the audit entry could not be written, so nothing was done")]
+    Audit(#[source] AuditError),
+}
+
+/// Which grants to list.
+#[derive(Debug, Clone, Default)]
+pub struct GrantFilter {
+    pub owner_sub: Option<String>,
+    pub target: Option<ResourceId>,
+    pub active_only: bool,
+    pub state: Option<GrantState>,
+    pub kind: Option<GrantKind>,
+    /// Part of an id, a name, a reason, a ticket or a cluster's name, in any case of letters.
+    pub text: Option<String>,
+    /// At most this many (1 to 1000), newest first.
+    pub limit: usize,
+    /// Where the page before ended.
+    pub continuation: Option<String>,
+}
+
+/// A part of a list of grants.
+#[derive(Debug, Clone, Default)]
+pub struct GrantPage {
+    pub items: Vec<GrantView>,
+    /// Pass it as `continuation`; `None` at the end. A page may be short though more follow.
+    pub next: Option<String>,
+}
+
+/// A grant with what is known of its use.
+#[derive(Debug, Clone)]
+pub struct GrantView {
+    pub grant: Grant,
+    pub state: GrantState,
+    /// What it gives now: less than the grant says when its elevation is over.
+    pub rights: Rights,
+    pub last_used: Option<Timestamp>,
+    pub last_from: Option<String>,
+    /// Streams open now, on every replica.
+    pub streams: usize,
+    /// What they are, replica by replica; filled by [`Access::get`] only.
+    pub open: Vec<StreamRecord>,
+    pub elevation: Option<Arc<Elevation>>,
+}
+
+impl GrantFilter {
+    fn wants_active(&self) -> bool {
+        self.active_only || self.state == Some(GrantState::Active)
+    }
+
+    fn takes(&self, grant: &Grant, now: Timestamp, text: Option<&str>) -> bool {
+        let state = grant.state(now);
+        let has = |hay: &str| text.is_none_or(|text| hay.to_lowercase().contains(text));
+        !grant.renewal
+            && self.owner_sub.as_ref().is_none_or(|sub| *sub == grant.owner.sub)
+            && self.target.as_ref().is_none_or(|id| grant.target.as_ref() == Some(id))
+            && (!self.active_only || state == GrantState::Active)
+            && self.state.is_none_or(|wanted| wanted == state)
+            && self.kind.is_none_or(|kind| kind == grant.kind)
+            && (has(grant.id.as_str())
+                || has(&grant.owner.name)
+                || has(&grant.reason)
+                || has(grant.ticket.as_deref().unwrap_or_default())
+                || has(grant.target.as_ref().map(ResourceId::name).unwrap_or_default()))
+    }
+}
+
+impl Access {
+    /// Lists grants, newest first, page by page. The work for a page is bounded whatever the store holds.
+    ///
+    /// # Errors
+    /// The store did not answer; [`StoreError::BadCall`] for a continuation that is none.
+    pub async fn list(&self, filter: &GrantFilter) -> Result<GrantPage, StoreError> {
+        let (now, limit) = (self.clock.now(), filter.limit.clamp(1, MOST_LISTED));
+        let text =
+            filter.text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_lowercase);
+        let after = match &filter.continuation {
+            Some(given) => Some(
+                Id::parse(given).map_err(|_| StoreError::BadCall("the continuation belongs to no list"))?,
+            ),
+            None => None,
+        };
+        let keys = filter.target.as_ref().map(Grant::keys_of);
+        let span = match (&filter.owner_sub, &keys) {
+            (Some(sub), _) => Span::Partition(sub),
+            (None, Some(keys)) => Span::Keys(keys),
+            (None, None) => Span::All,
+        };
+        let after = after.map(|id| {
+            format!("{}{id}", keys.as_deref().filter(|_| filter.owner_sub.is_none()).unwrap_or_default())
+        });
+        let oldest = filter.wants_active().then(|| now - self.policy.oldest_life());
+        let (mut found, mut examined, mut last) = (Vec::new(), 0, None);
+        let ended = self
+            .walk(span, after, oldest, |read| {
+                examined += 1;
+                last = Some(read.value.id.clone());
+                if filter.takes(&read.value, now, text.as_deref()) {
+                    found.push(read.value);
+                }
+                let full = found.len() >= limit || examined >= MOST_EXAMINED;
+                if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .await?;
+        let next = last.filter(|_| ended == Walked::BrokeOff).map(|id| id.to_string());
+        if next.is_none() && filter.wants_active() && span == Span::All {
+            self.add_robot_tokens(&mut found, filter, now, text.as_deref()).await?;
+        }
+        let views = futures_util::stream::iter(found).map(|grant| self.view(grant, now));
+        let views: Vec<_> = views.buffered(AT_ONCE).collect().await;
+        Ok(GrantPage { items: views.into_iter().collect::<Result<_, _>>()?, next })
+    }
+
+    /// One grant in full. Its owner, auditors and admins may.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub async fn get(&self, caller: &Caller, id: &Id) -> Result<GrantView, AccessError> {
+        let found = self.grants.get(id.as_str()).await.map_err(AccessError::Store)?;
+        let grant = found.ok_or(AccessError::Unknown)?.value;
+        let reads_all = caller.roles.has(Role::Auditor) || caller.roles.has(Role::Admin);
+        if grant.owner.sub != caller.person.sub && !reads_all {
+            return Err(AccessError::NotYours);
+        }
+        if let Some(parent) = grant.parent.as_ref().filter(|_| grant.renewal) {
+            return Box::pin(self.get(caller, parent)).await;
+        }
+        self.know(&grant).await.map_err(AccessError::Store)?;
+        let mut view = self.view(grant, self.clock.now()).await.map_err(AccessError::Store)?;
+        let mut open = self.open_elsewhere(id).await.map_err(AccessError::Store)?;
+        open.extend(self.open_here(id));
+        view.streams = open.iter().map(|each| each.count).sum();
+        view.open = open;
+        Ok(view)
+    }
+
+    /// Moves the end of one's own grant to `life` from now: later than it was, never past the policy's total or
+    /// the end of the elevation behind it.
+    ///
+    /// # Errors
+    /// [`ExtendError`]; then nothing was done.
+    pub async fn extend(&self, caller: &Caller, id: &Id, life: Duration) -> Result<Grant, ExtendError> {
+        let found = self.grants.get(id.as_str()).await.map_err(ExtendError::Store)?;
+        let grant = found.ok_or(ExtendError::Unknown)?.value;
+        if grant.owner.sub != caller.person.sub {
+            return Err(ExtendError::NotYours);
+        }
+        if grant.renewal || grant.kind == GrantKind::Robot {
+            return Err(ExtendError::Kind);
+        }
+        let now = self.clock.now();
+        let live = self.live_of(grant).await.map_err(ExtendError::Store)?;
+        if live.ended(now).is_some() {
+            return Err(ExtendError::Ended);
+        }
+        let latest = self.latest_end(&live.grant, now).await.map_err(ExtendError::Store)?;
+        let (longest, not_after) = (latest.since(now), now + life);
+        if life < LEAST_LIFE || not_after > latest || not_after <= live.grant.not_after {
+            return Err(ExtendError::Life { longest });
+        }
+        let mut entry = caller.entry(now, Phase::Single, "grant.extend");
+        entry.grant = Some(id.clone());
+        entry.target.clone_from(&live.grant.target);
+        entry.query = format!("until {not_after}");
+        self.audit.promise(entry).await.map_err(ExtendError::Audit)?;
+        let mut living = true;
+        let extended = update(&self.grants, id.as_str(), |grant: &mut Grant| {
+            // A revocation that came between stays.
+            living = grant.state(now) == GrantState::Active;
+            if living {
+                grant.not_after = grant.not_after.max(not_after);
+            }
+        })
+        .await
+        .map_err(ExtendError::Store)?;
+        if !living {
+            return Err(ExtendError::Ended);
+        }
+        self.apply(id.as_str(), Some(extended.value.clone()));
+        Ok(extended.value)
+    }
+
+    async fn latest_end(&self, grant: &Grant, now: Timestamp) -> Result<Timestamp, StoreError> {
+        let mut latest = grant.created + self.policy.max_total_life;
+        let elevation = grant.elevation_id.as_ref().and_then(|id| self.powers.elevation(id));
+        if let Some(elevation) = elevation.filter(|each| each.state(now) == ElevationState::Active) {
+            latest = elevation.not_after.map_or(latest, |end| latest.min(end));
+        }
+        if let Some(parent) = &grant.parent
+            && let Some(read) = self.grants.get(parent.as_str()).await?
+        {
+            latest = latest.min(read.value.not_after);
+        }
+        Ok(latest)
+    }
+
+    /// Visits grants in order, from after an id (a key) on, until one is older than `oldest` or the visitor breaks
+    /// off.
+    pub(crate) async fn walk(
+        &self,
+        span: Span<'_>,
+        mut after: Option<String>,
+        oldest: Option<Timestamp>,
+        mut visit: impl FnMut(Versioned<Grant>) -> ControlFlow<()>,
+    ) -> Result<Walked, StoreError> {
+        loop {
+            // A grant of a shape that we do not know is not shown; it opens nothing here either.
+            let page = self.grants.scan(span, after.as_deref(), PAGE).await?;
+            for read in page.items {
+                let made = read.value.id.made();
+                if oldest.is_some_and(|oldest| made.is_some_and(|made| made < oldest)) {
+                    return Ok(Walked::ToTheEnd);
+                }
+                if visit(read).is_break() {
+                    return Ok(Walked::BrokeOff);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(Walked::ToTheEnd);
+            }
+        }
+    }
+
+    /// Visits the grants that may be alive, renewals and robots' tokens aside.
+    pub(crate) async fn walk_living(
+        &self,
+        span: Span<'_>,
+        mut visit: impl FnMut(&Grant) -> ControlFlow<()>,
+    ) -> Result<Walked, StoreError> {
+        let oldest = self.clock.now() - self.policy.oldest_life();
+        self.walk(span, None, Some(oldest), |read| {
+            let aside = read.value.renewal || read.value.kind == GrantKind::Robot;
+            if aside { ControlFlow::Continue(()) } else { visit(&read.value) }
+        })
+        .await
+    }
+
+    /// Robots' tokens live longer than other grants: those older than the walk went.
+    async fn add_robot_tokens(
+        &self,
+        found: &mut Vec<Grant>,
+        filter: &GrantFilter,
+        now: Timestamp,
+        text: Option<&str>,
+    ) -> Result<(), StoreError> {
+        for robot in self.powers.all_robots() {
+            for read in self.tokens_of(&robot).await? {
+                let known = found.iter().any(|grant| grant.id == read.value.id);
+                if !known && found.len() < MOST_LISTED && filter.takes(&read.value, now, text) {
+                    found.push(read.value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A robot's tokens, newest first: few, for only rotation makes them.
+    pub(crate) async fn tokens_of(&self, robot: &Robot) -> Result<Vec<Versioned<Grant>>, StoreError> {
+        let (owner, mut tokens) = (robot.person(), Vec::new());
+        self.walk(Span::Partition(&owner.name), None, None, |read| {
+            if read.value.kind == GrantKind::Robot && read.value.owner.sub == owner.sub {
+                tokens.push(read);
+            }
+            if tokens.len() < MOST_LISTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .await?;
+        Ok(tokens)
+    }
+
+    async fn view(&self, grant: Grant, now: Timestamp) -> Result<GrantView, StoreError> {
+        let state = grant.state(now);
+        let cached = self.cache.read().get(&grant.id).cloned();
+        let mut streams = cached.as_ref().map_or(0, |live| live.streams());
+        let here = cached.map(|live| live.last_use()).filter(|(at, _)| at.millis() > 0);
+        let noted = self.uses.get(grant.id.as_str()).await?.map(|stored| stored.value);
+        // The later of what this replica saw and what was written down.
+        let (last_used, last_from) = match (here, noted) {
+            (Some((at, from)), noted) if noted.as_ref().is_none_or(|noted| noted.last_used <= at) => {
+                (Some(at), from.map(|ip| ip.to_string()))
+            }
+            (_, Some(noted)) => (Some(noted.last_used), Some(noted.from)),
+            (_, None) => (None, None),
+        };
+        if state == GrantState::Active {
+            streams += self.open_elsewhere(&grant.id).await?.iter().map(|each| each.count).sum::<usize>();
+        }
+        let elevation = grant.elevation_id.as_ref().and_then(|id| self.powers.elevation(id));
+        let rights = match state {
+            GrantState::Active => {
+                self.held(&grant).rights.map_or(Rights::Read, |most| most.min(grant.rights))
+            }
+            GrantState::Expired | GrantState::Revoked => grant.rights,
+        };
+        Ok(GrantView { grant, state, rights, last_used, last_from, streams, open: Vec::new(), elevation })
+    }
+}
+
+/// How a walk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Walked {
+    ToTheEnd,
+    BrokeOff,
+}
