@@ -297,3 +297,14 @@ pub fn dial_error(error: &kube::Error) -> Option<&DialError> {
     }
     None
 }
+
+/// The HTTP status with which the API server refused, where it did.
+pub fn api_status(error: &kube::Error) -> Option<u16> {
+    match error {
+        kube::Error::Api(status) => Some(status.code),
+        kube::Error::UpgradeConnection(kube::client::UpgradeConnectionError::ProtocolSwitch(status)) => {
+            Some(status.as_u16())
+        }
+        _ => None,
+    }
+}

@@ -8,6 +8,7 @@ mod pods;
 mod port_forward;
 pub mod write;
 
+pub use connect::api_status;
 pub use kube::Error as KubeError;
 pub use kube::client::{Body as KubeBody, Client as KubeClient};
 pub use kubeconfig::{ImportError, ImportPlan, ImportedCredential};

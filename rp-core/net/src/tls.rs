@@ -115,6 +115,31 @@ pub fn client_config(
     Ok(config)
 }
 
+/// For addresses that a person entered: trusts the host's own authorities, HTTP/1.1.
+///
+/// # Errors
+/// The provider cannot be used.
+pub fn public_config() -> Result<Arc<ClientConfig>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Unusable)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// The name that a server's certificate must carry.
+///
+/// # Errors
+/// It is neither a host name nor an address.
+pub fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    ServerName::try_from(host).map_err(|_| TlsError::ServerName)
+}
+
 /// TLS towards a cluster over a dialled stream.
 ///
 /// # Errors

@@ -23,6 +23,17 @@ pub const MOST_QUERY: usize = 64 * 1024;
 /// Deepest nesting that is read.
 pub const MOST_DEPTH: usize = 64;
 
+/// A duration such as `1h30m`, in seconds.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds of any duration that is meant fit")]
+pub fn duration(text: &str) -> Option<f64> {
+    lex::duration(text).map(|millis| millis as f64 / 1000.0)
+}
+
+/// A text in double quotes, as a matcher's value is written.
+pub fn quoted(text: &str) -> String {
+    print::quoted(text)
+}
+
 /// A query that is not PromQL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: parse error: {message}", .position)]
