@@ -41,7 +41,7 @@ impl Batch {
 }
 
 /// The end of a chain.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) writer: String,
     pub(crate) seq: u64,

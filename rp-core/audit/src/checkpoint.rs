@@ -1,11 +1,13 @@
-//! Checkpoints: a signed statement that a chain had that head at that time. It covers the heads of all
-//! chains before it, for every chain's first entry names its predecessor's head.
+//! Checkpoints: a signed statement that a chain had that head at that time, and that the chains of others had
+//! theirs, as far as they grew since the last statement. Older chains are covered as well: each chain's first
+//! entry names its predecessor's head.
 
 use rp_base::{Digest, Timestamp, sha256};
 use rp_database::Draft;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{self, Head};
+use crate::proof::ProofCheckpoint;
 use crate::{AuditError, CheckpointKey};
 
 /// What is signed.
@@ -20,6 +22,9 @@ pub(crate) struct Statement {
     pub(crate) digest: Digest,
     /// Digest of the writer's previous statement; zero for its first.
     pub(crate) previous: Digest,
+    /// Heads of other chains, as seen in the store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<Head>,
 }
 
 /// A statement with its signature: the stored document, and the line in the log.
@@ -48,6 +53,12 @@ impl SignedCheckpoint {
     pub(crate) fn digest(&self) -> Digest {
         sha256(self.statement.as_bytes())
     }
+
+    /// What it says, for people.
+    pub(crate) fn proof(&self) -> Option<ProofCheckpoint> {
+        let Statement { at, writer, number, seq, digest, .. } = self.read()?;
+        Some(ProofCheckpoint { writer, number, at, seq, digest, key: self.key.clone() })
+    }
 }
 
 /// The checkpoints of one writer so far.
@@ -59,21 +70,22 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Whether entries were written after the last checkpoint.
-    pub(crate) const fn behind(&self, head: &Head) -> bool {
-        head.seq > self.covered
+    /// Entries that were written after the last checkpoint.
+    pub(crate) const fn behind(&self, head: &Head) -> u64 {
+        head.seq.saturating_sub(self.covered)
     }
 
     /// The next checkpoint and its document.
     pub(crate) fn next(
         &self,
         head: &Head,
+        others: Vec<Head>,
         at: Timestamp,
         key: &CheckpointKey,
     ) -> Result<(SignedCheckpoint, Draft), AuditError> {
         let number = self.number + 1;
         let (writer, seq, digest) = (head.writer.clone(), head.seq, head.digest);
-        let statement = Statement { v: 1, at, writer, number, seq, digest, previous: self.previous };
+        let statement = Statement { v: 1, at, writer, number, seq, digest, previous: self.previous, others };
         let signed = SignedCheckpoint::sign(&statement, key)?;
         let draft = Draft {
             id: batch::id(&head.writer, number),

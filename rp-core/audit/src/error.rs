@@ -21,9 +21,15 @@ pub enum AuditError {
         #[source]
         cause: Option<std::io::Error>,
     },
-    /// The continuation is not one that a search gave.
-    #[error("not a continuation of a search")]
+    /// The continuation is not one that a search gave for this query.
+    #[error("not a continuation of this search")]
     Continuation,
+    /// The continuation is too old.
+    #[error("the continuation has expired: search again")]
+    ContinuationExpired,
+    /// A copy of the log takes nothing, and its policy is to refuse.
+    #[error("the audit sink {0} takes no entries, and so nothing is done that needs one")]
+    Sink(String),
     /// An entry cannot be written as JSON.
     #[error("an entry cannot be written as JSON")]
     Json(#[from] serde_json::Error),

@@ -7,31 +7,52 @@
 mod batch;
 mod bound;
 mod checkpoint;
+mod cursor;
 mod error;
+mod export;
+mod index;
 mod key;
 mod metrics;
 mod options;
+mod proof;
+mod report;
+mod retention;
 mod search;
+mod sink;
 mod slot;
+mod tombstone;
 mod verify;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use rp_base::{Digest, SharedClock};
+use rp_base::{Digest, Id, SharedClock, SharedRandom};
 use rp_database::SharedStore;
 use rp_documents::Entry;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OnceCell, mpsc, oneshot, watch};
 
 pub use checkpoint::SignedCheckpoint;
 pub use error::AuditError;
+pub use export::{Export, verify_store};
 pub use key::CheckpointKey;
 pub use options::AuditOptions;
-pub use search::{Found, Query};
+pub use proof::{Proof, ProofCheckpoint, ProofHead, SinkState};
+pub use report::{ActionReport, ElevationReport, EndReport, GrantReport, PersonReport, Report, ReportQuery};
+pub use retention::{RETENTION, Retired};
+pub use search::{Found, FoundLines, Query};
+pub use sink::{IfxPlace, SinkFormat, SinkOptions, SinkPolicy, SinkTo, SyslogTo};
 pub use slot::Slot;
-pub use verify::{Finding, FindingKind, Verdict};
+pub use tombstone::SignedTombstone;
+pub use verify::{Finding, FindingKind, LineVerifier, Verdict};
 
-use metrics::AuditMetrics;
+use cursor::{CursorKey, Place};
+use index::Index;
+use index::heads::Heads;
+use metrics::{AuditMetrics, RetentionMetrics, SinkMetrics};
+use retention::Retention;
+use search::Outcome;
+use sink::{SinkParts, Sinks};
 use writer::{Promise, Status, Writer};
 
 /// The verb of a chain's first entry; its query names the predecessor.
@@ -59,6 +80,13 @@ struct Inner {
     closing: watch::Sender<bool>,
     status: watch::Receiver<Status>,
     metrics: AuditMetrics,
+    clock: SharedClock,
+    random: SharedRandom,
+    heads: Heads,
+    index: Arc<Index>,
+    cursors: OnceCell<CursorKey>,
+    sinks: Sinks,
+    search_within: Duration,
 }
 
 impl Audit {
@@ -76,10 +104,53 @@ impl Audit {
         let (queue, queued) = mpsc::channel(options.queue.max(1));
         let (promises, promised) = mpsc::channel(options.queue.max(1));
         let (closing, closed) = watch::channel(false);
-        let writer = Writer::open(store.clone(), clock, options, metrics.clone()).await?;
+        let heads = Heads::default();
+        let random = options.random.clone();
+        let rules = options.clone();
+        let writer =
+            Writer::open(store.clone(), clock.clone(), options, metrics.clone(), heads.clone()).await?;
         let (told, status) = watch::channel(writer.status());
-        tokio::spawn(writer.run(queued, promised, closed, told));
-        Ok(Self(Arc::new(Inner { store, key, queue, promises, closing, status, metrics })))
+        tokio::spawn(writer.run(queued, promised, closed.clone(), told));
+        let index = Index::new(store.clone(), heads.clone());
+        tokio::spawn(Arc::clone(&index).run(closed.clone()));
+        let sinks = Sinks::start(
+            &rules.sinks,
+            &SinkParts {
+                store: store.clone(),
+                clock: clock.clone(),
+                random: random.clone(),
+                metrics: SinkMetrics::register(&rules.registry),
+                close_within: rules.close_within,
+            },
+        );
+        let retention = Retention {
+            store: store.clone(),
+            clock: clock.clone(),
+            key: key.clone(),
+            sinks: rules.sinks.iter().map(|sink| sink.name.clone()).collect(),
+            metrics: RetentionMetrics::register(&rules.registry),
+        };
+        let audit = Self(Arc::new(Inner {
+            store,
+            key,
+            queue,
+            promises,
+            closing,
+            status,
+            metrics,
+            clock,
+            random,
+            heads,
+            index,
+            cursors: OnceCell::new(),
+            sinks,
+            search_within: rules.search_within,
+        }));
+        if let Some(limit) = rules.retention {
+            let work = retention::run(audit.clone(), retention, limit, rules.retention_period, closed);
+            tokio::spawn(work);
+        }
+        Ok(audit)
     }
 
     /// Writes an entry and waits until it is durable. An entry whose promise failed may still come to be
@@ -87,8 +158,13 @@ impl Audit {
     ///
     /// # Errors
     /// [`AuditError::Unavailable`]: the store does not take entries now; refuse what was to be done.
-    /// [`AuditError::Closed`]: the process is stopping.
+    /// [`AuditError::Sink`]: a copy of the log takes nothing, and its policy is to refuse. [`AuditError::Closed`]: the
+    /// process is stopping.
     pub async fn promise(&self, mut entry: Entry) -> Result<Receipt, AuditError> {
+        if let Some(sink) = self.0.sinks.refusing(self.0.clock.now()) {
+            self.0.metrics.refused.inc();
+            return Err(AuditError::Sink(sink));
+        }
         bound::shorten(&mut entry);
         let (reply, answer) = oneshot::channel();
         let promise = Promise { entry, reply };
@@ -111,12 +187,96 @@ impl Audit {
         taken
     }
 
-    /// Searches, newest first (by chain, then within it). Looks at a bounded part of the log per call.
+    /// Searches, newest first over all chains. Looks at a bounded part of the log per call.
     ///
     /// # Errors
-    /// The store does not answer, or the continuation is not one that we gave.
+    /// The store does not answer; the continuation is not one that we gave for this query, or is over an hour old.
     pub async fn search(&self, query: &Query) -> Result<Found, AuditError> {
-        search::search(&self.0.store, query).await
+        let (found, continuation) = self.search_on(query).await?;
+        let entries = found.hits.into_iter().map(|hit| hit.entry).collect();
+        Ok(Found { entries, continuation, searched_to: found.searched_to })
+    }
+
+    /// As [`Audit::search`]; gives each entry as it is stored, byte for byte.
+    ///
+    /// # Errors
+    /// As [`Audit::search`].
+    pub async fn search_lines(&self, query: &Query) -> Result<FoundLines, AuditError> {
+        let (found, continuation) = self.search_on(query).await?;
+        let lines = found.hits.into_iter().map(|hit| hit.line).collect();
+        Ok(FoundLines { lines, continuation, searched_to: found.searched_to })
+    }
+
+    async fn search_on(&self, query: &Query) -> Result<(Outcome, Option<String>), AuditError> {
+        let (store, random, now) = (&self.0.store, &*self.0.random, self.0.clock.now());
+        let cursors = self.0.cursors.get_or_try_init(|| CursorKey::open(store, random));
+        let place = match &query.continuation {
+            Some(text) => cursors.await?.open_text(text, query, now)?,
+            None => Place::START,
+        };
+        let found = search::search(&self.0.index, query, place, self.0.search_within).await?;
+        let continuation = match found.place {
+            Some(place) => {
+                let cursors = self.0.cursors.get_or_try_init(|| CursorKey::open(store, random));
+                Some(cursors.await?.seal(place, query, now))
+            }
+            None => None,
+        };
+        Ok((found, continuation))
+    }
+
+    /// Who had access, why, and what they did; bounded to 200,000 entries and 20 s.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn report(&self, query: &ReportQuery) -> Result<Report, AuditError> {
+        report::report(&self.0.index, query, self.proof()).await
+    }
+
+    /// Where the log stands, from what this process holds: nothing is read.
+    pub fn proof(&self) -> Proof {
+        let status = self.0.status.borrow().clone();
+        let (known, writers) = self.0.heads.all();
+        let own = ProofHead {
+            writer: status.head.writer.clone(),
+            seq: status.head.seq,
+            digest: status.head.digest,
+            at: Some(status.at),
+            living: true,
+        };
+        let others = known.into_iter().filter(|(head, _)| head.writer != own.writer);
+        let mut heads: Vec<ProofHead> = others
+            .map(|(head, at)| ProofHead {
+                writer: head.writer,
+                seq: head.seq,
+                digest: head.digest,
+                at,
+                living: false,
+            })
+            .collect();
+        heads.push(own);
+        heads.sort_by(|a, b| a.writer.cmp(&b.writer));
+        Proof {
+            heads,
+            writers: writers.max(1),
+            checkpoint: status.checkpoint,
+            unsigned: status.unsigned,
+            sinks: self.0.sinks.states(),
+            indexed_to: self.0.index.indexed_to(),
+        }
+    }
+
+    /// Makes the search index anew from the batches; searches go on meanwhile, more slowly.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn rebuild_index(&self) -> Result<(), AuditError> {
+        self.0.index.clear().await?;
+        Ok(())
+    }
+
+    pub(crate) fn new_id(&self) -> Id {
+        Id::random(&*self.0.random)
     }
 
     /// Checks the whole log against itself, its checkpoints and what this process has written.
@@ -155,12 +315,15 @@ impl Audit {
         let mut status = self.0.status.clone();
         // An error means that the writer is gone, which is what is waited for.
         while status.changed().await.is_ok() {}
+        self.0.sinks.close().await;
     }
 }
 
 /// Registers the log's metrics: for the generated reference, and once by [`Audit::start`].
 pub fn register_metrics(registry: &rp_metrics::Registry) {
     AuditMetrics::register(registry);
+    SinkMetrics::register(registry);
+    RetentionMetrics::register(registry);
 }
 
 #[cfg(test)]

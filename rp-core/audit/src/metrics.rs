@@ -1,6 +1,6 @@
 //! What the log counts.
 
-use rp_metrics::{Counter, Gauge, Histogram, buckets, metrics};
+use rp_metrics::{Counter, Family, Gauge, Histogram, buckets, labels, metrics};
 
 metrics! {
     /// Metrics of the audit log.
@@ -23,5 +23,34 @@ metrics! {
         pub(crate) waiting: Gauge = "waiting_entries";
         /// 1 while the log cannot be written.
         pub(crate) stuck: Gauge = "stuck";
+    }
+}
+
+labels! {
+    /// Which copy of the log: a name of the settings.
+    pub(crate) struct SinkLabels { sink: &'static str }
+}
+
+metrics! {
+    /// Metrics of the copies of the log.
+    pub(crate) struct SinkMetrics("aro_audit_sink") {
+        /// Lines that a sink took.
+        pub(crate) entries: Family<SinkLabels, Counter> = "lines_total";
+        /// Times that a sink took nothing; each is tried again until it does.
+        pub(crate) failures: Family<SinkLabels, Counter> = "failures_total";
+        /// 1 while a sink takes nothing.
+        pub(crate) failing: Family<SinkLabels, Gauge> = "failing";
+        /// Age of the last entry that a sink took, as of the last time it took one.
+        pub(crate) taken_seconds_ago: Family<SinkLabels, Gauge> = "last_entry_age_seconds";
+    }
+}
+
+metrics! {
+    /// Metrics of retention.
+    pub(crate) struct RetentionMetrics("aro_audit_retention") {
+        /// Entries removed because of their age.
+        pub(crate) removed: Counter = "removed_entries_total";
+        /// Rounds that could not be finished; the next one goes on.
+        pub(crate) failures: Counter = "failures_total";
     }
 }

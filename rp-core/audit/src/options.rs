@@ -6,7 +6,7 @@ use std::time::Duration;
 use rp_base::{SharedRandom, SystemRandom};
 use rp_metrics::Registry;
 
-use crate::CheckpointKey;
+use crate::{CheckpointKey, SinkOptions};
 
 /// How the log is run.
 #[derive(Debug, Clone)]
@@ -21,6 +21,14 @@ pub struct AuditOptions {
     pub group: Duration,
     /// How long closing may take when the store fails.
     pub close_within: Duration,
+    /// Copies of the log.
+    pub sinks: Vec<SinkOptions>,
+    /// Entries older than that are removed, once every sink has taken them; `None`: never.
+    pub retention: Option<Duration>,
+    /// How often is looked for entries to remove.
+    pub retention_period: Duration,
+    /// How long a search may look at the log before it answers with what it has.
+    pub search_within: Duration,
     pub random: SharedRandom,
     pub registry: Registry,
 }
@@ -34,6 +42,10 @@ impl AuditOptions {
             queue: 4096,
             group: Duration::from_millis(100),
             close_within: Duration::from_secs(5),
+            sinks: Vec::new(),
+            retention: None,
+            retention_period: Duration::from_secs(3600),
+            search_within: Duration::from_millis(120),
             random: Arc::new(SystemRandom),
             registry: Registry::new(),
         }

@@ -1,17 +1,34 @@
-//! Search: the newest first, a bounded part of the log per call.
+//! Search: the newest first over all chains, a bounded part of the log per call.
+//!
+//! The order is that of the commits: position of the batch in the change feed, then number within the batch. What
+//! the index does not have yet is read from the end of the feed; then come the blocks that the index names.
 
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
 use rp_base::text::contains_ignore_case;
 use rp_base::{Id, Timestamp};
-use rp_database::{SharedStore, Stored};
+use rp_database::{StoreError, Stored};
 use rp_documents::{Collection, Entry, ResourceId};
+use tokio::time::Instant;
 
 use crate::AuditError;
-use crate::batch::Batch;
+use crate::cursor::Place;
+use crate::index::part::Block;
+use crate::index::{Index, View, bits, look};
 
-/// Batches that one call looks at, at most.
-const MOST_BATCHES: usize = 128;
+/// Entries that one call looks at, at most.
+const MOST_SCANNED: usize = 400_000;
+/// Blocks that a call looks at before it minds the time.
+const LEAST_BLOCKS: usize = 8;
 /// Batches that are asked of the store at once.
-const PAGE: u32 = 16;
+const PAGE: u32 = 128;
+/// Positions of the feed that are read at once where there is no index.
+const WINDOW: i64 = 64;
+/// Blocks that are read at the same time.
+const AHEAD: usize = 4;
+/// Parts of the index that are looked at together, at most.
+const MOST_PARTS: u32 = 128;
 /// Most entries of an answer.
 const MOST_ENTRIES: usize = 500;
 
@@ -22,7 +39,8 @@ pub struct Query {
     pub person: Option<String>,
     pub target: Option<ResourceId>,
     pub verb: Option<String>,
-    /// Anywhere in the entry's JSON, in any case.
+    /// Anywhere in the entry's JSON from its `at` on, in any ASCII case. Four bytes and more are looked up in the
+    /// index; shorter ones are looked for in every entry.
     pub text: Option<String>,
     pub grant: Option<Id>,
     pub from: Option<Timestamp>,
@@ -30,7 +48,7 @@ pub struct Query {
     pub to: Option<Timestamp>,
     /// At most 500; 0: 100.
     pub limit: usize,
-    /// From the last answer.
+    /// From the last answer. Good for an hour.
     pub continuation: Option<String>,
 }
 
@@ -40,96 +58,232 @@ pub struct Found {
     pub entries: Vec<Entry>,
     /// There may be more, also when `entries` is empty: the log was only searched in part.
     pub continuation: Option<String>,
+    /// With a continuation: how far back the search came.
+    pub searched_to: Option<Timestamp>,
 }
 
-/// How far a search came: within the page that the store's `page` starts, everything up to entry `seq` of
-/// batch `batch` was looked at. New batches may have come in front of the first page meanwhile.
+/// A part of the answer, each entry as it is stored, byte for byte.
 #[derive(Debug, Clone, Default)]
-struct Place {
-    page: Option<String>,
-    batch: Option<String>,
-    seq: u64,
+pub struct FoundLines {
+    pub lines: Vec<String>,
+    pub continuation: Option<String>,
+    pub searched_to: Option<Timestamp>,
 }
 
-impl Place {
-    fn read(text: &str) -> Result<Self, AuditError> {
-        let mut parts = text.splitn(3, '.');
-        let mut part = || parts.next().ok_or(AuditError::Continuation);
-        let (seq, batch, page) = (part()?, part()?, part()?);
-        let seq = seq.parse().map_err(|_| AuditError::Continuation)?;
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        Ok(Self { page: some(page), batch: some(batch), seq })
-    }
-
-    fn text(&self) -> String {
-        format!("{}.{}.{}", self.seq, self.batch.as_deref().unwrap_or(""), self.page.as_deref().unwrap_or(""))
-    }
+/// An entry that was found.
+#[derive(Debug)]
+pub(crate) struct Hit {
+    pub(crate) line: String,
+    pub(crate) entry: Entry,
 }
 
-pub(crate) async fn search(store: &SharedStore, query: &Query) -> Result<Found, AuditError> {
-    let matcher = Matcher::new(query);
+/// What a search came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) hits: Vec<Hit>,
+    /// `None`: the whole log was searched.
+    pub(crate) place: Option<Place>,
+    pub(crate) searched_to: Option<Timestamp>,
+}
+
+/// Searches on from `place`. Stops after `within`, but not before it has looked at a few blocks.
+pub(crate) async fn search(
+    index: &Index,
+    query: &Query,
+    place: Place,
+    within: Duration,
+) -> Result<Outcome, AuditError> {
     let limit = if query.limit == 0 { 100 } else { query.limit.min(MOST_ENTRIES) };
-    let mut place = query.continuation.as_deref().map_or_else(|| Ok(Place::default()), Place::read)?;
-    let (mut found, mut looked_at) = (Found::default(), 0);
-    loop {
-        let page = store.list(Collection::AuditBatches, None, place.page.as_deref(), PAGE).await?;
-        for stored in &page.items {
-            // Ids count down: what sorts before the place was seen, or is newer than the search.
-            let resumed = match place.batch.as_deref() {
-                Some(at) if stored.id.as_str() < at => continue,
-                Some(at) => (stored.id == at).then_some(place.seq),
-                None => None,
-            };
-            (place.batch, place.seq) = (Some(stored.id.clone()), 0);
-            if let Some(seq) = matcher.look(stored, resumed, limit, &mut found.entries) {
-                place.seq = seq;
-                found.continuation = Some(place.text());
-                return Ok(found);
-            }
-            looked_at += 1;
+    let mut search = Search {
+        index,
+        matcher: Matcher::new(query),
+        limit,
+        place,
+        hits: Vec::new(),
+        searched_to: None,
+        scanned: 0,
+        blocks: 0,
+        until: Instant::now() + within,
+    };
+    let more = search.run(&bits::needed(query)).await?;
+    let place = more.then_some(search.place);
+    let searched_to = search.searched_to.filter(|_| more);
+    Ok(Outcome { hits: search.hits, place, searched_to })
+}
+
+struct Search<'a> {
+    index: &'a Index,
+    matcher: Matcher<'a>,
+    limit: usize,
+    place: Place,
+    hits: Vec<Hit>,
+    searched_to: Option<Timestamp>,
+    scanned: usize,
+    blocks: usize,
+    until: Instant,
+}
+
+impl Search<'_> {
+    /// Whether there is more to search.
+    async fn run(&mut self, rows: &[u16]) -> Result<bool, AuditError> {
+        self.index.ready().await?;
+        let (open, end, stored) = {
+            let open = self.index.open();
+            (open.with(rows), open.end, open.stored())
+        };
+        if self.place.below.is_none() && (self.unindexed(end).await? || self.look(&open).await?) {
+            return Ok(true);
         }
-        let Some(next) = page.continuation else { return Ok(found) };
-        place = Place { page: Some(next), batch: None, seq: 0 };
-        if looked_at >= MOST_BATCHES {
-            found.continuation = Some(place.text());
-            return Ok(found);
+        let mut below = self.place.below.unwrap_or_else(|| stored.saturating_add(1));
+        let mut parts = 2;
+        loop {
+            let found = look::look(&self.index.store, rows, below, parts).await?;
+            let Some((last, _)) = found.last() else { return Ok(false) };
+            let (last, all) = (*last, found.len() < parts as usize);
+            for (number, blocks) in found {
+                self.place.below = Some(number.saturating_add(1));
+                if self.look(&blocks).await? {
+                    return Ok(true);
+                }
+            }
+            if all {
+                return Ok(false);
+            }
+            below = last;
+            parts = (parts * 4).min(MOST_PARTS);
         }
     }
+
+    /// Reads from the end of the feed back to where the index ends.
+    async fn unindexed(&mut self, end: i64) -> Result<bool, AuditError> {
+        let head = self.index.store.head(Collection::AuditBatches).await?;
+        let mut last = head.min(self.place.seq);
+        while last > end {
+            let first = end.max(last - WINDOW) + 1;
+            let stored = read(self.index, first, last).await?;
+            if self.scan(&stored, first, None) {
+                return Ok(true);
+            }
+            last = first - 1;
+        }
+        Ok(false)
+    }
+
+    /// Looks at blocks, newest first; true: that is enough for now.
+    async fn look(&mut self, blocks: &[Block]) -> Result<bool, AuditError> {
+        let (seq, at) = (self.place.seq, self.place.at);
+        let query = self.matcher.query;
+        let wanted: Vec<Block> = blocks
+            .iter()
+            .filter(|block| (block.first, 0) < (seq, at))
+            .filter(|block| query.from.is_none_or(|from| block.to >= from))
+            .filter(|block| query.to.is_none_or(|to| block.from < to))
+            .copied()
+            .collect();
+        let mut left = wanted.as_slice();
+        let mut ahead = 1;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(ahead.min(left.len()));
+            let reads = now.iter().map(|block| read(self.index, block.first, block.last));
+            let found = try_join_all(reads).await?;
+            for (block, stored) in now.iter().zip(found) {
+                if self.scan(&stored, block.first, Some(block.from)) {
+                    return Ok(true);
+                }
+            }
+            left = later;
+            ahead = (ahead * 2).min(AHEAD);
+        }
+        Ok(false)
+    }
+
+    /// Looks at batches that begin at `first`, from the last to the first; true: that is enough for now.
+    fn scan(&mut self, batches: &[Stored], first: i64, from: Option<Timestamp>) -> bool {
+        for stored in batches.iter().rev() {
+            let (seq, at) = (self.place.seq, self.place.at);
+            let below = if stored.seq < seq { u32::MAX } else { at };
+            if stored.seq > seq {
+                continue;
+            }
+            self.searched_to = Some(from.unwrap_or(stored.written));
+            match self.matcher.look(stored, below, self.limit, &mut self.hits) {
+                Looked::Enough(at) => {
+                    (self.place.seq, self.place.at) = (stored.seq, at);
+                    return true;
+                }
+                Looked::All(entries) => self.scanned += entries,
+            }
+        }
+        (self.place.seq, self.place.at) = (first, 0);
+        self.blocks += usize::from(!batches.is_empty());
+        self.blocks >= LEAST_BLOCKS && (self.scanned >= MOST_SCANNED || Instant::now() >= self.until)
+    }
+}
+
+/// The batches at these positions of the feed, both included.
+async fn read(index: &Index, first: i64, last: i64) -> Result<Vec<Stored>, StoreError> {
+    let (mut cursor, mut out) = (first - 1, Vec::new());
+    while cursor < last {
+        let most = u32::try_from(last - cursor).unwrap_or(PAGE).min(PAGE);
+        let changes = index.store.changes(Collection::AuditBatches, cursor, most).await?;
+        let within = changes.items.into_iter().filter(|change| change.seq <= last);
+        out.extend(within.filter_map(|change| change.document));
+        if !changes.more {
+            break;
+        }
+        cursor = changes.cursor;
+    }
+    Ok(out)
+}
+
+enum Looked {
+    /// The limit was reached at this number of the batch.
+    Enough(u32),
+    /// That many entries were looked at.
+    All(usize),
 }
 
 struct Matcher<'a> {
     query: &'a Query,
     text: Option<String>,
+    /// What the JSON of a match has in it: saves reading the others.
+    pieces: Vec<String>,
 }
 
 impl<'a> Matcher<'a> {
     fn new(query: &'a Query) -> Self {
-        Self { query, text: query.text.as_deref().map(str::to_ascii_lowercase) }
+        let piece = |key: &str, value: &str| {
+            serde_json::to_string(value).ok().map(|value| format!("\"{key}\":{value}"))
+        };
+        let verb = query.verb.as_deref().and_then(|verb| piece("verb", verb));
+        let grant = query.grant.as_ref().and_then(|grant| piece("grant", grant.as_str()));
+        let pieces = verb.into_iter().chain(grant).collect();
+        Self { query, text: query.text.as_deref().map(str::to_ascii_lowercase), pieces }
     }
 
-    /// Looks at a batch from its end, below `resumed`. Gives the last number looked at when `limit` is reached.
-    /// What cannot be read is left to verify.
-    fn look(&self, stored: &Stored, resumed: Option<u64>, limit: usize, out: &mut Vec<Entry>) -> Option<u64> {
-        let batch: Batch = serde_json::from_str(&stored.body).ok()?;
-        // Nothing was looked at yet in a batch at which a search stopped with 0.
-        let below = resumed.filter(|seq| *seq > 0).unwrap_or(u64::MAX);
+    /// Looks at a batch from its end, below number `below`. What cannot be read is left to verify.
+    fn look(&self, stored: &Stored, below: u32, limit: usize, out: &mut Vec<Hit>) -> Looked {
+        let Ok(batch) = serde_json::from_str::<View<'_>>(&stored.body) else { return Looked::All(0) };
         for (at, text) in batch.entries.iter().enumerate().rev() {
-            let seq = batch.first_seq.saturating_add(u64::try_from(at).unwrap_or(0));
-            if seq >= below
-                || !self.text.as_ref().is_none_or(|needle| contains_ignore_case(text.get(), needle))
-            {
+            let at = u32::try_from(at).unwrap_or(u32::MAX);
+            if at >= below || !self.may_match(text.get()) {
                 continue;
             }
             let Ok(entry) = serde_json::from_str::<Entry>(text.get()) else { continue };
             if !self.matches(&entry) {
                 continue;
             }
-            out.push(entry);
+            out.push(Hit { line: text.get().to_owned(), entry });
             if out.len() >= limit {
-                return Some(seq);
+                return Looked::Enough(at);
             }
         }
-        None
+        Looked::All(batch.entries.len())
+    }
+
+    fn may_match(&self, entry: &str) -> bool {
+        self.pieces.iter().all(|piece| entry.contains(piece))
+            && self.text.as_ref().is_none_or(|needle| contains_ignore_case(bits::searchable(entry), needle))
     }
 
     fn matches(&self, entry: &Entry) -> bool {

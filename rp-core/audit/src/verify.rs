@@ -1,19 +1,25 @@
 //! Checks the log: every hash, every number, every checkpoint, and what each chain says of the one before it.
 //!
-//! The log is walked from its end to its beginning, so what newer parts say of older ones is known in time.
+//! The log is walked from its end to its beginning, so what newer parts say of older ones is known in time. Where
+//! retention removed the beginning of a chain, a signed tombstone says how much, and nothing else may be missing.
 
 mod chain;
+mod lines;
 
 use std::collections::HashMap;
 
-use rp_base::Digest;
+use rp_base::{Digest, Timestamp};
 use rp_database::SharedStore;
 use rp_documents::Collection;
+use serde::Serialize;
 
 use crate::batch::{Head, id};
 use crate::checkpoint::SignedCheckpoint;
+use crate::tombstone::{Removed, SignedTombstone};
 use crate::{AuditError, CheckpointKey};
 use chain::Chain;
+
+pub use lines::LineVerifier;
 
 /// Documents that are asked of the store at once.
 const PAGE: u32 = 16;
@@ -21,7 +27,8 @@ const PAGE: u32 = 16;
 const MOST_FINDINGS: usize = 1000;
 
 /// What is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     /// Entries are missing between others, or at the start of a chain.
     Removed,
@@ -39,26 +46,51 @@ pub enum FindingKind {
     CheckpointRemoved,
     /// A checkpoint's signature is wrong, or its key is unknown.
     CheckpointForged,
+    /// A tombstone's signature is wrong, or its key is unknown.
+    TombstoneForged,
+}
+
+impl FindingKind {
+    /// The word in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Removed => "removed",
+            Self::Changed => "changed",
+            Self::Reordered => "reordered",
+            Self::Truncated => "truncated",
+            Self::Rechained => "rechained",
+            Self::Malformed => "malformed",
+            Self::CheckpointRemoved => "checkpoint-removed",
+            Self::CheckpointForged => "checkpoint-forged",
+            Self::TombstoneForged => "tombstone-forged",
+        }
+    }
 }
 
 /// One thing that is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub kind: FindingKind,
     pub writer: String,
     /// The entry's number, or the checkpoint's.
     pub seq: u64,
+    /// When the entry was made, or the nearest that is there.
+    pub at: Option<Timestamp>,
     /// One sentence.
     pub what: String,
 }
 
 /// What a check found.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Verdict {
     pub writers: u64,
     pub batches: u64,
     pub entries: u64,
     pub checkpoints: u64,
+    /// Chains whose beginning was removed by retention.
+    pub tombstones: u64,
+    /// Entries that were removed so.
+    pub retired: u64,
     /// At most 1000.
     pub findings: Vec<Finding>,
 }
@@ -70,14 +102,28 @@ impl Verdict {
     }
 
     fn find(&mut self, kind: FindingKind, writer: &str, seq: u64, what: impl Into<String>) {
+        self.find_at(kind, writer, seq, None, what);
+    }
+
+    fn find_at(
+        &mut self,
+        kind: FindingKind,
+        writer: &str,
+        seq: u64,
+        at: Option<Timestamp>,
+        what: impl Into<String>,
+    ) {
         if self.findings.len() < MOST_FINDINGS {
-            self.findings.push(Finding { kind, writer: writer.to_owned(), seq, what: what.into() });
+            self.findings.push(Finding { kind, writer: writer.to_owned(), seq, at, what: what.into() });
         }
     }
 }
 
 /// Ends of chains that must be found, by writer.
 type Expected = HashMap<String, Vec<Head>>;
+
+/// What retention removed, by writer.
+type Retired = HashMap<String, Removed>;
 
 pub(crate) async fn verify(
     store: &SharedStore,
@@ -93,21 +139,82 @@ pub(crate) async fn verify(
     for checkpoint in kept {
         believe(checkpoint, key, &mut expected, &mut verdict);
     }
-    checkpoints(store, key, &mut expected, &mut verdict).await?;
-    batches(store, &mut expected, &mut verdict).await?;
-    // What is left was expected of chains that are not there.
-    let mut gone: Vec<(String, Vec<Head>)> = expected.into_iter().collect();
-    gone.sort_by(|a, b| a.0.cmp(&b.0));
-    for (writer, heads) in gone {
-        let seq = heads.iter().map(|head| head.seq).max().unwrap_or(0);
-        verdict.find(
-            FindingKind::Truncated,
-            &writer,
-            seq,
-            format!("the whole chain up to entry {seq} is missing"),
-        );
+    let retired = tombstones(store, key, &mut verdict).await?;
+    // Also of chains that were removed whole: what came before them is not forgotten.
+    for head in retired.values().filter_map(|removed| removed.predecessor.as_ref()) {
+        expected.entry(head.writer.clone()).or_default().push(head.clone());
     }
+    checkpoints(store, key, &retired, &mut expected, &mut verdict).await?;
+    batches(store, &retired, &mut expected, &mut verdict).await?;
+    gone(expected, &retired, &mut verdict);
     Ok(verdict)
+}
+
+/// What is left was expected of chains that are not there.
+fn gone(expected: Expected, retired: &Retired, verdict: &mut Verdict) {
+    let mut expected: Vec<(String, Vec<Head>)> = expected.into_iter().collect();
+    expected.sort_by(|a, b| a.0.cmp(&b.0));
+    for (writer, heads) in expected {
+        let removed = retired.get(&writer);
+        let left = heads.iter().filter(|head| !removed.is_some_and(|removed| covered(head, removed)));
+        let Some(seq) = left.map(|head| head.seq).max() else { continue };
+        let at = removed.map(|removed| removed.until);
+        let what = format!("the whole chain up to entry {seq} is missing");
+        verdict.find_at(FindingKind::Truncated, &writer, seq, at, what);
+    }
+}
+
+/// Whether what was said of an entry agrees with its having been removed by retention.
+fn covered(head: &Head, removed: &Removed) -> bool {
+    head.seq < removed.last || (head.seq == removed.last && head.digest == removed.digest)
+}
+
+/// Reads every tombstone; a forged one takes nothing out.
+async fn tombstones(
+    store: &SharedStore,
+    key: &CheckpointKey,
+    verdict: &mut Verdict,
+) -> Result<Retired, AuditError> {
+    let (mut retired, mut continuation) = (Retired::new(), None);
+    loop {
+        let page = store.list(Collection::AuditTombstones, None, continuation.as_deref(), PAGE).await?;
+        for stored in page.items {
+            let Ok(signed) = serde_json::from_str::<SignedTombstone>(&stored.body) else {
+                let what = format!("the tombstone {} cannot be read", stored.id);
+                verdict.find(FindingKind::Malformed, &stored.partition, 0, what);
+                continue;
+            };
+            retire(&signed, key, &mut retired, verdict);
+        }
+        continuation = page.continuation;
+        if continuation.is_none() {
+            return Ok(retired);
+        }
+    }
+}
+
+/// Takes a tombstone's word, if the signature is good. The widest of a writer counts.
+fn retire(signed: &SignedTombstone, key: &CheckpointKey, retired: &mut Retired, verdict: &mut Verdict) {
+    let Some(removal) = signed.read() else {
+        return verdict.find(FindingKind::Malformed, "", 0, "a tombstone cannot be read");
+    };
+    let (writer, removed) = (removal.writer, removal.removed);
+    let whole = removed.first == 1 && removed.count == removed.last && removed.last > 0;
+    let what = match key.check(&signed.key, &signed.statement, &signed.signature) {
+        Some(true) if whole => {
+            let wider = retired.get(&writer).is_none_or(|known| known.last < removed.last);
+            if wider {
+                let before = retired.insert(writer, removed.clone());
+                verdict.tombstones += u64::from(before.is_none());
+                verdict.retired += removed.count - before.map_or(0, |before| before.count);
+            }
+            return;
+        }
+        Some(true) => "the tombstone does not speak of the beginning of its chain".to_owned(),
+        Some(false) => "the tombstone's signature is wrong".to_owned(),
+        None => format!("the tombstone was signed by the key {}, which is not known", signed.key),
+    };
+    verdict.find_at(FindingKind::TombstoneForged, &writer, removed.last, Some(removed.until), what);
 }
 
 /// Takes a checkpoint's word, if the signature is good.
@@ -125,22 +232,20 @@ fn believe(
     match key.check(&signed.key, &signed.statement, &signed.signature) {
         Some(true) => {}
         Some(false) => {
-            verdict.find(
-                FindingKind::CheckpointForged,
-                writer,
-                number,
-                "the checkpoint's signature is wrong",
-            );
+            let what = "the checkpoint's signature is wrong";
+            verdict.find_at(FindingKind::CheckpointForged, writer, number, Some(statement.at), what);
             return None;
         }
         None => {
             let what = format!("the checkpoint was signed by the key {}, which is not known", signed.key);
-            verdict.find(FindingKind::CheckpointForged, writer, number, what);
+            verdict.find_at(FindingKind::CheckpointForged, writer, number, Some(statement.at), what);
             return None;
         }
     }
     let head = Head { writer: writer.clone(), seq: statement.seq, digest: statement.digest };
-    expected.entry(writer.clone()).or_default().push(head);
+    for head in [head].into_iter().chain(statement.others) {
+        expected.entry(head.writer.clone()).or_default().push(head);
+    }
     Some((number, statement.previous))
 }
 
@@ -148,6 +253,7 @@ fn believe(
 async fn checkpoints(
     store: &SharedStore,
     key: &CheckpointKey,
+    retired: &Retired,
     expected: &mut Expected,
     verdict: &mut Verdict,
 ) -> Result<(), AuditError> {
@@ -178,7 +284,7 @@ async fn checkpoints(
             }
             let same = newer.as_ref().is_some_and(|(writer, ..)| *writer == stored.partition);
             if !same {
-                first_checkpoint(newer.as_ref(), verdict);
+                first_checkpoint(newer.as_ref(), retired, verdict);
             }
             if let Some((writer, newer, previous)) = newer.as_ref().filter(|_| same)
                 && (*newer != number + 1 || *previous != signed.digest())
@@ -194,27 +300,29 @@ async fn checkpoints(
         }
         continuation = page.continuation;
         if continuation.is_none() {
-            first_checkpoint(newer.as_ref(), verdict);
+            first_checkpoint(newer.as_ref(), retired, verdict);
             return Ok(());
         }
     }
 }
 
-/// A writer's oldest checkpoint is number 1.
-fn first_checkpoint(oldest: Option<&(String, u64, Digest)>, verdict: &mut Verdict) {
-    if let Some((writer, number, _)) = oldest.filter(|(_, number, _)| *number != 1) {
-        verdict.find(
-            FindingKind::CheckpointRemoved,
-            writer,
-            *number,
-            "the checkpoints before this one are missing",
-        );
+/// A writer's oldest checkpoint is number 1, or follows those that retention removed.
+fn first_checkpoint(oldest: Option<&(String, u64, Digest)>, retired: &Retired, verdict: &mut Verdict) {
+    let Some((writer, number, previous)) = oldest.filter(|(_, number, _)| *number != 1) else { return };
+    let fits = retired.get(writer).is_some_and(|removed| {
+        *number <= removed.checkpoints
+            || (*number == removed.checkpoints + 1 && *previous == removed.checkpoint)
+    });
+    if !fits {
+        let what = "the checkpoints before this one are missing";
+        verdict.find(FindingKind::CheckpointRemoved, writer, *number, what);
     }
 }
 
 /// Reads every batch, newest first, chain by chain.
 async fn batches(
     store: &SharedStore,
+    retired: &Retired,
     expected: &mut Expected,
     verdict: &mut Verdict,
 ) -> Result<(), AuditError> {
@@ -229,7 +337,7 @@ async fn batches(
                     done.finish(expected, verdict);
                 }
                 verdict.writers += 1;
-                chain = Some(Chain::new(&stored.partition, expected));
+                chain = Some(Chain::new(&stored.partition, retired.get(&stored.partition), expected));
             }
             if let Some(chain) = &mut chain {
                 chain.batch(&stored, verdict);

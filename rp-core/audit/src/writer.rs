@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rp_base::{Backoff, Id, SharedClock, chain};
+use rp_base::{Backoff, Id, SharedClock, Timestamp, chain};
 use rp_database::{Draft, SharedStore, StoreError};
 use rp_documents::{Actor, Collection, Entry, Phase};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -11,7 +11,9 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_unti
 
 use crate::batch::{self, Batch, Head};
 use crate::checkpoint::{Checkpoints, SignedCheckpoint};
+use crate::index::heads::Heads;
 use crate::metrics::AuditMetrics;
+use crate::proof::ProofCheckpoint;
 use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED};
 
 /// Most entries of a batch.
@@ -31,7 +33,12 @@ pub(crate) struct Promise {
 pub(crate) struct Status {
     /// The last entry that is certainly stored.
     pub(crate) head: Head,
+    /// When that was written.
+    pub(crate) at: Timestamp,
     pub(crate) stuck: bool,
+    pub(crate) checkpoint: Option<ProofCheckpoint>,
+    /// Entries after it.
+    pub(crate) unsigned: u64,
 }
 
 #[derive(Debug)]
@@ -42,6 +49,8 @@ pub(crate) struct Writer {
     metrics: AuditMetrics,
     head: Head,
     checkpoints: Checkpoints,
+    /// The ends of the chains of others.
+    heads: Heads,
 }
 
 /// The ends of the channels that lead here.
@@ -95,6 +104,7 @@ impl Writer {
         clock: SharedClock,
         options: AuditOptions,
         metrics: AuditMetrics,
+        heads: Heads,
     ) -> Result<Self, AuditError> {
         let last = store.list(Collection::AuditBatches, None, None, 1).await?.items.into_iter().next();
         // A last batch that cannot be read is told by verify; the new chain then names no predecessor.
@@ -113,11 +123,12 @@ impl Writer {
         let (batch, _) = head.append(&mut [first])?;
         store.create(Collection::AuditBatches, batch.draft()?).await?;
         metrics.entries.inc();
-        Ok(Self { store, clock, options, metrics, head, checkpoints: Checkpoints::default() })
+        Ok(Self { store, clock, options, metrics, head, checkpoints: Checkpoints::default(), heads })
     }
 
     pub(crate) fn status(&self) -> Status {
-        Status { head: self.head.clone(), stuck: false }
+        let unsigned = self.checkpoints.behind(&self.head);
+        Status { head: self.head.clone(), at: self.clock.now(), stuck: false, checkpoint: None, unsigned }
     }
 
     /// Writes until it is told to close; then writes what was taken in, and a last checkpoint.
@@ -146,7 +157,7 @@ impl Writer {
                 biased;
                 () = closed(&mut inbox.closing) => return None,
                 _ = checkpoint.tick() => {
-                    self.checkpoint().await;
+                    self.checkpoint(&inbox.told).await;
                     continue;
                 }
                 promise = inbox.promised.recv() => group.promise(promise?, inbox),
@@ -246,23 +257,34 @@ impl Writer {
             status.stuck = stuck;
             if !stuck {
                 status.head = self.head.clone();
+                status.at = self.clock.now();
+                status.unsigned = self.checkpoints.behind(&self.head);
             }
         });
     }
 
     /// Signs and stores a checkpoint when the head has moved, and logs it: the way out of the store.
-    async fn checkpoint(&mut self) {
-        if !self.checkpoints.behind(&self.head) {
+    async fn checkpoint(&mut self, told: &watch::Sender<Status>) {
+        let others = self.heads.unsigned(&self.head.writer);
+        if self.checkpoints.behind(&self.head) == 0 && others.is_empty() {
             return;
         }
-        let outcome = match self.checkpoints.next(&self.head, self.clock.now(), &self.options.key) {
+        let now = self.clock.now();
+        let outcome = match self.checkpoints.next(&self.head, others, now, &self.options.key) {
             Ok((signed, draft)) => self.keep(signed, draft).await.map_err(AuditError::from),
             Err(error) => Err(error),
         };
         match outcome {
             Ok(signed) => {
                 self.checkpoints.stored(&signed);
+                // A try whose answer got lost may have signed earlier heads.
+                let others = signed.read().map(|statement| statement.others).unwrap_or_default();
+                self.heads.signed(&self.head.writer, &others);
                 self.metrics.checkpoints.inc();
+                told.send_modify(|status| {
+                    status.checkpoint = signed.proof();
+                    status.unsigned = 0;
+                });
                 let (key, signature) = (&signed.key, &signed.signature);
                 tracing::info!(target: "audit.checkpoint", statement = %signed.statement, key, signature, "checkpoint");
             }
@@ -311,7 +333,7 @@ impl Writer {
                 return;
             }
         }
-        self.checkpoint().await;
+        self.checkpoint(&inbox.told).await;
     }
 }
 

@@ -1,0 +1,223 @@
+//! The index behind searches: which blocks of the log may hold what is looked for. It is made from the batches,
+//! in the order of their commits, by every process alike, and can be made anew at any time. It is never asked when
+//! the log is proved: [`crate::Audit::verify`] does not know it.
+
+pub(crate) mod bits;
+pub(crate) mod heads;
+pub(crate) mod look;
+mod open;
+pub(crate) mod part;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rp_base::{Digest, Timestamp, chain};
+use rp_database::{Expect, SharedStore, Span, StoreError};
+use rp_documents::Collection;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::AuditError;
+use heads::Heads;
+use open::Open;
+use part::{FORM, HEADERS, Header};
+
+/// Batches that are read at once: at most 512 entries each.
+const PAGE: u32 = 32;
+/// Between two looks at the feed: entries that came together are read together.
+const PAUSE: Duration = Duration::from_millis(200);
+/// A look without being told.
+const POLL: Duration = Duration::from_secs(5);
+/// After a failure of the store.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// Documents that are removed at once when the index is made anew.
+const REMOVED: u32 = 200;
+/// The one document of the collection that is no part of the index.
+pub(crate) const CURSOR_KEY: &str = "cursor-key";
+
+/// A batch, read without copying its entries.
+#[derive(Debug, Deserialize)]
+pub(crate) struct View<'a> {
+    #[serde(borrow)]
+    pub(crate) writer: Cow<'a, str>,
+    pub(crate) first_seq: u64,
+    #[serde(default)]
+    pub(crate) head: Digest,
+    #[serde(borrow)]
+    pub(crate) entries: Vec<&'a RawValue>,
+}
+
+impl View<'_> {
+    /// Number of the last entry.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.first_seq.saturating_add(u64::try_from(self.entries.len()).unwrap_or(0)).saturating_sub(1)
+    }
+}
+
+/// The index as one process sees it.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) store: SharedStore,
+    open: Mutex<Open>,
+    pub(crate) heads: Heads,
+    /// Position up to which the open part was made, and the time of the last entry in it.
+    progress: watch::Sender<(i64, Option<Timestamp>)>,
+}
+
+impl Index {
+    pub(crate) fn new(store: SharedStore, heads: Heads) -> Arc<Self> {
+        let progress = watch::channel((0, None)).0;
+        Arc::new(Self { store, open: Mutex::new(Open::default()), heads, progress })
+    }
+
+    /// The time of the last entry that the index has.
+    pub(crate) fn indexed_to(&self) -> Option<Timestamp> {
+        self.progress.borrow().1
+    }
+
+    /// What is not in a stored part yet, for a search.
+    pub(crate) fn open(&self) -> parking_lot::MutexGuard<'_, Open> {
+        self.open.lock()
+    }
+
+    /// Waits until it is known what the index has; a search before that would read the log from its end.
+    pub(crate) async fn ready(&self) -> Result<(), AuditError> {
+        if self.open.lock().loaded { Ok(()) } else { self.load().await }
+    }
+
+    /// Follows the log until `closing`.
+    pub(crate) async fn run(self: Arc<Self>, mut closing: watch::Receiver<bool>) {
+        let mut changed = self.store.subscribe(Collection::AuditBatches);
+        let mut failing = false;
+        let work = async {
+            loop {
+                changed.mark_unchanged();
+                match self.catch_up().await {
+                    Ok(()) => failing = false,
+                    Err(error) => {
+                        if !std::mem::replace(&mut failing, true) {
+                            tracing::warn!(error = %chain(&error), "the audit index does not follow; searches take longer");
+                        }
+                        sleep(AFTER_FAILURE).await;
+                        continue;
+                    }
+                }
+                // Told or not: the value is only a hint.
+                let _ = timeout(POLL, changed.changed()).await;
+                sleep(PAUSE).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            _ = closing.wait_for(|closing| *closing) => {}
+        }
+    }
+
+    /// Reads what was written since the last time, and stores parts that are full.
+    pub(crate) async fn catch_up(&self) -> Result<(), AuditError> {
+        if !self.open.lock().loaded {
+            self.load().await?;
+        }
+        loop {
+            if self.open.lock().is_full() {
+                self.seal().await?;
+            }
+            let end = self.open.lock().end;
+            let changes = self.store.changes(Collection::AuditBatches, end, PAGE).await?;
+            let mut last = None;
+            {
+                let mut open = self.open.lock();
+                for change in &changes.items {
+                    if open.is_full() {
+                        break;
+                    }
+                    if let Some(stored) = &change.document {
+                        last = open.add(stored, &self.heads).or(last);
+                    }
+                    open.end = change.seq;
+                }
+            }
+            let end = self.open.lock().end;
+            self.progress.send_modify(|progress| *progress = (end, last.or(progress.1)));
+            if !changes.more && !self.open.lock().is_full() {
+                return Ok(());
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Goes on after the last stored part.
+    async fn load(&self) -> Result<(), AuditError> {
+        let newest = self.store.scan(Collection::AuditIndex, Span::Partition(HEADERS), None, 1).await?;
+        let mut open = Open::after(0, 0);
+        if let Some(stored) = newest.first() {
+            match serde_json::from_str::<Header>(&stored.body).ok().filter(|header| header.form == FORM) {
+                Some(header) if self.fits(&header).await? => {
+                    open = Open::after(header.number, header.end());
+                }
+                _ => {
+                    tracing::info!("the audit index is of another form or another store; making it anew");
+                    self.clear().await?;
+                }
+            }
+        }
+        self.heads.load(&self.store).await?;
+        let mut current = self.open.lock();
+        // A search and the follower may both have come here.
+        if !current.loaded {
+            *current = open;
+        }
+        Ok(())
+    }
+
+    /// Whether positions mean what they meant: a log that was copied into another store has others.
+    async fn fits(&self, header: &Header) -> Result<bool, StoreError> {
+        match self.store.get(Collection::AuditBatches, &header.mark).await? {
+            Some(stored) => Ok(stored.seq == header.end()),
+            // Retention took it.
+            None => Ok(self.store.head(Collection::AuditBatches).await? >= header.end()),
+        }
+    }
+
+    /// Removes the index, to be made anew from the batches.
+    pub(crate) async fn clear(&self) -> Result<(), StoreError> {
+        let mut after: Option<String> = None;
+        loop {
+            let some = self.store.scan(Collection::AuditIndex, Span::All, after.as_deref(), REMOVED).await?;
+            let Some(last) = some.last().map(|stored| stored.id.clone()) else { break };
+            let ids = some.iter().map(|stored| &stored.id).filter(|id| *id != CURSOR_KEY);
+            // Another process may be at it as well.
+            let gone = |outcome| match outcome {
+                Err(StoreError::Gone { .. }) => Ok(()),
+                other => other,
+            };
+            let removals = ids.map(|id| self.store.delete(Collection::AuditIndex, id, Expect::Any));
+            futures_util::future::join_all(removals).await.into_iter().try_for_each(gone)?;
+            after = Some(last);
+        }
+        *self.open.lock() = Open::default();
+        Ok(())
+    }
+
+    /// Stores the open part. Whoever comes second finds that another process did, and goes on after it.
+    async fn seal(&self) -> Result<(), AuditError> {
+        let (header, columns) = self.open.lock().whole();
+        let made = tokio::task::spawn_blocking(move || part::drafts(&header, &columns)).await;
+        let drafts = made.map_err(|_| AuditError::Closed)??;
+        match self.store.create_all(Collection::AuditIndex, drafts).await {
+            Ok(_) => {
+                self.open.lock().sealed();
+                Ok(())
+            }
+            Err(StoreError::Exists { .. }) => {
+                *self.open.lock() = Open::default();
+                self.load().await
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be said of the log at once: the ends of the chains, what was signed, where copies have got to.
+
+use rp_base::{Digest, Timestamp};
+use serde::Serialize;
+
+/// A statement of where the log stands, made of what this process holds; nothing is read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Proof {
+    /// The ends of the newest chains, newest chain first; at most 32.
+    pub heads: Vec<ProofHead>,
+    /// Chains that are known of: one for each start of a process.
+    pub writers: u64,
+    /// The last one of this process.
+    pub checkpoint: Option<ProofCheckpoint>,
+    /// Entries of this process after its last checkpoint.
+    pub unsigned: u64,
+    pub sinks: Vec<SinkState>,
+    /// The time of the last entry that searches find by the index; newer ones are looked through.
+    pub indexed_to: Option<Timestamp>,
+}
+
+/// The end of a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProofHead {
+    pub writer: String,
+    pub seq: u64,
+    /// SHA-256 of the last entry.
+    pub digest: Digest,
+    /// When the last entry was made.
+    pub at: Option<Timestamp>,
+    /// It is this process's.
+    pub living: bool,
+}
+
+/// What a checkpoint says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProofCheckpoint {
+    pub writer: String,
+    pub number: u64,
+    pub at: Timestamp,
+    /// It covers the writer's entries up to here, and what the statement says of others.
+    pub seq: u64,
+    pub digest: Digest,
+    /// Name of the key that signed it.
+    pub key: String,
+}
+
+/// How a sink is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SinkState {
+    pub name: String,
+    /// Where to, without secrets.
+    pub to: String,
+    /// `refuse` or `alarm`.
+    pub policy: &'static str,
+    /// Whether this process is the one that ships.
+    pub here: bool,
+    /// When it last took something.
+    pub taken_at: Option<Timestamp>,
+    /// Up to which entry: when that was made.
+    pub taken_to: Option<Timestamp>,
+    pub failing_since: Option<Timestamp>,
+    /// What it last answered.
+    pub error: Option<String>,
+}
