@@ -2,5 +2,6 @@
 
 mod abuse;
 mod lives;
+mod outage;
 mod shared;
 mod world;

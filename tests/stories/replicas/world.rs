@@ -39,6 +39,11 @@ pub(super) struct Replicas {
 impl Replicas {
     /// Two replicas, ready, behind the balancer. `more` is added to their settings.
     pub(super) async fn start(more: &str) -> Result<Self> {
+        Self::start_with("refuse", more).await
+    }
+
+    /// The same with what holds while the store is away (`store.outage`).
+    pub(super) async fn start_with(outage: &str, more: &str) -> Result<Self> {
         let (folder, authority) = (Folder::new("replicas")?, Authority::new("replicas")?);
         folder.write("ca.pem", authority.pem())?;
         write_server(&folder, &authority)?;
@@ -53,8 +58,10 @@ impl Replicas {
         for n in 0..2 {
             let own = free_port()?;
             let (name, admin) = (format!("replica-{n}"), free_port()?);
-            folder
-                .write(&format!("{name}.toml"), settings(&name, port, own, admin, &provider.issuer, more))?;
+            folder.write(
+                &format!("{name}.toml"),
+                settings(&name, [port, own, admin], &provider.issuer, outage, more),
+            )?;
             let process = serve(&folder, &name)?;
             let (here, proxy) = (format!("https://localhost:{own}"), format!("https://127.0.0.1:{own}"));
             let replica = Replica { process, url: here, proxy_url: proxy, name };
@@ -153,7 +160,8 @@ fn serve(folder: &Folder, name: &str) -> Result<Process> {
     Process::start(folder, name, &mut command)
 }
 
-fn settings(name: &str, port: u16, own: u16, admin: u16, issuer: &str, more: &str) -> String {
+fn settings(name: &str, ports: [u16; 3], issuer: &str, outage: &str, more: &str) -> String {
+    let [port, own, admin] = ports;
     format!(
         r#"
 [listen]
@@ -171,10 +179,12 @@ ca_file = "ca.pem"
 [store]
 kind = "postgres"
 url_file = "database"
+outage = "{outage}"
 [keys]
 keyring_file = "keyring.json"
 [audit]
 checkpoint_key_file = "{name}.p8"
+spool_file = "{name}.spool"
 [oidc]
 issuer = "{issuer}"
 client_id = "aro"
