@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { plain } from "./dom";
 import type { Line } from "./series";
-import { type Unit, write } from "./units";
+import { steps, type Unit, write } from "./units";
 import * as when from "./when";
 
 const DASHES = [[], [7, 3], [2, 3], [10, 3, 2, 3], [5, 2], [], [7, 3], []];
@@ -120,7 +120,7 @@ export class Chart {
       width: this.width(),
       height: this.height(),
       legend: { show: false },
-      padding: [12, 8, 0, 0],
+      padding: [12, 24, 0, 0],
       focus: { alpha: 0.25 },
       cursor: {
         sync: { key: this.hooks.sync, setSeries: false },
@@ -130,7 +130,7 @@ export class Chart {
       scales: { x: { time: true, range: [shown.times[0] ?? 0, shown.times.at(-1) ?? 1] } },
       axes: [
         { ...axis, grid: { show: false }, ticks: { show: true, stroke: () => colour("line-2"), width: 1, size: 4 }, space: 64, size: 36, values: (_u, splits, _a, _s, step) => stamps(splits, step) },
-        { ...axis, grid: { stroke: () => colour("line"), width: 1 }, size: (_u, values) => 14 + 6.2 * Math.max(3, ...(values ?? []).map((v) => v.length)), values: (_u, splits) => splits.map((v) => write(v, shown.unit)) },
+        { ...axis, grid: { stroke: () => colour("line"), width: 1 }, size: (_u, values) => 14 + 6.2 * Math.max(3, ...(values ?? []).map((v) => v.length)), incrs: steps(shown.unit), space: 44, values: (_u, splits) => splits.map((v) => write(v, shown.unit)) },
       ],
       series: [{}, ...shown.lines.map((line, i) => this.series(line, i, shown))],
       hooks: {
@@ -155,7 +155,7 @@ export class Chart {
       ...(shown.stacked ? { fill: () => colour(`c${slot(index, line)}`).replace(/^rgb\(/, "rgba(").replace(/\)$/, ", .35)") } : {}),
       spanGaps: false,
       // A sample alone between two gaps has no line: it gets a point.
-      points: { size: 4, filter: (u, s, on) => (on ? null : lonely(u.data[s] ?? [])) },
+      points: { size: 4, show: () => false, filter: (u, s, on) => (on ? null : lonely(u.data[s] ?? [])) },
     };
   }
 

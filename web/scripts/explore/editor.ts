@@ -64,6 +64,8 @@ export class Editor {
   readonly host = h("div", { class: "code-host", "data-testid": "editor" });
   readonly view: EditorView;
   private readonly numbers = new Compartment();
+  /** What the server said is wrong with the present text: it counts more than the check in the browser. */
+  private said: Diagnostic | null = null;
 
   constructor(text: string, suggest: Suggester, private readonly hooks: Hooks) {
     const root = this.host.attachShadow({ mode: "open" });
@@ -90,6 +92,7 @@ export class Editor {
           EditorView.contentAttributes.of({ "aria-label": hooks.label, spellcheck: "false", autocapitalize: "off", "data-testid": "query" }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) {
+              this.said = null;
               this.numbered();
               hooks.changed(this.text());
             }
@@ -124,6 +127,7 @@ export class Editor {
     const from = Math.min(row.from + Math.max(0, column - 1), row.to);
     const rest = /^[\w:.]+|^./u.exec(doc.sliceString(from, row.to))?.[0].length ?? 0;
     const diagnostic: Diagnostic = { from, to: Math.min(from + rest, row.to), severity: "error", message };
+    this.said = diagnostic;
     this.view.dispatch(setDiagnostics(this.view.state, [diagnostic]));
     this.view.dispatch({ selection: { anchor: from }, scrollIntoView: true });
   }
@@ -142,7 +146,12 @@ export class Editor {
     forEachDiagnostic(this.view.state, (one, from) => {
       if (!first || from < first.from) first = { from, message: one.message };
     });
-    const found = first as { from: number; message: string } | null;
+    const said = this.said;
+    if (said && (first as { from: number } | null)?.from !== said.from) {
+      // The check in the browser came later and has put its own mark.
+      queueMicrotask(() => this.said === said && this.view.dispatch(setDiagnostics(this.view.state, [said])));
+    }
+    const found = said ?? (first as { from: number; message: string } | null);
     if (!found) return this.hooks.verdict({ tone: "ok", text: "Valid" });
     const line = this.view.state.doc.lineAt(found.from);
     const column = found.from - line.from + 1;

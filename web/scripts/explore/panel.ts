@@ -29,7 +29,9 @@ export interface Page {
   asked: () => void;
 }
 
-/** Points of one line: two for each pixel are more than anybody sees. */
+/** Places that a line is drawn in, at most: two points each. */
+const PLACES = 500;
+/** Points of one line where nothing is reduced. */
 const POINTS = 800;
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
 
@@ -159,13 +161,14 @@ export class Panel {
     this.result.busy();
     const end = when.endOf(this.page.window);
     const range = this.page.window.range;
-    const wide = step(range, Math.min(POINTS, Math.max(120, this.section.clientWidth / 1.5)));
-    // On the grid of the step, so that the same instants are asked again.
-    const window = { start: Math.ceil((end - range) / wide) * wide, end: Math.floor(end / wide) * wide };
+    // On a grid, so that the same instants are asked again.
+    const even = step(range, PLACES);
+    const width = Math.round(Math.min(PLACES, Math.max(100, this.section.clientWidth / 2)));
+    const window = { start: Math.ceil((end - range) / even) * even, end: Math.floor(end / even) * even, width };
     const source = this.page.source();
     try {
       const answer = this.kind === "range"
-        ? await query(this.page.base, "query_range", { query: text, start: window.start, end: window.end, step: wide, width: POINTS, source }, mine.signal)
+        ? await query(this.page.base, "query_range", { query: text, start: window.start, end: window.end, width, source }, mine.signal)
         : await query(this.page.base, "query", { query: text, time: this.page.window.end ?? undefined, source }, mine.signal);
       if (this.running !== mine) return;
       this.result.show(answer, text, this.kind === "range" ? window : null);

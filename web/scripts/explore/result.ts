@@ -3,7 +3,7 @@
 import type { Answer, Problem } from "./api";
 import { Chart } from "./chart";
 import { blank, choice, h, icon, notice, num, plain, save, shown, tool } from "./dom";
-import { fold, grid, type Grid, LINES, type Line, MOST, notation, value } from "./series";
+import { fold, grid, type Grid, LINES, type Line, MOST, notation, reduced, value } from "./series";
 import { guess } from "./guess";
 import { type Unit, write } from "./units";
 import { labels, Values } from "./values";
@@ -35,6 +35,7 @@ export class Result {
   private unit: Unit = { s: 0, b: 0 };
   private all = false;
   private rows = PAGE;
+  private place = 0;
   view: View = "graph";
 
   constructor(private readonly hooks: Hooks) {}
@@ -111,12 +112,13 @@ export class Result {
       h("p", { class: "hint" }, [error.status ? String(error.status) : "", side, error.request].filter(Boolean).join(" · "))));
   }
 
-  show(answer: Answer, query: string, window: { start: number; end: number } | null): void {
+  show(answer: Answer, query: string, window: { start: number; end: number; width?: number } | null): void {
     this.rest();
     this.answer = answer;
     this.query = query;
     this.unit = guess(query);
-    this.grid = window && answer.type === "matrix" ? grid(answer, window.start, window.end) : null;
+    this.grid = window && answer.type === "matrix" ? grid(answer, window.start, window.end, window.width) : null;
+    this.place = window && this.grid ? reduced(answer, window.start, window.end, window.width ?? 0) : 0;
     this.all = false;
     this.rows = PAGE;
     this.draw();
@@ -150,7 +152,7 @@ export class Result {
     const points = answer.samples.reduce((n, one) => n + one.values.length, 0);
     const n = answer.samples.length;
     const facts = h("span", { class: "row", "data-testid": "facts" }, h("span", {}, h("b", {}, num(n)), n === 1 ? " series" : " series"), h("span", {}, h("b", {}, num(points)), points === 1 ? " sample" : " samples"),
-      answer.step ? h("span", {}, "step ", h("b", {}, when.spoken(answer.step))) : null, h("span", {}, h("b", {}, write(answer.took / 1000, { s: 1, b: 0 }))),
+      answer.step ? h("span", {}, "step ", h("b", {}, when.spoken(answer.step)), this.place ? `, least and most of each ${when.spoken(Math.max(1, Math.round(this.place)))}` : "") : null, h("span", {}, h("b", {}, write(answer.took / 1000, { s: 1, b: 0 }))),
       answer.source ? h("span", {}, "from ", h("span", { class: "mono" }, shown(answer.source, 80))) : null);
     const views = this.grid && n ? choice("Show as", VIEWS, this.view, (v) => {
       this.view = v as View;

@@ -53,8 +53,42 @@ function summed(name: string, labels: Record<string, string>, values: (number | 
   return { name, labels, values, min, mean: count ? sum / count : null, max, last, folds };
 }
 
-/** Puts the samples of a range on its grid. What no number can stand for is a gap. */
-export function grid(answer: Answer, start: number, end: number): Grid {
+/** Seconds that one place of the drawing stands for, when the server kept only least and most of each. */
+export function reduced(answer: Answer, start: number, end: number, width: number): number {
+  const points = Math.floor((end - start) / (answer.step || 1)) + 1;
+  return width && points > 2 * width ? Math.max(0.001, (end - start) / width) : 0;
+}
+
+/** Two instants for each place: its least and its most, in the order in which they were. */
+function peaks(answer: Answer, start: number, length: number, width: number): Grid {
+  const times = Array.from({ length: 2 * (width + 1) }, (_, i) => start + length * (Math.floor(i / 2) + (i % 2 ? 0.75 : 0.25)));
+  const lines = answer.samples.map((one) => {
+    const values: (number | null)[] = new Array<number | null>(times.length).fill(null);
+    const seen = new Map<number, { least: [number, number]; most: [number, number] }>();
+    for (const [at, text] of one.values) {
+      const v = value(text);
+      const place = Math.floor((at - start) / length);
+      if (!Number.isFinite(v) || place < 0 || place > width) continue;
+      const here = seen.get(place);
+      if (!here) seen.set(place, { least: [at, v], most: [at, v] });
+      else if (v < here.least[1]) here.least = [at, v];
+      else if (v > here.most[1]) here.most = [at, v];
+    }
+    for (const [place, { least, most }] of seen) {
+      const [first, second] = least[0] <= most[0] ? [least, most] : [most, least];
+      values[2 * place] = first[1];
+      values[2 * place + 1] = second[1];
+    }
+    return summed(notation(one.labels), one.labels, values);
+  });
+  return { times, lines };
+}
+
+/** Puts the samples of a range on its grid. What no number can stand for is a gap. `width` is what the
+    server was told: beyond two points for each, it keeps least and most of each. */
+export function grid(answer: Answer, start: number, end: number, width = 0): Grid {
+  const length = reduced(answer, start, end, width);
+  if (length) return peaks(answer, start, length, width);
   const step = answer.step || 1;
   let from = start;
   for (const one of answer.samples) {

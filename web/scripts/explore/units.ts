@@ -26,6 +26,26 @@ export function words(unit: Unit): string {
   return top;
 }
 
+/** Distances between the lines of an axis that read well in the unit. */
+export function steps(unit: Unit): number[] {
+  const out: number[] = [];
+  if (unit.b === 1) {
+    for (let i = 0; i < 60; i += 1) out.push(2 ** i);
+    return out;
+  }
+  const decimal = (from: number, to: number) => {
+    for (let power = from; power < to; power += 1) for (const n of [1, 2, 5]) out.push(Number(`${n}e${power}`));
+  };
+  if (unit.s === 1) {
+    decimal(-12, 1);
+    out.push(10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200);
+    for (const n of [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000]) out.push(n * 86_400);
+    return out;
+  }
+  decimal(-18, 18);
+  return out;
+}
+
 function digits(v: number): string {
   const size = Math.abs(v);
   if (size !== 0 && (size < 1e-4 || size >= 1e15)) return v.toExponential(2);
@@ -52,7 +72,7 @@ export function write(v: number | null, unit: Unit): string {
   if (unit.hint === "ratio") return `${digits(v * 100)} %`;
   if (unit.hint === "percent") return `${digits(v)} %`;
   if (unit.hint === "celsius") return `${digits(v)} °C`;
-  if (unit.hint === "cores" && unit.s === 0) return Math.abs(v) > 0 && Math.abs(v) < 1 ? `${digits(v * 1000)} m` : digits(v);
+  if (unit.hint === "cores" && unit.s === 0) return digits(v);
   if (v === 0) return "0";
   if (unit.b === 1) return scaled(v, BYTES) + per;
   if (unit.s === 1 && unit.b === 0) return scaled(v, TIME);
