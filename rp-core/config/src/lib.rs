@@ -12,6 +12,7 @@ mod reader;
 mod reference;
 mod secret_file;
 mod settings;
+mod sinks;
 mod source;
 mod values;
 
@@ -21,9 +22,9 @@ pub use parse::{File, Input, Override, parse};
 pub use reference::reference_markdown;
 pub use secret_file::{SecretFile, SecretFileError};
 pub use settings::{
-    Access, Audit, Azure, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Oidc,
-    OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy, Roles, Session,
-    Settings, Store, StoreKind, Tls,
+    Access, Audit, AuditSink, AuditSinkTo, Azure, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat,
+    Metrics, Oidc, OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy,
+    Roles, Session, Settings, Store, StoreKind, Tls,
 };
 
 /// Keys that a role cannot do without, for [`Input::needs`].

@@ -201,6 +201,9 @@ fn audit(r: &mut Reader<'_>, store: &StoreKind) -> Audit {
         checkpoint_key_file: r.file("audit.checkpoint_key_file").unwrap_or_default(),
         checkpoint_period,
         spool_file: r.file("audit.spool_file").unwrap_or_default(),
+        known_keys: crate::sinks::known_keys(r),
+        sinks: crate::sinks::sinks(r),
+        retention: Some(r.duration("audit.retention")).filter(|limit| !limit.is_zero()),
     }
 }
 

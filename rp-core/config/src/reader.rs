@@ -159,6 +159,11 @@ impl<'a> Reader<'a> {
         Some(folder.unwrap_or_default().join(text))
     }
 
+    /// From where relative paths in a key's value count.
+    pub(crate) fn folder(&self, path: &str) -> PathBuf {
+        self.values.get(path).and_then(|found| found.folder.clone()).unwrap_or_default()
+    }
+
     pub(crate) fn secret(&mut self, path: &'static str) -> Option<SecretFile> {
         self.file(path).map(SecretFile::new)
     }

@@ -220,6 +220,52 @@ pub struct Audit {
     pub checkpoint_key_file: PathBuf,
     pub checkpoint_period: Duration,
     pub spool_file: PathBuf,
+    /// Public Ed25519 keys whose checkpoints are believed beside our own.
+    pub known_keys: Vec<[u8; 32]>,
+    pub sinks: Vec<AuditSink>,
+    /// `None`: nothing is removed.
+    pub retention: Option<Duration>,
+}
+
+/// A copy of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditSink {
+    /// Names its place in the log; no two are the same.
+    pub name: String,
+    pub to: AuditSinkTo,
+    /// The records of `spec/portal.md` §17.3 instead of our own lines.
+    pub ifx: bool,
+    /// Refuse what needs an entry when the sink takes nothing for so long; `None`: go on, with an alarm.
+    pub refuse_after: Option<Duration>,
+}
+
+/// Where a copy goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditSinkTo {
+    File {
+        path: PathBuf,
+        /// Bytes.
+        rotate: u64,
+        /// 0: all.
+        keep: usize,
+        sync: bool,
+    },
+    /// `host:port`.
+    SyslogTcp(String),
+    SyslogTls {
+        /// `host:port`.
+        address: String,
+        ca_file: PathBuf,
+    },
+    /// `host:port`.
+    SyslogUdp(String),
+    SyslogUnix(PathBuf),
+    Http {
+        url: Url,
+        token_file: Option<SecretFile>,
+        /// Beside the system's.
+        ca_file: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Clone)]

@@ -1,0 +1,257 @@
+//! `audit.sinks`: each a text `WHERE#option=value&…`. A fragment never leaves a machine, so options stand there.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::reader::Reader;
+use crate::settings::{AuditSink, AuditSinkTo};
+use crate::{SecretFile, values};
+
+const SINKS: &str = "audit.sinks";
+const KNOWN: &str = "audit.known_keys";
+/// Sinks of one process.
+const MOST: usize = 8;
+/// Until `policy=refuse` refuses, unless `after` says otherwise.
+const AFTER: Duration = Duration::from_secs(10);
+/// A file becomes that large before the next one begins.
+const ROTATE: u64 = 100 << 20;
+/// The least that makes sense.
+const LEAST_ROTATE: u64 = 64 << 10;
+
+/// Every sink; mistakes are kept.
+pub(crate) fn sinks(r: &mut Reader<'_>) -> Vec<AuditSink> {
+    let (texts, folder) = (r.texts(SINKS), r.folder(SINKS));
+    let mut sinks: Vec<AuditSink> = Vec::new();
+    for text in texts.iter().take(MOST) {
+        match sink(text, &folder) {
+            Ok(sink) if sinks.iter().any(|other| other.name == sink.name) => {
+                let message = format!("two sinks are named {}: tell them apart by name=…", sink.name);
+                r.mistake(SINKS, message);
+            }
+            Ok(sink) => sinks.push(sink),
+            // Options may name files, never secrets; the place is shown without them all the same.
+            Err(message) => {
+                let place = text.split('#').next().unwrap_or_default();
+                r.mistake(SINKS, format!("{:?}: {message}", rp_base::text::clean(place, 80)));
+            }
+        }
+    }
+    if texts.len() > MOST {
+        r.mistake(SINKS, format!("at most {MOST} sinks, got {}", texts.len()));
+    }
+    sinks
+}
+
+/// Public keys: 32 bytes each, Base 64.
+pub(crate) fn known_keys(r: &mut Reader<'_>) -> Vec<[u8; 32]> {
+    let mut keys = Vec::new();
+    for text in r.texts(KNOWN) {
+        match base64_32(&text) {
+            Some(key) => keys.push(key),
+            None => r.mistake(
+                KNOWN,
+                "expected public keys of 32 bytes in Base 64, as `aro audit key` prints them",
+            ),
+        }
+    }
+    keys
+}
+
+/// 32 bytes from Base 64, with or without padding.
+fn base64_32(text: &str) -> Option<[u8; 32]> {
+    let (mut bits, mut held, mut out) = (0u32, 0u32, Vec::with_capacity(33));
+    for byte in text.trim_end_matches('=').bytes() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        held = held << 6 | u32::from(value);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            out.push(u8::try_from(held >> bits & 0xff).ok()?);
+            held &= (1 << bits) - 1;
+        }
+    }
+    out.try_into().ok()
+}
+
+/// The options of a sink; each is taken once.
+struct Options<'a>(BTreeMap<&'a str, &'a str>);
+
+impl<'a> Options<'a> {
+    fn read(text: &'a str) -> Result<Self, String> {
+        let mut options = BTreeMap::new();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').ok_or("options are key=value, with & between them")?;
+            if options.insert(key, value).is_some() {
+                return Err(format!("the option {key} stands there twice"));
+            }
+        }
+        Ok(Self(options))
+    }
+
+    fn take(&mut self, key: &str) -> Option<&'a str> {
+        self.0.remove(key)
+    }
+
+    fn word(&mut self, key: &str, words: [&'static str; 2]) -> Result<bool, String> {
+        match self.take(key) {
+            None => Ok(false),
+            Some(word) if word == words[0] => Ok(false),
+            Some(word) if word == words[1] => Ok(true),
+            Some(_) => Err(format!("{key} is {} or {}", words[0], words[1])),
+        }
+    }
+
+    fn rest(self) -> Result<(), String> {
+        match self.0.keys().next() {
+            Some(key) => Err(format!("there is no option {key} here")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn sink(text: &str, folder: &std::path::Path) -> Result<AuditSink, String> {
+    let (place, options) = text.split_once('#').unwrap_or((text, ""));
+    let mut options = Options::read(options)?;
+    let path = |text: &str| -> Result<PathBuf, String> {
+        if text.is_empty() { Err("a path is missing".to_owned()) } else { Ok(folder.join(text)) }
+    };
+    let (kind, to) = if let Some(file) = place.strip_prefix("file:") {
+        let rotate = options.take("rotate").map_or(Some(ROTATE), bytes);
+        let rotate = rotate.filter(|rotate| *rotate >= LEAST_ROTATE);
+        let to = AuditSinkTo::File {
+            path: path(file)?,
+            rotate: rotate.ok_or("rotate is a size such as 100MiB, at least 64KiB")?,
+            keep: options.take("keep").map_or(Ok(0), str::parse).map_err(|_| "keep is a whole number")?,
+            sync: !options.word("sync", ["true", "false"])?,
+        };
+        ("file", to)
+    } else if let Some(file) = place.strip_prefix("syslog+unix:") {
+        ("syslog", AuditSinkTo::SyslogUnix(path(file)?))
+    } else if let Some(address) = place.strip_prefix("syslog+tcp://") {
+        ("syslog", AuditSinkTo::SyslogTcp(dial(address)?))
+    } else if let Some(address) = place.strip_prefix("syslog+udp://") {
+        ("syslog", AuditSinkTo::SyslogUdp(dial(address)?))
+    } else if let Some(address) = place.strip_prefix("syslog+tls://") {
+        let ca = options.take("ca").ok_or("syslog+tls needs ca=FILE, the CA of the server")?;
+        ("syslog", AuditSinkTo::SyslogTls { address: dial(address)?, ca_file: path(ca)? })
+    } else if place.starts_with("http") {
+        let url = values::url(place)
+            .ok_or("expected https://host/path (http only for this machine), without a query")?;
+        let token_file = options.take("token_file").map(path).transpose()?.map(SecretFile::new);
+        let ca_file = options.take("ca").map(path).transpose()?;
+        ("http", AuditSinkTo::Http { url, token_file, ca_file })
+    } else {
+        return Err(
+            "expected file:, syslog+tcp://, syslog+tls://, syslog+udp://, syslog+unix:, https://".to_owned()
+        );
+    };
+    finish(kind, to, options)
+}
+
+/// What all sinks have.
+fn finish(kind: &str, to: AuditSinkTo, mut options: Options<'_>) -> Result<AuditSink, String> {
+    let name = options.take("name").unwrap_or(kind).to_owned();
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > 40 || !name.chars().all(good) {
+        return Err("name is 1 to 40 of a-z, 0-9 and -".to_owned());
+    }
+    let ifx = options.word("format", ["aro", "ifx"])?;
+    let refuse = options.word("policy", ["alarm", "refuse"])?;
+    let after = options.take("after");
+    if after.is_some() && !refuse {
+        return Err("after has a meaning with policy=refuse only".to_owned());
+    }
+    let after = after.map_or(Some(AFTER), values::duration).ok_or("after is a duration such as 10s")?;
+    options.rest()?;
+    Ok(AuditSink { name, to, ifx, refuse_after: refuse.then_some(after) })
+}
+
+fn dial(text: &str) -> Result<String, String> {
+    values::dial(text).ok_or_else(|| "expected a host and port such as host:6514".to_owned())
+}
+
+/// Reads `100MiB`, `64KiB`, `1GiB` or a plain number of bytes.
+fn bytes(text: &str) -> Option<u64> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+    let unit = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let (number, shift) = unit.unwrap_or((text, 0));
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<AuditSink, String> {
+        sink(text, Path::new("/etc/aro"))
+    }
+
+    #[test]
+    fn every_kind_is_read() {
+        let file = read("file:audit.jsonl#rotate=1MiB&keep=3&policy=refuse&after=0s&name=disk").unwrap();
+        let path = PathBuf::from("/etc/aro/audit.jsonl");
+        assert_eq!(file.to, AuditSinkTo::File { path, rotate: 1 << 20, keep: 3, sync: true });
+        assert_eq!((file.name.as_str(), file.ifx, file.refuse_after), ("disk", false, Some(Duration::ZERO)));
+        let plain = read("file:/var/log/audit.jsonl#sync=false&format=ifx").unwrap();
+        let path = PathBuf::from("/var/log/audit.jsonl");
+        assert_eq!(plain.to, AuditSinkTo::File { path, rotate: ROTATE, keep: 0, sync: false });
+        assert_eq!((plain.name.as_str(), plain.ifx, plain.refuse_after), ("file", true, None));
+        for (text, to) in [
+            ("syslog+tcp://h:601", AuditSinkTo::SyslogTcp("h:601".to_owned())),
+            ("syslog+udp://h:514", AuditSinkTo::SyslogUdp("h:514".to_owned())),
+            ("syslog+unix:/dev/log", AuditSinkTo::SyslogUnix("/dev/log".into())),
+            (
+                "syslog+tls://h:6514#ca=ca.pem",
+                AuditSinkTo::SyslogTls { address: "h:6514".to_owned(), ca_file: "/etc/aro/ca.pem".into() },
+            ),
+        ] {
+            assert_eq!(read(text).unwrap().to, to, "{text}");
+        }
+        let http = read("https://siem.example/ingest#token_file=token").unwrap();
+        assert!(matches!(http.to, AuditSinkTo::Http { token_file: Some(_), ca_file: None, .. }));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (text, told) in [
+            ("ftp://x", "expected file:"),
+            ("file:", "a path is missing"),
+            ("file:/a#rotate=1", "rotate is a size"),
+            ("file:/a#keep=x", "keep is"),
+            ("file:/a#colour=red", "no option colour"),
+            ("file:/a#policy=maybe", "policy is alarm or refuse"),
+            ("file:/a#after=1s", "with policy=refuse only"),
+            ("file:/a#name=A B", "name is 1 to 40"),
+            ("file:/a#keep=1&keep=2", "twice"),
+            ("syslog+tls://h:1", "needs ca=FILE"),
+            ("syslog+tcp://h", "a host and port"),
+            ("http://far.example/x", "http only for this machine"),
+        ] {
+            let message = read(text).unwrap_err();
+            assert!(message.contains(told), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn keys_are_32_bytes() {
+        assert_eq!(
+            base64_32("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE="),
+            Some({
+                let mut key = [0; 32];
+                key[31] = 1;
+                key
+            })
+        );
+        assert!(base64_32("AAAA").is_none() && base64_32("!").is_none() && base64_32("").is_none());
+    }
+}
