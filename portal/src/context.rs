@@ -7,8 +7,10 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, header};
 use rp_base::Id;
+use url::Url;
 use web::Part;
 
+use crate::auth::return_path;
 use crate::fault::Fault;
 use crate::routes::Route;
 use crate::user::CurrentUser;
@@ -31,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) from: IpAddr,
     /// Path and query, as asked.
     pub(crate) target: String,
+    /// Path and query of the page that sent the request; `/` when nobody says. Only a path of ours.
+    pub(crate) came_from: String,
     pub(crate) wants: Wants,
     pub(crate) part: Part,
     pub(crate) route: OnceLock<&'static Route>,
@@ -47,6 +51,7 @@ impl Context {
             id,
             from: from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             target: request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned(),
+            came_from: came_from(headers),
             wants: wants(request.method(), request.uri().path(), headers),
             part: part(headers),
             route: OnceLock::new(),
@@ -58,6 +63,14 @@ impl Context {
     pub(crate) fn path(&self) -> &str {
         self.target.split_once('?').map_or(self.target.as_str(), |(path, _)| path)
     }
+}
+
+fn came_from(headers: &HeaderMap) -> String {
+    let sent = headers.get("hx-current-url").or_else(|| headers.get(header::REFERER));
+    let url = sent.and_then(|value| value.to_str().ok()).and_then(|text| Url::parse(text).ok());
+    let path =
+        url.map(|url| format!("{}{}", url.path(), url.query().map(|q| format!("?{q}")).unwrap_or_default()));
+    return_path(path.as_deref())
 }
 
 fn flag(headers: &HeaderMap, name: &str) -> bool {
@@ -80,7 +93,8 @@ fn wants(method: &Method, path: &str, headers: &HeaderMap) -> Wants {
     if flag(headers, "hx-request") {
         return if flag(headers, "hx-history-restore-request") { Wants::Page } else { Wants::Fragment };
     }
-    let json_path = path.starts_with("/api/") && !matches!(path, "/api/login" | "/api/logout");
+    let json_path =
+        path.starts_with("/api/") && !matches!(path, "/api/login" | "/api/logout" | "/api/cli/login");
     if html && navigates && !json_path && matches!(*method, Method::GET | Method::HEAD | Method::POST) {
         Wants::Page
     } else {

@@ -24,6 +24,10 @@ pub(crate) struct Fault {
     pub(crate) action: String,
     /// What to do next: words and address.
     pub(crate) links: Vec<(String, String)>,
+    /// Where a fresh sign-in begins, for scripts.
+    pub(crate) login_url: Option<String>,
+    /// Seconds until it is worth another try: the header `Retry-After`.
+    pub(crate) retry_after: Option<u64>,
 }
 
 impl Fault {
@@ -36,6 +40,8 @@ impl Fault {
             side,
             action: String::new(),
             links: Vec::new(),
+            login_url: None,
+            retry_after: None,
         }
     }
 
@@ -52,6 +58,24 @@ impl Fault {
     pub(crate) fn link(mut self, text: &str, href: impl Into<String>) -> Self {
         self.links.push((text.to_owned(), href.into()));
         self
+    }
+
+    pub(crate) fn login_url(mut self, path: &str) -> Self {
+        self.login_url = Some(path.to_owned());
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, wait: std::time::Duration) -> Self {
+        self.retry_after = Some(wait.as_secs().max(1));
+        self
+    }
+
+    /// Too often; `wait` until the next try.
+    pub(crate) fn too_often(wait: std::time::Duration) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", Side::You, "That was too often")
+            .why("There is a limit on how often this may be asked.")
+            .action(format!("Try again in {} s.", wait.as_secs().max(1)))
+            .retry_after(wait)
     }
 
     /// Only a status is known.
@@ -150,7 +174,15 @@ impl Fault {
     }
 
     fn json(&self, request_id: &str) -> Response {
-        crate::api::json(&self.wire(request_id)).unwrap_or_default()
+        #[derive(serde::Serialize)]
+        struct Wire<'a> {
+            #[serde(flatten)]
+            error: WireError,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            login_url: Option<&'a str>,
+        }
+        let wire = Wire { error: self.wire(request_id), login_url: self.login_url.as_deref() };
+        crate::api::json(&wire).unwrap_or_default()
     }
 
     fn page(&self, frame: Frame, part: Part) -> Response {
@@ -191,6 +223,9 @@ impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status;
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         response.extensions_mut().insert(self);
         response
     }

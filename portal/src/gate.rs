@@ -12,7 +12,7 @@ use rp_access::{Caller, Refusal};
 use rp_documents::{GrantKind, Outcome, ResourceId, Side};
 use tower_sessions::Session;
 
-use crate::auth::SessionUser;
+use crate::auth::{SessionUser, by_client_token, is_client_token};
 use crate::context::{Context, Shared, Wants};
 use crate::csrf;
 use crate::fault::Fault;
@@ -93,6 +93,9 @@ fn refused_token(why: impl Into<String>) -> Fault {
 }
 
 async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<CurrentUser, Fault> {
+    if is_client_token(token) {
+        return by_client_token(&gate.state, context, token).await;
+    }
     let access = &gate.state.0.access;
     let live = access.authenticate(token, context.from).await.map_err(|refusal| match refusal {
         Refusal::Unsure | Refusal::Unavailable => Fault::new(
@@ -101,16 +104,16 @@ async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<Current
             Side::Us,
             "The store did not answer",
         ),
+        Refusal::TooOften(rp_net::TooOften(wait)) => Fault::too_often(wait),
         Refusal::Malformed | Refusal::Unknown | Refusal::Ended(_) => refused_token(refusal.to_string()),
     })?;
     // A kubeconfig opens its cluster through the proxy, and nothing here.
     if !matches!(live.grant.kind, GrantKind::Cli | GrantKind::Robot) {
         return Err(refused_token("it is of a kind that does not open the portal"));
     }
-    let person = live.grant.owner.clone();
-    let roles = access.policy().roles_of(&person.groups);
-    let caller = Caller { person, roles, from: context.from.to_string(), request_id: context.id.clone() };
-    Ok(CurrentUser { caller, csrf: String::new(), session_ends: None })
+    let caller = access.caller(&live, context.from.to_string(), context.id.clone());
+    let auth_time = live.grant.auth_time;
+    Ok(CurrentUser { caller, csrf: String::new(), session_ends: None, auth_time })
 }
 
 async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result<CurrentUser, Fault> {
@@ -124,10 +127,15 @@ async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result
     let key = parts.sessions.key(session).ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
     let session_ends = Some(parts.sessions.end_of(user.signed_in));
     let roles = parts.access.policy().roles_of(&user.person.groups);
-    let caller =
-        Caller { person: user.person, roles, from: context.from.to_string(), request_id: context.id.clone() };
+    let caller = Caller {
+        person: user.person,
+        roles,
+        from: context.from.to_string(),
+        request_id: context.id.clone(),
+        via: rp_access::Via::Session,
+    };
     let csrf = csrf::token(&parts.keyring, &*parts.random, &key);
-    Ok(CurrentUser { caller, csrf, session_ends })
+    Ok(CurrentUser { caller, csrf, session_ends, auth_time: user.auth_time })
 }
 
 /// Reads the body (bounded) for the form field, and puts it back.
@@ -223,7 +231,9 @@ fn verb(route: &Route) -> &'static str {
         H::V1Imports | H::ImportedPage => "imports.list",
         H::V1Import | H::ImportedPost => "cluster.import",
         H::V1ImportRemove | H::ImportedRemove => "cluster.remove",
-        H::Logout => "sign-out",
+        H::Logout | H::V1Logout | H::BackchannelLogout => "sign-out",
+        H::CliLogin | H::CliLoginDecide | H::DevicePage | H::DeviceDecide => "login.agree",
+        H::LoginToken | H::LoginDevice => "grant.issue",
         H::Login | H::Callback => "sign-in",
         H::Ready | H::Asset | H::Info | H::Regions | H::KeysPage => "page.view",
     }

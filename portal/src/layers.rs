@@ -24,6 +24,7 @@ use crate::context::{Context, Shared};
 use crate::fault::Fault;
 use crate::metrics::RequestLabels;
 use crate::pages::frame;
+use crate::pages::signin::FormTarget;
 use crate::routes::Handler;
 use crate::state::PortalState;
 
@@ -106,10 +107,14 @@ fn log(state: &PortalState, context: &Context, method: &Method, status: StatusCo
 
 async fn protect(State(state): State<PortalState>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    let providers = state.0.provider.form_targets();
+    let mut targets = state.0.provider.form_targets();
+    if let Some(FormTarget(more)) = response.extensions().get() {
+        targets.push(' ');
+        targets.push_str(more);
+    }
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-         form-action 'self'{providers}; base-uri 'none'; frame-ancestors 'none'"
+         form-action 'self'{targets}; base-uri 'none'; frame-ancestors 'none'"
     );
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&policy) {

@@ -23,7 +23,7 @@ mod tests;
 
 pub use assembly::app;
 pub use index::ClusterIndex;
-pub use state::{Link, PortalParts, PortalState, SessionTimes, StartError, Urls};
+pub use state::{Link, PortalParts, PortalState, SessionRules, StartError, Urls};
 
 /// Registers the portal's metrics: for the generated reference, and once by [`PortalState::new`].
 pub fn register_metrics(registry: &rp_metrics::Registry) {

@@ -1,6 +1,6 @@
 //! What the portal counts (`spec/portal.md` "Do better" 38).
 
-use rp_metrics::{Counter, Family, Histogram, buckets, labels, metrics};
+use rp_metrics::{Counter, Family, Gauge, Histogram, buckets, labels, metrics};
 
 labels! {
     /// A route of the table and how it ended.
@@ -12,6 +12,11 @@ labels! {
     pub(crate) struct SignInLabels { result: &'static str }
 }
 
+labels! {
+    /// What came of asking the provider about a person.
+    pub(crate) struct LookLabels { result: &'static str }
+}
+
 metrics! {
     /// Counters of the portal.
     pub(crate) struct PortalMetrics("aro_portal") {
@@ -21,5 +26,9 @@ metrics! {
         pub duration: Histogram = "request_duration_seconds", buckets::REQUESTS;
         /// Sign-ins that ended.
         pub sign_ins: Family<SignInLabels, Counter> = "sign_ins_total";
+        /// Looks at the provider, one per person and period, by what came of them.
+        pub looks: Family<LookLabels, Counter> = "sign_in_looks_total";
+        /// People whom the provider has not confirmed for longer than the alarm allows.
+        pub unconfirmed: Gauge = "sign_ins_unconfirmed";
     }
 }

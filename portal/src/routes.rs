@@ -33,6 +33,14 @@ pub enum Handler {
     Login,
     Callback,
     Logout,
+    CliLogin,
+    CliLoginDecide,
+    DevicePage,
+    DeviceDecide,
+    LoginToken,
+    LoginDevice,
+    V1Logout,
+    BackchannelLogout,
     Info,
     Regions,
     ClusterList,
@@ -103,6 +111,8 @@ macro_rules! res {
 }
 
 const BODY: usize = 256 * 1024;
+/// A code or a signed token.
+const SMALL_BODY: usize = 32 * 1024;
 /// A kubeconfig of 1 MiB, JSON- or form-encoded.
 const IMPORT_BODY: usize = 3 * 1024 * 1024 + 64 * 1024;
 
@@ -112,6 +122,12 @@ const fn get(path: &'static str, who: Who, audit: AuditClass, handler: Handler) 
 
 const fn change(method: Method, path: &'static str, who: Who, handler: Handler) -> Route {
     Route { method, path, who, csrf: true, audit: AuditClass::Change, handler, body: BODY }
+}
+
+/// For callers without a cookie: what they send shows who they are, and each writes its own entry.
+const fn open(path: &'static str, handler: Handler) -> Route {
+    let (who, audit) = (Who::Public, AuditClass::None);
+    Route { method: Method::Post, path, who, csrf: false, audit, handler, body: SMALL_BODY }
 }
 
 const fn import(path: &'static str, handler: Handler) -> Route {
@@ -131,6 +147,16 @@ static TABLE: &[Route] = &[
     // Writes its own entry, once it knows whose sign-in it is.
     get("/callback", Who::Public, AuditClass::None, Handler::Callback),
     change(Method::Post, "/api/logout", Who::SignedIn, Handler::Logout),
+    // The provider signs what it sends.
+    open("/backchannel-logout", Handler::BackchannelLogout),
+    // The command line (`design.md` §5). A code is what its caller has in place of a sign-in.
+    get("/api/cli/login", Who::SignedIn, AuditClass::None, Handler::CliLogin),
+    change(Method::Post, "/api/cli/login", Who::SignedIn, Handler::CliLoginDecide),
+    get("/device", Who::SignedIn, AuditClass::None, Handler::DevicePage),
+    change(Method::Post, "/device", Who::SignedIn, Handler::DeviceDecide),
+    open("/api/v1/login/token", Handler::LoginToken),
+    open("/api/v1/login/device", Handler::LoginDevice),
+    change(Method::Post, "/api/v1/logout", Who::SignedIn, Handler::V1Logout),
     // JSON (`spec/portal.md` §8).
     get("/api/info", Who::SignedIn, AuditClass::None, Handler::Info),
     get("/api/regions", Who::SignedIn, AuditClass::None, Handler::Regions),

@@ -13,7 +13,7 @@ use rp_net::Networks;
 use rp_seal::Keyring;
 use url::Url;
 
-use crate::auth::{Exchange, OidcConfig, Provider, SessionStart, Sessions};
+use crate::auth::{Codes, Exchange, OidcConfig, Provider, SessionStart, Sessions, SignIns, Throttle};
 use crate::index::ClusterIndex;
 use crate::metrics::PortalMetrics;
 
@@ -28,18 +28,33 @@ pub struct Urls {
     pub ca_pem: Option<String>,
 }
 
-/// How long a session lasts.
+/// How long sessions last and how often the provider is asked about their people (`[session]`).
 #[derive(Debug, Clone, Copy)]
-pub struct SessionTimes {
+pub struct SessionRules {
     /// Unused for so long: over.
     pub idle: Duration,
     /// Over in any case.
     pub absolute: Duration,
+    /// The provider is asked about each person within this time, where it gave a refresh token.
+    pub revalidate: Duration,
+    /// People whom it has not confirmed for so long are an alarm.
+    pub alarm_after: Duration,
+    /// Its back-channel logout ends grants too.
+    pub backchannel_ends_grants: bool,
+    /// Life of a token of the command line.
+    pub cli_life: Duration,
 }
 
-impl Default for SessionTimes {
+impl Default for SessionRules {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(3600), absolute: Duration::from_secs(12 * 3600) }
+        Self {
+            idle: Duration::from_secs(3600),
+            absolute: Duration::from_secs(12 * 3600),
+            revalidate: Duration::from_secs(300),
+            alarm_after: Duration::from_secs(1800),
+            backchannel_ends_grants: false,
+            cli_life: Duration::from_secs(12 * 3600),
+        }
     }
 }
 
@@ -68,7 +83,7 @@ pub struct PortalParts {
     pub simulated: bool,
     /// Portals of other regions.
     pub regions: Vec<Link>,
-    pub sessions: SessionTimes,
+    pub sessions: SessionRules,
     /// Where imported clusters may be.
     pub networks: Networks,
     /// The same for people, e.g. `10.0.0.0/8`.
@@ -100,6 +115,13 @@ pub(crate) struct Parts {
     pub(crate) network_names: Vec<String>,
     pub(crate) provider: Provider,
     pub(crate) sessions: Sessions,
+    pub(crate) rules: SessionRules,
+    pub(crate) sign_ins: SignIns,
+    pub(crate) codes: Codes,
+    /// Programs that wait for a browser cost a row each.
+    pub(crate) waiting: Throttle,
+    /// Guesses of codes and tokens.
+    pub(crate) tries: Throttle,
     pub(crate) index: Arc<ClusterIndex>,
     pub(crate) metrics: PortalMetrics,
 }
@@ -126,8 +148,13 @@ impl PortalState {
         let provider = Provider::new(parts.oidc, &parts.urls.portal, exchange, Arc::clone(&parts.clock))
             .map_err(StartError::SignIn)?;
         let sessions = Sessions::start(&parts.store, &parts.keyring, &parts.clock, parts.sessions).await?;
+        let rules = parts.sessions;
+        let (store, keyring, random) =
+            (|| Arc::clone(&parts.store), &parts.keyring, || Arc::clone(&parts.random));
+        let sign_ins = SignIns::new(store(), keyring.clone(), random(), rules.revalidate);
+        let codes = Codes::new(store(), keyring.clone(), Arc::clone(&parts.clock), random());
         let index = ClusterIndex::start(&parts.store, &parts.clock).await?;
-        Ok(Self(Arc::new(Parts {
+        let parts = Arc::new(Parts {
             store: parts.store,
             audit: parts.audit,
             access: parts.access,
@@ -143,9 +170,16 @@ impl PortalState {
             network_names: parts.network_names,
             provider,
             sessions,
+            rules,
+            sign_ins,
+            codes,
+            waiting: Throttle::new(10, 300),
+            tries: Throttle::new(20, 3000),
             index,
             metrics: PortalMetrics::register(&parts.metrics),
-        })))
+        });
+        crate::auth::start_revalidation(&parts);
+        Ok(Self(parts))
     }
 
     /// Begins a session for a person without a sign-in and gives its cookie, `name=value`: for the
@@ -154,8 +188,17 @@ impl PortalState {
     /// # Errors
     /// The session could not be stored.
     pub async fn mint_session(&self, person: Person) -> Result<String, String> {
-        let start = SessionStart { person, at: self.0.clock.now(), id_token: None };
+        let at = self.0.clock.now();
+        let start = SessionStart { person, at, auth_time: Some(at), id_token: None, sid: None };
         self.0.sessions.mint(&start).await
+    }
+
+    /// Asks the provider about everybody who is due, without waiting for the next round.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    pub async fn revalidate(&self) -> Result<usize, StoreError> {
+        crate::auth::revalidation_round(&self.0).await
     }
 
     /// Ends every session of a person, on every replica within a second.

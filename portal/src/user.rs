@@ -3,11 +3,13 @@
 use axum::extract::FromRequestParts;
 use http::StatusCode;
 use http::request::Parts;
-use rp_access::Caller;
-use rp_base::Timestamp;
+use rp_access::{Caller, Via};
+use rp_base::{Id, Timestamp};
 use rp_documents::{Role, Side};
 
+use crate::context::Context;
 use crate::fault::Fault;
+use crate::state::PortalState;
 
 /// Somebody who is signed in, by session or by token. Put into the request by the gate.
 #[derive(Debug, Clone)]
@@ -17,6 +19,8 @@ pub(crate) struct CurrentUser {
     pub(crate) csrf: String,
     /// When the session ends in any case; `None` with a bearer token.
     pub(crate) session_ends: Option<Timestamp>,
+    /// When the person last showed the provider who they are; `None`: nobody said.
+    pub(crate) auth_time: Option<Timestamp>,
 }
 
 impl CurrentUser {
@@ -24,9 +28,42 @@ impl CurrentUser {
         self.caller.roles.has(role)
     }
 
+    /// Whether that is this person's subject or account.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        let person = &self.caller.person;
+        person.sub == text || person.name.eq_ignore_ascii_case(text)
+    }
+
     /// The refusal when the role is missing.
     pub(crate) fn require(&self, role: Role) -> Result<(), Fault> {
         if self.has(role) { Ok(()) } else { Err(missing(role)) }
+    }
+
+    /// The grant of the bearer token; `None` with a session.
+    pub(crate) const fn token_grant(&self) -> Option<&Id> {
+        if let Via::Token(id) = &self.caller.via { Some(id) } else { None }
+    }
+
+    /// For dangerous actions: the refusal when the sign-in is older than the settings allow
+    /// (`[access] fresh_sign_in`).
+    pub(crate) fn require_fresh(&self, state: &PortalState, context: &Context) -> Result<(), Fault> {
+        let now = state.0.clock.now();
+        let within = state.0.access.policy().fresh_sign_in;
+        if self.auth_time.is_some_and(|at| now < at + within) {
+            return Ok(());
+        }
+        let minutes = within.as_secs().div_ceil(60);
+        let back = web::text::encode(&context.came_from).replace("%2F", "/");
+        let login = format!("/api/login?fresh=1&redirect_uri={back}");
+        let fault = Fault::new(StatusCode::FORBIDDEN, "sign_in_again", Side::You, "Sign in again first")
+            .why(format!(
+                "This can do harm, so it takes a sign-in of the last {minutes} min. Nothing was changed."
+            ))
+            .login_url(&login);
+        if self.token_grant().is_some() {
+            return Err(fault.action("Run aro login --fresh, then try again."));
+        }
+        Err(fault.action("Sign in again; you come back here.").link("Sign in again", login))
     }
 }
 

@@ -55,6 +55,25 @@ enum Verb {
         #[arg(long = "as", value_name = "NAME")]
         account: String,
     },
+    /// Change an account at the built-in provider: see its access end
+    Account {
+        #[arg(long, default_value = ".dev", value_name = "DIR")]
+        data_dir: PathBuf,
+        /// Account: viewer, sre, elevated, approver, auditor, admin or nobody
+        #[arg(long)]
+        name: String,
+        /// It may no longer sign in, and its refresh token is refused
+        #[arg(long, conflicts_with = "enable")]
+        disable: bool,
+        #[arg(long)]
+        enable: bool,
+        /// Its groups from now on
+        #[arg(long, value_delimiter = ',')]
+        groups: Option<Vec<String>>,
+        /// End its sessions there; the portal is told
+        #[arg(long)]
+        sign_out: bool,
+    },
     /// Put a real cluster under the portal
     Import {
         #[arg(long, default_value = ".dev", value_name = "DIR")]
@@ -82,6 +101,10 @@ fn main() -> ExitCode {
         match cli.verb {
             None => run::run(cli.run).await,
             Some(Verb::Session { data_dir, account }) => talk::session(&data_dir, &account).await,
+            Some(Verb::Account { data_dir, name, disable, enable, groups, sign_out }) => {
+                let disabled = (disable || enable).then_some(disable);
+                talk::account(&data_dir, &name, disabled, groups, sign_out).await
+            }
             Some(Verb::Import { data_dir, kubeconfig, name, context, as_groups }) => {
                 talk::import(&data_dir, &kubeconfig, &name, context, as_groups).await
             }

@@ -1,4 +1,4 @@
-//! `aro-dev session` and `aro-dev import`: they talk to the running server, found through its folder.
+//! `aro-dev session`, `aro-dev account` and `aro-dev import`: they talk to the running server, found through its folder.
 
 use std::path::Path;
 use std::time::Duration;
@@ -50,18 +50,39 @@ pub(crate) async fn import(
 }
 
 async fn cookie(folder: &Path, account: &str) -> anyhow::Result<String> {
-    let kept: Kept = serde_json::from_str(&read_text(&folder.join("kept.json"))?)?;
-    let answer = client(folder)?
-        .post(format!("http://127.0.0.1:{}/session/{account}", kept.ports.control))
-        .bearer_auth(&kept.control)
-        .send()
-        .await
-        .context("no aro-dev runs on this folder")?;
-    let answer: Value = answer.json().await?;
+    let answer = control(folder, &format!("session/{account}"), &json!({})).await?;
     match answer["cookie"].as_str() {
         Some(cookie) => Ok(cookie.to_owned()),
         None => bail!("{}", answer["message"].as_str().unwrap_or("no answer")),
     }
+}
+
+/// Changes an account at the built-in provider.
+pub(crate) async fn account(
+    folder: &Path,
+    name: &str,
+    disabled: Option<bool>,
+    groups: Option<Vec<String>>,
+    sign_out: bool,
+) -> anyhow::Result<()> {
+    let change = json!({ "disabled": disabled, "groups": groups, "sign_out": sign_out });
+    let answer = control(folder, &format!("account/{name}"), &change).await?;
+    match answer["account"].as_str() {
+        Some(_) => Ok(()),
+        None => bail!("{}", answer["message"].as_str().unwrap_or("no answer")),
+    }
+}
+
+async fn control(folder: &Path, path: &str, body: &Value) -> anyhow::Result<Value> {
+    let kept: Kept = serde_json::from_str(&read_text(&folder.join("kept.json"))?)?;
+    let answer = client(folder)?
+        .post(format!("http://127.0.0.1:{}/{path}", kept.ports.control))
+        .bearer_auth(&kept.control)
+        .json(body)
+        .send()
+        .await
+        .context("no aro-dev runs on this folder")?;
+    Ok(answer.json().await?)
 }
 
 fn client(folder: &Path) -> anyhow::Result<reqwest::Client> {

@@ -2,14 +2,18 @@
 
 pub(crate) mod audit;
 pub(crate) mod clusters;
+pub(crate) mod elevations;
 pub(crate) mod grants;
 pub(crate) mod imports;
 pub(crate) mod info;
+pub(crate) mod login;
+pub(crate) mod robots;
 
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, header};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::ser::PrettyFormatter;
 
 use crate::fault::Fault;
@@ -40,6 +44,18 @@ fn escaped(json: &[u8]) -> Vec<u8> {
         }
     }
     out
+}
+
+/// A JSON body; none is `{}`.
+///
+/// # Errors
+/// 400: what is wrong with it, where.
+pub(crate) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    serde_json::from_slice(bytes).map_err(|error| {
+        let why = rp_base::text::clean(&error.to_string(), 300);
+        Fault::bad_input("The body is not the JSON that is expected here").why(why)
+    })
 }
 
 /// A list with its end.

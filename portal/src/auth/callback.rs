@@ -13,10 +13,13 @@ use tower_sessions::Session;
 use web::{Group, SoloPage};
 
 use super::claims::Groups;
-use super::login::{answer, begin, count, failed};
-use super::provider::{Claims, SignInError};
+use super::login::{Prompt, answer, begin, count, failed};
+use super::provider::SignInError;
+use super::redeem::Redeemed;
+use super::revalidate::{end_everything, regroup};
 use super::session_user::SessionStart;
 use super::signin_cookie::{self, Begun};
+use crate::api::login::often;
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::pages::frame;
@@ -46,12 +49,13 @@ pub(crate) async fn callback(
     headers: HeaderMap,
     Query(query): Query<CallbackQuery>,
 ) -> Result<Response, Fault> {
+    often(&state, &context)?;
     let now = state.0.clock.now();
     let begun = Begun::read(&state.0.keyring, &headers, now);
     let mut response = match begun {
         // Somebody who came here by hand begins anew, as the contract says.
         None if query.state.is_none() && query.error.is_none() => {
-            return Ok(begin(&state, &context, "/".to_owned(), false).await);
+            return Ok(begin(&state, &context, "/".to_owned(), Prompt::Nothing).await);
         }
         None => lost(&state, &context, "/"),
         Some(begun) => finish(&state, &context, &session, &begun, query).await?,
@@ -87,42 +91,39 @@ async fn finish(
     };
     let parts = &state.0;
     let redeemed = parts.provider.redeem(code, begun, parts.clock.now(), &*parts.random).await;
-    let (claims, id_token) = match redeemed {
+    let redeemed = match redeemed {
         Ok(redeemed) => redeemed,
         Err(error) => return Ok(failed(state, context, &error, &begun.back)),
     };
-    let (person, groups) = person(state, &claims);
+    let person = person(state, &redeemed);
     let roles = parts.access.policy().roles_of(&person.groups);
-    let caller = Caller { person, roles, from: context.from.to_string(), request_id: context.id.clone() };
+    let caller = Caller {
+        person,
+        roles,
+        from: context.from.to_string(),
+        request_id: context.id.clone(),
+        via: rp_access::Via::Session,
+    };
     if roles.is_empty() {
-        return Ok(no_role(state, context, &caller, &groups, &begun.back).await);
+        return Ok(no_role(state, context, &caller, &redeemed.groups, &begun.back).await);
     }
-    let start =
-        SessionStart { person: caller.person.clone(), at: parts.clock.now(), id_token: Some(id_token) };
-    welcome(state, session, &caller, &start, &begun.back).await
+    welcome(state, session, &caller, redeemed, &begun.back).await
 }
 
 /// The person, with those groups that mean something here.
-fn person(state: &PortalState, claims: &Claims) -> (Person, Groups) {
-    let groups = claims.additional_claims().groups(state.0.provider.groups_claim());
-    let named = match &groups {
+fn person(state: &PortalState, redeemed: &Redeemed) -> Person {
+    let groups = match &redeemed.groups {
         Groups::Named(named) => state.0.access.policy().known_groups(named),
         Groups::TooMany => Vec::new(),
     };
-    let sub = claims.subject().to_string();
-    let name = claims
-        .preferred_username()
-        .map(|name| name.to_string())
-        .or_else(|| claims.email().map(|email| email.to_string()))
-        .unwrap_or_else(|| sub.clone());
-    (Person { sub, name: rp_base::text::clean(&name, 200), groups: named }, groups)
+    Person { sub: redeemed.sub.clone(), name: redeemed.name.clone(), groups }
 }
 
 async fn welcome(
     state: &PortalState,
     session: &Session,
     caller: &Caller,
-    start: &SessionStart,
+    redeemed: Redeemed,
     back: &str,
 ) -> Result<Response, Fault> {
     let roles: Vec<&str> = caller.roles.iter().map(Role::name).collect();
@@ -131,18 +132,37 @@ async fn welcome(
         .promise(caller, "sign-in", |entry| entry.query = format!("roles {}", roles.join(", ")))
         .await
         .map_err(|error| Fault::audit(&error))?;
-    start.fill(session).await.map_err(|error| {
-        tracing::error!(error = %rp_base::chain(&error), "a session could not begin");
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
-            .why("Your sign-in was good, but no session could be stored.")
-            .link("Sign in again", "/api/login")
-    })?;
+    let at = state.0.clock.now();
+    // First, so that no session is without the look at the provider that may end it.
+    if let Some(token) = &redeemed.refresh {
+        let kept = state.0.sign_ins.keep(&caller.person, token, at).await;
+        kept.map_err(|error| not_stored(&rp_base::chain(&error)))?;
+    }
+    let start = SessionStart {
+        person: caller.person.clone(),
+        at,
+        auth_time: redeemed.auth_time,
+        id_token: Some(redeemed.id_token),
+        sid: redeemed.sid,
+    };
+    start.fill(session).await.map_err(|error| not_stored(&rp_base::chain(&error)))?;
+    // What the person holds already follows the groups of now.
+    if let Err(error) = regroup(&state.0, &caller.person.sub, &caller.person.groups).await {
+        tracing::warn!(error = %rp_base::chain(&error), "older sessions and grants keep the groups they had");
+    }
     count(state, "ok");
     let mut response = Response::default();
     *response.status_mut() = StatusCode::SEE_OTHER;
     let location = HeaderValue::from_str(back).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(header::LOCATION, location);
     Ok(response)
+}
+
+fn not_stored(error: &dyn std::fmt::Display) -> Fault {
+    tracing::error!(%error, "a session could not begin");
+    Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
+        .why("Your sign-in was good, but no session could be stored.")
+        .link("Sign in again", "/api/login")
 }
 
 /// No session comes into being (`spec/portal.md` §5.3); the page names the groups that open the portal.
@@ -163,6 +183,15 @@ async fn no_role(
         }
     };
     count(state, word);
+    // A list that names none of ours is a word of now; one that did not fit says nothing.
+    if matches!(groups, Groups::Named(_)) {
+        let sub = &caller.person.sub;
+        if let Err(error) =
+            end_everything(&state.0, sub, "no group of theirs opens the portal any more").await
+        {
+            tracing::error!(error = %rp_base::chain(&*error), "what a person without a role holds could not be ended");
+        }
+    }
     let result = Outcome { status: 403, word: "refused".to_owned(), side: Some(Side::You) };
     state.0.note(caller, "sign-in", result, |entry| word.clone_into(&mut entry.query)).await;
     answer(context, word, &page)

@@ -22,7 +22,7 @@ pub(crate) enum Groups {
 }
 
 /// More groups than any provider puts into a token.
-const MOST: usize = 2000;
+pub(super) const MOST: usize = 2000;
 
 impl Extra {
     /// Groups by the claim of that name; a lone string is one group.
@@ -35,6 +35,16 @@ impl Extra {
             _ if self.overage(claim) => Groups::TooMany,
             _ => Groups::Named(Vec::new()),
         }
+    }
+
+    /// Whether it says anything of groups, be it that there are none or too many.
+    pub(crate) fn names_groups(&self, claim: &str) -> bool {
+        matches!(self.all.get(claim), Some(Value::Array(_) | Value::String(_))) || self.overage(claim)
+    }
+
+    /// A claim that is text.
+    pub(crate) fn text(&self, claim: &str) -> Option<&str> {
+        self.all.get(claim).and_then(Value::as_str)
     }
 
     fn overage(&self, claim: &str) -> bool {

@@ -14,8 +14,23 @@ pub struct OidcConfig {
     pub scopes: Vec<String>,
     /// The claim of the ID token that names groups.
     pub groups_claim: String,
+    /// Where groups are asked for that do not fit into a token.
+    pub groups_source: GroupsSource,
     /// PEM of CAs to trust for the provider beside the host's.
     pub ca_pem: Option<String>,
+    /// The audience of access tokens that applications present to us; `None`: none is taken.
+    pub api_audience: Option<String>,
+}
+
+/// Where groups are asked for that do not fit into a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupsSource {
+    /// Nowhere: a page explains.
+    Token,
+    /// The provider's userinfo endpoint.
+    Userinfo,
+    /// An address that takes the access token and answers a list.
+    Address(Url),
 }
 
 impl OidcConfig {
@@ -27,7 +42,9 @@ impl OidcConfig {
             auth,
             scopes: vec!["profile".to_owned()],
             groups_claim: "groups".to_owned(),
+            groups_source: GroupsSource::Token,
             ca_pem: None,
+            api_audience: None,
         }
     }
 }

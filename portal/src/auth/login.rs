@@ -1,7 +1,7 @@
 //! `GET /api/login`: off to the provider.
 
 use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use web::{SoloPage, View as _};
@@ -9,6 +9,7 @@ use web::{SoloPage, View as _};
 use super::provider::SignInError;
 use super::return_path::return_path;
 use super::signin_cookie::Begun;
+use crate::api::login::often;
 use crate::context::{Context, Ctx, Wants};
 use crate::fault::{Fault, html};
 use crate::pages::frame;
@@ -19,6 +20,18 @@ use crate::state::PortalState;
 pub(crate) struct LoginQuery {
     redirect_uri: Option<String>,
     prompt: Option<String>,
+    fresh: Option<String>,
+}
+
+/// What the provider is to ask of a person who has a session there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    /// Nothing.
+    Nothing,
+    /// Which account.
+    Account,
+    /// To sign in again.
+    SignIn,
 }
 
 /// Remembers where to come back to in a sealed cookie, then redirects.
@@ -27,16 +40,25 @@ pub(crate) async fn login(
     Ctx(context): Ctx,
     Query(query): Query<LoginQuery>,
 ) -> Response {
+    if let Err(fault) = often(&state, &context) {
+        return fault.into_response();
+    }
     let back = return_path(query.redirect_uri.as_deref());
-    let choose = query.prompt.as_deref() == Some("select_account");
-    begin(&state, &context, back, choose).await
+    let prompt = if query.fresh.as_deref() == Some("1") {
+        Prompt::SignIn
+    } else if query.prompt.as_deref() == Some("select_account") {
+        Prompt::Account
+    } else {
+        Prompt::Nothing
+    };
+    begin(&state, &context, back, prompt).await
 }
 
 /// Begins a sign-in.
-pub(super) async fn begin(state: &PortalState, context: &Context, back: String, choose: bool) -> Response {
+pub(super) async fn begin(state: &PortalState, context: &Context, back: String, prompt: Prompt) -> Response {
     let parts = &state.0;
-    let begun = Begun::new(&*parts.random, parts.clock.now(), back);
-    let url = match parts.provider.authorize(&begun, choose).await {
+    let begun = Begun::new(&*parts.random, parts.clock.now(), back, prompt == Prompt::SignIn);
+    let url = match parts.provider.authorize(&begun, prompt).await {
         Ok(url) => url,
         Err(error) => return failed(state, context, &error, &begun.back),
     };
@@ -71,6 +93,7 @@ pub(super) fn failed(state: &PortalState, context: &Context, error: &SignInError
             ("provider_refused", SoloPage::refused(frame, &rp_base::text::clean(code, 60), &clean))
         }
         SignInError::Clock(off) => ("clock_off", SoloPage::clock_off(frame, *off)),
+        SignInError::NotFresh => ("not_fresh", SoloPage::not_fresh(frame)),
         SignInError::BadToken(_) => ("bad_id_token", bad_token(frame, back)),
         SignInError::Settings(_) => ("settings", SoloPage::status(frame, 500)),
     };

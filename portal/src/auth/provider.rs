@@ -2,31 +2,30 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::jwk::Jwk;
 use openidconnect::core::{
     CoreAuthDisplay, CoreAuthPrompt, CoreClientAuthMethod, CoreErrorResponseType, CoreGenderClaim,
     CoreJsonWebKey, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm, CoreResponseType,
     CoreRevocableToken, CoreRevocationErrorResponse, CoreTokenIntrospectionResponse, CoreTokenType,
 };
 use openidconnect::{
-    AuthType, AuthenticationFlow, AuthorizationCode, ClaimsVerificationError, Client, ClientId, ClientSecret,
-    CsrfToken, EmptyExtraTokenFields, EndpointMaybeSet, EndpointNotSet, EndpointSet, HttpRequest,
-    HttpResponse, IdTokenClaims, IdTokenFields, IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier,
-    ProviderMetadataWithLogout, RedirectUrl, RequestTokenError, Scope, SignatureVerificationError,
-    StandardErrorResponse, StandardTokenResponse, TokenResponse as _,
+    AuthType, AuthenticationFlow, Client, ClientId, ClientSecret, CsrfToken, EmptyExtraTokenFields,
+    EndpointMaybeSet, EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, IdTokenClaims, IdTokenFields,
+    IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier, ProviderMetadataWithLogout, RedirectUrl, Scope,
+    StandardErrorResponse, StandardTokenResponse,
 };
-use rp_base::{Random, Secret, SharedClock, Timestamp, chain};
+use rp_base::{Secret, SharedClock, Timestamp, chain};
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::assertion::{self, Signer};
+use super::assertion::Signer;
 use super::claims::Extra;
-use super::config::{AssertionAudience, ClientAuth, OidcConfig};
+use super::config::{ClientAuth, OidcConfig};
 use super::exchange::{Exchange, ExchangeError};
+use super::login::Prompt;
 use super::signin_cookie::Begun;
 
 type Fields = IdTokenFields<
@@ -36,7 +35,7 @@ type Fields = IdTokenFields<
     CoreJweContentEncryptionAlgorithm,
     CoreJwsSigningAlgorithm,
 >;
-type Tokens = StandardTokenResponse<Fields, CoreTokenType>;
+pub(super) type Tokens = StandardTokenResponse<Fields, CoreTokenType>;
 type Oidc = Client<
     Extra,
     CoreAuthDisplay,
@@ -56,7 +55,7 @@ type Oidc = Client<
     EndpointMaybeSet,
     EndpointMaybeSet,
 >;
-type IdToken = openidconnect::IdToken<
+pub(super) type IdToken = openidconnect::IdToken<
     Extra,
     CoreGenderClaim,
     CoreJweContentEncryptionAlgorithm,
@@ -64,9 +63,8 @@ type IdToken = openidconnect::IdToken<
 >;
 pub(crate) type Claims = IdTokenClaims<Extra, CoreGenderClaim>;
 
-const FUTURE: &str = "issued in our future";
 /// Clocks may differ by this much.
-const LEEWAY: Duration = Duration::from_secs(120);
+pub(super) const LEEWAY: Duration = Duration::from_secs(120);
 /// What was discovered is asked for again after this time.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 /// Unknown keys and failures make us ask at most this often.
@@ -83,6 +81,8 @@ pub(crate) enum SignInError {
     Clock(i64),
     #[error("the ID token is not good: {0}")]
     BadToken(String),
+    #[error("the person did not sign in anew")]
+    NotFresh,
     #[error("our settings do not fit the provider: {0}")]
     Settings(String),
 }
@@ -90,21 +90,25 @@ pub(crate) enum SignInError {
 /// One provider and our registration with it.
 #[derive(Debug)]
 pub(crate) struct Provider {
-    config: OidcConfig,
+    pub(super) config: OidcConfig,
     redirect: RedirectUrl,
     after_logout: Url,
-    signer: Option<Signer>,
-    exchange: Arc<dyn Exchange>,
+    pub(super) signer: Option<Signer>,
+    pub(super) exchange: Arc<dyn Exchange>,
     known: ArcSwapOption<Known>,
     /// When it was last asked; one asks at a time.
     asking: Mutex<Option<Timestamp>>,
-    clock: SharedClock,
+    pub(super) clock: SharedClock,
     issuer_origin: String,
 }
 
-struct Known {
-    client: Oidc,
-    token_endpoint: Option<String>,
+/// What a provider says of itself.
+pub(super) struct Known {
+    pub(super) client: Oidc,
+    pub(super) token_endpoint: Option<String>,
+    pub(super) userinfo: Option<Url>,
+    /// Its signing keys.
+    pub(super) keys: Vec<Jwk>,
     end_session: Option<Url>,
     read: Timestamp,
 }
@@ -151,6 +155,14 @@ impl Provider {
         &self.config.issuer
     }
 
+    pub(crate) fn client_id(&self) -> &str {
+        &self.config.client_id
+    }
+
+    pub(crate) fn api_audience(&self) -> Option<&str> {
+        self.config.api_audience.as_deref()
+    }
+
     pub(crate) fn groups_claim(&self) -> &str {
         &self.config.groups_claim
     }
@@ -168,7 +180,7 @@ impl Provider {
         targets
     }
 
-    fn http(&self) -> impl Fn(HttpRequest) -> Answer + Send + Sync + 'static {
+    pub(super) fn http(&self) -> impl Fn(HttpRequest) -> Answer + Send + Sync + 'static {
         let exchange = Arc::clone(&self.exchange);
         move |request| {
             let exchange = Arc::clone(&exchange);
@@ -177,7 +189,7 @@ impl Provider {
     }
 
     /// What is known of the provider, discovered if need be.
-    async fn known(&self) -> Result<Arc<Known>, SignInError> {
+    pub(super) async fn known(&self) -> Result<Arc<Known>, SignInError> {
         match self.known.load_full() {
             Some(known) if self.clock.now() < known.read + FRESH => Ok(known),
             Some(known) => Ok(self.discover(Some(&known)).await.unwrap_or(known)),
@@ -187,7 +199,7 @@ impl Provider {
 
     /// Discovers anew, unless somebody else did since `seen`. Many who wait share one answer, and a
     /// provider that is away is not asked by each of them.
-    async fn discover(&self, seen: Option<&Arc<Known>>) -> Result<Arc<Known>, SignInError> {
+    pub(super) async fn discover(&self, seen: Option<&Arc<Known>>) -> Result<Arc<Known>, SignInError> {
         let mut last = self.asking.lock().await;
         let current = self.known.load_full();
         let newer = match (&current, seen) {
@@ -216,6 +228,8 @@ impl Provider {
     fn understand(&self, metadata: ProviderMetadataWithLogout) -> Known {
         let end = metadata.additional_metadata().end_session_endpoint.as_ref().map(|url| url.url().clone());
         let token_endpoint = metadata.token_endpoint().map(|url| url.as_str().to_owned());
+        let userinfo = metadata.userinfo_endpoint().map(|url| url.url().clone());
+        let keys = keys(metadata.jwks());
         let basic = metadata
             .token_endpoint_auth_methods_supported()
             .is_none_or(|methods| methods.contains(&CoreClientAuthMethod::ClientSecretBasic));
@@ -228,11 +242,11 @@ impl Provider {
         let client = Client::from_provider_metadata(metadata, id, secret)
             .set_auth_type(by)
             .set_redirect_uri(self.redirect.clone());
-        Known { client, token_endpoint, end_session: end, read: self.clock.now() }
+        Known { client, token_endpoint, userinfo, keys, end_session: end, read: self.clock.now() }
     }
 
     /// Where a browser begins its sign-in.
-    pub(crate) async fn authorize(&self, begun: &Begun, choose: bool) -> Result<Url, SignInError> {
+    pub(crate) async fn authorize(&self, begun: &Begun, prompt: Prompt) -> Result<Url, SignInError> {
         let known = self.known().await?;
         let verifier = PkceCodeVerifier::new(begun.verifier.clone());
         let (state, nonce) = (begun.state.clone(), begun.nonce.clone());
@@ -247,61 +261,13 @@ impl Provider {
         for scope in &self.config.scopes {
             request = request.add_scope(Scope::new(scope.clone()));
         }
-        if choose {
-            request = request.add_prompt(CoreAuthPrompt::SelectAccount);
-        }
+        let request = match prompt {
+            Prompt::Nothing => request,
+            Prompt::Account => request.add_prompt(CoreAuthPrompt::SelectAccount),
+            // `max_age` makes the provider say when (Core §3.1.2.1).
+            Prompt::SignIn => request.add_prompt(CoreAuthPrompt::Login).set_max_age(Duration::ZERO),
+        };
         Ok(request.url().0)
-    }
-
-    /// Redeems a code: the checked claims and the ID token itself (for sign-out).
-    pub(crate) async fn redeem(
-        &self,
-        code: String,
-        begun: &Begun,
-        now: Timestamp,
-        random: &dyn Random,
-    ) -> Result<(Claims, Secret<String>), SignInError> {
-        let known = self.known().await?;
-        let tokens = self.exchange_code(&known, code, begun, now, random).await?;
-        let id_token = tokens.id_token().ok_or_else(|| SignInError::BadToken("there is none".to_owned()))?;
-        let nonce = Nonce::new(begun.nonce.clone());
-        let mut checked = check(&known, id_token, &nonce, now);
-        if matches!(&checked, Err(error) if unknown_key(error)) {
-            // The provider rolled its keys over.
-            let known = self.discover(Some(&known)).await?;
-            checked = check(&known, id_token, &nonce, now);
-        }
-        let claims = checked.map_err(|error| refused(&error, id_token, now))?;
-        Ok((claims, Secret::new(id_token.to_string())))
-    }
-
-    async fn exchange_code(
-        &self,
-        known: &Known,
-        code: String,
-        begun: &Begun,
-        now: Timestamp,
-        random: &dyn Random,
-    ) -> Result<Tokens, SignInError> {
-        let settings = |text: &str| SignInError::Settings(text.to_owned());
-        let mut request = known
-            .client
-            .exchange_code(AuthorizationCode::new(code))
-            .map_err(|_| settings("the provider names no token endpoint"))?
-            .set_pkce_verifier(PkceCodeVerifier::new(begun.verifier.clone()));
-        if let (Some(signer), ClientAuth::PrivateKey { audience, .. }) = (&self.signer, &self.config.auth) {
-            let audience = match audience {
-                AssertionAudience::Issuer => self.config.issuer.clone(),
-                AssertionAudience::TokenEndpoint => known.token_endpoint.clone().unwrap_or_default(),
-                AssertionAudience::Other(url) => url.to_string(),
-            };
-            let signed =
-                signer.sign(&self.config.client_id, &audience, now, random).map_err(SignInError::Settings)?;
-            request = request
-                .add_extra_param("client_assertion_type", assertion::TYPE)
-                .add_extra_param("client_assertion", signed.expose().clone());
-        }
-        request.request_async(&self.http()).await.map_err(token_error)
     }
 
     /// Where a browser ends the provider's session; `None` when the provider cannot or is away.
@@ -319,71 +285,9 @@ impl Provider {
     }
 }
 
-/// Signature, issuer, audience, expiry, nonce; with leeway for clocks.
-fn check(
-    known: &Known,
-    token: &IdToken,
-    nonce: &Nonce,
-    now: Timestamp,
-) -> Result<Claims, ClaimsVerificationError> {
-    let at = |when: Timestamp| UNIX_EPOCH + Duration::from_millis(u64::try_from(when.millis()).unwrap_or(0));
-    let (early, late) = (at(now - LEEWAY), at(now + LEEWAY));
-    let verifier =
-        known.client.id_token_verifier().set_time_fn(move || early.into()).set_issue_time_verifier_fn(
-            move |issued| {
-                let issued: std::time::SystemTime = issued.into();
-                if issued <= late { Ok(()) } else { Err(FUTURE.to_owned()) }
-            },
-        );
-    token.claims(&verifier, nonce).cloned()
-}
-
-fn unknown_key(error: &ClaimsVerificationError) -> bool {
-    use SignatureVerificationError as S;
-    matches!(
-        error,
-        ClaimsVerificationError::SignatureVerification(
-            S::NoMatchingKey | S::CryptoError(_) | S::AmbiguousKeyId(_)
-        )
-    )
-}
-
-/// Issued in our future, or over although it was just issued: clocks. Anything else: a bad token.
-fn refused(error: &ClaimsVerificationError, token: &IdToken, now: Timestamp) -> SignInError {
-    let text = chain(error).to_string();
-    if matches!(error, ClaimsVerificationError::Expired(_)) || text.contains(FUTURE) {
-        SignInError::Clock(issued_at(token).map_or(0, |issued| issued - now.seconds()))
-    } else {
-        SignInError::BadToken(text)
-    }
-}
-
-/// `iat` of a token that was refused: for a sentence, nothing is decided by it.
-fn issued_at(token: &IdToken) -> Option<i64> {
-    let text = token.to_string();
-    let payload = URL_SAFE_NO_PAD.decode(text.split('.').nth(1)?).ok()?;
-    serde_json::from_slice::<serde_json::Value>(&payload).ok()?.get("iat")?.as_i64()
-}
-
-fn token_error(
-    error: RequestTokenError<ExchangeError, StandardErrorResponse<CoreErrorResponseType>>,
-) -> SignInError {
-    match error {
-        RequestTokenError::ServerResponse(answer) => {
-            let code = answer.error().to_string();
-            let description = answer.error_description().cloned().unwrap_or_default();
-            // A code that is used, expired or of another client is the person's to repeat.
-            if code == "invalid_grant" {
-                SignInError::Refused { code, description }
-            } else {
-                SignInError::Settings(format!("{code}: {}", rp_base::text::clean(&description, 300)))
-            }
-        }
-        RequestTokenError::Request(error) => SignInError::Away(chain(&error).to_string()),
-        // The body may hold tokens: it is not shown.
-        RequestTokenError::Parse(error, _) => {
-            SignInError::Away(format!("its answer cannot be read at {}", error.path()))
-        }
-        RequestTokenError::Other(_) => SignInError::Away("its answer has an unknown form".to_owned()),
-    }
+/// The keys in the form in which other tokens than ID tokens are checked; unknown kinds are left out.
+fn keys(set: &impl serde::Serialize) -> Vec<Jwk> {
+    let set = serde_json::to_value(set).unwrap_or_default();
+    let keys = set.get("keys").and_then(serde_json::Value::as_array).cloned().unwrap_or_default();
+    keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rp_base::{SharedClock, Timestamp, chain, sha256};
 use rp_database::{Draft, Expect, SharedStore, StoreError, Stored};
-use rp_documents::{Collection, SessionRecord, Unknown};
+use rp_documents::{Collection, Document as _, SessionRecord, Unknown};
 use rp_seal::Keyring;
 use serde_json::Value;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use tower_sessions::{Session, SessionStore};
 
 use super::COOKIE;
 use super::session_cache::{Cached, SessionCache};
-use super::session_user::{SessionStart, SessionUser};
-use crate::state::SessionTimes;
+use super::session_user::{KEY, SID, SessionStart, SessionUser};
+use crate::state::SessionRules;
 
 /// The idle end moves at most this often: one write a minute and session.
 const TOUCH: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ struct Inner {
     store: SharedStore,
     keyring: Keyring,
     clock: SharedClock,
-    times: SessionTimes,
+    times: SessionRules,
     cache: Arc<SessionCache>,
 }
 
@@ -41,7 +41,7 @@ impl Sessions {
         store: &SharedStore,
         keyring: &Keyring,
         clock: &SharedClock,
-        times: SessionTimes,
+        times: SessionRules,
     ) -> Result<Self, StoreError> {
         let cache = SessionCache::start(Arc::clone(store)).await?;
         Ok(Self(Arc::new(Inner {
@@ -77,16 +77,50 @@ impl Sessions {
         Ok(format!("{COOKIE}={id}"))
     }
 
-    /// Ends every session of a person.
-    pub(crate) async fn end_all(&self, sub: &str) -> Result<usize, StoreError> {
-        let (mut ended, mut from) = (0, None::<String>);
+    /// Whether a session of that person lives.
+    pub(crate) async fn any(&self, sub: &str) -> Result<bool, StoreError> {
+        let found = self.of(sub).await?;
+        Ok(found.iter().any(|(record, _)| self.0.lives(record)))
+    }
+
+    /// A person's sessions as they are stored.
+    async fn of(&self, sub: &str) -> Result<Vec<(SessionRecord, Stored)>, StoreError> {
+        let (mut found, mut from) = (Vec::new(), None::<String>);
         loop {
-            let page = self.0.store.list(Collection::Sessions, None, from.as_deref(), 1000).await?;
+            let page = self.0.store.list(Collection::Sessions, Some(sub), from.as_deref(), 1000).await?;
+            let read = |stored: Stored| Some((serde_json::from_str(&stored.body).ok()?, stored));
+            found.extend(page.items.into_iter().filter_map(read));
+            from = page.continuation;
+            if from.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Writes the groups of now into every session of a person; gives how many had others.
+    pub(crate) async fn set_groups(&self, sub: &str, groups: &[String]) -> Result<usize, StoreError> {
+        let mut changed = 0;
+        for (record, stored) in self.of(sub).await? {
+            changed += usize::from(self.0.regroup(record, stored, groups).await?);
+        }
+        Ok(changed)
+    }
+
+    /// Ends the sessions that began with the provider's session of that name, and are that person's where one
+    /// is named; gives whose they were.
+    pub(crate) async fn end_provider_session(
+        &self,
+        sid: &str,
+        sub: Option<&str>,
+    ) -> Result<Vec<String>, StoreError> {
+        let (sid, mut ended, mut from) = (sha256(sid.as_bytes()), Vec::new(), None::<String>);
+        loop {
+            let page = self.0.store.list(Collection::Sessions, sub, from.as_deref(), 1000).await?;
             for stored in &page.items {
-                let theirs = serde_json::from_str::<SessionRecord>(&stored.body).is_ok_and(|r| r.sub == sub);
-                if theirs {
+                let Ok(record) = serde_json::from_str::<SessionRecord>(&stored.body) else { continue };
+                if record.sid == Some(sid) {
                     self.0.remove(&stored.id).await?;
-                    ended += 1;
+                    ended.push(record.sub);
                 }
             }
             from = page.continuation;
@@ -94,6 +128,15 @@ impl Sessions {
                 return Ok(ended);
             }
         }
+    }
+
+    /// Ends every session of a person.
+    pub(crate) async fn end_all(&self, sub: &str) -> Result<usize, StoreError> {
+        let found = self.of(sub).await?;
+        for (_, stored) in &found {
+            self.0.remove(&stored.id).await?;
+        }
+        Ok(found.len())
     }
 }
 
@@ -117,6 +160,7 @@ impl Inner {
         let user = SessionUser::in_data(&record.data);
         let created = user.as_ref().map_or(now, |user| user.signed_in);
         let not_after = created + self.times.absolute;
+        let sid = record.data.get(SID).and_then(Value::as_str).map(|sid| sha256(sid.as_bytes()));
         let plain = serde_json::to_vec(&record.data).map_err(|error| Error::Encode(error.to_string()))?;
         let sealed = self
             .keyring
@@ -125,6 +169,7 @@ impl Inner {
         Ok(SessionRecord {
             id,
             sub: user.map(|user| user.person.sub).unwrap_or_default(),
+            sid,
             created,
             not_after,
             idle_until: (now + self.times.idle).min(not_after),
@@ -188,6 +233,40 @@ impl Inner {
         }
     }
 
+    /// Losing a race with the session's end is fine; with a touch, it is tried again.
+    async fn regroup(
+        &self,
+        mut record: SessionRecord,
+        mut stored: Stored,
+        groups: &[String],
+    ) -> Result<bool, StoreError> {
+        loop {
+            let Ok(mut cached) = self.open(&stored) else { return Ok(false) };
+            let Some(mut user) = SessionUser::in_data(&cached.data) else { return Ok(false) };
+            if user.person.groups == groups {
+                return Ok(false);
+            }
+            groups.clone_into(&mut user.person.groups);
+            cached.data.insert(KEY.to_owned(), serde_json::to_value(user).unwrap_or_default());
+            let plain = serde_json::to_vec(&cached.data).unwrap_or_default();
+            let Ok(sealed) = self.keyring.seal(&plain, &associated(&record.id)) else { return Ok(false) };
+            record.sealed = sealed;
+            let Ok(draft) = draft(&record) else { return Ok(false) };
+            self.cache.forget(&record.id);
+            match self.store.replace(Collection::Sessions, draft, Expect::Version(stored.version)).await {
+                Ok(_) => return Ok(true),
+                Err(StoreError::Gone { .. }) => return Ok(false),
+                Err(StoreError::Stale { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            let Some(fresh) = self.store.get(Collection::Sessions, &record.id).await? else {
+                return Ok(false);
+            };
+            let Ok(read) = serde_json::from_str(&fresh.body) else { return Ok(false) };
+            (record, stored) = (read, fresh);
+        }
+    }
+
     async fn remove(&self, id: &str) -> Result<(), StoreError> {
         self.cache.forget(id);
         // Whatever stands there ends: somebody signs out.
@@ -201,7 +280,7 @@ impl Inner {
 fn draft(record: &SessionRecord) -> StoreResult<Draft> {
     Ok(Draft {
         id: record.id.clone(),
-        partition: record.id.clone(),
+        partition: record.partition().to_owned(),
         unique_key: None,
         body: serde_json::to_string(record).map_err(|error| Error::Encode(error.to_string()))?,
         expires_at: Some(record.idle_until),

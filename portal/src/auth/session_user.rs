@@ -6,14 +6,18 @@ use serde::{Deserialize, Serialize};
 use tower_sessions::Session;
 use tower_sessions::session::Error;
 
-const KEY: &str = "user";
+pub(super) const KEY: &str = "user";
 const ID_TOKEN: &str = "id_token";
+pub(super) const SID: &str = "sid";
 
 /// Who is signed in by a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SessionUser {
     pub(crate) person: Person,
     pub(crate) signed_in: Timestamp,
+    /// When the person showed the provider who they are; `None`: it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) auth_time: Option<Timestamp>,
 }
 
 /// A session that begins.
@@ -21,7 +25,10 @@ pub(crate) struct SessionUser {
 pub(crate) struct SessionStart {
     pub(crate) person: Person,
     pub(crate) at: Timestamp,
+    pub(crate) auth_time: Option<Timestamp>,
     pub(crate) id_token: Option<Secret<String>>,
+    /// The provider's name of its session, for back-channel logout.
+    pub(crate) sid: Option<String>,
 }
 
 impl SessionUser {
@@ -45,8 +52,11 @@ impl SessionStart {
     /// Fills a session and gives it a new id, so that a planted cookie opens nothing.
     pub(crate) async fn fill(&self, session: &Session) -> Result<(), Error> {
         session.clear().await;
-        let user = SessionUser { person: self.person.clone(), signed_in: self.at };
+        let user = SessionUser { person: self.person.clone(), signed_in: self.at, auth_time: self.auth_time };
         session.insert(KEY, user).await?;
+        if let Some(sid) = &self.sid {
+            session.insert(SID, sid).await?;
+        }
         if let Some(token) = &self.id_token {
             session.insert(ID_TOKEN, token.expose()).await?;
         }

@@ -24,16 +24,19 @@ pub(crate) struct Begun {
     pub(crate) verifier: String,
     pub(crate) back: String,
     pub(crate) at: Timestamp,
+    /// The person is to show who they are, even with a session at the provider.
+    #[serde(default)]
+    pub(crate) fresh: bool,
 }
 
 impl Begun {
-    pub(crate) fn new(random: &dyn Random, at: Timestamp, back: String) -> Self {
+    pub(crate) fn new(random: &dyn Random, at: Timestamp, back: String, fresh: bool) -> Self {
         let word = || {
             let mut bytes = [0u8; 32];
             random.fill(&mut bytes);
             URL_SAFE_NO_PAD.encode(bytes)
         };
-        Self { state: word(), nonce: word(), verifier: word(), back, at }
+        Self { state: word(), nonce: word(), verifier: word(), back, at, fresh }
     }
 
     /// The `Set-Cookie` that carries it. `Lax`, for the way back is a navigation from the provider.

@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod clusters;
 pub(crate) mod imported;
 pub(crate) mod kubeconfig;
+pub(crate) mod signin;
 mod rows;
 
 use axum::body::Body;

@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 
 use super::provider::FakeProvider;
 use crate::auth::{ClientAuth, OidcConfig};
-use crate::{PortalParts, PortalState, SessionTimes, Urls, app};
+use crate::{PortalParts, PortalState, SessionRules, Urls, app};
 
 pub(super) const PORTAL: &str = "https://portal.example:8443";
 pub(super) const RES: &str = "/subscriptions/0000aaaa-0000-0000-0000-00000000000f/resourcegroups/my.rg/providers/microsoft.redhatopenshift/openshiftclusters/harbor-01";
@@ -77,6 +77,11 @@ pub(super) fn script(method: &str, path: &str) -> http::request::Builder {
 
 impl Kit {
     pub(super) async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// With other settings.
+    pub(super) async fn with(change: impl FnOnce(&mut PortalParts)) -> Self {
         let clock = ManualClock::at(Timestamp::parse("2026-11-21T12:00:00Z").unwrap());
         let shared: SharedClock = Arc::new(clock.clone());
         let store = in_memory(Arc::clone(&shared));
@@ -92,12 +97,17 @@ impl Kit {
             keyring: keyring.clone(),
             clock: Arc::clone(&shared),
             random: Arc::new(SystemRandom),
-            policy: Policy { groups, ..Policy::default() },
+            policy: Policy {
+                groups,
+                robot_clients: [("app-1".to_owned(), "deployer".to_owned())].into(),
+                ..Policy::default()
+            },
+            registry: Registry::new(),
         })
         .await
         .unwrap();
         let provider = Arc::new(FakeProvider::new(clock.clone()));
-        let state = PortalState::new(PortalParts {
+        let mut parts = PortalParts {
             store: Arc::clone(&store),
             audit,
             access,
@@ -118,14 +128,14 @@ impl Kit {
             version: "abc".to_owned(),
             simulated: true,
             regions: Vec::new(),
-            sessions: SessionTimes::default(),
+            sessions: SessionRules::default(),
             networks: Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()),
             network_names: Vec::new(),
             metrics: Registry::new(),
             exchange: Some(Arc::clone(&provider) as _),
-        })
-        .await
-        .unwrap();
+        };
+        change(&mut parts);
+        let state = PortalState::new(parts).await.unwrap();
         Self { app: app(state.clone()), state, clock, store, provider }
     }
 
@@ -169,6 +179,29 @@ impl Kit {
         self.send(request.body(Body::from(body.to_owned())).unwrap()).await
     }
 
+    /// A robot of that name; the settings say that the client `app-1` is `deployer`.
+    pub(super) async fn robot(&self, name: &str) {
+        let person = person(Some(Role::Admin));
+        let access = &self.state.0.access;
+        let caller = rp_access::Caller {
+            roles: access.policy().roles_of(&person.groups),
+            person,
+            from: "192.0.2.7".to_owned(),
+            request_id: Id::random(&SystemRandom),
+            via: rp_access::Via::default(),
+        };
+        let ask = rp_access::RobotAsk {
+            name: name.to_owned(),
+            clusters: rp_documents::robot::Scope::All,
+            kinds: vec![GrantKind::Kubeconfig],
+            rights: Rights::Read,
+            reason: "for this very test".to_owned(),
+            life: None,
+            max_grants: None,
+        };
+        access.create_robot(&caller, ask).await.unwrap();
+    }
+
     /// A token of that kind.
     pub(super) async fn token(&self, role: Role, kind: GrantKind) -> String {
         let person = person(Some(role));
@@ -178,6 +211,7 @@ impl Kit {
             person,
             from: "192.0.2.7".to_owned(),
             request_id: Id::random(&SystemRandom),
+            via: rp_access::Via::Session,
         };
         let ask = Ask {
             kind,
@@ -186,6 +220,7 @@ impl Kit {
             reason: "for this very test".to_owned(),
             ticket: None,
             life: None,
+            auth_time: None,
         };
         access.issue(&caller, ask).await.unwrap().token.expose().clone()
     }

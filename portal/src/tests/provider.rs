@@ -33,6 +33,16 @@ pub(super) struct With {
     pub(super) requests: Vec<String>,
     /// Signs with a key that is not published.
     pub(super) forged: bool,
+    /// Gives refresh tokens; each works once.
+    pub(super) offline: bool,
+    /// The refresh token that works now.
+    pub(super) refresh: String,
+    /// What it answers to a refresh in place of tokens.
+    pub(super) no_refresh: Option<(u16, Value)>,
+    pub(super) refreshed: usize,
+    /// What userinfo and the list of groups say.
+    pub(super) userinfo: Value,
+    pub(super) listed: Value,
 }
 
 impl std::fmt::Debug for With {
@@ -62,6 +72,12 @@ impl FakeProvider {
             claims: json!({}),
             requests: Vec::new(),
             forged: false,
+            offline: false,
+            refresh: String::new(),
+            no_refresh: None,
+            refreshed: 0,
+            userinfo: json!({}),
+            listed: json!({}),
         };
         Self { clock, with: Mutex::new(with) }
     }
@@ -77,6 +93,7 @@ impl FakeProvider {
         json!({
             "issuer": ISSUER, "authorization_endpoint": "https://login.example/authorize",
             "token_endpoint": "https://login.example/token", "jwks_uri": "https://login.example/keys",
+            "userinfo_endpoint": "https://login.example/userinfo",
             "end_session_endpoint": "https://logout.example/end",
             "response_types_supported": ["code"], "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],
@@ -91,19 +108,44 @@ impl FakeProvider {
         json!({ "keys": [jwk] })
     }
 
-    fn token(&self, with: &With, body: &[u8], authorization: &str) -> (u16, Value) {
+    /// A token signed with the key of now.
+    pub(super) fn sign(&self, kind: &str, claims: &Value) -> String {
+        let with = self.with.lock();
+        let mut header = Header::new(Algorithm::RS256);
+        header.kid = Some(with.kid.clone());
+        header.typ = Some(kind.to_owned());
+        jsonwebtoken::encode(&header, claims, &with.key).unwrap()
+    }
+
+    fn token(&self, with: &mut With, body: &[u8], authorization: &str) -> (u16, Value) {
         let form: std::collections::HashMap<String, String> =
             url::form_urlencoded::parse(body).into_owned().collect();
-        let challenge = URL_SAFE_NO_PAD.encode(rp_base::sha256(form["code_verifier"].as_bytes()).0);
+        let field = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
         let basic = format!("Basic {}", STANDARD.encode("client:s3cret"));
-        if form["code"] != "good" || challenge != with.challenge || authorization != basic {
+        let fresh = field("grant_type") == "refresh_token";
+        if fresh {
+            with.refreshed += 1;
+            if let Some(answer) = &with.no_refresh {
+                return answer.clone();
+            }
+        }
+        let challenge = URL_SAFE_NO_PAD.encode(rp_base::sha256(field("code_verifier").as_bytes()).0);
+        let good = if fresh {
+            !with.refresh.is_empty() && field("refresh_token") == with.refresh
+        } else {
+            field("code") == "good" && challenge == with.challenge
+        };
+        if !good || authorization != basic {
             return (400, json!({"error": "invalid_grant", "error_description": "no such <code>"}));
         }
         let now = self.clock.now().seconds();
         let mut claims = json!({
             "iss": ISSUER, "aud": "client", "sub": "sub-sre", "iat": now, "exp": now + 300, "nonce": with.nonce,
-            "preferred_username": "sre@example.com", "groups": ["g-sre", "other"],
+            "preferred_username": "sre@example.com", "groups": ["g-sre", "other"], "auth_time": now, "sid": "s-1",
         });
+        if fresh {
+            claims["nonce"] = json!(null);
+        }
         for (name, value) in with.claims.as_object().unwrap() {
             claims[name] = value.clone();
         }
@@ -111,7 +153,13 @@ impl FakeProvider {
         header.kid = Some(with.kid.clone());
         let signed_by = if with.forged { key() } else { with.key.clone() };
         let id_token = jsonwebtoken::encode(&header, &claims, &signed_by).unwrap();
-        (200, json!({"access_token": "at", "token_type": "Bearer", "expires_in": 300, "id_token": id_token}))
+        let mut answer =
+            json!({"access_token": "at", "token_type": "Bearer", "expires_in": 300, "id_token": id_token});
+        if with.offline {
+            with.refresh = format!("rt-{}", with.requests.len());
+            answer["refresh_token"] = json!(with.refresh);
+        }
+        (200, answer)
     }
 }
 
@@ -129,7 +177,9 @@ impl Exchange for FakeProvider {
         let (status, body) = match path.as_str() {
             "/tenant/v2.0/.well-known/openid-configuration" => (200, Self::metadata()),
             "/keys" => (200, Self::keys(&with)),
-            "/token" => self.token(&with, request.body(), authorization),
+            "/token" => self.token(&mut with, request.body(), authorization),
+            "/userinfo" if authorization == "Bearer at" => (200, with.userinfo.clone()),
+            "/groups" if authorization == "Bearer at" => (200, with.listed.clone()),
             _ => (404, json!({})),
         };
         let response = http::Response::builder().status(status).header("content-type", "application/json");

@@ -6,11 +6,15 @@ use serde_json::json;
 use url::Url;
 
 use super::kit::{Answer, Kit, get, script};
+use crate::auth::GroupsSource;
 
 /// Begins a sign-in; gives the answer, its cookie and `state`.
 async fn begin(kit: &Kit, back: &str) -> (Answer, String, String) {
-    let path = format!("/api/login?redirect_uri={}", web::text::encode(back));
-    let answer = kit.send(get(&path).body(Body::empty()).unwrap()).await;
+    begin_at(kit, &format!("/api/login?redirect_uri={}", web::text::encode(back))).await
+}
+
+pub(super) async fn begin_at(kit: &Kit, path: &str) -> (Answer, String, String) {
+    let answer = kit.send(get(path).body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status, 307, "{answer:?}");
     let url = Url::parse(answer.header("location")).unwrap();
     let query = |name: &str| {
@@ -27,11 +31,11 @@ async fn begin(kit: &Kit, back: &str) -> (Answer, String, String) {
     (answer, cookie, state)
 }
 
-async fn back(kit: &Kit, cookie: &str, query: &str) -> Answer {
+pub(super) async fn back(kit: &Kit, cookie: &str, query: &str) -> Answer {
     kit.send(get(&format!("/callback?{query}")).header("cookie", cookie).body(Body::empty()).unwrap()).await
 }
 
-async fn sign_in(kit: &Kit, wanted: &str) -> Answer {
+pub(super) async fn sign_in(kit: &Kit, wanted: &str) -> Answer {
     let (_, cookie, state) = begin(kit, wanted).await;
     back(kit, &cookie, &format!("code=good&state={state}")).await
 }
@@ -219,4 +223,74 @@ async fn signing_out_ends_both_sessions() {
         kit.send(script("GET", "/api/info").header("cookie", &cookie).body(Body::empty()).unwrap()).await;
     assert_eq!(after.status, 401);
     kit.audited("sign-out").await;
+}
+
+#[tokio::test]
+async fn a_dangerous_action_takes_a_sign_in_of_the_last_minutes() {
+    let kit = Kit::new().await;
+    let cookie = sign_in(&kit, "/").await.cookie("__Host-aro").unwrap();
+    let user = async |cookie: &str| {
+        let session = kit.state.0.sessions.store();
+        let id = cookie.split_once('=').unwrap().1.parse().unwrap();
+        let record = tower_sessions::SessionStore::load(&session, &id).await.unwrap().unwrap();
+        let auth_time = record.data["user"]["auth_time"].clone();
+        serde_json::from_value::<rp_base::Timestamp>(auth_time).unwrap()
+    };
+    assert_eq!(user(&cookie).await.seconds(), kit.now());
+    kit.clock.advance(std::time::Duration::from_secs(16 * 60));
+
+    // The provider is asked to ask, and its word is not taken for it.
+    let path = "/api/login?fresh=1&redirect_uri=/elevations";
+    let (answer, signin, state) = begin_at(&kit, path).await;
+    let url = Url::parse(answer.header("location")).unwrap();
+    let query: std::collections::HashMap<_, _> = url.query_pairs().into_owned().collect();
+    assert_eq!((query["prompt"].as_str(), query["max_age"].as_str()), ("login", "0"));
+    kit.provider.with.lock().claims = json!({"auth_time": kit.now() - 16 * 60});
+    let old = back(&kit, &signin, &format!("code=good&state={state}")).await;
+    assert_eq!(old.status, 403);
+    assert!(old.body.contains("fresh=1") && old.cookie("__Host-aro").is_none(), "{}", old.body);
+    kit.provider.with.lock().claims = json!({"auth_time": null});
+    let (_, signin, state) = begin_at(&kit, path).await;
+    assert_eq!(back(&kit, &signin, &format!("code=good&state={state}")).await.status, 403, "no auth_time");
+
+    kit.provider.with.lock().claims = json!({});
+    let (_, signin, state) = begin_at(&kit, path).await;
+    let good = back(&kit, &signin, &format!("code=good&state={state}")).await;
+    assert_eq!((good.status.as_u16(), good.header("location")), (303, "/elevations"));
+    assert_eq!(user(&good.cookie("__Host-aro").unwrap()).await.seconds(), kit.now());
+}
+
+#[tokio::test]
+async fn groups_that_do_not_fit_are_asked_for_where_the_settings_say() {
+    let overage = json!({"groups": null, "_claim_names": {"groups": "src1"},
+        "_claim_sources": {"src1": {"endpoint": "https://evil.example/groups"}}});
+    let address = || GroupsSource::Address("https://login.example/groups".parse().unwrap());
+    for (source, userinfo, listed, status) in [
+        (GroupsSource::Token, json!({"sub": "sub-sre", "groups": ["g-sre"]}), json!(["g-sre"]), 403),
+        (GroupsSource::Userinfo, json!({"sub": "sub-sre", "groups": ["g-sre"]}), json!([]), 303),
+        (GroupsSource::Userinfo, json!({"sub": "another", "groups": ["g-sre"]}), json!([]), 403),
+        (GroupsSource::Userinfo, json!({"sub": "sub-sre"}), json!([]), 403),
+        (address(), json!({}), json!(["g-sre"]), 303),
+        (address(), json!({}), json!({"groups": ["g-sre"]}), 303),
+        (address(), json!({}), json!({"value": [{"id": "other"}, {"id": "g-sre"}]}), 303),
+        (address(), json!({}), json!({"value": [{"id": "other"}]}), 403),
+        (address(), json!({}), json!({"something": "else"}), 502),
+        // Round and round, but not for ever; and never elsewhere.
+        (
+            address(),
+            json!({}),
+            json!({"value": ["x"], "@odata.nextLink": "https://login.example/groups"}),
+            403,
+        ),
+        (address(), json!({}), json!({"value": ["g-sre"], "@odata.nextLink": "https://evil.example/"}), 303),
+    ] {
+        let kit = Kit::with(|parts| parts.oidc.groups_source = source.clone()).await;
+        {
+            let mut with = kit.provider.with.lock();
+            with.claims = overage.clone();
+            (with.userinfo, with.listed) = (userinfo.clone(), listed.clone());
+        }
+        let answer = sign_in(&kit, "/").await;
+        assert_eq!(answer.status, status, "{source:?} {userinfo} {listed}: {}", answer.body);
+    }
 }

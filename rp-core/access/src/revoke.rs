@@ -160,9 +160,9 @@ impl Access {
             if living.is_empty() {
                 break;
             }
-            let mut endings = futures_util::stream::iter(&living)
+            let mut endings = futures_util::stream::iter(living)
                 .map(|grant| async move {
-                    match self.end_grant(grant, ending).await {
+                    match self.end_grant(&grant, ending).await {
                         Ok(_) => Ok(1),
                         Err(AccessError::Ended | AccessError::Unknown) => Ok(0),
                         Err(error) => Err(error),

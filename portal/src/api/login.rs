@@ -1,0 +1,238 @@
+//! `/api/v1/login/…` and `/api/v1/logout`: how the command line comes to a token and gives it back
+//! (RFC 6749 §4.1, RFC 7636, RFC 8628).
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use rp_access::{AccessError, Ask, Caller, IssueError, RevokeScope, Via};
+use rp_base::Timestamp;
+use rp_documents::{GrantKind, Rights, Role, Side};
+use serde::{Deserialize, Serialize};
+use tower_sessions::Session;
+
+use crate::auth::{Agreed, CodeError, DEVICE_LIFE, INTERVAL, Poll, network};
+use crate::context::{Context, Ctx};
+use crate::fault::Fault;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// What a program calls itself, in characters.
+const MOST_CLIENT: usize = 80;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TokenAsk {
+    code: Option<String>,
+    code_verifier: Option<String>,
+    device_code: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Given<'a> {
+    token: &'a str,
+    not_after: Timestamp,
+    person: Who<'a>,
+    portal: String,
+}
+
+#[derive(Serialize)]
+struct Who<'a> {
+    sub: &'a str,
+    name: &'a str,
+    roles: Vec<&'static str>,
+}
+
+/// A code for a token. Each code is looked at once.
+pub(crate) async fn token(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    often(&state, &context)?;
+    let ask: TokenAsk = super::body(&body)?;
+    let agreed = match (&ask.code, &ask.device_code) {
+        (Some(code), None) => {
+            let verifier = ask.code_verifier.unwrap_or_default();
+            state.0.codes.take(code, &verifier).await.map_err(|error| missed(&state, &context, error))?
+        }
+        (None, Some(device_code)) => polled(&state, &context, device_code).await?,
+        _ => return Err(Fault::bad_input("Either code with code_verifier, or device_code is needed")),
+    };
+    give(&state, &context, agreed).await
+}
+
+async fn polled(state: &PortalState, context: &Context, device_code: &str) -> Result<Agreed, Fault> {
+    let waiting = |code, what: &str| Fault::new(StatusCode::BAD_REQUEST, code, Side::You, what);
+    match state.0.codes.poll(device_code).await {
+        Ok(Poll::Agreed(agreed)) => Ok(agreed),
+        Ok(Poll::Pending) => Err(waiting("authorization_pending", "Nobody has decided yet")),
+        Ok(Poll::SlowDown) => Err(waiting("slow_down", "You ask too often")
+            .action(format!("Ask every {} s.", INTERVAL.as_secs()))
+            .retry_after(INTERVAL)),
+        Ok(Poll::Refused) => Err(waiting("access_denied", "The person said no")),
+        Err(CodeError::Unknown) => {
+            guess(state, context)?;
+            Err(waiting("expired_token", "The code has ended, was used, or is none of ours"))
+        }
+        Err(error) => Err(missed(state, context, error)),
+    }
+}
+
+/// Gives a grant of kind cli: it opens the JSON API with the roles that the person's groups give.
+async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<Response, Fault> {
+    let parts = &state.0;
+    let policy = parts.access.policy();
+    let roles = policy.roles_of(&agreed.person.groups);
+    let from = context.from.to_string();
+    let ask = Ask {
+        kind: GrantKind::Cli,
+        target: None,
+        rights: Rights::Read,
+        reason: format!("aro login from {from}"),
+        ticket: None,
+        life: Some(parts.rules.cli_life.min(policy.longest(Rights::Read))),
+        auth_time: agreed.auth_time,
+    };
+    let caller =
+        Caller { person: agreed.person, roles, from, request_id: context.id.clone(), via: Via::default() };
+    let issued = parts.access.issue(&caller, ask).await.map_err(|error| not_given(&error))?;
+    super::json(&Given {
+        token: issued.token.expose(),
+        not_after: issued.grant.not_after,
+        person: Who {
+            sub: &issued.grant.owner.sub,
+            name: &issued.grant.owner.name,
+            roles: roles.iter().map(Role::name).collect(),
+        },
+        portal: parts.urls.portal.origin().ascii_serialization(),
+    })
+}
+
+fn not_given(error: &IssueError) -> Fault {
+    match error {
+        IssueError::Store(error) => Fault::store(error),
+        IssueError::Audit(error) => Fault::audit(error),
+        IssueError::NoKey => Fault::ours(),
+        IssueError::TooMany { .. } => {
+            Fault::new(StatusCode::TOO_MANY_REQUESTS, "too_many_grants", Side::You, error.to_string())
+                .action("Revoke some of them under My access.")
+        }
+        // The rest is about the caller's groups: whoever has no role is not here.
+        _ => Fault::new(StatusCode::FORBIDDEN, "access_denied", Side::You, error.to_string()),
+    }
+}
+
+/// A code that opened nothing.
+fn missed(state: &PortalState, context: &Context, error: CodeError) -> Fault {
+    match error {
+        CodeError::Store(error) => Fault::store(&error),
+        CodeError::Seal(_) => Fault::ours(),
+        CodeError::Unknown | CodeError::Verifier => match guess(state, context) {
+            Ok(()) => Fault::new(StatusCode::BAD_REQUEST, "invalid_grant", Side::You, "The code is refused")
+                .why(error.to_string())
+                .action("Run aro login again."),
+            Err(fault) => fault,
+        },
+    }
+}
+
+/// Guesses are counted by address.
+fn guess(state: &PortalState, context: &Context) -> Result<(), Fault> {
+    state.0.tries.count(&network(context.from), state.0.clock.now()).map_err(Fault::too_often)
+}
+
+/// Steps of a sign-in are counted by address.
+pub(crate) fn often(state: &PortalState, context: &Context) -> Result<(), Fault> {
+    state.0.access.rates().sign_in(context.from).map_err(|rp_net::TooOften(wait)| Fault::too_often(wait))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DeviceAsk {
+    client: String,
+}
+
+#[derive(Serialize)]
+struct DeviceAnswer<'a> {
+    device_code: &'a str,
+    user_code: &'a str,
+    verification_uri: String,
+    verification_uri_complete: String,
+    expires_in: u64,
+    interval: u64,
+}
+
+/// Begins a sign-in whose browser is elsewhere.
+pub(crate) async fn device(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    let parts = &state.0;
+    let limit = parts.waiting.count(&network(context.from), parts.clock.now());
+    limit.map_err(Fault::too_often)?;
+    let ask: DeviceAsk = super::body(&body)?;
+    let client = rp_base::text::clean(&ask.client, MOST_CLIENT);
+    let made = parts.codes.ask(context.from.to_string(), client).await;
+    let made = made.map_err(|error| missed(&state, &context, error))?;
+    let page = format!("{}/device", parts.urls.portal.origin().ascii_serialization());
+    super::json(&DeviceAnswer {
+        device_code: made.device_code.expose(),
+        user_code: &made.user_code,
+        verification_uri_complete: format!("{page}?user_code={}", made.user_code),
+        verification_uri: page,
+        expires_in: DEVICE_LIFE.as_secs(),
+        interval: INTERVAL.as_secs(),
+    })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LogoutAsk {
+    /// Every grant of the person, not the command line's token alone.
+    grants: bool,
+}
+
+#[derive(Serialize)]
+struct LoggedOut {
+    revoked: u64,
+}
+
+/// Ends the token that asks, or the session; grants when asked.
+pub(crate) async fn logout(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    session: Session,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    let ask: LogoutAsk = super::body(&body)?;
+    let parts = &state.0;
+    let why = Some("aro logout".to_owned());
+    let mut revoked = 0;
+    if ask.grants {
+        let mine = RevokeScope::Person(user.caller.person.sub.clone());
+        revoked = parts
+            .access
+            .revoke_all(&user.caller, mine, why.clone())
+            .await
+            .map_err(|error| not_ended(&error))?;
+    }
+    match user.token_grant() {
+        Some(id) => match parts.access.revoke(&user.caller, id, why).await {
+            Ok(_) => revoked += 1,
+            // Ended a moment ago, perhaps above.
+            Err(AccessError::Ended) => {}
+            Err(error) => return Err(not_ended(&error)),
+        },
+        None => {
+            parts.promise(&user.caller, "sign-out", |_| {}).await.map_err(|error| Fault::audit(&error))?;
+            session.flush().await.map_err(|_| Fault::ours())?;
+        }
+    }
+    super::json(&LoggedOut { revoked })
+}
+
+fn not_ended(error: &AccessError) -> Fault {
+    crate::pages::access::refusal(error)
+}

@@ -1,0 +1,157 @@
+//! `POST /backchannel-logout`: the provider says that a session there, or all of a person, has ended
+//! (OpenID Connect Back-Channel Logout 1.0).
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderMap, StatusCode, header};
+use rp_access::{Caller, Via};
+use rp_base::{Timestamp, chain};
+use rp_documents::{Person, Roles, Side};
+
+use super::codes::CodeError;
+use super::jwt::Signed;
+use super::provider::{LEEWAY, SignInError};
+use crate::context::{Context, Ctx};
+use crate::fault::Fault;
+use crate::state::PortalState;
+
+const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
+/// Older tokens are refused, so that their marks need not be kept for longer.
+const YOUNG: Duration = Duration::from_secs(600);
+
+/// Ends sessions; grants where the settings say so.
+pub(crate) async fn backchannel(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    let parts = &state.0;
+    let token = logout_token(&headers, &body).ok_or_else(|| refused("there is no logout_token"))?;
+    let signed = match parts.provider.signed(&token, parts.provider.client_id()).await {
+        Ok(signed) => signed,
+        Err(SignInError::BadToken(why)) => return Err(miss(&state, &context, &why)),
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "a logout token cannot be checked");
+            return Err(Fault::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "provider_away",
+                Side::Us,
+                "The token cannot be checked now",
+            ));
+        }
+    };
+    let asked = check(&signed, parts.clock.now()).map_err(|why| miss(&state, &context, why))?;
+    let mark = format!("logout {}", asked.jti);
+    if parts.codes.seen(&mark).await.map_err(not_stored)? {
+        return Err(refused("it was used before"));
+    }
+    // It works as often as it is sent until it has worked once: a failure in between may be repeated.
+    end(&state, &context, &asked).await?;
+    parts.codes.once(&mark, YOUNG + 2 * LEEWAY).await.map_err(not_stored)?;
+    Ok(Response::default())
+}
+
+/// What the provider wants.
+struct Asked {
+    jti: String,
+    sub: Option<String>,
+    sid: Option<String>,
+}
+
+/// §2.6 of the specification; signature, issuer and audience are checked already.
+fn check(token: &Signed, now: Timestamp) -> Result<Asked, &'static str> {
+    if !matches!(token.kind.as_str(), "" | "jwt" | "logout+jwt") {
+        return Err("its type is another");
+    }
+    let issued = token.time("iat").map(Timestamp::from_seconds).ok_or("it has no iat")?;
+    if issued > now + LEEWAY || now > issued + YOUNG + LEEWAY {
+        return Err("it was issued too long ago, or in our future");
+    }
+    if token.time("exp").is_some_and(|end| now > Timestamp::from_seconds(end) + LEEWAY) {
+        return Err("it has ended");
+    }
+    let event = token.get("events").and_then(|events| events.get(EVENT));
+    if !event.is_some_and(serde_json::Value::is_object) {
+        return Err("it is no logout");
+    }
+    if token.get("nonce").is_some() {
+        return Err("it has a nonce");
+    }
+    let text = |name: &str| token.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
+    let jti = text("jti").ok_or("it has no jti")?;
+    let (sub, sid) = (text("sub"), text("sid"));
+    if sub.is_none() && sid.is_none() { Err("it names nobody") } else { Ok(Asked { jti, sub, sid }) }
+}
+
+async fn end(state: &PortalState, context: &Context, asked: &Asked) -> Result<(), Fault> {
+    let parts = &state.0;
+    let person = asked.sub.clone().unwrap_or_else(|| "unknown".to_owned());
+    let caller = Caller {
+        person: Person { name: person.clone(), sub: person, groups: Vec::new() },
+        roles: Roles::NONE,
+        from: context.from.to_string(),
+        request_id: context.id.clone(),
+        via: Via::default(),
+    };
+    let what =
+        if asked.sid.is_some() { "by the provider: one session" } else { "by the provider: all sessions" };
+    let promised = parts.promise(&caller, "sign-out", |entry| what.clone_into(&mut entry.query)).await;
+    promised.map_err(|error| Fault::audit(&error))?;
+    let store = |error| Fault::store(&error);
+    let mut people = match (&asked.sid, &asked.sub) {
+        (Some(sid), sub) => parts.sessions.end_provider_session(sid, sub.as_deref()).await.map_err(store)?,
+        (None, Some(sub)) => {
+            parts.sessions.end_all(sub).await.map_err(store)?;
+            vec![sub.clone()]
+        }
+        (None, None) => Vec::new(),
+    };
+    people.sort_unstable();
+    people.dedup();
+    for sub in people.iter().filter(|_| parts.rules.backchannel_ends_grants) {
+        let ended = parts.access.end_person(sub, "signed out at the provider", "sign-in provider").await;
+        ended.map_err(|error| {
+            tracing::error!(error = %chain(&error), "grants could not be ended");
+            Fault::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store_unavailable",
+                Side::Us,
+                "The store did not answer",
+            )
+        })?;
+    }
+    tracing::info!(people = people.len(), "the provider ended sessions");
+    Ok(())
+}
+
+fn logout_token(headers: &HeaderMap, body: &[u8]) -> Option<String> {
+    let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    if !kind.starts_with("application/x-www-form-urlencoded") {
+        return None;
+    }
+    let mut pairs = url::form_urlencoded::parse(body);
+    pairs.find(|(name, _)| name == "logout_token").map(|(_, value)| value.into_owned())
+}
+
+/// Counted, so that nobody can try on.
+fn miss(state: &PortalState, context: &Context, why: &str) -> Fault {
+    match state.0.tries.count(&super::network(context.from), state.0.clock.now()) {
+        Ok(()) => refused(why),
+        Err(wait) => Fault::too_often(wait),
+    }
+}
+
+fn refused(why: &str) -> Fault {
+    Fault::new(StatusCode::BAD_REQUEST, "invalid_request", Side::You, "The logout token is refused").why(why)
+}
+
+fn not_stored(error: CodeError) -> Fault {
+    match error {
+        CodeError::Store(error) => Fault::store(&error),
+        CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::ours(),
+    }
+}

@@ -1,0 +1,219 @@
+//! Asks the provider about everybody who holds a session or a grant, again and again: who was disabled or
+//! lost their groups loses what they hold (`design.md` §5 "Sign-in of the CLI").
+//!
+//! One replica asks for each person: whoever moves the record's next look on. A provider that is away or slow
+//! changes nothing, but is counted, and an alarm rings when it lasts.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use rp_access::Caller;
+use rp_base::{Id, Timestamp, chain};
+use rp_database::{StoreError, Typed, Versioned};
+use rp_documents::grant::GrantState;
+use rp_documents::{Grant, Outcome, Person, Roles, SignIn};
+use tokio::task::JoinSet;
+
+use super::claims::Groups;
+use super::provider::SignInError;
+use super::redeem::Refreshed;
+use super::sign_ins::{Held, digest};
+use crate::metrics::LookLabels;
+use crate::state::Parts;
+
+/// Looks at the provider at once.
+const AT_ONCE: usize = 8;
+const BY: &str = "sign-in provider";
+
+/// Follows the records until the portal is gone.
+pub(crate) fn start(parts: &Arc<Parts>) {
+    let every = parts.rules.revalidate;
+    let tick = (every / 20).clamp(Duration::from_millis(250), Duration::from_secs(15));
+    tokio::spawn(run(Arc::downgrade(parts), tick));
+}
+
+async fn run(parts: Weak<Parts>, tick: Duration) {
+    let mut alarmed = false;
+    loop {
+        tokio::time::sleep(tick).await;
+        let Some(parts) = parts.upgrade() else { return };
+        match round(&parts).await {
+            Ok(overdue) => alarmed = alarm(&parts, overdue, alarmed),
+            Err(error) => tracing::warn!(error = %chain(&error), "sign-ins cannot be looked at"),
+        }
+    }
+}
+
+/// Rings once when it begins and once when it is over.
+fn alarm(parts: &Parts, overdue: usize, alarmed: bool) -> bool {
+    let after = parts.rules.alarm_after.as_secs();
+    if overdue > 0 && !alarmed {
+        tracing::error!(
+            people = overdue,
+            after_s = after,
+            "the provider does not confirm sign-ins: whoever it disabled keeps their access"
+        );
+    } else if overdue == 0 && alarmed {
+        tracing::info!("the provider confirms sign-ins again");
+    }
+    overdue > 0
+}
+
+/// Looks at everybody who is due; gives how many were not confirmed for too long.
+pub(crate) async fn round(parts: &Arc<Parts>) -> Result<usize, StoreError> {
+    let now = parts.clock.now();
+    let records = parts.sign_ins.all().await?;
+    let late = |record: &Versioned<SignIn>| now.since(record.value.confirmed) > parts.rules.alarm_after;
+    let overdue = records.iter().filter(|record| late(record)).count();
+    parts.metrics.unconfirmed.set_count(overdue);
+    let mut looks = JoinSet::new();
+    for record in records.into_iter().filter(|record| record.value.next_look <= now) {
+        if looks.len() >= AT_ONCE {
+            looks.join_next().await;
+        }
+        let parts = Arc::clone(parts);
+        looks.spawn(async move { look(&parts, record).await });
+    }
+    while looks.join_next().await.is_some() {}
+    Ok(overdue)
+}
+
+async fn look(parts: &Parts, record: Versioned<SignIn>) {
+    let result = match look_at(parts, record).await {
+        Ok(None) => return,
+        Ok(Some(word)) => word,
+        Err(error) => {
+            tracing::warn!(error = %chain(&*error), "a sign-in could not be looked at");
+            "failed"
+        }
+    };
+    parts.metrics.looks.with(&LookLabels { result }).inc();
+}
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// One person; gives what came of it, or nothing when another replica does it.
+async fn look_at(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'static str>, Failed> {
+    let now = parts.clock.now();
+    let Some(record) = parts.sign_ins.claim(record, now).await? else { return Ok(None) };
+    if record.value.refused {
+        // Begun before a process ended.
+        end(parts, &record, "the provider refused the sign-in").await?;
+        return Ok(Some("refused"));
+    }
+    if !holds_something(parts, &record.value.sub, now).await? {
+        parts.sign_ins.forget(&record).await?;
+        return Ok(Some("nothing_held"));
+    }
+    let Some(held) = parts.sign_ins.open(&record.value) else {
+        tracing::warn!("a refresh token was sealed with a key that is gone");
+        parts.sign_ins.fail(record, now).await?;
+        return Ok(Some("not_opened"));
+    };
+    match parts.provider.refresh(&held.token, now, &*parts.random).await {
+        Ok(refreshed) => renewed(parts, record, held, refreshed).await.map(Some),
+        Err(SignInError::Refused { code, .. }) => {
+            let Some(record) = parts.sign_ins.refuse(record).await? else {
+                return Ok(Some("signed_in_again"));
+            };
+            let code = rp_base::text::clean(&code, 60);
+            note(parts, &record.value.sub, &held.name, &format!("refused {code}")).await;
+            end(parts, &record, "the provider refused the sign-in").await?;
+            Ok(Some("refused"))
+        }
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), failures = record.value.failures + 1, "the provider does not confirm a sign-in");
+            parts.sign_ins.fail(record, now).await?;
+            Ok(Some("unanswered"))
+        }
+    }
+}
+
+/// The provider said yes; the groups may be others.
+async fn renewed(
+    parts: &Parts,
+    record: Versioned<SignIn>,
+    held: Held,
+    refreshed: Refreshed,
+) -> Result<&'static str, Failed> {
+    let now = parts.clock.now();
+    let sub = record.value.sub.clone();
+    let name = held.name.clone();
+    let held = Held { token: refreshed.next.unwrap_or(held.token), name: held.name };
+    let groups = match refreshed.person {
+        Some((named, Groups::Named(groups))) if named == sub => {
+            Some(parts.access.policy().known_groups(&groups))
+        }
+        Some((named, _)) if named != sub => {
+            tracing::error!("the provider renewed a sign-in for another subject");
+            None
+        }
+        _ => None,
+    };
+    let changed = groups.filter(|groups| digest(groups) != record.value.groups);
+    let Some(groups) = changed else {
+        parts.sign_ins.confirm(record, held, None, now).await?;
+        return Ok("confirmed");
+    };
+    if parts.access.policy().roles_of(&groups).is_empty() {
+        let Some(record) = parts.sign_ins.refuse(record).await? else { return Ok("signed_in_again") };
+        note(parts, &sub, &name, "groups none").await;
+        end(parts, &record, "no group of theirs opens the portal any more").await?;
+        return Ok("groups_lost");
+    }
+    note(parts, &sub, &name, &format!("groups {}", groups.join(", "))).await;
+    regroup(parts, &sub, &groups).await?;
+    parts.sign_ins.confirm(record, held, Some(digest(&groups)), now).await?;
+    Ok("groups_changed")
+}
+
+/// Effective rights follow at once.
+pub(super) async fn regroup(parts: &Parts, sub: &str, groups: &[String]) -> Result<(), StoreError> {
+    parts.sessions.set_groups(sub, groups).await?;
+    parts.access.set_person_groups(sub, groups).await?;
+    Ok(())
+}
+
+async fn end(parts: &Parts, record: &Versioned<SignIn>, why: &str) -> Result<(), Failed> {
+    end_everything(parts, &record.value.sub, why).await?;
+    parts.sign_ins.forget(record).await?;
+    Ok(())
+}
+
+/// Sessions, grants and elevations of a person.
+pub(super) async fn end_everything(parts: &Parts, sub: &str, why: &str) -> Result<(), Failed> {
+    let sessions = parts.sessions.end_all(sub).await?;
+    let grants = parts.access.end_person(sub, why, BY).await?;
+    tracing::info!(sessions, grants, why, "what a person held was ended");
+    Ok(())
+}
+
+async fn holds_something(parts: &Parts, sub: &str, now: Timestamp) -> Result<bool, StoreError> {
+    if parts.sessions.any(sub).await? {
+        return Ok(true);
+    }
+    let (grants, mut from) = (Typed::<Grant>::new(Arc::clone(&parts.store)), None::<String>);
+    loop {
+        let page = grants.list(Some(sub), from.as_deref(), 1000).await?;
+        if page.items.iter().any(|grant| grant.value.state(now) == GrantState::Active) {
+            return Ok(true);
+        }
+        from = page.continuation;
+        if from.is_none() {
+            return Ok(false);
+        }
+    }
+}
+
+async fn note(parts: &Parts, sub: &str, name: &str, what: &str) {
+    let person = Person { sub: sub.to_owned(), name: name.to_owned(), groups: Vec::new() };
+    let caller = Caller {
+        person,
+        roles: Roles::NONE,
+        from: BY.to_owned(),
+        request_id: Id::random(&*parts.random),
+        via: rp_access::Via::default(),
+    };
+    let result = Outcome { status: 200, word: "ok".to_owned(), side: None };
+    parts.note(&caller, "sign-in.look", result, |entry| what.clone_into(&mut entry.query)).await;
+}

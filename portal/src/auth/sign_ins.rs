@@ -1,0 +1,175 @@
+//! The provider's refresh tokens, sealed, one per person. Writer of the collection SignIns.
+
+use std::time::Duration;
+
+use rp_base::{Digest, Secret, SharedRandom, Timestamp, sha256};
+use rp_database::{Expect, SharedStore, StoreError, Typed, Versioned};
+use rp_documents::{Collection, Person, SignIn, Unknown};
+use rp_seal::{Keyring, SealError};
+use serde::{Deserialize, Serialize};
+
+/// Longer than any look at the provider takes: who claimed a record has it for so long.
+const CLAIM: Duration = Duration::from_secs(120);
+/// After a provider that did not answer, not sooner than this and not later than the usual time.
+const LEAST_WAIT: Duration = Duration::from_secs(5);
+/// A record lives as long as somebody looks at it, and a while longer.
+const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// A refresh token could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeepError {
+    #[error("the store did not answer")]
+    Store(#[from] StoreError),
+    #[error("the refresh token cannot be sealed")]
+    Seal(#[source] SealError),
+}
+
+/// What is sealed.
+#[derive(Deserialize)]
+pub(crate) struct Held {
+    pub(crate) token: Secret<String>,
+    /// The person's name, for the audit trail.
+    pub(crate) name: String,
+}
+
+/// Sign-ins whose people the provider is asked about.
+#[derive(Debug)]
+pub(crate) struct SignIns {
+    records: Typed<SignIn>,
+    keyring: Keyring,
+    random: SharedRandom,
+    every: Duration,
+}
+
+fn associated(id: &str) -> String {
+    format!("{}/{id}/sealed", Collection::SignIns.name())
+}
+
+/// Order does not matter.
+pub(crate) fn digest(groups: &[String]) -> Digest {
+    let mut sorted: Vec<&str> = groups.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    sha256(sorted.join("\n").as_bytes())
+}
+
+impl SignIns {
+    /// Each person is looked at within `every`.
+    pub(crate) fn new(store: SharedStore, keyring: Keyring, random: SharedRandom, every: Duration) -> Self {
+        Self { records: Typed::new(store), keyring, random, every }
+    }
+
+    /// Keeps the token of a sign-in that just happened.
+    pub(crate) async fn keep(
+        &self,
+        person: &Person,
+        token: &Secret<String>,
+        now: Timestamp,
+    ) -> Result<(), KeepError> {
+        let id = sha256(person.sub.as_bytes()).to_string();
+        let held = Held { token: token.clone(), name: person.name.clone() };
+        let record = SignIn {
+            sealed: Some(self.seal(&id, &held).map_err(KeepError::Seal)?),
+            id,
+            sub: person.sub.clone(),
+            signed_in: now,
+            confirmed: now,
+            next_look: self.next(now),
+            failures: 0,
+            refused: false,
+            groups: digest(&person.groups),
+            unknown: Unknown::new(),
+        };
+        // The newest sign-in of a person counts, whoever holds the record.
+        self.records.put_until(record, Some(now + KEPT), Expect::Any).await?;
+        Ok(())
+    }
+
+    /// Every record.
+    pub(crate) async fn all(&self) -> Result<Vec<Versioned<SignIn>>, StoreError> {
+        self.records.all().await
+    }
+
+    /// Takes a record that is due for this process; `None` when another one has it.
+    pub(crate) async fn claim(
+        &self,
+        mut record: Versioned<SignIn>,
+        now: Timestamp,
+    ) -> Result<Option<Versioned<SignIn>>, StoreError> {
+        record.value.next_look = now + CLAIM;
+        self.write(record).await
+    }
+
+    /// The provider said yes.
+    pub(crate) async fn confirm(
+        &self,
+        mut record: Versioned<SignIn>,
+        held: Held,
+        groups: Option<Digest>,
+        now: Timestamp,
+    ) -> Result<(), KeepError> {
+        record.value.sealed = Some(self.seal(&record.value.id, &held).map_err(KeepError::Seal)?);
+        record.value.groups = groups.unwrap_or(record.value.groups);
+        (record.value.confirmed, record.value.failures) = (now, 0);
+        record.value.next_look = self.next(now);
+        record.expires_at = Some(now + KEPT);
+        self.write(record).await?;
+        Ok(())
+    }
+
+    /// The provider said nothing about the person.
+    pub(crate) async fn fail(&self, mut record: Versioned<SignIn>, now: Timestamp) -> Result<(), StoreError> {
+        record.value.failures = record.value.failures.saturating_add(1);
+        let wait = LEAST_WAIT * 2u32.saturating_pow(record.value.failures.min(10));
+        let wait = wait.min(self.every.max(LEAST_WAIT)).min(self.every);
+        record.value.next_look = now + wait.mul_f64(0.75 + self.random.unit() / 4.0);
+        self.write(record).await.map(drop)
+    }
+
+    /// The provider said no. `None` when the person signed in again meanwhile.
+    pub(crate) async fn refuse(
+        &self,
+        mut record: Versioned<SignIn>,
+    ) -> Result<Option<Versioned<SignIn>>, StoreError> {
+        record.value.refused = true;
+        record.value.sealed = None;
+        self.write(record).await
+    }
+
+    /// The person holds nothing any more.
+    pub(crate) async fn forget(&self, record: &Versioned<SignIn>) -> Result<(), StoreError> {
+        match self.records.delete(&record.value.id, Expect::Version(record.version)).await {
+            Ok(()) | Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The token; `None` when another keyring sealed it.
+    pub(crate) fn open(&self, record: &SignIn) -> Option<Held> {
+        let sealed = record.sealed.as_ref()?;
+        let plain = self.keyring.open(sealed, &associated(&record.id)).ok()?;
+        serde_json::from_slice(plain.expose()).ok()
+    }
+
+    fn seal(&self, id: &str, held: &Held) -> Result<rp_documents::Sealed, SealError> {
+        #[derive(Serialize)]
+        struct Plain<'a> {
+            token: &'a str,
+            name: &'a str,
+        }
+        let plain = Plain { token: held.token.expose(), name: &held.name };
+        self.keyring.seal(&serde_json::to_vec(&plain).unwrap_or_default(), &associated(id))
+    }
+
+    async fn write(&self, record: Versioned<SignIn>) -> Result<Option<Versioned<SignIn>>, StoreError> {
+        match self.records.replace(record).await {
+            Ok(written) => Ok(Some(written)),
+            Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Spread, so that people who signed in together are not asked for together.
+    fn next(&self, now: Timestamp) -> Timestamp {
+        now + self.every.mul_f64(0.75 + self.random.unit() / 4.0)
+    }
+}

@@ -1,0 +1,360 @@
+//! Pages on which a person lets the command line act for them: `/api/cli/login` (a program on this machine,
+//! RFC 8252) and `/device` (one anywhere, RFC 8628).
+
+use axum::body::Bytes;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{StatusCode, Uri};
+use rp_documents::{Rights, Role};
+use serde::Deserialize;
+use url::{Host, Url};
+use web::{ConsentPage, DevicePage, SoloPage};
+
+use super::{answer, frame, see_other};
+use crate::api::login::often;
+use crate::auth::{Agreed, Asked, CodeError, Decision};
+use crate::context::{Context, Ctx};
+use crate::fault::Fault;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// Longest address or state that a program may send.
+const MOST: usize = 500;
+
+/// Where the page of the answer may send its form on to, as a CSP source. In the extensions of a response.
+#[derive(Debug, Clone)]
+pub(crate) struct FormTarget(pub(crate) String);
+
+/// What a program on this machine asks.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LoopbackAsk {
+    redirect_uri: String,
+    state: String,
+    code_challenge: String,
+    code_challenge_method: String,
+    fresh: String,
+    /// Of the form: `yes` or `no`.
+    answer: String,
+}
+
+impl LoopbackAsk {
+    /// The checked address to go back to.
+    fn target(&self) -> Result<Url, Fault> {
+        let target = loopback(&self.redirect_uri).ok_or_else(|| {
+            Fault::bad_input("redirect_uri must be http://127.0.0.1:PORT/… or http://[::1]:PORT/…")
+        })?;
+        let plain = |text: &str| text.len() <= MOST && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if self.state.is_empty() || !plain(&self.state) {
+            return Err(Fault::bad_input("state is missing or too long"));
+        }
+        let digest = URL_SAFE_NO_PAD.decode(&self.code_challenge).is_ok_and(|bytes| bytes.len() == 32);
+        if !digest || !matches!(self.code_challenge_method.as_str(), "" | "S256") {
+            return Err(Fault::bad_input("code_challenge must be S256 of a verifier (RFC 7636)"));
+        }
+        Ok(target)
+    }
+}
+
+/// An address of this machine, by number: a name could be another machine's (RFC 8252 §8.3).
+fn loopback(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok().filter(|_| text.len() <= MOST)?;
+    let here = match url.host()? {
+        Host::Ipv4(ip) => ip == std::net::Ipv4Addr::LOCALHOST,
+        Host::Ipv6(ip) => ip == std::net::Ipv6Addr::LOCALHOST,
+        Host::Domain(_) => false,
+    };
+    let bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    (url.scheme() == "http" && here && bare && url.port().is_some_and(|port| port > 0)).then_some(url)
+}
+
+/// `GET /api/cli/login`: asks the person.
+pub(crate) async fn loopback_page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    uri: Uri,
+    Query(ask): Query<LoopbackAsk>,
+) -> Result<Response, Fault> {
+    by_session_only(&user)?;
+    often(&state, &context)?;
+    let target = ask.target()?;
+    if ask.fresh == "1" && user.require_fresh(&state, &context).is_err() {
+        let back = uri.path_and_query().map_or("/", |path| path.as_str());
+        return Ok(see_other(&format!("/api/login?fresh=1&redirect_uri={}", web::text::encode(back))));
+    }
+    let port = target.port().unwrap_or_default();
+    let page = ConsentPage {
+        action: "/api/cli/login".to_owned(),
+        fields: vec![
+            ("redirect_uri".to_owned(), ask.redirect_uri),
+            ("state".to_owned(), ask.state),
+            ("code_challenge".to_owned(), ask.code_challenge),
+        ],
+        about: vec![
+            ("Program".to_owned(), "aro, on the computer of this browser".to_owned()),
+            ("Answers to".to_owned(), format!("{}:{port}", target.host_str().unwrap_or_default())),
+            ("Your address".to_owned(), context.from.to_string()),
+        ],
+        ..consent(&state, &context, &user)
+    };
+    let mut response = answer(&context, StatusCode::OK, &page)?;
+    response.extensions_mut().insert(FormTarget(target.origin().ascii_serialization()));
+    Ok(response)
+}
+
+/// What every consent says.
+fn consent(state: &PortalState, context: &Context, user: &CurrentUser) -> ConsentPage {
+    let parts = &state.0;
+    let life = parts.rules.cli_life.min(parts.access.policy().longest(Rights::Read));
+    ConsentPage {
+        frame: frame(state, context),
+        gets: gets(user),
+        until: (parts.clock.now() + life).seconds(),
+        ..ConsentPage::default()
+    }
+}
+
+/// What the command line may do as this person.
+fn gets(user: &CurrentUser) -> Vec<String> {
+    let rules = [
+        (Role::Viewer, "List clusters and look at them."),
+        (Role::Sre, "Take access to clusters for you, with a reason each time."),
+        (
+            Role::Elevated,
+            "Ask for more rights for you. They still need a reason, and an approver where the policy says so.",
+        ),
+        (Role::Approver, "Decide on other people's requests for you, after you signed in again."),
+        (Role::Auditor, "Read the audit trail and everybody's grants."),
+        (Role::Admin, "Import clusters and revoke access."),
+    ];
+    rules.into_iter().filter(|(role, _)| user.has(*role)).map(|(_, words)| words.to_owned()).collect()
+}
+
+/// `POST /api/cli/login`: back to the program, with a code or a refusal.
+pub(crate) async fn loopback_decide(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    by_session_only(&user)?;
+    let ask: LoopbackAsk = form(&body);
+    let mut target = ask.target()?;
+    if ask.answer == "yes" {
+        let agreed = agree(&state, &context, &user, &format!("a program at {}", target.authority())).await?;
+        let code = state.0.codes.agree(agreed, ask.code_challenge).await;
+        let code = code.map_err(|error| not_stored(&error))?;
+        target.query_pairs_mut().append_pair("code", code.expose());
+    } else {
+        target.query_pairs_mut().append_pair("error", "access_denied");
+    }
+    target.query_pairs_mut().append_pair("state", &ask.state);
+    Ok(see_other(target.as_str()))
+}
+
+/// A durable entry, then what the code is good for.
+async fn agree(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    what: &str,
+) -> Result<Agreed, Fault> {
+    let promised =
+        state.0.promise(&user.caller, "login.agree", |entry| what.clone_into(&mut entry.query)).await;
+    promised.map_err(|error| Fault::audit(&error))?;
+    Ok(Agreed {
+        person: user.caller.person.clone(),
+        auth_time: user.auth_time,
+        from: context.from.to_string(),
+    })
+}
+
+/// A token makes no tokens.
+fn by_session_only(user: &CurrentUser) -> Result<(), Fault> {
+    if user.session_ends.is_some() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        StatusCode::FORBIDDEN,
+        "browser_needed",
+        rp_documents::Side::You,
+        "This takes a person in a browser",
+    )
+    .why("A token cannot agree to another token."))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeviceAsk {
+    user_code: String,
+    answer: String,
+}
+
+/// `GET /device`: asks for the letters, then the person.
+pub(crate) async fn device_page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    Query(ask): Query<DeviceAsk>,
+) -> Result<Response, Fault> {
+    by_session_only(&user)?;
+    if ask.user_code.trim().is_empty() {
+        let page = DevicePage { frame: frame(&state, &context), ..DevicePage::default() };
+        return answer(&context, StatusCode::OK, &page);
+    }
+    guess(&state, &user)?;
+    match state.0.codes.waiting(&ask.user_code).await {
+        Ok(asked) => {
+            answer(&context, StatusCode::OK, &device_consent(&state, &context, &user, &asked, &ask.user_code))
+        }
+        Err(error) => unknown(&state, &context, &error, &ask.user_code),
+    }
+}
+
+fn device_consent(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    asked: &Asked,
+    user_code: &str,
+) -> ConsentPage {
+    let mut about = vec![("Address".to_owned(), asked.from.clone())];
+    if !asked.client.is_empty() {
+        about.insert(0, ("Calls itself".to_owned(), asked.client.clone()));
+    }
+    if asked.from != context.from.to_string() {
+        about.push(("Your address".to_owned(), format!("{}, another one", context.from)));
+    }
+    ConsentPage {
+        action: "/device".to_owned(),
+        fields: vec![("user_code".to_owned(), letters(user_code))],
+        code: letters(user_code),
+        asked: Some(asked.at.seconds()),
+        elsewhere: true,
+        about,
+        ..consent(state, context, user)
+    }
+}
+
+/// As the program shows them.
+fn letters(typed: &str) -> String {
+    let plain: String =
+        typed.chars().filter(char::is_ascii_alphabetic).take(64).map(|c| c.to_ascii_uppercase()).collect();
+    match plain.split_at_checked(4) {
+        Some((first, rest)) if !rest.is_empty() => format!("{first}-{rest}"),
+        _ => plain,
+    }
+}
+
+/// `POST /device`: yes or no.
+pub(crate) async fn device_decide(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    by_session_only(&user)?;
+    guess(&state, &user)?;
+    let ask: DeviceAsk = form(&body);
+    let asked = match state.0.codes.waiting(&ask.user_code).await {
+        Ok(asked) => asked,
+        Err(error) => return unknown(&state, &context, &error, &ask.user_code),
+    };
+    let agreed = ask.answer == "yes";
+    let decision = if agreed {
+        let what = format!("a program at {}: {}", asked.from, asked.client);
+        Decision::Agreed(agree(&state, &context, &user, &what).await?)
+    } else {
+        Decision::Refused
+    };
+    if let Err(error) = state.0.codes.decide(&ask.user_code, decision).await {
+        return unknown(&state, &context, &error, &ask.user_code);
+    }
+    let frame = frame(&state, &context);
+    let page = if agreed { SoloPage::program_let_in(frame) } else { SoloPage::program_refused(frame) };
+    answer(&context, StatusCode::OK, &page)
+}
+
+/// Letters that nobody waits with: the form again.
+fn unknown(
+    state: &PortalState,
+    context: &Context,
+    error: &CodeError,
+    typed: &str,
+) -> Result<Response, Fault> {
+    if !matches!(error, CodeError::Unknown) {
+        return Err(not_stored(error));
+    }
+    let page = DevicePage {
+        frame: frame(state, context),
+        typed: rp_base::text::clean(typed, 20),
+        error: Some("No program waits with this code. It may have ended, for a code lives 10 min, or was used already.".to_owned()),
+    };
+    answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+/// Few guesses a minute for each person, so that nobody lets in somebody else's program by chance.
+fn guess(state: &PortalState, user: &CurrentUser) -> Result<(), Fault> {
+    let key = format!("letters {}", user.caller.person.sub);
+    state.0.tries.count(&key, state.0.clock.now()).map_err(Fault::too_often)
+}
+
+fn not_stored(error: &CodeError) -> Fault {
+    match error {
+        CodeError::Store(error) => Fault::store(error),
+        CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::ours(),
+    }
+}
+
+/// A form; what is no form has no fields.
+fn form<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> T {
+    serde_urlencoded(body).unwrap_or_default()
+}
+
+fn serde_urlencoded<T: serde::de::DeserializeOwned>(body: &[u8]) -> Option<T> {
+    std::str::from_utf8(body).ok()?;
+    let pairs: serde_json::Map<String, serde_json::Value> = url::form_urlencoded::parse(body)
+        .map(|(name, value)| (name.into_owned(), value.into_owned().into()))
+        .collect();
+    serde_json::from_value(pairs.into()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_by_number_is_gone_back_to() {
+        for good in ["http://127.0.0.1:4711/callback", "http://[::1]:1/", "http://127.0.0.1:65535/a?b=c"] {
+            assert!(loopback(good).is_some(), "{good}");
+        }
+        for bad in [
+            "http://localhost:4711/",
+            "https://127.0.0.1:4711/",
+            "http://127.0.0.1/",
+            "http://127.0.0.1:0/",
+            "http://127.0.0.2:4711/",
+            "http://127.0.0.1:4711/#x",
+            "http://user@127.0.0.1:4711/",
+            "http://127.0.0.1.evil.example:4711/",
+            "http://127.0.0.1:4711@evil.example/",
+            "//127.0.0.1:4711/",
+            "javascript:alert(1)",
+            "",
+        ] {
+            assert!(loopback(bad).is_none(), "{bad}");
+        }
+        assert!(loopback(&format!("http://127.0.0.1:1/{}", "a".repeat(MOST))).is_none());
+    }
+
+    #[test]
+    fn letters_are_read_as_people_type_them() {
+        for typed in ["BCDF-GHJK", "bcdfghjk", " bcdf ghjk ", "B-C-D-F-G-H-J-K"] {
+            assert_eq!(letters(typed), "BCDF-GHJK");
+        }
+        assert_eq!(letters("äbc"), "BC");
+    }
+}

@@ -1,0 +1,181 @@
+//! Asking the provider again: what it refuses ends, and what it does not say changes nothing.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use rp_access::{Ask, Caller, Refusal, Via};
+use rp_base::Id;
+use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights};
+use serde_json::json;
+
+use super::kit::{Answer, Kit, RES, script, until};
+use super::signin::sign_in;
+
+/// Signed in with a refresh token, and a grant in use.
+struct Signed {
+    kit: Kit,
+    cookie: String,
+    token: String,
+}
+
+impl Signed {
+    async fn new() -> Self {
+        let kit = Kit::new().await;
+        kit.provider.with.lock().offline = true;
+        let cookie = sign_in(&kit, "/").await.cookie("__Host-aro").unwrap();
+        let person = Person {
+            sub: "sub-sre".to_owned(),
+            name: "sre@example.com".to_owned(),
+            groups: vec!["g-sre".to_owned()],
+        };
+        let access = &kit.state.0.access;
+        let caller = Caller {
+            roles: access.policy().roles_of(&person.groups),
+            person,
+            from: "192.0.2.7".to_owned(),
+            request_id: Id::random(&rp_base::SystemRandom),
+            via: Via::default(),
+        };
+        let ask = Ask {
+            kind: GrantKind::Kubeconfig,
+            target: Some(ResourceId::parse(RES).unwrap()),
+            rights: Rights::Read,
+            reason: "for this very test".to_owned(),
+            ticket: None,
+            life: Some(Duration::from_secs(12 * 3600)),
+            auth_time: None,
+        };
+        let token = access.issue(&caller, ask).await.unwrap().token.expose().clone();
+        Self { kit, cookie, token }
+    }
+
+    async fn info(&self) -> Answer {
+        let request = script("GET", "/api/info").header("cookie", &self.cookie);
+        self.kit.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    async fn grant(&self) -> Result<(), Refusal> {
+        let from = "192.0.2.9".parse().unwrap();
+        self.kit.state.0.access.authenticate(&self.token, from).await.map(drop)
+    }
+
+    /// After so many minutes.
+    async fn look(&self, minutes: u64) -> usize {
+        for _ in 0..minutes {
+            self.kit.clock.advance(Duration::from_secs(60));
+            self.info().await;
+        }
+        self.kit.state.revalidate().await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn the_refresh_token_is_sealed_used_once_and_handed_on() {
+    let signed = Signed::new().await;
+    let kept = signed.kit.store.list(Collection::SignIns, None, None, 10).await.unwrap();
+    let text = format!("{kept:?}");
+    assert!(kept.items.len() == 1 && !text.contains("rt-") && !text.contains("sre@example.com"), "{text}");
+    signed.look(1).await;
+    assert_eq!(signed.kit.provider.with.lock().refreshed, 0, "not due yet");
+    for round in 1..=4 {
+        signed.look(5).await;
+        signed.look(0).await;
+        assert_eq!(signed.kit.provider.with.lock().refreshed, round, "once a period");
+    }
+    assert_eq!((signed.info().await.status.as_u16(), signed.grant().await), (200, Ok(())));
+}
+
+#[tokio::test]
+async fn two_replicas_ask_for_a_person_once() {
+    let signed = Signed::new().await;
+    signed.kit.clock.advance(Duration::from_secs(300));
+    let (one, two) = tokio::join!(signed.kit.state.revalidate(), signed.kit.state.revalidate());
+    assert!(one.is_ok() && two.is_ok());
+    assert_eq!(signed.kit.provider.with.lock().refreshed, 1);
+}
+
+#[tokio::test]
+async fn a_refused_refresh_ends_sessions_and_grants() {
+    for code in ["invalid_grant", "interaction_required"] {
+        let signed = Signed::new().await;
+        assert_eq!((signed.info().await.status.as_u16(), signed.grant().await), (200, Ok(())));
+        signed.kit.provider.with.lock().no_refresh = Some((400, json!({"error": code})));
+        signed.look(5).await;
+        until("the session ends", async || signed.info().await.status == 401).await;
+        until("the grant ends", async || signed.grant().await.is_err()).await;
+        assert_eq!(signed.kit.store.count(Collection::SignIns).await.unwrap(), 0);
+        let entry = signed.kit.audited("sign-in.look").await;
+        assert_eq!((entry.actor.name.as_str(), entry.query), ("sre@example.com", format!("refused {code}")));
+    }
+}
+
+#[tokio::test]
+async fn lost_groups_take_rights_away_and_the_last_takes_all() {
+    let signed = Signed::new().await;
+    signed.kit.provider.with.lock().claims = json!({"groups": ["g-viewer"]});
+    signed.look(5).await;
+    until("the roles are those of now", async || signed.info().await.json()["roles"] == json!(["viewer"]))
+        .await;
+    until("the grant is more than they give", async || signed.grant().await.is_err()).await;
+    signed.kit.provider.with.lock().claims = json!({"groups": ["g-sre", "g-elevated"]});
+    signed.look(5).await;
+    until("roles come back too", async || signed.info().await.json()["elevated"] == json!(true)).await;
+    signed.kit.provider.with.lock().claims = json!({"groups": ["other"]});
+    signed.look(5).await;
+    until("the session ends", async || signed.info().await.status == 401).await;
+}
+
+#[tokio::test]
+async fn a_provider_that_does_not_answer_changes_nothing_and_is_an_alarm_at_last() {
+    let signed = Signed::new().await;
+    let away = [
+        Some((500, json!({"error": "server_error"}))),
+        Some((503, json!("busy"))),
+        Some((400, json!({"error": "invalid_client"}))),
+        Some((200, json!({"access_token": "at"}))),
+    ];
+    for answer in away {
+        signed.kit.provider.with.lock().no_refresh = answer;
+        assert_eq!(signed.look(5).await, 0);
+        assert_eq!((signed.info().await.status.as_u16(), signed.grant().await), (200, Ok(())));
+    }
+    signed.kit.provider.with.lock().away = true;
+    assert_eq!(signed.look(15).await, 1, "31 min without a word");
+    assert_eq!((signed.info().await.status.as_u16(), signed.grant().await), (200, Ok(())));
+    {
+        let mut with = signed.kit.provider.with.lock();
+        (with.away, with.no_refresh) = (false, None);
+    }
+    signed.look(5).await;
+    assert_eq!(signed.look(0).await, 0);
+}
+
+#[tokio::test]
+async fn a_token_for_somebody_else_or_with_a_bad_signature_gives_no_groups() {
+    let signed = Signed::new().await;
+    signed.kit.provider.with.lock().claims = json!({"sub": "another", "groups": ["g-admin"]});
+    signed.look(5).await;
+    {
+        let mut with = signed.kit.provider.with.lock();
+        (with.claims, with.forged) = (json!({"groups": ["g-admin"]}), true);
+    }
+    signed.look(5).await;
+    assert_eq!(signed.info().await.json()["roles"], json!(["viewer", "sre"]));
+}
+
+#[tokio::test]
+async fn who_holds_nothing_is_forgotten() {
+    let signed = Signed::new().await;
+    signed.kit.state.end_sessions("sub-sre").await.unwrap();
+    signed.look(13 * 60).await;
+    until("the record goes", async || signed.kit.store.count(Collection::SignIns).await.unwrap() == 0).await;
+}
+
+#[tokio::test]
+async fn a_sign_in_without_any_role_ends_what_the_person_held() {
+    let signed = Signed::new().await;
+    signed.kit.provider.with.lock().claims = json!({"groups": ["other"]});
+    assert_eq!(sign_in(&signed.kit, "/").await.status, 403);
+    until("the session ends", async || signed.info().await.status == 401).await;
+    until("the grant ends", async || signed.grant().await.is_err()).await;
+}
