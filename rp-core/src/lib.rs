@@ -7,5 +7,5 @@ mod stores;
 
 pub use foundation::{Foundation, OpenError};
 pub use stores::{
-    StoreOpenError, open_audit_store, open_postgres, open_sqlite, open_store, postgres_options,
+    AUDIT, StoreOpenError, open_audit_store, open_postgres, open_sqlite, open_store, postgres_options,
 };

@@ -8,6 +8,15 @@ use rp_config::{Postgres, PostgresUrl, SecretFileError, Settings, StoreKind};
 use rp_database::{PostgresOptions, PostgresStore, SharedStore, SqliteOptions, SqliteStore, StoreError};
 use rp_documents::Collection;
 
+/// What belongs to the audit trail: with SQLite in a file of its own.
+pub const AUDIT: [Collection; 5] = [
+    Collection::AuditBatches,
+    Collection::Checkpoints,
+    Collection::AuditTombstones,
+    Collection::AuditIndex,
+    Collection::AuditSinks,
+];
+
 /// Why a store cannot be opened. No password is in it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreOpenError {
@@ -110,7 +119,7 @@ fn read(path: &Path) -> Result<String, StoreOpenError> {
 /// Whether there are documents that the keyring may have sealed; the audit trail seals nothing.
 pub(crate) async fn holds_secrets(store: &SharedStore) -> Result<bool, StoreOpenError> {
     for collection in Collection::ALL {
-        if matches!(collection, Collection::AuditBatches | Collection::Checkpoints) {
+        if AUDIT.contains(&collection) {
             continue;
         }
         let page = store

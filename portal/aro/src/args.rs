@@ -24,6 +24,16 @@ pub enum Command {
     Portal(ConfigArgs),
     /// Carry connections: the API proxy alone, development's CONNECT proxy, the tunnel to a remote listener
     Proxy(ProxyArgs),
+    /// Back up, restore, move and look at the store
+    Store {
+        #[command(subcommand)]
+        verb: crate::store::StoreVerb,
+    },
+    /// Keys that seal what is secret in the store
+    Keys {
+        #[command(subcommand)]
+        verb: crate::keys::KeysVerb,
+    },
     /// Read the settings and name every mistake
     CheckConfig(ConfigArgs),
     /// Print generated references

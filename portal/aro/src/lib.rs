@@ -3,10 +3,15 @@
 
 pub mod args;
 pub mod carry;
+pub mod control;
 pub mod front;
+pub mod keys;
+pub mod moving;
 pub mod parts;
 pub mod print;
 pub mod proxy_role;
 pub mod reload;
+pub mod restoring;
 pub mod serve;
 pub mod statsd;
+pub mod store;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use aro::args::{AuditCommand, Cli, Command, ConfigArgs, ProxyVerb};
-use aro::{carry, parts, print, proxy_role, serve};
+use aro::{carry, keys, parts, print, proxy_role, serve, store};
 use clap::{CommandFactory as _, Parser as _};
 use rp_config::{Log, LogFormat, Override, Settings, needs};
 use rp_core::Foundation;
@@ -53,6 +53,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Serve(args) => run_serve(&args, false).await,
         Command::Portal(args) => run_serve(&args, true).await,
+        Command::Store { verb } => store::run(verb, |args| settings(args, &[])).await,
+        Command::Keys { verb } => keys::run(verb, |args| settings(args, &[])).await,
         Command::CheckConfig(args) => {
             settings(&args, needs::PORTAL)?;
             println!("{}: no mistakes", args.config.display());

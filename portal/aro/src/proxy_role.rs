@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::front::Front;
-use crate::{parts, serve, statsd};
+use crate::{control, parts, serve, statsd};
 
 /// A process that serves kubectl and its kind.
 #[derive(Debug)]
@@ -48,6 +48,7 @@ pub async fn start(
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     serve::follow_files(life, watch, tls.clone(), &foundation, &access)?;
+    control::start(settings, &foundation, &access, life);
     let health = (Arc::clone(&foundation.store), foundation.audit.clone());
     let pages = Router::new().route("/healthz/ready", get(ready)).with_state(health);
     let limits = serve::limits(settings);

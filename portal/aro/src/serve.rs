@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::front::Front;
-use crate::{parts, reload, statsd};
+use crate::{control, parts, reload, statsd};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -65,6 +65,7 @@ pub async fn start(
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     follow_files(life, watch, tls.clone(), &foundation, &access)?;
+    control::start(settings, &foundation, &access, life);
     let limits = limits(settings);
     let front = Front {
         api,

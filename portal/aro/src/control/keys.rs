@@ -1,0 +1,157 @@
+//! The keyring, and sealing again.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use http::StatusCode;
+use rp_base::chain;
+use rp_core::reseal::{self, Progress};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::{Control, Refused, Reseal, Who};
+
+pub(super) fn routes() -> Router<Arc<Control>> {
+    Router::new()
+        .route("/keys", get(list))
+        .route("/keys/rotate", post(rotate))
+        .route("/keys/use", post(use_key))
+        .route("/keys/forget", post(forget))
+        .route("/keys/reseal", get(progress).post(begin))
+}
+
+async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
+    let ids = control.foundation.keyring.ids();
+    Json(json!({ "current": ids.current, "keys": ids.all }))
+}
+
+#[derive(Deserialize)]
+struct Rotate {
+    #[serde(rename = "use")]
+    use_it: bool,
+}
+
+async fn rotate(
+    State(control): State<Arc<Control>>,
+    Extension(peer): Who,
+    Json(asked): Json<Rotate>,
+) -> Result<Json<Value>, Refused> {
+    control.promise(peer, "keys.rotate", |_| {}).await?;
+    let foundation = &control.foundation;
+    let id = foundation.keyring.rotate(asked.use_it, &*foundation.random)?;
+    control.access.reload_keys();
+    tracing::info!(key = id, used = asked.use_it, "a key was added to the keyring");
+    Ok(Json(json!({ "key": id, "current": foundation.keyring.ids().current })))
+}
+
+#[derive(Deserialize)]
+struct Named {
+    key: String,
+}
+
+async fn use_key(
+    State(control): State<Arc<Control>>,
+    Extension(peer): Who,
+    Json(asked): Json<Named>,
+) -> Result<Json<Value>, Refused> {
+    control.promise(peer, "keys.use", |entry| entry.name.clone_from(&asked.key)).await?;
+    let foundation = &control.foundation;
+    foundation.keyring.use_key(&asked.key, &*foundation.random)?;
+    control.access.reload_keys();
+    Ok(Json(json!({ "current": asked.key })))
+}
+
+/// Only after a sealing again, by this process, that left nothing sealed with the key.
+async fn forget(
+    State(control): State<Arc<Control>>,
+    Extension(peer): Who,
+    Json(asked): Json<Named>,
+) -> Result<Json<Value>, Refused> {
+    let key = asked.key;
+    let last = control.reseal.lock().as_ref().map(|seen| seen.borrow().clone());
+    let foundation = &control.foundation;
+    let current = foundation.keyring.ids().current;
+    match last.filter(|last| last.progress.done && last.progress.key == current) {
+        None => {
+            return Err(Refused(StatusCode::CONFLICT, "first run: aro keys reseal".to_owned()));
+        }
+        Some(last) if last.progress.left.get(&key).is_some_and(|left| *left > 0) => {
+            let left = last.progress.left.get(&key).copied().unwrap_or_default();
+            let message = format!(
+                "{left} values are still sealed with {key} and could not be sealed again; the log names them"
+            );
+            return Err(Refused(StatusCode::CONFLICT, message));
+        }
+        Some(_) => {}
+    }
+    control.promise(peer, "keys.forget", |entry| entry.name.clone_from(&key)).await?;
+    foundation.keyring.forget(&key, &*foundation.random)?;
+    control.access.reload_keys();
+    Ok(Json(json!({ "forgotten": key, "current": current })))
+}
+
+async fn begin(State(control): State<Arc<Control>>, Extension(peer): Who) -> Result<Json<Value>, Refused> {
+    let running = |control: &Control| {
+        let held = control.reseal.lock();
+        held.as_ref().is_some_and(|seen| {
+            let seen = seen.borrow();
+            !seen.progress.done && seen.failed.is_none()
+        })
+    };
+    if running(&control) {
+        return progress(State(control)).await;
+    }
+    control.promise(peer, "keys.reseal", |_| {}).await?;
+    // Another process may have changed the file.
+    control.foundation.keyring.reload()?;
+    let (told, seen) = watch::channel(Reseal { progress: Progress::default(), failed: None });
+    {
+        let mut held = control.reseal.lock();
+        let others = held.as_ref().is_some_and(|seen| {
+            let seen = seen.borrow();
+            !seen.progress.done && seen.failed.is_none()
+        });
+        if !others {
+            *held = Some(seen);
+            tokio::spawn(run(Arc::clone(&control), told));
+        }
+    }
+    progress(State(control)).await
+}
+
+async fn run(control: Arc<Control>, told: watch::Sender<Reseal>) {
+    let foundation = &control.foundation;
+    let (tell, mut steps) = watch::channel(Progress::default());
+    let work = reseal::reseal(&foundation.store, &foundation.keyring, &tell);
+    let mut work = std::pin::pin!(work);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut work => break outcome,
+            Ok(()) = steps.changed() => {
+                let progress = steps.borrow_and_update().clone();
+                // The end is told below.
+                told.send_modify(|told| told.progress = Progress { done: false, ..progress });
+            }
+        }
+    };
+    match outcome {
+        Ok(progress) => {
+            tracing::info!(resealed = progress.resealed, left = ?progress.left, "sealed again");
+            told.send_modify(|told| told.progress = progress);
+        }
+        Err(error) => {
+            tracing::error!(error = %chain(&error), "sealing again ended early");
+            told.send_modify(|told| told.failed = Some(chain(&error).to_string()));
+        }
+    }
+}
+
+async fn progress(State(control): State<Arc<Control>>) -> Result<Json<Value>, Refused> {
+    let last = control.reseal.lock().as_ref().map(|seen| seen.borrow().clone());
+    let last =
+        last.ok_or_else(|| Refused(StatusCode::NOT_FOUND, "nothing was sealed again yet".to_owned()))?;
+    Ok(Json(json!({ "progress": last.progress, "failed": last.failed })))
+}
