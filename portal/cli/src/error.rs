@@ -117,7 +117,7 @@ impl CliError {
                 300..=399 | 401 => Exit::NotSignedIn,
                 400 | 409 | 413 | 415 | 422 => Exit::Usage,
                 403 => Exit::NotAllowed,
-                404 => Exit::NotFound,
+                404 | 410 => Exit::NotFound,
                 502..=504 => Exit::Away,
                 _ => Exit::Failed,
             },

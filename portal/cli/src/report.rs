@@ -1,4 +1,4 @@
-//! Who had access to a cluster, why, and what they did: for a customer to read, or a spreadsheet.
+//! Who had access to a cluster, why, and what they did: for a customer to read.
 
 use rp_base::text::clean;
 use serde_json::Value;
@@ -103,59 +103,6 @@ fn paragraph(grant: &Value) -> String {
     out
 }
 
-const HEADINGS: [&str; 14] = [
-    "target", "person", "grant", "kind", "rights", "reason", "issued", "ended", "first", "last", "verb",
-    "what", "count", "outcome",
-];
-
-/// One row an action, and one for a grant that was not used (RFC 4180).
-pub(crate) fn csv(report: &Value) -> String {
-    let mut out = String::new();
-    row(&mut out, &HEADINGS.map(str::to_owned));
-    for one in each(report, "people") {
-        for grant in each(one, "grants") {
-            let unused = [Value::Null];
-            let actions = each(grant, "actions");
-            for action in if actions.is_empty() { &unused } else { actions } {
-                row(&mut out, &cells(report, one, grant, action));
-            }
-        }
-    }
-    out
-}
-
-fn cells(report: &Value, one: &Value, grant: &Value, action: &Value) -> [String; 14] {
-    [
-        cell(report, &["/target"]),
-        person(one),
-        cell(grant, &["/id"]),
-        cell(grant, &["/kind"]),
-        cell(grant, &["/rights"]),
-        cell(grant, &["/reason"]),
-        cell(grant, &["/issued", "/created"]),
-        cell(grant, &["/ended/at", "/until", "/not_after"]),
-        cell(action, &["/first"]),
-        cell(action, &["/last"]),
-        cell(action, &["/verb"]),
-        what(action),
-        cell(action, &["/count"]),
-        outcome(action),
-    ]
-}
-
-fn row(out: &mut String, cells: &[String]) {
-    let written: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
-    out.push_str(&written.join(","));
-    out.push_str("\r\n");
-}
-
-/// In quotes, and never a formula: a spreadsheet runs what begins like one.
-fn quoted(cell: &str) -> String {
-    let cell = clean(cell, 2000);
-    let guard = if cell.starts_with(['=', '+', '-', '@', '\t']) { "'" } else { "" };
-    format!("\"{guard}{}\"", cell.replace('"', "\"\""))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -182,17 +129,5 @@ mod tests {
         assert!(text.contains("ended by admin: left\n    not used\n  without a grant"), "{text}");
         assert!(text.contains("elevation.request  admin  fire") && text.contains("From 7 audit"), "{text}");
         assert!(super::text(&json!({})).contains("Nobody"));
-    }
-
-    #[test]
-    fn a_spreadsheet_gets_rows_and_no_formulas() {
-        let text = csv(&report());
-        let lines: Vec<&str> = text.split("\r\n").collect();
-        assert_eq!(lines.len(), 5, "{text}");
-        assert!(
-            lines[1].contains("\"'=1+1, \"\"x\"\"\"") && lines[1].ends_with("\"4\",\"3 ok, 1 refused\""),
-            "{text}"
-        );
-        assert!(lines[2].contains("\"then\",\"\",\"\""), "{text}");
     }
 }

@@ -16,10 +16,10 @@ pub struct AuditArgs {
 /// Between two instants.
 #[derive(Debug, Clone, Args)]
 pub struct Span {
-    /// Not before: an instant such as 2026-11-21T08:00:00Z
+    /// Not before: a day, or an instant such as 2026-11-21T08:00:00Z
     #[arg(long, value_name = "INSTANT")]
     pub from: Option<String>,
-    /// Not after
+    /// Before; a day is taken whole
     #[arg(long, value_name = "INSTANT")]
     pub to: Option<String>,
 }
@@ -36,7 +36,7 @@ pub enum AuditVerb {
         #[command(flatten)]
         connection: Connection,
     },
-    /// Write entries as JSON lines, oldest first
+    /// Write entries as JSON lines, each as it is stored, newest first; all of them can be verified offline
     Export {
         #[command(flatten)]
         filter: AuditFilter,

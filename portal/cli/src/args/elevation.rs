@@ -43,9 +43,15 @@ pub struct ElevationsArgs {
 pub enum ElevationVerb {
     /// List elevations: yours, or those that wait for you
     List {
+        /// Everybody's
+        #[arg(long, conflicts_with_all = ["waiting", "active", "unreviewed"])]
+        all: bool,
         /// Those that wait for a decision
-        #[arg(long, conflicts_with = "unreviewed")]
+        #[arg(long, conflicts_with_all = ["active", "unreviewed"])]
         waiting: bool,
+        /// Those that are in force
+        #[arg(long, conflicts_with = "unreviewed")]
+        active: bool,
         /// Those that broke the glass and were not reviewed
         #[arg(long)]
         unreviewed: bool,

@@ -111,6 +111,9 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         ("POST", "/api/v1/elevations/e-1/approve") => error(StatusCode::FORBIDDEN, "sign_in_again"),
         ("POST", "/api/v1/robots") => axum::Json(json!({"robot": {"name": body["name"]}, "token": "aro1_robot_x", "not_after": in_a_quarter()})).into_response(),
         ("GET", "/api/v1/audit/export") => "{\"seq\":1}\n{\"seq\":2}\n".into_response(),
+        ("GET", "/api/v1/audit/report") if query.contains("format=csv") => {
+            "target,person\r\n".into_response()
+        }
         ("GET", "/api/v1/audit/report") => axum::Json(json!({"target": ID, "people": []})).into_response(),
         ("GET", "/api/info") => axum::Json(json!({"username": "sre\u{1b}[31m", "csrf": "to+ken=", "roles": ["viewer", "sre"]})).into_response(),
         ("GET", "/api/v1/clusters") => {

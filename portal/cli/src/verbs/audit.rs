@@ -59,17 +59,22 @@ pub(super) async fn run(verb: AuditVerb, out: &mut Output) -> Result<(), CliErro
             let resource = resolve(&client, &cluster).await?;
             let Span { from, to } = span;
             let wanted = [("target", Some(resource)), ("from", from), ("to", to)].map(owned);
-            let query: Vec<_> = wanted.into_iter().flatten().collect();
-            let answer = client.get("/api/v1/audit/report", &borrowed(&query)).await?;
+            let mut query: Vec<_> = wanted.into_iter().flatten().collect();
+            let path = "/api/v1/audit/report";
+            if connection.output == Format::Table && format == ReportFormat::Csv {
+                // The portal lays it out, so that a page's file and ours are one.
+                query.push(("format", "csv".to_owned()));
+                return client.copy(path, &borrowed(&query), |chunk| out.bytes(chunk)).await;
+            }
+            let answer = client.get(path, &borrowed(&query)).await?;
             if answer.get("truncated").and_then(Value::as_bool) == Some(true) {
                 out.note("There is more than one report holds: ask for a shorter time by --from and --to.");
             }
-            match (connection.output, format) {
-                (Format::Table, ReportFormat::Text) => out.raw(&report::text(&answer)),
-                (Format::Table, ReportFormat::Csv) => out.raw(&report::csv(&answer)),
-                (Format::Table, ReportFormat::Json) => out.value(Format::Json, &answer, |_| String::new()),
-                (other, _) => out.value(other, &answer, |_| String::new()),
-            }
+            let format = match (connection.output, format) {
+                (Format::Table, ReportFormat::Json) => Format::Json,
+                (other, _) => other,
+            };
+            out.value(format, &answer, report::text)
         }
     }
 }

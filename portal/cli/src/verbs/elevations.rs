@@ -85,13 +85,10 @@ async fn wait(client: &Client, asked: Value, out: &mut Output) -> Result<Value, 
 
 pub(super) async fn run(verb: ElevationVerb, out: &mut Output) -> Result<(), CliError> {
     match verb {
-        ElevationVerb::List { waiting, unreviewed, connection } => {
+        ElevationVerb::List { all, waiting, active, unreviewed, connection } => {
             let client = Client::new(&connection)?;
-            let which = match (waiting, unreviewed) {
-                (true, _) => "waiting",
-                (_, true) => "unreviewed",
-                _ => "mine",
-            };
+            let asked = [(all, "all"), (waiting, "waiting"), (active, "active"), (unreviewed, "unreviewed")];
+            let which = asked.iter().find(|(asked, _)| *asked).map_or("mine", |(_, which)| which);
             let answer = client.get("/api/v1/elevations", &[(which, "true")]).await?;
             out.value(connection.output, &answer, |answer| table(items(answer), &ELEVATIONS))
         }

@@ -34,10 +34,14 @@ pub(super) async fn run(verb: GrantsVerb, out: &mut Output) -> Result<(), CliErr
         GrantsVerb::List { all, cluster, owner, state, kind, text, limit, connection } => {
             let client = Client::new(&connection)?;
             let target = resolve_some(&client, cluster.as_deref()).await?.unwrap_or_default();
-            let all = all || owner.is_some();
+            let whose = match (all, &owner) {
+                (true, _) => "all",
+                (false, Some(_)) => "",
+                (false, None) => "mine",
+            };
             let [owner, state, kind, text] = [owner, state, kind, text].map(Option::unwrap_or_default);
             let filters = [
-                (if all { "all" } else { "mine" }, "true"),
+                (whose, if whose.is_empty() { "" } else { "true" }),
                 ("target", target.as_str()),
                 ("owner", owner.as_str()),
                 ("state", state.as_str()),

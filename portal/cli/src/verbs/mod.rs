@@ -21,6 +21,8 @@ use crate::{CliError, Output};
 
 /// Rows asked for at once.
 const PAGE: u32 = 500;
+/// A search that found nothing for so long is told to the person.
+const MOST_PAGES: u32 = 1_000;
 
 pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError> {
     match verb {
@@ -123,7 +125,7 @@ fn items(answer: &Value) -> &[Value] {
     answer.get("items").or(Some(answer)).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Follows `continue` until `limit` rows are there; says when there are more.
+/// Follows `continue` until `limit` rows are there; says when there are or may be more.
 async fn list(
     client: &Client,
     connection: &Connection,
@@ -137,7 +139,7 @@ async fn list(
     let mut total = None;
     let mut next = String::new();
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    loop {
+    for _ in 0..MOST_PAGES {
         let page = (limit - rows.len()).min(PAGE as usize).to_string();
         let mut query = filters.to_vec();
         query.retain(|(_, value)| !value.is_empty());
@@ -150,8 +152,8 @@ async fn list(
         rows.extend(items(&answer).iter().take(limit - before).cloned());
         total = answer.get("total").and_then(Value::as_u64).or(total);
         let cursor = cell(&answer, &["/continue", "/next"]);
-        // A cursor that stands still or brings nothing would never end.
-        let stuck = cursor == next || rows.len() == before;
+        // A page may be short or empty though there is more; a cursor that stands still would never end.
+        let stuck = cursor == next;
         next = cursor;
         if next.is_empty() || stuck || rows.len() >= limit {
             break;
