@@ -17,6 +17,19 @@ pub struct Provider {
 }
 
 impl Provider {
+    /// What it is to do differently from now on; `control` of its configuration must be [`Self::CONTROL`].
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn control(folder: &Folder, change: &Value) -> Result<()> {
+        // Replaced at once, for it is read at any time.
+        let new = folder.write("provider-control.new", change.to_string())?;
+        Ok(std::fs::rename(new, folder.path().join(Self::CONTROL))?)
+    }
+
+    /// The file beside the configuration that [`Self::control`] writes.
+    pub const CONTROL: &str = "provider-control.json";
+
     /// Starts it with a configuration as `tests/parts/README.md` shows.
     ///
     /// # Errors

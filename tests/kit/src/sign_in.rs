@@ -1,4 +1,4 @@
-//! A sign-in without a browser, through the npm provider's form.
+//! A sign-in without a browser, through the form of the npm provider or of the built-in one.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,14 @@ pub async fn sign_in(ca_pem: &str, portal: &str, login: &str, password: &str) ->
             return Session::open(ca_pem, portal, Some(visit.cookie_of(&portal_url)));
         }
         let response = visit.get(&url).await?;
-        let asks = response.status() == 200 && url.path().starts_with("/interaction/");
-        let response = if asks { visit.enter(&url, login, password).await? } else { response };
+        let good = response.status() == 200;
+        let response = if good && url.path().starts_with("/interaction/") {
+            visit.enter(&url, login, password).await?
+        } else if good && url.path() == "/authorize" {
+            visit.enter_built_in(&url, response, login, password).await?
+        } else {
+            response
+        };
         url = next(&url, response).await?;
     }
     bail!("the sign-in goes round in circles, last at {url}")
@@ -48,6 +54,28 @@ impl Visit {
     async fn enter(&mut self, url: &Url, login: &str, password: &str) -> Result<Response> {
         let form = self.http.post(url.clone()).form(&[("login", login), ("password", password)]);
         self.keep(url, form.header(header::COOKIE, self.cookie_of(url)).send().await?)
+    }
+
+    /// The built-in provider's form carries a mark and the request that led there.
+    async fn enter_built_in(
+        &mut self,
+        url: &Url,
+        page: Response,
+        login: &str,
+        password: &str,
+    ) -> Result<Response> {
+        let html = page.text().await?;
+        let mark = html.split("name=\"form\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let mark = mark.with_context(|| format!("no form: {html}"))?;
+        let fields = [
+            ("name", login),
+            ("password", password),
+            ("form", mark),
+            ("request", url.query().unwrap_or_default()),
+        ];
+        let to = url.join("/login")?;
+        let form = self.http.post(to.clone()).form(&fields);
+        self.keep(&to, form.header(header::COOKIE, self.cookie_of(&to)).send().await?)
     }
 
     fn keep(&mut self, url: &Url, response: Response) -> Result<Response> {

@@ -14,6 +14,19 @@ const { default: Provider, interactionPolicy } = await import('oidc-provider');
 const config = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const accounts = new Map(config.accounts.map((account) => [account.login, account]));
 
+/** What a test wants changed while we run, from the file `control`; read anew for each request. */
+function control() {
+  try {
+    return config.control ? JSON.parse(readFileSync(config.control, 'utf8')) : {};
+  } catch {
+    return {};
+  }
+}
+
+// Our clock may be wrong by so many seconds.
+const clock = Date.now;
+Date.now = () => clock() + 1000 * (control().skew ?? 0);
+
 /** The claims each scope brings. An account with too many groups to list has distributed claims in their place. */
 const scopeClaims = {
   openid: ['sub'],
@@ -22,14 +35,16 @@ const scopeClaims = {
 };
 
 function findAccount(_ctx, login) {
-  const account = accounts.get(login);
+  const { disabled = [], groups = {} } = control();
+  const account = disabled.includes(login) ? undefined : accounts.get(login);
+  const theirs = groups[login] ?? account?.groups;
   return account && {
     accountId: login,
     claims: () => ({
       sub: login,
       name: account.name ?? login,
       preferred_username: login,
-      ...(account.groups && { groups: account.groups }),
+      ...(theirs && { groups: theirs }),
       ...account.claims,
     }),
   };
@@ -73,7 +88,24 @@ const settings = {
   // The library drops offline_access unless the client asks for a consent page: give a token to whoever may use one.
   issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
   interactions: { policy, url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
+  // The library refuses addresses of this machine; tests have no others.
+  fetch: (url, { method, headers, body }) => new Promise((done, failed) => {
+    const ca = config.ca && readFileSync(config.ca);
+    const request = https.request(url, { method, headers: Object.fromEntries(headers), ca }, (answer) => {
+      answer.resume().on('end', () => done({ status: answer.statusCode }));
+    });
+    request.on('error', failed).end(String(body ?? ''));
+  }),
   features: {
+    backchannelLogout: { enabled: true },
+    clientCredentials: { enabled: true },
+    // An application asks for a token for `resource`, and gets it as a JWT (RFC 8707, RFC 9068).
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: (_ctx, resource) => ({
+        scope: 'api', audience: resource, accessTokenFormat: 'jwt', accessTokenTTL: 300, jwt: { sign: { alg: 'RS256' } },
+      }),
+    },
     devInteractions: { enabled: false },
     rpInitiatedLogout: {
       enabled: true,
@@ -128,15 +160,24 @@ async function interact(req, res) {
   const finish = (result) => provider.interactionFinished(req, res, result, { mergeWithLastSubmission: false });
   if (form.has('cancel')) return finish({ error: 'access_denied', error_description: 'sign-in was cancelled' });
   const login = form.get('login') ?? '';
-  const account = accounts.get(login);
+  const account = findAccount(undefined, login) && accounts.get(login);
   if (!account || account.password !== form.get('password')) {
     return sendPage(res, loginForm(login, 'Wrong login or password'));
   }
   return finish({ login: { accountId: login } });
 }
 
+/** The list of groups that does not fit into a token, for whoever has an access token. */
+function listGroups(req, res) {
+  const known = req.headers.authorization?.startsWith('Bearer ');
+  res.writeHead(known ? 200 : 401, { 'content-type': 'application/json' });
+  res.end(JSON.stringify({ value: (config.listed ?? []).map((id) => ({ id })) }));
+}
+
 async function handle(req, res) {
   try {
+    await new Promise((go) => setTimeout(go, control().delay ?? 0));
+    if (req.url === '/groups') return listGroups(req, res);
     if (req.url.startsWith('/interaction/')) await interact(req, res);
     else await answer(req, res);
   } catch (error) {
