@@ -15,6 +15,7 @@ mod revoke;
 mod serve;
 mod sign_in;
 mod simulated;
+mod store;
 mod streams;
 mod terminal;
 mod world;

@@ -1,0 +1,6 @@
+//! The store under a whole system: PostgreSQL that goes away or is replaced, and the operator's verbs.
+
+mod keys;
+mod moving;
+mod server;
+mod verbs;
