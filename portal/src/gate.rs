@@ -224,10 +224,35 @@ fn verb(route: &Route) -> &'static str {
     match route.handler {
         H::ClusterList | H::V1Clusters | H::ClustersPage => "clusters.list",
         H::ClusterDetail | H::OverviewPage | H::ClusterAccessPage => "cluster.view",
-        H::KubeconfigDialog | H::KubeconfigNew => "grant.issue",
-        H::V1Grants | H::AccessPage => "grants.list",
-        H::V1GrantRevoke | H::AccessRevoke => "grant.revoke",
-        H::V1Audit | H::AuditPage => "audit.search",
+        H::KubeconfigDialog | H::KubeconfigNew | H::MetricsDialog | H::MetricsNew | H::V1GrantNew => {
+            "grant.issue"
+        }
+        H::V1Grants | H::V1Grant | H::AccessPage | H::GrantPage => "grants.list",
+        H::V1GrantRevoke
+        | H::AccessRevokeDialog
+        | H::AccessRevoke
+        | H::V1GrantsRevoke
+        | H::AccessRevokeManyDialog
+        | H::AccessRevokeMany => "grant.revoke",
+        H::V1GrantExtend | H::AccessExtendDialog | H::AccessExtend => "grant.extend",
+        H::V1GrantToken => "grant.renew",
+        H::V1Elevations | H::V1Elevation | H::ElevationsPage | H::ElevationBanner => "elevations.list",
+        H::V1ElevationNew | H::ElevatePage | H::ElevatePost => "elevation.request",
+        H::V1ElevationApprove | H::ElevationApproveDialog | H::ElevationApprove => "elevation.approve",
+        H::V1ElevationRefuse | H::ElevationRefuseDialog | H::ElevationRefuse => "elevation.refuse",
+        H::V1ElevationEnd | H::ElevationEndDialog | H::ElevationEnd => "elevation.end",
+        H::V1ElevationReview | H::ElevationReviewDialog | H::ElevationReview => "elevation.review",
+        H::V1Robots | H::RobotsPage => "robots.list",
+        H::V1RobotNew | H::RobotsPost => "robot.create",
+        H::V1RobotRotate | H::RobotRotateDialog | H::RobotRotate => "robot.rotate",
+        H::V1RobotRevoke | H::RobotRevokeDialog | H::RobotRevoke => "robot.revoke",
+        H::V1Audit | H::AuditPage | H::V1AuditProof => "audit.search",
+        H::V1AuditExport => "audit.export",
+        H::V1AuditReport | H::ReportPage => "audit.report",
+        H::PromServe | H::PromSources | H::PromSuggest | H::PromExplain => "promql",
+        H::ClusterAlerts => "alerts",
+        H::Statistic => "statistics",
+        H::FleetQuery => "promql.fleet",
         H::V1Imports | H::ImportedPage => "imports.list",
         H::V1Import | H::ImportedPost => "cluster.import",
         H::V1ImportRemove | H::ImportedRemove => "cluster.remove",
@@ -235,6 +260,9 @@ fn verb(route: &Route) -> &'static str {
         H::CliLogin | H::CliLoginDecide | H::DevicePage | H::DeviceDecide => "login.agree",
         H::LoginToken | H::LoginDevice => "grant.issue",
         H::Login | H::Callback => "sign-in",
+        H::V1Queries | H::V1QuerySave => "query.save",
+        H::V1QueryRemove => "query.remove",
+        H::StatisticsPage | H::StatisticsTab => "cluster.view",
         H::Ready | H::Asset | H::Info | H::Regions | H::KeysPage => "page.view",
     }
 }

@@ -43,12 +43,38 @@ pub enum Handler {
     BackchannelLogout,
     Info,
     Regions,
+    PromServe,
+    PromSources,
+    PromSuggest,
+    PromExplain,
+    ClusterAlerts,
+    Statistic,
+    FleetQuery,
     ClusterList,
     ClusterDetail,
     V1Clusters,
     V1Grants,
+    V1Grant,
+    V1GrantNew,
     V1GrantRevoke,
+    V1GrantExtend,
+    V1GrantToken,
+    V1GrantsRevoke,
+    V1Elevations,
+    V1Elevation,
+    V1ElevationNew,
+    V1ElevationApprove,
+    V1ElevationRefuse,
+    V1ElevationEnd,
+    V1ElevationReview,
+    V1Robots,
+    V1RobotNew,
+    V1RobotRotate,
+    V1RobotRevoke,
     V1Audit,
+    V1AuditExport,
+    V1AuditReport,
+    V1AuditProof,
     V1Imports,
     V1Import,
     V1ImportRemove,
@@ -58,11 +84,43 @@ pub enum Handler {
     KubeconfigDialog,
     KubeconfigNew,
     AccessPage,
+    GrantPage,
+    AccessRevokeDialog,
     AccessRevoke,
+    AccessExtendDialog,
+    AccessExtend,
+    AccessRevokeManyDialog,
+    AccessRevokeMany,
+    ElevationBanner,
+    ElevationsPage,
+    ElevatePage,
+    ElevatePost,
+    ElevationApproveDialog,
+    ElevationApprove,
+    ElevationRefuseDialog,
+    ElevationRefuse,
+    ElevationEndDialog,
+    ElevationEnd,
+    ElevationReviewDialog,
+    ElevationReview,
+    RobotsPage,
+    RobotsPost,
+    RobotRotateDialog,
+    RobotRotate,
+    RobotRevokeDialog,
+    RobotRevoke,
+    ReportPage,
     AuditPage,
     ImportedPage,
     ImportedPost,
     ImportedRemove,
+    V1Queries,
+    V1QuerySave,
+    V1QueryRemove,
+    StatisticsPage,
+    StatisticsTab,
+    MetricsDialog,
+    MetricsNew,
     KeysPage,
 }
 
@@ -110,6 +168,23 @@ macro_rules! res {
     };
 }
 
+/// What the explorer asks of a cluster.
+macro_rules! prom {
+    ($rest:literal) => {
+        concat!(
+            "/api/v1/prom/subscriptions/{sub}/resourcegroups/{group}/providers/microsoft.redhatopenshift/openshiftclusters/{name}",
+            $rest
+        )
+    };
+}
+
+/// What fires in a cluster.
+macro_rules! alerts {
+    () => {
+        "/api/v1/alerts/subscriptions/{sub}/resourcegroups/{group}/providers/microsoft.redhatopenshift/openshiftclusters/{name}"
+    };
+}
+
 const BODY: usize = 256 * 1024;
 /// A code or a signed token.
 const SMALL_BODY: usize = 32 * 1024;
@@ -124,6 +199,12 @@ const fn change(method: Method, path: &'static str, who: Who, handler: Handler) 
     Route { method, path, who, csrf: true, audit: AuditClass::Change, handler, body: BODY }
 }
 
+/// A query that is too long for an address; it changes nothing and writes its own entry.
+const fn question(path: &'static str, handler: Handler) -> Route {
+    let (method, who, audit) = (Method::Post, Who::Role(Role::Sre), AuditClass::None);
+    Route { method, path, who, csrf: true, audit, handler, body: BODY }
+}
+
 /// For callers without a cookie: what they send shows who they are, and each writes its own entry.
 const fn open(path: &'static str, handler: Handler) -> Route {
     let (who, audit) = (Who::Public, AuditClass::None);
@@ -136,6 +217,8 @@ const fn import(path: &'static str, handler: Handler) -> Route {
 
 const VIEWER: Who = Who::Role(Role::Viewer);
 const SRE: Who = Who::Role(Role::Sre);
+const ELEVATED: Who = Who::Role(Role::Elevated);
+const APPROVER: Who = Who::Role(Role::Approver);
 const AUDITOR: Who = Who::Role(Role::Auditor);
 const ADMIN: Who = Who::Role(Role::Admin);
 
@@ -160,12 +243,45 @@ static TABLE: &[Route] = &[
     // JSON (`spec/portal.md` §8).
     get("/api/info", Who::SignedIn, AuditClass::None, Handler::Info),
     get("/api/regions", Who::SignedIn, AuditClass::None, Handler::Regions),
+    // Prometheus (§13, §14). Questions write their own entries, refused ones too.
+    get(res!("/prometheus/api/v1/{*tail}"), SRE, AuditClass::None, Handler::PromServe),
+    question(res!("/prometheus/api/v1/{*tail}"), Handler::PromServe),
+    get(res!("/prometheus/-/{tail}"), SRE, AuditClass::None, Handler::PromServe),
+    get(prom!("/sources"), SRE, AuditClass::None, Handler::PromSources),
+    get(prom!("/suggest"), SRE, AuditClass::None, Handler::PromSuggest),
+    get(prom!("/{*tail}"), SRE, AuditClass::None, Handler::PromServe),
+    question(prom!("/{*tail}"), Handler::PromServe),
+    get("/api/v1/prom/explain", VIEWER, AuditClass::None, Handler::PromExplain),
+    get(alerts!(), VIEWER, AuditClass::None, Handler::ClusterAlerts),
+    get("/api/{sub}/{group}/{name}/statistics/{kind}", VIEWER, AuditClass::None, Handler::Statistic),
+    question("/api/v1/fleet/query", Handler::FleetQuery),
     get("/api/clusters", VIEWER, AuditClass::Read, Handler::ClusterList),
     get("/api/{sub}/{group}/{name}", VIEWER, AuditClass::Read, Handler::ClusterDetail),
     get("/api/v1/clusters", VIEWER, AuditClass::Read, Handler::V1Clusters),
     get("/api/v1/grants", VIEWER, AuditClass::None, Handler::V1Grants),
+    change(Method::Post, "/api/v1/grants", SRE, Handler::V1GrantNew),
+    get("/api/v1/grants/{id}", VIEWER, AuditClass::None, Handler::V1Grant),
     change(Method::Delete, "/api/v1/grants/{id}", VIEWER, Handler::V1GrantRevoke),
+    change(Method::Post, "/api/v1/grants/{id}/extend", VIEWER, Handler::V1GrantExtend),
+    change(Method::Post, "/api/v1/grants/{id}/token", VIEWER, Handler::V1GrantToken),
+    // One's own: anybody; a cluster's and everybody's: admins, decided by the handler.
+    change(Method::Post, "/api/v1/grants/revoke", VIEWER, Handler::V1GrantsRevoke),
+    get("/api/v1/elevations", VIEWER, AuditClass::None, Handler::V1Elevations),
+    change(Method::Post, "/api/v1/elevations", ELEVATED, Handler::V1ElevationNew),
+    get("/api/v1/elevations/{id}", VIEWER, AuditClass::None, Handler::V1Elevation),
+    change(Method::Post, "/api/v1/elevations/{id}/approve", APPROVER, Handler::V1ElevationApprove),
+    change(Method::Post, "/api/v1/elevations/{id}/refuse", APPROVER, Handler::V1ElevationRefuse),
+    change(Method::Post, "/api/v1/elevations/{id}/end", VIEWER, Handler::V1ElevationEnd),
+    // Approvers and auditors, decided by the handler.
+    change(Method::Post, "/api/v1/elevations/{id}/review", VIEWER, Handler::V1ElevationReview),
+    get("/api/v1/robots", ADMIN, AuditClass::Read, Handler::V1Robots),
+    change(Method::Post, "/api/v1/robots", ADMIN, Handler::V1RobotNew),
+    change(Method::Post, "/api/v1/robots/{name}/rotate", ADMIN, Handler::V1RobotRotate),
+    change(Method::Delete, "/api/v1/robots/{name}", ADMIN, Handler::V1RobotRevoke),
     get("/api/v1/audit", AUDITOR, AuditClass::Read, Handler::V1Audit),
+    get("/api/v1/audit/export", AUDITOR, AuditClass::Read, Handler::V1AuditExport),
+    get("/api/v1/audit/report", AUDITOR, AuditClass::Read, Handler::V1AuditReport),
+    get("/api/v1/audit/proof", AUDITOR, AuditClass::Read, Handler::V1AuditProof),
     get("/api/v1/imports", ADMIN, AuditClass::Read, Handler::V1Imports),
     import("/api/v1/imports", Handler::V1Import),
     change(Method::Delete, "/api/v1/imports/{name}", ADMIN, Handler::V1ImportRemove),
@@ -174,14 +290,50 @@ static TABLE: &[Route] = &[
     get(res!(""), VIEWER, AuditClass::Read, Handler::OverviewPage),
     get(res!("/overview"), VIEWER, AuditClass::Read, Handler::OverviewPage),
     get(res!("/access"), VIEWER, AuditClass::Read, Handler::ClusterAccessPage),
+    get(res!("/report"), AUDITOR, AuditClass::Read, Handler::ReportPage),
     get(res!("/kubeconfig"), VIEWER, AuditClass::None, Handler::KubeconfigDialog),
     change(Method::Post, res!("/kubeconfig/new"), SRE, Handler::KubeconfigNew),
     get("/access", VIEWER, AuditClass::None, Handler::AccessPage),
+    get("/access/revoke", VIEWER, AuditClass::None, Handler::AccessRevokeManyDialog),
+    change(Method::Post, "/access/revoke", VIEWER, Handler::AccessRevokeMany),
+    get("/access/{id}", VIEWER, AuditClass::None, Handler::GrantPage),
+    get("/access/{id}/revoke", VIEWER, AuditClass::None, Handler::AccessRevokeDialog),
     change(Method::Post, "/access/{id}/revoke", VIEWER, Handler::AccessRevoke),
+    get("/access/{id}/extend", VIEWER, AuditClass::None, Handler::AccessExtendDialog),
+    change(Method::Post, "/access/{id}/extend", VIEWER, Handler::AccessExtend),
+    get("/elevation", Who::SignedIn, AuditClass::None, Handler::ElevationBanner),
+    get("/elevations", VIEWER, AuditClass::None, Handler::ElevationsPage),
+    get("/elevate", ELEVATED, AuditClass::None, Handler::ElevatePage),
+    change(Method::Post, "/elevate", ELEVATED, Handler::ElevatePost),
+    get("/elevations/{id}/approve", APPROVER, AuditClass::None, Handler::ElevationApproveDialog),
+    change(Method::Post, "/elevations/{id}/approve", APPROVER, Handler::ElevationApprove),
+    get("/elevations/{id}/refuse", APPROVER, AuditClass::None, Handler::ElevationRefuseDialog),
+    change(Method::Post, "/elevations/{id}/refuse", APPROVER, Handler::ElevationRefuse),
+    get("/elevations/{id}/end", VIEWER, AuditClass::None, Handler::ElevationEndDialog),
+    change(Method::Post, "/elevations/{id}/end", VIEWER, Handler::ElevationEnd),
+    get("/elevations/{id}/review", VIEWER, AuditClass::None, Handler::ElevationReviewDialog),
+    change(Method::Post, "/elevations/{id}/review", VIEWER, Handler::ElevationReview),
+    get("/robots", ADMIN, AuditClass::Read, Handler::RobotsPage),
+    change(Method::Post, "/robots", ADMIN, Handler::RobotsPost),
+    get("/robots/{name}/rotate", ADMIN, AuditClass::None, Handler::RobotRotateDialog),
+    change(Method::Post, "/robots/{name}/rotate", ADMIN, Handler::RobotRotate),
+    get("/robots/{name}/revoke", ADMIN, AuditClass::None, Handler::RobotRevokeDialog),
+    change(Method::Post, "/robots/{name}/revoke", ADMIN, Handler::RobotRevoke),
     get("/audit", AUDITOR, AuditClass::Read, Handler::AuditPage),
     get("/imported", ADMIN, AuditClass::Read, Handler::ImportedPage),
     import("/imported", Handler::ImportedPost),
     change(Method::Post, "/imported/{name}/remove", ADMIN, Handler::ImportedRemove),
+    // PromQL: pages, and the queries that people keep.
+    get(res!("/statistics"), VIEWER, AuditClass::Read, Handler::StatisticsPage),
+    get(res!("/apistatistics"), VIEWER, AuditClass::None, Handler::StatisticsTab),
+    get(res!("/kcmstatistics"), VIEWER, AuditClass::None, Handler::StatisticsTab),
+    get(res!("/dnsstatistics"), VIEWER, AuditClass::None, Handler::StatisticsTab),
+    get(res!("/ingressstatistics"), VIEWER, AuditClass::None, Handler::StatisticsTab),
+    get(res!("/metrics"), VIEWER, AuditClass::None, Handler::MetricsDialog),
+    change(Method::Post, res!("/metrics/new"), SRE, Handler::MetricsNew),
+    get("/api/v1/queries", VIEWER, AuditClass::None, Handler::V1Queries),
+    change(Method::Post, "/api/v1/queries", VIEWER, Handler::V1QuerySave),
+    change(Method::Delete, "/api/v1/queries/{id}", VIEWER, Handler::V1QueryRemove),
     get("/keys", Who::SignedIn, AuditClass::None, Handler::KeysPage),
 ];
 

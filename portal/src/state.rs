@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use proxy::prom::Prom;
 use rp_access::{Access, Caller};
 use rp_audit::{Audit, AuditError};
 use rp_base::{SharedClock, SharedRandom, chain};
@@ -71,6 +72,8 @@ pub struct PortalParts {
     pub store: SharedStore,
     pub audit: Audit,
     pub access: Arc<Access>,
+    /// Questions to the Prometheus of clusters.
+    pub prom: Prom,
     pub keyring: Keyring,
     pub clock: SharedClock,
     pub random: SharedRandom,
@@ -103,6 +106,7 @@ pub(crate) struct Parts {
     pub(crate) store: SharedStore,
     pub(crate) audit: Audit,
     pub(crate) access: Arc<Access>,
+    pub(crate) prom: Prom,
     pub(crate) keyring: Keyring,
     pub(crate) clock: SharedClock,
     pub(crate) random: SharedRandom,
@@ -158,6 +162,7 @@ impl PortalState {
             store: parts.store,
             audit: parts.audit,
             access: parts.access,
+            prom: parts.prom,
             keyring: parts.keyring,
             clock: parts.clock,
             random: parts.random,

@@ -18,6 +18,7 @@ mod rules;
 mod seen;
 mod upgrade;
 
+pub(crate) use address::bearer;
 pub use body::Body;
 pub use error::ProxyError;
 pub use handle::{ApiProxy, ApiProxyParts, Timeouts};

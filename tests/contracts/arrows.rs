@@ -22,7 +22,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rp-audit", &["rp-base", "rp-documents", "rp-seal", "rp-database", "rp-metrics"]),
     ("rp-access", &["rp-base", "rp-documents", "rp-seal", "rp-database", "rp-audit", "rp-net", "rp-metrics"]),
     ("rp-kube", &["rp-base", "rp-documents", "rp-net", "rp-metrics"]),
-    ("rp-simulator", &["rp-base", "rp-documents", "rp-net"]),
+    ("rp-promql", &[]),
+    ("rp-prometheus", &["rp-base", "rp-documents", "rp-net", "rp-kube", "rp-promql", "rp-metrics"]),
+    ("rp-simulator", &["rp-base", "rp-documents", "rp-net", "rp-promql"]),
     (
         "rp-core",
         &[
@@ -52,6 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rp-audit",
             "rp-kube",
             "rp-metrics",
+            "rp-prometheus",
         ],
     ),
     (
@@ -68,6 +71,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rp-access",
             "rp-kube",
             "rp-metrics",
+            "rp-prometheus",
+            "rp-promql",
         ],
     ),
     ("portal-cli", &["rp-base"]),
@@ -89,6 +94,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rp-audit",
             "rp-access",
             "rp-kube",
+            "rp-prometheus",
         ],
     ),
     (
@@ -109,6 +115,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rp-access",
             "rp-kube",
             "rp-simulator",
+            "rp-prometheus",
         ],
     ),
     ("tests-kit", &["rp-base", "rp-documents", "rp-database"]),

@@ -14,6 +14,7 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use proxy::ApiProxy;
+use proxy::prom::MetricsApi;
 use rp_net::Origins;
 use rp_net::listen::Handler;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,8 @@ const HEALTH: &str = "/healthz/";
 #[derive(Debug)]
 pub struct Front {
     pub api: Arc<ApiProxy>,
+    /// Prometheus' API for tools.
+    pub metrics: Arc<MetricsApi>,
     pub pages: Router,
     /// Host names of the API proxy, lower case, without ports.
     pub proxy_hosts: Vec<String>,
@@ -80,9 +83,13 @@ impl Handler for Front {
             Way::Proxy if ApiProxy::matches(request.uri().path()) => {
                 self.api.handle(request, peer).await.map(Body::Api)
             }
-            Way::Proxy => {
-                plain(StatusCode::NOT_FOUND, "This host answers only below {cluster}/kubeconfig/proxy/.\n")
+            Way::Proxy if MetricsApi::matches(request.uri().path()) => {
+                self.metrics.handle(request, peer).await.map(Body::Api)
             }
+            Way::Proxy => plain(
+                StatusCode::NOT_FOUND,
+                "This host answers only below {cluster}/kubeconfig/proxy/ and {cluster}/prometheus/api/v1/.\n",
+            ),
             Way::Neither => {
                 plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n")
             }

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use ipnet::IpNet;
+use proxy::prom::{Prom, PromLimits, PromParts};
 use rp_access::{Access, AccessParts, KubeconfigParts, Outage, Policy, StoreDirectory};
 use rp_base::Secret;
-use rp_config::{PrivateWay as Way, Settings};
+use rp_config::{PrivateWay as PrivateLink, Settings};
 use rp_core::Foundation;
-use rp_documents::{Rights, Role};
+use rp_documents::{ResourceId, Rights, Role};
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, client_config};
 use rp_net::{ConnectProxy, Credential, Dialer, DialerOptions, Networks, PerMinute, PrivateWay};
+use rp_prometheus::{Limits, Options, Prometheus, Way};
 use rp_runtime::Farewell;
 use rustls::pki_types::ServerName;
 
@@ -88,6 +90,51 @@ pub async fn directory(foundation: &Foundation) -> anyhow::Result<Arc<StoreDirec
         .context("cannot read the clusters")
 }
 
+/// Questions to the Prometheus of clusters.
+///
+/// # Errors
+/// A way cannot be used, or the dialer cannot be made.
+pub fn prom(
+    settings: &Settings,
+    foundation: &Foundation,
+    directory: Arc<StoreDirectory>,
+) -> anyhow::Result<Prom> {
+    let told = &settings.prometheus;
+    let limits =
+        |time: Duration| Limits { time, series: told.series, drawn: told.drawn, bytes: told.answer_bytes };
+    let prometheus = Prometheus::new(Options {
+        dialer: dialer(settings)?,
+        clock: Arc::clone(&foundation.clock),
+        registry: foundation.registry.clone(),
+        ways: told.ways.iter().map(|text| way(text)).collect::<anyhow::Result<_>>()?,
+        per_cluster: told.per_cluster,
+        names: told.names_bytes,
+        dial: Duration::from_secs(10),
+        doubt: Duration::from_secs(3),
+    });
+    Ok(Prom::new(PromParts {
+        prometheus,
+        directory,
+        audit: foundation.audit.clone(),
+        clock: Arc::clone(&foundation.clock),
+        limits: PromLimits {
+            // The portal answers every request within 30 s.
+            pages: limits(told.page_time.min(Duration::from_secs(25))),
+            tools: limits(told.tool_time),
+            fleet: limits(told.fleet_time.min(Duration::from_secs(60))),
+            parallel: told.parallel,
+        },
+    }))
+}
+
+/// `NAME=WAY` of an imported cluster.
+fn way(text: &str) -> anyhow::Result<(ResourceId, Way)> {
+    let wrong = || anyhow!("prometheus.ways: {text:?} is not NAME=WAY");
+    let (name, way) = text.split_once('=').ok_or_else(wrong)?;
+    let id = ResourceId::imported(&name.to_ascii_lowercase()).map_err(|_| wrong())?;
+    Ok((id, way.parse().with_context(|| format!("prometheus.ways: {text:?}"))?))
+}
+
 fn read_kubeconfig(text: &str) -> Result<KubeconfigParts, &'static str> {
     let plan = rp_kube::kubeconfig::read(text, None).map_err(|_| "its kubeconfig cannot be read")?;
     Ok(KubeconfigParts { ca_pem: plan.ca_pem, credential: plan.credential })
@@ -114,8 +161,8 @@ pub fn network_names(settings: &Settings) -> Vec<String> {
 /// A certificate or key of the CONNECT proxy cannot be used.
 pub fn dialer(settings: &Settings) -> anyhow::Result<Dialer> {
     let private = match &settings.private_link.way {
-        Way::Direct => PrivateWay::Direct,
-        Way::Connect { address, server_name, ca_file, client_cert_file, client_key_file } => {
+        PrivateLink::Direct => PrivateWay::Direct,
+        PrivateLink::Connect { address, server_name, ca_file, client_cert_file, client_key_file } => {
             let ca = read(ca_file)?;
             let credential = Credential::Certificate {
                 chain_pem: read(client_cert_file)?,

@@ -43,7 +43,10 @@ pub async fn start(
     serve::start_admin(settings, &foundation, life, log).await?;
     statsd::start(settings, serve::VERSION, Arc::clone(&foundation.clock), &foundation.registry, life)?;
     let access = parts::access(&foundation, settings).await?;
-    let api = serve::api_proxy(settings, &foundation, &access, life).await?;
+    let directory = parts::directory(&foundation).await?;
+    let api = serve::api_proxy(settings, &foundation, &access, &directory, life)?;
+    let prom = parts::prom(settings, &foundation, directory)?;
+    let metrics = serve::metrics_api(&foundation, &access, prom);
     let tls = parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -54,6 +57,7 @@ pub async fn start(
     let limits = serve::limits(settings);
     let front = Front {
         api,
+        metrics,
         pages,
         proxy_hosts: settings.proxy.hosts.clone(),
         portal_host: None,

@@ -9,7 +9,8 @@ use portal::auth::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig};
 use portal::{Link, PortalParts, PortalState, SessionRules, Urls};
 use proxy::ApiProxy;
 use proxy::api::{ApiProxyParts, Timeouts};
-use rp_access::Access;
+use proxy::prom::{MetricsApi, MetricsApiParts, Prom};
+use rp_access::{Access, StoreDirectory};
 use rp_base::chain;
 use rp_config::{GroupsFrom, OidcCredential, Settings, StoreKind};
 use rp_core::Foundation;
@@ -59,8 +60,11 @@ pub async fn start(
     start_admin(settings, &foundation, life, log).await?;
     statsd::start(settings, VERSION, Arc::clone(&foundation.clock), &foundation.registry, life)?;
     let access = parts::access(&foundation, settings).await?;
-    let api = api_proxy(settings, &foundation, &access, life).await?;
-    let portal = portal_state(settings, &foundation, &access, extras).await?;
+    let directory = parts::directory(&foundation).await?;
+    let api = api_proxy(settings, &foundation, &access, &directory, life)?;
+    let prom = parts::prom(settings, &foundation, directory)?;
+    let metrics = metrics_api(&foundation, &access, prom.clone());
+    let portal = portal_state(settings, &foundation, &access, prom, extras).await?;
     let tls = parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -69,6 +73,7 @@ pub async fn start(
     let limits = limits(settings);
     let front = Front {
         api,
+        metrics,
         pages: portal::app(portal.clone()),
         proxy_hosts: settings.proxy.hosts.clone(),
         portal_host: settings.portal.url.as_ref().and_then(url::Url::host_str).map(str::to_ascii_lowercase),
@@ -105,15 +110,26 @@ pub fn needs_postgres(settings: &Settings) -> anyhow::Result<()> {
     }
 }
 
-pub(crate) async fn api_proxy(
+/// Prometheus' API for tools.
+pub(crate) fn metrics_api(foundation: &Foundation, access: &Arc<Access>, prom: Prom) -> Arc<MetricsApi> {
+    MetricsApi::new(MetricsApiParts {
+        access: Arc::clone(access),
+        prom,
+        random: Arc::clone(&foundation.random),
+        registry: foundation.registry.clone(),
+    })
+}
+
+pub(crate) fn api_proxy(
     settings: &Settings,
     foundation: &Foundation,
     access: &Arc<Access>,
+    directory: &Arc<StoreDirectory>,
     life: &Lifecycle,
 ) -> anyhow::Result<Arc<ApiProxy>> {
     Ok(ApiProxy::new(ApiProxyParts {
         access: Arc::clone(access),
-        directory: parts::directory(foundation).await?,
+        directory: Arc::clone(directory) as _,
         dialer: parts::dialer(settings)?,
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),
@@ -133,6 +149,7 @@ pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
     rp_access::register_metrics(registry);
     portal::register_metrics(registry);
     proxy::api::register_metrics(registry);
+    proxy::prom::register_metrics(registry);
     let (front, help) = (Arc::clone(front), "Connections open at the web listener.");
     #[expect(clippy::cast_precision_loss, reason = "connections are few")]
     let open = move || Some(front.open() as f64);
@@ -166,6 +183,7 @@ async fn portal_state(
     settings: &Settings,
     foundation: &Foundation,
     access: &Arc<Access>,
+    prom: Prom,
     extras: Extras,
 ) -> anyhow::Result<PortalState> {
     let missing = |key: &str| anyhow!("{key} is not set");
@@ -180,6 +198,7 @@ async fn portal_state(
         store: Arc::clone(&foundation.store),
         audit: foundation.audit.clone(),
         access: Arc::clone(access),
+        prom,
         keyring: foundation.keyring.clone(),
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),

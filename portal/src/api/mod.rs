@@ -3,10 +3,13 @@
 pub(crate) mod audit;
 pub(crate) mod clusters;
 pub(crate) mod elevations;
+pub(crate) mod fleet;
 pub(crate) mod grants;
 pub(crate) mod imports;
 pub(crate) mod info;
 pub(crate) mod login;
+pub(crate) mod prom;
+pub(crate) mod queries;
 pub(crate) mod robots;
 
 use axum::body::Body;

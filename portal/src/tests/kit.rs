@@ -8,13 +8,15 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use http::{HeaderMap, Request, StatusCode, header};
+use proxy::prom::{Prom, PromLimits, PromParts};
 use rp_access::{Access, AccessParts, Ask, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, Id, ManualClock, SharedClock, SystemRandom, Timestamp};
 use rp_database::{Draft, SharedStore, in_memory};
 use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights, Role};
 use rp_metrics::Registry;
-use rp_net::Networks;
+use rp_net::{Dialer, DialerOptions, Directory, DirectoryError, Networks, PrivateWay, Target};
+use rp_prometheus::{Limits, Options, Prometheus};
 use rp_seal::Keyring;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -75,6 +77,42 @@ pub(super) fn script(method: &str, path: &str) -> http::request::Builder {
     Request::builder().method(method).uri(path).header("accept", "application/json")
 }
 
+/// No cluster can be reached.
+fn prom(audit: &Audit, clock: &SharedClock) -> Prom {
+    let limits = Limits { time: Duration::from_secs(5), series: 100, drawn: 100, bytes: 1 << 20 };
+    let options = DialerOptions {
+        private: PrivateWay::Direct,
+        networks: Networks::default(),
+        keepalive: Duration::from_secs(30),
+    };
+    Prom::new(PromParts {
+        prometheus: Prometheus::new(Options {
+            dialer: Dialer::new(options),
+            clock: Arc::clone(clock),
+            registry: Registry::new(),
+            ways: std::collections::BTreeMap::new(),
+            per_cluster: 2,
+            names: 1 << 20,
+            dial: Duration::from_secs(1),
+            doubt: Duration::from_secs(1),
+        }),
+        directory: Arc::new(Nowhere),
+        audit: audit.clone(),
+        clock: Arc::clone(clock),
+        limits: PromLimits { pages: limits, tools: limits, fleet: limits, parallel: 2 },
+    })
+}
+
+#[derive(Debug)]
+struct Nowhere;
+
+#[async_trait::async_trait]
+impl Directory for Nowhere {
+    async fn find(&self, _: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
+        Err(DirectoryError::Unknown)
+    }
+}
+
 impl Kit {
     pub(super) async fn new() -> Self {
         Self::with(|_| ()).await
@@ -107,7 +145,9 @@ impl Kit {
         .await
         .unwrap();
         let provider = Arc::new(FakeProvider::new(clock.clone()));
+        let prom = prom(&audit, &shared);
         let mut parts = PortalParts {
+            prom,
             store: Arc::clone(&store),
             audit,
             access,

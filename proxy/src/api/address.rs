@@ -25,7 +25,7 @@ pub(super) fn path_of(tail: &str, query: Option<&str>) -> Option<PathAndQuery> {
 }
 
 /// The bearer token; a second `Authorization` header is a trick, not a token.
-pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, ProxyError> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, ProxyError> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return Err(ProxyError::NoToken) };
     let text = value.to_str().map_err(|_| ProxyError::NoToken)?;

@@ -19,6 +19,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::audit::Settle;
 use super::cut::Cut;
 use super::pool::Answer;
+use crate::prom::PromBody;
 
 /// Bytes for the client.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ enum Inner {
     /// There already.
     Full(Option<Bytes>),
     Cluster(Answer, Box<Tail>),
+    Prom(PromBody),
 }
 
 /// What goes with a body from a cluster.
@@ -70,6 +72,11 @@ impl Body {
         Self(Inner::Full(None))
     }
 
+    /// An answer of a cluster's Prometheus.
+    pub(crate) const fn prom(body: PromBody) -> Self {
+        Self(Inner::Prom(body))
+    }
+
     /// A cluster's answer, tied to the grant and the audit entry.
     pub(super) fn watched(answer: Answer, tail: Tail) -> Self {
         Self(Inner::Cluster(answer, Box::new(tail)))
@@ -87,6 +94,9 @@ impl http_body::Body for Body {
                 Poll::Pending => tail.poll_cut(cx),
                 Poll::Ready(frame) => Poll::Ready(tail.note(frame)),
             },
+            Inner::Prom(body) => Pin::new(body)
+                .poll_frame(cx)
+                .map(|frame| frame.map(|frame| frame.map_err(|cut| Cut::Broken(cut.into())))),
         }
     }
 
@@ -94,6 +104,7 @@ impl http_body::Body for Body {
         match &self.0 {
             Inner::Full(bytes) => bytes.is_none(),
             Inner::Cluster(answer, _) => answer.is_end_stream(),
+            Inner::Prom(body) => body.is_end_stream(),
         }
     }
 
@@ -101,6 +112,7 @@ impl http_body::Body for Body {
         match &self.0 {
             Inner::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Inner::Cluster(answer, _) => answer.size_hint(),
+            Inner::Prom(body) => body.size_hint(),
         }
     }
 }

@@ -68,6 +68,12 @@ impl ProxyError {
         self.shown().side
     }
 
+    /// The stable word and the sentence.
+    pub(crate) fn words(&self) -> (&'static str, String) {
+        let shown = self.shown();
+        (shown.code, shown.message)
+    }
+
     /// The HTTP status that is answered.
     pub fn status(&self) -> StatusCode {
         self.shown().status

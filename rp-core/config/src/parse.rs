@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::reader::Reader;
 use crate::settings::{
-    Access, Audit, Azure, Elevation, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Proxy,
-    Robots, Roles, Session, Settings, Store, StoreKind,
+    Access, Audit, Azure, Elevation, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal,
+    Prometheus, Proxy, Robots, Roles, Session, Settings, Store, StoreKind,
 };
 use crate::source::Values;
 use crate::{Mistakes, check, source};
@@ -83,6 +83,18 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
         elevation: elevation(r),
         robots: robots(r),
         imports: Imports { allow: r.networks("imports.allow") },
+        prometheus: Prometheus {
+            ways: r.texts("prometheus.ways"),
+            page_time: r.duration("prometheus.page_time"),
+            tool_time: r.duration("prometheus.tool_time"),
+            fleet_time: r.duration("prometheus.fleet_time"),
+            series: r.count("prometheus.series"),
+            drawn: r.count("prometheus.drawn"),
+            answer_bytes: r.count("prometheus.answer_bytes"),
+            per_cluster: r.count("prometheus.per_cluster"),
+            parallel: r.count("prometheus.parallel"),
+            names_bytes: r.count("prometheus.names_bytes"),
+        },
         audit,
         limits: limits(r),
         azure: azure(r),

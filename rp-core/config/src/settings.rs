@@ -26,6 +26,7 @@ pub struct Settings {
     pub elevation: Elevation,
     pub robots: Robots,
     pub imports: Imports,
+    pub prometheus: Prometheus,
     pub audit: Audit,
     pub limits: Limits,
     pub azure: Azure,
@@ -211,6 +212,22 @@ pub struct Robots {
 #[derive(Debug, Clone)]
 pub struct Imports {
     pub allow: Vec<IpNet>,
+}
+
+/// Questions to the Prometheus of clusters.
+#[derive(Debug, Clone)]
+pub struct Prometheus {
+    /// `NAME=WAY`, checked by whoever uses them.
+    pub ways: Vec<String>,
+    pub page_time: Duration,
+    pub tool_time: Duration,
+    pub fleet_time: Duration,
+    pub series: usize,
+    pub drawn: usize,
+    pub answer_bytes: u64,
+    pub per_cluster: usize,
+    pub parallel: usize,
+    pub names_bytes: usize,
 }
 
 #[derive(Debug, Clone)]

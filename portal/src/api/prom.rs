@@ -1,0 +1,184 @@
+//! Prometheus' HTTP API behind a session (`spec/portal.md` §13), and what the explorer asks beside it.
+
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use proxy::prom::{Asked, PromBody};
+use rp_documents::ResourceId;
+use rp_prometheus::{PromError, SourceState, What, Wish};
+use serde::{Deserialize, Serialize};
+
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::prom::{self, PromFault, asker, choice};
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// A form of parameters.
+const MOST_BODY: usize = 256 * 1024;
+
+/// A cluster in a path.
+pub(crate) type ClusterPath = Path<(String, String, String)>;
+
+/// The cluster that a path names.
+pub(crate) fn cluster(path: &(String, String, String)) -> Result<ResourceId, Fault> {
+    ResourceId::from_parts(&path.0, &path.1, &path.2).map_err(|_| Fault::no_cluster())
+}
+
+/// `…/prometheus/api/v1/{tail}`, `…/prometheus/-/{tail}` and `/api/v1/prom{RES}/{tail}`: one handler. The tail is
+/// taken as it was sent, for names of labels in it may be escaped.
+pub(crate) async fn serve(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    request: Request,
+) -> Result<Response, Fault> {
+    let (head, body) = request.into_parts();
+    let (id, tail) = split(head.uri.path()).ok_or_else(Fault::not_found)?;
+    let body = axum::body::to_bytes(body, MOST_BODY)
+        .await
+        .map_err(|_| Fault::status(http::StatusCode::PAYLOAD_TOO_LARGE))?;
+    let prom = &state.0.prom;
+    let asked = Asked {
+        method: &head.method,
+        tail,
+        query: head.uri.query(),
+        body: &body,
+        limits: prom.limits().pages,
+    };
+    let response: http::Response<PromBody> = prom.serve(&asker(&user), &id, asked).await;
+    Ok(response.map(Body::new))
+}
+
+/// The cluster and the tail of any of the three addresses.
+fn split(path: &str) -> Option<(ResourceId, &str)> {
+    let helper = path.strip_prefix("/api/v1/prom");
+    let (id, rest) = ResourceId::parse_prefix(helper.unwrap_or(path)).ok()?;
+    let rest = rest.strip_prefix('/')?;
+    if helper.is_some() {
+        return Some((id, rest));
+    }
+    let tail = rest.strip_prefix("prometheus/")?;
+    tail.strip_prefix("api/v1/").or_else(|| tail.starts_with("-/").then_some(tail)).map(|tail| (id, tail))
+}
+
+#[derive(Serialize)]
+struct Sources {
+    chosen: &'static str,
+    why: String,
+    items: Vec<SourceState>,
+}
+
+/// Which Prometheus there are, and which one is asked.
+pub(crate) async fn sources(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    Path(path): ClusterPath,
+) -> Result<Response, Fault> {
+    let id = cluster(&path)?;
+    match prom::sources(&state, &id).await {
+        Ok((chosen, why, items)) => super::json(&Sources { chosen, why, items }),
+        Err(fault) => Ok(fault.json(&context.id)),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SuggestQuery {
+    what: String,
+    q: String,
+    metric: Option<String>,
+    label: Option<String>,
+    limit: Option<usize>,
+    source: Option<String>,
+}
+
+/// Names that begin or contain what was typed.
+pub(crate) async fn suggest(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    Path(path): ClusterPath,
+    Query(query): Query<SuggestQuery>,
+) -> Result<Response, Fault> {
+    let id = cluster(&path)?;
+    let metric = query.metric.filter(|metric| !metric.is_empty());
+    let what = match (query.what.as_str(), query.label.filter(|label| !label.is_empty())) {
+        ("" | "metric", _) => What::Metrics,
+        ("label", _) => What::Labels { metric },
+        ("value", Some(label)) => What::Values { label, metric },
+        _ => return Err(Fault::bad_input("what is metric, label, or value with a label")),
+    };
+    let suggested = async {
+        let source = choice(query.source.as_deref())?;
+        let wish = Wish { what, text: query.q, limit: query.limit.unwrap_or(100), source };
+        let target = state.0.prom.target(&id).await?;
+        let found = state.0.prom.prometheus().suggest(&target, &wish).await;
+        found.map_err(|shown| PromFault { shown })
+    };
+    match suggested.await {
+        Ok(found) => super::json(&found),
+        Err(fault) => Ok(fault.json(&context.id)),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ExplainQuery {
+    query: String,
+}
+
+/// What a query does; asks no cluster.
+pub(crate) async fn explain(Ctx(context): Ctx, Query(query): Query<ExplainQuery>) -> Result<Response, Fault> {
+    match rp_promql::explain(&query.query) {
+        Ok(explained) => super::json(&explained),
+        Err(error) => {
+            let (position, message) = (Some(error.position), error.to_string());
+            let error = PromError::Refused { status: 400, kind: "bad_data".to_owned(), message, position };
+            Ok(PromFault::from(error).json(&context.id))
+        }
+    }
+}
+
+/// What fires in a cluster.
+pub(crate) async fn alerts(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Ctx(context): Ctx,
+    Path(path): ClusterPath,
+) -> Result<Response, Fault> {
+    let id = cluster(&path)?;
+    match prom::alerts(&state, &user, &id).await {
+        Ok(alerts) => super::json(&alerts),
+        Err(fault) => Ok(fault.json(&context.id)),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StatisticQuery {
+    duration: String,
+    endtime: String,
+}
+
+/// §14: duration, end time, type, checked in this order.
+pub(crate) async fn statistic(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path((sub, group, name, kind)): Path<(String, String, String, String)>,
+    Query(query): Query<StatisticQuery>,
+) -> Result<Response, Fault> {
+    use rp_prometheus::statistics;
+    let duration = statistics::go_duration(&query.duration).ok_or_else(|| {
+        Fault::bad_input("duration is a Go duration such as 90s, 30m or 168h; there are no days and weeks")
+    })?;
+    let end = rp_base::Timestamp::parse(&query.endtime)
+        .map_err(|_| Fault::bad_input("endtime is an RFC 3339 instant such as 2026-11-21T12:00:00Z"))?;
+    let statistic = statistics::find(&kind).ok_or_else(|| {
+        let names: Vec<&str> = statistics::ALL.iter().map(|one| one.name).collect();
+        Fault::bad_input(format!("No statistic has this name; there are {}", names.join(", ")))
+    })?;
+    let id = cluster(&(sub, group, name))?;
+    match prom::statistic(&state, &user, &id, statistic, duration, end).await {
+        Ok(loaded) => super::json(&loaded.series),
+        Err(fault) => Ok(fault.into_response()),
+    }
+}

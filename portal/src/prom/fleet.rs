@@ -1,0 +1,230 @@
+//! One question to many clusters.
+
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt as _};
+use proxy::prom::Told;
+use rp_prometheus::fleet::{self, Aggregate, Member, Merge, Progress, Question, Reply};
+use rp_prometheus::{PromError, Series};
+use web::{ListQuery, ListView};
+
+use super::{PromFault, asker, choice};
+use crate::index::Selection;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FleetAsk {
+    pub(crate) query: String,
+    /// Which clusters: words and `state:`, `version:`, `view:`, `source:`, `subscription:`, `group:`, `api:`.
+    pub(crate) clusters: String,
+    pub(crate) time: Option<f64>,
+    pub(crate) range: Option<(f64, f64, Option<f64>)>,
+    /// Operator, labels, k.
+    pub(crate) aggregate: Option<(String, Vec<String>, Option<usize>)>,
+    pub(crate) source: Option<String>,
+    /// Seconds for each cluster.
+    pub(crate) timeout: Option<f64>,
+    pub(crate) series: Option<usize>,
+}
+
+/// A fleet query under way: replies as they come, and what to do with them.
+pub(crate) struct Running {
+    pub(crate) replies: std::pin::Pin<Box<dyn Stream<Item = Reply> + Send>>,
+    pub(crate) merge: Option<Merge>,
+    pub(crate) progress: Progress,
+    pub(crate) parallel: usize,
+    /// The audit entry, written when this is dropped.
+    pub(crate) told: Told,
+}
+
+/// All that came, for a page without scripts.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// `vector` or `matrix`.
+    pub(crate) kind: String,
+    /// With the label `cluster`; of an aggregation its rows.
+    pub(crate) series: Vec<Series>,
+    pub(crate) failed: Vec<(Member, PromFault)>,
+    pub(crate) progress: Progress,
+    /// Rows were left out.
+    pub(crate) truncated: bool,
+}
+
+/// Rows that a page without scripts shows.
+const MOST_ROWS: usize = 2000;
+/// Longest query.
+const MOST_QUERY: usize = 16 * 1024;
+
+fn wrong(name: &'static str, why: impl Into<String>) -> PromFault {
+    PromError::Parameter { name, why: why.into() }.into()
+}
+
+/// The list's query that an expression stands for.
+pub(crate) fn selection(text: &str) -> Result<ListQuery, PromFault> {
+    let mut query = ListQuery::default();
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        let Some((key, value)) = word.split_once(':').filter(|(_, value)| !value.is_empty()) else {
+            if !matches!(word, "all" | "*") {
+                words.push(word);
+            }
+            continue;
+        };
+        let value = value.to_owned();
+        match key {
+            "state" => query.state = value.to_ascii_lowercase(),
+            "version" => query.version = value,
+            "source" => query.source = value,
+            "subscription" => query.subscription = value,
+            "group" => query.group = value,
+            "api" => query.api = value,
+            "view" => {
+                let known = ListView::EVERY.into_iter().find(|view| view.name() == value);
+                query.view =
+                    known.ok_or_else(|| wrong("clusters", format!("no view is called {value:?}")))?;
+            }
+            _ => words.push(word),
+        }
+    }
+    query.q = words.join(" ");
+    Ok(query)
+}
+
+/// Starts to ask.
+///
+/// # Errors
+/// The question cannot be asked, or not be recorded: nobody was asked.
+pub(crate) async fn start(
+    state: &PortalState,
+    user: &CurrentUser,
+    ask: &FleetAsk,
+) -> Result<Running, PromFault> {
+    let prom = &state.0.prom;
+    if ask.query.trim().is_empty() || ask.query.len() > MOST_QUERY {
+        return Err(wrong("query", format!("a query has 1 to {MOST_QUERY} bytes")));
+    }
+    // Else a thousand clusters would say the same.
+    if let Err(error) = rp_promql::parse(&ask.query) {
+        let position = Some(error.position);
+        let message = error.to_string();
+        let error = PromError::Refused { status: 400, kind: "bad_data".to_owned(), message, position };
+        return Err(error.into());
+    }
+    let merge = match &ask.aggregate {
+        None => None,
+        Some((op, _, _)) if op.is_empty() => None,
+        Some((op, by, k)) => {
+            let known = Aggregate::parse(op, by.clone(), *k);
+            Some(Merge::new(known.ok_or_else(|| wrong("aggregate", "sum, min, max, avg, count or topk"))?))
+        }
+    };
+    let list = selection(&ask.clusters)?;
+    let found = Selection::new(&list, state.0.clock.now()).of(&state.0.index.snapshot());
+    // What cannot be dialled has no Prometheus to ask.
+    let members: Vec<Member> = found
+        .iter()
+        .filter(|entry| entry.reachable)
+        .map(|entry| Member { name: entry.id.name().to_owned(), id: entry.id.clone() })
+        .collect();
+    let limits = prom.limits();
+    let mut each = limits.fleet;
+    if let Some(seconds) = ask.timeout {
+        let asked = std::time::Duration::try_from_secs_f64(seconds);
+        each.time = asked.map_err(|_| wrong("timeout", "seconds"))?.min(each.time);
+    }
+    each.series = ask.series.unwrap_or(each.drawn).clamp(1, each.series);
+    each.drawn = each.series;
+    let question = Question {
+        query: ask.query.clone(),
+        time: ask.time,
+        range: ask.range,
+        source: choice(ask.source.as_deref())?,
+        limits: each,
+        parallel: limits.parallel,
+    };
+    let mut details = vec![format!("clusters={}", ask.clusters), format!("asked={}", members.len())];
+    if let Some((start, end, step)) = ask.range {
+        details.push(format!("start={start}"));
+        details.push(format!("end={end}"));
+        details.extend(step.map(|step| format!("step={step}")));
+    }
+    let told = prom.fleet(&asker(user), &ask.query, details).await?;
+    let progress = Progress { clusters: members.len(), ..Progress::default() };
+    let replies = fleet::ask(prom.prometheus(), &Arc::clone(prom.directory()), members, &question)?;
+    Ok(Running { replies: Box::pin(replies), merge, progress, parallel: question.parallel, told })
+}
+
+impl Running {
+    /// The next reply, counted and merged.
+    pub(crate) async fn next(&mut self) -> Option<Reply> {
+        let reply = self.replies.next().await?;
+        self.progress.note(&reply);
+        if let (Some(merge), Ok(table)) = (&mut self.merge, &reply.result) {
+            merge.add(table);
+        }
+        Some(reply)
+    }
+
+    /// All replies have come: the trail is told.
+    pub(crate) fn end(&mut self, bytes: u64) {
+        let progress = self.progress;
+        self.told
+            .details(vec![format!("answered={}", progress.answered), format!("failed={}", progress.failed)]);
+        self.told.ended(bytes, progress.series, true);
+    }
+}
+
+/// Asks and waits for all.
+pub(crate) async fn gather(
+    state: &PortalState,
+    user: &CurrentUser,
+    ask: &FleetAsk,
+) -> Result<Gathered, PromFault> {
+    let mut running = start(state, user, ask).await?;
+    let mut gathered = Gathered { kind: "vector".to_owned(), ..Gathered::default() };
+    let mut bytes = 0;
+    while let Some(reply) = running.next().await {
+        match reply.result {
+            Err(error) => gathered.failed.push((reply.member, error.into())),
+            Ok(table) => {
+                bytes += table.bytes;
+                if table.kind == "matrix" {
+                    gathered.kind.clone_from(&table.kind);
+                }
+                gathered.truncated |= table.truncated;
+                if running.merge.is_none() {
+                    let room = MOST_ROWS.saturating_sub(gathered.series.len());
+                    gathered.truncated |= table.series.len() > room;
+                    gathered.series.extend(table.series.into_iter().take(room));
+                }
+            }
+        }
+    }
+    running.end(bytes);
+    if let Some(merge) = &running.merge {
+        gathered.series = merge.result();
+        gathered.truncated |= merge.left_out;
+    }
+    gathered.failed.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+    gathered.progress = running.progress;
+    Ok(gathered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_is_a_list_query() {
+        let query = selection("all orchid state:Failed version:<4.17 view:not-healthy x:").unwrap();
+        assert_eq!(
+            (query.q.as_str(), query.state.as_str(), query.version.as_str()),
+            ("orchid x:", "failed", "<4.17")
+        );
+        assert_eq!(query.view, ListView::NotHealthy);
+        assert!(selection("view:nowhere").is_err());
+        assert_eq!(selection("*").unwrap(), ListQuery::default());
+    }
+}

@@ -1,0 +1,174 @@
+//! Questions to Prometheus on behalf of people in a browser: for the JSON API, and for pages that work
+//! without scripts. Everything here is audited by [`proxy::prom`].
+
+pub(crate) mod fleet;
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use proxy::prom::{AskError, Asker, error_response};
+use rp_base::{Id, Timestamp};
+use rp_documents::{Actor, ResourceId};
+use rp_prometheus::alerts::Alerts;
+use rp_prometheus::statistics::{Loaded, Statistic};
+use rp_prometheus::{Call, Choice, PromError, Shown, SourceState, Table};
+use rp_promql::Position;
+
+use crate::fault::Fault;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// Bytes of an answer that a page is made of.
+const MOST: usize = 16 << 20;
+
+/// A question of a page.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) query: String,
+    pub(crate) kind: Kind,
+    /// An id of the sources; `None`: chosen by itself.
+    pub(crate) source: Option<String>,
+    /// Most series.
+    pub(crate) series: usize,
+}
+
+/// Of an instant or over a range, Unix seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Instant { time: Option<f64> },
+    Range { start: f64, end: f64, step: Option<f64>, width: Option<u32> },
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PromFault {
+    pub(crate) shown: Shown,
+}
+
+impl PromFault {
+    /// Where a syntax error is.
+    pub(crate) fn position(&self) -> Option<Position> {
+        self.shown.position
+    }
+
+    /// In Prometheus' shape.
+    pub(crate) fn json(&self, request_id: &Id) -> Response {
+        error_response(&self.shown, request_id.as_str()).map(axum::body::Body::from)
+    }
+}
+
+impl From<AskError> for PromFault {
+    fn from(error: AskError) -> Self {
+        let shown = match &error {
+            AskError::Prom(error) => error.shown(),
+            AskError::Audit(_) => Shown {
+                status: 503,
+                kind: "unavailable".to_owned(),
+                code: "audit_unavailable",
+                message: "The audit trail cannot be written, so nothing was asked.".to_owned(),
+                side: rp_documents::Side::Us,
+                action: "Try again in a moment.".to_owned(),
+                position: None,
+            },
+        };
+        Self { shown }
+    }
+}
+
+impl From<PromError> for PromFault {
+    fn from(error: PromError) -> Self {
+        Self { shown: error.shown() }
+    }
+}
+
+impl From<PromFault> for Fault {
+    fn from(fault: PromFault) -> Self {
+        let shown = fault.shown;
+        let status = StatusCode::from_u16(shown.status).unwrap_or(StatusCode::BAD_GATEWAY);
+        let message = shown.message.trim_end_matches('.');
+        Self::new(status, shown.code, shown.side, message).action(shown.action)
+    }
+}
+
+impl IntoResponse for PromFault {
+    fn into_response(self) -> Response {
+        Fault::from(self).into_response()
+    }
+}
+
+/// The person behind a question.
+pub(crate) fn asker(user: &CurrentUser) -> Asker {
+    let caller = &user.caller;
+    Asker {
+        actor: Actor {
+            sub: caller.person.sub.clone(),
+            name: caller.person.name.clone(),
+            from: caller.from.clone(),
+        },
+        request_id: caller.request_id.clone(),
+        grant: None,
+        reason: String::new(),
+        ended: None,
+    }
+}
+
+/// The choice of that id.
+pub(crate) fn choice(source: Option<&str>) -> Result<Choice, PromError> {
+    let source = source.unwrap_or_default();
+    Choice::parse(source).ok_or_else(|| PromError::UnknownSource(source.chars().take(100).collect()))
+}
+
+/// Asks one cluster and waits for the rows.
+pub(crate) async fn ask(
+    state: &PortalState,
+    user: &CurrentUser,
+    id: &ResourceId,
+    ask: &Ask,
+) -> Result<Table, PromFault> {
+    let prom = &state.0.prom;
+    let mut limits = prom.limits().pages;
+    limits.series = ask.series.clamp(1, limits.series);
+    limits.drawn = limits.series;
+    let source = choice(ask.source.as_deref())?;
+    let call = match ask.kind {
+        Kind::Instant { time } => Call::instant(&ask.query, time, source, limits),
+        Kind::Range { start, end, step, width } => {
+            Call::over(&ask.query, (start, end), step, width.unwrap_or(250), source, limits)?
+        }
+    };
+    Ok(prom.table(&asker(user), id, &call, MOST).await?)
+}
+
+/// What fires in a cluster.
+pub(crate) async fn alerts(
+    state: &PortalState,
+    user: &CurrentUser,
+    id: &ResourceId,
+) -> Result<Alerts, PromFault> {
+    Ok(state.0.prom.alerts(&asker(user), id).await?)
+}
+
+/// One statistic of a cluster.
+pub(crate) async fn statistic(
+    state: &PortalState,
+    user: &CurrentUser,
+    id: &ResourceId,
+    statistic: &Statistic,
+    duration: Duration,
+    end: Timestamp,
+) -> Result<Loaded, PromFault> {
+    Ok(state.0.prom.statistic(&asker(user), id, statistic, duration, end).await?)
+}
+
+/// The sources of a cluster: the one that is chosen now, why not the first, all of them.
+pub(crate) async fn sources(
+    state: &PortalState,
+    id: &ResourceId,
+) -> Result<(&'static str, String, Vec<SourceState>), PromFault> {
+    let prom = &state.0.prom;
+    let target = prom.target(id).await?;
+    // A page that asks for sources is about to complete names.
+    prom.prometheus().warm(&target, Choice::Auto);
+    Ok(prom.prometheus().sources(&target)?)
+}

@@ -1,0 +1,275 @@
+//! Questions to the Prometheus of clusters, on behalf of people (`spec/portal.md` §13): who asks is
+//! authorised before and audited here, answers are streamed. Pages and tools share it.
+//!
+//! The cluster sees the service credential; the trail has the person, the query, its range, what came back
+//! and how long it took (`design.md` §3 Access, shared looks).
+
+mod body;
+mod error;
+mod told;
+mod tools;
+
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue, Method, Response, header};
+use rp_audit::{Audit, AuditError};
+use rp_base::{Id, SharedClock};
+use rp_documents::{Actor, Entry, Phase, ResourceId};
+use rp_net::{Directory, Target};
+use rp_prometheus::alerts::Alerts;
+use rp_prometheus::statistics::{Loaded, Statistic};
+use rp_prometheus::{Call, Limits, PromError, Prometheus, Table};
+use tokio_util::sync::CancellationToken;
+
+pub use body::PromBody;
+pub use error::error_response;
+pub use told::Told;
+pub use tools::{MetricsApi, MetricsApiParts};
+
+/// What pages, tools and fleet queries may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct PromLimits {
+    pub pages: Limits,
+    pub tools: Limits,
+    /// For each cluster of a fleet query.
+    pub fleet: Limits,
+    /// Clusters of a fleet query at once.
+    pub parallel: usize,
+}
+
+/// What [`Prom`] is made of.
+#[derive(Debug, Clone)]
+pub struct PromParts {
+    pub prometheus: Arc<Prometheus>,
+    pub directory: Arc<dyn Directory>,
+    pub audit: Audit,
+    pub clock: SharedClock,
+    pub limits: PromLimits,
+}
+
+/// Asks on behalf of people. Shared; a cheap clone.
+#[derive(Debug, Clone)]
+pub struct Prom(Arc<PromParts>);
+
+/// On whose behalf.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    pub actor: Actor,
+    pub request_id: Id,
+    /// The grant of a tool.
+    pub grant: Option<Id>,
+    pub reason: String,
+    /// Ends when the access does.
+    pub ended: Option<CancellationToken>,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error(transparent)]
+    Prom(#[from] PromError),
+    #[error("the audit trail cannot be written")]
+    Audit(#[source] AuditError),
+}
+
+const SOURCE: HeaderName = HeaderName::from_static("x-aro-source");
+const SOURCE_WHY: HeaderName = HeaderName::from_static("x-aro-source-why");
+const STEP: HeaderName = HeaderName::from_static("x-aro-step");
+
+/// A request to Prometheus' API, as it came.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub method: &'a Method,
+    /// Below `api/v1/`, or `-/ready`; not decoded.
+    pub tail: &'a str,
+    pub query: Option<&'a str>,
+    /// A form, or nothing.
+    pub body: &'a [u8],
+    pub limits: Limits,
+}
+
+impl Prom {
+    /// Puts it together.
+    pub fn new(parts: PromParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The reach to the clusters.
+    pub fn prometheus(&self) -> &Arc<Prometheus> {
+        &self.0.prometheus
+    }
+
+    /// Where clusters are found.
+    pub fn directory(&self) -> &Arc<dyn Directory> {
+        &self.0.directory
+    }
+
+    /// What may be asked.
+    pub fn limits(&self) -> &PromLimits {
+        &self.0.limits
+    }
+
+    /// The target of that id.
+    ///
+    /// # Errors
+    /// It is not known, or not to be reached.
+    pub async fn target(&self, id: &ResourceId) -> Result<Arc<Target>, PromError> {
+        self.0.directory.find(id).await.map_err(PromError::Directory)
+    }
+
+    /// The beginning of an audit entry; a full queue slows questions down here.
+    async fn told(&self, asker: &Asker, id: Option<&ResourceId>, verb: &str) -> Result<Told, AskError> {
+        let slot = self.0.audit.reserve().await.map_err(AskError::Audit)?;
+        let now = self.0.clock.now();
+        let mut entry = Entry::new(now, Phase::Single, asker.request_id.clone(), asker.actor.clone(), verb);
+        entry.grant.clone_from(&asker.grant);
+        entry.target = id.cloned();
+        entry.reason.clone_from(&asker.reason);
+        "service credential".clone_into(&mut entry.identity_used);
+        "prometheus".clone_into(&mut entry.group);
+        Ok(Told::new(entry, slot, &self.0.clock))
+    }
+
+    /// Passes a request on and its answer back.
+    pub async fn serve(&self, asker: &Asker, id: &ResourceId, asked: Asked<'_>) -> Response<PromBody> {
+        let mut told = match self.told(asker, Some(id), "promql").await {
+            Ok(told) => told,
+            Err(error) => return self.failed(&error, asker, id, None),
+        };
+        let now = self.0.clock.now();
+        let call = Call::parse(asked.method, asked.tail, asked.query, asked.body, asked.limits, now);
+        let call = match call {
+            Ok(call) => call,
+            Err(error) => {
+                told.says(rp_base::text::clean(asked.tail, 200));
+                return self.failed(&error.into(), asker, id, Some(told));
+            }
+        };
+        told.asks(&call);
+        let answered = async {
+            let target = self.target(id).await?;
+            self.0.prometheus.ask(&target, &call).await
+        };
+        let answer = match answered.await {
+            Ok(answer) => answer,
+            Err(error) => return self.failed(&error.into(), asker, id, Some(told)),
+        };
+        told.answered(answer.source, answer.body.passed());
+        let mut response = Response::new(PromBody::empty());
+        let headers = response.headers_mut();
+        let text = |text: &str| HeaderValue::from_str(&rp_base::text::clean(text, 500)).ok();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(SOURCE, HeaderValue::from_static(answer.source));
+        if let Some(why) = answer.why.as_deref().and_then(text) {
+            headers.insert(SOURCE_WHY, why);
+        }
+        if let Some(step) = answer.range.and_then(|(_, _, step)| text(&step.to_string())) {
+            headers.insert(STEP, step);
+        }
+        *response.body_mut() = PromBody::watched(answer.body, told, asker.ended.clone());
+        response
+    }
+
+    fn failed(
+        &self,
+        error: &AskError,
+        asker: &Asker,
+        id: &ResourceId,
+        told: Option<Told>,
+    ) -> Response<PromBody> {
+        let shown = error::shown(error);
+        if let Some(mut told) = told {
+            told.failed(&shown);
+        }
+        error::log(error, &shown, asker, Some(id));
+        error_response(&shown, asker.request_id.as_str()).map(PromBody::full)
+    }
+
+    /// A bounded answer, read whole: for pages and verbs.
+    ///
+    /// # Errors
+    /// [`AskError`], audited.
+    pub async fn table(
+        &self,
+        asker: &Asker,
+        id: &ResourceId,
+        call: &Call,
+        most: usize,
+    ) -> Result<Table, AskError> {
+        let mut told = self.told(asker, Some(id), "promql").await?;
+        told.asks(call);
+        let asked = async {
+            let target = self.target(id).await?;
+            self.0.prometheus.table(&target, call, most).await
+        };
+        let result = asked.await.map_err(AskError::Prom);
+        match &result {
+            Ok(table) => told.came(&table.source, table.bytes, table.series.len(), table.truncated),
+            Err(error) => told.failed(&error::log(error, &error::shown(error), asker, Some(id))),
+        }
+        result
+    }
+
+    /// One statistic of a cluster (§14).
+    ///
+    /// # Errors
+    /// [`AskError`], audited.
+    pub async fn statistic(
+        &self,
+        asker: &Asker,
+        id: &ResourceId,
+        statistic: &Statistic,
+        duration: std::time::Duration,
+        end: rp_base::Timestamp,
+    ) -> Result<Loaded, AskError> {
+        let mut told = self.told(asker, Some(id), "statistics").await?;
+        told.says(format!("{} for {} s until {end}", statistic.name, duration.as_secs()));
+        let asked = async {
+            let target = self.target(id).await?;
+            self.0.prometheus.statistic(&target, statistic, duration, end, self.0.limits.pages).await
+        };
+        let result = asked.await.map_err(AskError::Prom);
+        match &result {
+            Ok(loaded) => told.came(&loaded.source, loaded.bytes, loaded.series.len(), false),
+            Err(error) => told.failed(&error::log(error, &error::shown(error), asker, Some(id))),
+        }
+        result
+    }
+
+    /// What fires in a cluster.
+    ///
+    /// # Errors
+    /// [`AskError`], audited.
+    pub async fn alerts(&self, asker: &Asker, id: &ResourceId) -> Result<Alerts, AskError> {
+        let mut told = self.told(asker, Some(id), "alerts").await?;
+        let asked = async {
+            let target = self.target(id).await?;
+            self.0.prometheus.alerts(&target, self.0.clock.now(), self.0.limits.pages).await
+        };
+        let result = asked.await.map_err(AskError::Prom);
+        match &result {
+            Ok(alerts) => told.came(&alerts.source, 0, alerts.items.len(), alerts.left_out > 0),
+            Err(error) => told.failed(&error::log(error, &error::shown(error), asker, Some(id))),
+        }
+        result
+    }
+
+    /// The entry of a fleet query, to be filled as it goes and written at its end.
+    ///
+    /// # Errors
+    /// The trail cannot be written: nobody may be asked.
+    pub async fn fleet(&self, asker: &Asker, query: &str, details: Vec<String>) -> Result<Told, AskError> {
+        let mut told = self.told(asker, None, "promql.fleet").await?;
+        told.says(query.to_owned());
+        told.details(details);
+        Ok(told)
+    }
+}
+
+/// Registers the metrics of the questions: for the generated reference, and once by who asks.
+pub fn register_metrics(registry: &rp_metrics::Registry) {
+    rp_prometheus::register_metrics(registry);
+    tools::ToolMetrics::register(registry);
+}
