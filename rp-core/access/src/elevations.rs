@@ -436,7 +436,8 @@ impl Access {
         Err(ElevationError::AlreadyDecided)
     }
 
-    async fn came_to_nothing(&self, entry: Option<Entry>) {
+    /// Follows an entry that was promised for something that somebody else was faster with.
+    pub(crate) async fn came_to_nothing(&self, entry: Option<Entry>) {
         let Some(mut entry) = entry else { return };
         entry.phase = rp_documents::Phase::End;
         entry.result = Outcome { status: 409, word: "refused".to_owned(), side: Some(Side::You) };

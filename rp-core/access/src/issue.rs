@@ -12,9 +12,9 @@ use rp_documents::{Elevation, Grant, GrantKind, Person, Phase, ResourceId, Right
 use rp_net::TooOften;
 
 use crate::access::Access;
-use crate::live::is_shell;
 use crate::metrics::GrantLabels;
 use crate::policy::{Caller, Via};
+use crate::rights::is_shell;
 
 /// The longest reason, in characters.
 pub(crate) const MOST_REASON: usize = 1000;

@@ -15,6 +15,7 @@ mod metrics;
 mod policy;
 mod powers;
 mod revoke;
+mod rights;
 mod robots;
 mod streams;
 mod token;

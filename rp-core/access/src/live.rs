@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rp_base::Timestamp;
 use rp_documents::grant::GrantState;
-use rp_documents::{Grant, GrantKind, Rights};
+use rp_documents::{Grant, Rights};
 use rp_net::TooOften;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
+use crate::rights::Held;
 use crate::streams::{Open, Owner};
 
 /// Why a grant in use ended, or lost what it had above reading.
@@ -78,40 +79,6 @@ pub enum Refusal {
     /// Too many tokens that open nothing came from this address.
     #[error(transparent)]
     TooOften(TooOften),
-}
-
-/// Whether a kind is a shell whatever its rights say (`design.md` §5 "Who may").
-pub(crate) const fn is_shell(kind: GrantKind) -> bool {
-    matches!(kind, GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel)
-}
-
-/// What a grant's owner holds for it now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// The most rights; `None`: the grant opens nothing.
-    pub(crate) rights: Option<Rights>,
-    /// When that changes by itself.
-    pub(crate) until: Option<Timestamp>,
-    /// Why it is less than the grant says.
-    pub(crate) why: Option<Ended>,
-}
-
-impl Held {
-    pub(crate) const fn nothing(why: Ended) -> Self {
-        Self { rights: None, until: None, why: Some(why) }
-    }
-
-    pub(crate) const fn just(rights: Rights) -> Self {
-        Self { rights: Some(rights), until: None, why: None }
-    }
-
-    /// Reading is left, unless the grant is a shell.
-    pub(crate) fn fallen(grant: &Grant, why: Ended) -> Self {
-        if is_shell(grant.kind) {
-            return Self::nothing(why);
-        }
-        Self { rights: Some(Rights::Read), until: None, why: Some(why) }
-    }
 }
 
 /// A cached grant, shared by every request and stream that uses it.

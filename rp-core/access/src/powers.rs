@@ -9,10 +9,10 @@ use parking_lot::RwLock;
 use rp_base::{Id, Timestamp};
 use rp_database::{Span, StoreError, Version, Versioned};
 use rp_documents::elevation::ElevationState;
-use rp_documents::{Elevation, Grant, GrantKind, Robot};
+use rp_documents::{Elevation, Grant, Robot};
 
 use crate::access::Access;
-use crate::live::{Ended, Held, is_shell};
+use crate::rights::{self, Held};
 
 /// An elevation that is over stays known for so long, so that late grants need no query to learn it.
 const KEEP_OVER: Duration = Duration::from_secs(3600);
@@ -151,50 +151,11 @@ impl Access {
     pub(crate) fn held(&self, grant: &Grant) -> Held {
         let now = self.clock.now();
         if let Some(name) = Robot::name_in(&grant.owner.sub) {
-            return self.held_by_robot(grant, name, now);
-        }
-        let roles = self.policy.roles_of(&grant.owner.groups);
-        if grant.kind == GrantKind::Cli {
-            // It opens the JSON API, which looks at the roles itself.
-            return if roles.is_empty() {
-                Held::nothing(Ended::RightsLost)
-            } else {
-                Held::just(rp_documents::Rights::Read)
-            };
-        }
-        let Some(most) = self.policy.most_rights(roles) else { return Held::nothing(Ended::RightsLost) };
-        if grant.rights == rp_documents::Rights::Read && !is_shell(grant.kind) {
-            return Held::just(most);
-        }
-        if most == rp_documents::Rights::Read {
-            return Held::fallen(grant, Ended::RightsLost);
+            return rights::of_robot(grant, self.powers.robot(name).as_deref(), now);
         }
         let elevation = grant.elevation_id.as_ref().and_then(|id| self.powers.elevation(id));
-        match elevation {
-            Some(elevation) if in_force(&elevation, grant, now) => Held {
-                rights: Some(most.min(elevation.rights)),
-                until: elevation.not_after,
-                why: (elevation.rights.min(most) < grant.rights).then_some(Ended::RightsLost),
-            },
-            _ => Held::fallen(grant, Ended::ElevationOver),
-        }
-    }
-
-    fn held_by_robot(&self, grant: &Grant, name: &str, now: Timestamp) -> Held {
-        let Some(robot) = self.powers.robot(name) else { return Held::nothing(Ended::Revoked) };
-        if robot.revoked.is_some() {
-            return Held::nothing(Ended::Revoked);
-        }
-        if now >= robot.not_after {
-            return Held::nothing(Ended::Expired);
-        }
-        let in_scope = grant.kind == GrantKind::Robot
-            || robot.kinds.contains(&grant.kind)
-                && grant.target.as_ref().is_some_and(|target| robot.clusters.covers(target));
-        if !in_scope {
-            return Held::nothing(Ended::RightsLost);
-        }
-        Held { rights: Some(robot.rights), until: Some(robot.not_after), why: None }
+        let roles = self.policy.roles_of(&grant.owner.groups);
+        rights::of_person(grant, roles, self.policy.most_rights(roles), elevation.as_deref(), now)
     }
 
     /// Looks again at the cached grants that rest on these elevations and robots.
@@ -224,10 +185,4 @@ impl Access {
     pub(crate) fn sweep_powers(&self, now: Timestamp) {
         self.powers.sweep(now);
     }
-}
-
-fn in_force(elevation: &Elevation, grant: &Grant, now: Timestamp) -> bool {
-    elevation.owner.sub == grant.owner.sub
-        && elevation.state(now) == ElevationState::Active
-        && elevation.covers(grant.target.as_ref())
 }

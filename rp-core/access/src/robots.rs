@@ -9,7 +9,7 @@ use rp_base::Timestamp;
 use rp_database::{StoreError, Versioned, update};
 use rp_documents::grant::GrantState;
 use rp_documents::robot::Scope;
-use rp_documents::{Grant, GrantKind, Phase, Rights, Robot, Role, Unknown};
+use rp_documents::{Entry, Grant, GrantKind, Phase, Rights, Robot, Role, Unknown};
 
 use rp_net::TooOften;
 
@@ -102,6 +102,9 @@ impl Access {
         admin(caller)?;
         self.rates.issue(&caller.person.sub).map_err(RobotError::TooOften)?;
         let life = self.check_robot(&ask)?;
+        if self.robot(&ask.name).await.map_err(RobotError::Store)?.is_some() {
+            return Err(RobotError::Exists);
+        }
         let now = self.clock.now();
         let robot = Robot {
             name: ask.name,
@@ -117,10 +120,13 @@ impl Access {
             unknown: Unknown::new(),
         };
         let issued = self.forge(self.token_grant(&robot, now)).ok_or(RobotError::NoKey)?;
-        self.record_robot(caller, &robot, &issued.grant, now, "robot.create").await?;
+        let entry = self.record_robot(caller, &robot, &issued.grant, now, "robot.create").await?;
         let written = match self.robots.create(robot).await {
             Ok(written) => written,
-            Err(StoreError::Exists { .. }) => return Err(RobotError::Exists),
+            Err(StoreError::Exists { .. }) => {
+                self.came_to_nothing(Some(entry)).await;
+                return Err(RobotError::Exists);
+            }
             Err(error) => return Err(RobotError::Store(error)),
         };
         let robot = self.take_robot(written);
@@ -266,7 +272,7 @@ impl Access {
         token: &Grant,
         now: Timestamp,
         verb: &str,
-    ) -> Result<(), RobotError> {
+    ) -> Result<Entry, RobotError> {
         let mut entry = caller.entry(now, Phase::Single, verb);
         entry.grant = Some(token.id.clone());
         "robot".clone_into(&mut entry.resource);
@@ -274,7 +280,8 @@ impl Access {
         entry.name.clone_from(&robot.name);
         entry.query = format!("until {}", token.not_after);
         entry.reason.clone_from(&robot.reason);
-        self.audit.promise(entry).await.map(drop).map_err(RobotError::Audit)
+        self.audit.promise(entry.clone()).await.map_err(RobotError::Audit)?;
+        Ok(entry)
     }
 
     fn check_robot(&self, ask: &RobotAsk) -> Result<Duration, RobotError> {

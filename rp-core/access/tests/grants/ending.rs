@@ -33,8 +33,7 @@ async fn owners_and_admins_revoke_and_others_do_not() {
     let told: Vec<_> =
         found.iter().map(|entry| (&*entry.actor.name, entry.grant.as_ref(), &*entry.reason)).collect();
     assert_eq!(told, [("root", Some(&other.id), "left the team"), ("ada", Some(&mine.id), "")]);
-    let filter = GrantFilter { active_only: true, limit: 10, ..GrantFilter::default() };
-    assert!(world.access.list(&filter).await.unwrap().is_empty());
+    assert!(world.all(GrantFilter { active_only: true, ..GrantFilter::default() }).await.is_empty());
 }
 
 #[tokio::test]
@@ -85,7 +84,8 @@ async fn an_extension_keeps_streams_and_they_still_end_with_it() {
     let world = World::new().await;
     let issued = world.issue(&["sres"], Rights::Read).await;
     let before = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
-    let (stream, _guard) = (before.token(), before.stream());
+    let guard = world.access.stream(&before, || "watch pods".to_owned()).unwrap();
+    let (stream, _guard) = (before.token(), guard);
     let later = issued.grant.not_after + Duration::from_secs(3600);
     world.change(&issued.grant.id, |grant| grant.not_after = later).await;
     let after = until("the extension", async || {
@@ -121,12 +121,17 @@ async fn what_is_held_for_long_still_ends() {
 }
 
 #[tokio::test]
-async fn losing_rights_ends_what_used_them() {
+async fn losing_a_group_ends_what_needed_it() {
     let world = World::new().await;
     let issued = world.issue(&["power"], Rights::Write).await;
     let live = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
     world.change(&issued.grant.id, |grant| grant.owner.groups = vec!["sres".to_owned()]).await;
-    soon("the stream's end", live.wait_ended()).await;
+    soon("the end of what wrote", live.token_for(Rights::Write).cancelled()).await;
+    let now = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
+    assert_eq!((now.rights, now.cut(issued.grant.created)), (Rights::Read, Ended::RightsLost));
+    assert!(!live.token_for(Rights::Read).is_cancelled(), "reading goes on");
+    world.change(&issued.grant.id, |grant| grant.owner.groups = vec!["viewers".to_owned()]).await;
+    soon("the end of everything", live.wait_ended()).await;
     assert_eq!(live.ended(issued.grant.created), Some(Ended::RightsLost));
 }
 

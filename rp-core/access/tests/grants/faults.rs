@@ -1,6 +1,7 @@
 //! A store that passes everything on until it is told to fail, to hang or to hold something back.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,6 +30,8 @@ pub(crate) struct Faulty {
     pub(crate) reads: watch::Sender<Mode>,
     pub(crate) creating: Mutex<usize>,
     pub(crate) reading: watch::Sender<usize>,
+    /// Calls that read or write documents; looks at the feed and the clock are none.
+    pub(crate) queries: AtomicUsize,
 }
 
 impl Faulty {
@@ -41,6 +44,7 @@ impl Faulty {
             reads: mode(),
             creating: Mutex::new(0),
             reading: watch::Sender::new(0),
+            queries: AtomicUsize::new(0),
         })
     }
 }
@@ -57,6 +61,7 @@ async fn gate(mode: &watch::Sender<Mode>) -> Result<(), StoreError> {
 #[async_trait]
 impl Store for Faulty {
     async fn create(&self, collection: Collection, draft: Draft) -> Result<Stored, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         *self.creating.lock() += 1;
         gate(&self.creates).await?;
         self.inner.create(collection, draft).await
@@ -67,12 +72,14 @@ impl Store for Faulty {
         collection: Collection,
         drafts: Vec<Draft>,
     ) -> Result<Vec<Stored>, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         *self.creating.lock() += 1;
         gate(&self.creates).await?;
         self.inner.create_all(collection, drafts).await
     }
 
     async fn get(&self, collection: Collection, id: &str) -> Result<Option<Stored>, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         let found = self.inner.get(collection, id).await;
         self.reading.send_modify(|reading| *reading += 1);
         gate(&self.reads).await?;
@@ -80,6 +87,7 @@ impl Store for Faulty {
     }
 
     async fn get_by_key(&self, collection: Collection, key: &str) -> Result<Option<Stored>, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         self.inner.get_by_key(collection, key).await
     }
 
@@ -89,10 +97,12 @@ impl Store for Faulty {
         draft: Draft,
         expect: Expect,
     ) -> Result<Stored, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         self.inner.replace(collection, draft, expect).await
     }
 
     async fn delete(&self, collection: Collection, id: &str, expect: Expect) -> Result<(), StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         self.inner.delete(collection, id, expect).await
     }
 
@@ -103,6 +113,7 @@ impl Store for Faulty {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Stored>, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         self.inner.scan(collection, span, after, limit).await
     }
 
@@ -113,10 +124,12 @@ impl Store for Faulty {
         continuation: Option<&str>,
         limit: u32,
     ) -> Result<Page, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         self.inner.list(collection, partition, continuation, limit).await
     }
 
     async fn count(&self, collection: Collection) -> Result<u64, StoreError> {
+        self.queries.fetch_add(1, Ordering::Relaxed);
         self.inner.count(collection).await
     }
 

@@ -27,8 +27,12 @@ async fn groups_decide_the_rights() {
             let issued = world.access.issue(&caller("ada", groups), ask(rights)).await;
             match issued {
                 Ok(issued) => {
-                    assert!(most >= Some(rights), "{groups:?} {rights:?}");
+                    assert!(most.is_some() && rights == Rights::Read, "{groups:?} {rights:?}");
                     assert_eq!(issued.grant.rights, rights);
+                }
+                Err(IssueError::ElevationNeeded { rights: needed }) => {
+                    assert!(most >= Some(rights) && rights > Rights::Read, "{groups:?} {rights:?}");
+                    assert_eq!(needed, rights);
                 }
                 Err(IssueError::NotAllowed { needed }) => {
                     assert!(most < Some(rights), "{groups:?} {rights:?}");
@@ -47,8 +51,36 @@ async fn shells_are_for_elevated_people_whatever_their_rights_say() {
         let asked = || rp_access::Ask { kind, ..ask(Rights::Read) };
         let refused = world.access.issue(&caller("ada", &["sres"]), asked()).await;
         assert!(matches!(refused, Err(IssueError::NotAllowed { needed: Rights::Write })), "{kind:?}");
-        world.access.issue(&caller("bob", &["power"]), asked()).await.unwrap();
+        let refused = world.access.issue(&caller("bob", &["power"]), asked()).await;
+        assert!(matches!(refused, Err(IssueError::ElevationNeeded { rights: Rights::Write })), "{kind:?}");
     }
+    let elevation = world.elevate("bob", Rights::Write).await;
+    for kind in [GrantKind::Ssh, GrantKind::Terminal, GrantKind::Tunnel] {
+        let asked = rp_access::Ask { kind, ..ask(Rights::Read) };
+        let shell = world.access.issue(&caller("bob", &["power"]), asked).await.unwrap().grant;
+        assert_eq!(Some(shell.not_after), elevation.not_after, "no longer than the elevation");
+        assert_eq!(shell.elevation_id, Some(elevation.id.clone()));
+    }
+}
+
+#[tokio::test]
+async fn command_lines_are_for_everybody_with_a_role() {
+    let world = World::new().await;
+    let asked = || rp_access::Ask {
+        kind: GrantKind::Cli,
+        target: None,
+        auth_time: Some(rp_base::Timestamp::from_seconds(7)),
+        ..ask(Rights::Read)
+    };
+    for group in ["viewers", "auditors", "admins", "sres"] {
+        let issued = world.access.issue(&caller("ada", &[group]), asked()).await.unwrap();
+        assert_eq!(issued.grant.auth_time.map(rp_base::Timestamp::seconds), Some(7));
+        let live = world.access.authenticate(issued.token.expose(), crate::world::HERE).await.unwrap();
+        let caller = world.access.caller(&live, "192.0.2.9".to_owned(), issued.grant.id.clone());
+        assert_eq!(caller.roles, policy().roles_of(&[group.to_owned()]));
+        assert_eq!(caller.via, rp_access::Via::Token(issued.grant.id));
+    }
+    assert!(world.access.issue(&caller("ada", &["strangers"]), asked()).await.is_err());
 }
 
 #[tokio::test]
@@ -82,6 +114,7 @@ async fn lives_are_bounded_and_shorter_for_more_power() {
         ..policy()
     };
     let world = World::with(policy, Keyring::generate(&SystemRandom)).await;
+    world.elevate("ada", Rights::Admin).await;
     for (rights, life, given) in [
         (Rights::Read, None, Some(7200)),
         (Rights::Read, Some(59), None),

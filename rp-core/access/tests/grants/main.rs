@@ -5,8 +5,12 @@
 mod authenticating;
 
 mod directory;
+mod elevating;
 mod ending;
 mod faults;
 mod freshness;
 mod issuing;
+mod managing;
+mod robots;
+mod scale;
 mod world;

@@ -4,11 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{Access, AccessParts, Ask, Caller, Issued, Policy};
-use rp_audit::{Audit, AuditOptions, CheckpointKey};
+use rp_access::{
+    Access, AccessParts, Ask, Caller, ElevationAsk, GrantFilter, GrantView, Issued, Policy, Via,
+};
+use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Id, ManualClock, SystemRandom, Timestamp};
 use rp_database::{SharedStore, in_memory};
-use rp_documents::{Collection, Grant, GrantKind, Person, ResourceId, Rights, Role};
+use rp_documents::{Collection, Elevation, Entry, Grant, GrantKind, Person, ResourceId, Rights, Role};
+use rp_net::PerMinute;
 use rp_seal::Keyring;
 
 use crate::faults::Faulty;
@@ -28,9 +31,20 @@ pub(crate) struct World {
 }
 
 pub(crate) fn policy() -> Policy {
-    let groups =
-        [(Role::Viewer, "viewers"), (Role::Sre, "sres"), (Role::Elevated, "power"), (Role::Admin, "admins")];
-    Policy { groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(), ..Policy::default() }
+    let groups = [
+        (Role::Viewer, "viewers"),
+        (Role::Sre, "sres"),
+        (Role::Elevated, "power"),
+        (Role::Approver, "approvers"),
+        (Role::Auditor, "auditors"),
+        (Role::Admin, "admins"),
+    ];
+    Policy {
+        groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(),
+        elevation_self_service: vec!["on-call".to_owned()],
+        rates: PerMinute { sign_in: 0, issue: 0, misses: 0, streams: 0 },
+        ..Policy::default()
+    }
 }
 
 pub(crate) fn person(name: &str, groups: &[&str]) -> Person {
@@ -44,7 +58,13 @@ pub(crate) fn person(name: &str, groups: &[&str]) -> Person {
 pub(crate) fn caller(name: &str, groups: &[&str]) -> Caller {
     let person = person(name, groups);
     let roles = policy().roles_of(&person.groups);
-    Caller { person, roles, from: "192.0.2.7".to_owned(), request_id: Id::random(&SystemRandom) }
+    Caller {
+        person,
+        roles,
+        from: "192.0.2.7".to_owned(),
+        request_id: Id::random(&SystemRandom),
+        via: Via::Session,
+    }
 }
 
 pub(crate) fn target() -> ResourceId {
@@ -60,7 +80,27 @@ pub(crate) fn ask(rights: Rights) -> Ask {
         reason: REASON.to_owned(),
         ticket: None,
         life: None,
+        auth_time: None,
     }
+}
+
+pub(crate) fn elevation(rights: Rights) -> ElevationAsk {
+    ElevationAsk {
+        reason: REASON.to_owned(),
+        ticket: None,
+        target: Some(target()),
+        rights,
+        life: None,
+        break_glass: false,
+    }
+}
+
+pub(crate) fn eve() -> Caller {
+    caller("eve", &["approvers"])
+}
+
+pub(crate) fn root() -> Caller {
+    caller("root", &["admins"])
 }
 
 impl World {
@@ -84,8 +124,28 @@ impl World {
         start(&self.store, &self.audit, &self.keyring, &self.clock, policy()).await
     }
 
+    /// To ada, who is elevated first when the rights need it.
     pub(crate) async fn issue(&self, groups: &[&str], rights: Rights) -> Issued {
+        if rights > Rights::Read {
+            self.elevate("ada", rights).await;
+        }
         self.access.issue(&caller("ada", groups), ask(rights)).await.unwrap()
+    }
+
+    /// Asked for and approved.
+    pub(crate) async fn elevate(&self, name: &str, rights: Rights) -> Elevation {
+        let asked =
+            self.access.request_elevation(&caller(name, &["power"]), elevation(rights)).await.unwrap();
+        self.access.decide(&eve(), &asked.id, true, None).await.unwrap()
+    }
+
+    pub(crate) async fn all(&self, filter: GrantFilter) -> Vec<GrantView> {
+        self.access.list(&GrantFilter { limit: 1000, ..filter }).await.unwrap().items
+    }
+
+    pub(crate) async fn audited(&self, verb: &str) -> Vec<Entry> {
+        let query = Query { verb: Some(verb.to_owned()), limit: 500, ..Query::default() };
+        self.audit.search(&query).await.unwrap().entries
     }
 
     pub(crate) fn grants(&self) -> rp_database::Typed<Grant> {
@@ -126,6 +186,7 @@ async fn start(
         clock: Arc::new(clock.clone()),
         random: Arc::new(SystemRandom),
         policy,
+        registry: rp_metrics::Registry::new(),
     };
     Access::start(parts).await.unwrap()
 }

@@ -1,0 +1,271 @@
+//! How much a grant opens now: what it was given with, what its owner's groups give, and the elevation or the
+//! robot behind it, whichever is least (`design.md` §3 Access).
+
+use rp_base::Timestamp;
+use rp_documents::elevation::ElevationState;
+use rp_documents::{Elevation, Grant, GrantKind, Rights, Robot, Roles};
+
+use crate::live::Ended;
+
+/// Whether a kind is a shell whatever its rights say (`design.md` §5 "Who may").
+pub(crate) const fn is_shell(kind: GrantKind) -> bool {
+    matches!(kind, GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel)
+}
+
+/// What a grant's owner holds for it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// The most rights; `None`: the grant opens nothing.
+    pub(crate) rights: Option<Rights>,
+    /// When that changes by itself.
+    pub(crate) until: Option<Timestamp>,
+    /// Why it is less than the grant says.
+    pub(crate) why: Option<Ended>,
+}
+
+impl Held {
+    const fn nothing(why: Ended) -> Self {
+        Self { rights: None, until: None, why: Some(why) }
+    }
+
+    const fn just(rights: Rights) -> Self {
+        Self { rights: Some(rights), until: None, why: None }
+    }
+
+    /// Reading is left, unless the grant is a shell.
+    const fn fallen(grant: &Grant, why: Ended) -> Self {
+        if is_shell(grant.kind) {
+            return Self::nothing(why);
+        }
+        Self { rights: Some(Rights::Read), until: None, why: Some(why) }
+    }
+}
+
+/// What a person holds: `most` by their groups, above reading by an elevation in force.
+pub(crate) fn of_person(
+    grant: &Grant,
+    roles: Roles,
+    most: Option<Rights>,
+    elevation: Option<&Elevation>,
+    now: Timestamp,
+) -> Held {
+    if grant.kind == GrantKind::Cli {
+        // It opens the JSON API, which looks at the roles itself.
+        return if roles.is_empty() { Held::nothing(Ended::RightsLost) } else { Held::just(Rights::Read) };
+    }
+    let Some(most) = most else { return Held::nothing(Ended::RightsLost) };
+    if grant.rights == Rights::Read && !is_shell(grant.kind) {
+        return Held::just(most);
+    }
+    if most == Rights::Read {
+        return Held::fallen(grant, Ended::RightsLost);
+    }
+    match elevation {
+        Some(elevation) if in_force(elevation, grant, now) => {
+            let rights = most.min(elevation.rights);
+            let why = (rights < grant.rights).then_some(Ended::RightsLost);
+            Held { rights: Some(rights), until: elevation.not_after, why }
+        }
+        _ => Held::fallen(grant, Ended::ElevationOver),
+    }
+}
+
+/// What a robot holds: its scope, while it lives.
+pub(crate) fn of_robot(grant: &Grant, robot: Option<&Robot>, now: Timestamp) -> Held {
+    let Some(robot) = robot.filter(|robot| robot.revoked.is_none()) else {
+        return Held::nothing(Ended::Revoked);
+    };
+    if now >= robot.not_after {
+        return Held::nothing(Ended::Expired);
+    }
+    let in_scope = grant.kind == GrantKind::Robot
+        || robot.kinds.contains(&grant.kind)
+            && grant.target.as_ref().is_some_and(|target| robot.clusters.covers(target))
+            && !(is_shell(grant.kind) && robot.rights < Rights::Write);
+    if !in_scope {
+        return Held::nothing(Ended::RightsLost);
+    }
+    let why = (robot.rights < grant.rights).then_some(Ended::RightsLost);
+    Held { rights: Some(robot.rights), until: Some(robot.not_after), why }
+}
+
+fn in_force(elevation: &Elevation, grant: &Grant, now: Timestamp) -> bool {
+    elevation.owner.sub == grant.owner.sub
+        && elevation.state(now) == ElevationState::Active
+        && elevation.covers(grant.target.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::option;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use rp_base::{Digest, Id, SystemRandom};
+    use rp_documents::robot::Scope;
+    use rp_documents::{ElevationWay, Person, ResourceId, Revocation, Role, Unknown};
+
+    use super::*;
+
+    const KINDS: [GrantKind; 8] = [
+        GrantKind::Kubeconfig,
+        GrantKind::Cli,
+        GrantKind::Ssh,
+        GrantKind::Terminal,
+        GrantKind::Metrics,
+        GrantKind::Tunnel,
+        GrantKind::Page,
+        GrantKind::Robot,
+    ];
+    const ALL: [Rights; 3] = [Rights::Read, Rights::Write, Rights::Admin];
+
+    fn cluster(name: &str) -> ResourceId {
+        ResourceId::imported(name).unwrap()
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_seconds(second)
+    }
+
+    fn revocation() -> Revocation {
+        Revocation { at: at(0), by: "root".to_owned(), why: None }
+    }
+
+    fn person(sub: &str) -> Person {
+        Person { sub: sub.to_owned(), name: sub.to_owned(), groups: Vec::new() }
+    }
+
+    prop_compose! {
+        fn grants()(
+            kind in select(&KINDS[..]),
+            rights in select(&ALL[..]),
+            target in option::of(select(vec!["a", "b"])),
+        ) -> Grant {
+            Grant {
+                id: Id::random(&SystemRandom),
+                kind,
+                owner: person("ada"),
+                target: target.map(cluster),
+                rights,
+                reason: String::new(),
+                ticket: None,
+                elevation_id: None,
+                parent: None,
+                renewal: false,
+                destinations: Vec::new(),
+                created: at(0),
+                auth_time: None,
+                not_after: at(100),
+                revoked: None,
+                secret_sha256: Digest::default(),
+                unknown: Unknown::new(),
+            }
+        }
+    }
+
+    prop_compose! {
+        fn elevations()(
+            owner in select(vec!["ada", "bob"]),
+            rights in select(&ALL[1..]),
+            target in option::of(select(vec!["a", "b"])),
+            not_after in option::of(0i64..20),
+            ended in any::<bool>(),
+        ) -> Elevation {
+            Elevation {
+                id: Id::random(&SystemRandom),
+                owner: person(owner),
+                target: target.map(cluster),
+                rights,
+                way: ElevationWay::Approval,
+                reason: String::new(),
+                ticket: None,
+                asked: at(0),
+                life_secs: 10,
+                decision: None,
+                not_before: None,
+                not_after: not_after.map(at),
+                ended: ended.then(revocation),
+                review: None,
+                unknown: Unknown::new(),
+            }
+        }
+    }
+
+    prop_compose! {
+        fn robots()(
+            clusters in option::of(select(vec!["a", "b"])),
+            kinds in proptest::collection::vec(select(&KINDS[..]), 0..4),
+            rights in select(&ALL[..]),
+            not_after in 0i64..20,
+            revoked in any::<bool>(),
+        ) -> Robot {
+            Robot {
+                name: "r".to_owned(),
+                clusters: clusters.map_or(Scope::All, |name| Scope::Only(vec![cluster(name)])),
+                kinds,
+                rights,
+                reason: String::new(),
+                created: at(0),
+                created_by: person("root"),
+                not_after: at(not_after),
+                max_grants: 1,
+                revoked: revoked.then(revocation),
+                unknown: Unknown::new(),
+            }
+        }
+    }
+
+    fn effective(grant: &Grant, held: Held) -> Option<Rights> {
+        held.rights.map(|most| most.min(grant.rights))
+    }
+
+    proptest! {
+        /// Nothing gives more than each of the three allows, and above reading all three are needed.
+        #[test]
+        fn a_person_has_the_least_of_grant_groups_and_elevation(
+            grant in grants(),
+            most in option::of(select(&ALL[..])),
+            elevation in option::of(elevations()),
+            now in 0i64..20,
+        ) {
+            let roles = Roles::NONE.with(Role::Viewer);
+            let held = of_person(&grant, roles, most, elevation.as_ref(), at(now));
+            let rights = effective(&grant, held);
+            if grant.kind == GrantKind::Cli {
+                prop_assert_eq!(rights, Some(Rights::Read));
+                return Ok(());
+            }
+            prop_assert!(rights.is_none_or(|rights| rights <= grant.rights && most.is_some_and(|most| rights <= most)));
+            let strong = rights.is_some_and(|rights| rights > Rights::Read) || (is_shell(grant.kind) && rights.is_some());
+            if strong {
+                let elevation = elevation.as_ref().unwrap();
+                prop_assert!(elevation.state(at(now)) == ElevationState::Active);
+                prop_assert!(elevation.owner.sub == grant.owner.sub);
+                prop_assert!(elevation.covers(grant.target.as_ref()));
+                prop_assert!(rights <= Some(elevation.rights) && most > Some(Rights::Read));
+                prop_assert_eq!(held.until, elevation.not_after);
+            }
+            // Without the elevation reading is left, of a shell nothing.
+            let after = effective(&grant, of_person(&grant, roles, most, None, at(now)));
+            prop_assert!(after <= rights.max(Some(Rights::Read)));
+            prop_assert!(!is_shell(grant.kind) || after.is_none());
+            prop_assert!(is_shell(grant.kind) || after == most.map(|_| Rights::Read));
+            // Whoever has less than the grant says is told why.
+            prop_assert!(rights == Some(grant.rights) || held.why.is_some());
+        }
+
+        #[test]
+        fn a_robot_stays_in_its_scope(grant in grants(), robot in option::of(robots()), now in 0i64..20) {
+            let held = of_robot(&grant, robot.as_ref(), at(now));
+            let Some(rights) = effective(&grant, held) else {
+                prop_assert!(held.why.is_some());
+                return Ok(());
+            };
+            let robot = robot.unwrap();
+            prop_assert!(robot.lives(at(now)) && rights <= robot.rights);
+            if grant.kind != GrantKind::Robot {
+                prop_assert!(robot.kinds.contains(&grant.kind));
+                prop_assert!(robot.clusters.covers(grant.target.as_ref().unwrap()));
+            }
+        }
+    }
+}
