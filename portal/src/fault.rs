@@ -21,13 +21,11 @@ pub(crate) struct Fault {
     pub(crate) why: String,
     pub(crate) side: Side,
     /// What to do next, as a sentence.
-    pub(crate) action: String,
+    pub(crate) action: Box<str>,
     /// What to do next: words and address.
     pub(crate) links: Vec<(String, String)>,
-    /// Where a fresh sign-in begins, for scripts.
-    pub(crate) login_url: Option<String>,
-    /// Seconds until it is worth another try: the header `Retry-After`.
-    pub(crate) retry_after: Option<u64>,
+    /// Seconds until it is worth another try: the header `Retry-After`; 0: not said.
+    pub(crate) retry_after: u32,
 }
 
 impl Fault {
@@ -38,10 +36,9 @@ impl Fault {
             what: what.into(),
             why: String::new(),
             side,
-            action: String::new(),
+            action: Box::default(),
             links: Vec::new(),
-            login_url: None,
-            retry_after: None,
+            retry_after: 0,
         }
     }
 
@@ -51,7 +48,7 @@ impl Fault {
     }
 
     pub(crate) fn action(mut self, action: impl Into<String>) -> Self {
-        self.action = action.into();
+        self.action = action.into().into();
         self
     }
 
@@ -60,13 +57,13 @@ impl Fault {
         self
     }
 
-    pub(crate) fn login_url(mut self, path: &str) -> Self {
-        self.login_url = Some(path.to_owned());
-        self
+    /// Where a sign-in begins that would help; scripts read it as `login_url`.
+    fn login_url(&self) -> Option<&str> {
+        self.links.iter().map(|(_, href)| href.as_str()).find(|href| href.starts_with("/api/login?"))
     }
 
     pub(crate) fn retry_after(mut self, wait: std::time::Duration) -> Self {
-        self.retry_after = Some(wait.as_secs().max(1));
+        self.retry_after = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).max(1);
         self
     }
 
@@ -140,7 +137,7 @@ impl Fault {
             code: self.code.to_owned(),
             message: self.message(),
             side: self.side,
-            action: self.action.clone(),
+            action: self.action.clone().into(),
             request_id: request_id.to_owned(),
         }
     }
@@ -150,7 +147,7 @@ impl Fault {
         let mut failure = web::statuses::general(self.status.as_u16(), frame);
         if !self.what.is_empty() {
             failure.what.clone_from(&self.what);
-            failure.why = [self.why.as_str(), self.action.as_str()].join(" ").trim().to_owned();
+            failure.why = [self.why.as_str(), &self.action].join(" ").trim().to_owned();
         }
         failure.side = match self.side {
             Side::You => web::Side::You,
@@ -181,7 +178,7 @@ impl Fault {
             #[serde(skip_serializing_if = "Option::is_none")]
             login_url: Option<&'a str>,
         }
-        let wire = Wire { error: self.wire(request_id), login_url: self.login_url.as_deref() };
+        let wire = Wire { error: self.wire(request_id), login_url: self.login_url() };
         crate::api::json(&wire).unwrap_or_default()
     }
 
@@ -223,8 +220,8 @@ impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status;
-        if let Some(seconds) = self.retry_after {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        if self.retry_after > 0 {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after));
         }
         response.extensions_mut().insert(self);
         response

@@ -55,15 +55,18 @@ impl CurrentUser {
         let minutes = within.as_secs().div_ceil(60);
         let back = web::text::encode(&context.came_from).replace("%2F", "/");
         let login = format!("/api/login?fresh=1&redirect_uri={back}");
-        let fault = Fault::new(StatusCode::FORBIDDEN, "sign_in_again", Side::You, "Sign in again first")
-            .why(format!(
-                "This can do harm, so it takes a sign-in of the last {minutes} min. Nothing was changed."
-            ))
-            .login_url(&login);
-        if self.token_grant().is_some() {
-            return Err(fault.action("Run aro login --fresh, then try again."));
-        }
-        Err(fault.action("Sign in again; you come back here.").link("Sign in again", login))
+        let how = if self.token_grant().is_some() {
+            "Run aro login --fresh, then try again."
+        } else {
+            "Sign in again; you come back here."
+        };
+        let why = format!(
+            "This can do harm, so it takes a sign-in of the last {minutes} min. Nothing was changed."
+        );
+        Err(Fault::new(StatusCode::FORBIDDEN, "sign_in_again", Side::You, "Sign in again first")
+            .why(why)
+            .action(how)
+            .link("Sign in again", login))
     }
 }
 

@@ -6,3 +6,4 @@ mod pages;
 mod process;
 pub(crate) mod served;
 mod sign_in;
+mod sign_in_life;

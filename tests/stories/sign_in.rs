@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Kubectl, browser};
+use tests_kit::{Aro, AroOptions, GENEROUS, Kubectl, Session, browser, sign_in, until};
 
 use crate::world::World;
 
@@ -78,5 +78,56 @@ async fn hostile_reasons_are_shown_as_text() -> Result<()> {
     let seen = world.aro.explain(seen)?;
     ensure!(seen["dialogs"] == json!([]) && seen["injected"] == 0, "{seen}");
     ensure!(seen["shown"].as_str().is_some_and(|text| text.contains("<script>alert(2)</script>")), "{seen}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_lets_programs_in_and_is_shown_whom() -> Result<()> {
+    let world = World::get().await?;
+    let seen = browser(world.aro.folder(), "let-in", &input(world, "sre", &json!({}))?).await;
+    let seen = world.aro.explain(seen)?;
+    ensure!(seen["violations"] == json!([]), "accessibility: {:#}", seen["violations"]);
+    ensure!(seen["wide"] == json!([]), "wider than the window: {}", seen["wide"]);
+    ensure!(seen["errors"] == json!([]), "errors of the pages: {}", seen["errors"]);
+    ensure!(seen["named"] == true && seen["state"] == "st-1" && seen["letters"] == true, "{seen}");
+    ensure!(
+        seen["given"] == 200 && seen["again"] == "invalid_grant" && seen["no"] == "access_denied",
+        "{seen}"
+    );
+    let token = seen["token"].as_str().context("a token")?;
+    let program = world.aro.stranger()?.with_bearer(token);
+    program.get("/api/v1/clusters").await?.ok()?;
+    program.post("/api/v1/logout", &json!({})).await?.ok()?;
+    let after = program.get("/api/v1/clusters").await?;
+    ensure!(after.status == 401, "{} {}", after.status, after.text);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_built_in_provider_shows_the_end_of_an_account() -> Result<()> {
+    let aro = Aro::start(AroOptions { clusters: 1, ..AroOptions::default() }).await?;
+    let come = async || sign_in(&aro.ca_pem()?, &aro.dev.url, "sre", aro.password("sre")?).await;
+    let ends = async |session: &Session| {
+        until("the session ends", GENEROUS, || async {
+            let answer = session.get("/api/info").await?;
+            ensure!(answer.status == 401, "{} {}", answer.status, answer.text);
+            Ok(())
+        })
+        .await
+    };
+    let first = aro.explain(come().await)?;
+    aro.verb("account", &["--name", "sre", "--sign-out"]).await?;
+    aro.explain(ends(&first).await)?;
+    let second = aro.explain(come().await)?;
+    aro.verb("account", &["--name", "sre", "--groups", "dev-viewers"]).await?;
+    let fell = until("the roles fall", GENEROUS, || async {
+        let roles = second.get("/api/info").await?.ok()?.json()?["roles"].clone();
+        ensure!(roles == json!(["viewer"]), "{roles}");
+        Ok(())
+    });
+    aro.explain(fell.await)?;
+    aro.verb("account", &["--name", "sre", "--disable"]).await?;
+    aro.explain(ends(&second).await)?;
+    ensure!(come().await.is_err(), "a disabled account signed in");
     Ok(())
 }

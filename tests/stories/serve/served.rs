@@ -6,7 +6,18 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{Authority, Folder, GENEROUS, Process, Provider, Session, binary, browser, free_port, part};
 
+/// The client id of an application that gets tokens of its own.
+pub(crate) const APPLICATION: &str = "deployer-app";
 pub(crate) const SECRET: &str = "a client secret of at least thirty-two characters";
+
+/// Settings beyond the usual.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct More {
+    /// Lines of `[oidc]`; `ISSUER` stands for the provider.
+    pub(crate) oidc: &'static str,
+    /// Whole sections.
+    pub(crate) sections: &'static str,
+}
 
 /// `aro serve` and its provider.
 pub(super) struct Served {
@@ -25,6 +36,14 @@ impl Served {
     /// Both run, a shared secret between them.
     pub(super) async fn start() -> Result<Self> {
         let mut served = Self::prepare(SECRET_FILE, &secret_client()).await?;
+        served.provider_comes().await?;
+        served.ready().await?;
+        Ok(served)
+    }
+
+    /// As [`Self::start`], with more settings.
+    pub(super) async fn start_with(more: More) -> Result<Self> {
+        let mut served = Self::prepare_with(SECRET_FILE, &secret_client(), more).await?;
         served.provider_comes().await?;
         served.ready().await?;
         Ok(served)
@@ -51,6 +70,10 @@ impl Served {
     }
 
     async fn prepare(credential: &str, client: &Value) -> Result<Self> {
+        Self::prepare_with(credential, client, More::default()).await
+    }
+
+    async fn prepare_with(credential: &str, client: &Value, more: More) -> Result<Self> {
         let folder = Folder::new("serve")?;
         let authority = Authority::new("serve")?;
         folder.write("ca.pem", authority.pem())?;
@@ -62,7 +85,9 @@ impl Served {
         let (port, admin, provider) = (free_port()?, free_port()?, free_port()?);
         let (url, proxy_url) = (format!("https://localhost:{port}"), format!("https://127.0.0.1:{port}"));
         let issuer = format!("https://localhost:{provider}");
-        folder.write("aro.toml", settings(port, admin, &issuer, credential))?;
+        let credential = format!("{credential}\n{}", more.oidc.replace("ISSUER", &issuer));
+        let text = settings(port, admin, &issuer, &credential) + more.sections;
+        folder.write("aro.toml", text)?;
         let aro = serve(&folder, "aro")?;
         let (provider_config, admin_url) =
             (provider_config(&url, provider, client), format!("http://127.0.0.1:{admin}"));
@@ -167,14 +192,22 @@ pub(crate) fn provider_config(portal: &str, port: u16, client: &Value) -> Value 
         "client_id": "aro",
         "redirect_uris": [format!("{portal}/callback")],
         "post_logout_redirect_uris": [portal, format!("{portal}/")],
+        "backchannel_logout_uri": format!("{portal}/backchannel-logout"),
+        "backchannel_logout_session_required": true,
+        "require_auth_time": true,
     });
     if let (Some(all), Some(more)) = (registered.as_object_mut(), client.as_object()) {
         all.extend(more.clone());
     }
+    let application = json!({ "client_id": APPLICATION, "client_secret": SECRET, "redirect_uris": [],
+        "token_endpoint_auth_method": "client_secret_post", "grant_types": ["client_credentials"], "response_types": [] });
     json!({
         "port": port,
         "tls": { "cert": "server.crt", "key": "server.key" },
-        "clients": [registered],
+        "ca": "ca.pem",
+        "control": Provider::CONTROL,
+        "listed": ["team-other", "team-sre"],
+        "clients": [registered, application],
         "accounts": [
             account("alice@example.test", &["team-sre", "team-admin", "team-auditor"]),
             account("eve@example.test", &["team-other"]),
@@ -208,7 +241,7 @@ keyring_file = "keyring.json"
 issuer = "{issuer}"
 client_id = "aro"
 {credential}
-scopes = ["openid", "profile", "groups"]
+scopes = ["openid", "profile", "groups", "offline_access"]
 ca_file = "ca.pem"
 [imports]
 allow = ["127.0.0.0/8"]
