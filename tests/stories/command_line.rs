@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
-use tests_kit::{Folder, Kubectl, Output, binary};
+use serde_json::{Value, json};
+use tests_kit::{Folder, Kubectl, Output, binary, browser};
 
+use crate::terminal::{Terminal, agree};
 use crate::world::World;
 
 async fn aro(folder: &Path, args: &[&str]) -> Result<Output> {
@@ -35,8 +36,14 @@ async fn usage_goes_where_it_belongs() -> Result<()> {
             "{args:?}: {output:?}"
         );
     }
-    let completion = aro(folder.path(), &["completion", "bash"]).await?;
-    ensure!(completion.status == 0 && completion.stdout.contains("complete"), "{completion:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let completion = aro(folder.path(), &["completion", shell]).await?;
+        ensure!(completion.status == 0 && completion.stdout.contains("elevations"), "{completion:?}");
+    }
+    let codes = aro(folder.path(), &["help", "exit-codes"]).await?;
+    ensure!(codes.status == 0 && codes.stdout.contains("3  not signed in"), "{codes:?}");
+    let stranger = aro(folder.path(), &["grants", "list"]).await?;
+    ensure!(stranger.status == 3 && stranger.stderr.contains("aro login --portal"), "{stranger:?}");
     Ok(())
 }
 
@@ -77,7 +84,15 @@ async fn verbs_do_the_main_job_without_a_browser() -> Result<()> {
     let list: Value =
         serde_json::from_str(&run(&sre, &["clusters", "list", "named", "-o", "json"]).await?.ok()?)?;
     ensure!(list["items"][0]["name"] == "named" && list["total"] == 1, "{list}");
-    let take = ["kubeconfig", "named", "--reason", "taken on the command line", "--file", "taken.kubeconfig"];
+    let take = [
+        "kubeconfig",
+        "named",
+        "--reason",
+        "taken on the command line",
+        "--static",
+        "-f",
+        "taken.kubeconfig",
+    ];
     let taken = run(&sre, &take).await?;
     ensure!(taken.status == 0 && taken.stdout.is_empty(), "{taken:?}");
     let kubectl = Kubectl::new(&folder, &folder.path().join("taken.kubeconfig"))?;
@@ -91,5 +106,75 @@ async fn verbs_do_the_main_job_without_a_browser() -> Result<()> {
         refused.status != 0 && refused.stdout.is_empty() && refused.stderr.contains("auditor"),
         "{refused:?}"
     );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_signs_in_by_a_real_browser_and_signs_out() -> Result<()> {
+    let terminal = Terminal::new().await?;
+    let world = terminal.world;
+    let mut waiting = terminal.begin_login(&["--no-browser"]).await?;
+    let asked = json!({
+        "url": world.aro.dev.url, "account": "sre", "password": world.aro.password("sre")?,
+        "page": waiting.address.as_str(),
+    });
+    let seen = world.aro.explain(browser(&terminal.home, "cli-login", &asked).await)?;
+    ensure!(seen["violations"] == json!([]), "accessibility: {}", seen["violations"]);
+    ensure!(seen["last"].as_str().is_some_and(|text| text.contains("close this tab")), "{seen}");
+    let said = waiting.end().await?;
+    ensure!(said.starts_with("signed in as sre at https://"), "{said}");
+
+    let who = terminal.json(&["whoami"]).await?;
+    ensure!(who["username"] == "sre", "{who}");
+    ensure!(terminal.run(&["clusters", "list", "named"]).await?.ok()?.contains("named"));
+    // Its token is a grant like any other, listed and ended like any other.
+    let grants = terminal.json(&["grants", "list", "--kind", "cli", "--state", "active"]).await?;
+    ensure!(grants["items"].as_array().is_some_and(|items| !items.is_empty()), "{grants}");
+    let kept = std::fs::read_to_string(terminal.kept("token.json"))?;
+    ensure!(terminal.run(&["logout"]).await?.ok()?.contains("signed out"));
+    ensure!(!terminal.kept("token.json").exists());
+    let kept: Value = serde_json::from_str(&kept)?;
+    let token = terminal.home.write("old.token", kept["token"].as_str().context("a token")?)?;
+    let connection = ["--token-file", &token.to_string_lossy(), "--portal", &world.aro.dev.url];
+    let ca = world.aro.dev.ca_file.to_string_lossy();
+    let late = terminal.run(&[&["whoami", "--ca-file", &ca], &connection[..]].concat()).await?;
+    ensure!(late.status == 3, "the token lives on: {late:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_signs_in_by_a_code_entered_elsewhere() -> Result<()> {
+    let terminal = Terminal::new().await?;
+    let mut waiting = terminal.begin_login(&["--device", "--profile", "lab"]).await?;
+    agree(&terminal.world.aro.session("viewer").await?, &waiting.address).await?;
+    ensure!(waiting.end().await?.starts_with("signed in as viewer"));
+    ensure!(terminal.json(&["whoami", "--profile", "lab"]).await?["username"] == "viewer");
+    let other = terminal.run(&["whoami"]).await?;
+    ensure!(other.status == 3, "another profile is not signed in: {other:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn grants_are_listed_shown_extended_and_ended() -> Result<()> {
+    let terminal = Terminal::of("sre").await?;
+    let reason = "the life of a grant on the command line";
+    terminal.run(&["kubeconfig", "named", "--reason", reason, "--life", "1h"]).await?.ok()?;
+    let mine = terminal.json(&["grants", "list", "--text", reason, "--state", "active"]).await?;
+    let grant = mine["items"][0].clone();
+    ensure!(grant["reason"] == reason && mine["items"][1].is_null(), "{mine}");
+    let id = grant["id"].as_str().context("an id")?;
+    ensure!(terminal.json(&["grants", "show", id]).await?.to_string().contains(reason));
+    terminal.run(&["grants", "extend", id, "--life", "2h"]).await?.ok()?;
+    let extended = terminal.json(&["grants", "list", "--text", reason]).await?;
+    ensure!(extended["items"][0]["not_after"].as_str() > grant["not_after"].as_str(), "{extended}");
+
+    let other = Terminal::of("viewer").await?;
+    let refused = other.run(&["grants", "show", id]).await?;
+    ensure!(refused.status == 4 || refused.status == 5, "somebody else's: {refused:?}");
+    let asks = terminal.run(&["grants", "revoke", "--cluster", "named"]).await?;
+    ensure!(asks.status == 2 && asks.stderr.contains("--yes"), "{asks:?}");
+    terminal.run(&["grants", "revoke", id, "--why", "done"]).await?.ok()?;
+    let ended = terminal.json(&["grants", "list", "--text", reason]).await?;
+    ensure!(ended["items"][0]["state"] == "revoked", "{ended}");
     Ok(())
 }
