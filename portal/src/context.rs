@@ -12,6 +12,7 @@ use web::Part;
 
 use crate::auth::return_path;
 use crate::fault::Fault;
+use crate::pages::did::Did;
 use crate::routes::Route;
 use crate::user::CurrentUser;
 
@@ -35,6 +36,8 @@ pub(crate) struct Context {
     pub(crate) target: String,
     /// Path and query of the page that sent the request; `/` when nobody says. Only a path of ours.
     pub(crate) came_from: String,
+    /// What the person has just done, to be told once.
+    pub(crate) did: Option<Did>,
     pub(crate) wants: Wants,
     pub(crate) part: Part,
     pub(crate) route: OnceLock<&'static Route>,
@@ -52,6 +55,7 @@ impl Context {
             from: from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             target: request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned(),
             came_from: came_from(headers),
+            did: Did::of(headers),
             wants: wants(request.method(), request.uri().path(), headers),
             part: part(headers),
             route: OnceLock::new(),

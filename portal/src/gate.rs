@@ -262,7 +262,9 @@ fn verb(route: &Route) -> &'static str {
         H::Login | H::Callback => "sign-in",
         H::V1Queries | H::V1QuerySave => "query.save",
         H::V1QueryRemove => "query.remove",
-        H::StatisticsPage | H::StatisticsTab => "cluster.view",
+        H::StatisticsPage | H::StatisticsTab | H::ExplorePage | H::AlertsPage | H::FleetPage => {
+            "cluster.view"
+        }
         H::Ready | H::Asset | H::Info | H::Regions | H::KeysPage => "page.view",
     }
 }

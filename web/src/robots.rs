@@ -53,8 +53,8 @@ pub struct RobotRow {
     pub last_used: Option<i64>,
     /// Tokens that work now: two while one is rotated out.
     pub tokens: u64,
-    /// Grants that work now, and how many it may hold.
-    pub grants: (u64, u64),
+    /// How many grants it may hold at once.
+    pub most_grants: u64,
     /// How it stands.
     pub state: RobotState,
 }

@@ -1,15 +1,21 @@
-//! `/api/v1/audit`.
+//! `/api/v1/audit`: search, export, report and proof.
 
+mod csv;
+
+use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::Response;
-use rp_audit::AuditError;
-use rp_base::{Id, Timestamp};
-use rp_documents::Entry;
+use futures_util::stream::{self, StreamExt as _};
+use http::{HeaderValue, StatusCode, header};
+use rp_audit::{Audit, AuditError, ReportQuery};
+use rp_base::{Id, chain};
+use rp_documents::{Entry, Side};
 use serde::Deserialize;
 
 use super::{Items, MOST};
 use crate::fault::Fault;
 use crate::pages::audit::cluster;
+use crate::range::Range;
 use crate::state::PortalState;
 
 #[derive(Debug, Default, Deserialize)]
@@ -21,18 +27,64 @@ pub(crate) struct AuditQuery {
     verb: Option<String>,
     text: Option<String>,
     grant: Option<String>,
-    /// RFC 3339.
+    /// RFC 3339, or a day; UTC without a zone.
     from: Option<String>,
+    /// Exclusive; a day is taken whole.
     to: Option<String>,
     limit: Option<usize>,
     #[serde(rename = "continue")]
     next: Option<String>,
 }
 
-fn instant(text: Option<&str>) -> Result<Option<Timestamp>, Fault> {
-    text.map(Timestamp::parse)
-        .transpose()
-        .map_err(|_| Fault::bad_input("from and to are instants in RFC 3339"))
+fn some(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn range(from: Option<&str>, to: Option<&str>) -> Result<Range, Fault> {
+    Range::read(from.unwrap_or_default(), to.unwrap_or_default()).map_err(Fault::bad_input)
+}
+
+fn asked(state: &PortalState, query: AuditQuery) -> Result<rp_audit::Query, Fault> {
+    let target = match some(query.target) {
+        None => None,
+        Some(text) => Some(cluster(state, &text).ok_or_else(Fault::no_cluster)?),
+    };
+    let grant = some(query.grant).map(|text| Id::parse(&text)).transpose();
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    Ok(rp_audit::Query {
+        person: some(query.person),
+        target,
+        verb: some(query.verb),
+        text: some(query.text),
+        grant: grant.map_err(|error| Fault::bad_input(error.to_string()))?,
+        from: range.from,
+        to: range.to,
+        limit: query.limit.unwrap_or(100).clamp(1, MOST),
+        continuation: some(query.next),
+    })
+}
+
+/// A read of the log that failed: a cursor that is not ours is the asker's, the rest is ours.
+pub(crate) fn refusal(error: &AuditError) -> Fault {
+    match error {
+        AuditError::Continuation => Fault::bad_input("This page of the audit cannot be found")
+            .why("The cursor is not one that this search gave, or it was cut.")
+            .action("Start the search again."),
+        AuditError::ContinuationExpired => Fault::new(
+            StatusCode::BAD_REQUEST,
+            "cursor_expired",
+            Side::You,
+            "This page of the audit is too old",
+        )
+        .why("A cursor is good for an hour.")
+        .action("Start the search again."),
+        AuditError::Store(cause) => Fault::store(cause),
+        AuditError::Unavailable
+        | AuditError::Closed
+        | AuditError::Key { .. }
+        | AuditError::Sink(_)
+        | AuditError::Json(_) => Fault::audit(error),
+    }
 }
 
 /// Entries, newest first.
@@ -40,27 +92,122 @@ pub(crate) async fn search(
     State(state): State<PortalState>,
     Query(query): Query<AuditQuery>,
 ) -> Result<Response, Fault> {
-    let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let target = match some(query.target) {
-        None => None,
-        Some(text) => Some(cluster(&state, &text).ok_or_else(Fault::no_cluster)?),
-    };
-    let grant = some(query.grant).map(|text| Id::parse(&text)).transpose();
-    let asked = rp_audit::Query {
-        person: some(query.person),
-        target,
-        verb: some(query.verb),
-        text: some(query.text),
-        grant: grant.map_err(|error| Fault::bad_input(error.to_string()))?,
-        from: instant(query.from.as_deref())?,
-        to: instant(query.to.as_deref())?,
-        limit: query.limit.unwrap_or(100).clamp(1, MOST),
-        continuation: some(query.next),
-    };
-    let found = state.0.audit.search(&asked).await.map_err(|error| match error {
-        AuditError::Continuation => Fault::bad_input("continue is not what an answer gave"),
-        other => Fault::audit(&other),
-    })?;
+    let asked = asked(&state, query)?;
+    let found = state.0.audit.search(&asked).await.map_err(|error| refusal(&error))?;
     let items: Vec<Entry> = found.entries;
     super::json(&Items { items, total: None, next: found.continuation })
+}
+
+/// A file in the answer.
+fn file(body: Body, kind: &'static str, name: &str) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    response
+}
+
+/// How far an export has come.
+struct Export {
+    audit: Audit,
+    query: rp_audit::Query,
+    /// Nothing narrows it: the signed statements come at its end, so that the file can be verified.
+    whole: bool,
+    done: bool,
+}
+
+impl Export {
+    async fn next(mut self) -> Option<(Result<String, AuditError>, Self)> {
+        if self.done {
+            return None;
+        }
+        let outcome = self.part().await;
+        // A part that failed ends the file in the middle: the client sees that it is broken.
+        self.done |= outcome.is_err();
+        Some((outcome, self))
+    }
+
+    async fn part(&mut self) -> Result<String, AuditError> {
+        let found = self.audit.search_lines(&self.query).await.inspect_err(|error| {
+            tracing::error!(error = %chain(error), "an export of the audit broke off");
+        })?;
+        let mut lines = found.lines;
+        self.query.continuation = found.continuation;
+        if self.query.continuation.is_none() {
+            self.done = true;
+            if self.whole {
+                lines.extend(self.audit.checkpoint_lines().await?);
+            }
+        }
+        let mut text = lines.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+/// All entries of a search as JSON lines, newest first, each as it is stored; streamed.
+pub(crate) async fn export(
+    State(state): State<PortalState>,
+    Query(query): Query<AuditQuery>,
+) -> Result<Response, Fault> {
+    let query = rp_audit::Query { limit: MOST, continuation: None, ..asked(&state, query)? };
+    let whole = query.person.is_none()
+        && query.target.is_none()
+        && query.verb.is_none()
+        && query.text.is_none()
+        && query.grant.is_none()
+        && query.from.is_none()
+        && query.to.is_none();
+    let audit = state.0.audit.clone();
+    // The first part is read before the answer begins: what fails at once has a status.
+    let mut export = Export { audit, query, whole, done: false };
+    let first = export.part().await.map_err(|error| refusal(&error))?;
+    let rest = stream::unfold(export, Export::next);
+    let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest));
+    Ok(file(body, "application/x-ndjson", "audit.jsonl"))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ReportAsked {
+    target: Option<String>,
+    person: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    /// `json` or `csv`: as a file.
+    format: Option<String>,
+}
+
+/// Who had access to a cluster, why, and what they did.
+pub(crate) async fn report(
+    State(state): State<PortalState>,
+    Query(query): Query<ReportAsked>,
+) -> Result<Response, Fault> {
+    let target =
+        some(query.target).map(|text| cluster(&state, &text).ok_or_else(Fault::no_cluster)).transpose()?;
+    let name = target.as_ref().map_or_else(|| "all".to_owned(), |id| id.name().to_ascii_lowercase());
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    let asked = ReportQuery { target, person: some(query.person), from: range.from, to: range.to };
+    let report = state.0.audit.report(&asked).await.map_err(|error| refusal(&error))?;
+    match query.format.as_deref().unwrap_or_default() {
+        "" => super::json(&report),
+        "json" => {
+            let body = super::json(&report)?.into_body();
+            Ok(file(body, "application/json", &format!("access-{name}.json")))
+        }
+        "csv" => {
+            let text = csv::report(&report);
+            Ok(file(Body::from(text), "text/csv; charset=utf-8", &format!("access-{name}.csv")))
+        }
+        _ => Err(Fault::bad_input("format is json or csv")),
+    }
+}
+
+/// Where the log stands: heads of the chains, last signed checkpoint, copies.
+pub(crate) async fn proof(State(state): State<PortalState>) -> Result<Response, Fault> {
+    super::json(&state.0.audit.proof())
 }

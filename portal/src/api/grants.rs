@@ -182,7 +182,8 @@ pub(crate) async fn list(
     };
     let mut search = Search {
         target: target.map_err(|error| Fault::bad_input(error.to_string()))?,
-        kind: kind.map_err(|_| Fault::bad_input("kind is the name of a kind of grant, such as kubeconfig"))?,
+        kind: kind
+            .map_err(|_| Fault::bad_input("kind is the name of a kind of grant, such as kubeconfig"))?,
         wanted,
         text: some(query.q),
         limit: query.limit.unwrap_or(MOST).clamp(1, MOST),
@@ -206,7 +207,8 @@ pub(crate) async fn get(
     user: CurrentUser,
     Path(id): Path<String>,
 ) -> Result<Response, Fault> {
-    let view = state.0.access.get(&user.caller, &parse(&id)?).await.map_err(|error| refusals::access(&error))?;
+    let view =
+        state.0.access.get(&user.caller, &parse(&id)?).await.map_err(|error| refusals::access(&error))?;
     let now = state.0.clock.now();
     super::json(&Detail {
         grant: of_view(&view, now),
@@ -286,7 +288,9 @@ pub(crate) async fn revoke_all(
 ) -> Result<Response, Fault> {
     let asked: RevokeAll = body(&bytes)?;
     let scope = match (asked.person, asked.cluster, asked.everything) {
-        (Some(person), None, false) if user.is(&person) => RevokeScope::Person(user.caller.person.sub.clone()),
+        (Some(person), None, false) if user.is(&person) => {
+            RevokeScope::Person(user.caller.person.sub.clone())
+        }
         (Some(person), None, false) => {
             user.require(Role::Admin)?;
             let found = crate::find::person(&state, &person).await?;
@@ -360,6 +364,7 @@ pub(crate) async fn create(
         reason: asked.reason,
         ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
         life: asked.life.map(Duration::from_secs),
+        auth_time: None,
     };
     let issued = state.0.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
     let urls = &state.0.urls;

@@ -17,7 +17,7 @@ use url::{Host, Url};
 
 use super::Items;
 use crate::fault::Fault;
-use crate::pages::access::refusal;
+use crate::refusals::access as refusal;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 

@@ -234,5 +234,5 @@ pub(crate) async fn logout(
 }
 
 fn not_ended(error: &AccessError) -> Fault {
-    crate::pages::access::refusal(error)
+    crate::refusals::access(error)
 }

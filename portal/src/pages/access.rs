@@ -1,78 +1,225 @@
-//! `/access`: what I have been given; `POST /access/{id}/revoke`.
+//! `/access`: grants, mine and those of others; `/access/{id}`: one of them.
 
-use axum::extract::{Path, State};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use rp_access::{AccessError, GrantFilter};
-use rp_base::Id;
-use rp_documents::Side;
+use rp_access::GrantView;
+use rp_base::{Id, Timestamp};
 use rp_documents::grant::GrantState;
-use web::{AccessPage, Place};
+use rp_documents::{GrantKind, Role};
+use web::{AccessPage, GrantPage, GrantQuery, Link, Place, Section, StreamRow};
 
-use super::{answer, frame, rows, see_other};
-use crate::context::Ctx;
+use super::audit::cluster;
+use super::{PAGE, answer, elevations, frame, rows, unchanged};
+use crate::api::grants::parse;
+use crate::context::{Context, Ctx, Wants};
 use crate::fault::Fault;
+use crate::find::{Search, Wanted};
+use crate::refusals;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// Ended grants that are shown.
-const ENDED: usize = 50;
+/// Ended grants beside the living ones.
+const ENDED: usize = 10;
+/// Entries of one grant on its page.
+const ENTRIES: usize = 50;
 
-/// My grants: active ones first to end first, then those that ended lately.
+/// A list of grants.
 pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
+    Query(query): Query<GrantQuery>,
 ) -> Result<Response, Fault> {
-    let filter =
-        GrantFilter { owner_sub: Some(user.caller.person.sub.clone()), limit: 500, ..GrantFilter::default() };
-    let views = state.0.access.list(&filter).await.map_err(|error| Fault::store(&error))?.items;
-    let (mut active, ended): (Vec<_>, Vec<_>) =
-        views.iter().partition(|view| view.state == GrantState::Active);
-    active.sort_by_key(|view| view.grant.not_after);
+    let everybody = user.has(Role::Auditor) || user.has(Role::Admin);
+    if query.is(web::GrantView::All) && !everybody {
+        user.require(Role::Auditor)?;
+    }
     let mut frame = frame(&state, &context);
     frame.place = Place::Access;
-    frame.grants = u64::try_from(active.len()).ok();
-    let page = AccessPage {
-        grants: active.into_iter().map(|view| rows::grant_row(view, &user)).collect(),
-        ended: ended.into_iter().take(ENDED).map(|view| rows::grant_row(view, &user)).collect(),
-        limit: u64::try_from(state.0.access.policy().max_grants).unwrap_or(0),
-        notice: None,
-        failure: None,
-        frame,
-    };
+    let seen = query.seen.clone();
+    let query = GrantQuery { seen: String::new(), ..query };
+    let mut page = AccessPage { frame, query, ..AccessPage::default() };
+    match fill(&state, &user, &mut page, everybody).await {
+        Ok(digest) if context.wants == Wants::Fragment && digest == seen => return Ok(unchanged()),
+        Ok(digest) => page.live = seen_at(&page.query.href(), &digest),
+        Err(fault) if fault.status.is_server_error() => page.failure = Some(fault.failure(&page.frame)),
+        Err(fault) => return Err(fault),
+    }
     answer(&context, StatusCode::OK, &page)
 }
 
-/// Ends one of my grants (an admin: anybody's), everywhere within a second.
-pub(crate) async fn revoke(
-    State(state): State<PortalState>,
-    user: CurrentUser,
-    Path(id): Path<String>,
-) -> Result<Response, Fault> {
-    let id = Id::parse(&id).map_err(|_| Fault::not_found())?;
-    match state.0.access.revoke(&user.caller, &id, None).await {
-        // Pressing twice is no error.
-        Ok(_) | Err(AccessError::Ended) => Ok(see_other("/access")),
-        Err(error) => Err(refusal(&error)),
+/// Fills in the rows and gives a digest of them.
+async fn fill(
+    state: &PortalState,
+    user: &CurrentUser,
+    page: &mut AccessPage,
+    everybody: bool,
+) -> Result<String, Fault> {
+    let query = page.query.clone();
+    let mine = query.is(web::GrantView::Mine);
+    let some = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let target = match some(&query.cluster) {
+        None if query.is(web::GrantView::Cluster) => return Ok(String::new()),
+        None => None,
+        Some(text) => match cluster(state, &text) {
+            Some(id) => Some(id),
+            // No cluster is called so: no grant is on it.
+            None => return Ok(String::new()),
+        },
+    };
+    let search = Search {
+        owner_sub: (mine || !everybody).then(|| user.caller.person.sub.clone()),
+        person: some(&query.person).filter(|_| !mine && everybody),
+        target,
+        kind: some(&query.kind).and_then(|name| GrantKind::from_name(&name)),
+        wanted: wanted(&query.state),
+        text: some(&query.q),
+        limit: PAGE,
+        continuation: some(&query.after),
+    };
+    let found = search.run(state).await?;
+    let mut views = found.items;
+    if mine && query.after.is_empty() && found.next.is_none() && wanted(&query.state) == Wanted::Active {
+        // First to end first: all of them are here.
+        views.sort_by_key(|view| view.grant.not_after);
+    }
+    let mut digest = digest(&views);
+    page.grants = views.iter().map(|view| rows::grant_row(view, user)).collect();
+    page.next = found.next;
+    if mine && !query.narrows() && query.after.is_empty() {
+        page.held = count(&views);
+        page.frame.grants = Some(page.held);
+        page.limit = u64::try_from(state.0.access.policy().max_grants).unwrap_or(0);
+        let ended = Search {
+            owner_sub: Some(user.caller.person.sub.clone()),
+            wanted: Wanted::Ended,
+            limit: ENDED,
+            ..Search::default()
+        };
+        let ended = ended.run(state).await?.items;
+        digest.push_str(&self::digest(&ended));
+        page.ended = ended.iter().map(|view| rows::grant_row(view, user)).collect();
+    }
+    Ok(digest)
+}
+
+fn wanted(state: &str) -> Wanted {
+    match state {
+        "ended" => Wanted::Ended,
+        "expired" => Wanted::Expired,
+        "revoked" => Wanted::Revoked,
+        "any" => Wanted::Any,
+        _ => Wanted::Active,
     }
 }
 
-/// A revocation that did not happen.
-pub(crate) fn refusal(error: &AccessError) -> Fault {
-    match error {
-        AccessError::Unknown => {
-            Fault::new(StatusCode::NOT_FOUND, "grant_not_found", Side::You, "No such grant")
-                .link("My access", "/access")
+fn count<T>(of: &[T]) -> u64 {
+    u64::try_from(of.len()).unwrap_or(u64::MAX)
+}
+
+/// What a page shows of grants, but for the passing of time: another digest, another page.
+fn digest(views: &[GrantView]) -> String {
+    let mut hasher = DefaultHasher::new();
+    for view in views {
+        let grant = &view.grant;
+        (grant.id.as_str(), view.state as u8, view.rights, view.streams).hash(&mut hasher);
+        (grant.not_after.millis(), view.last_used.map(Timestamp::millis)).hash(&mut hasher);
+        for open in &view.open {
+            (&open.replica, open.count, &open.what).hash(&mut hasher);
         }
-        AccessError::NotYours => {
-            Fault::new(StatusCode::FORBIDDEN, "not_yours", Side::You, "This grant is somebody else's")
-                .action("Its owner or an admin can revoke it.")
+    }
+    format!("{:016x}", hasher.finish())
+}
+
+/// Where a page asks whether it has changed.
+pub(super) fn seen_at(path: &str, digest: &str) -> String {
+    let joint = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{joint}seen={}", if digest.is_empty() { "none" } else { digest })
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct Seen {
+    pub(super) seen: String,
+}
+
+/// One grant: its owner, auditors and admins.
+pub(crate) async fn detail(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    Query(query): Query<Seen>,
+) -> Result<Response, Fault> {
+    let id = parse(&id)?;
+    let view = state.0.access.get(&user.caller, &id).await.map_err(|error| refusals::access(&error))?;
+    let digest = digest(std::slice::from_ref(&view));
+    if context.wants == Wants::Fragment && digest == query.seen {
+        return Ok(unchanged());
+    }
+    let mut frame = frame(&state, &context);
+    frame.place = Place::Access;
+    let audit = entries(&state, &user, &view.grant.id, &view.grant.owner.sub, &frame).await;
+    let page = shown(&state, &context, &user, &view, audit, frame, &digest);
+    answer(&context, StatusCode::OK, &page)
+}
+
+fn shown(
+    state: &PortalState,
+    _context: &Context,
+    user: &CurrentUser,
+    view: &GrantView,
+    audit: Section<web::AuditRow>,
+    frame: web::Frame,
+    digest: &str,
+) -> GrantPage {
+    let grant = &view.grant;
+    let row = rows::grant_row(view, user);
+    let live = if view.state == GrantState::Active { seen_at(&row.path(), digest) } else { String::new() };
+    let now = state.0.clock.now();
+    GrantPage {
+        subject: grant.owner.sub.clone(),
+        last_from: view.last_from.clone().unwrap_or_default(),
+        elevation: view.elevation.as_deref().map(|each| elevations::row(each, user, now)),
+        parent: grant.parent.as_ref().map(|id| Link::new(id.as_str(), format!("/access/{id}"))),
+        destinations: grant.destinations.clone(),
+        streams: view
+            .open
+            .iter()
+            .map(|open| StreamRow {
+                replica: open.replica.clone(),
+                count: u64::try_from(open.count).unwrap_or(u64::MAX),
+                since: open.first_opened.seconds(),
+                what: open.what.clone(),
+            })
+            .collect(),
+        audit,
+        live,
+        grant: row,
+        failure: None,
+        frame,
+    }
+}
+
+/// The audit of one grant: for auditors, and for whoever holds it.
+async fn entries(
+    state: &PortalState,
+    user: &CurrentUser,
+    id: &Id,
+    owner: &str,
+    frame: &web::Frame,
+) -> Section<web::AuditRow> {
+    if !user.has(Role::Auditor) && owner != user.caller.person.sub {
+        return Section::Hidden("Auditors see what was done with it.".to_owned());
+    }
+    let query = rp_audit::Query { grant: Some(id.clone()), limit: ENTRIES, ..rp_audit::Query::default() };
+    match state.0.audit.search(&query).await {
+        Ok(found) => {
+            Section::Rows(found.entries.iter().map(rows::audit_row).collect(), count(&found.entries))
         }
-        AccessError::Ended => {
-            Fault::new(StatusCode::CONFLICT, "grant_ended", Side::You, "The grant has ended already")
-        }
-        AccessError::Store(cause) => Fault::store(cause),
-        AccessError::Audit(cause) => Fault::audit(cause),
+        Err(error) => Section::Failed(crate::api::audit::refusal(&error).failure(frame)),
     }
 }

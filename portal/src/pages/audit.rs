@@ -3,13 +3,14 @@
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use rp_audit::AuditError;
+use rp_base::Id;
 use rp_documents::ResourceId;
 use web::{AuditPage, AuditQuery, Chain, Place};
 
 use super::{PAGE, answer, frame, rows};
 use crate::context::Ctx;
 use crate::fault::Fault;
+use crate::range::Range;
 use crate::state::PortalState;
 
 /// A page of entries, newest first.
@@ -18,24 +19,50 @@ pub(crate) async fn page(
     Ctx(context): Ctx,
     Query(query): Query<AuditQuery>,
 ) -> Result<Response, Fault> {
-    let asked = asked(&state, &query);
     let mut frame = frame(&state, &context);
     frame.place = Place::Audit;
-    let mut page = AuditPage { frame, query, chain: Chain::Unknown, ..AuditPage::default() };
+    let asked = asked(&state, &query);
+    let mut page = AuditPage { frame, query, chain: chain(&state), ..AuditPage::default() };
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(why) => {
+            page.range_error = Some(why.to_owned());
+            return answer(&context, StatusCode::BAD_REQUEST, &page);
+        }
+    };
     match state.0.audit.search(&asked).await {
         Ok(found) => {
             page.entries = found.entries.iter().map(rows::audit_row).collect();
             page.next = found.continuation;
         }
-        Err(AuditError::Continuation) => {
-            return Err(Fault::bad_input("This page of the audit cannot be found"));
+        Err(error) => {
+            let fault = crate::api::audit::refusal(&error);
+            if !fault.status.is_server_error() {
+                let all = AuditQuery { before: String::new(), ..page.query };
+                return Err(fault.link("Search again", all.href()));
+            }
+            page.failure = Some(fault.failure(&page.frame));
         }
-        Err(error) => page.failure = Some(Fault::audit(&error).failure(&page.frame)),
     }
     answer(&context, StatusCode::OK, &page)
 }
 
-fn asked(state: &PortalState, query: &AuditQuery) -> rp_audit::Query {
+/// Checkpoints are signed at most every minute: older than this, something is wrong.
+const LATE: i64 = 300;
+
+/// How far the log is proven, from what this process knows.
+pub(super) fn chain(state: &PortalState) -> Chain {
+    let proof = state.0.audit.proof();
+    let Some(checkpoint) = proof.checkpoint else { return Chain::Unknown };
+    let up_to = checkpoint.at.seconds();
+    if proof.unsigned > 0 && state.0.clock.now().seconds().saturating_sub(up_to) > LATE {
+        Chain::Late { up_to }
+    } else {
+        Chain::Proven { up_to, entries: None }
+    }
+}
+
+fn asked(state: &PortalState, query: &AuditQuery) -> Result<rp_audit::Query, &'static str> {
     let some = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
     let target = some(&query.cluster).and_then(|text| cluster(state, &text));
     let mut text = some(&query.q);
@@ -43,15 +70,24 @@ fn asked(state: &PortalState, query: &AuditQuery) -> rp_audit::Query {
         // A cluster that is not here any more is still in the entries.
         text = some(&query.cluster);
     }
-    rp_audit::Query {
+    let range = Range::read(&query.from, &query.to)?;
+    let grant = match some(&query.grant) {
+        Some(text) => {
+            Some(Id::parse(&text).map_err(|_| "The ID of a grant has letters, digits and dashes only.")?)
+        }
+        None => None,
+    };
+    Ok(rp_audit::Query {
         person: some(&query.person),
         target,
         verb: some(&query.verb),
         text,
+        grant,
+        from: range.from,
+        to: range.to,
         limit: PAGE,
         continuation: some(&query.before),
-        ..rp_audit::Query::default()
-    }
+    })
 }
 
 /// A resource id, or the one cluster of that name.

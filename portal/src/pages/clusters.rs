@@ -50,7 +50,7 @@ pub(crate) async fn page(
 }
 
 /// The name with the longest common beginning, at least three characters of it.
-fn nearest(text: &str, snapshot: &Snapshot) -> Option<Link> {
+pub(super) fn nearest(text: &str, snapshot: &Snapshot) -> Option<Link> {
     let wanted = text.trim().to_ascii_lowercase();
     let common =
         |name: &str| name.bytes().zip(wanted.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();

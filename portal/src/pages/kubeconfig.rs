@@ -9,13 +9,14 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rp_access::{Ask, GrantFilter, IssueError, Issued};
 use rp_documents::{GrantKind, Rights, Role, Side};
 use serde::Deserialize;
-use web::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, May, Place, RightsChoice};
+use web::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, May, Place, RightsChoice};
 
 use super::cluster::may_take;
 use super::{ClusterPath, answer, frame, rows};
 use crate::context::{Context, Ctx, Wants};
 use crate::fault::Fault;
 use crate::index::Entry;
+use crate::refusals::{self, sentence};
 use crate::state::PortalState;
 use crate::user::{CurrentUser, missing};
 
@@ -68,7 +69,7 @@ async fn page(
     Ok(KubeconfigPage {
         cluster: entry.id.name().to_owned(),
         path: entry.path(),
-        choices: choices(state, user),
+        choices: choices(state, user, entry),
         lives: lives(state),
         form: KubeconfigForm::default(),
         errors: KubeconfigErrors::default(),
@@ -79,26 +80,41 @@ async fn page(
     })
 }
 
-fn choices(state: &PortalState, user: &CurrentUser) -> Vec<RightsChoice> {
-    let most = state.0.access.policy().most_rights(user.caller.roles);
-    [Rights::Read, Rights::Write, Rights::Admin]
-        .into_iter()
-        .map(|rights| RightsChoice {
-            rights: rows::rights(rights),
-            barred: most
-                .is_none_or(|most| rights > most)
-                .then(
-                    || if rights > Rights::Read { "Needs the role elevated." } else { "Needs the role sre." },
-                )
-                .map(str::to_owned),
-            way: None,
-            note: String::new(),
-        })
-        .collect()
+/// Read-only stands first and is chosen; the rest is there while an elevation for this cluster is in force.
+fn choices(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Vec<RightsChoice> {
+    let access = &state.0.access;
+    let active = access.active_elevations(&user.caller.person.sub);
+    let covers = |rights: Rights| {
+        let covering = active.iter().filter(|each| each.rights >= rights && each.covers(Some(&entry.id)));
+        covering.max_by_key(|each| each.not_after)
+    };
+    let choice = |rights: Rights| {
+        let plain = RightsChoice { rights: rows::rights(rights), ..RightsChoice::default() };
+        if rights == Rights::Read {
+            return plain;
+        }
+        if let Some(elevation) = covers(rights) {
+            let end = elevation.not_after.unwrap_or(elevation.asked).seconds();
+            let note =
+                format!("Your elevation ends at {}; from then on it only reads.", web::when::exact(end));
+            return RightsChoice { note, ..plain };
+        }
+        if !user.has(Role::Elevated) {
+            return RightsChoice { barred: Some("Needs the role elevated.".to_owned()), ..plain };
+        }
+        let form = web::ElevateForm {
+            cluster: entry.id.to_string(),
+            rights: rights.name().to_owned(),
+            ..web::ElevateForm::default()
+        };
+        let why = format!("You are not elevated to {} on this cluster.", rights.name());
+        RightsChoice { barred: Some(why), way: Some(Link::new("Elevate first", form.href())), ..plain }
+    };
+    [Rights::Read, Rights::Write, Rights::Admin].map(choice).into()
 }
 
 /// Lengths of life to choose from, in seconds, up to what the policy allows.
-fn lives(state: &PortalState) -> Vec<u64> {
+pub(super) fn lives(state: &PortalState) -> Vec<u64> {
     let policy = state.0.access.policy();
     let (most, default) = (policy.max_life.as_secs(), policy.default_life.as_secs());
     let mut lives: Vec<u64> =
@@ -164,7 +180,7 @@ fn posted(headers: &HeaderMap, body: &[u8]) -> Result<Posted, Fault> {
 }
 
 /// The fields of a form by name; unknown ones are ignored, the last of a name wins.
-fn parse_form(body: &[u8]) -> Option<KubeconfigForm> {
+pub(super) fn parse_form(body: &[u8]) -> Option<KubeconfigForm> {
     std::str::from_utf8(body).ok()?;
     let mut form = KubeconfigForm::default();
     for (name, value) in url::form_urlencoded::parse(body) {
@@ -247,52 +263,32 @@ async fn refused(
     form: KubeconfigForm,
     error: IssueError,
 ) -> Result<Response, Fault> {
-    let sentence = |error: &IssueError| {
-        let text = error.to_string();
-        let mut letters = text.chars();
-        letters
-            .next()
-            .map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
-    };
     let mut errors = KubeconfigErrors::default();
     match &error {
         IssueError::Reason { .. } => errors.reason = Some(sentence(&error)),
-        IssueError::Life { .. } => errors.life = Some(sentence(&error)),
-        IssueError::NotAllowed { needed } => {
-            let role = if *needed > Rights::Read { Role::Elevated } else { Role::Sre };
-            if context.wants == Wants::Json {
-                return Err(missing(role));
-            }
-            errors.rights = Some(sentence(&error));
-        }
         IssueError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
-        IssueError::ElevationNeeded { .. } => {
+        IssueError::Life { .. } => errors.life = Some(sentence(&error)),
+        IssueError::NotAllowed { .. } | IssueError::ElevationNeeded { .. } => {
             if context.wants == Wants::Json {
-                let fault =
-                    Fault::new(StatusCode::FORBIDDEN, "elevation_needed", Side::You, sentence(&error));
-                return Err(
-                    fault.action("Elevate first, with a reason: aro elevate, or Elevate in the portal.")
-                );
+                return Err(refusals::issue(&error));
             }
             errors.rights = Some(sentence(&error));
         }
-        IssueError::OutOfScope { .. } => {
-            return Err(Fault::new(StatusCode::FORBIDDEN, "out_of_scope", Side::You, sentence(&error)));
+        IssueError::OutOfScope { .. }
+        | IssueError::TooOften(_)
+        | IssueError::TooMany { .. }
+        | IssueError::Store(_)
+        | IssueError::Audit(_)
+        | IssueError::NoKey => {
+            let fault = refusals::issue(&error);
+            if context.wants == Wants::Json {
+                return Err(fault);
+            }
+            // What was typed stays.
+            errors.form = Some(fault.failure(&frame(state, context)));
+            let page = KubeconfigPage { form, errors, ..page(state, context, user, entry).await? };
+            return answer(context, fault.status, &page);
         }
-        IssueError::TooOften(rp_net::TooOften(wait)) => return Err(Fault::too_often(*wait)),
-        IssueError::TooMany { .. } => {
-            return Err(Fault::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too_many_grants",
-                Side::You,
-                sentence(&error),
-            )
-            .action("Revoke some of them.")
-            .link("My access", "/access"));
-        }
-        IssueError::Store(cause) => return Err(Fault::store(cause)),
-        IssueError::Audit(cause) => return Err(Fault::audit(cause)),
-        IssueError::NoKey => return Err(Fault::ours()),
     }
     mistakes(state, context, user, entry, form, errors).await
 }

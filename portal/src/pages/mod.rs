@@ -1,21 +1,35 @@
 //! Pages: from what we know to the typed pages of `web`.
 
 pub(crate) mod access;
+pub(crate) mod alerts;
+mod ask;
 pub(crate) mod audit;
 pub(crate) mod cluster;
 pub(crate) mod clusters;
+pub(crate) mod did;
+pub(crate) mod elevate;
+pub(crate) mod elevations;
+pub(crate) mod explore;
+pub(crate) mod fleet;
 pub(crate) mod imported;
 pub(crate) mod kubeconfig;
-pub(crate) mod signin;
+pub(crate) mod metrics;
+pub(crate) mod report;
+pub(crate) mod revoke;
+pub(crate) mod robots;
 mod rows;
+pub(crate) mod signin;
+pub(crate) mod statistics;
+mod times;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use rp_documents::elevation::ElevationWay;
 use rp_documents::{ResourceId, Role};
-use web::{Frame, KeysPage, Link, Notice, Person, Place, Tone, View};
+use web::{Elevation, Frame, KeysPage, Link, Notice, Part, Person, Place, Tone, View};
 
 use crate::context::{Context, Ctx};
 use crate::fault::{Fault, html};
@@ -51,12 +65,30 @@ pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
         grants: None,
         regions: parts.regions.iter().map(|link| Link::new(&link.text, &link.url)).collect(),
         simulated: parts.simulated,
-        elevations: Vec::new(),
+        elevations: user.map(|user| elevated(state, user)).unwrap_or_default(),
         waiting: None,
         notices,
-        toasts: Vec::new(),
+        toasts: context.did.map(did::Did::notice).into_iter().collect(),
         session_ended: false,
     }
+}
+
+/// The person's elevations in force, the one that gives most first.
+fn elevated(state: &PortalState, user: &CurrentUser) -> Vec<Elevation> {
+    let mut active = state.0.access.active_elevations(&user.caller.person.sub);
+    active.sort_by_key(|each| (std::cmp::Reverse(each.rights), each.target.is_some()));
+    let shown = active.iter().map(|each| Elevation {
+        id: each.id.to_string(),
+        rights: rows::rights(each.rights),
+        cluster: each.target.as_ref().map(|id| Link::new(id.name(), id.key())),
+        break_glass: each.way == ElevationWay::BreakGlass,
+        reason: each.reason.clone(),
+        ticket: each.ticket.clone().unwrap_or_default(),
+        approved_by: each.decision.as_ref().map(|decision| decision.by.name.clone()).unwrap_or_default(),
+        since: each.not_before.unwrap_or(each.asked).seconds(),
+        until: each.not_after.unwrap_or(each.asked).seconds(),
+    });
+    shown.collect()
 }
 
 fn person(user: &CurrentUser) -> Person {
@@ -84,7 +116,17 @@ pub(crate) fn answer(context: &Context, status: StatusCode, page: &impl View) ->
     *response.status_mut() = status;
     let vary = "HX-Request, HX-Target, HX-History-Restore-Request, Cookie";
     response.headers_mut().insert(header::VARY, HeaderValue::from_static(vary));
+    if context.did.is_some() && context.part == Part::Page {
+        did::told(&mut response);
+    }
     Ok(response)
+}
+
+/// A part of a page that is as the asker has it.
+pub(crate) fn unchanged() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
 }
 
 /// To another page of ours, by GET.

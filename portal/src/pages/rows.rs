@@ -56,18 +56,24 @@ pub(super) fn grant_row(view: &GrantView, user: &CurrentUser) -> GrantRow {
         machine: String::new(),
         owner: grant.owner.name.clone(),
         rights: rights(grant.rights),
+        fell_to: (view.state == GrantState::Active && view.rights < grant.rights)
+            .then(|| rights(view.rights)),
         reason: grant.reason.clone(),
         ticket: grant.ticket.clone().unwrap_or_default(),
         created: grant.created.seconds(),
         ends: grant.not_after.seconds(),
         last_used: view.last_used.map(Timestamp::seconds),
         streams: u64::try_from(view.streams).unwrap_or(0),
+        may_extend: state == web::GrantState::Active
+            && mine
+            && !grant.renewal
+            && grant.kind != GrantKind::Robot,
         may_revoke: state == web::GrantState::Active && (mine || user.has(Role::Admin)),
         state,
     }
 }
 
-const fn kind(kind: GrantKind) -> web::GrantKind {
+pub(super) const fn kind(kind: GrantKind) -> web::GrantKind {
     match kind {
         GrantKind::Kubeconfig => web::GrantKind::Kubeconfig,
         GrantKind::Cli => web::GrantKind::Cli,

@@ -16,7 +16,7 @@ fn row(name: &str, clusters: &[&str], reason: &str) -> RobotRow {
         ends: NOW + 18 * DAY,
         last_used: Some(NOW - 3 * MINUTE),
         tokens: 1,
-        grants: (2, 10),
+        most_grants: 10,
         state: RobotState::Active,
     }
 }
@@ -40,7 +40,6 @@ fn rows() -> Vec<RobotRow> {
         RobotRow {
             last_used: None,
             tokens: 0,
-            grants: (0, 10),
             state: RobotState::Revoked("Mirela Kask".into()),
             ..row("trial", &["kind-lab"], "Trial of the new exporter")
         },
@@ -98,7 +97,7 @@ impl Sample for RobotsPage {
             reason: endless(),
             by: text(),
             tokens: u64::MAX,
-            grants: (u64::MAX, u64::MAX),
+            most_grants: u64::MAX,
             ..row("", &[], "")
         };
         let many = (0..50).map(|i| row(&format!("robot-{i:02}"), &["kind-lab"], "One of many")).collect();

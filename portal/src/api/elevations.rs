@@ -1,0 +1,244 @@
+//! `/api/v1/elevations`.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use rp_access::{ElevationAsk, ElevationError, ElevationFilter};
+use rp_base::{Id, Timestamp};
+use rp_documents::elevation::{Decision, Review};
+use rp_documents::{Elevation, ResourceId, Revocation, Rights, Role};
+use serde::{Deserialize, Serialize};
+
+use super::grants::{Owner, Why, rights, words};
+use super::{Items, MOST, body};
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::refusals;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// An elevation as scripts see it.
+#[derive(Serialize)]
+pub(crate) struct Shown {
+    id: Id,
+    state: &'static str,
+    owner: Owner,
+    /// Absent: every cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<ResourceId>,
+    rights: &'static str,
+    way: &'static str,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ticket: Option<String>,
+    asked: Timestamp,
+    life_secs: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decided>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<Revocation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<Reviewed>,
+}
+
+#[derive(Serialize)]
+struct Decided {
+    at: Timestamp,
+    by: Owner,
+    approved: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Reviewed {
+    at: Timestamp,
+    by: Owner,
+    fine: bool,
+    note: String,
+}
+
+fn owner(person: &rp_documents::Person) -> Owner {
+    Owner { sub: person.sub.clone(), name: person.name.clone() }
+}
+
+impl Shown {
+    pub(crate) fn of(elevation: &Elevation, now: Timestamp) -> Self {
+        let decided =
+            |d: &Decision| Decided { at: d.at, by: owner(&d.by), approved: d.approved, why: d.why.clone() };
+        let reviewed =
+            |r: &Review| Reviewed { at: r.at, by: owner(&r.by), fine: r.fine, note: r.note.clone() };
+        Self {
+            id: elevation.id.clone(),
+            state: elevation.state(now).name(),
+            owner: owner(&elevation.owner),
+            target: elevation.target.clone(),
+            rights: elevation.rights.name(),
+            way: elevation.way.name(),
+            reason: elevation.reason.clone(),
+            ticket: elevation.ticket.clone(),
+            asked: elevation.asked,
+            life_secs: elevation.life_secs,
+            not_before: elevation.not_before,
+            not_after: elevation.not_after,
+            decision: elevation.decision.as_ref().map(decided),
+            ended: elevation.ended.clone(),
+            review: elevation.review.as_ref().map(reviewed),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ElevationsQuery {
+    mine: bool,
+    /// Approvers, auditors and admins.
+    all: bool,
+    waiting: bool,
+    active: bool,
+    unreviewed: bool,
+    limit: Option<usize>,
+}
+
+/// One's own, newest first; those that wait, that are in force or that need a review for those who may see them.
+pub(crate) async fn list(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Query(query): Query<ElevationsQuery>,
+) -> Result<Response, Fault> {
+    let narrowed = query.waiting || query.unreviewed || query.all || query.active;
+    let everybody = narrowed && !query.mine;
+    if everybody && !user.has(Role::Auditor) && !user.has(Role::Admin) {
+        user.require(Role::Approver)?;
+    }
+    let filter = ElevationFilter {
+        owner_sub: (!everybody).then(|| user.caller.person.sub.clone()),
+        waiting_only: query.waiting,
+        active_only: query.active,
+        unreviewed_only: query.unreviewed,
+        limit: query.limit.unwrap_or(MOST).clamp(1, MOST),
+    };
+    let found = state.0.access.elevations(&filter).await.map_err(|error| Fault::store(&error))?;
+    let now = state.0.clock.now();
+    let items = found.iter().map(|elevation| Shown::of(elevation, now)).collect();
+    super::json(&Items { items, total: None, next: None })
+}
+
+fn parse(id: &str) -> Result<Id, Fault> {
+    Id::parse(id).map_err(|_| refusals::elevation(&ElevationError::Unknown))
+}
+
+fn answer(state: &PortalState, outcome: Result<Elevation, ElevationError>) -> Result<Response, Fault> {
+    let elevation = outcome.map_err(|error| refusals::elevation(&error))?;
+    super::json(&Shown::of(&elevation, state.0.clock.now()))
+}
+
+/// One elevation: its owner, approvers, auditors and admins.
+pub(crate) async fn get(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+) -> Result<Response, Fault> {
+    answer(&state, state.0.access.elevation(&user.caller, &parse(&id)?).await)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NewElevation {
+    reason: String,
+    ticket: Option<String>,
+    target: Option<String>,
+    rights: Option<String>,
+    /// Seconds.
+    life: Option<u64>,
+    break_glass: bool,
+}
+
+/// Asks for more rights; by self-service and break-glass they are there at once.
+pub(crate) async fn create(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let asked: NewElevation = body(&bytes)?;
+    if asked.break_glass {
+        user.require_fresh(&state, &context)?;
+    }
+    let target =
+        asked.target.filter(|target| !target.is_empty()).as_deref().map(ResourceId::parse).transpose();
+    let target = target.map_err(|error| Fault::bad_input(error.to_string()))?;
+    if target.as_ref().is_some_and(|id| state.0.index.snapshot().get(id).is_none()) {
+        return Err(Fault::no_cluster());
+    }
+    let wanted = asked.rights.as_deref().map_or(Some(Rights::Write), rights);
+    let ask = ElevationAsk {
+        reason: asked.reason,
+        ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
+        target,
+        rights: wanted.ok_or_else(|| Fault::bad_input("rights are write or admin"))?,
+        life: asked.life.map(Duration::from_secs),
+        break_glass: asked.break_glass,
+    };
+    answer(&state, state.0.access.request_elevation(&user.caller, ask).await)
+}
+
+/// Says yes to somebody else's request.
+pub(crate) async fn approve(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let why: Why = body(&bytes)?;
+    user.require_fresh(&state, &context)?;
+    answer(&state, state.0.access.decide(&user.caller, &parse(&id)?, true, words(why.why)).await)
+}
+
+/// Says no.
+pub(crate) async fn refuse(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let why: Why = body(&bytes)?;
+    answer(&state, state.0.access.decide(&user.caller, &parse(&id)?, false, words(why.why)).await)
+}
+
+/// Ends one, or takes a request back.
+pub(crate) async fn end(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let why: Why = body(&bytes)?;
+    answer(&state, state.0.access.end_elevation(&user.caller, &parse(&id)?, words(why.why)).await)
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Finding {
+    fine: bool,
+    #[serde(default)]
+    note: String,
+}
+
+/// What was found when a break-glass elevation was looked at.
+pub(crate) async fn review(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let finding: Finding = body(&bytes)?;
+    let note = words(Some(finding.note)).unwrap_or_default();
+    answer(&state, state.0.access.review(&user.caller, &parse(&id)?, finding.fine, note).await)
+}

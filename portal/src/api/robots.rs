@@ -1,0 +1,216 @@
+//! `/api/v1/robots`.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use rp_access::{RobotAsk, RobotView};
+use rp_base::{Id, Timestamp};
+use rp_documents::grant::GrantState;
+use rp_documents::robot::Scope;
+use rp_documents::{GrantKind, ResourceId, Revocation, Rights, Robot};
+use serde::{Deserialize, Serialize};
+
+use super::grants::{Owner, Revoked, Why, rights, state_name, words};
+use super::{Items, body};
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::refusals;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    /// `"all"`, or `{"only": [resource ids]}`.
+    clusters: Scope,
+    kinds: Vec<&'static str>,
+    rights: &'static str,
+    reason: String,
+    created: Timestamp,
+    created_by: Owner,
+    not_after: Timestamp,
+    max_grants: usize,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked: Option<Revocation>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    robot: Shown,
+    tokens: Vec<Token>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used: Option<Timestamp>,
+    streams: usize,
+}
+
+/// A token without its secret.
+#[derive(Serialize)]
+struct Token {
+    id: Id,
+    created: Timestamp,
+    not_after: Timestamp,
+    state: &'static str,
+}
+
+fn shown(robot: &Robot, now: Timestamp) -> Shown {
+    let by = &robot.created_by;
+    Shown {
+        name: robot.name.clone(),
+        clusters: robot.clusters.clone(),
+        kinds: robot.kinds.iter().map(|kind| kind.name()).collect(),
+        rights: robot.rights.name(),
+        reason: robot.reason.clone(),
+        created: robot.created,
+        created_by: Owner { sub: by.sub.clone(), name: by.name.clone() },
+        not_after: robot.not_after,
+        max_grants: robot.max_grants,
+        state: match (robot.revoked.is_some(), robot.lives(now)) {
+            (true, _) => "revoked",
+            (false, true) => "active",
+            (false, false) => "expired",
+        },
+        revoked: robot.revoked.clone(),
+    }
+}
+
+fn row(view: &RobotView, now: Timestamp) -> Row {
+    let living = view.tokens.iter().filter(|token| token.state(now) == GrantState::Active);
+    let token = |grant: &rp_documents::Grant| Token {
+        id: grant.id.clone(),
+        created: grant.created,
+        not_after: grant.not_after,
+        state: state_name(grant.state(now)),
+    };
+    Row {
+        robot: shown(&view.robot, now),
+        tokens: living.map(token).collect(),
+        last_used: view.last_used,
+        streams: view.streams,
+    }
+}
+
+/// All of them, by name.
+pub(crate) async fn list(State(state): State<PortalState>) -> Result<Response, Fault> {
+    let views = state.0.access.robots().await.map_err(|error| Fault::store(&error))?;
+    let now = state.0.clock.now();
+    super::json(&Items { items: views.iter().map(|view| row(view, now)).collect(), total: None, next: None })
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct NewRobot {
+    name: String,
+    clusters: Clusters,
+    kinds: Vec<String>,
+    #[serde(default)]
+    rights: Option<String>,
+    reason: String,
+    /// Seconds.
+    #[serde(default)]
+    life: Option<u64>,
+    #[serde(default)]
+    max_grants: Option<usize>,
+}
+
+/// As [`Scope`], with ids that are still text.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Clusters {
+    All,
+    Only(Vec<String>),
+}
+
+#[derive(Serialize)]
+struct Made<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    robot: Option<Shown>,
+    token: &'a str,
+    not_after: Timestamp,
+}
+
+/// The kinds of those names.
+///
+/// # Errors
+/// The first that is none.
+pub(crate) fn kinds(names: &[String]) -> Result<Vec<GrantKind>, Fault> {
+    let kind = |name: &String| {
+        let shown = rp_base::text::clean(name, 60);
+        GrantKind::from_name(name).ok_or_else(|| Fault::bad_input(format!("{shown} is no kind of grant")))
+    };
+    names.iter().map(kind).collect()
+}
+
+/// Makes one; its token is in this answer only.
+pub(crate) async fn create(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let asked: NewRobot = body(&bytes)?;
+    user.require_fresh(&state, &context)?;
+    let clusters = match asked.clusters {
+        Clusters::All => Scope::All,
+        Clusters::Only(ids) => {
+            let ids: Result<Vec<_>, _> = ids.iter().map(|id| ResourceId::parse(id)).collect();
+            Scope::Only(ids.map_err(|error| Fault::bad_input(error.to_string()))?)
+        }
+    };
+    let wanted = asked.rights.as_deref().map_or(Some(Rights::Read), rights);
+    let ask = RobotAsk {
+        name: asked.name,
+        clusters,
+        kinds: kinds(&asked.kinds)?,
+        rights: wanted.ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
+        reason: asked.reason,
+        life: asked.life.map(Duration::from_secs),
+        max_grants: asked.max_grants,
+    };
+    let made = state.0.access.create_robot(&user.caller, ask).await;
+    let (robot, issued) = made.map_err(|error| refusals::robot(&error))?;
+    let mut response = super::json(&Made {
+        robot: Some(shown(&robot, state.0.clock.now())),
+        token: issued.token.expose(),
+        not_after: issued.grant.not_after,
+    })?;
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Overlap {
+    /// Seconds that older tokens go on to work.
+    overlap: Option<u64>,
+}
+
+/// A new token; the older ones end after the overlap.
+pub(crate) async fn rotate(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    Path(name): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let asked: Overlap = body(&bytes)?;
+    user.require_fresh(&state, &context)?;
+    let overlap = Duration::from_secs(asked.overlap.unwrap_or(0));
+    let rotated = state.0.access.rotate_robot(&user.caller, &name, overlap).await;
+    let issued = rotated.map_err(|error| refusals::robot(&error))?;
+    super::json(&Made { robot: None, token: issued.token.expose(), not_after: issued.grant.not_after })
+}
+
+/// Ends one with all that it holds.
+pub(crate) async fn revoke(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(name): Path<String>,
+    Query(query): Query<Why>,
+) -> Result<Response, Fault> {
+    let revoked = state.0.access.revoke_robot(&user.caller, &name, words(query.why)).await;
+    super::json(&Revoked { revoked: revoked.map_err(|error| refusals::robot(&error))? })
+}

@@ -1,0 +1,199 @@
+//! `/elevate`: asks for rights above read-only, or takes them by break-glass.
+
+use std::time::Duration;
+
+use axum::extract::{Form, Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use rp_access::{ElevationAsk, ElevationError};
+use rp_documents::elevation::ElevationWay;
+use rp_documents::{Elevation, ResourceId, Rights, Role};
+use web::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage, Link, Place};
+
+use super::did::Did;
+use super::{answer, frame, rows, see_other};
+use crate::context::{Context, Ctx, Wants};
+use crate::fault::Fault;
+use crate::refusals::{self, sentence};
+use crate::state::PortalState;
+use crate::user::{CurrentUser, missing};
+
+/// Lengths of life to choose from, up to what the policy allows.
+fn lives(state: &PortalState) -> Vec<u64> {
+    let most = state.0.access.policy().max_elevation.as_secs();
+    let mut lives: Vec<u64> = [1800, 3600, 7200, most].into_iter().filter(|life| *life <= most).collect();
+    lives.sort_unstable();
+    lives.dedup();
+    lives
+}
+
+fn page(state: &PortalState, context: &Context, user: &CurrentUser, form: ElevateForm) -> ElevatePage {
+    let policy = state.0.access.policy();
+    let mut frame = frame(state, context);
+    frame.place = Place::Elevations;
+    let choice = |rights| ElevateChoice {
+        rights: rows::rights(rights),
+        alone: policy.is_self_service(&user.caller.person.groups, rights),
+    };
+    let failure = (!user.has(Role::Elevated)).then(|| missing(Role::Elevated).failure(&frame));
+    let stale = form.breaks_glass() && user.require_fresh(state, context).is_err();
+    let again = || {
+        let back = web::text::encode(&form.href()).replace("%2F", "/");
+        Link::new("Sign in again", format!("/api/login?fresh=1&redirect_uri={back}"))
+    };
+    ElevatePage {
+        choices: [Rights::Write, Rights::Admin].map(choice).into(),
+        lives: lives(state),
+        break_glass: policy.break_glass,
+        sign_in_again: stale.then(again),
+        request_minutes: Elevation::REQUEST_LIFE.as_secs() / 60,
+        errors: ElevateErrors::default(),
+        failure,
+        form,
+        frame,
+    }
+}
+
+/// The form, filled in as the address says.
+pub(crate) async fn form(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    Query(form): Query<ElevateForm>,
+) -> Result<Response, Fault> {
+    let page = page(&state, &context, &user, form);
+    let status = if page.failure.is_some() { StatusCode::FORBIDDEN } else { StatusCode::OK };
+    answer(&context, status, &page)
+}
+
+/// What is asked for, or what is wrong with each field.
+fn ask(state: &PortalState, form: &ElevateForm) -> Result<ElevationAsk, Box<ElevateErrors>> {
+    let mut errors = ElevateErrors::default();
+    let target = target(state, form, &mut errors);
+    let rights = match form.rights.as_str() {
+        "" | "write" => Rights::Write,
+        "admin" => Rights::Admin,
+        _ => {
+            errors.rights = Some("Choose write or admin.".to_owned());
+            Rights::Write
+        }
+    };
+    let life = match form.life.trim() {
+        "" => lives(state).get(1).copied().map(Duration::from_secs),
+        text => text.parse().ok().map(Duration::from_secs).or_else(|| {
+            errors.life = Some("Choose how long.".to_owned());
+            None
+        }),
+    };
+    if form.breaks_glass() && form.understood != "yes" {
+        errors.understood = Some("Tick it, or ask for approval instead.".to_owned());
+    }
+    if errors.any() {
+        return Err(Box::new(errors));
+    }
+    let ticket = form.ticket.trim();
+    Ok(ElevationAsk {
+        reason: form.reason.clone(),
+        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
+        target,
+        rights,
+        life,
+        break_glass: form.breaks_glass(),
+    })
+}
+
+fn target(state: &PortalState, form: &ElevateForm, errors: &mut ElevateErrors) -> Option<ResourceId> {
+    if form.everywhere() {
+        return None;
+    }
+    let text = form.cluster.trim();
+    if text.is_empty() {
+        errors.cluster = Some("Name the cluster, or tick every cluster.".to_owned());
+        return None;
+    }
+    let snapshot = state.0.index.snapshot();
+    let found = super::audit::cluster(state, text).filter(|id| snapshot.get(id).is_some());
+    if found.is_none() {
+        let nearest = super::clusters::nearest(text, &snapshot);
+        let nearest = nearest.map(|link| format!(" Nearest: {}.", link.text)).unwrap_or_default();
+        errors.cluster = Some(format!("No single cluster of this region is called so.{nearest}"));
+    }
+    found
+}
+
+/// Asks, or takes at once.
+pub(crate) async fn post(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    Form(mut form): Form<ElevateForm>,
+) -> Result<Response, Fault> {
+    let turn = std::mem::take(&mut form.turn);
+    if !turn.is_empty() {
+        form.way = if turn == "break-glass" { turn } else { String::new() };
+        return answer(&context, StatusCode::OK, &page(&state, &context, &user, form));
+    }
+    let asked = match ask(&state, &form) {
+        Ok(asked) => asked,
+        Err(errors) => return mistaken(&state, &context, &user, form, *errors),
+    };
+    if asked.break_glass
+        && let Err(fault) = user.require_fresh(&state, &context)
+    {
+        return refused(&state, &context, &user, form, fault);
+    }
+    match state.0.access.request_elevation(&user.caller, asked).await {
+        Ok(given) => Ok(on_to(&given)),
+        Err(error) => {
+            let mut errors = ElevateErrors::default();
+            match &error {
+                ElevationError::Reason { .. } => errors.reason = Some(sentence(&error)),
+                ElevationError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
+                ElevationError::Life { .. } => errors.life = Some(sentence(&error)),
+                ElevationError::Rights => errors.rights = Some(sentence(&error)),
+                _ => return refused(&state, &context, &user, form, refusals::elevation(&error)),
+            }
+            mistaken(&state, &context, &user, form, errors)
+        }
+    }
+}
+
+/// Onwards: to the cluster when the person is elevated for it, else to the list.
+fn on_to(given: &Elevation) -> Response {
+    let did = match given.way {
+        ElevationWay::Approval => Did::Asked,
+        ElevationWay::SelfService => Did::Elevated,
+        ElevationWay::BreakGlass => Did::BrokeGlass,
+    };
+    let there = given.target.as_ref().filter(|_| given.way != ElevationWay::Approval);
+    did.carry(see_other(there.map_or("/elevations", ResourceId::key)))
+}
+
+fn mistaken(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    form: ElevateForm,
+    errors: ElevateErrors,
+) -> Result<Response, Fault> {
+    let page = ElevatePage { errors, ..page(state, context, user, form) };
+    answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+fn refused(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    form: ElevateForm,
+    fault: Fault,
+) -> Result<Response, Fault> {
+    if context.wants == Wants::Json {
+        return Err(fault);
+    }
+    let mut page = page(state, context, user, form);
+    // The way to sign in again stands in the form already, with what was filled in.
+    if page.sign_in_again.is_none() || fault.code != "sign_in_again" {
+        page.errors.form = Some(fault.failure(&page.frame));
+    }
+    answer(context, fault.status, &page)
+}
