@@ -113,6 +113,20 @@ async fn audit(
     }
 }
 
+/// How many active grants for it the person may see; none when the store is away.
+pub(super) async fn active(state: &PortalState, user: &CurrentUser, entry: &Entry) -> u64 {
+    let everybody = user.has(Role::Auditor) || user.has(Role::Admin);
+    let filter = GrantFilter {
+        owner_sub: (!everybody).then(|| user.caller.person.sub.clone()),
+        target: Some(entry.id.clone()),
+        active_only: true,
+        limit: 200,
+        ..GrantFilter::default()
+    };
+    let found = state.0.access.list(&filter).await;
+    found.map_or(0, |page| u64::try_from(page.items.len()).unwrap_or(0))
+}
+
 /// Whether the person may take a kubeconfig for it now, and why not.
 pub(super) fn may_take(entry: &Entry, user: &CurrentUser) -> May {
     if !user.has(Role::Sre) {
@@ -124,7 +138,7 @@ pub(super) fn may_take(entry: &Entry, user: &CurrentUser) -> May {
     }
 }
 
-fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
+pub(super) fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::seconds);
     let state = entry.shown_state();
     let maintenance = !entry.maintenance.is_empty() && entry.maintenance != "None";

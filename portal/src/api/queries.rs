@@ -1,0 +1,208 @@
+//! `/api/v1/queries`: PromQL that people keep under a name, and share (`spec/portal-ui.md` B 7).
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use rp_base::{Id, Timestamp};
+use rp_database::{Draft, Expect, StoreError};
+use rp_documents::{Collection, Outcome, ResourceId, Role, SavedQuery, Side, Unknown};
+use serde::{Deserialize, Serialize};
+
+use super::{Items, body, json};
+use crate::fault::Fault;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// Queries that one person may keep.
+const MOST_OWN: usize = 200;
+/// Queries that are looked at for one answer.
+const MOST_ALL: usize = 5000;
+/// Rows of one read of the store.
+const BATCH: u32 = 500;
+const MOST_NAME: usize = 100;
+const MOST_QUERY: usize = 64 * 1024;
+
+/// A saved query as scripts see it.
+#[derive(Debug, Serialize)]
+struct Shown {
+    id: Id,
+    name: String,
+    query: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<ResourceId>,
+    /// Seconds back; absent: an instant query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range_secs: Option<u64>,
+    shared: bool,
+    /// Account of who saved it.
+    owner: String,
+    mine: bool,
+    created: Timestamp,
+}
+
+fn shown(saved: SavedQuery, user: &CurrentUser) -> Shown {
+    Shown {
+        mine: saved.owner.sub == user.caller.person.sub,
+        id: saved.id,
+        name: saved.name,
+        query: saved.query,
+        cluster: saved.cluster,
+        range_secs: saved.range_secs,
+        shared: saved.shared,
+        owner: saved.owner.name,
+        created: saved.created,
+    }
+}
+
+/// `GET`: mine and what others share, mine first, newest first.
+pub(crate) async fn list(State(state): State<PortalState>, user: CurrentUser) -> Result<Response, Fault> {
+    let mine = &user.caller.person.sub;
+    let mut found: Vec<SavedQuery> = all(&state, None).await?;
+    found.retain(|saved| saved.shared || saved.owner.sub == *mine);
+    found.sort_by_key(|saved| (saved.owner.sub != *mine, std::cmp::Reverse(saved.created)));
+    let items: Vec<Shown> = found.into_iter().take(MOST_OWN * 2).map(|saved| shown(saved, &user)).collect();
+    json(&Items { items, total: None, next: None })
+}
+
+async fn all(state: &PortalState, partition: Option<&str>) -> Result<Vec<SavedQuery>, Fault> {
+    let mut found = Vec::new();
+    let mut next: Option<String> = None;
+    while found.len() < MOST_ALL {
+        let page = state.0.store.list(Collection::SavedQueries, partition, next.as_deref(), BATCH).await;
+        let page = page.map_err(|error| Fault::store(&error))?;
+        // What another version wrote and this one cannot read is not shown.
+        found.extend(page.items.iter().filter_map(|item| serde_json::from_str(&item.body).ok()));
+        next = page.continuation;
+        if next.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// What is asked to be kept.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    name: String,
+    query: String,
+    cluster: Option<String>,
+    range_secs: Option<u64>,
+    shared: bool,
+}
+
+/// `POST`: keeps one; 201.
+pub(crate) async fn create(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let wanted: Wanted = body(&bytes)?;
+    let person = &user.caller.person;
+    let saved = SavedQuery {
+        id: Id::random(&*state.0.random),
+        owner: person.clone(),
+        name: name(&wanted.name)?,
+        query: query(&wanted.query)?,
+        cluster: cluster(wanted.cluster.as_deref())?,
+        range_secs: wanted.range_secs,
+        shared: wanted.shared,
+        created: state.0.clock.now(),
+        unknown: Unknown::new(),
+    };
+    if all(&state, Some(&person.sub)).await?.len() >= MOST_OWN {
+        return Err(Fault::new(
+            StatusCode::CONFLICT,
+            "too_many_queries",
+            Side::You,
+            format!("You keep {MOST_OWN} queries already"),
+        )
+        .action("Remove one first."));
+    }
+    record(&state, &user, "query.save", &saved).await?;
+    let text = serde_json::to_string(&saved).map_err(|_| Fault::ours())?;
+    let draft = Draft {
+        id: saved.id.to_string(),
+        partition: person.sub.clone(),
+        unique_key: None,
+        body: text,
+        expires_at: None,
+    };
+    state.0.store.create(Collection::SavedQueries, draft).await.map_err(|error| Fault::store(&error))?;
+    let mut response = json(&shown(saved, &user))?;
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+/// `DELETE {id}`: one's own; an admin anybody's. Once gone, 404.
+pub(crate) async fn remove(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+) -> Result<Response, Fault> {
+    let unknown = || Fault::new(StatusCode::NOT_FOUND, "query_not_found", Side::You, "No such saved query");
+    let id = Id::parse(&id).map_err(|_| unknown())?;
+    let stored = state.0.store.get(Collection::SavedQueries, id.as_str()).await;
+    let stored = stored.map_err(|error| Fault::store(&error))?.ok_or_else(unknown)?;
+    let saved: SavedQuery = serde_json::from_str(&stored.body).map_err(|_| unknown())?;
+    if saved.owner.sub != user.caller.person.sub && !user.has(Role::Admin) {
+        return Err(Fault::new(
+            StatusCode::FORBIDDEN,
+            "not_yours",
+            Side::You,
+            "This query is somebody else's",
+        ));
+    }
+    record(&state, &user, "query.remove", &saved).await?;
+    // Whoever removes it first has removed it.
+    match state.0.store.delete(Collection::SavedQueries, id.as_str(), Expect::Version(stored.version)).await {
+        Ok(()) | Err(StoreError::Gone { .. } | StoreError::Stale { .. }) => {}
+        Err(error) => return Err(Fault::store(&error)),
+    }
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    Ok(response)
+}
+
+/// A durable entry before the change.
+async fn record(
+    state: &PortalState,
+    user: &CurrentUser,
+    verb: &str,
+    saved: &SavedQuery,
+) -> Result<(), Fault> {
+    let fill = |entry: &mut rp_documents::Entry| {
+        entry.target.clone_from(&saved.cluster);
+        entry.name.clone_from(&saved.name);
+        entry.query = saved.query.chars().take(2000).collect();
+        entry.result = Outcome { status: 200, word: "ok".to_owned(), side: None };
+    };
+    state.0.promise(&user.caller, verb, fill).await.map_err(|error| Fault::audit(&error))
+}
+
+fn invalid(what: impl Into<String>) -> Fault {
+    Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, what)
+}
+
+fn name(text: &str) -> Result<String, Fault> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > MOST_NAME {
+        return Err(invalid(format!("A name has 1 to {MOST_NAME} characters")));
+    }
+    Ok(text.to_owned())
+}
+
+fn query(text: &str) -> Result<String, Fault> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > MOST_QUERY {
+        return Err(invalid("A query has 1 to 65,536 bytes"));
+    }
+    Ok(text.to_owned())
+}
+
+fn cluster(text: Option<&str>) -> Result<Option<ResourceId>, Fault> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    text.map(|text| ResourceId::parse(text).map_err(|_| invalid("The cluster is not a resource ID")))
+        .transpose()
+}

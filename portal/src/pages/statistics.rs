@@ -1,0 +1,102 @@
+//! `{RES}/statistics`: the twelve charts of `spec/portal.md` §14 on one page; their data comes by script.
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use http::{StatusCode, Uri};
+use rp_prometheus::statistics::ALL;
+use serde::Deserialize;
+use web::{May, Place, StatisticChart, StatisticGroup, StatisticsPage, explore_href};
+
+use super::{ClusterPath, answer, frame, see_other};
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::index::Entry;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// Range and its end, for those who come with them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    range: String,
+    end: String,
+}
+
+/// The page; it asks the cluster for nothing by itself.
+pub(crate) async fn page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Fault> {
+    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let mut frame = frame(&state, &context);
+    frame.place = Place::Clusters;
+    let range = super::times::range(&asked.range);
+    let page = StatisticsPage {
+        active: super::cluster::active(&state, &user, &entry).await,
+        api: format!(
+            "/api/{}/{}/{}/statistics",
+            web::text::encode(entry.id.subscription()),
+            web::text::encode(&entry.id.resource_group().to_ascii_lowercase()),
+            web::text::encode(&entry.id.name().to_ascii_lowercase())
+        ),
+        groups: groups(&entry, &range),
+        range,
+        end: asked.end.chars().take(40).collect(),
+        may_ask: reachable(&entry),
+        cluster: super::cluster::cluster(&entry, &user),
+        failure: None,
+        frame,
+    };
+    answer(&context, StatusCode::OK, &page)
+}
+
+/// `{RES}/apistatistics` and the like: the tabs that were pages of their own.
+pub(crate) async fn tab(ClusterPath(id): ClusterPath, uri: Uri) -> Response {
+    let tab = uri.path().rsplit('/').next().unwrap_or_default();
+    let known = ALL.iter().any(|one| one.tab.eq_ignore_ascii_case(tab));
+    let anchor = if known { format!("#{}", tab.to_ascii_lowercase()) } else { String::new() };
+    see_other(&format!("{}/statistics{anchor}", id.key()))
+}
+
+/// Whether there is anything to ask.
+pub(super) fn reachable(entry: &Entry) -> May {
+    if entry.reachable {
+        May::Yes
+    } else {
+        May::No("It has no private endpoint yet, so nothing can reach its Prometheus.".to_owned())
+    }
+}
+
+fn groups(entry: &Entry, range: &str) -> Vec<StatisticGroup> {
+    let mut groups: Vec<StatisticGroup> = Vec::new();
+    for one in ALL {
+        let id = one.tab.to_ascii_lowercase();
+        let chart = StatisticChart {
+            name: one.name.to_owned(),
+            title: one.title.to_owned(),
+            unit: one.unit.to_owned(),
+            query: one.query.to_owned(),
+            href: explore_href(&entry.path(), one.query, false, range),
+        };
+        match groups.last_mut().filter(|group| group.id == id) {
+            Some(group) => group.charts.push(chart),
+            None => {
+                groups.push(StatisticGroup { title: words(&id).to_owned(), id, charts: vec![chart] });
+            }
+        }
+    }
+    groups
+}
+
+fn words(tab: &str) -> &'static str {
+    match tab {
+        "apistatistics" => "API server",
+        "kcmstatistics" => "Controller manager",
+        "dnsstatistics" => "DNS",
+        "ingressstatistics" => "Ingress",
+        _ => "Others",
+    }
+}
