@@ -2,5 +2,6 @@
 
 mod keys;
 mod moving;
+mod operator;
 mod server;
 mod verbs;

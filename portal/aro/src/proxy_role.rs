@@ -13,7 +13,7 @@ use rp_config::Settings;
 use rp_core::Foundation;
 use rp_database::SharedStore;
 use rp_net::listen::{Gauge, Listener, Stop};
-use rp_runtime::{Lifecycle, LogControl, WATCH_PERIOD, Watch};
+use rp_runtime::{Lifecycle, LogControl, Watch};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
-use rp_base::{Clock as _, Id, SharedClock, SystemClock, SystemRandom, Timestamp};
+use rp_base::{Id, SharedClock, SystemClock, SystemRandom, Timestamp};
 use rp_config::{Settings, StoreKind};
 use rp_core::{open_audit_store, open_sqlite};
 use rp_database::{Expect, SharedStore, SqliteStore, StoreError, Typed, update};
-use rp_documents::{Actor, Collection, Elevation, Entry, Grant, GrantState, Phase, Revocation};
+use rp_documents::grant::GrantState;
+use rp_documents::{Actor, Collection, Elevation, Entry, Grant, Phase, Revocation};
 
 use crate::args::ConfigArgs;
 use crate::store::say;

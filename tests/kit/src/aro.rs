@@ -92,6 +92,16 @@ impl Aro {
         Ok(())
     }
 
+    /// As [`Aro::restart`], with more of the environment from now on.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub async fn restart_with(&mut self, env: &[(&str, &str)]) -> Result<()> {
+        let more = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.options.env.extend(more);
+        self.restart().await
+    }
+
     /// The process.
     pub fn process(&self) -> &Process {
         &self.process
