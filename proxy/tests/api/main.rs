@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod audited;
+mod elevated;
 mod failures;
 #[path = "../../../rp-core/access/tests/grants/faults.rs"]
 mod faults;
 mod identity;
+mod limited;
 mod passing;
 mod pooled;
 mod rights;

@@ -20,8 +20,8 @@ use rp_documents::{Entry, GrantKind, Person, ResourceId, Rights, Role};
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use rp_net::{
-    Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source,
-    Target,
+    Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PerMinute, PrivateWay,
+    Source, Target,
 };
 use rp_seal::Keyring;
 use tokio_util::sync::CancellationToken;
@@ -96,12 +96,16 @@ impl Handler for Front {
 pub(crate) struct Setup {
     pub(crate) timeouts: Timeouts,
     pub(crate) limits: Limits,
+    /// Of one person.
+    pub(crate) max_streams: usize,
+    /// Of one grant; 0: no limit.
+    pub(crate) streams_per_minute: u32,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let timeouts = Timeouts { connect: SOON, head: SOON, idle: SOON };
-        Self { timeouts, limits: Limits::default() }
+        Self { timeouts, limits: Limits::default(), max_streams: 10_000, streams_per_minute: 0 }
     }
 }
 
@@ -164,7 +168,11 @@ impl World {
             keyring: Keyring::generate(&SystemRandom),
             clock: clock.clone(),
             random: Arc::new(SystemRandom),
-            policy: policy(),
+            policy: Policy {
+                max_streams: setup.max_streams,
+                rates: PerMinute { streams: setup.streams_per_minute, ..PerMinute::default() },
+                ..policy()
+            },
             registry: rp_metrics::Registry::new(),
         })
         .await
