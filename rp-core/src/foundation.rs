@@ -9,6 +9,7 @@ use rp_database::SharedStore;
 use rp_metrics::Registry;
 use rp_seal::{Keyring, SealError};
 
+use crate::sinks::{SinkOpenError, audit_sinks};
 use crate::stores::{StoreOpenError, holds_secrets, open_audit_store, open_store};
 
 /// What every role stands on.
@@ -36,6 +37,8 @@ pub enum OpenError {
     KeyringGone { path: String },
     #[error(transparent)]
     Store(#[from] StoreOpenError),
+    #[error(transparent)]
+    Sink(#[from] SinkOpenError),
     #[error("the audit trail cannot be started")]
     Audit(#[source] AuditError),
 }
@@ -58,8 +61,11 @@ impl Foundation {
         let audit_store = open_audit_store(settings, &clock, Some(&store)).await?;
         let key =
             CheckpointKey::open_or_create(&settings.audit.checkpoint_key_file).map_err(OpenError::Audit)?;
+        let key = key.with_known(settings.audit.known_keys.clone());
         let options = AuditOptions {
             checkpoint_period: settings.audit.checkpoint_period,
+            sinks: audit_sinks(settings)?,
+            retention: settings.audit.retention,
             registry: registry.clone(),
             ..AuditOptions::new(key)
         };

@@ -83,6 +83,5 @@ fn to(to: &AuditSinkTo) -> Result<SinkTo, SinkFault> {
 }
 
 fn read(path: &Path) -> Result<String, SinkFault> {
-    std::fs::read_to_string(path)
-        .map_err(|cause| SinkFault::Read { path: path.display().to_string(), cause })
+    std::fs::read_to_string(path).map_err(|cause| SinkFault::Read { path: path.display().to_string(), cause })
 }

@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use ipnet::IpNet;
 
+use crate::audit::VerifyArgs;
+
 /// The access and management plane of Azure Red Hat OpenShift.
 #[derive(Debug, Parser)]
 #[command(name = "aro", version, propagate_version = true, arg_required_else_help = true)]
@@ -61,6 +63,12 @@ pub enum Command {
 /// Audit: what the portal is asked, and what needs no portal.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
+    /// Check the log where it is stored, or lines of it; exit code 1 when something is wrong
+    Verify(VerifyArgs),
+    /// Print the whole log as JSON lines, without a portal
+    Dump(ConfigArgs),
+    /// Print the public key that checkpoints are signed with
+    Key(ConfigArgs),
     #[command(flatten)]
     Portal(portal_cli::AuditVerb),
 }

@@ -2,6 +2,7 @@
 //! same with a simulated region.
 
 pub mod args;
+pub mod audit;
 pub mod carry;
 pub mod control;
 pub mod front;

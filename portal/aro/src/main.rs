@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use aro::args::{AuditCommand, Cli, Command, ConfigArgs, ProxyVerb};
-use aro::{carry, keys, parts, print, proxy_role, serve, store};
+use aro::{audit, carry, keys, parts, print, proxy_role, serve, store};
 use clap::{CommandFactory as _, Parser as _};
 use rp_config::{Log, LogFormat, Override, Settings, needs};
 use rp_core::Foundation;
@@ -34,6 +34,14 @@ fn main() -> ExitCode {
         Command::Audit { verb: AuditCommand::Portal(verb) } => {
             let verb = portal_cli::Verb::Audit(portal_cli::AuditArgs { verb });
             runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard()))
+        }
+        Command::Audit { verb: AuditCommand::Verify(args) } => {
+            let settings = || settings(&args.config, &[]);
+            match runtime.block_on(audit::verify(&args, settings)) {
+                Ok(true) => ExitCode::SUCCESS,
+                Ok(false) => ExitCode::FAILURE,
+                Err(error) => failed(&error),
+            }
         }
         command => match runtime.block_on(run(command)) {
             Ok(()) => ExitCode::SUCCESS,
@@ -77,7 +85,10 @@ async fn run(command: Command) -> anyhow::Result<()> {
             println!("{}", portal_cli::EXIT_CODES);
             Ok(())
         }
-        Command::Verb(_) | Command::Audit { verb: AuditCommand::Portal(_) } => Ok(()),
+        Command::Audit { verb: AuditCommand::Dump(args) } => audit::dump(&settings(&args, &[])?).await,
+        Command::Audit { verb: AuditCommand::Key(args) } => audit::key(&settings(&args, &[])?),
+        Command::Verb(_)
+        | Command::Audit { verb: AuditCommand::Portal(_) | AuditCommand::Verify(_) } => Ok(()),
     }
 }
 

@@ -59,16 +59,22 @@ impl CheckpointKey {
                 file.sync_all().map_err(failed_io("cannot be written"))?;
                 Self::from_pkcs8(key.expose())
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let mode = fs::metadata(path).map_err(failed_io("cannot be read"))?.permissions().mode();
-                if mode & 0o077 != 0 {
-                    return Err(failed("file can be read by others; run chmod 600 on it"));
-                }
-                let bytes = Secret::new(fs::read(path).map_err(failed_io("cannot be read"))?);
-                Self::from_pkcs8(bytes.expose())
-            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::open(path),
             Err(error) => Err(failed_io("cannot be made")(error)),
         }
+    }
+
+    /// Reads the key of a file (PKCS #8, DER) that only its owner may read.
+    ///
+    /// # Errors
+    /// The file cannot be read, others may read it, or it holds no Ed25519 key.
+    pub fn open(path: &Path) -> Result<Self, AuditError> {
+        let mode = fs::metadata(path).map_err(failed_io("cannot be read"))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(failed("file can be read by others; run chmod 600 on it"));
+        }
+        let bytes = Secret::new(fs::read(path).map_err(failed_io("cannot be read"))?);
+        Self::from_pkcs8(bytes.expose())
     }
 
     fn from_pkcs8(der: &[u8]) -> Result<Self, AuditError> {
@@ -93,6 +99,11 @@ impl CheckpointKey {
         out
     }
 
+    /// The public key, Base 64: what `audit.known_keys` takes.
+    pub fn public_text(&self) -> String {
+        STANDARD.encode(self.public())
+    }
+
     /// A short name of the public key: the first 16 hexadecimal digits of its SHA-256.
     pub fn id(&self) -> String {
         id_of(&self.public())
@@ -110,6 +121,11 @@ impl CheckpointKey {
         let Ok(signature) = STANDARD.decode(signature) else { return Some(false) };
         Some(UnparsedPublicKey::new(&ED25519, public).verify(text.as_bytes(), &signature).is_ok())
     }
+}
+
+/// Reads a public key as [`CheckpointKey::public_text`] writes it.
+pub fn public_key(text: &str) -> Option<[u8; 32]> {
+    STANDARD.decode(text.trim()).ok()?.try_into().ok()
 }
 
 fn fresh() -> Result<Secret<Vec<u8>>, AuditError> {

@@ -35,7 +35,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot, watch};
 pub use checkpoint::SignedCheckpoint;
 pub use error::AuditError;
 pub use export::{Export, verify_store};
-pub use key::CheckpointKey;
+pub use key::{CheckpointKey, public_key};
 pub use options::AuditOptions;
 pub use proof::{Proof, ProofCheckpoint, ProofHead, SinkState};
 pub use report::{ActionReport, ElevationReport, EndReport, GrantReport, PersonReport, Report, ReportQuery};
@@ -271,8 +271,7 @@ impl Audit {
     /// # Errors
     /// The store does not answer.
     pub async fn rebuild_index(&self) -> Result<(), AuditError> {
-        self.0.index.clear().await?;
-        Ok(())
+        self.0.index.rebuild().await
     }
 
     pub(crate) fn new_id(&self) -> Id {

@@ -63,6 +63,8 @@ impl View<'_> {
 pub(crate) struct Index {
     pub(crate) store: SharedStore,
     open: Mutex<Open>,
+    /// Held by whoever makes the index: one at a time.
+    making: tokio::sync::Mutex<()>,
     pub(crate) heads: Heads,
     /// Position up to which the open part was made, and the time of the last entry in it.
     progress: watch::Sender<(i64, Option<Timestamp>)>,
@@ -71,7 +73,8 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn new(store: SharedStore, heads: Heads) -> Arc<Self> {
         let progress = watch::channel((0, None)).0;
-        Arc::new(Self { store, open: Mutex::new(Open::default()), heads, progress })
+        let (open, making) = (Mutex::new(Open::default()), tokio::sync::Mutex::new(()));
+        Arc::new(Self { store, open, making, heads, progress })
     }
 
     /// The time of the last entry that the index has.
@@ -119,6 +122,7 @@ impl Index {
 
     /// Reads what was written since the last time, and stores parts that are full.
     pub(crate) async fn catch_up(&self) -> Result<(), AuditError> {
+        let _making = self.making.lock().await;
         if !self.open.lock().loaded {
             self.load().await?;
         }
@@ -183,8 +187,14 @@ impl Index {
         }
     }
 
-    /// Removes the index, to be made anew from the batches.
-    pub(crate) async fn clear(&self) -> Result<(), StoreError> {
+    /// Removes the index; it is made anew from the batches.
+    pub(crate) async fn rebuild(&self) -> Result<(), AuditError> {
+        let _making = self.making.lock().await;
+        self.clear().await?;
+        self.load().await
+    }
+
+    async fn clear(&self) -> Result<(), StoreError> {
         let mut after: Option<String> = None;
         loop {
             let some = self.store.scan(Collection::AuditIndex, Span::All, after.as_deref(), REMOVED).await?;

@@ -134,7 +134,12 @@ fn whole_lines(file: &mut File) -> io::Result<u64> {
 
 /// Renames the file to one with the time in its name, and removes former ones beyond those to keep.
 fn set_aside(rules: &Rules, now: Timestamp) -> io::Result<()> {
-    let stamp: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
+    let at = now.to_datetime();
+    let (year, month, day) = at.to_calendar_date();
+    let (hour, minute, second, millis) = at.to_hms_milli();
+    // Names sort by time.
+    let stamp =
+        format!("{year:04}{:02}{day:02}T{hour:02}{minute:02}{second:02}{millis:03}Z", u8::from(month));
     let mut aside = rules.path.with_added_extension(&stamp);
     let mut n = 1;
     while aside.exists() {

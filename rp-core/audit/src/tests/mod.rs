@@ -1,4 +1,9 @@
+mod copies;
 mod embedded;
+mod indexed;
+mod lines;
+mod reporting;
+mod retiring;
 mod shelf;
 mod tampering;
 mod writing;
