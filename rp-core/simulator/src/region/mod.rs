@@ -8,6 +8,7 @@ mod connect;
 pub mod fleet;
 mod identity;
 mod objects;
+mod prometheus;
 #[cfg(test)]
 mod tests;
 

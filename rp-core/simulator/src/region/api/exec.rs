@@ -89,7 +89,7 @@ pub(super) fn answer(
 }
 
 /// The accept key and the protocol, when the request is a WebSocket handshake with a protocol we speak.
-fn handshake(headers: &HeaderMap) -> Option<(HeaderValue, &'static str)> {
+pub(super) fn handshake(headers: &HeaderMap) -> Option<(HeaderValue, &'static str)> {
     if !headers.get(UPGRADE)?.as_bytes().eq_ignore_ascii_case(b"websocket") {
         return None;
     }

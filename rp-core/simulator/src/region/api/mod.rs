@@ -6,6 +6,7 @@ mod exec;
 mod list;
 mod log;
 mod path;
+mod port_forward;
 mod review;
 mod selector;
 mod shell;
@@ -137,6 +138,7 @@ impl Call<'_> {
         match (at.subresource.as_deref(), verb) {
             (Some("log"), "get") if kind.plural == "pods" => log::answer(self, at),
             (Some("exec"), _) if kind.plural == "pods" => exec::answer(self, request, at),
+            (Some("portforward"), _) if kind.plural == "pods" => port_forward::answer(self, request, at),
             (None, "watch") => watch::answer(self, kind, at),
             (None, "list") => list::answer(self, kind, at),
             (None | Some("status" | "scale"), "get") => self.get(kind, at),

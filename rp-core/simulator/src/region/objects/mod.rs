@@ -2,7 +2,7 @@
 
 mod events;
 mod machines;
-mod nodes;
+pub(super) mod nodes;
 mod operators;
 mod plain;
 mod pods;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::fleet::Cluster;
 
 pub(super) use plain::me;
+pub(super) use pods::{containers, pod_names};
 
 /// A cluster at an instant.
 #[derive(Debug, Clone, Copy)]

@@ -50,7 +50,7 @@ fn roles(node: &Value) -> Value {
 
 /// One node, before it is JSON.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(in crate::region) struct Node {
     pub name: String,
     pub master: bool,
     pub zone: usize,
@@ -63,7 +63,7 @@ pub(super) struct Node {
 }
 
 /// Every node of a cluster.
-pub(super) fn nodes(view: &View<'_>) -> Vec<Node> {
+pub(in crate::region) fn nodes(view: &View<'_>) -> Vec<Node> {
     let cluster = view.cluster;
     let total = 3 + if cluster.shape == Shape::Finishing { cluster.workers / 2 } else { cluster.workers };
     let mut dice = cluster.dice("nodes");

@@ -60,6 +60,28 @@ fn list(view: &View<'_>) -> Vec<Value> {
     all.iter().map(|pod| object(view, pod)).collect()
 }
 
+/// Names of a workload's pods.
+pub(in crate::region) fn pod_names(view: &View<'_>, name: &str) -> Vec<String> {
+    let nodes = nodes(view);
+    let mut made = Vec::new();
+    for workload in WORKLOADS.iter().filter(|workload| workload.name == name) {
+        pods(view, workload, &nodes, false, &mut made);
+    }
+    made.into_iter().map(|pod| pod.name).collect()
+}
+
+/// Namespace, pod and container of what runs.
+pub(in crate::region) fn containers(view: &View<'_>) -> Vec<(String, String, String)> {
+    let nodes = nodes(view);
+    let mut made = Vec::new();
+    for workload in &WORKLOADS {
+        pods(view, workload, &nodes, false, &mut made);
+    }
+    made.into_iter()
+        .map(|pod| (pod.workload.namespace.to_owned(), pod.name, pod.workload.name.to_owned()))
+        .collect()
+}
+
 fn pods<'a>(
     view: &View<'_>,
     workload: &'static Workload,
@@ -97,7 +119,14 @@ fn pods<'a>(
 fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
     let workload = pod.workload;
     let namespace = workload.namespace;
-    let labels = json!({"app": workload.name, "app.kubernetes.io/part-of": workload.operator});
+    let component = match workload.name {
+        "thanos-querier" => "thanos-query",
+        "prometheus-k8s" => "prometheus",
+        "alertmanager-main" => "alertmanager",
+        name => name,
+    };
+    let labels = json!({"app": workload.name, "app.kubernetes.io/name": component,
+        "app.kubernetes.io/part-of": workload.operator});
     let metadata = metadata(view, "pods", Some(namespace), &pod.name, &labels);
     let image = format!("quay.invalid/simulated/{}:{}", workload.name, view.cluster.version);
     let mut dice = view.cluster.dice(&pod.name);

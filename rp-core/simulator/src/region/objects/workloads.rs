@@ -37,7 +37,7 @@ const fn workload(
 }
 
 /// In order of namespace.
-pub(super) const WORKLOADS: [Workload; 38] = [
+pub(super) const WORKLOADS: [Workload; 39] = [
     workload("openshift-apiserver", "apiserver", Form::Deployment(3), "openshift-apiserver"),
     workload(
         "openshift-apiserver-operator",
@@ -106,6 +106,7 @@ pub(super) const WORKLOADS: [Workload; 38] = [
     workload("openshift-monitoring", "cluster-monitoring-operator", Form::Deployment(1), "monitoring"),
     workload("openshift-monitoring", "node-exporter", Form::DaemonSet, "monitoring"),
     workload("openshift-monitoring", "prometheus-k8s", Form::StatefulSet(2), "monitoring"),
+    workload("openshift-monitoring", "thanos-querier", Form::Deployment(2), "monitoring"),
     workload("openshift-multus", "multus", Form::DaemonSet, "network"),
     workload("openshift-network-operator", "network-operator", Form::Deployment(1), "network"),
     workload("openshift-oauth-apiserver", "apiserver", Form::Deployment(3), "authentication"),
