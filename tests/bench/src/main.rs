@@ -3,6 +3,7 @@
 //! What is measured runs in processes of its own, so that CPU time and memory are the kernel's count of that
 //! process alone. Rounds of the compared programs are interleaved: what the machine does besides hits all.
 
+mod audit;
 mod clients;
 mod far;
 mod latency;
@@ -65,6 +66,8 @@ enum What {
     Stream(Scale),
     /// Time to readiness, idle memory, size
     Start(Scale),
+    /// The audit log: entries a second, and searches
+    Audit(audit::AuditScale),
     /// The far side of watches and streams
     #[command(hide = true)]
     Far {
@@ -91,6 +94,10 @@ fn main() -> Result<()> {
             What::Revoke(scale) => revoke::run(&scale).await,
             What::Stream(scale) => stream::run(&scale).await,
             What::Start(scale) => start::run(&scale).await,
+            What::Audit(scale) => {
+                report::machine()?;
+                audit::run(&scale).await
+            }
             What::Far { cert, key } => far::run(&cert, &key).await,
             What::Clients(args) => clients::run(args).await,
         }
@@ -103,7 +110,8 @@ async fn all(scale: &Scale) -> Result<()> {
     requests_and_latency(scale).await?;
     stream::run(scale).await?;
     watches::run(scale).await?;
-    revoke::run(scale).await
+    revoke::run(scale).await?;
+    audit::run(&audit::AuditScale { entries: 300_000, store: audit::Stores::Both }).await
 }
 
 async fn requests_and_latency(scale: &Scale) -> Result<()> {
