@@ -11,7 +11,17 @@ await story(async (page) => {
     cluster,
     cluster_access: `${cluster}/access`,
     dialog: `${cluster}/kubeconfig`,
+    report: `${cluster}/report`,
     access: "/access",
+    access_all: "/access?view=all&state=any",
+    access_cluster: "/access?view=cluster",
+    grant: await grant(page),
+    revoke: `${await grant(page)}/revoke`,
+    revoke_all: "/access/revoke?everything=true",
+    elevations: "/elevations",
+    elevate: "/elevate",
+    break_glass: "/elevate?way=break-glass",
+    robots: "/robots",
     audit: "/audit",
     imported: "/imported",
     keys: "/keys",
@@ -35,6 +45,12 @@ await story(async (page) => {
   }
   return { violations: found, wide, looked };
 });
+
+/** The page of a grant that is there. */
+async function grant(page) {
+  const list = await (await page.request.get(`${input.url}/api/v1/grants?all=true&limit=1`)).json();
+  return `/access/${list.items[0].id}`;
+}
 
 /** What reaches out of the window, when the page scrolls sideways. */
 async function tooWide(page) {

@@ -38,19 +38,19 @@ export async function story(run, options = {}) {
   }
 }
 
-/** Goes to an address of the portal and through the provider's form. */
-export async function signIn(page, path = "/") {
+/** Goes to an address of the portal and through the provider's form, as `who` (`account`, `password`). */
+export async function signIn(page, path = "/", who = input) {
   await page.goto(input.url + path);
-  await fillIn(page);
+  await fillIn(page, who);
 }
 
 /** The name field of the provider's form: the built-in one, or the foreign one of `input.provider`. */
 export const nameField = input.provider ? "input[name=login]" : "input[name=name]";
 
 /** The provider's form. */
-export async function fillIn(page) {
-  await page.fill(nameField, input.account);
-  await page.fill("input[name=password]", input.password);
+export async function fillIn(page, who = input) {
+  await page.fill(nameField, who.account);
+  await page.fill("input[name=password]", who.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL((url) => url.origin === new URL(input.url).origin);
 }

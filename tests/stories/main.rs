@@ -9,6 +9,7 @@ mod faults;
 mod hostile;
 mod kill;
 mod kubectl;
+mod pages_life;
 mod parts;
 mod replicas;
 mod revoke;

@@ -2,7 +2,6 @@
 
 use axum::response::Response;
 use http::StatusCode;
-use serde::Deserialize;
 use web::{AskField, AskPage, Frame, Link, Place};
 
 use super::did::Did;
@@ -12,8 +11,7 @@ use crate::context::{Context, Wants};
 use crate::fault::Fault;
 
 /// What every question sends back.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(crate) struct Answered {
     /// Where the person came from.
     pub(super) back: String,
@@ -28,6 +26,30 @@ pub(crate) struct Answered {
     pub(super) person: String,
     pub(super) cluster: String,
     pub(super) everything: String,
+}
+
+impl Answered {
+    /// From a form; of a name the last counts, and what is not asked for is left out.
+    pub(super) fn read(body: &[u8]) -> Self {
+        let mut answered = Self::default();
+        for (name, value) in url::form_urlencoded::parse(body) {
+            let field = match name.as_ref() {
+                "back" => &mut answered.back,
+                "why" => &mut answered.why,
+                "life" => &mut answered.life,
+                "note" => &mut answered.note,
+                "fine" => &mut answered.fine,
+                "confirm" => &mut answered.confirm,
+                "mine" => &mut answered.mine,
+                "person" => &mut answered.person,
+                "cluster" => &mut answered.cluster,
+                "everything" => &mut answered.everything,
+                _ => continue,
+            };
+            *field = value.into_owned();
+        }
+        answered
+    }
 }
 
 /// Where a question leads back to: the page it was asked on, else `home`.

@@ -2,7 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use axum::extract::{Form, Path, Query, State};
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_access::{ElevationError, ElevationFilter};
@@ -412,8 +413,9 @@ macro_rules! steps {
             Ctx(context): Ctx,
             user: CurrentUser,
             Path(id): Path<String>,
-            Form(answered): Form<Answered>,
+            body: Bytes,
         ) -> Result<Response, Fault> {
+            let answered = Answered::read(&body);
             settle(&state, &context, &user, &id, ($step, answered)).await
         }
     )*};

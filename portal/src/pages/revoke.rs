@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use axum::extract::{Form, Path, Query, State};
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_access::{AccessError, GrantView, RevokeScope};
@@ -96,8 +97,9 @@ pub(crate) async fn revoke(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path(id): Path<String>,
-    Form(answered): Form<Answered>,
+    body: Bytes,
 ) -> Result<Response, Fault> {
+    let answered = Answered::read(&body);
     let revoked = state.0.access.revoke(&user.caller, &parse(&id)?, words(Some(answered.why.clone()))).await;
     match revoked {
         // Pressing twice is no error.
@@ -192,8 +194,9 @@ pub(crate) async fn extend(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path(id): Path<String>,
-    Form(answered): Form<Answered>,
+    body: Bytes,
 ) -> Result<Response, Fault> {
+    let answered = Answered::read(&body);
     let life = answered.life.parse().map(Duration::from_secs).unwrap_or_default();
     match state.0.access.extend(&user.caller, &parse(&id)?, life).await {
         Ok(_) => Ok(done(&answered, HOME, Did::Extended)),
@@ -375,8 +378,9 @@ pub(crate) async fn revoke_many(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Form(answered): Form<Answered>,
+    body: Bytes,
 ) -> Result<Response, Fault> {
+    let answered = Answered::read(&body);
     let many = many(&state, &user, &All::from(&answered)).await?;
     let mut page = many_page(&state, &context, &user, &many).await?;
     page.back.href = crate::auth::return_path(Some(&answered.back));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Form, Path, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_access::{Issued, RobotAsk, RobotError, RobotView};
@@ -272,8 +272,9 @@ pub(crate) async fn rotate(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path(name): Path<String>,
-    Form(answered): Form<Answered>,
+    body: Bytes,
 ) -> Result<Response, Fault> {
+    let answered = Answered::read(&body);
     let overlap = answered.life.parse().unwrap_or(0);
     let outcome = match user.require_fresh(&state, &context) {
         Err(fault) => Err(fault),
@@ -329,8 +330,9 @@ pub(crate) async fn revoke(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path(name): Path<String>,
-    Form(answered): Form<Answered>,
+    body: Bytes,
 ) -> Result<Response, Fault> {
+    let answered = Answered::read(&body);
     let mut page = revoke_page(&state, &context, &name);
     let why = words(Some(answered.why.clone()));
     if let Some(field) = page.fields.first_mut() {

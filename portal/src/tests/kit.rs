@@ -265,6 +265,31 @@ impl Kit {
         access.issue(&caller, ask).await.unwrap().token.expose().clone()
     }
 
+    /// Somebody of that role who is elevated for every cluster.
+    pub(super) async fn elevated(&self, role: Role, rights: &str) -> String {
+        let body = format!(
+            r#"{{"reason": "elevated for this test", "rights": "{rights}", "break_glass": true, "life": 3600}}"#
+        );
+        let answer = self.unsafe_call(role, "POST", "/api/v1/elevations", &body).await;
+        assert_eq!(answer.json()["state"], "active", "{answer:?}");
+        answer.json()["id"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A form as a browser posts it.
+    pub(super) async fn form(&self, role: Role, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let cookie = self.cookie(Some(role)).await;
+        let csrf = self.csrf(&cookie).await;
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair(web::CSRF_FIELD, &csrf).extend_pairs(fields);
+        let request = Request::post(path)
+            .header("accept", "text/html")
+            .header("sec-fetch-mode", "navigate")
+            .header("cookie", &cookie)
+            .header("origin", PORTAL)
+            .header("content-type", "application/x-www-form-urlencoded");
+        self.send(request.body(Body::from(form.finish())).unwrap()).await
+    }
+
     /// The newest entry of that verb, once there is one.
     pub(super) async fn audited(&self, verb: &str) -> rp_documents::Entry {
         let asked = rp_audit::Query { verb: Some(verb.to_owned()), ..rp_audit::Query::default() };

@@ -66,6 +66,9 @@ async fn the_empty_request_gives_the_contracts_file() {
 async fn more_rights_need_the_role_and_show_in_the_name() {
     let kit = Kit::new().await;
     let body = r#"{"rights": "admin", "reason": "restart a stuck pod", "life": 3600, "ticket": "T-1"}"#;
+    let first = kit.unsafe_call(Role::Elevated, "POST", &new(), body).await;
+    assert_eq!((first.status.as_u16(), first.json()["code"].as_str()), (403, Some("elevation_needed")));
+    kit.elevated(Role::Elevated, "admin").await;
     let answer = kit.unsafe_call(Role::Elevated, "POST", &new(), body).await;
     assert_eq!(
         answer.header("content-disposition"),
