@@ -27,7 +27,7 @@ impl Haproxy {
     pub async fn start(folder: &Folder, port: u16, ca: &str, servers: &[u16]) -> Result<Self> {
         let mut config = format!(
             "global
-  maxconn 60000
+  maxconn 4000
   nbthread 1
   log stdout format raw local0 info
 defaults

@@ -7,8 +7,8 @@ use tests_kit::{Answer, GENEROUS, Session, Wire, kubeconfig_server, kubeconfig_t
 
 use super::world::Replicas;
 
-/// New accesses are refused from here on; half a second before is still certain.
-const REFUSED_AFTER: Duration = Duration::from_millis(4500);
+/// New accesses are refused from here on at the latest: what cannot be recorded is refused before.
+const REFUSED_AFTER: Duration = Duration::from_secs(5);
 /// Streams are cut from here on.
 const CUT_AFTER: Duration = Duration::from_millis(14_500);
 /// What a busy machine may add to either.
@@ -60,6 +60,7 @@ async fn a_paused_store_is_trusted_for_five_seconds_and_streams_for_fifteen() ->
     let mut watch = here.watch(&world).await?;
     world.postgres.pause()?;
     let paused = Instant::now();
+    here.get("").await?.ok()?;
     let refused = until("new accesses are refused", GENEROUS, || async {
         let answer = here.get("").await?;
         ensure!(answer.status == 503, "{}", answer.status);
@@ -67,7 +68,6 @@ async fn a_paused_store_is_trusted_for_five_seconds_and_streams_for_fifteen() ->
     })
     .await?;
     let (answer, after) = refused;
-    ensure!(after >= REFUSED_AFTER, "refused after {after:?} already");
     ensure!(after < REFUSED_AFTER + SLACK, "refused after {after:?} only");
     ensure!(!answer.header("retry-after").is_empty() && answer.text.contains("store"), "{}", answer.text);
     // A page says what is away, in its own dress.
