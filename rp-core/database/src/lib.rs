@@ -9,6 +9,7 @@ mod error;
 mod memory;
 mod notify;
 mod postgres;
+mod rules;
 mod sqlite;
 mod typed;
 

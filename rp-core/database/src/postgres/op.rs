@@ -6,6 +6,7 @@ use sqlx::{PgConnection, Row as _};
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use crate::rules::{self, Standing, Table};
 use crate::{Draft, Expect, StoreError, Stored, Version};
 
 /// Rows that one sweep takes at most, so that it never holds up the writes behind it.
@@ -73,19 +74,7 @@ impl Done {
     }
 }
 
-/// Why a write was not done.
-pub(super) enum Failure {
-    /// By the store's rules; its neighbours in the transaction are not concerned.
-    Refused(StoreError),
-    /// By the database; the transaction is lost.
-    Fault(Fault),
-}
-
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Fault(error.into())
-    }
-}
+pub(super) type Failure = rules::Failure<Fault>;
 
 /// Does writes inside a transaction that has locked the collection's counter.
 pub(super) struct Work<'a> {
@@ -96,69 +85,66 @@ pub(super) struct Work<'a> {
     pub(super) now: Timestamp,
 }
 
-/// A row as far as the rules need it.
-struct Standing {
-    id: String,
-    version: Version,
-    lives: bool,
-}
-
 impl Work<'_> {
     pub(super) async fn run(&mut self, op: &Op) -> Result<Done, Failure> {
         match op {
             Op::Create(drafts) => {
                 let mut stored = Vec::with_capacity(drafts.len());
                 for draft in drafts {
-                    stored.push(self.write(draft, None).await?);
+                    stored.push(rules::create(self, draft).await?);
                 }
                 Ok(Done::of(stored))
             }
-            Op::Replace(draft, expect) => Ok(Done::of(vec![self.write(draft, Some(*expect)).await?])),
+            Op::Replace(draft, expect) => Ok(Done::of(vec![rules::replace(self, draft, *expect).await?])),
             Op::Delete(id, expect) => {
-                let standing = self.standing(id, None).await?;
-                self.expect(standing.iter().find(|row| row.id == *id), *expect)?;
-                self.bury(id).await?;
+                rules::delete(self, id, *expect).await?;
                 Ok(Done { mark: Some((id.clone(), self.seq)), ..Done::default() })
             }
-            Op::Sweep(keep) => self.sweep(*keep).await,
+            Op::Sweep(keep) => self.sweep(*keep).await.map_err(Failure::Fault),
             Op::Probe => Ok(Done::default()),
         }
     }
 
-    /// `None`: there must be no such document. Nothing is written before everything that refuses was looked at.
-    async fn write(&mut self, draft: &Draft, expect: Option<Expect>) -> Result<Stored, Failure> {
-        let collection = self.collection;
-        let standing = self.standing(&draft.id, draft.unique_key.as_deref()).await?;
-        let own = standing.iter().find(|row| row.id == draft.id);
-        match expect {
-            Some(expect) => self.expect(own, expect)?,
-            None if own.is_some_and(|row| row.lives) => {
-                return Err(Failure::Refused(StoreError::Exists { collection, which: "id" }));
-            }
-            None => {}
-        }
-        if let Some(holder) = standing.iter().find(|row| row.id != draft.id) {
-            if holder.lives {
-                return Err(Failure::Refused(StoreError::Exists { collection, which: "key" }));
-            }
-            self.bury(&holder.id).await?;
-        }
-        Ok(self.put(draft).await?)
+    async fn sweep(&mut self, keep: i64) -> Result<Done, Fault> {
+        let buried = sqlx::query(
+            "WITH due AS (
+                SELECT id, row_number() OVER (ORDER BY expires_at, id) AS n FROM documents
+                WHERE collection = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3)
+             UPDATE documents SET body = NULL, unique_key = NULL, expires_at = NULL, partition = '',
+                version = $4 + due.n, seq = $4 + due.n, written = $2
+             FROM due WHERE documents.collection = $1 AND documents.id = due.id
+             RETURNING documents.id, documents.seq",
+        )
+        .bind(self.collection.name())
+        .bind(self.now.millis())
+        .bind(SWEEP_ROWS)
+        .bind(self.seq)
+        .fetch_all(&mut *self.connection)
+        .await?;
+        self.seq += SWEEP_ROWS;
+        let mark = buried.first().map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?)));
+        let dropped = sqlx::query(
+            "DELETE FROM documents WHERE collection = $1 AND id IN (
+                SELECT id FROM documents WHERE collection = $1 AND body IS NULL AND written <= $2 LIMIT $3)",
+        )
+        .bind(self.collection.name())
+        .bind(self.now.millis().saturating_sub(keep))
+        .bind(SWEEP_ROWS)
+        .execute(&mut *self.connection)
+        .await?;
+        let swept = dropped.rows_affected() + buried.len() as u64;
+        Ok(Done { mark: mark.transpose()?, swept, stored: Vec::new() })
+    }
+}
+
+impl Table for Work<'_> {
+    type Fault = Fault;
+
+    fn collection(&self) -> Collection {
+        self.collection
     }
 
-    fn expect(&self, own: Option<&Standing>, expect: Expect) -> Result<(), Failure> {
-        let collection = self.collection;
-        match (own.filter(|row| row.lives), expect) {
-            (None, _) => Err(Failure::Refused(StoreError::Gone { collection })),
-            (Some(row), Expect::Version(version)) if version != row.version => {
-                Err(Failure::Refused(StoreError::Stale { collection }))
-            }
-            (Some(_), Expect::Version(_) | Expect::Any) => Ok(()),
-        }
-    }
-
-    /// The row of the id, and the row that holds the key.
-    async fn standing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<Standing>, sqlx::Error> {
+    async fn standing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<Standing>, Fault> {
         let rows = sqlx::query(
             "SELECT id, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
              FROM documents WHERE collection = $1 AND (id = $2 OR unique_key = $3)",
@@ -179,7 +165,7 @@ impl Work<'_> {
         standing.collect()
     }
 
-    async fn put(&mut self, draft: &Draft) -> Result<Stored, sqlx::Error> {
+    async fn put(&mut self, draft: &Draft) -> Result<Stored, Fault> {
         self.seq += 1;
         sqlx::query(
             "INSERT INTO documents (collection, id, partition, unique_key, body, version, seq, written, expires_at)
@@ -212,8 +198,7 @@ impl Work<'_> {
         })
     }
 
-    /// Leaves a tombstone; id and key are free.
-    async fn bury(&mut self, id: &str) -> Result<(), sqlx::Error> {
+    async fn bury(&mut self, id: &str) -> Result<(), Fault> {
         self.seq += 1;
         sqlx::query(
             "UPDATE documents SET body = NULL, unique_key = NULL, expires_at = NULL, partition = '',
@@ -227,36 +212,5 @@ impl Work<'_> {
         .execute(&mut *self.connection)
         .await?;
         Ok(())
-    }
-
-    async fn sweep(&mut self, keep: i64) -> Result<Done, Failure> {
-        let buried = sqlx::query(
-            "WITH due AS (
-                SELECT id, row_number() OVER (ORDER BY expires_at, id) AS n FROM documents
-                WHERE collection = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3)
-             UPDATE documents SET body = NULL, unique_key = NULL, expires_at = NULL, partition = '',
-                version = $4 + due.n, seq = $4 + due.n, written = $2
-             FROM due WHERE documents.collection = $1 AND documents.id = due.id
-             RETURNING documents.id, documents.seq",
-        )
-        .bind(self.collection.name())
-        .bind(self.now.millis())
-        .bind(SWEEP_ROWS)
-        .bind(self.seq)
-        .fetch_all(&mut *self.connection)
-        .await?;
-        self.seq += SWEEP_ROWS;
-        let mark = buried.first().map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?)));
-        let dropped = sqlx::query(
-            "DELETE FROM documents WHERE collection = $1 AND id IN (
-                SELECT id FROM documents WHERE collection = $1 AND body IS NULL AND written <= $2 LIMIT $3)",
-        )
-        .bind(self.collection.name())
-        .bind(self.now.millis().saturating_sub(keep))
-        .bind(SWEEP_ROWS)
-        .execute(&mut *self.connection)
-        .await?;
-        let swept = dropped.rows_affected() + buried.len() as u64;
-        Ok(Done { mark: mark.transpose()?, swept, stored: Vec::new() })
     }
 }

@@ -6,6 +6,7 @@ use sqlx::{Row as _, SqliteConnection};
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use crate::rules::{self, Standing, Table};
 use crate::{Draft, Expect, StoreError, Stored, Version};
 
 /// Rows that one sweep takes at most, so that it never holds up the writes behind it.
@@ -52,19 +53,7 @@ pub(super) struct Done {
     pub(super) swept: u64,
 }
 
-/// Why a write was not done.
-pub(super) enum Failure {
-    /// By the store's rules; its neighbours in the transaction are not concerned.
-    Refused(StoreError),
-    /// By the database; the transaction is lost.
-    Fault(Fault),
-}
-
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Fault(error.into())
-    }
-}
+pub(super) type Failure = rules::Failure<Fault>;
 
 /// Does writes inside an open transaction.
 pub(super) struct Work<'a> {
@@ -74,147 +63,41 @@ pub(super) struct Work<'a> {
     pub(super) now: Timestamp,
 }
 
-/// A row as far as the rules need it.
-struct Standing {
-    version: Version,
-    lives: bool,
+/// One collection of it.
+struct Rows<'a, 'b> {
+    work: &'a mut Work<'b>,
+    collection: Collection,
 }
 
-impl Work<'_> {
+impl<'b> Work<'b> {
     pub(super) async fn run(&mut self, op: &Op) -> Result<Done, Failure> {
         match op {
             Op::Create { collection, drafts } => {
+                let mut rows = self.rows(*collection);
                 let mut stored = Vec::with_capacity(drafts.len());
                 for draft in drafts {
-                    stored.push(self.create(*collection, draft).await?);
+                    stored.push(rules::create(&mut rows, draft).await?);
                 }
                 Ok(Done { stored, touched: vec![*collection], swept: 0 })
             }
             Op::Replace { collection, draft, expect } => {
-                self.expect(*collection, &draft.id, *expect).await?;
-                let stored = self.write(*collection, draft).await?;
+                let stored = rules::replace(&mut self.rows(*collection), draft, *expect).await?;
                 Ok(Done { stored: vec![stored], touched: vec![*collection], swept: 0 })
             }
             Op::Delete { collection, id, expect } => {
-                self.expect(*collection, id, *expect).await?;
-                self.bury(*collection, id).await?;
+                rules::delete(&mut self.rows(*collection), id, *expect).await?;
                 Ok(Done { touched: vec![*collection], ..Done::default() })
             }
-            Op::Sweep { drop_before } => self.sweep(*drop_before).await,
+            Op::Sweep { drop_before } => self.sweep(*drop_before).await.map_err(Failure::Fault),
             Op::Probe => Ok(Done::default()),
         }
     }
 
-    async fn create(&mut self, collection: Collection, draft: &Draft) -> Result<Stored, Failure> {
-        if self.standing(collection, &draft.id).await?.is_some_and(|row| row.lives) {
-            return Err(Failure::Refused(StoreError::Exists { collection, which: "id" }));
-        }
-        self.write(collection, draft).await
+    fn rows(&mut self, collection: Collection) -> Rows<'_, 'b> {
+        Rows { work: self, collection }
     }
 
-    async fn expect(&mut self, collection: Collection, id: &str, expect: Expect) -> Result<(), Failure> {
-        let standing = self.standing(collection, id).await?.filter(|row| row.lives);
-        let Some(row) = standing else {
-            return Err(Failure::Refused(StoreError::Gone { collection }));
-        };
-        match expect {
-            Expect::Version(version) if version != row.version => {
-                Err(Failure::Refused(StoreError::Stale { collection }))
-            }
-            Expect::Version(_) | Expect::Any => Ok(()),
-        }
-    }
-
-    async fn standing(&mut self, collection: Collection, id: &str) -> Result<Option<Standing>, sqlx::Error> {
-        let row = sqlx::query(
-            "SELECT version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > ?3) AS lives
-             FROM documents WHERE collection = ?1 AND id = ?2",
-        )
-        .bind(collection.name())
-        .bind(id)
-        .bind(self.now.millis())
-        .fetch_optional(&mut *self.connection)
-        .await?;
-        row.map(|row| {
-            Ok(Standing { version: Version(row.try_get("version")?), lives: row.try_get("lives")? })
-        })
-        .transpose()
-    }
-
-    /// Frees the unique key when its holder has expired; refuses when it lives.
-    async fn claim_key(&mut self, collection: Collection, draft: &Draft) -> Result<(), Failure> {
-        let Some(key) = &draft.unique_key else { return Ok(()) };
-        let holder = sqlx::query(
-            "SELECT id, expires_at IS NULL OR expires_at > ?4 AS lives
-             FROM documents WHERE collection = ?1 AND unique_key = ?2 AND id <> ?3",
-        )
-        .bind(collection.name())
-        .bind(key)
-        .bind(&draft.id)
-        .bind(self.now.millis())
-        .fetch_optional(&mut *self.connection)
-        .await?;
-        let Some(holder) = holder else { return Ok(()) };
-        if holder.try_get::<bool, _>("lives")? {
-            return Err(Failure::Refused(StoreError::Exists { collection, which: "key" }));
-        }
-        let id: String = holder.try_get("id")?;
-        self.bury(collection, &id).await?;
-        Ok(())
-    }
-
-    async fn write(&mut self, collection: Collection, draft: &Draft) -> Result<Stored, Failure> {
-        self.claim_key(collection, draft).await?;
-        self.seq += 1;
-        sqlx::query(
-            "INSERT INTO documents (collection, id, partition, unique_key, body, version, seq, written, expires_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)
-             ON CONFLICT (collection, id) DO UPDATE SET
-                partition = excluded.partition, unique_key = excluded.unique_key, body = excluded.body,
-                version = excluded.version, seq = excluded.seq, written = excluded.written,
-                expires_at = excluded.expires_at",
-        )
-        .bind(collection.name())
-        .bind(&draft.id)
-        .bind(&draft.partition)
-        .bind(&draft.unique_key)
-        .bind(&draft.body)
-        .bind(self.seq)
-        .bind(self.now.millis())
-        .bind(draft.expires_at.map(Timestamp::millis))
-        .execute(&mut *self.connection)
-        .await?;
-        Ok(Stored {
-            id: draft.id.clone(),
-            partition: draft.partition.clone(),
-            unique_key: draft.unique_key.clone(),
-            body: draft.body.clone(),
-            // Positions are never given twice, so neither are versions: not after a delete, not after a restart.
-            version: Version(self.seq),
-            seq: self.seq,
-            written: self.now,
-            expires_at: draft.expires_at,
-        })
-    }
-
-    /// Leaves a tombstone; id and key are free.
-    async fn bury(&mut self, collection: Collection, id: &str) -> Result<(), sqlx::Error> {
-        self.seq += 1;
-        sqlx::query(
-            "UPDATE documents SET body = NULL, unique_key = NULL, expires_at = NULL, partition = '',
-                version = ?3, seq = ?3, written = ?4
-             WHERE collection = ?1 AND id = ?2",
-        )
-        .bind(collection.name())
-        .bind(id)
-        .bind(self.seq)
-        .bind(self.now.millis())
-        .execute(&mut *self.connection)
-        .await?;
-        Ok(())
-    }
-
-    async fn sweep(&mut self, drop_before: Timestamp) -> Result<Done, Failure> {
+    async fn sweep(&mut self, drop_before: Timestamp) -> Result<Done, Fault> {
         let expired = sqlx::query(
             "SELECT collection, id FROM documents WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2",
         )
@@ -227,7 +110,7 @@ impl Work<'_> {
             let name: &str = row.try_get("collection")?;
             // A collection of another version of the software: its rows are not ours to judge.
             let Some(collection) = Collection::from_name(name) else { continue };
-            self.bury(collection, row.try_get("id")?).await?;
+            self.rows(collection).bury(row.try_get("id")?).await?;
             done.swept += 1;
             if !done.touched.contains(&collection) {
                 done.touched.push(collection);
@@ -243,5 +126,83 @@ impl Work<'_> {
         .await?;
         done.swept += dropped.rows_affected();
         Ok(done)
+    }
+}
+
+impl Table for Rows<'_, '_> {
+    type Fault = Fault;
+
+    fn collection(&self) -> Collection {
+        self.collection
+    }
+
+    async fn standing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<Standing>, Fault> {
+        let rows = sqlx::query(
+            "SELECT id, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > ?4) AS lives
+             FROM documents WHERE collection = ?1 AND (id = ?2 OR unique_key = ?3)",
+        )
+        .bind(self.collection.name())
+        .bind(id)
+        .bind(key)
+        .bind(self.work.now.millis())
+        .fetch_all(&mut *self.work.connection)
+        .await?;
+        let standing = rows.iter().map(|row| {
+            Ok(Standing {
+                id: row.try_get("id")?,
+                version: Version(row.try_get("version")?),
+                lives: row.try_get("lives")?,
+            })
+        });
+        standing.collect()
+    }
+
+    async fn put(&mut self, draft: &Draft) -> Result<Stored, Fault> {
+        self.work.seq += 1;
+        sqlx::query(
+            "INSERT INTO documents (collection, id, partition, unique_key, body, version, seq, written, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)
+             ON CONFLICT (collection, id) DO UPDATE SET
+                partition = excluded.partition, unique_key = excluded.unique_key, body = excluded.body,
+                version = excluded.version, seq = excluded.seq, written = excluded.written,
+                expires_at = excluded.expires_at",
+        )
+        .bind(self.collection.name())
+        .bind(&draft.id)
+        .bind(&draft.partition)
+        .bind(&draft.unique_key)
+        .bind(&draft.body)
+        .bind(self.work.seq)
+        .bind(self.work.now.millis())
+        .bind(draft.expires_at.map(Timestamp::millis))
+        .execute(&mut *self.work.connection)
+        .await?;
+        Ok(Stored {
+            id: draft.id.clone(),
+            partition: draft.partition.clone(),
+            unique_key: draft.unique_key.clone(),
+            body: draft.body.clone(),
+            // Positions are never given twice, so neither are versions: not after a delete, not after a restart.
+            version: Version(self.work.seq),
+            seq: self.work.seq,
+            written: self.work.now,
+            expires_at: draft.expires_at,
+        })
+    }
+
+    async fn bury(&mut self, id: &str) -> Result<(), Fault> {
+        self.work.seq += 1;
+        sqlx::query(
+            "UPDATE documents SET body = NULL, unique_key = NULL, expires_at = NULL, partition = '',
+                version = ?3, seq = ?3, written = ?4
+             WHERE collection = ?1 AND id = ?2",
+        )
+        .bind(self.collection.name())
+        .bind(id)
+        .bind(self.work.seq)
+        .bind(self.work.now.millis())
+        .execute(&mut *self.work.connection)
+        .await?;
+        Ok(())
     }
 }
