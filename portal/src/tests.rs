@@ -9,6 +9,7 @@ mod life;
 mod looks;
 mod pages;
 mod provider;
+mod queries;
 mod routes;
 mod sessions;
 mod signin;

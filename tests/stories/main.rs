@@ -1,11 +1,15 @@
 //! Stories of the whole system on real parts: what a person does, and what may go wrong meanwhile.
 
+mod audit;
 mod canary;
 mod command_line;
 mod door;
 mod drain;
+mod elevation;
 mod exec_plugin;
+mod explore;
 mod faults;
+mod grants_life;
 mod hostile;
 mod kill;
 mod kubectl;

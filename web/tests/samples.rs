@@ -123,6 +123,25 @@ fn icons_and_assets_exist() {
 }
 
 #[test]
+fn large_scripts_are_loaded_by_their_pages_only_and_hold_nothing_up() {
+    let mut seen = 0;
+    for Rendered { name, tags, .. } in everything() {
+        for script in tags.iter().filter(|tag| tag.name == "script") {
+            let source = script.get("src").unwrap_or_default();
+            let pages: &[&str] = match source.rsplit('/').next() {
+                Some("explore.js") => &["explore-", "fleet-"],
+                Some("charts.js") => &["statistics-"],
+                _ => continue,
+            };
+            assert!(pages.iter().any(|page| name.starts_with(page)), "{name}: {source}");
+            assert!(script.get("defer").is_some(), "{name}: {source} holds the first paint up");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "only {seen}");
+}
+
+#[test]
 fn forms_that_change_something_carry_the_token() {
     let mut seen = 0;
     for Rendered { name, tags, .. } in everything() {

@@ -155,7 +155,8 @@ fn row(alert: &Alert) -> AlertRow {
     }
 }
 
-fn capital(text: &str) -> String {
+/// With a capital letter.
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }

@@ -124,12 +124,17 @@ async fn run(
         Ok(table) => QueryResult::Rows(result(&table, query.instant)),
         Err(fault) => match fault.position() {
             Some(at) => {
-                let fault = Fault::from(fault);
-                QueryResult::Wrong { line: count(at.line), column: count(at.column), words: fault.message() }
+                QueryResult::Wrong { line: count(at.line), column: count(at.column), words: mistake(fault) }
             }
             None => QueryResult::Failed(Fault::from(fault).failure(&page.frame)),
         },
     }
+}
+
+/// What is wrong with a query, without the place, which stands beside it.
+pub(super) fn mistake(fault: prom::PromFault) -> String {
+    let text = Fault::from(fault).message();
+    text.find("parse error").and_then(|at| text.get(at..)).map(str::to_owned).unwrap_or(text)
 }
 
 /// A count, for pages.

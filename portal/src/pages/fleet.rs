@@ -10,7 +10,7 @@ use rp_documents::Role;
 use serde::Deserialize;
 use web::{FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable, May, Place};
 
-use super::explore::{count, row};
+use super::explore::{count, mistake, row};
 use super::times::{range, seconds};
 use super::{answer, frame};
 use crate::context::Ctx;
@@ -91,8 +91,7 @@ async fn run(state: &PortalState, user: &CurrentUser, page: &FleetPage) -> Fleet
         Ok(gathered) => FleetOutcome::Done(table(state, &gathered, page.instant)),
         Err(fault) => match fault.position() {
             Some(at) => {
-                let fault = Fault::from(fault);
-                FleetOutcome::Wrong { line: count(at.line), column: count(at.column), words: fault.message() }
+                FleetOutcome::Wrong { line: count(at.line), column: count(at.column), words: mistake(fault) }
             }
             None => FleetOutcome::Failed(Fault::from(fault).failure(&page.frame)),
         },

@@ -76,7 +76,7 @@ fn groups(entry: &Entry, range: &str) -> Vec<StatisticGroup> {
         let id = one.tab.to_ascii_lowercase();
         let chart = StatisticChart {
             name: one.name.to_owned(),
-            title: one.title.to_owned(),
+            title: title(one.title),
             unit: one.unit.to_owned(),
             query: one.query.to_owned(),
             href: explore_href(&entry.path(), one.query, false, range),
@@ -89,6 +89,11 @@ fn groups(entry: &Entry, range: &str) -> Vec<StatisticGroup> {
         }
     }
     groups
+}
+
+/// The heading without what the heading of its group says.
+fn title(text: &str) -> String {
+    super::alerts::capital(text.split_once(": ").map_or(text, |(_, rest)| rest))
 }
 
 fn words(tab: &str) -> &'static str {

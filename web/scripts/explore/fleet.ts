@@ -41,7 +41,7 @@ interface Row {
 
 /** Samples that a page holds, at most. */
 const MOST = 50_000;
-const PAGE = 200;
+const PAGE = 50;
 
 export class Fleet {
   private readonly editor: Editor;
