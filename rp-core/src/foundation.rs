@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rp_audit::{Audit, AuditError, AuditOptions, CheckpointKey};
 use rp_base::{SharedClock, SharedRandom, SystemClock, SystemRandom};
-use rp_config::Settings;
+use rp_config::{Outage, Settings};
 use rp_database::SharedStore;
 use rp_metrics::Registry;
 use rp_seal::{Keyring, SealError};
@@ -64,6 +64,7 @@ impl Foundation {
         let key = key.with_known(settings.audit.known_keys.clone());
         let options = AuditOptions {
             checkpoint_period: settings.audit.checkpoint_period,
+            spool: (settings.store.outage == Outage::Spool).then(|| settings.audit.spool_file.clone()),
             sinks: audit_sinks(settings)?,
             retention: settings.audit.retention,
             registry: registry.clone(),

@@ -20,6 +20,7 @@ mod retention;
 mod search;
 mod sink;
 mod slot;
+mod spool;
 mod tombstone;
 mod verify;
 mod writer;
@@ -304,6 +305,12 @@ impl Audit {
             return Err(AuditError::Closed);
         }
         if self.0.status.borrow().stuck { Err(AuditError::Unavailable) } else { Ok(()) }
+    }
+
+    /// Whether entries go to the local disk, for the store is away: what is promised is kept, and comes into the store
+    /// when it is there again.
+    pub fn spooling(&self) -> bool {
+        self.0.status.borrow().spooling
     }
 
     /// Writes everything that was taken in, signs a last checkpoint and stops. Bounded by some seconds when

@@ -23,6 +23,8 @@ metrics! {
         pub(crate) waiting: Gauge = "waiting_entries";
         /// 1 while the log cannot be written.
         pub(crate) stuck: Gauge = "stuck";
+        /// 1 while entries are written to the local disk, for the store is away.
+        pub(crate) spooling: Gauge = "spooling";
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the log needs besides store and clock.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ pub struct AuditOptions {
     pub group: Duration,
     /// How long closing may take when the store fails.
     pub close_within: Duration,
+    /// Where batches go while the store is away, with the chain's name behind it; `None`: nowhere, and nothing is
+    /// promised then.
+    pub spool: Option<PathBuf>,
     /// Copies of the log.
     pub sinks: Vec<SinkOptions>,
     /// Entries older than that are removed, once every sink has taken them; `None`: never.
@@ -42,6 +46,7 @@ impl AuditOptions {
             queue: 4096,
             group: Duration::from_millis(100),
             close_within: Duration::from_secs(5),
+            spool: None,
             sinks: Vec::new(),
             retention: None,
             retention_period: Duration::from_secs(3600),

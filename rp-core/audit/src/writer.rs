@@ -1,23 +1,29 @@
 //! The one task that writes. It groups entries, commits them, and when the store fails keeps that one batch,
 //! byte for byte, and tries until it is in: so an answer that was lost after the commit does no harm.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rp_base::{Backoff, Id, SharedClock, Timestamp, chain};
 use rp_database::{Draft, SharedStore, StoreError};
 use rp_documents::{Actor, Collection, Entry, Phase};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 
 use crate::batch::{self, Batch, Head};
 use crate::checkpoint::{Checkpoints, SignedCheckpoint};
 use crate::index::heads::Heads;
 use crate::metrics::AuditMetrics;
 use crate::proof::ProofCheckpoint;
+use crate::spool::{self, Spool};
 use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED};
 
 /// Most entries of a batch.
 const MOST: usize = 512;
+/// How often is tried to bring in what is on the local disk.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long the store may take to show that it is there again.
+const PROBE: Duration = Duration::from_secs(1);
 /// A commit that takes longer has failed, with an unknown outcome.
 const COMMIT: Duration = Duration::from_secs(10);
 
@@ -36,6 +42,8 @@ pub(crate) struct Status {
     /// When that was written.
     pub(crate) at: Timestamp,
     pub(crate) stuck: bool,
+    /// Entries go to the local disk, for the store is away.
+    pub(crate) spooling: bool,
     pub(crate) checkpoint: Option<ProofCheckpoint>,
     /// Entries after it.
     pub(crate) unsigned: u64,
@@ -51,6 +59,8 @@ pub(crate) struct Writer {
     checkpoints: Checkpoints,
     /// The ends of the chains of others.
     heads: Heads,
+    /// `None`: without the store nothing is promised.
+    spool: Option<Spool>,
 }
 
 /// The ends of the channels that lead here.
@@ -106,6 +116,9 @@ impl Writer {
         metrics: AuditMetrics,
         heads: Heads,
     ) -> Result<Self, AuditError> {
+        if let Some(base) = &options.spool {
+            inherit(&store, base).await?;
+        }
         let last = store.list(Collection::AuditBatches, None, None, 1).await?.items.into_iter().next();
         // A last batch that cannot be read is told by verify; the new chain then names no predecessor.
         let last = last.and_then(|stored| serde_json::from_str::<Batch>(&stored.body).ok());
@@ -123,12 +136,14 @@ impl Writer {
         let (batch, _) = head.append(&mut [first])?;
         store.create(Collection::AuditBatches, batch.draft()?).await?;
         metrics.entries.inc();
-        Ok(Self { store, clock, options, metrics, head, checkpoints: Checkpoints::default(), heads })
+        let spool = options.spool.as_deref().map(|base| Spool::new(base, &head.writer));
+        Ok(Self { store, clock, options, metrics, head, checkpoints: Checkpoints::default(), heads, spool })
     }
 
     pub(crate) fn status(&self) -> Status {
         let unsigned = self.checkpoints.behind(&self.head);
-        Status { head: self.head.clone(), at: self.clock.now(), stuck: false, checkpoint: None, unsigned }
+        let (head, at) = (self.head.clone(), self.clock.now());
+        Status { head, at, stuck: false, spooling: false, checkpoint: None, unsigned }
     }
 
     /// Writes until it is told to close; then writes what was taken in, and a last checkpoint.
@@ -158,6 +173,12 @@ impl Writer {
                 () = closed(&mut inbox.closing) => return None,
                 _ = checkpoint.tick() => {
                     self.checkpoint(&inbox.told).await;
+                    continue;
+                }
+                () = sleep(DRAIN), if self.is_spooling() => {
+                    if self.drain().await {
+                        self.stuck(inbox, false);
+                    }
                     continue;
                 }
                 promise = inbox.promised.recv() => group.promise(promise?, inbox),
@@ -202,11 +223,19 @@ impl Writer {
             };
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         loop {
+            // What is spooled comes before what is newer; it is tried again beside the entries.
+            if self.is_spooling() && self.put_aside(&draft).await {
+                break;
+            }
             let started = Instant::now();
-            match self.commit(&draft).await {
+            match commit(&self.store, &draft).await {
                 Ok(()) => break self.metrics.commit.observe_duration(started.elapsed()),
                 Err(error) => {
                     self.metrics.failures.inc();
+                    if !matches!(error, StoreError::Exists { .. }) && self.put_aside(&draft).await {
+                        tracing::error!(error = %chain(&error), "the store takes no audit entries; they are written to the local disk");
+                        break;
+                    }
                     self.stuck(inbox, true);
                     tracing::error!(error = %chain(&error), entries = group.entries.len(), "audit commit failed; trying again");
                 }
@@ -236,26 +265,64 @@ impl Writer {
         true
     }
 
-    /// One try. A batch that stands there already, the same, was committed by a try whose answer got lost.
-    async fn commit(&self, draft: &Draft) -> Result<(), StoreError> {
-        let late = |_| StoreError::Unavailable("the store took too long".into());
-        let create = self.store.create(Collection::AuditBatches, draft.clone());
-        match timeout(COMMIT, create).await.map_err(late)? {
-            Ok(_) => Ok(()),
-            Err(exists @ StoreError::Exists { .. }) => {
-                let get = self.store.get(Collection::AuditBatches, &draft.id);
-                let stored = timeout(COMMIT, get).await.map_err(late)??;
-                if stored.is_some_and(|stored| stored.body == draft.body) { Ok(()) } else { Err(exists) }
+    fn is_spooling(&self) -> bool {
+        self.spool.as_ref().is_some_and(Spool::is_used)
+    }
+
+    /// Writes a batch to the local disk; false: there is no such place, or it cannot be written either.
+    async fn put_aside(&mut self, draft: &Draft) -> bool {
+        let Some(spool) = &mut self.spool else { return false };
+        match spool.put(draft).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::error!(%error, "audit entries cannot be written to the local disk either");
+                false
             }
-            Err(error) => Err(error),
         }
     }
 
+    /// Brings what is on the local disk into the store; true: everything.
+    async fn drain(&mut self) -> bool {
+        // A store that hangs must not hold up entries that could be spooled meanwhile.
+        let probe = timeout(PROBE, self.store.head(Collection::AuditBatches)).await;
+        if !matches!(probe, Ok(Ok(_))) {
+            return false;
+        }
+        match self.bring_in().await {
+            Ok(true) => {
+                tracing::info!("the store takes audit entries again; those on the local disk are in it");
+                true
+            }
+            Ok(false) => false,
+            Err(error) => {
+                tracing::error!(%error, "the audit entries on the local disk cannot be read");
+                false
+            }
+        }
+    }
+
+    async fn bring_in(&mut self) -> std::io::Result<bool> {
+        let Some(spool) = &mut self.spool else { return Ok(true) };
+        if let Some(mut pending) = spool.pending().await? {
+            while let Some(draft) = pending.next().await? {
+                if commit(&self.store, &draft).await.is_err() {
+                    return Ok(false);
+                }
+            }
+        }
+        spool.clear().await?;
+        Ok(true)
+    }
+
     fn stuck(&self, inbox: &Inbox, stuck: bool) {
+        let spooling = self.is_spooling();
         self.metrics.stuck.set(f64::from(u8::from(stuck)));
+        self.metrics.spooling.set(f64::from(u8::from(spooling)));
         inbox.told.send_modify(|status| {
             status.stuck = stuck;
-            if !stuck {
+            status.spooling = spooling;
+            // What is on the local disk is not in the store yet.
+            if !stuck && !spooling {
                 status.head = self.head.clone();
                 status.at = self.clock.now();
                 status.unsigned = self.checkpoints.behind(&self.head);
@@ -319,6 +386,9 @@ impl Writer {
     async fn finish(&mut self, inbox: &mut Inbox) {
         inbox.queued.close();
         inbox.promised.close();
+        if self.is_spooling() {
+            self.drain().await;
+        }
         let give_up = Instant::now() + self.options.close_within;
         loop {
             let mut group = Group::default();
@@ -333,7 +403,38 @@ impl Writer {
                 return;
             }
         }
+        if let Some(spool) = &mut self.spool {
+            spool.remove().await;
+        }
         self.checkpoint(&inbox.told).await;
+    }
+}
+
+/// Brings in what earlier processes left on the local disk.
+async fn inherit(store: &SharedStore, base: &Path) -> Result<(), AuditError> {
+    let failed = |error: std::io::Error| StoreError::Unavailable(Box::new(error));
+    for mut left in spool::left(base).await.map_err(failed)? {
+        let mut pending = left.pending().await.map_err(failed)?;
+        while let Some(draft) = pending.next().await.map_err(failed)? {
+            commit(store, &draft).await?;
+        }
+        left.remove().await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// One try. A batch that stands there already, the same, was committed by a try whose answer got lost.
+async fn commit(store: &SharedStore, draft: &Draft) -> Result<(), StoreError> {
+    let late = |_| StoreError::Unavailable("the store took too long".into());
+    let create = store.create(Collection::AuditBatches, draft.clone());
+    match timeout(COMMIT, create).await.map_err(late)? {
+        Ok(_) => Ok(()),
+        Err(exists @ StoreError::Exists { .. }) => {
+            let get = store.get(Collection::AuditBatches, &draft.id);
+            let stored = timeout(COMMIT, get).await.map_err(late)??;
+            if stored.is_some_and(|stored| stored.body == draft.body) { Ok(()) } else { Err(exists) }
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -109,7 +109,9 @@ impl Open {
             Err(error) => return Err(error),
         };
         let size = whole_lines(&mut file)?;
-        file.set_len(size)?;
+        if size < file.metadata()?.len() {
+            file.set_len(size)?;
+        }
         let inode = file.metadata()?.ino();
         Ok(Self { file, size, inode })
     }

@@ -5,6 +5,7 @@ mod lines;
 mod reporting;
 mod retiring;
 mod shelf;
+mod spooling;
 mod tampering;
 mod writing;
 
