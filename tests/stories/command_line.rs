@@ -9,7 +9,7 @@ use tests_kit::{Folder, Kubectl, Output, binary, browser};
 use crate::terminal::{Terminal, agree};
 use crate::world::World;
 
-async fn aro(folder: &Path, args: &[&str]) -> Result<Output> {
+pub(crate) async fn aro(folder: &Path, args: &[&str]) -> Result<Output> {
     let mut command = tokio::process::Command::new(binary("aro")?);
     command.args(args).current_dir(folder).env("HOME", folder).kill_on_drop(true);
     let output =
