@@ -22,7 +22,13 @@ impl Ours {
     /// Starts it, imports `https://SERVER`, and takes a kubeconfig as `account` with `rights`. People are
     /// impersonated in a group, so that every request carries the identity headers.
     pub(crate) async fn start(server: SocketAddr, ca_pem: &str, account: &str, rights: &str) -> Result<Self> {
-        let env = vec![("TOKIO_WORKER_THREADS".to_owned(), "1".to_owned())];
+        // One worker; and one person opens what many would.
+        let env = [
+            ("TOKIO_WORKER_THREADS", "1"),
+            ("ARO_ACCESS__MAX_STREAMS", "1000000"),
+            ("ARO_LIMITS__STREAMS_PER_MINUTE", "0"),
+        ];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let aro = Aro::start(AroOptions { clusters: 1, env, ..AroOptions::default() }).await?;
         let file = aro.folder().write("far.kubeconfig", kubeconfig(server, ca_pem))?;
         let resource = aro.import(&file, "far", &["bench:readers"]).await?;
