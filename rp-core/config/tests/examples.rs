@@ -98,11 +98,13 @@ fn defaults_are_told_as_they_are() {
         format!("{limits:?} {access:?} {:?} {audit:?}", settings.log)
     };
     assert_eq!(told(&plain), told(&everything));
-    let unit = read(&examples().join("../systemd/aro.service"));
-    let number = |key: &str| {
-        let line = unit.lines().find_map(|line| line.strip_prefix(key)).expect(key);
-        line.parse::<u64>().expect(key)
-    };
-    assert!(number("TimeoutStopSec=") > plain.limits.drain.as_secs());
-    assert!(number("LimitNOFILE=") > 2 * u64::try_from(plain.limits.connections).unwrap());
+    for entry in std::fs::read_dir(examples().join("../systemd")).unwrap() {
+        let unit = read(&entry.unwrap().path());
+        let number = |key: &str| {
+            let line = unit.lines().find_map(|line| line.strip_prefix(key)).expect(key);
+            line.parse::<u64>().expect(key)
+        };
+        assert!(number("TimeoutStopSec=") > plain.limits.drain.as_secs());
+        assert!(number("LimitNOFILE=") > 2 * u64::try_from(plain.limits.connections).unwrap());
+    }
 }

@@ -1,6 +1,6 @@
 //! The control socket: what an operator of this machine asks of a running process, such as a backup. A Unix socket of
 //! mode 0600; besides, whoever connects must be the process's own user or root, as the kernel tells
-//! (`docs/decisions/0006-control-socket.md`).
+//! (`docs/decisions/0007-control-socket.md`).
 
 use std::fs;
 use std::io;
