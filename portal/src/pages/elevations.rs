@@ -189,7 +189,7 @@ fn step_page(
                 "For {}, from now on. You can end it at any time, and so can they.",
                 each.life_words()
             )],
-            command: format!("aro elevate approve {}", each.id),
+            command: format!("aro elevations approve {}", each.id),
             action: each.path("approve"),
             fields: vec![why("", false, "They read it, and so does the audit.")],
             kind: "power",
@@ -202,7 +202,7 @@ fn step_page(
             icon: "lock",
             title: format!("Refuse {person} {rights} on {place}?"),
             text: vec!["They keep what they have. They can ask again.".to_owned()],
-            command: format!("aro elevate refuse {}", each.id),
+            command: format!("aro elevations refuse {}", each.id),
             action: each.path("refuse"),
             fields: vec![why("", false, "They read it: say what would be right.")],
             submit: "Refuse".to_owned(),
@@ -217,7 +217,7 @@ fn step_page(
                 "Grants taken under it fall to read-only at once; shells and open changes are cut."
                     .to_owned(),
             ],
-            command: format!("aro elevate end {}", each.id),
+            command: format!("aro elevations end {}", each.id),
             action: each.path("end"),
             fields: vec![why("", false, "They read it, and so does the audit.")],
             kind: "danger",
@@ -254,7 +254,7 @@ fn review_page(base: AskPage, each: &ElevationRow) -> AskPage {
             required: true,
             ..web::AskField::default()
         }],
-        command: format!("aro elevate review {} --note …", each.id),
+        command: format!("aro elevations review {} --note WHAT", each.id),
         action: each.path("review"),
         submit: "Keep this review".to_owned(),
         running: "Keeping…".to_owned(),
@@ -326,8 +326,12 @@ async fn settle(
     context: &Context,
     user: &CurrentUser,
     id: &str,
-    (step, answered): (Step, Answered),
+    (step, mut answered): (Step, Answered),
 ) -> Result<Response, Fault> {
+    if answered.back.is_empty() {
+        // The banner stands on every page: back to that one.
+        answered.back.clone_from(&context.came_from);
+    }
     let (access, key) = (&state.0.access, parse(id)?);
     let why = words(Some(answered.why.clone()));
     let fresh = if step == Step::Approve { user.require_fresh(state, context) } else { Ok(()) };

@@ -70,16 +70,19 @@ fn person(of: &PersonReport) -> ReportPerson {
     let mut grants: Vec<ReportGrant> = of.grants.iter().rev().map(grant).collect();
     // What was done on pages comes last.
     grants.sort_by_key(|grant| grant.id.is_empty());
+    let mut elevations: Vec<ReportElevation> =
+        of.elevations.iter().map(|step| elevation(step, &of.name)).collect();
+    elevations.sort_by_key(|step| step.at);
     ReportPerson {
         name: if of.name.is_empty() { of.sub.clone() } else { of.name.clone() },
         subject: of.sub.clone(),
         from: of.from.clone(),
-        elevations: of.elevations.iter().map(elevation).collect(),
+        elevations,
         grants,
     }
 }
 
-fn elevation(step: &ElevationReport) -> ReportElevation {
+fn elevation(step: &ElevationReport, owner: &str) -> ReportElevation {
     let what = match step.verb.rsplit('.').next().unwrap_or_default() {
         "request" => "was asked for",
         "start" => "was taken by self-service",
@@ -94,14 +97,18 @@ fn elevation(step: &ElevationReport) -> ReportElevation {
         at: step.at.seconds(),
         what: what.to_owned(),
         rights: step.rights.clone(),
-        by: step.by.clone(),
+        by: if step.by == owner { String::new() } else { step.by.clone() },
         reason: step.reason.clone(),
     }
 }
 
 fn grant(of: &GrantReport) -> ReportGrant {
     let kind = GrantKind::from_name(&of.kind).map(|kind| rows::kind(kind).words().to_owned());
+    // An instant, and perhaps what else bounds it.
     let until = of.until.as_deref().unwrap_or_default();
+    let (end, rest) = until.split_once(' ').unwrap_or((until, ""));
+    let end = Timestamp::parse(end).map_or_else(|_| end.to_owned(), |at| web::when::exact(at.seconds()));
+    let until = format!("{end} {rest}").trim().to_owned();
     let rights = crate::api::grants::rights(&of.rights);
     ReportGrant {
         id: of.id.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -109,7 +116,7 @@ fn grant(of: &GrantReport) -> ReportGrant {
         rights: rights.map(rows::rights),
         reason: of.reason.clone(),
         issued: of.issued.map(Timestamp::seconds),
-        until: Timestamp::parse(until).map_or_else(|_| until.to_owned(), |at| web::when::exact(at.seconds())),
+        until,
         ended: of.ended.as_ref().map(|end| (end.at.seconds(), end.by.clone(), end.why.clone())),
         actions: of.actions.iter().map(action).collect(),
     }

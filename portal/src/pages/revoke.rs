@@ -249,7 +249,7 @@ async fn many(state: &PortalState, user: &CurrentUser, all: &All) -> Result<Many
             scope: RevokeScope::Person(own.sub.clone()),
             title: "Revoke all of your grants?".to_owned(),
             who: "you hold".to_owned(),
-            command: "aro grants revoke --mine".to_owned(),
+            command: "aro grants revoke --person me".to_owned(),
             hidden: ("mine", "true".to_owned()),
             typed: None,
             search: Search { owner_sub: Some(own.sub.clone()), ..Search::default() },
@@ -322,7 +322,7 @@ async fn many_page(
     if let Some(word) = many.typed {
         fields.push(AskField {
             name: "confirm",
-            label: format!("Type {word} to confirm"),
+            label: format!("Type “{word}” to confirm"),
             hint: "It cannot be undone: everybody takes their access anew.".to_owned(),
             required: true,
             exact: true,
@@ -399,7 +399,7 @@ pub(crate) async fn revoke_many(
     if let (Some(word), Some(field)) = (many.typed, page.fields.get_mut(1)) {
         field.value.clone_from(&answered.confirm);
         if answered.confirm.trim() != word {
-            field.error = Some(format!("Type {word}, in these letters."));
+            field.error = Some(format!("Type “{word}”, in these letters."));
             mistaken = true;
         }
     }

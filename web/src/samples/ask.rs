@@ -44,7 +44,7 @@ fn revoke() -> AskPage {
 fn everything() -> AskPage {
     let typed = AskField {
         name: "confirm",
-        label: "Type everything to confirm".into(),
+        label: "Type “everything” to confirm".into(),
         hint: "It cannot be undone: everybody asks anew.".into(),
         required: true,
         exact: true,
@@ -74,7 +74,7 @@ fn approve() -> AskPage {
         title: "Give Tobias Onyeka write on gannet-hr-weu-03?".into(),
         back: Link::new("Elevations", "/elevations"),
         text: vec!["For 1 h, from now on. You can end it at any time, and so can they.".into()],
-        command: "aro elevate approve e-1a".into(),
+        command: "aro elevations approve e-1a".into(),
         action: "/elevations/e-1a/approve".into(),
         kind: "power",
         submit: "Approve".into(),
