@@ -35,6 +35,9 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themed);
 /** Which of the eight series colours a line has. */
 export const slot = (index: number, line: Line): number => (line.folds > 1 ? 8 : (index % 7) + 1);
 
+/** Its dashes: when the colours come round again, others than before. */
+export const dashes = (index: number, line: Line): number[] => (line.folds > 1 ? [] : (DASHES[(index + 3 * Math.floor(index / 7)) % 7] ?? []));
+
 export interface Hooks {
   /** Name of the cursor that all charts of the page share. */
   sync: string;
@@ -127,7 +130,7 @@ export class Chart {
         drag: { x: true, y: false, setScale: false, dist: 6 },
         points: { size: 8, width: 2, stroke: (_u, i) => this.stroke(i), fill: () => colour("surface") },
       },
-      scales: { x: { time: true, range: [shown.times[0] ?? 0, shown.times.at(-1) ?? 1] } },
+      scales: { x: { time: true, range: [shown.times[0] ?? 0, shown.times.at(-1) ?? 1] }, y: { range: (_u, low, high) => span(low, high) } },
       axes: [
         { ...axis, grid: { show: false }, ticks: { show: true, stroke: () => colour("line-2"), width: 1, size: 4 }, space: 64, size: 36, values: (_u, splits, _a, _s, step) => stamps(splits, step) },
         { ...axis, grid: { stroke: () => colour("line"), width: 1 }, size: (_u, values) => 14 + 6.2 * Math.max(3, ...(values ?? []).map((v) => v.length)), incrs: steps(shown.unit), space: 44, values: (_u, splits) => splits.map((v) => write(v, shown.unit)) },
@@ -146,12 +149,12 @@ export class Chart {
   }
 
   private series(line: Line, index: number, shown: Shown): uPlot.Series {
-    const dash = DASHES[slot(index, line) - 1];
+    const dash = dashes(index, line);
     return {
       label: plain(line.name, 120),
       stroke: () => colour(`c${slot(index, line)}`),
       width: 1.75,
-      ...(dash?.length && !shown.stacked ? { dash } : {}),
+      ...(dash.length && !shown.stacked ? { dash } : {}),
       ...(shown.stacked ? { fill: () => colour(`c${slot(index, line)}`).replace(/^rgb\(/, "rgba(").replace(/\)$/, ", .35)") } : {}),
       spanGaps: false,
       // A sample alone between two gaps has no line: it gets a point.
@@ -208,6 +211,17 @@ export class Chart {
     e.stopPropagation();
     act();
   }
+}
+
+/** From zero, unless that would hide what moves: a nearly flat line must not look like a storm. */
+function span(low: number | null, high: number | null): uPlot.Range.MinMax {
+  if (low === null || high === null) return [0, 1];
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  const flat = high - low < size * 0.05;
+  if (size === 0) return [0, 1];
+  if (low >= 0 && (flat || low <= high / 2)) return [0, high * 1.12];
+  if (high <= 0 && flat) return [low * 1.12, 0];
+  return uPlot.rangeNum(low, high, 0.12, true);
 }
 
 function data(shown: Shown): uPlot.AlignedData {

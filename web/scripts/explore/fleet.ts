@@ -96,6 +96,15 @@ export class Fleet {
     this.runs = h("button", { class: "btn", type: "submit", "data-kind": "primary", title: "Run (Ctrl Enter)", "data-testid": "run" }, icon("play"), h("span", {}, "Run"));
     this.stops = h("button", { class: "btn", type: "button", hidden: true, "data-testid": "stop", click: () => this.cancel() && say("Stopped") }, icon("stop"), h("span", {}, "Stop"));
     row.replaceChildren(this.stops, this.runs);
+    const operator = form.querySelector<HTMLSelectElement>("select[name=aggregate]");
+    const fields = () => {
+      for (const [name, of] of [["k", ["topk"]], ["by", ["sum", "min", "max", "avg", "count", "topk"]]] as const) {
+        const label = form.querySelector(`input[name=${name}]`)?.closest("label");
+        if (label) label.hidden = !(of as readonly string[]).includes(operator?.value ?? "");
+      }
+    };
+    operator?.addEventListener("change", fields);
+    fields();
     form.addEventListener("submit", (e) => {
       e.preventDefault();
       void this.run();

@@ -2,7 +2,7 @@
 
 import { h, num, plain, shown, svg } from "./dom";
 import { common, type Line, notation } from "./series";
-import { slot } from "./chart";
+import { dashes, slot } from "./chart";
 import { type Unit, write } from "./units";
 import * as when from "./when";
 
@@ -95,7 +95,9 @@ export class Values {
     const line = this.lines[i] as Line;
     const cell = h("td", { role: "cell", class: "num", "data-label": "At cursor" });
     this.cells[i] = cell;
-    const key = svg("svg", { class: "key", viewBox: "0 0 24 12", "aria-hidden": "true" }, svg("path", { class: "series", "data-s": slot(i, line), d: "M0 6H24" }));
+    const path = svg("path", { class: "series", "data-s": slot(i, line), d: "M0 6H24" });
+    path.style.strokeDasharray = dashes(i, line).join(" ") || "none";
+    const key = svg("svg", { class: "key", viewBox: "0 0 24 12", "aria-hidden": "true" }, path);
     const folded = line.folds > 1;
     const press = (e: Event) => {
       const button = e.currentTarget as HTMLButtonElement;
@@ -110,6 +112,6 @@ export class Values {
     const rest = COLUMNS.map(([column, words]) => h("td", { role: "cell", class: `num${column === "min" || column === "mean" ? " p3" : ""}`, "data-label": words }, write(line[column], this.unit)));
     const focus = (on: number | null) => () => this.hooks.focus(on);
     return h("tr", { role: "row", "data-testid": folded ? "others-row" : "series-row", mouseenter: focus(i), mouseleave: focus(null) },
-      h("th", { role: "rowheader", scope: "row" }, swatch, " ", name), cell, ...rest);
+      h("th", { role: "rowheader", scope: "row" }, h("span", { class: "keyed" }, swatch, name)), cell, ...rest);
   }
 }
