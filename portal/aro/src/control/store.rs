@@ -7,7 +7,8 @@ use axum::extract::{Query, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use http::StatusCode;
-use rp_database::Stored;
+use rp_core::Foundation;
+use rp_database::{SharedStore, Stored};
 use rp_documents::Collection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -72,7 +73,7 @@ async fn document(
     read(&control, peer, collection, &asked.id).await?;
     // People write resource ids as they like.
     let id = asked.id.to_lowercase();
-    let store = &control.foundation.store;
+    let store = store_of(&control, collection);
     let found = match store.get(collection, &id).await? {
         Some(found) => Some(found),
         None => store.get_by_key(collection, &id).await?,
@@ -109,6 +110,12 @@ async fn documents(
     let page = store.list(collection, asked.partition.as_deref(), asked.from.as_deref(), asked.limit).await?;
     let items: Result<Vec<Value>, Refused> = page.items.into_iter().map(shown).collect();
     Ok(Json(json!({ "items": items?, "continue": page.continuation })))
+}
+
+/// The audit trail may be elsewhere.
+fn store_of(control: &Control, collection: Collection) -> &SharedStore {
+    let Foundation { store, audit_store, .. } = &control.foundation;
+    if rp_core::AUDIT.contains(&collection) { audit_store } else { store }
 }
 
 async fn read(
