@@ -15,6 +15,7 @@ mod kill;
 mod kubectl;
 mod pages_life;
 mod parts;
+mod prom;
 mod replicas;
 mod revoke;
 mod serve;

@@ -146,6 +146,24 @@ impl Client {
         }
     }
 
+    /// As [`Self::post`], but the answer is a stream of events.
+    pub(crate) async fn post_events(
+        &self,
+        path: &str,
+        body: &Value,
+        mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let request = self.unsafe_request(Method::POST, path, &[]).await?.json(body).timeout(LONG);
+        let mut response = self.send(request).await?;
+        loop {
+            let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
+            match chunk.map_err(|_| BROKEN)?.map_err(|_| BROKEN)? {
+                Some(chunk) => each(&chunk)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
     fn url(&self, path: &str) -> Url {
         let mut url = self.portal.clone();
         // Escapes what cannot stand in a path, and keeps "?" and "#" inside it.

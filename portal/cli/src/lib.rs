@@ -22,7 +22,8 @@ use std::process::ExitCode;
 pub use args::{
     AuditArgs, AuditFilter, AuditVerb, ClustersArgs, ClustersVerb, Connection, CredentialArgs, ElevateArgs,
     ElevationVerb, ElevationsArgs, Format, GrantsArgs, GrantsVerb, KubeconfigArgs, KubectlArgs, LoginArgs,
-    LogoutArgs, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, Span, Verb, WhoamiArgs,
+    LogoutArgs, PromqlArgs, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, Span, Verb,
+    WhoamiArgs,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};

@@ -57,6 +57,7 @@ impl Output {
             Format::Table => table(value),
             // Indented and with a newline at the end, as kubectl does.
             Format::Json => format!("{value:#}\n"),
+            Format::Csv => return Err(CliError::Usage("only promql writes CSV".to_owned())),
             Format::Yaml => serde_saphyr::to_string(value)
                 .map_err(|_| CliError::Answer("it cannot be written as YAML"))?,
         };

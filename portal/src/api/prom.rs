@@ -112,7 +112,7 @@ pub(crate) async fn suggest(
         let wish = Wish { what, text: query.q, limit: query.limit.unwrap_or(100), source };
         let target = state.0.prom.target(&id).await?;
         let found = state.0.prom.prometheus().suggest(&target, &wish).await;
-        found.map_err(|shown| PromFault { shown })
+        found.map_err(|shown| PromFault { shown: Box::new(shown) })
     };
     match suggested.await {
         Ok(found) => super::json(&found),

@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PromFault {
-    pub(crate) shown: Shown,
+    pub(crate) shown: Box<Shown>,
 }
 
 impl PromFault {
@@ -72,19 +72,19 @@ impl From<AskError> for PromFault {
                 position: None,
             },
         };
-        Self { shown }
+        Self { shown: Box::new(shown) }
     }
 }
 
 impl From<PromError> for PromFault {
     fn from(error: PromError) -> Self {
-        Self { shown: error.shown() }
+        Self { shown: Box::new(error.shown()) }
     }
 }
 
 impl From<PromFault> for Fault {
     fn from(fault: PromFault) -> Self {
-        let shown = fault.shown;
+        let shown = *fault.shown;
         let status = StatusCode::from_u16(shown.status).unwrap_or(StatusCode::BAD_GATEWAY);
         let message = shown.message.trim_end_matches('.');
         Self::new(status, shown.code, shown.side, message).action(shown.action)

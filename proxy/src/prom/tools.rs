@@ -4,8 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use rp_access::{Access, Live};
@@ -102,8 +104,8 @@ impl MetricsApi {
         ip: IpAddr,
     ) -> Result<(Arc<Live>, ResourceId), ProxyError> {
         let (target, _) = split(request.uri().path()).ok_or(ProxyError::BadRequest("no such address"))?;
-        let token = bearer(request.headers())?;
-        let live = self.access.authenticate(token, ip).await.map_err(ProxyError::Refused)?;
+        let token = token(request.headers())?;
+        let live = self.access.authenticate(&token, ip).await.map_err(ProxyError::Refused)?;
         if live.grant.kind != GrantKind::Metrics {
             return Err(ProxyError::OtherKind);
         }
@@ -156,6 +158,25 @@ impl MetricsApi {
     }
 }
 
+/// The bearer token; or the password of basic authentication, for tools that know nothing else (promtool takes
+/// `https://any:TOKEN@host/…`).
+fn token(headers: &HeaderMap) -> Result<String, ProxyError> {
+    if let Ok(token) = bearer(headers) {
+        return Ok(token.to_owned());
+    }
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return Err(ProxyError::NoToken) };
+    let (scheme, text) =
+        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(ProxyError::NoToken)?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(ProxyError::NoToken);
+    }
+    let pair = STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let password =
+        pair.as_deref().and_then(|pair| pair.split_once(':')).map(|(_, password)| password.to_owned());
+    password.ok_or(ProxyError::NoToken)
+}
+
 fn refused(status: u16, code: &'static str, message: String) -> Shown {
     Shown {
         status,
@@ -196,6 +217,19 @@ fn split(path: &str) -> Option<(ResourceId, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_may_be_a_password() {
+        let of = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(value));
+            token(&headers).ok()
+        };
+        assert_eq!(of("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(of("Basic YW55OmFybzE6eA==").as_deref(), Some("aro1:x"));
+        assert_eq!(of("Basic ***"), None);
+        assert_eq!(of("Digest x"), None);
+    }
 
     #[test]
     fn the_tail_is_kept() {

@@ -132,9 +132,14 @@ impl ControlPlane {
         self.user_kubeconfig("system:aro-service", &["system:masters"])
     }
 
+    /// The folder of a pod. A file `ports/PORT` in it names the port of this machine that stands for the pod's.
+    pub fn pod_folder(&self, namespace: &str, pod: &str) -> PathBuf {
+        self.folder.path().join("pods").join(namespace).join(pod)
+    }
+
     /// The folder in which exec runs its commands.
     pub fn container(&self, namespace: &str, pod: &str, container: &str) -> PathBuf {
-        self.folder.path().join("pods").join(namespace).join(pod).join(container)
+        self.pod_folder(namespace, pod).join(container)
     }
 
     /// Appends to a container's log.

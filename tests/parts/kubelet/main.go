@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"k8s.io/cri-streaming/pkg/streaming"
@@ -127,10 +128,15 @@ func streamOptions(w http.ResponseWriter, r *http.Request) (*remotecommand.Optio
 	return opts, true
 }
 
-// PortForward joins the stream with a port of this machine.
-func (n *node) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
+// PortForward joins the stream with a port of this machine: the one that the pod's file ports/PORT names, so that many
+// pods can have the same port, or the port itself.
+func (n *node) PortForward(ctx context.Context, folder, _ string, port int32, stream io.ReadWriteCloser) error {
+	there := strconv.Itoa(int(port))
+	if told, err := os.ReadFile(filepath.Join(folder, "ports", there)); err == nil {
+		there = strings.TrimSpace(string(told))
+	}
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", there))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ mod clusters;
 mod elevation;
 mod grants;
 mod kubeconfig;
+mod promql;
 mod robots;
 mod sign_in;
 
@@ -18,6 +19,7 @@ pub use clusters::{ClustersArgs, ClustersVerb};
 pub use elevation::{ElevateArgs, ElevationVerb, ElevationsArgs};
 pub use grants::{GrantsArgs, GrantsVerb, RevokeArgs};
 pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
+pub use promql::PromqlArgs;
 pub use robots::{RobotCreateArgs, RobotsArgs, RobotsVerb};
 pub use sign_in::{LoginArgs, LogoutArgs, WhoamiArgs};
 
@@ -45,6 +47,8 @@ pub enum Verb {
     Elevate(ElevateArgs),
     /// See, decide, end and review elevations
     Elevations(ElevationsArgs),
+    /// Ask the Prometheus of many clusters one question
+    Promql(PromqlArgs),
     /// Named identities of scripts
     Robots(RobotsArgs),
     /// Who did what. The binary parses it, together with the verbs on audit that need no portal.
@@ -65,6 +69,7 @@ impl Verb {
             Self::Grants(args) => args.verb.connection().output,
             Self::Elevate(args) => args.connection.output,
             Self::Elevations(args) => args.verb.connection().output,
+            Self::Promql(args) => args.connection.output,
             Self::Robots(args) => args.verb.connection().output,
             Self::Audit(args) => args.verb.connection().output,
         }
@@ -77,6 +82,8 @@ pub enum Format {
     Table,
     Json,
     Yaml,
+    /// Of `promql` only
+    Csv,
 }
 
 /// Where the portal is and who asks.

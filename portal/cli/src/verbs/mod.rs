@@ -7,6 +7,7 @@ mod elevations;
 mod grants;
 mod kubeconfig;
 mod kubectl;
+mod promql;
 mod robots;
 mod sign_in;
 
@@ -36,6 +37,7 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Grants(args) => grants::run(args.verb, out).await,
         Verb::Elevate(args) => elevations::ask(args, out).await,
         Verb::Elevations(args) => elevations::run(args.verb, out).await,
+        Verb::Promql(args) => promql::run(args, out).await,
         Verb::Robots(args) => robots::run(args.verb, out).await,
         Verb::Audit(args) => audit::run(args.verb, out).await,
     }
