@@ -124,8 +124,8 @@ pub(crate) struct Parts {
     pub(crate) codes: Codes,
     /// Programs that wait for a browser cost a row each.
     pub(crate) waiting: Throttle,
-    /// Guesses of codes and tokens.
-    pub(crate) tries: Throttle,
+    /// Letters that a person tries.
+    pub(crate) letters: Throttle,
     pub(crate) index: Arc<ClusterIndex>,
     pub(crate) metrics: PortalMetrics,
 }
@@ -179,7 +179,7 @@ impl PortalState {
             sign_ins,
             codes,
             waiting: Throttle::new(10, 300),
-            tries: Throttle::new(20, 3000),
+            letters: Throttle::new(20, 3000),
             index,
             metrics: PortalMetrics::register(&parts.metrics),
         });

@@ -5,15 +5,15 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use rp_access::{AccessError, Ask, Caller, IssueError, RevokeScope, Via};
+use rp_access::{AccessError, Ask, Caller, RevokeScope, Via};
 use rp_base::Timestamp;
 use rp_documents::{GrantKind, Rights, Role, Side};
 use serde::{Deserialize, Serialize};
-use tower_sessions::Session;
 
 use crate::auth::{Agreed, CodeError, DEVICE_LIFE, INTERVAL, Poll, network};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
+use crate::refusals;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -49,10 +49,11 @@ pub(crate) async fn token(
     Ctx(context): Ctx,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    often(&state, &context)?;
     let ask: TokenAsk = super::body(&body)?;
     let agreed = match (&ask.code, &ask.device_code) {
         (Some(code), None) => {
+            // A program that waits has an interval of its own.
+            often(&state, &context)?;
             let verifier = ask.code_verifier.unwrap_or_default();
             state.0.codes.take(code, &verifier).await.map_err(|error| missed(&state, &context, error))?
         }
@@ -96,7 +97,7 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
     };
     let caller =
         Caller { person: agreed.person, roles, from, request_id: context.id.clone(), via: Via::default() };
-    let issued = parts.access.issue(&caller, ask).await.map_err(|error| not_given(&error))?;
+    let issued = parts.access.issue(&caller, ask).await.map_err(|error| refusals::issue(&error))?;
     super::json(&Given {
         token: issued.token.expose(),
         not_after: issued.grant.not_after,
@@ -107,20 +108,6 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
         },
         portal: parts.urls.portal.origin().ascii_serialization(),
     })
-}
-
-fn not_given(error: &IssueError) -> Fault {
-    match error {
-        IssueError::Store(error) => Fault::store(error),
-        IssueError::Audit(error) => Fault::audit(error),
-        IssueError::NoKey => Fault::ours(),
-        IssueError::TooMany { .. } => {
-            Fault::new(StatusCode::TOO_MANY_REQUESTS, "too_many_grants", Side::You, error.to_string())
-                .action("Revoke some of them under My access.")
-        }
-        // The rest is about the caller's groups: whoever has no role is not here.
-        _ => Fault::new(StatusCode::FORBIDDEN, "access_denied", Side::You, error.to_string()),
-    }
 }
 
 /// A code that opened nothing.
@@ -139,7 +126,7 @@ fn missed(state: &PortalState, context: &Context, error: CodeError) -> Fault {
 
 /// Guesses are counted by address.
 fn guess(state: &PortalState, context: &Context) -> Result<(), Fault> {
-    state.0.tries.count(&network(context.from), state.0.clock.now()).map_err(Fault::too_often)
+    state.0.access.rates().miss(context.from).map_err(|rp_net::TooOften(wait)| Fault::too_often(wait))
 }
 
 /// Steps of a sign-in are counted by address.
@@ -199,40 +186,30 @@ struct LoggedOut {
     revoked: u64,
 }
 
-/// Ends the token that asks, or the session; grants when asked.
+/// Ends the token that asks; every grant of the person when asked. A session ends at `/api/logout`.
 pub(crate) async fn logout(
     State(state): State<PortalState>,
     user: CurrentUser,
-    session: Session,
     body: Bytes,
 ) -> Result<Response, Fault> {
     let ask: LogoutAsk = super::body(&body)?;
-    let parts = &state.0;
+    let own = user.token_grant().ok_or_else(|| {
+        Fault::bad_input("This ends a token of ours, and there is none")
+            .action("A session ends at /api/logout.")
+    })?;
+    let access = &state.0.access;
     let why = Some("aro logout".to_owned());
     let mut revoked = 0;
     if ask.grants {
         let mine = RevokeScope::Person(user.caller.person.sub.clone());
-        revoked = parts
-            .access
-            .revoke_all(&user.caller, mine, why.clone())
-            .await
-            .map_err(|error| not_ended(&error))?;
+        let ended = access.revoke_all(&user.caller, mine, why.clone()).await;
+        revoked = ended.map_err(|error| refusals::access(&error))?;
     }
-    match user.token_grant() {
-        Some(id) => match parts.access.revoke(&user.caller, id, why).await {
-            Ok(_) => revoked += 1,
-            // Ended a moment ago, perhaps above.
-            Err(AccessError::Ended) => {}
-            Err(error) => return Err(not_ended(&error)),
-        },
-        None => {
-            parts.promise(&user.caller, "sign-out", |_| {}).await.map_err(|error| Fault::audit(&error))?;
-            session.flush().await.map_err(|_| Fault::ours())?;
-        }
+    match access.revoke(&user.caller, own, why).await {
+        Ok(_) => revoked += 1,
+        // Ended a moment ago, perhaps above.
+        Err(AccessError::Ended) => {}
+        Err(error) => return Err(refusals::access(&error)),
     }
     super::json(&LoggedOut { revoked })
-}
-
-fn not_ended(error: &AccessError) -> Fault {
-    crate::refusals::access(error)
 }

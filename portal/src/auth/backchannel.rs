@@ -139,9 +139,9 @@ fn logout_token(headers: &HeaderMap, body: &[u8]) -> Option<String> {
 
 /// Counted, so that nobody can try on.
 fn miss(state: &PortalState, context: &Context, why: &str) -> Fault {
-    match state.0.tries.count(&super::network(context.from), state.0.clock.now()) {
+    match state.0.access.rates().miss(context.from) {
         Ok(()) => refused(why),
-        Err(wait) => Fault::too_often(wait),
+        Err(rp_net::TooOften(wait)) => Fault::too_often(wait),
     }
 }
 

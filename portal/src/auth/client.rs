@@ -78,9 +78,9 @@ fn client_of(token: &Signed, now: Timestamp) -> Result<String, &'static str> {
 }
 
 fn miss(state: &PortalState, context: &Context, why: &str) -> Fault {
-    match state.0.tries.count(&super::network(context.from), state.0.clock.now()) {
+    match state.0.access.rates().miss(context.from) {
         Ok(()) => refused(why),
-        Err(wait) => Fault::too_often(wait),
+        Err(rp_net::TooOften(wait)) => Fault::too_often(wait),
     }
 }
 

@@ -266,6 +266,10 @@ impl Codes {
     }
 
     async fn find(&self, code: &str, flow: LoginFlow) -> Result<(String, Versioned<LoginCode>), CodeError> {
+        // A mark has a blank in it, so nobody can take one for a code.
+        if !code.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) {
+            return Err(CodeError::Unknown);
+        }
         let id = hashed(code);
         let found = self.codes.get(&id).await.map_err(CodeError::Store)?;
         let lives = |found: &Versioned<LoginCode>| {
@@ -290,7 +294,7 @@ impl Codes {
         serde_json::from_slice(plain.expose()).map_err(|_| CodeError::Unknown)
     }
 
-    /// Whether a mark is remembered.
+    /// Whether a mark, a text with a blank in it, is remembered.
     pub(crate) async fn seen(&self, mark: &str) -> Result<bool, CodeError> {
         self.codes.get(&hashed(mark)).await.map(|found| found.is_some()).map_err(CodeError::Store)
     }

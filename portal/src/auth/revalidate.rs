@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use rp_access::Caller;
 use rp_base::{Id, Timestamp, chain};
-use rp_database::{StoreError, Typed, Versioned};
+use rp_database::{StoreError, Stored, Versioned};
 use rp_documents::grant::GrantState;
-use rp_documents::{Grant, Outcome, Person, Roles, SignIn};
+use rp_documents::{Collection, Grant, Outcome, Person, Roles, SignIn};
 use tokio::task::JoinSet;
 
 use super::claims::Groups;
@@ -138,7 +138,6 @@ async fn renewed(
 ) -> Result<&'static str, Failed> {
     let now = parts.clock.now();
     let sub = record.value.sub.clone();
-    let name = held.name.clone();
     let held = Held { token: refreshed.next.unwrap_or(held.token), name: held.name };
     let groups = match refreshed.person {
         Some((named, Groups::Named(groups))) if named == sub => {
@@ -151,19 +150,20 @@ async fn renewed(
         _ => None,
     };
     let changed = groups.filter(|groups| digest(groups) != record.value.groups);
-    let Some(groups) = changed else {
-        parts.sign_ins.confirm(record, held, None, now).await?;
-        return Ok("confirmed");
-    };
-    if parts.access.policy().roles_of(&groups).is_empty() {
+    if changed.as_ref().is_some_and(|groups| parts.access.policy().roles_of(groups).is_empty()) {
         let Some(record) = parts.sign_ins.refuse(record).await? else { return Ok("signed_in_again") };
-        note(parts, &sub, &name, "groups none").await;
+        note(parts, &sub, &held.name, "groups none").await;
         end(parts, &record, "no group of theirs opens the portal any more").await?;
         return Ok("groups_lost");
     }
-    note(parts, &sub, &name, &format!("groups {}", groups.join(", "))).await;
+    // First: the old token may be used up.
+    let Some(record) = parts.sign_ins.confirm(record, &held, now).await? else {
+        return Ok("signed_in_again");
+    };
+    let Some(groups) = changed else { return Ok("confirmed") };
+    note(parts, &sub, &held.name, &format!("groups {}", groups.join(", "))).await;
     regroup(parts, &sub, &groups).await?;
-    parts.sign_ins.confirm(record, held, Some(digest(&groups)), now).await?;
+    parts.sign_ins.regrouped(record, &groups).await?;
     Ok("groups_changed")
 }
 
@@ -188,14 +188,19 @@ pub(super) async fn end_everything(parts: &Parts, sub: &str, why: &str) -> Resul
     Ok(())
 }
 
+/// A living session or grant; what cannot be read opens nothing.
 async fn holds_something(parts: &Parts, sub: &str, now: Timestamp) -> Result<bool, StoreError> {
     if parts.sessions.any(sub).await? {
         return Ok(true);
     }
-    let (grants, mut from) = (Typed::<Grant>::new(Arc::clone(&parts.store)), None::<String>);
+    let mut from = None::<String>;
     loop {
-        let page = grants.list(Some(sub), from.as_deref(), 1000).await?;
-        if page.items.iter().any(|grant| grant.value.state(now) == GrantState::Active) {
+        let page = parts.store.list(Collection::Grants, Some(sub), from.as_deref(), 1000).await?;
+        let lives = |stored: &Stored| {
+            serde_json::from_str::<Grant>(&stored.body)
+                .is_ok_and(|grant| grant.state(now) == GrantState::Active)
+        };
+        if page.items.iter().any(lives) {
             return Ok(true);
         }
         from = page.continuation;

@@ -86,7 +86,22 @@ impl SignIns {
 
     /// Every record.
     pub(crate) async fn all(&self) -> Result<Vec<Versioned<SignIn>>, StoreError> {
-        self.records.all().await
+        let (mut all, mut from) = (Vec::new(), None::<String>);
+        loop {
+            let page = self.records.store().list(Collection::SignIns, None, from.as_deref(), 1000).await?;
+            // One that cannot be read must not keep the others from being looked at.
+            all.extend(page.items.into_iter().filter_map(|stored| {
+                let (version, expires_at) = (stored.version, stored.expires_at);
+                let value = serde_json::from_str(&stored.body)
+                    .inspect_err(|error| tracing::error!(%error, "a sign-in cannot be read"))
+                    .ok()?;
+                Some(Versioned { value, version, expires_at })
+            }));
+            from = page.continuation;
+            if from.is_none() {
+                return Ok(all);
+            }
+        }
     }
 
     /// Takes a record that is due for this process; `None` when another one has it.
@@ -99,29 +114,36 @@ impl SignIns {
         self.write(record).await
     }
 
-    /// The provider said yes.
+    /// The provider said yes. `None` when the person signed in again meanwhile.
     pub(crate) async fn confirm(
         &self,
         mut record: Versioned<SignIn>,
-        held: Held,
-        groups: Option<Digest>,
+        held: &Held,
         now: Timestamp,
-    ) -> Result<(), KeepError> {
-        record.value.sealed = Some(self.seal(&record.value.id, &held).map_err(KeepError::Seal)?);
-        record.value.groups = groups.unwrap_or(record.value.groups);
+    ) -> Result<Option<Versioned<SignIn>>, KeepError> {
+        record.value.sealed = Some(self.seal(&record.value.id, held).map_err(KeepError::Seal)?);
         (record.value.confirmed, record.value.failures) = (now, 0);
         record.value.next_look = self.next(now);
         record.expires_at = Some(now + KEPT);
-        self.write(record).await?;
-        Ok(())
+        Ok(self.write(record).await?)
+    }
+
+    /// The groups of now stand in everything that the person holds.
+    pub(crate) async fn regrouped(
+        &self,
+        mut record: Versioned<SignIn>,
+        groups: &[String],
+    ) -> Result<(), StoreError> {
+        record.value.groups = digest(groups);
+        self.write(record).await.map(drop)
     }
 
     /// The provider said nothing about the person.
     pub(crate) async fn fail(&self, mut record: Versioned<SignIn>, now: Timestamp) -> Result<(), StoreError> {
         record.value.failures = record.value.failures.saturating_add(1);
         let wait = LEAST_WAIT * 2u32.saturating_pow(record.value.failures.min(10));
-        let wait = wait.min(self.every.max(LEAST_WAIT)).min(self.every);
-        record.value.next_look = now + wait.mul_f64(0.75 + self.random.unit() / 4.0);
+        let wait = wait.min(self.every);
+        record.value.next_look = now + wait.mul_f64(0.7 + self.random.unit() / 4.0);
         self.write(record).await.map(drop)
     }
 
@@ -168,8 +190,9 @@ impl SignIns {
         }
     }
 
-    /// Spread, so that people who signed in together are not asked for together.
+    /// Spread, so that people who signed in together are not asked for together; early enough that a round
+    /// comes within the period.
     fn next(&self, now: Timestamp) -> Timestamp {
-        now + self.every.mul_f64(0.75 + self.random.unit() / 4.0)
+        now + self.every.mul_f64(0.7 + self.random.unit() / 4.0)
     }
 }

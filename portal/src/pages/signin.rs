@@ -298,8 +298,7 @@ fn unknown(
 
 /// Few guesses a minute for each person, so that nobody lets in somebody else's program by chance.
 fn guess(state: &PortalState, user: &CurrentUser) -> Result<(), Fault> {
-    let key = format!("letters {}", user.caller.person.sub);
-    state.0.tries.count(&key, state.0.clock.now()).map_err(Fault::too_often)
+    state.0.letters.count(&user.caller.person.sub, state.0.clock.now()).map_err(Fault::too_often)
 }
 
 fn not_stored(error: &CodeError) -> Fault {
