@@ -79,6 +79,10 @@ fn search(folder: &Path, canaries: &[String]) -> Result<()> {
             search(&path, canaries)?;
             continue;
         }
+        // A socket holds no bytes.
+        if !path.is_file() {
+            continue;
+        }
         let bytes = std::fs::read(&path)?;
         for canary in canaries {
             let found = bytes.windows(canary.len()).any(|window| window == canary.as_bytes());
