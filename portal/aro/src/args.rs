@@ -62,6 +62,7 @@ pub enum Command {
 
 /// Audit: what the portal is asked, and what needs no portal.
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum AuditCommand {
     /// Check the log where it is stored, or lines of it; exit code 1 when something is wrong
     Verify(VerifyArgs),

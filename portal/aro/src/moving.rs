@@ -85,7 +85,10 @@ pub async fn run(
         Collection::ALL.into_iter().filter(|collection| !AUDIT.contains(collection)).collect();
     let copied = async {
         tell(&copy_only(&*from.documents, &*to.documents, &documents).await?);
-        tell(&copy_only(&*from.audit, &*to.audit, &AUDIT).await?);
+        // The index has positions of the store that it was made in: it is made anew.
+        let audit: Vec<Collection> =
+            AUDIT.into_iter().filter(|collection| *collection != Collection::AuditIndex).collect();
+        tell(&copy_only(&*from.audit, &*to.audit, &audit).await?);
         Ok::<_, anyhow::Error>(())
     };
     let outcome = copied.await;

@@ -81,13 +81,13 @@ pub async fn copy_only(
 }
 
 async fn transfer(from: &dyn Store, to: &dyn Store, collection: Collection) -> Result<u64, CopyError> {
-    let mut written = 0;
-    let mut at = None;
+    let (mut written, mut cursor) = (0, 0);
     loop {
-        let page = from.list(collection, None, at.as_deref(), PAGE).await.map_err(CopyError::From)?;
+        // In the order of their commits, which some collections stand for.
+        let changes = from.changes(collection, cursor, PAGE).await.map_err(CopyError::From)?;
         let mut drafts = Vec::new();
         let mut bytes = 0;
-        for document in page.items {
+        for document in changes.items.into_iter().filter_map(|change| change.document) {
             if bytes > 0 && bytes + document.body.len() > BYTES {
                 written += put(to, collection, std::mem::take(&mut drafts)).await?;
                 bytes = 0;
@@ -102,8 +102,8 @@ async fn transfer(from: &dyn Store, to: &dyn Store, collection: Collection) -> R
             });
         }
         written += put(to, collection, drafts).await?;
-        at = page.continuation;
-        if at.is_none() {
+        cursor = changes.cursor;
+        if !changes.more {
             return Ok(written);
         }
     }
