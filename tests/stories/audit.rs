@@ -94,9 +94,11 @@ async fn proved(system: &Aro, folder: &Path, copy: &Path) -> Result<()> {
     let grant = *lines.iter().find(|line| is_grant(line)).context("the entry of a grant")?;
     let without = dump.stdout.replacen(&format!("{grant}\n"), "", 1);
     let changed = dump.stdout.replacen("grant 1-3 before", "grant 1-3 without", 1);
-    let entries = lines.iter().filter(|line| line.starts_with("{\"v\"")).count();
+    // Up to the writer's name, which is the same for all of a chain.
+    let chain = grant.split_once("\",\"seq\"").context("an entry")?.0;
+    let last = lines.iter().rposition(|line| line.starts_with(chain)).context("its chain")?;
     let mut cut: Vec<&str> = lines.clone();
-    cut.remove(entries - 1);
+    cut.remove(last);
     for (what, text) in [("removed", without), ("changed", changed), ("truncated", cut.join("\n"))] {
         std::fs::write(&file, text)?;
         let (output, verdict) = verify(folder, &key, std::slice::from_ref(&file)).await?;
