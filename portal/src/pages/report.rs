@@ -48,7 +48,7 @@ pub(crate) async fn page(
         frame,
         ..ReportPage::default()
     };
-    let asked = rp_audit::ReportQuery { target: Some(id), person: None, from: Some(from), to: Some(to) };
+    let asked = rp_audit::ReportQuery { target: Some(id), person: None, from: Some(from), to: range.to };
     match state.0.audit.report(&asked).await {
         Ok(report) => {
             page.entries = report.entries;
