@@ -4,7 +4,9 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tests_kit::{Aro, AroOptions, GENEROUS, Output, Session, binary, kubeconfig_server, kubeconfig_token};
+use tests_kit::{
+    Aro, AroOptions, GENEROUS, Output, Process, Session, binary, kubeconfig_server, kubeconfig_token,
+};
 use tokio::io::AsyncWriteExt as _;
 
 /// `aro-dev`, and the verbs beside it.
@@ -36,6 +38,13 @@ impl Operator {
         })
     }
 
+    /// Starts `aro ARGS` in the data folder.
+    pub(super) fn spawn(&self, name: &str, args: &[&str]) -> Result<Process> {
+        let mut command = std::process::Command::new(binary("aro")?);
+        command.args(args).current_dir(self.aro.data());
+        Process::start(self.aro.folder(), name, &mut command)
+    }
+
     /// As [`Operator::run`]; gives its standard output when it succeeds.
     pub(super) async fn ok(&self, args: &[&str]) -> Result<String> {
         let output = self.run(args, "").await?;
@@ -48,6 +57,18 @@ impl Operator {
         let output = self.run(args, "").await?;
         ensure!(output.status == 1 && output.stdout.is_empty(), "{args:?}: {output:?}");
         Ok(output.stderr)
+    }
+
+    /// The settings with the database of the file `database` in the place of SQLite; gives the file's name.
+    pub(super) fn postgres_settings(&self) -> Result<String> {
+        let text = std::fs::read_to_string(self.aro.data().join("aro.toml"))?;
+        let postgres = text
+            .replace("[store]\npath = \"aro.db\"", "[store]\nkind = \"postgres\"\nurl_file = \"database\"");
+        // The SQLite files of the audit trail are held by aro-dev.
+        let postgres = postgres.replace("path = \"audit.db\"\n", "");
+        ensure!(postgres != text, "the settings have another form: {text}");
+        self.aro.folder().write("data/postgres.toml", postgres)?;
+        Ok("postgres.toml".to_owned())
     }
 
     /// Documents of a collection as `aro store list` prints them.
@@ -87,6 +108,11 @@ impl Kubeconfig {
         let proxy = operator.aro.proxy()?;
         let path = server.strip_prefix(proxy.base()).context("the proxy's address")?.to_owned();
         Ok(Self { session: proxy.with_bearer(&kubeconfig_token(&text)?), path })
+    }
+
+    /// The same at another listener.
+    pub(super) fn at(&self, base: &str) -> Self {
+        Self { session: self.session.at(base), path: self.path.clone() }
     }
 
     /// The status of a request to the cluster.
