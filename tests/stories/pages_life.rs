@@ -68,7 +68,7 @@ async fn an_approval_reaches_both_screens_without_a_reload() -> Result<()> {
     // By JSON it is the same refusal, and nobody without the role gets so far.
     let link = format!("/api/v1{}", seen["link"].as_str().context("a link")?);
     let again = aro.session("approver").await?.post(&link, &json!({})).await?;
-    ensure!(again.status == 409 && again.json()?["code"] == "already_decided", "{again:?}");
+    ensure!(again.status == 409 && again.json()?["side"] == "you", "{again:?}");
     ensure!(aro.session("elevated").await?.post(&link, &json!({})).await?.status == 403);
     Ok(())
 }

@@ -218,6 +218,26 @@ fn parts_are_the_inside_of_the_page() {
     }
 }
 
+/// The list or dialog of every sample is there, and stands in its page as it is.
+fn parts_stand_in_the_page<T: Sample>(part: Part) {
+    for (state, page) in T::samples() {
+        let whole = page.render(Part::Page).expect("renders");
+        let inside = page.render(part).expect("renders");
+        assert!(!inside.trim().is_empty(), "{state}: {part:?} is empty");
+        assert!(whole.contains(inside.trim()) && !inside.contains("<html"), "{state}: {part:?}");
+    }
+}
+
+#[test]
+fn what_is_fetched_anew_stands_in_the_page() {
+    parts_stand_in_the_page::<AccessPage>(Part::List);
+    parts_stand_in_the_page::<GrantPage>(Part::List);
+    parts_stand_in_the_page::<ElevationsPage>(Part::List);
+    parts_stand_in_the_page::<RobotsPage>(Part::List);
+    parts_stand_in_the_page::<AuditPage>(Part::List);
+    parts_stand_in_the_page::<AskPage>(Part::Dialog);
+}
+
 #[test]
 fn a_pasted_kubeconfig_is_never_sent_back() {
     for Rendered { name, html, .. } in everything() {
