@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 use serde_json::Value;
 use tests_kit::{GENEROUS, Kubectl, until};
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, agree};
 
 /// What every kubeconfig of this file is taken for.
 const REASON: &str = "kubectl runs the plug-in";
@@ -40,7 +40,7 @@ fn age(cache: &PathBuf) -> Result<()> {
     Ok(std::fs::write(cache, kept.to_string())?)
 }
 
-fn token(cache: &PathBuf) -> Result<String> {
+fn token_of(cache: &PathBuf) -> Result<String> {
     let kept: Value = serde_json::from_slice(&std::fs::read(cache)?)?;
     kept["token"].as_str().map(str::to_owned).context("a token is kept")
 }
@@ -62,13 +62,13 @@ async fn no_secret_stands_in_the_file_and_ended_tokens_are_renewed_silently() ->
 
     let kubectl = terminal.kubectl(&file)?;
     sees_pods(&kubectl).await?;
-    let first = token(&cache)?;
+    let first = token_of(&cache)?;
     ensure!(std::fs::metadata(&cache)?.permissions().mode() & 0o777 == 0o600);
     sees_pods(&kubectl).await?;
-    ensure!(token(&cache)? == first, "a good token is used again");
+    ensure!(token_of(&cache)? == first, "a good token is used again");
     age(&cache)?;
     sees_pods(&kubectl).await?;
-    ensure!(token(&cache)? != first, "an ended token is renewed");
+    ensure!(token_of(&cache)? != first, "an ended token is renewed");
     Ok(())
 }
 
@@ -127,7 +127,7 @@ async fn killed_at_any_moment_it_leaves_a_good_token_or_none() -> Result<()> {
         if tokio::time::timeout(after, child.wait()).await.is_err() {
             child.kill().await?;
         }
-        token(&cache).with_context(|| format!("killed after {after:?}"))
+        token_of(&cache).with_context(|| format!("killed after {after:?}"))
     };
     for step in 0..40_u64 {
         whole(Duration::from_millis(step * 8)).await?;
@@ -217,5 +217,43 @@ async fn kubectl_in_one_step_takes_one_grant_and_ends_as_kubectl_does() -> Resul
     ensure!(sent.success());
     let status = tokio::time::timeout(GENEROUS, watch.wait()).await.context("it goes on")??;
     ensure!(!status.success(), "{status}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_sign_in_opens_the_browser_when_somebody_is_there() -> Result<()> {
+    let terminal = Terminal::of("sre").await?;
+    let (_, grant, cache) = take(&terminal, "again.kubeconfig").await?;
+    let kept: Value = serde_json::from_slice(&std::fs::read(terminal.kept("token.json"))?)?;
+    let token = kept["token"].as_str().context("a token")?;
+    let signed_in = token.split('_').nth(2).context("the token names its grant")?;
+    terminal.world.aro.session("sre").await?.revoke(signed_in).await?;
+
+    let call = ["credential", "--grant", &grant];
+    let info = |interactive: bool| {
+        format!(
+            r#"{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{{"interactive":{interactive}}}}}"#
+        )
+    };
+    let alone = terminal.command(&call)?.env("KUBERNETES_EXEC_INFO", info(false)).output().await?;
+    let said = String::from_utf8_lossy(&alone.stderr);
+    ensure!(alone.status.code() == Some(3) && said.contains("aro login --portal"), "{said}");
+
+    let script =
+        terminal.home.write("browser", "#!/bin/sh\necho \"$1\" > address.new && mv address.new address\n")?;
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700))?;
+    let mut command = terminal.command(&call)?;
+    command.env("KUBERNETES_EXEC_INFO", info(true)).env("BROWSER", &script);
+    let asking = command.spawn()?;
+    let address = until("the browser is opened", GENEROUS, || async {
+        Ok(std::fs::read_to_string(terminal.home.path().join("address"))?)
+    });
+    let page = reqwest::Url::parse(address.await?.trim())?;
+    let back = agree(&terminal.world.aro.session("sre").await?, &page).await?;
+    reqwest::Client::builder().no_proxy().build()?.get(back).send().await?;
+    let output = tokio::time::timeout(GENEROUS, asking.wait_with_output()).await.context("it waits on")??;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(answer["status"]["token"].as_str() == Some(token_of(&cache)?.as_str()), "{answer}");
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod canary;
+mod command_life;
 mod command_line;
 mod door;
 mod drain;

@@ -1,0 +1,143 @@
+//! The life of an access on the command line: elevations, robots, the report.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use tests_kit::{GENEROUS, until};
+
+use crate::terminal::Terminal;
+
+fn id(answer: &Value) -> Result<&str> {
+    answer["id"].as_str().with_context(|| format!("no id: {answer}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_elevation_is_waited_for_approved_used_and_ended() -> Result<()> {
+    let asker = Terminal::of("elevated").await?;
+    let approver = Terminal::new().await?;
+    approver.login("approver", &["--fresh"]).await?;
+    let reason = "a node is stuck, says the command line";
+    let refused = asker
+        .run(&["kubectl", "named", "--rights", "admin", "--reason", reason, "--", "get", "pods"])
+        .await?;
+    ensure!(refused.status == 4 && refused.stderr.contains("aro elevate"), "{refused:?}");
+
+    let asked =
+        ["elevate", "--cluster", "named", "--rights", "admin", "--life", "30m", "--reason", reason, "--wait"];
+    let decide = async {
+        let waiting = until("the request is listed", GENEROUS, || async {
+            let listed = approver.json(&["elevations", "list", "--waiting"]).await?;
+            let items = listed["items"].as_array().cloned().unwrap_or_default();
+            items.into_iter().find(|one| one["reason"] == reason).context("it is not there")
+        })
+        .await?;
+        let own = asker.run(&["elevations", "approve", id(&waiting)?]).await?;
+        ensure!(own.status == 4, "one's own: {own:?}");
+        approver.run(&["elevations", "approve", id(&waiting)?, "--why", "go on"]).await?.ok()?;
+        let twice = approver.run(&["elevations", "refuse", id(&waiting)?]).await?;
+        ensure!(twice.status == 2 && twice.stderr.contains("already"), "{twice:?}");
+        Ok(())
+    };
+    let (elevation, decided) = tokio::join!(asker.json(&asked), decide);
+    decided?;
+    let elevation = elevation?;
+    ensure!(elevation["state"] == "active" && elevation["rights"] == "admin", "{elevation}");
+
+    let run = async |arguments: &[&str]| {
+        let line = ["kubectl", "named", "--rights", "write", "--reason", reason, "--"];
+        asker.run(&[&line[..], arguments].concat()).await
+    };
+    let code = run(&["exec", "web", "--", "sh", "-c", "exit 7"]).await?;
+    ensure!(code.status == 7, "kubectl's own code: {code:?}");
+    asker.run(&["elevations", "end", id(&elevation)?, "--why", "done"]).await?.ok()?;
+    until("the rights are gone", GENEROUS, || async {
+        let refused = run(&["exec", "web", "--", "true"]).await?;
+        ensure!(refused.status != 0, "it still works");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn broken_glass_is_swept_up_by_somebody_else() -> Result<()> {
+    let asker = Terminal::of("elevated").await?;
+    let reason = "the house burns, says the command line";
+    let broken = asker.json(&["elevate", "--rights", "admin", "--reason", reason, "--break-glass"]).await?;
+    ensure!(broken["state"] == "active" && broken["way"] == "break_glass", "{broken}");
+    let table = asker.run(&["elevations", "list"]).await?.ok()?;
+    ensure!(table.contains("every cluster") && table.contains("break_glass"), "{table}");
+    let auditor = Terminal::of("auditor").await?;
+    let listed = auditor.json(&["elevations", "list", "--unreviewed"]).await?;
+    ensure!(listed.to_string().contains(reason), "{listed}");
+    asker.run(&["elevations", "end", id(&broken)?]).await?.ok()?;
+    let own = asker.run(&["elevations", "review", id(&broken)?, "--note", "all was well"]).await?;
+    ensure!(own.status == 4, "one's own: {own:?}");
+    auditor.run(&["elevations", "review", id(&broken)?, "--note", "all was well, I saw it"]).await?.ok()?;
+    let listed = auditor.json(&["elevations", "list", "--unreviewed"]).await?;
+    ensure!(!listed.to_string().contains(reason), "{listed}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_robot_works_without_a_sign_in_until_it_is_revoked() -> Result<()> {
+    let admin = Terminal::new().await?;
+    admin.login("admin", &["--fresh"]).await?;
+    let reason = "backs up at night, says the command line";
+    let create =
+        ["robots", "create", "nightly-cli", "--clusters", "named", "--reason", reason, "--life", "1d"];
+    let created = admin.run(&[&create[..], &["-f", "first.token"]].concat()).await?;
+    ensure!(created.status == 0 && created.stdout.is_empty(), "{created:?}");
+    ensure!(admin.run(&["robots", "list"]).await?.ok()?.contains("nightly-cli"));
+    let second = admin.run(&["robots", "rotate", "nightly-cli", "--overlap", "10m"]).await?.ok()?;
+
+    let robot = Terminal::new().await?;
+    let first = admin.home.path().join("first.token").to_string_lossy().into_owned();
+    let second = robot.home.write("second.token", second)?.to_string_lossy().into_owned();
+    let ca = robot.world.aro.dev.ca_file.to_string_lossy().into_owned();
+    for (n, token) in [first, second].iter().enumerate() {
+        let file = format!("robot-{n}.kubeconfig");
+        let connection = ["--token-file", token, "--portal", &robot.world.aro.dev.url, "--ca-file", &ca];
+        let take = ["kubeconfig", "named", "--reason", reason, "-f", &file];
+        robot.run(&[&take[..], &connection].concat()).await?.ok()?;
+        let kubectl = robot.kubectl(&robot.home.path().join(&file))?;
+        ensure!(kubectl.ok(&["get", "pods", "-o", "name"]).await?.contains("pod/web"));
+        let elsewhere = ["kubeconfig", "shared", "--reason", reason];
+        let refused = robot.run(&[&elsewhere[..], &connection].concat()).await?;
+        ensure!(refused.status == 4, "out of its scope: {refused:?}");
+    }
+    admin.run(&["robots", "revoke", "nightly-cli", "--why", "it is no longer needed"]).await?.ok()?;
+    let kubectl = robot.kubectl(&robot.home.path().join("robot-0.kubeconfig"))?;
+    until("the robot is refused", GENEROUS, || async {
+        ensure!(kubectl.run(&["get", "pods"]).await?.status != 0, "it still works");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_says_who_had_access_why_and_what_they_did() -> Result<()> {
+    let person = Terminal::of("sre").await?;
+    let reason = "looked at by the report of the command line";
+    person.run(&["kubectl", "named", "--reason", reason, "--", "get", "pods"]).await?.ok()?;
+    let auditor = Terminal::of("auditor").await?;
+    let text = until("the report has it", GENEROUS, || async {
+        let text = auditor.run(&["audit", "report", "named"]).await?.ok()?;
+        let ours = text.split_once(&format!("reason: {reason}")).context("no such reason")?.1.to_owned();
+        ensure!(ours.lines().nth(1).is_some_and(|line| line.contains("pods")), "{ours}");
+        Ok(text)
+    })
+    .await?;
+    ensure!(text.starts_with("Access to /subscriptions/") && text.contains("\nsre\n"), "{text}");
+    let csv = auditor.run(&["audit", "report", "named", "--format", "csv"]).await?.ok()?;
+    ensure!(csv.contains(reason) && csv.contains("\r\n"), "{csv}");
+    let whole = auditor.json(&["audit", "report", "named"]).await?;
+    ensure!(whole["people"].as_array().is_some_and(|people| !people.is_empty()), "{whole}");
+
+    let export = ["audit", "export", "--cluster", "named", "--person", "sre", "-f", "trail.jsonl"];
+    auditor.run(&export).await?.ok()?;
+    let lines = std::fs::read_to_string(auditor.home.path().join("trail.jsonl"))?;
+    let entries = lines.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+    ensure!(entries.iter().any(|entry| entry.to_string().contains(reason)), "{} entries", entries.len());
+    let again = auditor.run(&export).await?;
+    ensure!(again.status == 1, "an export is not written over: {again:?}");
+    Ok(())
+}
