@@ -7,6 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use rp_base::{Clock as _, SystemClock};
+use serde_json::json;
 use tests_kit::{Aro, AroOptions, Folder, Process, binary, free_port};
 
 use crate::Scale;
@@ -16,6 +18,8 @@ use crate::report;
 const AIM_READY_MS: f64 = 150.0;
 const AIM_IDLE_MIB: f64 = 30.0;
 const AIM_SIZE_MB: f64 = 30.0;
+const AIM_CACHED_TOKEN_MS: f64 = 15.0;
+const CALLS: usize = 200;
 const STARTS: usize = 10;
 /// Memory is looked at after this time without a request.
 const IDLE: Duration = Duration::from_secs(5);
@@ -55,6 +59,7 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         ("ready, folder in use, ms", Spread::of(&again)?, AIM_READY_MS),
         ("resident after 5 s without a request, MiB", Spread::of(&idle)?, AIM_IDLE_MIB),
         ("size of `aro`, stripped, MB", Spread::of(&[size])?, AIM_SIZE_MB),
+        ("`aro credential` with a token at hand, ms", Spread::of(&cached_token()?)?, AIM_CACHED_TOKEN_MS),
     ];
     for (name, spread, aim) in rows {
         report::row(&[
@@ -66,6 +71,25 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         ]);
     }
     Ok(())
+}
+
+/// From `exec` to its end, milliseconds: kubectl waits for it at every call.
+fn cached_token() -> Result<Vec<f64>> {
+    let home = Folder::new("home")?;
+    let now = SystemClock.now();
+    let kept =
+        json!({ "token": "aro1_kubeconfig_x", "taken": now, "not_after": now + Duration::from_secs(900) });
+    home.write(".config/aro/profiles/default/grants/g-1.json", kept.to_string())?;
+    let mut took = Vec::new();
+    for _ in 0..CALLS {
+        let mut command = Command::new(binary("aro")?);
+        command.args(["credential", "--grant", "g-1"]).env("HOME", home.path()).env_remove("XDG_CONFIG_HOME");
+        let began = Instant::now();
+        let output = command.output()?;
+        took.push(began.elapsed().as_secs_f64() * 1000.0);
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(took)
 }
 
 impl Place {
