@@ -30,7 +30,7 @@ await story(async (page, context) => {
         await page.setViewportSize({ width, height: 900 });
         if (await page.evaluate(() => document.scrollingElement.scrollWidth > document.documentElement.clientWidth)) wide.push({ name, width });
         if (width !== 320) found.push(...(await violations(page)));
-        await page.screenshot({ path: `${process.env.FOLDER}/${name}-${width}-${scheme}.png`, fullPage: true });
+        await page.screenshot({ path: `${process.env.FOLDER}/${name}-${width}-${scheme}.png`, fullPage: true, caret: "initial" });
       }
     }
   };
@@ -65,11 +65,11 @@ await story(async (page, context) => {
   const device = await post("/api/v1/login/device", { client: "aro of a <b>story</b>" });
   await page.goto(`${input.url}/device`);
   await look("device");
-  await page.getByLabel("Code").fill("bbbb bbbb");
+  await page.getByRole("textbox", { name: "Code" }).fill("bbbb bbbb");
   await page.getByTestId("go-on").click();
   await page.getByRole("alert").waitFor();
   await look("device-wrong");
-  await page.getByLabel("Code").fill(device.user_code.toLowerCase().replace("-", " "));
+  await page.getByRole("textbox", { name: "Code" }).fill(device.user_code.toLowerCase().replace("-", " "));
   await page.getByTestId("go-on").click();
   const letters = await page.getByTestId("user-code").innerText();
   await look("letters");
