@@ -150,7 +150,7 @@ impl Access {
     pub async fn renew(&self, id: &Id, caller: &Caller, life: Duration) -> Result<Issued, RenewError> {
         let found = self.grants.get(id.as_str()).await.map_err(RenewError::Store)?;
         let parent = found.ok_or(RenewError::Unknown)?.value;
-        if parent.owner.sub != caller.person.sub {
+        if !caller.owns(&parent.owner.sub) {
             return Err(RenewError::NotYours);
         }
         if parent.renewal || !matches!(parent.kind, GrantKind::Kubeconfig | GrantKind::Metrics) {

@@ -6,6 +6,7 @@
 mod access;
 mod directory;
 mod elevations;
+mod extend;
 mod follow;
 mod grants;
 pub mod imports;
@@ -23,7 +24,8 @@ mod token;
 pub use access::{Access, AccessParts};
 pub use directory::{KubeconfigParts, ReadKubeconfig, StoreDirectory, kubeconfig_place};
 pub use elevations::{ElevationAsk, ElevationError, ElevationFilter};
-pub use grants::{AccessError, ExtendError, GrantFilter, GrantPage, GrantView};
+pub use extend::ExtendError;
+pub use grants::{AccessError, GrantFilter, GrantPage, GrantView};
 pub use issue::{Ask, IssueError, Issued, RenewError};
 pub use live::{Ended, Live, Refusal};
 pub use policy::{Caller, Outage, Policy, Via};

@@ -43,6 +43,12 @@ impl Caller {
         Entry::new(at, phase, self.request_id.clone(), actor, verb)
     }
 
+    /// Whether a grant or elevation of this subject is the caller's own. A person whom the provider names like a
+    /// robot owns nothing of the robot.
+    pub(crate) fn owns(&self, sub: &str) -> bool {
+        self.person.sub == sub && (self.robot_name().is_none() || self.via != Via::Session)
+    }
+
     /// The robot's name, when it is one.
     pub(crate) fn robot_name(&self) -> Option<&str> {
         Robot::name_in(&self.person.sub)

@@ -62,7 +62,7 @@ impl Access {
     pub async fn revoke(&self, caller: &Caller, id: &Id, why: Option<String>) -> Result<Grant, AccessError> {
         let found = self.grants.get(id.as_str()).await.map_err(AccessError::Store)?;
         let grant = found.ok_or(AccessError::Unknown)?.value;
-        if grant.owner.sub != caller.person.sub && !caller.roles.has(Role::Admin) {
+        if !caller.owns(&grant.owner.sub) && !caller.roles.has(Role::Admin) {
             return Err(AccessError::NotYours);
         }
         let now = self.clock.now();
@@ -87,7 +87,7 @@ impl Access {
         scope: RevokeScope,
         why: Option<String>,
     ) -> Result<u64, AccessError> {
-        let own = matches!(&scope, RevokeScope::Person(sub) if *sub == caller.person.sub);
+        let own = matches!(&scope, RevokeScope::Person(sub) if caller.owns(sub));
         if !own && !caller.roles.has(Role::Admin) {
             return Err(AccessError::NotYours);
         }

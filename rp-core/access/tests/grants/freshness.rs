@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use rp_access::{Ended, Refusal};
+use rp_access::{Ended, Outage, Policy, Refusal};
+use rp_base::SystemRandom;
 use rp_documents::Rights;
+use rp_seal::Keyring;
 
 use crate::faults::Mode;
-use crate::world::{HERE, World, until};
+use crate::world::{HERE, World, ask, caller, policy, until};
 
 async fn passes(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -44,6 +46,32 @@ async fn a_store_that_fails_ends_streams_in_time() {
 #[tokio::test]
 async fn a_store_that_hangs_ends_streams_in_time() {
     lost(Mode::Hang).await;
+}
+
+/// The other alternative of the settings: what is in use lives on, and ends by itself all the same.
+#[tokio::test]
+async fn in_use_lives_on_where_the_settings_say_so() {
+    let spool = Policy { outage: Outage::Spool, ..policy() };
+    let world = World::with(spool, Keyring::generate(&SystemRandom)).await;
+    let [used, unused] =
+        [world.issue(&["sres"], Rights::Read).await, world.issue(&["sres"], Rights::Read).await];
+    let elevation = world.elevate("ada", Rights::Write).await;
+    let power = world.access.issue(&caller("ada", &["power"]), ask(Rights::Write)).await.unwrap();
+    let live = world.access.authenticate(used.token.expose(), HERE).await.unwrap();
+    let strong = world.access.authenticate(power.token.expose(), HERE).await.unwrap();
+    world.store.changes.send_replace(Mode::Fail);
+    tokio::time::pause();
+    passes(60).await;
+    assert!(!live.token().is_cancelled() && !strong.token_for(Rights::Write).is_cancelled());
+    world.access.authenticate(used.token.expose(), HERE).await.unwrap();
+    let refused = world.access.authenticate(unused.token.expose(), HERE).await;
+    assert_eq!(refused.unwrap_err(), Refusal::Unsure, "nobody knows whether it was revoked");
+    world.clock.advance(Duration::from_secs(elevation.life_secs));
+    passes(3).await;
+    assert!(strong.token_for(Rights::Write).is_cancelled());
+    world.clock.advance(used.grant.not_after.since(used.grant.created));
+    passes(3).await;
+    assert_eq!(live.ended(world.clock_now()), Some(Ended::Expired));
 }
 
 #[tokio::test]

@@ -96,6 +96,12 @@ async fn a_robot_stays_in_its_scope() {
         let refused = world.access.issue(&Caller { via, ..liar.clone() }, ask(Rights::Read)).await;
         assert!(matches!(refused, Err(IssueError::OutOfScope { .. })));
     }
+    // Nor does it own what is the robot's.
+    assert!(world.access.get(&liar, &issued.grant.id).await.is_err());
+    assert!(world.access.renew(&issued.grant.id, &liar, HOUR).await.is_err());
+    assert!(world.access.revoke(&liar, &issued.grant.id, None).await.is_err());
+    let scope = rp_access::RevokeScope::Person(liar.person.sub.clone());
+    assert!(world.access.revoke_all(&liar, scope, None).await.is_err());
     let asked = crate::world::elevation(Rights::Write);
     assert!(world.access.request_elevation(&robot, asked).await.is_err());
     assert!(world.access.create_robot(&robot, nightly()).await.is_err());

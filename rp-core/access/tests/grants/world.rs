@@ -132,6 +132,10 @@ impl World {
         self.access.issue(&caller("ada", groups), ask(rights)).await.unwrap()
     }
 
+    pub(crate) fn clock_now(&self) -> Timestamp {
+        rp_base::Clock::now(&self.clock)
+    }
+
     /// Asked for and approved.
     pub(crate) async fn elevate(&self, name: &str, rights: Rights) -> Elevation {
         let asked =
