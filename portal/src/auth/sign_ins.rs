@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 const CLAIM: Duration = Duration::from_secs(120);
 /// After a provider that did not answer, not sooner than this and not later than the usual time.
 const LEAST_WAIT: Duration = Duration::from_secs(5);
+const TRIES: u32 = 5;
 /// A record lives as long as somebody looks at it, and a while longer.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 
@@ -125,7 +126,7 @@ impl SignIns {
         (record.value.confirmed, record.value.failures) = (now, 0);
         record.value.next_look = self.next(now);
         record.expires_at = Some(now + KEPT);
-        Ok(self.write(record).await?)
+        Ok(self.settle(record).await?)
     }
 
     /// The groups of now stand in everything that the person holds.
@@ -135,7 +136,7 @@ impl SignIns {
         groups: &[String],
     ) -> Result<(), StoreError> {
         record.value.groups = digest(groups);
-        self.write(record).await.map(drop)
+        self.settle(record).await.map(drop)
     }
 
     /// The provider said nothing about the person.
@@ -154,7 +155,7 @@ impl SignIns {
     ) -> Result<Option<Versioned<SignIn>>, StoreError> {
         record.value.refused = true;
         record.value.sealed = None;
-        self.write(record).await
+        self.settle(record).await
     }
 
     /// The person holds nothing any more.
@@ -188,6 +189,23 @@ impl SignIns {
             Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Writes what came of a look. `None` when the person signed in again meanwhile; whoever else wrote (a
+    /// rotation of keys seals everything again) is no reason to lose a new refresh token.
+    async fn settle(&self, mut record: Versioned<SignIn>) -> Result<Option<Versioned<SignIn>>, StoreError> {
+        for _ in 0..TRIES {
+            if let Some(written) = self.write(record.clone()).await? {
+                return Ok(Some(written));
+            }
+            match self.records.get(&record.value.id).await? {
+                Some(found) if found.value.signed_in == record.value.signed_in => {
+                    record.version = found.version;
+                }
+                _ => return Ok(None),
+            }
+        }
+        Err(StoreError::Stale { collection: Collection::SignIns })
     }
 
     /// Spread, so that people who signed in together are not asked for together; early enough that a round

@@ -230,3 +230,25 @@ async fn waiting_ends_by_a_no_or_in_ten_minutes_and_is_not_for_the_many() {
     assert_eq!(guess.status, 429);
     assert!(!guess.header("retry-after").is_empty());
 }
+
+#[tokio::test]
+async fn each_step_may_meet_another_replica() {
+    let one = Kit::new().await;
+    let two = one.replica().await;
+    let cookie = one.cookie(Some(Role::Sre)).await;
+    let code = code(&two, &cookie).await;
+    let given = post(&one, "/api/v1/login/token", &json!({"code": code, "code_verifier": VERIFIER})).await;
+    assert_eq!(given.status, 200, "{given:?}");
+    let again = post(&two, "/api/v1/login/token", &json!({"code": code, "code_verifier": VERIFIER})).await;
+    assert_eq!(again.json()["code"], "invalid_grant");
+
+    let began = post(&one, "/api/v1/login/device", &json!({})).await.json();
+    let user = began["user_code"].as_str().unwrap();
+    assert_eq!(form(&two, &cookie, "/device", &format!("user_code={user}&answer=yes")).await.status, 200);
+    let ask = json!({"device_code": began["device_code"]});
+    let (first, second) =
+        tokio::join!(post(&one, "/api/v1/login/token", &ask), post(&two, "/api/v1/login/token", &ask));
+    let mut both = [first.status.as_u16(), second.status.as_u16()];
+    both.sort_unstable();
+    assert_eq!(both, [200, 400], "a decision is told once");
+}

@@ -179,6 +179,44 @@ impl Kit {
         Self { app: app(state.clone()), state, clock, store, provider }
     }
 
+    /// Another process on the same store.
+    pub(super) async fn replica(&self) -> Self {
+        let parts = &self.state.0;
+        let state = PortalState::new(PortalParts {
+            prom: prom(&parts.audit, &parts.clock),
+            store: Arc::clone(&parts.store),
+            audit: parts.audit.clone(),
+            access: Arc::clone(&parts.access),
+            keyring: parts.keyring.clone(),
+            clock: Arc::clone(&parts.clock),
+            random: Arc::clone(&parts.random),
+            oidc: OidcConfig::new(
+                super::provider::ISSUER,
+                "client",
+                ClientAuth::Secret("s3cret".to_owned().into()),
+            ),
+            urls: parts.urls.clone(),
+            region: parts.region.clone(),
+            version: parts.version.clone(),
+            simulated: true,
+            regions: Vec::new(),
+            sessions: parts.rules,
+            networks: Networks::new(Vec::new(), Vec::new()),
+            network_names: Vec::new(),
+            metrics: Registry::new(),
+            exchange: Some(Arc::clone(&self.provider) as _),
+        })
+        .await
+        .unwrap();
+        Self {
+            app: app(state.clone()),
+            state,
+            clock: self.clock.clone(),
+            store: Arc::clone(&self.store),
+            provider: Arc::clone(&self.provider),
+        }
+    }
+
     pub(super) async fn send(&self, mut request: Request<Body>) -> Answer {
         let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
         request.extensions_mut().insert(ConnectInfo(peer));

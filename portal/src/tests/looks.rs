@@ -88,8 +88,9 @@ async fn the_refresh_token_is_sealed_used_once_and_handed_on() {
 #[tokio::test]
 async fn two_replicas_ask_for_a_person_once() {
     let signed = Signed::new().await;
+    let other = signed.kit.replica().await;
     signed.kit.clock.advance(Duration::from_secs(300));
-    let (one, two) = tokio::join!(signed.kit.state.revalidate(), signed.kit.state.revalidate());
+    let (one, two) = tokio::join!(signed.kit.state.revalidate(), other.state.revalidate());
     assert!(one.is_ok() && two.is_ok());
     assert_eq!(signed.kit.provider.with.lock().refreshed, 1);
 }
@@ -178,4 +179,36 @@ async fn a_sign_in_without_any_role_ends_what_the_person_held() {
     assert_eq!(sign_in(&signed.kit, "/").await.status, 403);
     until("the session ends", async || signed.info().await.status == 401).await;
     until("the grant ends", async || signed.grant().await.is_err()).await;
+}
+
+#[tokio::test]
+async fn whoever_writes_beside_a_look_loses_no_token_and_ends_no_new_sign_in() {
+    let signed = Signed::new().await;
+    let (sign_ins, now) = (&signed.kit.state.0.sign_ins, signed.kit.state.0.clock.now());
+    let only = async || sign_ins.all().await.unwrap().remove(0);
+    let touch = async || {
+        let stored = signed.kit.store.list(Collection::SignIns, None, None, 1).await.unwrap().items.remove(0);
+        let draft = rp_database::Draft {
+            id: stored.id,
+            partition: stored.partition,
+            unique_key: stored.unique_key,
+            body: stored.body,
+            expires_at: stored.expires_at,
+        };
+        signed.kit.store.replace(Collection::SignIns, draft, rp_database::Expect::Any).await.unwrap();
+    };
+    // Keys are rotated, and every document is sealed again, while the provider is being asked.
+    let claimed = sign_ins.claim(only().await, now).await.unwrap().unwrap();
+    let mut held = sign_ins.open(&claimed.value).unwrap();
+    held.token = "the next one".to_owned().into();
+    touch().await;
+    assert!(sign_ins.confirm(claimed, &held, now).await.unwrap().is_some());
+    assert_eq!(sign_ins.open(&only().await.value).unwrap().token.expose(), "the next one");
+
+    // The person signs in again while the provider refuses the old token.
+    let claimed = sign_ins.claim(only().await, now).await.unwrap().unwrap();
+    signed.kit.clock.advance(Duration::from_secs(1));
+    sign_in(&signed.kit, "/").await;
+    assert!(sign_ins.refuse(claimed).await.unwrap().is_none());
+    assert!(!only().await.value.refused);
 }
