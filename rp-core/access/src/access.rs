@@ -87,7 +87,8 @@ impl Access {
     /// The store cannot be read.
     pub async fn start(parts: AccessParts) -> Result<Arc<Self>, StoreError> {
         let cursors = follow::Cursors {
-            grants: parts.store.head(Collection::Grants).await?,
+            // From 0 the feed tells of no deletions; the first position is a creation, and those need no telling.
+            grants: parts.store.head(Collection::Grants).await?.max(1),
             elevations: parts.store.head(Collection::Elevations).await?,
             robots: parts.store.head(Collection::Robots).await?,
         };

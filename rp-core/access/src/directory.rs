@@ -65,8 +65,9 @@ impl StoreDirectory {
         keyring: Keyring,
         read: ReadKubeconfig,
     ) -> Result<Arc<Self>, StoreError> {
-        let ours = store.head(Collection::OpenShiftClusters).await?;
-        let theirs = store.head(Collection::ImportedClusters).await?;
+        // From 0 the feed tells of no deletions; the first position is a creation, and those need no telling.
+        let ours = store.head(Collection::OpenShiftClusters).await?.max(1);
+        let theirs = store.head(Collection::ImportedClusters).await?.max(1);
         let directory = Arc::new(Self {
             clusters: Typed::new(Arc::clone(&store)),
             imported: Typed::new(Arc::clone(&store)),
