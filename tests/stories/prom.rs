@@ -37,7 +37,7 @@ impl World {
     async fn start() -> Result<Self> {
         let plane = ControlPlane::shared().await?;
         let monitoring = Monitoring::start(plane).await?;
-        let faulty = FaultyPrometheus::start().await?;
+        let faulty = FaultyPrometheus::start()?;
         let ways = FAULTS.map(|how| format!("fault-{how}={}", faulty.url(how)));
         let env = vec![
             ("ARO_PROMETHEUS__WAYS".to_owned(), ways.join(",")),

@@ -75,6 +75,8 @@ const FRESH: Duration = Duration::from_secs(300);
 const FRESH_SMALL: Duration = Duration::from_secs(60);
 /// A load that failed is tried again after so long.
 const SORE: Duration = Duration::from_secs(5);
+/// Between two tries to learn types.
+const LEARN_AGAIN: Duration = Duration::from_secs(5);
 /// Names of one list, and bytes of it.
 const MOST_NAMES: usize = 2_000_000;
 const MOST_LIST: usize = 64 << 20;
@@ -132,17 +134,20 @@ pub(crate) struct NameCache {
     most: usize,
     lists: Mutex<HashMap<Key, Arc<List>>>,
     metadata: Mutex<HashMap<ResourceId, (Arc<Metadata>, Instant)>>,
+    /// When types were last asked for.
+    asked: Mutex<HashMap<ResourceId, Instant>>,
 }
 
 impl NameCache {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, lists: Mutex::default(), metadata: Mutex::default() }
+        Self { most, lists: Mutex::default(), metadata: Mutex::default(), asked: Mutex::default() }
     }
 
     pub(crate) fn sweep(&self) {
         let mut lists = self.lists.lock();
         lists.retain(|_, list| list.used.lock().elapsed() < FORGET);
         self.metadata.lock().retain(|cluster, _| lists.keys().any(|key| key.cluster == *cluster));
+        self.asked.lock().retain(|_, at| at.elapsed() < FORGET);
     }
 
     /// Forgets what was used longest ago, until the rest fits.
@@ -180,7 +185,9 @@ impl Prometheus {
             let found = list.names.read().search(&wish.text, limit);
             let enough = complete || found.1 >= limit;
             if enough || Instant::now() >= deadline {
-                return Ok(self.shown(&target.id, &wish.what, found, complete));
+                let shown = self.shown(&target.id, &wish.what, found, complete);
+                self.learn(target, wish, &shown);
+                return Ok(shown);
             }
             // Late is no error: what is there is given.
             let _ = tokio::time::timeout_at(deadline, changed).await;
@@ -260,9 +267,6 @@ impl Prometheus {
                 }
             }
             this.names.bound(&key);
-            if key.what == What::Metrics && shown {
-                this.load_metadata(&target, key.source).await;
-            }
         });
     }
 
@@ -309,10 +313,6 @@ impl Prometheus {
 
     /// Types and help texts; completion works without them.
     async fn load_metadata(&self, target: &Arc<Target>, source: Choice) {
-        let fresh = self.names.metadata.lock().get(&target.id).is_some_and(|(_, at)| at.elapsed() < FRESH);
-        if fresh {
-            return;
-        }
         #[derive(Deserialize)]
         struct Entry {
             #[serde(rename = "type", default)]

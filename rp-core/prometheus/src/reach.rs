@@ -284,8 +284,10 @@ impl Prometheus {
         let (content_type, upstream) = result?;
         // One permit for one answer, however many sources were tried.
         let permit = permit.take().ok_or(PromError::Crowded)?;
-        let scanner = (content_type == JSON)
-            .then(|| Scanner::new(call.limits.series.max(1), call.limits.bytes, call.buckets));
+        // Alertmanager's lists have another shape; their size is bounded.
+        let scanned = content_type == JSON && !matches!(place, Place::Alertmanager(_));
+        let scanner =
+            scanned.then(|| Scanner::new(call.limits.series.max(1), call.limits.bytes, call.buckets));
         Ok(Answer {
             source: place.id(),
             why: None,
@@ -659,7 +661,9 @@ impl Cluster {
         let found = self.found.get_or_try_init(|| async {
             for labels in ["app.kubernetes.io/name=prometheus", "app=prometheus"] {
                 let pods = timeout(QUEUE, ready_pods(&self.client, None, labels)).await.map_err(drop)?;
-                if let Some(found) = pods.map_err(drop)?.into_iter().next() {
+                // The platform's own were tried under their names.
+                let others = |pod: &rp_kube::ReadyPod| !matches!(pod.namespace.as_str(), PLATFORM | USER);
+                if let Some(found) = pods.map_err(drop)?.into_iter().find(others) {
                     let web = |name: &Option<String>| {
                         name.as_deref().is_some_and(|name| matches!(name, "web" | "http-web" | "http"))
                     };

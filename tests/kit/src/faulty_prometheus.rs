@@ -35,20 +35,25 @@ const HUGE: u64 = 1 << 30;
 const BIG: u64 = 10 << 20;
 
 impl FaultyPrometheus {
-    /// Starts it.
+    /// Starts it, on a thread of its own: it serves many tests, each of which has a runtime that ends.
     ///
     /// # Errors
     /// No port is free.
-    pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    pub fn start() -> Result<Self> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let state = Arc::new(State::default());
         let serving = Arc::clone(&state);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let state = Arc::clone(&serving);
-                tokio::spawn(async move { drop(serve(stream, &state).await) });
-            }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let Ok(listener) = TcpListener::from_std(listener) else { return };
+                while let Ok((stream, _)) = listener.accept().await {
+                    let state = Arc::clone(&serving);
+                    tokio::spawn(async move { drop(serve(stream, &state).await) });
+                }
+            });
         });
         Ok(Self { port, state })
     }

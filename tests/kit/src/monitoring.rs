@@ -183,7 +183,7 @@ fn prometheus(folder: &Folder, name: &str, port: u16) -> Result<Command> {
     command.current_dir(folder.path()).arg("--config.file=prometheus.yaml");
     command.arg(format!("--storage.tsdb.path={}", data.display()));
     command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
-    command.args(["--rules.alert.resend-delay=2s", "--storage.tsdb.no-lockfile"]);
+    command.arg("--rules.alert.resend-delay=2s");
     Ok(command)
 }
 
