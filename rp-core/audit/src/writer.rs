@@ -159,7 +159,13 @@ impl Writer {
         let mut checkpoint = interval_at(Instant::now() + period, period);
         checkpoint.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while let Some(group) = self.next_group(&mut inbox, &mut checkpoint).await {
-            self.write(group, &mut inbox, None).await;
+            if !self.write(group, &mut inbox, None).await && *inbox.closing.borrow() {
+                // What comes after a batch that could not be written must not be written either.
+                return tracing::error!(
+                    lost = inbox.queued.len(),
+                    "audit log closed while the store takes no entries"
+                );
+            }
         }
         self.finish(&mut inbox).await;
     }
@@ -210,7 +216,7 @@ impl Writer {
 
     /// Commits a group, however long that takes (or until `give_up`). After the first failure its promises
     /// are refused, and so are those that come while it is tried again.
-    async fn write(&mut self, mut group: Group, inbox: &mut Inbox, give_up: Option<Instant>) -> bool {
+    async fn write(&mut self, mut group: Group, inbox: &mut Inbox, mut give_up: Option<Instant>) -> bool {
         let (draft, digests) =
             match self.head.append(&mut group.entries).and_then(|(b, d)| Ok((b.draft()?, d))) {
                 Ok(made) => made,
@@ -241,6 +247,9 @@ impl Writer {
                 }
             }
             refuse(&mut group);
+            if *inbox.closing.borrow() {
+                give_up.get_or_insert_with(|| Instant::now() + self.options.close_within);
+            }
             let next = Instant::now() + backoff.step(&*self.options.random);
             if give_up.is_some_and(|at| next > at) {
                 return false;
@@ -451,9 +460,11 @@ fn refuse(group: &mut Group) {
 
 /// While the store fails, promises are answered at once; queued entries wait, and so do their callers.
 async fn refuse_until(inbox: &mut Inbox, until: Instant) {
+    let was_closing = *inbox.closing.borrow();
     loop {
         tokio::select! {
             () = sleep_until(until) => return,
+            () = closed(&mut inbox.closing), if !was_closing => return,
             promise = inbox.promised.recv() => match promise {
                 Some(promise) => { let _ = promise.reply.send(Err(AuditError::Unavailable)); }
                 None => return sleep_until(until).await,
