@@ -10,7 +10,7 @@ use rp_metrics::Registry;
 use rp_seal::{Keyring, SealError};
 
 use crate::sinks::{SinkOpenError, audit_sinks};
-use crate::stores::{StoreOpenError, holds_secrets, open_audit_store, open_store};
+use crate::stores::{StoreOpenError, holds_secrets, open_audit_store, open_store, register_metrics};
 
 /// What every role stands on.
 #[derive(Debug, Clone)]
@@ -53,6 +53,7 @@ impl Foundation {
         let random: SharedRandom = Arc::new(SystemRandom);
         let registry = Registry::new();
         let store = open_store(settings, &clock).await?;
+        register_metrics(&registry, Some(Arc::clone(&store)));
         let file = &settings.keys.keyring_file;
         if !file.exists() && holds_secrets(&store).await? {
             return Err(OpenError::KeyringGone { path: file.display().to_string() });

@@ -10,4 +10,5 @@ pub use foundation::{Foundation, OpenError};
 pub use sinks::{SinkFault, SinkOpenError, audit_sinks};
 pub use stores::{
     AUDIT, StoreOpenError, open_audit_store, open_postgres, open_sqlite, open_store, postgres_options,
+    register_metrics,
 };

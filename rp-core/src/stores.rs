@@ -7,6 +7,7 @@ use rp_base::SharedClock;
 use rp_config::{Postgres, PostgresUrl, SecretFileError, Settings, StoreKind};
 use rp_database::{PostgresOptions, PostgresStore, SharedStore, SqliteOptions, SqliteStore, StoreError};
 use rp_documents::Collection;
+use rp_metrics::{Kind, Registry, Spec};
 
 /// What belongs to the audit trail: with SQLite in a file of its own.
 pub const AUDIT: [Collection; 5] = [
@@ -37,6 +38,14 @@ pub enum StoreOpenError {
     },
     #[error("[store] url")]
     Url(#[source] StoreError),
+}
+
+/// Registers what is counted of the store; without one for the generated reference.
+pub fn register_metrics(registry: &Registry, store: Option<SharedStore>) {
+    let help =
+        "Age of what is certainly seen of the store: 0 with SQLite, below 1 with a PostgreSQL that answers.";
+    let age = move || store.as_ref().map(|store| store.freshness().as_secs_f64());
+    registry.ask(Kind::Gauge, Spec { name: "aro_store_age_seconds", help, buckets: &[] }, age);
 }
 
 /// Opens the store of documents.

@@ -23,6 +23,7 @@ fn metrics() -> String {
     );
     let registry = Registry::new();
     serve::register_metrics(&registry, &Arc::default());
+    rp_core::register_metrics(&registry, None);
     for metric in registry.list() {
         let labels = metric.labels.join(", ");
         text.push_str(&format!(

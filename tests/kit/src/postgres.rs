@@ -203,6 +203,21 @@ impl Postgres {
         Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
     }
 
+    /// From now on this role comes over TLS with a certificate of that authority, in place of a password.
+    ///
+    /// # Errors
+    /// The server's files cannot be written.
+    pub async fn trust_certificates(&self, ca_pem: &str, role: &str) -> Result<()> {
+        let file = self.folder.write("client-ca.crt", ca_pem)?;
+        let rules = self.data().join("pg_hba.conf");
+        let old = std::fs::read_to_string(&rules)?;
+        std::fs::write(&rules, format!("hostssl all {role} 127.0.0.1/32 cert\n{old}"))?;
+        self.own()?;
+        let set = format!("ALTER SYSTEM SET ssl_ca_file = '{}'", file.display());
+        self.sql("postgres", &set).await?;
+        self.sql("postgres", "SELECT pg_reload_conf()").await.map(drop)
+    }
+
     /// What it logged.
     pub fn log(&self) -> String {
         self.process.lock().as_ref().map(Process::log).unwrap_or_default()

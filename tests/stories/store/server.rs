@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use rp_base::Secret;
 use rp_database::{Changes, Draft, Expect, PostgresOptions, PostgresStore, Store as _, StoreError, Stored};
 use rp_documents::Collection;
 use tests_kit::{Authority, GENEROUS, Postgres, until};
@@ -253,5 +254,28 @@ async fn over_tls_the_server_shows_who_it_is() -> Result<()> {
     let bare = Postgres::start().await?;
     let refused = PostgresStore::connect(options(&authority, &bare.database().await?)?).await;
     ensure!(matches!(refused, Err(StoreError::Unavailable(_))), "no TLS: {refused:?}");
+    Ok(())
+}
+
+/// What `docs/operations/postgresql.md` says is enough: a role that owns its database, and a certificate in place of a
+/// password.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ordinary_role_with_a_certificate_is_enough() -> Result<()> {
+    let authority = Authority::new("database")?;
+    let server = Postgres::start_with(&[], Some(&authority.server(&["127.0.0.1"])?)).await?;
+    server.trust_certificates(authority.pem(), "aro").await?;
+    server.sql("postgres", "CREATE ROLE aro LOGIN").await?;
+    server.sql("postgres", "CREATE DATABASE aro OWNER aro TEMPLATE template0 ENCODING 'UTF8'").await?;
+    let url = format!("postgres://aro@127.0.0.1:{}/aro", server.port());
+    let bare = PostgresStore::connect(PostgresOptions::from_url(&url)?.with_roots(authority.pem())).await;
+    ensure!(matches!(bare, Err(StoreError::Unavailable(_))), "without a certificate: {bare:?}");
+    let pair = authority.client("aro", &[])?;
+    let options = PostgresOptions::from_url(&url)?.with_roots(authority.pem());
+    let store =
+        PostgresStore::connect(options.with_client(&pair.certificate, &Secret::new(pair.key))).await?;
+    written(&store, "by-an-ordinary-role").await?;
+    store.sweep().await?;
+    store.ready().await?;
+    store.close().await;
     Ok(())
 }

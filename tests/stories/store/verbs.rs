@@ -43,6 +43,22 @@ async fn a_backup_is_taken_while_it_runs_and_goes_back_only_while_it_does_not() 
     for verb in ["store.backup", "store.restore"] {
         ensure!(!auditor.audit(verb).await?.is_empty(), "{verb} is not on record");
     }
+
+    // Everything is lost but the backup.
+    operator.stop().await?;
+    for file in ["aro.db", "audit.db"] {
+        std::fs::remove_file(operator.aro.data().join(file))?;
+    }
+    let restore = ["store", "restore", "backup.db", "--audit", "backup.db.audit", "--keep-access"];
+    let said = operator.ok(&restore).await?;
+    ensure!(!said.contains("before-restore-2") && !said.contains("have ended"), "{said}");
+    operator.aro.restart().await?;
+    // By choice the old session lives again, and so does what was revoked after the backup.
+    sre.get("/api/info").await?.ok()?;
+    ensure!(token.status().await? == 200);
+    let auditor = operator.aro.session("auditor").await?;
+    ensure!(!auditor.audit("store.restore").await?.is_empty(), "it is not on record");
+    ensure!(auditor.audit("grant.revoke").await?.is_empty(), "the trail is not the backup's");
     Ok(())
 }
 

@@ -94,14 +94,7 @@ async fn forget(
 }
 
 async fn begin(State(control): State<Arc<Control>>, Extension(peer): Who) -> Result<Json<Value>, Refused> {
-    let running = |control: &Control| {
-        let held = control.reseal.lock();
-        held.as_ref().is_some_and(|seen| {
-            let seen = seen.borrow();
-            !seen.progress.done && seen.failed.is_none()
-        })
-    };
-    if running(&control) {
+    if running(control.reseal.lock().as_ref()) {
         return progress(State(control)).await;
     }
     control.promise(peer, "keys.reseal", |_| {}).await?;
@@ -110,16 +103,19 @@ async fn begin(State(control): State<Arc<Control>>, Extension(peer): Who) -> Res
     let (told, seen) = watch::channel(Reseal { progress: Progress::default(), failed: None });
     {
         let mut held = control.reseal.lock();
-        let others = held.as_ref().is_some_and(|seen| {
-            let seen = seen.borrow();
-            !seen.progress.done && seen.failed.is_none()
-        });
-        if !others {
+        if !running(held.as_ref()) {
             *held = Some(seen);
             tokio::spawn(run(Arc::clone(&control), told));
         }
     }
     progress(State(control)).await
+}
+
+fn running(last: Option<&watch::Receiver<Reseal>>) -> bool {
+    last.is_some_and(|last| {
+        let last = last.borrow();
+        !last.progress.done && last.failed.is_none()
+    })
 }
 
 async fn run(control: Arc<Control>, told: watch::Sender<Reseal>) {

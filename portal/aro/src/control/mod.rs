@@ -56,7 +56,7 @@ pub fn start(settings: &Settings, foundation: &Foundation, access: &Arc<Access>,
     match rp_runtime::control::serve(path, routes, life.cutting()) {
         Ok(()) => tracing::info!(path = %path.display(), "control socket open"),
         Err(error) => {
-            tracing::error!(error = %chain(&error), "no control socket: aro store and aro keys do not work")
+            tracing::error!(error = %chain(&error), "no control socket: aro store and aro keys do not work");
         }
     }
 }
