@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tests_kit::{Aro, AroOptions, Authority, Folder, GENEROUS, Process, browser, free_port, part, until};
 use tokio::sync::OnceCell;
 
-/// A metric that the test's Prometheus has with several series.
-const METRIC: &str = "prometheus_http_requests_total";
+/// A metric of which every Prometheus has four series from its start.
+const METRIC: &str = "prometheus_engine_query_duration_seconds_count";
 /// Seconds of work: many sorts of long windows.
 const SLOW: &str = "sum_over_time(quantile_over_time(0.5,vector(time())[20000s:1s])[9000s:1s])";
 /// Bytes of script that the explorer may take over the wire.
@@ -72,7 +74,7 @@ fn start_prometheus(folder: &Folder, port: u16) -> Result<Process> {
     folder.write(
         "prometheus.yml",
         format!(
-            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml]\n\
+            "global: {{scrape_interval: 1s, evaluation_interval: 7s}}\nrule_files: [rules.yml]\n\
              scrape_configs:\n- job_name: itself\n  static_configs: [{{targets: ['127.0.0.1:{port}']}}]\n"
         ),
     )?;
@@ -97,11 +99,10 @@ fn start_prometheus(folder: &Folder, port: u16) -> Result<Process> {
 
 /// Of a cluster whose API nobody asks here: its Prometheus has an address of its own.
 fn kubeconfig(folder: &Folder) -> Result<PathBuf> {
-    folder.write("ca.pem", Authority::new("lab")?.pem())?;
+    let ca = STANDARD.encode(Authority::new("lab")?.pem());
     let text = json!({
         "kind": "Config", "apiVersion": "v1", "current-context": "c",
-        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:9",
-            "certificate-authority": folder.path().join("ca.pem")}}],
+        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:9", "certificate-authority-data": ca}}],
         "users": [{"name": "u", "user": {"token": "a-token-that-nobody-asks-for"}}],
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
     });

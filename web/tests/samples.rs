@@ -211,6 +211,11 @@ fn parts_are_the_inside_of_the_page() {
         assert!(whole.contains(inside.trim()), "{state}: main");
         assert!(!list.contains("<html") && !main.contains("<html"), "{state}");
     }
+    for (state, page) in AlertsPage::samples() {
+        let whole = page.render(Part::Page).expect("renders");
+        let list = page.render(Part::List).expect("renders");
+        assert!(!list.trim().is_empty() && whole.contains(list.trim()), "{state}: list");
+    }
     for (state, page) in KubeconfigPage::samples() {
         let whole = page.render(Part::Page).expect("renders");
         let dialog = page.render(Part::Dialog).expect("renders");
