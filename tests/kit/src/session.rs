@@ -253,9 +253,17 @@ impl Session {
     /// # Errors
     /// It was refused.
     pub async fn audit(&self, text: &str) -> Result<Vec<Value>> {
-        let answer = self.get(&format!("/api/v1/audit?limit=500&text={text}")).await?.ok()?.json()?;
-        let rows = answer.get("items").unwrap_or(&answer).as_array().cloned();
-        rows.ok_or_else(|| anyhow!("no list of entries: {answer}"))
+        let (mut rows, mut next) = (Vec::new(), String::new());
+        // A search looks at a part of the log at a time.
+        loop {
+            let page = self.get(&format!("/api/v1/audit?limit=500&text={text}{next}")).await?.ok()?.json()?;
+            let items = page["items"].as_array().with_context(|| format!("no list of entries: {page}"))?;
+            rows.extend(items.iter().cloned());
+            match page["continue"].as_str() {
+                Some(more) if rows.len() < 500 => next = format!("&continue={more}"),
+                _ => return Ok(rows),
+            }
+        }
     }
 }
 
