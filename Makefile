@@ -43,7 +43,8 @@ bench: parts ## Speed and memory beside other proxies, release build
 	cargo build --release -p aro -p aro-dev
 	tests/bench/run
 
-soak: ## Properties of everything that reads from the network: tokens, kubeconfigs, paths, headers
-	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-documents -p rp-kube -p rp-seal -p rp-config -p proxy never
+soak: parts ## Properties of everything that reads from the network, by the 100,000; an audit log of ten million entries
+	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-audit -p rp-documents -p rp-kube -p rp-seal -p rp-config -p proxy never
+	tests/bench/run audit --entries 10000000
 
 .PHONY: help dev parts test check generated bench soak
