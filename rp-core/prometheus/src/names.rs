@@ -200,6 +200,22 @@ impl Prometheus {
         self.list(target, &wish);
     }
 
+    /// Types that are missing are asked for again now and then: a Prometheus that has just started knows few.
+    fn learn(self: &Arc<Self>, target: &Arc<Target>, wish: &Wish, shown: &Suggestions) {
+        let missing = shown.complete && shown.items.iter().any(|item| item.kind.is_none());
+        if wish.what != What::Metrics || !missing {
+            return;
+        }
+        let mut asked = self.names.asked.lock();
+        if asked.get(&target.id).is_some_and(|at| at.elapsed() < LEARN_AGAIN) {
+            return;
+        }
+        asked.insert(target.id.clone(), Instant::now());
+        drop(asked);
+        let (this, target, source) = (Arc::clone(self), Arc::clone(target), wish.source);
+        tokio::spawn(async move { this.load_metadata(&target, source).await });
+    }
+
     fn shown(
         &self,
         id: &ResourceId,
