@@ -2,31 +2,23 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, ORIGIN};
+use reqwest::header::{ACCEPT, AUTHORIZATION, COOKIE, HeaderName, ORIGIN};
 use reqwest::{Method, RequestBuilder, Response};
-use rp_base::{Secret, text};
+use rp_base::Secret;
 use serde_json::Value;
 use url::Url;
 
+use crate::answer::{bytes, json, refused};
 use crate::args::Connection;
-use crate::error::Refusal;
-use crate::profile::Profile;
-use crate::{CliError, files, tls};
+use crate::reach::{Credential, Reach, secret_header};
+use crate::{CliError, tls};
 
-/// Answers larger than this are not ours.
-const MOST: usize = 32 * 1024 * 1024;
 /// An export of many entries.
 const LONG: Duration = Duration::from_secs(3600);
 /// A portal that sends nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(60);
 const BROKEN: CliError = CliError::Answer("it broke off");
 const CSRF: HeaderName = HeaderName::from_static("x-csrf-token");
-
-enum Credential {
-    None,
-    Bearer(HeaderValue),
-    Cookie(HeaderValue),
-}
 
 /// One portal, one credential.
 pub(crate) struct Client {
@@ -38,64 +30,19 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The portal and credential that the command line names, else those of the profile. A profile's token
-    /// goes to the profile's portal only.
+    /// For what the command line and the profile say.
     pub(crate) fn new(connection: &Connection) -> Result<Self, CliError> {
-        let profile = Profile::named(connection.config_dir.as_deref(), connection.profile.as_deref());
-        let settings = match &profile {
-            Ok(profile) => profile.settings()?,
-            Err(_) => None,
-        };
-        let portal = match (&connection.portal, &settings) {
-            (Some(portal), _) => portal.clone(),
-            (None, Some(settings)) => settings.portal.clone(),
-            (None, None) => {
-                let command = format!("{} --portal https://…", profile?.sign_in_command(None));
-                return Err(CliError::NotSignedIn { why: "you are not signed in to a portal", command });
-            }
-        };
-        is_safe(&portal)?;
-        let remembered = settings.filter(|settings| settings.portal.origin() == portal.origin());
-        let credential = match (&connection.session_cookie_file, &connection.token_file) {
-            (Some(file), _) => {
-                let line = files::read_line(file)?;
-                let cookie = line.expose().strip_prefix("Cookie: ").unwrap_or(line.expose());
-                Credential::Cookie(secret_header(cookie)?)
-            }
-            (None, Some(file)) => bearer(&files::read_line(file)?)?,
-            (None, None) => {
-                let profile = profile.as_ref().map_err(|error| CliError::Usage(error.to_string()))?;
-                if remembered.is_none() {
-                    let command = profile.sign_in_command(Some(&portal));
-                    return Err(CliError::NotSignedIn {
-                        why: "you are not signed in to this portal",
-                        command,
-                    });
-                }
-                bearer(&profile.living_token(&portal)?)?
-            }
-        };
-        let by_profile = connection.session_cookie_file.is_none() && connection.token_file.is_none();
-        let sign_in = match profile {
-            Ok(profile) if by_profile => profile.sign_in_command(Some(&portal)),
-            _ => String::new(),
-        };
-        let ca = match &connection.ca_file {
-            Some(file) => Some(tls::authorities(file)?),
-            None => remembered.and_then(|settings| settings.ca),
-        };
-        Ok(Self { http: tls::http(ca.as_deref())?, portal, credential, sign_in })
+        Self::to(Reach::of(connection)?)
     }
 
     /// For signing in.
-    pub(crate) fn stranger(portal: &Url, ca: Option<&str>) -> Result<Self, CliError> {
-        is_safe(portal)?;
-        Ok(Self {
-            http: tls::http(ca)?,
-            portal: portal.clone(),
-            credential: Credential::None,
-            sign_in: String::new(),
-        })
+    pub(crate) fn stranger(portal: &Url, ca: Option<String>) -> Result<Self, CliError> {
+        Self::to(Reach::stranger(portal, ca)?)
+    }
+
+    fn to(reach: Reach) -> Result<Self, CliError> {
+        let Reach { portal, credential, ca, sign_in } = reach;
+        Ok(Self { http: tls::http(ca.as_deref())?, portal, credential, sign_in })
     }
 
     /// The address of a page, for a browser.
@@ -222,86 +169,4 @@ impl Client {
         }
         Err(error)
     }
-}
-
-/// Credentials go over TLS, or to this machine.
-fn is_safe(portal: &Url) -> Result<(), CliError> {
-    if !matches!(portal.scheme(), "https" | "http") || portal.host_str().is_none() {
-        return Err(CliError::Usage("--portal must be an http or https address".to_owned()));
-    }
-    if portal.scheme() == "http" && !is_loopback(portal) {
-        return Err(CliError::Usage(
-            "--portal must be https: a credential is not sent in the clear".to_owned(),
-        ));
-    }
-    Ok(())
-}
-
-fn bearer(token: &Secret<String>) -> Result<Credential, CliError> {
-    let bearer = Secret::new(format!("Bearer {}", token.expose()));
-    Ok(Credential::Bearer(secret_header(bearer.expose())?))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    }
-}
-
-fn secret_header(text: &str) -> Result<HeaderValue, CliError> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| CliError::Usage("the credential is not plain text".to_owned()))?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-async fn bytes(mut response: Response) -> Result<Vec<u8>, CliError> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|_| CliError::Answer("it broke off"))? {
-        if bytes.len() + chunk.len() > MOST {
-            return Err(CliError::Answer("too long"));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
-}
-
-async fn json(response: Response) -> Result<Value, CliError> {
-    let bytes = bytes(response).await?;
-    if bytes.is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_json::from_slice(&bytes).map_err(|_| CliError::Answer("not JSON"))
-}
-
-/// The portal's own words, bare or under `error`; else what the status says.
-async fn refused(response: Response) -> CliError {
-    let status = response.status().as_u16();
-    let reason = response.status().canonical_reason().unwrap_or("an error");
-    let request_id = response
-        .headers()
-        .get("x-request-id")
-        .and_then(|value| value.to_str().ok())
-        .map_or_else(String::new, |id| text::clean(id, 100));
-    let unnamed = Refusal {
-        code: format!("http_{status}"),
-        message: match status {
-            300..=399 | 401 => "the portal does not know you, or your session has ended".to_owned(),
-            _ => format!("the portal answered {status} {reason}"),
-        },
-        side: String::new(),
-        action: String::new(),
-        request_id: request_id.clone(),
-    };
-    let body = bytes(response).await.unwrap_or_default();
-    let value: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let inner = value.get("error").filter(|inner| inner.is_object()).unwrap_or(&value);
-    let mut refusal = serde_json::from_value(inner.clone()).unwrap_or(unnamed);
-    if refusal.request_id.is_empty() {
-        refusal.request_id = request_id;
-    }
-    CliError::Refused { status, refusal }
 }

@@ -2,6 +2,7 @@
 //!
 //! Standard output carries the answer and nothing else; everything else goes to standard error.
 
+mod answer;
 mod args;
 mod cache;
 mod client;
@@ -10,6 +11,7 @@ mod files;
 mod kubeconfig;
 mod output;
 mod profile;
+mod reach;
 mod report;
 mod sign_in;
 #[cfg(test)]

@@ -48,7 +48,7 @@ async fn signed_in(
     way: Way,
     out: &mut Output,
 ) -> Result<Token, CliError> {
-    let client = Client::stranger(&settings.portal, settings.ca.as_deref())?;
+    let client = Client::stranger(&settings.portal, settings.ca.clone())?;
     let token = sign_in(&client, way, out).await?;
     profile.keep(settings, &token)?;
     Ok(token)
