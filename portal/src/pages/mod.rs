@@ -6,6 +6,7 @@ mod ask;
 pub(crate) mod audit;
 pub(crate) mod cluster;
 pub(crate) mod clusters;
+pub(crate) mod device;
 pub(crate) mod did;
 pub(crate) mod elevate;
 pub(crate) mod elevations;

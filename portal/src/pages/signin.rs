@@ -1,5 +1,4 @@
-//! Pages on which a person lets the command line act for them: `/api/cli/login` (a program on this machine,
-//! RFC 8252) and `/device` (one anywhere, RFC 8628).
+//! `/api/cli/login`: a person lets a program on the same machine act for them (RFC 8252).
 
 use axum::body::Bytes;
 use axum::extract::{Query, State};
@@ -10,11 +9,11 @@ use http::{StatusCode, Uri};
 use rp_documents::{Rights, Role};
 use serde::Deserialize;
 use url::{Host, Url};
-use web::{ConsentPage, DevicePage, SoloPage};
+use web::ConsentPage;
 
 use super::{answer, frame, see_other};
 use crate::api::login::often;
-use crate::auth::{Agreed, Asked, CodeError, Decision};
+use crate::auth::{Agreed, CodeError};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::state::PortalState;
@@ -71,7 +70,7 @@ fn loopback(text: &str) -> Option<Url> {
 }
 
 /// `GET /api/cli/login`: asks the person.
-pub(crate) async fn loopback_page(
+pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
@@ -106,7 +105,7 @@ pub(crate) async fn loopback_page(
 }
 
 /// What every consent says.
-fn consent(state: &PortalState, context: &Context, user: &CurrentUser) -> ConsentPage {
+pub(super) fn consent(state: &PortalState, context: &Context, user: &CurrentUser) -> ConsentPage {
     let parts = &state.0;
     let life = parts.rules.cli_life.min(parts.access.policy().longest(Rights::Read));
     ConsentPage {
@@ -134,7 +133,7 @@ fn gets(user: &CurrentUser) -> Vec<String> {
 }
 
 /// `POST /api/cli/login`: back to the program, with a code or a refusal.
-pub(crate) async fn loopback_decide(
+pub(crate) async fn decide(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
@@ -156,7 +155,7 @@ pub(crate) async fn loopback_decide(
 }
 
 /// A durable entry, then what the code is good for.
-async fn agree(
+pub(super) async fn agree(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
@@ -173,7 +172,7 @@ async fn agree(
 }
 
 /// A token makes no tokens.
-fn by_session_only(user: &CurrentUser) -> Result<(), Fault> {
+pub(super) fn by_session_only(user: &CurrentUser) -> Result<(), Fault> {
     if user.session_ends.is_some() {
         return Ok(());
     }
@@ -186,122 +185,7 @@ fn by_session_only(user: &CurrentUser) -> Result<(), Fault> {
     .why("A token cannot agree to another token."))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct DeviceAsk {
-    user_code: String,
-    answer: String,
-}
-
-/// `GET /device`: asks for the letters, then the person.
-pub(crate) async fn device_page(
-    State(state): State<PortalState>,
-    Ctx(context): Ctx,
-    user: CurrentUser,
-    Query(ask): Query<DeviceAsk>,
-) -> Result<Response, Fault> {
-    by_session_only(&user)?;
-    if ask.user_code.trim().is_empty() {
-        let page = DevicePage { frame: frame(&state, &context), ..DevicePage::default() };
-        return answer(&context, StatusCode::OK, &page);
-    }
-    guess(&state, &user)?;
-    match state.0.codes.waiting(&ask.user_code).await {
-        Ok(asked) => {
-            answer(&context, StatusCode::OK, &device_consent(&state, &context, &user, &asked, &ask.user_code))
-        }
-        Err(error) => unknown(&state, &context, &error, &ask.user_code),
-    }
-}
-
-fn device_consent(
-    state: &PortalState,
-    context: &Context,
-    user: &CurrentUser,
-    asked: &Asked,
-    user_code: &str,
-) -> ConsentPage {
-    let mut about = vec![("Address".to_owned(), asked.from.clone())];
-    if !asked.client.is_empty() {
-        about.insert(0, ("Calls itself".to_owned(), asked.client.clone()));
-    }
-    if asked.from != context.from.to_string() {
-        about.push(("Your address".to_owned(), format!("{}, another one", context.from)));
-    }
-    ConsentPage {
-        action: "/device".to_owned(),
-        fields: vec![("user_code".to_owned(), letters(user_code))],
-        code: letters(user_code),
-        asked: Some(asked.at.seconds()),
-        elsewhere: true,
-        about,
-        ..consent(state, context, user)
-    }
-}
-
-/// As the program shows them.
-fn letters(typed: &str) -> String {
-    let plain: String =
-        typed.chars().filter(char::is_ascii_alphabetic).take(64).map(|c| c.to_ascii_uppercase()).collect();
-    match plain.split_at_checked(4) {
-        Some((first, rest)) if !rest.is_empty() => format!("{first}-{rest}"),
-        _ => plain,
-    }
-}
-
-/// `POST /device`: yes or no.
-pub(crate) async fn device_decide(
-    State(state): State<PortalState>,
-    Ctx(context): Ctx,
-    user: CurrentUser,
-    body: Bytes,
-) -> Result<Response, Fault> {
-    by_session_only(&user)?;
-    guess(&state, &user)?;
-    let ask: DeviceAsk = form(&body);
-    let asked = match state.0.codes.waiting(&ask.user_code).await {
-        Ok(asked) => asked,
-        Err(error) => return unknown(&state, &context, &error, &ask.user_code),
-    };
-    let agreed = ask.answer == "yes";
-    let decision = if agreed {
-        let what = format!("a program at {}: {}", asked.from, asked.client);
-        Decision::Agreed(agree(&state, &context, &user, &what).await?)
-    } else {
-        Decision::Refused
-    };
-    if let Err(error) = state.0.codes.decide(&ask.user_code, decision).await {
-        return unknown(&state, &context, &error, &ask.user_code);
-    }
-    let frame = frame(&state, &context);
-    let page = if agreed { SoloPage::program_let_in(frame) } else { SoloPage::program_refused(frame) };
-    answer(&context, StatusCode::OK, &page)
-}
-
-/// Letters that nobody waits with: the form again.
-fn unknown(
-    state: &PortalState,
-    context: &Context,
-    error: &CodeError,
-    typed: &str,
-) -> Result<Response, Fault> {
-    if !matches!(error, CodeError::Unknown) {
-        return Err(not_stored(error));
-    }
-    let page = DevicePage {
-        frame: frame(state, context),
-        typed: rp_base::text::clean(typed, 20),
-        error: Some("No program waits with this code. It may have ended, for a code lives 10 min, or was used already.".to_owned()),
-    };
-    answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
-}
-
-/// Few guesses a minute for each person, so that nobody lets in somebody else's program by chance.
-fn guess(state: &PortalState, user: &CurrentUser) -> Result<(), Fault> {
-    state.0.letters.count(&user.caller.person.sub, state.0.clock.now()).map_err(Fault::too_often)
-}
-
-fn not_stored(error: &CodeError) -> Fault {
+pub(super) fn not_stored(error: &CodeError) -> Fault {
     match error {
         CodeError::Store(error) => Fault::store(error),
         CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::ours(),
@@ -309,7 +193,7 @@ fn not_stored(error: &CodeError) -> Fault {
 }
 
 /// A form; what is no form has no fields.
-fn form<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> T {
+pub(super) fn form<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> T {
     serde_urlencoded(body).unwrap_or_default()
 }
 
@@ -347,13 +231,5 @@ mod tests {
             assert!(loopback(bad).is_none(), "{bad}");
         }
         assert!(loopback(&format!("http://127.0.0.1:1/{}", "a".repeat(MOST))).is_none());
-    }
-
-    #[test]
-    fn letters_are_read_as_people_type_them() {
-        for typed in ["BCDF-GHJK", "bcdfghjk", " bcdf ghjk ", "B-C-D-F-G-H-J-K"] {
-            assert_eq!(letters(typed), "BCDF-GHJK");
-        }
-        assert_eq!(letters("äbc"), "BC");
     }
 }
