@@ -1,4 +1,4 @@
-//! `make dev REAL=1`: `aro-dev` with a real Kubernetes under the portal, imported as `real`.
+//! `make dev REAL=1`: `aro-dev` with a real Kubernetes and a real Prometheus under the portal, imported as `real`.
 //!
 //! Arguments go to `aro-dev`. Everything ends with it.
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use tests_kit::{ControlPlane, until, workspace};
+use tests_kit::{ControlPlane, Monitoring, until, workspace};
 
 const GENEROUS: std::time::Duration = std::time::Duration::from_secs(120);
 
@@ -20,6 +20,8 @@ async fn main() -> Result<()> {
     }
     let program = workspace().join("target/debug/aro-dev");
     let plane = ControlPlane::start().await?;
+    // Held until the end.
+    let _monitoring = Monitoring::start(&plane).await?;
     let mut dev =
         Command::new(&program).args(&args).spawn().context("aro-dev; build it: cargo build -p aro-dev")?;
     let announced = until("aro-dev is ready", GENEROUS, || async {
@@ -58,7 +60,9 @@ fn import(program: &Path, data: &Path, plane: &ControlPlane) -> Result<()> {
             .stdout(Stdio::null())
             .status()?;
         if status.success() {
-            return say(&format!("A real Kubernetes is there as {name}, with the pod default/web.\n"));
+            return say(&format!(
+                "A real Kubernetes is there as {name}, with the pod default/web, two real Prometheus and an Alertmanager.\n"
+            ));
         }
     }
     anyhow::bail!("the real cluster cannot be imported")
