@@ -164,7 +164,7 @@ fn not_signed_in(context: &Context, fault: Fault) -> Response {
         return response;
     }
     // A form that was posted cannot be posted again by a redirect: back to where it stands.
-    let back = context.target.trim_end_matches("/new").trim_end_matches("/revoke");
+    let back = context.target.trim_end_matches("/new");
     let location = match context.path() {
         // Signed out already.
         "/api/logout" => "/".to_owned(),

@@ -152,6 +152,18 @@ async fn keys_suffice() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_lost_session_does_not_cost_what_was_typed() -> Result<()> {
+    let _turn = ELEVATED.lock().await;
+    let (_, name) = cluster().await?;
+    let seen =
+        look("life-session", "elevated", json!({ "cluster": name, "reason": "typed before it was lost" }))
+            .await?;
+    let expected = json!({ "cluster": name, "life": "7200", "reason": "typed before it was lost" });
+    ensure!(seen["typed"] == expected && seen["after"] == "", "{seen}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn cursors_of_others_and_grants_of_others_are_refused_clearly() -> Result<()> {
     let aro = aro().await?;
     let (resource, _) = cluster().await?;

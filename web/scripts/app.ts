@@ -52,6 +52,7 @@ function submitted(e: SubmitEvent): void {
     return;
   }
   form.dataset.running = "";
+  session.keepForm(form);
   const button = form.querySelector<HTMLElement>("button[data-running]");
   const words = button?.querySelector("span");
   const before = words?.textContent ?? "";

@@ -44,33 +44,40 @@ export function restore(at: ParentNode): void {
 
 const FORM = "form:";
 
-/** Before a sign-in that comes back to this page: what stands in the form around or beside the link. */
-export function keepForm(link: HTMLElement): void {
-  const form = link.closest<HTMLFormElement>("form") ?? document.querySelector<HTMLFormElement>("form[data-keep]");
-  if (!form) return;
+const keyOf = (form: HTMLFormElement) => FORM + new URL(form.action, location.href).pathname;
+
+/**
+ * What stands in a form that is sent, or that is left for a sign-in: a session that is over must not cost what was
+ * typed. Forms that hold a secret do not ask for it (`data-keep`).
+ */
+export function keepForm(at: HTMLElement): void {
+  const form = at.closest<HTMLFormElement>("form") ?? document.querySelector<HTMLFormElement>("form[data-keep]");
+  if (form?.dataset.keep === undefined) return;
   const kept = [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrf_token");
   try {
-    sessionStorage.setItem(FORM + location.pathname, JSON.stringify(kept));
+    sessionStorage.setItem(keyOf(form), JSON.stringify(kept));
   } catch {
     // Storage is barred: the address carries what fits into it.
   }
 }
 
-/** Puts it back, once. */
-export function restoreForms(): void {
-  const form = document.querySelector<HTMLFormElement>("form[data-keep]");
-  if (!form) return;
-  let kept: [string, string][] = [];
-  try {
-    kept = JSON.parse(sessionStorage.getItem(FORM + location.pathname) ?? "[]");
-    sessionStorage.removeItem(FORM + location.pathname);
-  } catch {
-    return;
-  }
+function fill(form: HTMLFormElement, kept: [string, string][]): void {
   for (const [name, value] of kept) {
     for (const field of form.querySelectorAll<HTMLInputElement>(`[name="${CSS.escape(name)}"]`)) {
       if (field.type === "radio" || field.type === "checkbox") field.checked ||= field.value === value;
       else if (field.type !== "hidden" && !field.value) field.value = value;
     }
+  }
+}
+
+/** On the next page: puts it back where the form is, once; anywhere else it has been sent. */
+export function restoreForms(): void {
+  try {
+    for (const form of document.querySelectorAll<HTMLFormElement>("form[data-keep]")) {
+      fill(form, JSON.parse(sessionStorage.getItem(keyOf(form)) ?? "[]"));
+    }
+    for (const key of Object.keys(sessionStorage)) if (key.startsWith(FORM)) sessionStorage.removeItem(key);
+  } catch {
+    // Storage is barred, or holds what is not ours.
   }
 }

@@ -319,3 +319,62 @@ async fn an_elevation_that_ends_leaves_grants_that_only_read() {
     let after = kit.page(Role::Elevated, &page).await.body;
     assert!(after.contains("data-testid=\"fell\"") && after.contains("now read-only"), "{after}");
 }
+
+#[tokio::test]
+async fn an_extension_stays_within_the_policy() {
+    let kit = Kit::new().await;
+    let body = format!(r#"{{"target": "{RES}", "kind": "kubeconfig", "reason": "{REASON}", "life": 1800}}"#);
+    let given = kit.unsafe_call(Role::Sre, "POST", "/api/v1/grants", &body).await.json();
+    let id = given["grant"]["id"].as_str().unwrap();
+    let path = format!("/access/{id}/extend");
+    let dialog = kit.page(Role::Sre, &path).await;
+    assert!(
+        dialog.body.contains("value=\"3600\" checked") && dialog.body.contains("the most"),
+        "{}",
+        dialog.body
+    );
+    let extended = kit.form(Role::Sre, &path, &[("life", "3600"), ("back", "/access")]).await;
+    assert_eq!((extended.status.as_u16(), extended.header("location")), (303, "/access"));
+    for life in ["60", "999999999", "soon", ""] {
+        let answer = kit.form(Role::Sre, &path, &[("life", life)]).await;
+        assert!(answer.status == 422 && answer.body.contains("dialog-extend"), "{life}: {answer:?}");
+    }
+    let far = kit
+        .unsafe_call(Role::Sre, "POST", &format!("/api/v1/grants/{id}/extend"), r#"{"life": 999999999}"#)
+        .await;
+    assert_eq!(code(&far), (422, "invalid".to_owned()));
+    kit.clock.advance(Duration::from_secs(24 * 3600));
+    assert_eq!(kit.page(Role::Sre, &path).await.status, 409, "it has ended");
+}
+
+#[tokio::test]
+async fn pages_ask_whether_they_have_changed_and_get_what_has() {
+    let kit = Kit::new().await;
+    let token = kit.token(Role::Sre, GrantKind::Kubeconfig).await;
+    let id = token.split('_').nth(2).unwrap().to_owned();
+    let cookie = kit.cookie(Some(Role::Sre)).await;
+    let ask = async |path: &str| {
+        let request = super::kit::script("GET", path)
+            .header("cookie", &cookie)
+            .header("hx-request", "true")
+            .header("hx-target", "list");
+        kit.send(request.body(Body::empty()).unwrap()).await
+    };
+    for page in ["/access".to_owned(), format!("/access/{id}"), "/elevations".to_owned()] {
+        let whole = kit.page(Role::Sre, &page).await.body;
+        let live =
+            whole.split("hx-get=\"").find(|part| part.contains("seen=") && !part.starts_with("/elevation?"));
+        let live = live.and_then(|part| part.split('"').next()).unwrap_or_else(|| panic!("{page}: {whole}"));
+        let live = live.replace("&amp;", "&");
+        assert_eq!(ask(&live).await.status, 204, "{page}: nothing has changed");
+        let other = ask(&live.replace("seen=", "seen=x")).await;
+        assert!(
+            other.status == 200 && !other.body.contains("<html") && other.body.contains("panel"),
+            "{page}"
+        );
+    }
+    let before = ask(&format!("/access/{id}?seen=x")).await.body;
+    kit.unsafe_call(Role::Sre, "DELETE", &format!("/api/v1/grants/{id}?why=wrong"), "").await;
+    let after = ask(&format!("/access/{id}?seen=x")).await.body;
+    assert!(!before.contains("data-testid=\"ended\"") && after.contains("data-testid=\"ended\""), "{after}");
+}
