@@ -43,8 +43,9 @@ bench: parts ## Speed and memory beside other proxies, release build
 	cargo build --release -p aro -p aro-dev
 	tests/bench/run
 
-soak: parts ## Properties of everything that reads from the network, by the 100,000; an audit log of ten million entries
+soak: parts ## Properties of everything that reads from the network, by the 100,000; a million grants; an audit log of ten million entries
 	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-audit -p rp-documents -p rp-kube -p rp-seal -p rp-config -p proxy never
+	ARO_SOAK=1 cargo test -p rp-access --test grants scale
 	tests/bench/run audit --entries 10000000
 
 .PHONY: help dev parts test check generated bench soak

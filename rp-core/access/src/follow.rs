@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use rp_base::{Id, Timestamp, chain};
 use rp_database::{Expect, StoreError};
 use rp_documents::{Collection, Grant, GrantUse};
@@ -26,6 +27,8 @@ const FORGET_AFTER: Duration = Duration::from_secs(600);
 const NOTE_USES_EVERY: Duration = Duration::from_secs(30);
 /// Changes read at once.
 const PAGE: u32 = 500;
+/// Uses written at once.
+const AT_ONCE: usize = 64;
 
 /// How far each feed was read.
 #[derive(Debug, Clone, Copy)]
@@ -222,11 +225,15 @@ async fn note_uses(access: &Access, since: Timestamp) -> Timestamp {
             .collect()
     };
     let mut newest = since;
-    for grant_use in used {
+    // Many at once, for the store writes what comes together in one go.
+    let writes = used.into_iter().map(|grant_use| async move {
         let at = grant_use.last_used;
-        let written = access.uses.put(grant_use, Expect::Any).await;
+        access.uses.put(grant_use, Expect::Any).await.map(|_| at)
+    });
+    let mut writes = futures_util::stream::iter(writes).buffer_unordered(AT_ONCE);
+    while let Some(written) = writes.next().await {
         match written {
-            Ok(_) => newest = newest.max(at),
+            Ok(at) => newest = newest.max(at),
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "cannot note the use of a grant");
                 return since;
