@@ -11,6 +11,7 @@ mod limits;
 mod measure;
 mod ours;
 mod peers;
+mod prom;
 mod report;
 mod requests;
 mod revoke;
@@ -66,6 +67,8 @@ enum What {
     Stream(Scale),
     /// Time to readiness, idle memory, size
     Start(Scale),
+    /// PromQL: overhead of a large answer, memory of a huge one, suggestions, a fleet
+    Prom(Scale),
     /// The audit log: entries a second, and searches
     Audit(audit::AuditScale),
     /// The far side of watches and streams
@@ -94,6 +97,10 @@ fn main() -> Result<()> {
             What::Revoke(scale) => revoke::run(&scale).await,
             What::Stream(scale) => stream::run(&scale).await,
             What::Start(scale) => start::run(&scale).await,
+            What::Prom(scale) => {
+                report::machine()?;
+                prom::run(&scale).await
+            }
             What::Audit(scale) => {
                 report::machine()?;
                 audit::run(&scale).await
@@ -111,6 +118,7 @@ async fn all(scale: &Scale) -> Result<()> {
     stream::run(scale).await?;
     watches::run(scale).await?;
     revoke::run(scale).await?;
+    prom::run(scale).await?;
     audit::run(&audit::AuditScale { entries: 300_000, store: audit::Stores::Both }).await
 }
 

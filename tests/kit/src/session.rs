@@ -145,6 +145,25 @@ impl Session {
         Ok(Answer { status, headers, text: response.text().await? })
     }
 
+    /// A form posted, its answer read to the end and forgotten: status and size in bytes.
+    ///
+    /// # Errors
+    /// No answer, or it broke off.
+    pub async fn drain(&self, path: &str, form: &str) -> Result<(u16, u64)> {
+        let mut request = self.http.post(format!("{}{path}", self.base)).timeout(Duration::from_secs(600));
+        if let Some(bearer) = &self.bearer {
+            request = request.header("authorization", format!("Bearer {bearer}"));
+        }
+        let request =
+            request.header("content-type", "application/x-www-form-urlencoded").body(form.to_owned());
+        let mut response = request.send().await.with_context(|| path.to_owned())?;
+        let (status, mut size) = (response.status().as_u16(), 0);
+        while let Some(piece) = response.chunk().await? {
+            size += piece.len() as u64;
+        }
+        Ok((status, size))
+    }
+
     /// GET as a script does.
     ///
     /// # Errors
