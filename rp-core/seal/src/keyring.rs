@@ -21,15 +21,15 @@ const LEAST_BETWEEN_RELOADS: Duration = Duration::from_secs(1);
 
 /// The keys of a process. Cheap to clone; clones share reloads.
 #[derive(Clone)]
-pub struct Keyring(Arc<Inner>);
+pub struct Keyring(pub(crate) Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     keys: ArcSwap<Keys>,
-    file: Option<KeyFile>,
+    pub(crate) file: Option<KeyFile>,
 }
 
-struct KeyFile {
-    path: PathBuf,
+pub(crate) struct KeyFile {
+    pub(crate) path: PathBuf,
     read: Mutex<LastRead>,
 }
 
@@ -41,7 +41,7 @@ struct LastRead {
 /// One state of the key file.
 pub(crate) struct Keys {
     pub(crate) current: String,
-    keys: BTreeMap<String, Secret<[u8; 32]>>,
+    pub(crate) keys: BTreeMap<String, Secret<[u8; 32]>>,
     pub(crate) legacy: LegacyKeys,
 }
 
@@ -68,7 +68,7 @@ impl Keys {
     }
 
     /// An id that comes after all of the form `k1`, `k2`, ….
-    fn next_id(&self) -> String {
+    pub(crate) fn next_id(&self) -> String {
         let numbers = self.keys.keys().filter_map(|id| id.strip_prefix('k')?.parse::<u32>().ok());
         format!("k{}", numbers.max().unwrap_or(0).saturating_add(1))
     }
@@ -80,7 +80,7 @@ impl Keys {
     }
 }
 
-fn fresh(random: &dyn Random) -> Secret<[u8; 32]> {
+pub(crate) fn fresh(random: &dyn Random) -> Secret<[u8; 32]> {
     let mut key = [0u8; 32];
     random.fill(&mut key);
     let secret = Secret::new(key);
@@ -163,65 +163,6 @@ impl Keyring {
     pub fn ids(&self) -> KeyIds {
         let keys = self.0.keys.load();
         KeyIds { current: keys.current.clone(), all: keys.keys.keys().cloned().collect() }
-    }
-
-    /// Adds a fresh key to the file and gives its id; it seals at once, or from [`Keyring::use_key`] on, after the file
-    /// has come to every machine. The old keys go on opening.
-    ///
-    /// # Errors
-    /// The file cannot be read or replaced; a keyring without a file has none.
-    pub fn rotate(&self, use_it: bool, random: &dyn Random) -> Result<String, SealError> {
-        self.change(random, |keys| {
-            let id = keys.next_id();
-            keys.keys.insert(id.clone(), fresh(random));
-            if use_it {
-                keys.current.clone_from(&id);
-            }
-            Ok(id)
-        })
-    }
-
-    /// Makes a key of the file the one that seals.
-    ///
-    /// # Errors
-    /// As [`Keyring::rotate`]; [`SealError::UnknownKey`].
-    pub fn use_key(&self, id: &str, random: &dyn Random) -> Result<(), SealError> {
-        self.change(random, |keys| {
-            if !keys.keys.contains_key(id) {
-                return Err(SealError::UnknownKey(id.to_owned()));
-            }
-            id.clone_into(&mut keys.current);
-            Ok(())
-        })
-    }
-
-    /// Removes a key from the file: what is sealed with it is lost, what was signed with it is refused.
-    ///
-    /// # Errors
-    /// As [`Keyring::rotate`]; [`SealError::UnknownKey`], [`SealError::Current`].
-    pub fn forget(&self, id: &str, random: &dyn Random) -> Result<(), SealError> {
-        self.change(random, |keys| {
-            if keys.current == id {
-                return Err(SealError::Current(id.to_owned()));
-            }
-            keys.keys.remove(id).map(drop).ok_or_else(|| SealError::UnknownKey(id.to_owned()))
-        })
-    }
-
-    /// Changes the file as it is now, and takes the change up.
-    fn change<T>(
-        &self,
-        random: &dyn Random,
-        change: impl FnOnce(&mut Keys) -> Result<T, SealError>,
-    ) -> Result<T, SealError> {
-        let file = self.0.file.as_ref().ok_or(SealError::NoFile)?;
-        let held = file::lock(&file.path)?;
-        let (mut keys, _) = file::read(&file.path)?;
-        let changed = change(&mut keys)?;
-        file::replace(&file.path, &keys, random)?;
-        drop(held);
-        self.reload()?;
-        Ok(changed)
     }
 
     /// The key that a sealed text names; `None` for the contract's older forms, which name none, and for other text.

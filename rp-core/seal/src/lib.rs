@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod keyring;
 mod legacy;
+mod rotation;
 
 pub use error::SealError;
 pub use keyring::{DerivedKey, KeyIds, Keyring};

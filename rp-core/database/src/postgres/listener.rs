@@ -47,7 +47,8 @@ impl Listener {
     /// One connection's life; `Ok` when it ended.
     async fn listen(&self, backoff: &mut Backoff) -> Result<(), Fault> {
         let wait = self.link.call_wait;
-        let (term, pool) = (self.link.servers().term(), self.link.pool());
+        let mut switched = self.link.servers().switched();
+        let pool = self.link.pool();
         let mut connection = bounded(wait, PgListener::connect_with(&pool)).await?;
         connection.eager_reconnect(false);
         bounded(wait, connection.listen(CHANNEL)).await?;
@@ -57,13 +58,16 @@ impl Listener {
         self.begun.send_replace(true);
         backoff.reset();
         loop {
-            match tokio::time::timeout(SILENCE, connection.try_recv()).await {
+            let heard = tokio::select! {
+                heard = tokio::time::timeout(SILENCE, connection.try_recv()) => heard,
+                // What this connection leads to is no longer in use.
+                _ = switched.changed() => return Ok(()),
+            };
+            match heard {
                 Ok(heard) => match heard? {
                     Some(told) => hear(told.payload(), &self.own, &self.notifiers),
                     None => return Ok(()),
                 },
-                // Another server is in use.
-                Err(_) if term != self.link.servers().term() => return Ok(()),
                 Err(_) => {
                     bounded(wait, sqlx::query("SELECT 1").execute(&mut connection)).await?;
                 }

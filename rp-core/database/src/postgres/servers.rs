@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::fault::Fault;
@@ -30,6 +31,8 @@ struct Inner {
     addresses: Vec<PgConnectOptions>,
     connect_wait: Duration,
     state: Mutex<State>,
+    /// The term, for whoever waits for another server.
+    switched: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +54,8 @@ impl Servers {
     pub(super) fn new(options: &PostgresOptions) -> Self {
         let addresses = options.addresses.iter().map(|address| options.session(address)).collect();
         let state = Mutex::new(State { current: 0, term: 0, timeline: None });
-        Self(Arc::new(Inner { addresses, connect_wait: options.connect_wait, state }))
+        let switched = watch::Sender::new(0);
+        Self(Arc::new(Inner { addresses, connect_wait: options.connect_wait, state, switched }))
     }
 
     /// The server in use, and how often it was another one.
@@ -62,6 +66,11 @@ impl Servers {
 
     pub(super) fn term(&self) -> u64 {
         self.0.state.lock().term
+    }
+
+    /// Wakes when another server is used.
+    pub(super) fn switched(&self) -> watch::Receiver<u64> {
+        self.0.switched.subscribe()
     }
 
     /// How long a good server takes at most to say what it is; `None`: there is no other to ask.
@@ -91,6 +100,7 @@ impl Servers {
         if state.current != at && state.timeline.is_none_or(|seen| seen <= timeline) {
             state.current = at;
             state.term += 1;
+            self.0.switched.send_replace(state.term);
             let address = &self.0.addresses[at];
             tracing::warn!(
                 host = address.get_host(),
