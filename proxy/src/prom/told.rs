@@ -119,6 +119,10 @@ impl Drop for Told {
                 entry.result = Outcome { status: 200, word: "ok".to_owned(), side: None };
             }
         }
+        if entry.result.status == 0 {
+            // Dropped before an answer: whoever asked went away.
+            entry.result = Outcome { status: 0, word: "cut".to_owned(), side: Some(Side::You) };
+        }
         let now = self.clock.now();
         entry.took_ms = u64::try_from(now.since(self.began).as_millis()).unwrap_or(u64::MAX);
         entry.at = now;

@@ -123,7 +123,15 @@ async fn whoever_leaves_cancels_the_query() -> Result<()> {
         .await
         .context(path)?;
     }
-    Ok(())
+    // The trail has the query, and that it was cut.
+    let trail = world.aro.session("auditor").await?;
+    until("the trail tells of the cut", GENEROUS, || async {
+        let entries = trail.audit("fault-busy").await?;
+        let cut = |entry: &&serde_json::Value| entry["query"] == "slow" && entry["result"]["word"] == "cut";
+        ensure!(entries.iter().filter(cut).count() >= 2, "{entries:?}");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
