@@ -9,6 +9,17 @@ const COMMAND: usize = 32 * 1024;
 /// Most arguments.
 const ARGUMENTS: usize = 512;
 
+/// Bytes of an entry's texts.
+pub(crate) fn weight(entry: &Entry) -> usize {
+    let Entry { identity_used, verb, group, resource, subresource, namespace, name, query, reason, .. } =
+        entry;
+    let fields = [identity_used, verb, group, resource, subresource, namespace, name, query, reason];
+    let actor = [&entry.actor.sub, &entry.actor.name, &entry.actor.from, &entry.result.word];
+    let texts = fields.into_iter().chain(actor).chain(&entry.command);
+    // Every entry has some more: names of fields, digests, numbers.
+    512 + texts.map(String::len).sum::<usize>()
+}
+
 /// Cuts what is too long and says so in its place.
 pub(crate) fn shorten(entry: &mut Entry) {
     let fields = [

@@ -16,10 +16,13 @@ use crate::index::heads::Heads;
 use crate::metrics::AuditMetrics;
 use crate::proof::ProofCheckpoint;
 use crate::spool::{self, Spool};
-use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED};
+use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED, bound};
 
 /// Most entries of a batch.
 const MOST: usize = 512;
+/// Most bytes of texts in a batch, unless the last entry has more: as JSON at most six times as long, and the store
+/// takes 16 MiB.
+const MOST_BYTES: usize = 2 << 20;
 /// How often is tried to bring in what is on the local disk.
 const DRAIN: Duration = Duration::from_secs(1);
 /// How long the store may take to show that it is there again.
@@ -75,6 +78,8 @@ struct Inbox {
 #[derive(Default)]
 struct Group {
     entries: Vec<Entry>,
+    /// Of the entries' texts.
+    bytes: usize,
     /// Place in `entries`, and who waits.
     replies: Vec<(usize, oneshot::Sender<Result<Receipt, AuditError>>)>,
 }
@@ -84,25 +89,35 @@ impl Group {
     fn promise(&mut self, promise: Promise, inbox: &mut Inbox) {
         // Half of the room stays for other promises.
         while self.entries.len() < MOST / 2
+            && self.bytes < MOST_BYTES / 2
             && let Ok(entry) = inbox.queued.try_recv()
         {
-            self.entries.push(entry);
+            self.push(entry);
         }
         self.replies.push((self.entries.len(), promise.reply));
-        self.entries.push(promise.entry);
+        self.push(promise.entry);
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.bytes += bound::weight(&entry);
+        self.entries.push(entry);
+    }
+
+    fn is_full(&self) -> bool {
+        self.entries.len() >= MOST || self.bytes >= MOST_BYTES
     }
 
     /// Takes what is there without waiting.
     fn fill(&mut self, inbox: &mut Inbox) {
-        while self.entries.len() < MOST
+        while !self.is_full()
             && let Ok(promise) = inbox.promised.try_recv()
         {
             self.promise(promise, inbox);
         }
-        while self.entries.len() < MOST
+        while !self.is_full()
             && let Ok(entry) = inbox.queued.try_recv()
         {
-            self.entries.push(entry);
+            self.push(entry);
         }
     }
 }
@@ -188,14 +203,14 @@ impl Writer {
                     continue;
                 }
                 promise = inbox.promised.recv() => group.promise(promise?, inbox),
-                entry = inbox.queued.recv() => group.entries.push(entry?),
+                entry = inbox.queued.recv() => group.push(entry?),
             }
             break;
         }
         let due = Instant::now() + self.options.group;
         loop {
             group.fill(inbox);
-            if !group.replies.is_empty() || group.entries.len() >= MOST || *inbox.closing.borrow() {
+            if !group.replies.is_empty() || group.is_full() || *inbox.closing.borrow() {
                 return Some(group);
             }
             tokio::select! {
@@ -206,7 +221,7 @@ impl Writer {
                     None => return Some(group),
                 },
                 entry = inbox.queued.recv() => match entry {
-                    Some(entry) => group.entries.push(entry),
+                    Some(entry) => group.push(entry),
                     None => return Some(group),
                 },
                 () = closed(&mut inbox.closing) => return Some(group),

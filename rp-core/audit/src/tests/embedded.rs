@@ -131,3 +131,23 @@ async fn retention_on_the_embedded_store() {
     assert_eq!(crate::verify_store(&store, &log.options.key, &[]).await.unwrap().findings, []);
     rp_database::Store::close(&*store).await;
 }
+
+/// As large as entries may be, and as long as JSON makes them: batches stay within what the store takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_largest_entries_are_stored_as_well() {
+    let (log, clock) = (Log::new(), Arc::new(SystemClock));
+    let store = rp_database::in_memory(clock.clone());
+    let audit = Audit::start(store.clone(), clock, log.options.clone()).await.unwrap();
+    let mut large = log.entry("exec");
+    for field in [&mut large.query, &mut large.reason, &mut large.name, &mut large.namespace] {
+        *field = "\u{1}".repeat(8 * 1024);
+    }
+    large.command = vec!["\u{1}".repeat(8 * 1024); 4];
+    for _ in 0..400 {
+        audit.queue(large.clone()).await.unwrap();
+    }
+    within(audit.promise(large)).await.unwrap();
+    within(audit.close()).await;
+    let verdict = crate::verify_store(&store, &log.options.key, &[]).await.unwrap();
+    assert_eq!((verdict.findings.len(), verdict.entries), (0, 402), "{:?}", verdict.findings);
+}
