@@ -15,7 +15,7 @@ export function ended(): void {
 
 /** Shows the longest text that is in a field of the page, but never a secret one. */
 function keep(dialog: HTMLElement): void {
-  const fields = [...document.querySelectorAll<HTMLTextAreaElement>("textarea:not([name=kubeconfig])")];
+  const fields = [...document.querySelectorAll<HTMLTextAreaElement>("textarea:not([name=kubeconfig], [hidden])")];
   const text = fields.map((f) => f.value.trim()).sort((a, b) => b.length - a.length)[0] ?? "";
   const box = dialog.querySelector<HTMLElement>("#session-kept");
   const pre = box?.querySelector("pre");

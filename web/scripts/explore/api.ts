@@ -24,6 +24,8 @@ export interface Answer {
   samples: Sample[];
   warnings: string[];
   source: string;
+  /** Why it is not the first choice. */
+  why?: string;
   /** Seconds; 0 for an instant. */
   step: number;
   took: number;
@@ -160,6 +162,7 @@ export async function query(base: string, what: "query" | "query_range", fields:
     samples: samples(body.data),
     warnings: [...(body.warnings ?? []), ...(body.infos ?? [])],
     source: answer.headers.get("x-aro-source") ?? "",
+    why: answer.headers.get("x-aro-source-why") ?? "",
     step: Number(answer.headers.get("x-aro-step") ?? fields["step"] ?? 0) || 0,
     took: performance.now() - started,
   };

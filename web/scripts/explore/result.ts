@@ -153,7 +153,7 @@ export class Result {
     const n = answer.samples.length;
     const facts = h("span", { class: "row", "data-testid": "facts" }, h("span", {}, h("b", {}, num(n)), n === 1 ? " series" : " series"), h("span", {}, h("b", {}, num(points)), points === 1 ? " sample" : " samples"),
       answer.step ? h("span", {}, "step ", h("b", {}, when.spoken(answer.step)), this.place ? `, least and most of each ${when.spoken(Math.max(1, Math.round(this.place)))}` : "") : null, h("span", {}, h("b", {}, write(answer.took / 1000, { s: 1, b: 0 }))),
-      answer.source ? h("span", {}, "from ", h("span", { class: "mono" }, shown(answer.source, 80))) : null);
+      answer.source ? h("span", {}, "from ", h("span", { class: "mono" }, shown(answer.source, 80)), answer.why ? h("span", { class: "tone", "data-tone": "warn" }, ", for ", shown(answer.why, 160)) : null) : null);
     const views = this.grid && n ? choice("Show as", VIEWS, this.view, (v) => {
       this.view = v as View;
       this.hooks.view(this.view);

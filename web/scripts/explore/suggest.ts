@@ -13,6 +13,8 @@ interface Suggestion {
 interface Found {
   items: Suggestion[];
   more: boolean;
+  /** False while the server still reads the names of the cluster. */
+  complete?: boolean;
 }
 
 /** Rows of one list. */
@@ -65,9 +67,16 @@ export class Suggester {
   private async find(what: string, fields: Record<string, string | undefined>): Promise<string[]> {
     if (!this.base()) throw new Error("no cluster to ask");
     const signal = this.running.signal;
-    const answer = await ask(this.base(), "suggest", { what, ...fields, limit: LIMIT, source: this.source() }, signal);
-    const found = (await answer.json()) as Found;
-    this.cut ||= found.more;
+    let found: Found = { items: [], more: false };
+    for (let tries = 0; tries < 8; tries += 1) {
+      const answer = await ask(this.base(), "suggest", { what, ...fields, limit: LIMIT, source: this.source() }, signal);
+      found = (await answer.json()) as Found;
+      if (found.items.length || found.complete !== false) break;
+      // Names come in a moment; typing on ends the wait.
+      await new Promise((done) => setTimeout(done, 300));
+      if (signal.aborted) throw new DOMException("typed on", "AbortError");
+    }
+    this.cut ||= found.more || found.complete === false;
     for (const one of found.items) if (what === "metric") known.set(one.value, { type: one.type ?? "", help: one.help ?? "" });
     return found.items.map((one) => one.value);
   }
