@@ -119,7 +119,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("tests-kit", &["rp-base", "rp-documents", "rp-database"]),
-    ("bench", &["tests-kit"]),
+    // Measures the parts by themselves too.
+    (
+        "bench",
+        &[
+            "tests-kit",
+            "rp-base",
+            "rp-documents",
+            "rp-seal",
+            "rp-net",
+            "rp-metrics",
+            "rp-database",
+            "rp-audit",
+            "rp-access",
+        ],
+    ),
     ("tests", &["tests-kit"]),
 ];
 

@@ -55,6 +55,9 @@ fn example(pattern: &str) -> String {
         ("{name}", "no-such-cluster"),
         ("{id}", "00000000000000000000000000"),
         ("{*path}", "no/such/file.css"),
+        // What a reader may ask of a Prometheus.
+        ("{*tail}", "query"),
+        ("{tail}", "ready"),
     ];
     values.iter().fold(pattern.to_owned(), |path, (name, value)| path.replace(name, value))
 }

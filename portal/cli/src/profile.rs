@@ -207,7 +207,7 @@ mod tests {
     fn a_sign_in_is_kept_privately_and_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("aro");
-        let profile = Profile::named(Some(&config), Some("work")).unwrap();
+        let profile = Profile::named(Some(&config), Some("lab")).unwrap();
         let portal: Url = "https://p.example/".parse().unwrap();
         assert!(profile.settings().unwrap().is_none());
         let error = profile.living_token(&portal).unwrap_err();
@@ -219,13 +219,13 @@ mod tests {
             person: "sre".to_owned(),
         };
         profile.keep(&Settings { portal: portal.clone(), ca: None }, &token).unwrap();
-        for (path, mode) in [("profiles/work", 0o700), ("profiles/work/token.json", 0o600), ("", 0o700)] {
+        for (path, mode) in [("profiles/lab", 0o700), ("profiles/lab/token.json", 0o600), ("", 0o700)] {
             let found = std::fs::metadata(config.join(path)).unwrap().permissions().mode();
             assert_eq!(found & 0o777, mode, "{path}");
         }
         assert_eq!(profile.living_token(&portal).unwrap().expose(), "t");
 
-        let file = config.join("profiles/work/token.json");
+        let file = config.join("profiles/lab/token.json");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
         let error = profile.living_token(&portal).unwrap_err();
         assert!(error.to_string().contains("0640"), "{error}");
