@@ -1,13 +1,15 @@
 //! The one task that writes. It groups entries, commits them, and when the store fails keeps that one batch,
 //! byte for byte, and tries until it is in: so an answer that was lost after the commit does no harm.
 
-use std::path::Path;
+mod aside;
+mod group;
+
 use std::time::Duration;
 
 use rp_base::{Backoff, Id, SharedClock, Timestamp, chain};
 use rp_database::{Draft, SharedStore, StoreError};
 use rp_documents::{Actor, Collection, Entry, Phase};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 
 use crate::batch::{self, Batch, Head};
@@ -15,27 +17,15 @@ use crate::checkpoint::{Checkpoints, SignedCheckpoint};
 use crate::index::heads::Heads;
 use crate::metrics::AuditMetrics;
 use crate::proof::ProofCheckpoint;
-use crate::spool::{self, Spool};
-use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED, bound};
+use crate::spool::Spool;
+use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED};
+use aside::{DRAIN, inherit};
+use group::{Group, Inbox, closed, refuse, refuse_until};
 
-/// Most entries of a batch.
-const MOST: usize = 512;
-/// Most bytes of texts in a batch, unless the last entry has more: as JSON at most six times as long, and the store
-/// takes 16 MiB.
-const MOST_BYTES: usize = 2 << 20;
-/// How often is tried to bring in what is on the local disk.
-const DRAIN: Duration = Duration::from_secs(1);
-/// How long the store may take to show that it is there again.
-const PROBE: Duration = Duration::from_secs(1);
+pub(crate) use group::Promise;
+
 /// A commit that takes longer has failed, with an unknown outcome.
 const COMMIT: Duration = Duration::from_secs(10);
-
-/// An entry whose caller waits.
-#[derive(Debug)]
-pub(crate) struct Promise {
-    pub(crate) entry: Entry,
-    pub(crate) reply: oneshot::Sender<Result<Receipt, AuditError>>,
-}
 
 /// What others may know of the writer.
 #[derive(Debug, Clone, Default)]
@@ -64,62 +54,6 @@ pub(crate) struct Writer {
     heads: Heads,
     /// `None`: without the store nothing is promised.
     spool: Option<Spool>,
-}
-
-/// The ends of the channels that lead here.
-struct Inbox {
-    queued: mpsc::Receiver<Entry>,
-    promised: mpsc::Receiver<Promise>,
-    closing: watch::Receiver<bool>,
-    told: watch::Sender<Status>,
-}
-
-/// Entries on their way into one batch.
-#[derive(Default)]
-struct Group {
-    entries: Vec<Entry>,
-    /// Of the entries' texts.
-    bytes: usize,
-    /// Place in `entries`, and who waits.
-    replies: Vec<(usize, oneshot::Sender<Result<Receipt, AuditError>>)>,
-}
-
-impl Group {
-    /// Takes a promise in, after what was queued before it.
-    fn promise(&mut self, promise: Promise, inbox: &mut Inbox) {
-        // Half of the room stays for other promises.
-        while self.entries.len() < MOST / 2
-            && self.bytes < MOST_BYTES / 2
-            && let Ok(entry) = inbox.queued.try_recv()
-        {
-            self.push(entry);
-        }
-        self.replies.push((self.entries.len(), promise.reply));
-        self.push(promise.entry);
-    }
-
-    fn push(&mut self, entry: Entry) {
-        self.bytes += bound::weight(&entry);
-        self.entries.push(entry);
-    }
-
-    fn is_full(&self) -> bool {
-        self.entries.len() >= MOST || self.bytes >= MOST_BYTES
-    }
-
-    /// Takes what is there without waiting.
-    fn fill(&mut self, inbox: &mut Inbox) {
-        while !self.is_full()
-            && let Ok(promise) = inbox.promised.try_recv()
-        {
-            self.promise(promise, inbox);
-        }
-        while !self.is_full()
-            && let Ok(entry) = inbox.queued.try_recv()
-        {
-            self.push(entry);
-        }
-    }
 }
 
 impl Writer {
@@ -289,55 +223,6 @@ impl Writer {
         true
     }
 
-    fn is_spooling(&self) -> bool {
-        self.spool.as_ref().is_some_and(Spool::is_used)
-    }
-
-    /// Writes a batch to the local disk; false: there is no such place, or it cannot be written either.
-    async fn put_aside(&mut self, draft: &Draft) -> bool {
-        let Some(spool) = &mut self.spool else { return false };
-        match spool.put(draft).await {
-            Ok(()) => true,
-            Err(error) => {
-                tracing::error!(%error, "audit entries cannot be written to the local disk either");
-                false
-            }
-        }
-    }
-
-    /// Brings what is on the local disk into the store; true: everything.
-    async fn drain(&mut self) -> bool {
-        // A store that hangs must not hold up entries that could be spooled meanwhile.
-        let probe = timeout(PROBE, self.store.head(Collection::AuditBatches)).await;
-        if !matches!(probe, Ok(Ok(_))) {
-            return false;
-        }
-        match self.bring_in().await {
-            Ok(true) => {
-                tracing::info!("the store takes audit entries again; those on the local disk are in it");
-                true
-            }
-            Ok(false) => false,
-            Err(error) => {
-                tracing::error!(%error, "the audit entries on the local disk cannot be read");
-                false
-            }
-        }
-    }
-
-    async fn bring_in(&mut self) -> std::io::Result<bool> {
-        let Some(spool) = &mut self.spool else { return Ok(true) };
-        if let Some(mut pending) = spool.pending().await? {
-            while let Some(draft) = pending.next().await? {
-                if commit(&self.store, &draft).await.is_err() {
-                    return Ok(false);
-                }
-            }
-        }
-        spool.clear().await?;
-        Ok(true)
-    }
-
     fn stuck(&self, inbox: &Inbox, stuck: bool) {
         let spooling = self.is_spooling();
         self.metrics.stuck.set(f64::from(u8::from(stuck)));
@@ -434,19 +319,6 @@ impl Writer {
     }
 }
 
-/// Brings in what earlier processes left on the local disk.
-async fn inherit(store: &SharedStore, base: &Path) -> Result<(), AuditError> {
-    let failed = |error: std::io::Error| StoreError::Unavailable(Box::new(error));
-    for mut left in spool::left(base).await.map_err(failed)? {
-        let mut pending = left.pending().await.map_err(failed)?;
-        while let Some(draft) = pending.next().await.map_err(failed)? {
-            commit(store, &draft).await?;
-        }
-        left.remove().await.map_err(failed)?;
-    }
-    Ok(())
-}
-
 /// One try. A batch that stands there already, the same, was committed by a try whose answer got lost.
 async fn commit(store: &SharedStore, draft: &Draft) -> Result<(), StoreError> {
     let late = |_| StoreError::Unavailable("the store took too long".into());
@@ -459,31 +331,5 @@ async fn commit(store: &SharedStore, draft: &Draft) -> Result<(), StoreError> {
             if stored.is_some_and(|stored| stored.body == draft.body) { Ok(()) } else { Err(exists) }
         }
         Err(error) => Err(error),
-    }
-}
-
-/// Waits until the log is to close. An error means that every handle is gone, which is closing too.
-async fn closed(closing: &mut watch::Receiver<bool>) {
-    let _ = closing.wait_for(|closing| *closing).await;
-}
-
-fn refuse(group: &mut Group) {
-    for (_, reply) in group.replies.drain(..) {
-        let _ = reply.send(Err(AuditError::Unavailable));
-    }
-}
-
-/// While the store fails, promises are answered at once; queued entries wait, and so do their callers.
-async fn refuse_until(inbox: &mut Inbox, until: Instant) {
-    let was_closing = *inbox.closing.borrow();
-    loop {
-        tokio::select! {
-            () = sleep_until(until) => return,
-            () = closed(&mut inbox.closing), if !was_closing => return,
-            promise = inbox.promised.recv() => match promise {
-                Some(promise) => { let _ = promise.reply.send(Err(AuditError::Unavailable)); }
-                None => return sleep_until(until).await,
-            },
-        }
     }
 }
