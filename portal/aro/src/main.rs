@@ -87,8 +87,9 @@ async fn run(command: Command) -> anyhow::Result<()> {
         }
         Command::Audit { verb: AuditCommand::Dump(args) } => audit::dump(&settings(&args, &[])?).await,
         Command::Audit { verb: AuditCommand::Key(args) } => audit::key(&settings(&args, &[])?),
-        Command::Verb(_)
-        | Command::Audit { verb: AuditCommand::Portal(_) | AuditCommand::Verify(_) } => Ok(()),
+        Command::Verb(_) | Command::Audit { verb: AuditCommand::Portal(_) | AuditCommand::Verify(_) } => {
+            Ok(())
+        }
     }
 }
 
