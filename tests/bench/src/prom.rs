@@ -14,9 +14,8 @@ const AIM_OVERHEAD: f64 = 0.10;
 const AIM_MEMORY_MIB: f64 = 16.0;
 const AIM_SUGGEST_MS: f64 = 100.0;
 const AIM_FLEET_MS: f64 = 2000.0;
-/// Series and points of the large answer: about 10 MiB.
-const SERIES: usize = 100;
-const POINTS: u64 = 4000;
+/// Samples of the large answer: about 10 MiB.
+const SAMPLES: u64 = 480_000;
 const CLUSTERS: u32 = 1000;
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -60,17 +59,20 @@ async fn tool(aro: &Aro, session: &Session, name: &str) -> Result<Session> {
     Ok(aro.proxy()?.with_bearer(issued["token"].as_str().context("no token")?))
 }
 
-/// A query that needs no stored samples: many series of the evaluation time.
-fn large() -> String {
-    let series: Vec<String> =
-        (0..SERIES).map(|n| format!("label_replace(vector(time()),\"n\",\"{n}\",\"\",\"\")")).collect();
-    let query: String = series.join(" or ").replace(' ', "+").replace('"', "%22").replace(',', "%2C");
-    format!("query={query}&start=1700000000&end={}&step=1", 1_700_000_000 + POINTS - 1)
+/// Every series of one replica as it is now, at so many points: Prometheus looks each up once.
+async fn large(monitoring: &Monitoring) -> Result<String> {
+    let count = monitoring.ask(0, "query?query=count(%7Bjob%3D%22prometheus%22%7D)").await?;
+    let value = &count["data"]["result"][0]["value"];
+    let series: u64 = value[1].as_str().context("a count")?.parse()?;
+    let now = value[0].as_f64().context("a time")?;
+    let query = format!("%7Bjob%3D%22prometheus%22%7D+%40+{now}");
+    let points = (SAMPLES / series.max(1)).clamp(2, 10_000);
+    Ok(format!("query={query}&start=1700000000&end={}&step=1", 1_700_000_000 + points - 1))
 }
 
 /// Wall time of a large answer: Prometheus itself, through us by address, through us by port-forward.
 async fn range(aro: &Aro, session: &Session, monitoring: &Monitoring, scale: &Scale) -> Result<()> {
-    let form = large();
+    let form = large(monitoring).await?;
     let itself = Session::open("", &monitoring.url(0), None)?;
     let (direct, forwarded) = (tool(aro, session, "direct").await?, tool(aro, session, "forwarded").await?);
     let subjects = [
