@@ -12,6 +12,7 @@ const MOST: usize = 512;
 /// Most bytes of texts in a batch, unless the last entry has more: as JSON at most six times as long, and the store
 /// takes 16 MiB.
 const MOST_BYTES: usize = 2 << 20;
+
 /// An entry whose caller waits.
 #[derive(Debug)]
 pub(crate) struct Promise {
