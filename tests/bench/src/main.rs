@@ -6,6 +6,7 @@
 mod audit;
 mod clients;
 mod far;
+mod grants;
 mod latency;
 mod limits;
 mod measure;
@@ -71,6 +72,8 @@ enum What {
     Prom(Scale),
     /// The audit log: entries a second, and searches
     Audit(audit::AuditScale),
+    /// Grants in use, and a store with many more
+    Grants(grants::GrantScale),
     /// The far side of watches and streams
     #[command(hide = true)]
     Far {
@@ -79,6 +82,9 @@ enum What {
         #[arg(long)]
         key: PathBuf,
     },
+    /// Grants in use, in a process of their own
+    #[command(hide = true)]
+    UseGrants(grants::UseArgs),
     /// Watching clients, in a process of their own
     #[command(hide = true)]
     Clients(clients::ClientArgs),
@@ -105,6 +111,11 @@ fn main() -> Result<()> {
                 report::machine()?;
                 audit::run(&scale).await
             }
+            What::Grants(scale) => {
+                report::machine()?;
+                grants::run(&scale).await
+            }
+            What::UseGrants(args) => grants::in_use(&args).await,
             What::Far { cert, key } => far::run(&cert, &key).await,
             What::Clients(args) => clients::run(args).await,
         }
@@ -119,6 +130,7 @@ async fn all(scale: &Scale) -> Result<()> {
     watches::run(scale).await?;
     revoke::run(scale).await?;
     prom::run(scale).await?;
+    grants::run(&grants::GrantScale { stored: 1_000_000, used: 20_000 }).await?;
     audit::run(&audit::AuditScale { entries: 300_000, store: audit::Stores::Both }).await
 }
 
