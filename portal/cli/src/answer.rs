@@ -1,6 +1,7 @@
 //! What the portal answers: JSON, or a refusal in its own words.
 
 use reqwest::Response;
+use reqwest::header::RETRY_AFTER;
 use rp_base::text;
 use serde_json::Value;
 
@@ -40,6 +41,7 @@ pub(crate) async fn refused(response: Response) -> CliError {
         .get("x-request-id")
         .and_then(|value| value.to_str().ok())
         .map_or_else(String::new, |id| text::clean(id, 100));
+    let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
     let unnamed = Refusal {
         code: format!("http_{status}"),
         message: match status {
@@ -56,6 +58,10 @@ pub(crate) async fn refused(response: Response) -> CliError {
     let mut refusal = serde_json::from_value(inner.clone()).unwrap_or(unnamed);
     if refusal.request_id.is_empty() {
         refusal.request_id = request_id;
+    }
+    // Who stands before the portal has no words for it.
+    if let (true, Some(seconds)) = (refusal.action.is_empty(), wait) {
+        refusal.action = format!("Try again in {seconds} s.");
     }
     CliError::Refused { status, refusal }
 }

@@ -14,7 +14,7 @@ Exit codes:
   3  not signed in
   4  not allowed
   5  not found
-  6  the portal, its sign-in provider or a cluster is away";
+  6  the portal, its sign-in provider or a cluster is away, or asked too often";
 
 /// How a verb ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl CliError {
                 400 | 409 | 413 | 415 | 422 => Exit::Usage,
                 403 => Exit::NotAllowed,
                 404 | 410 => Exit::NotFound,
-                502..=504 => Exit::Away,
+                429 | 502..=504 => Exit::Away,
                 _ => Exit::Failed,
             },
             Self::Unreachable { .. } => Exit::Away,
@@ -165,7 +165,7 @@ impl CliError {
             Self::Program { .. } => ("program", "Install it, or put it on the PATH."),
             Self::BadFile { .. } | Self::File { .. } => ("bad_file", ""),
             Self::Usage(_) => ("usage", ""),
-            Self::NoSuchCluster(_) => ("cluster_not_found", "Look for it with: aro clusters list"),
+            Self::NoSuchCluster(_) => ("cluster_not_found", "Look for it with: aro clusters"),
             Self::Tls(_) => ("tls", ""),
             Self::Output(_) => ("output", ""),
         };

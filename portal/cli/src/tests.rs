@@ -17,6 +17,9 @@ use crate::*;
 #[tokio::test]
 async fn lists_every_page_in_each_format() {
     let portal = portal().await;
+    let bare = portal.run(&["clusters"]).await;
+    assert_eq!(bare, portal.run(&["clusters", "list"]).await);
+    portal.seen.try_iter().for_each(drop);
     let (exit, table, notes) = portal.run(&["clusters", "list", "4.18 x"]).await;
     assert_eq!((exit, notes.as_str()), (Exit::Ok, ""));
     let lines: Vec<&str> = table.lines().collect();
@@ -116,6 +119,9 @@ async fn every_failure_has_its_exit_code() {
     assert_eq!((exit, text.as_str()), (Exit::NotSignedIn, ""));
     assert_eq!(serde_json::from_str::<Refusal>(&notes).unwrap().code, "not_signed_in");
     assert_eq!(portal.run(&["grants", "revoke", "away"]).await.0, Exit::Away);
+    let (exit, _, notes) = portal.run(&["grants", "revoke", "often"]).await;
+    assert_eq!(exit, Exit::Away);
+    assert!(notes.contains("Try again in 7 s."), "{notes}");
     assert_eq!(portal.run(&["grants", "revoke", "unknown"]).await.0, Exit::NotFound);
     assert_eq!(portal.run(&["grants", "revoke", "../x"]).await.0, Exit::Usage);
     let missing = portal.run_as(("--token-file", "missing"), &["grants", "list"]).await;

@@ -6,11 +6,29 @@ use clap::{Args, Subcommand};
 
 use super::Connection;
 
-/// `aro clusters …`
+/// Rows that a list without `--limit` has at most.
+const ROWS: u32 = 500;
+
+/// `aro clusters …`; bare it lists them.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ClustersArgs {
     #[command(subcommand)]
-    pub verb: ClustersVerb,
+    pub verb: Option<ClustersVerb>,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+impl ClustersArgs {
+    pub(crate) fn connection(&self) -> &Connection {
+        self.verb.as_ref().map_or(&self.connection, ClustersVerb::connection)
+    }
+
+    /// What to do.
+    pub(crate) fn verb(self) -> ClustersVerb {
+        let Self { verb, connection } = self;
+        verb.unwrap_or(ClustersVerb::List { search: None, limit: ROWS, connection })
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -20,7 +38,7 @@ pub enum ClustersVerb {
         /// Words in the name, resource group, subscription or version
         search: Option<String>,
         /// Rows at most
-        #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        #[arg(long, default_value_t = ROWS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         limit: u32,
         #[command(flatten)]
         connection: Connection,

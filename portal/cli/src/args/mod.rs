@@ -57,12 +57,12 @@ pub enum Verb {
 }
 
 impl Verb {
-    pub(crate) const fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> Format {
         match self {
             Self::Login(args) => args.output,
             Self::Logout(args) => args.connection.output,
             Self::Whoami(args) => args.connection.output,
-            Self::Clusters(args) => args.verb.connection().output,
+            Self::Clusters(args) => args.connection().output,
             Self::Kubeconfig(args) => args.connection.output,
             Self::Kubectl(args) => args.connection.output,
             Self::Credential(_) => Format::Table,

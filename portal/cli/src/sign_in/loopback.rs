@@ -24,6 +24,8 @@ const LONGEST_HEAD: usize = 16 * 1024;
 /// Browsers open connections before they need them.
 const MOST_CONNECTIONS: usize = 32;
 const PATH: &str = "/signed-in";
+/// Shown when the browser comes back; it looks as the portal's own pages do and loads nothing.
+const PAGE: &str = include_str!("signed-in.html");
 
 /// Gives the portal's answer with the token.
 pub(super) async fn sign_in(
@@ -100,20 +102,16 @@ async fn visit(mut stream: TcpStream, state: &str) -> Brought {
         Some(head) => look(&head, state),
         None => Brought::Nothing("400 Bad Request"),
     };
-    let (status, text) = match &brought {
+    let (status, head, text) = match &brought {
         Brought::Code(_) => {
-            ("200 OK", "You are signed in. You can close this tab and go back to the terminal.")
+            ("200 OK", "You are signed in", "You can close this tab and go back to the terminal.")
         }
         Brought::Error(_) => {
-            ("200 OK", "You were not signed in. The terminal says more; you can close this tab.")
+            ("200 OK", "You were not signed in", "The terminal says more. You can close this tab.")
         }
-        Brought::Nothing(status) => (*status, "There is nothing here."),
+        Brought::Nothing(status) => (*status, "There is nothing here", "You can close this tab."),
     };
-    let page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>aro</title><style>:root{{color-scheme:light dark}}body{{font:1.1rem/1.5 system-ui,sans-serif;\
-         max-width:32rem;margin:20vh auto;padding:0 1rem}}</style><main><p>{text}</p></main></html>\n"
-    );
+    let page = PAGE.replace("{head}", head).replace("{text}", text);
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\
          Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\

@@ -131,6 +131,7 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         ("GET", "/api/v1/grants") => axum::Json(json!({"items": [{"id": "g1", "kind": "kubeconfig", "state": "active", "owner": {"name": "sre"}}]})).into_response(),
         ("DELETE", "/api/v1/grants/g1") => axum::Json(json!({"id": "g1"})).into_response(),
         ("DELETE", "/api/v1/grants/away") => error(StatusCode::BAD_GATEWAY, "store_away"),
+        ("DELETE", "/api/v1/grants/often") => (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "7")]).into_response(),
         ("GET", "/api/v1/audit") => axum::Json(json!({"items": [{"at": "2026-11-21T12:00:00Z", "verb": "get", "resource": "pods", "subresource": "log", "namespace": "n", "name": "a", "actor": {"name": "sre"}, "result": {"word": "ok"}}]})).into_response(),
         _ => (StatusCode::NOT_FOUND, "<html>").into_response(),
     }

@@ -30,7 +30,7 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Login(args) => sign_in::login(args, out).await,
         Verb::Logout(args) => sign_in::logout(&args, out).await,
         Verb::Whoami(args) => sign_in::whoami(&args.connection, out).await,
-        Verb::Clusters(args) => clusters::run(args.verb, out).await,
+        Verb::Clusters(args) => clusters::run(args.verb(), out).await,
         Verb::Kubeconfig(args) => kubeconfig::run(args, out).await,
         Verb::Kubectl(args) => kubectl::run(args, out).await,
         Verb::Credential(args) => credential::run(args, out).await,
