@@ -211,7 +211,7 @@ mod tests {
         let portal: Url = "https://p.example/".parse().unwrap();
         assert!(profile.settings().unwrap().is_none());
         let error = profile.living_token(&portal).unwrap_err();
-        assert_eq!(error.refusal().action, "Run: aro login --portal https://p.example/ --profile work");
+        assert_eq!(error.refusal().action, "Run: aro login --portal https://p.example/ --profile lab");
 
         let token = Token {
             token: Secret::new("t".to_owned()),
