@@ -117,7 +117,8 @@ class Statistic {
     const { top, others } = fold(data.lines, this.all ? MOST : LINES);
     const lines = others ? [...top, others] : top;
     const unit = named(this.section.dataset["unit"] ?? "");
-    const values = new Values({
+    const title = this.section.querySelector("h3")?.textContent ?? "";
+    const values = new Values(title, {
       unfold: () => {
         this.all = true;
         this.draw();
@@ -127,7 +128,6 @@ class Statistic {
     });
     values.set(data.times, lines, unit);
     const plot = h("div", { class: "plot", "data-testid": "chart" });
-    const title = this.section.querySelector("h3")?.textContent ?? "";
     this.chart = new Chart(plot, { sync: "statistics", height: 200, zoom: (a, b) => this.board.zoom(a, b), cursor: (i) => values.at(i) });
     const table = h("details", { class: "values" }, h("summary", { class: "panel-foot" }, `Values of ${lines.length === 1 ? "1 line" : `${lines.length} lines`}`), values.host);
     table.open = lines.length <= 3;

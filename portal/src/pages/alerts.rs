@@ -134,7 +134,10 @@ fn row(alert: &Alert) -> AlertRow {
     AlertRow {
         firing: alert.state == "firing",
         since: alert.since.map(rp_base::Timestamp::seconds),
-        value: alert.value.parse::<f64>().map_or_else(|_| alert.value.clone(), super::explore::number),
+        value: alert
+            .value
+            .parse::<f64>()
+            .map_or_else(|_| alert.value.chars().take(40).collect(), super::explore::number),
         labels: alert
             .labels
             .iter()

@@ -184,7 +184,7 @@ export class Result {
   private graph(all: Grid): Node[] {
     const { top, others } = fold(all.lines, this.all ? MOST : LINES);
     const lines: Line[] = others ? [...top, others] : top;
-    const values = new Values({
+    const values = new Values(`query ${this.hooks.letter}`, {
       unfold: () => {
         this.all = true;
         this.draw();
@@ -207,7 +207,7 @@ export class Result {
   }
 
   private table(answer: Answer): Node {
-    const host = h("div", { class: "scroll", role: "region", "aria-label": "Values", tabindex: "0", "data-testid": "values" });
+    const host = h("div", { class: "scroll", role: "region", "aria-label": `Values of query ${this.hooks.letter}`, tabindex: "0", "data-testid": "values" });
     const sorted = answer.type === "vector" && !/^\s*(sort|sort_desc|topk|bottomk)\b/.test(this.query) ? [...answer.samples].sort((a, b) => value(b.values[0]?.[1] ?? "") - value(a.values[0]?.[1] ?? "")) : answer.samples;
     const rows = sorted.slice(0, this.rows).map((one) => {
       const written = answer.type === "matrix" ? one.values.slice(-20).map(([at, v]) => h("span", { class: "sub" }, `${v} @ ${when.full(at)}`)) : [this.exact(one.values[0]?.[1] ?? "", answer.type)];

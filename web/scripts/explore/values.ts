@@ -30,7 +30,7 @@ export function labels(all: Record<string, string>, without: Record<string, stri
 }
 
 export class Values {
-  readonly host = h("div", { class: "scroll", role: "region", "aria-label": "Values", tabindex: "0", "data-testid": "values" });
+  readonly host: HTMLElement;
   private cells: HTMLElement[] = [];
   private head: HTMLElement | null = null;
   private lines: Line[] = [];
@@ -39,7 +39,9 @@ export class Values {
   private sort: Column = "max";
   private pinned: number | null = null;
 
-  constructor(private readonly hooks: Hooks) {}
+  constructor(of: string, private readonly hooks: Hooks) {
+    this.host = h("div", { class: "scroll", role: "region", "aria-label": `Values of ${of}`, tabindex: "0", "data-testid": "values" });
+  }
 
   set(times: number[], lines: Line[], unit: Unit): void {
     this.times = times;

@@ -216,7 +216,7 @@ impl Sample for StatisticsPage {
     fn samples() -> Vec<(&'static str, Self)> {
         let odd = StatisticChart {
             name: "odd".into(),
-            title: HOSTILE.into(),
+            title: format!("chart {HOSTILE}"),
             unit: HOSTILE.into(),
             query: HOSTILE.into(),
             href: explore_href("/x", HOSTILE, true, HOSTILE),
