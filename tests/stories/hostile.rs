@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tests_kit::{Aro, AroOptions, Behaviour, GENEROUS, Upstream, Wire, kubeconfig_server, kubeconfig_token};
+use tests_kit::{
+    Aro, AroOptions, Behaviour, GENEROUS, Upstream, Wire, kubeconfig_server, kubeconfig_token, until,
+};
 
 /// A system with an upstream that tells what it got.
 struct Stage {
@@ -16,7 +18,11 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Result<Self> {
-        let aro = Aro::start(AroOptions::default()).await?;
+        Self::with(AroOptions::default()).await
+    }
+
+    async fn with(options: AroOptions) -> Result<Self> {
+        let aro = Aro::start(options).await?;
         let upstream = Upstream::start(Behaviour::Echo(vec![])).await?;
         let kubeconfig = upstream.kubeconfig(aro.folder(), "echo")?;
         let resource = aro.import_and_wait(&kubeconfig, "echo", &["team:a"]).await?;
@@ -158,6 +164,35 @@ async fn identity_headers_are_refused_or_dropped() -> Result<()> {
     ensure!(value("authorization") == "Bearer token-of-the-upstream", "{got:?}");
     ensure!(value("impersonate-user") == "elevated" && value("impersonate-group") == "team:a", "{got:?}");
     ensure!(value("x-forwarded-for") == "127.0.0.1" && value("audit-id") != "mine", "{got:?}");
+    Ok(())
+}
+
+/// Whom the audit has for a client that says it speaks for others.
+async fn speaks_for(stage: &Stage, said: &str) -> Result<Value> {
+    let rest = format!("X-Forwarded-For: {said}\r\nAccept: application/json\r\n\r\n");
+    let namespace = format!("of-{}", said.replace(['.', ',', ' '], "-"));
+    let line = format!("GET ~/api/v1/namespaces/{namespace}/pods HTTP/1.1");
+    let (status, text) = stage.ask(&stage.request(&stage.read, &line, &rest)).await?;
+    ensure!(status == 200, "{text}");
+    let auditor = stage.aro.session("auditor").await?;
+    let entry = until("the entry is found", GENEROUS, || async {
+        let entries = auditor.audit(&namespace).await?;
+        entries.into_iter().find(|entry| entry["verb"] == "list").context("no entry yet")
+    })
+    .await?;
+    Ok(entry["actor"]["from"].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_named_forwarders_say_for_whom_they_speak() -> Result<()> {
+    let stage = Stage::new().await?;
+    ensure!(speaks_for(&stage, "192.0.2.44").await? == "127.0.0.1");
+
+    let env = vec![("ARO_LISTEN__FORWARDED_FROM".to_owned(), "127.0.0.1/32".to_owned())];
+    let stage = Stage::with(AroOptions { env, ..AroOptions::default() }).await?;
+    ensure!(speaks_for(&stage, "192.0.2.45").await? == "192.0.2.45");
+    // What stands before the last stranger was written by that stranger.
+    ensure!(speaks_for(&stage, "10.0.0.1, 192.0.2.46").await? == "192.0.2.46");
     Ok(())
 }
 
