@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
+use serde_json::json;
 use tests_kit::{Aro, AroOptions, Behaviour, Upstream, kubeconfig_server, kubeconfig_token};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,12 +42,13 @@ async fn secrets_reach_no_log_no_store_and_no_answer() -> Result<()> {
     let info = session.get("/api/info").await?.ok()?.json()?;
     let csrf = info["csrf"].as_str().context("csrf")?.to_owned();
     session.get("/access").await?;
+    let given = given(&aro, &resource).await?;
     let mut aro = aro;
     aro.process().signal("TERM")?;
     aro.process().wait(tests_kit::GENEROUS).await?;
 
     let secret_of_token = token.split('_').nth(3).context("a secret")?.to_owned();
-    let canaries = [
+    let mut canaries = vec![
         "canary-in-the-body".to_owned(),
         "canary-in-a-cookie".to_owned(),
         "canary-in-a-header".to_owned(),
@@ -58,6 +60,7 @@ async fn secrets_reach_no_log_no_store_and_no_answer() -> Result<()> {
         secret_of_cookie,
         csrf,
     ];
+    canaries.extend(given);
     let log = aro.process().log();
     for canary in &canaries {
         ensure!(!log.contains(canary.as_str()), "the log has {canary}:\n{}", line_with(&log, canary));
@@ -65,6 +68,25 @@ async fn secrets_reach_no_log_no_store_and_no_answer() -> Result<()> {
     search(&aro.data(), &canaries)?;
     aro.restart().await?;
     Ok(())
+}
+
+/// What programs are given: a robot's token, a token of its kubeconfig, the code of a device.
+async fn given(aro: &Aro, resource: &str) -> Result<Vec<String>> {
+    let robot = json!({ "name": "canary", "clusters": "all", "kinds": ["kubeconfig"], "rights": "read",
+                        "reason": "canary story", "life": 3600, "max_grants": 3 });
+    let made = aro.session("admin").await?.post("/api/v1/robots", &robot).await?.ok()?.json()?;
+    let token = made["token"].as_str().context("a robot's token")?;
+    let robot = aro.stranger()?.with_bearer(token);
+    let ask = json!({ "target": resource, "kind": "kubeconfig", "rights": "read", "reason": "canary story",
+                      "plugin": true });
+    let grant = robot.post("/api/v1/grants", &ask).await?.ok()?.json()?;
+    let id = grant["grant"]["id"].as_str().with_context(|| grant.to_string())?;
+    let renewed = robot.post(&format!("/api/v1/grants/{id}/token"), &json!({})).await?.ok()?.json()?;
+    let renewed = renewed["token"].as_str().context("a renewed token")?;
+    let device = aro.stranger()?.post("/api/v1/login/device", &json!({})).await?.ok()?.json()?;
+    let device = device["device_code"].as_str().context("a device code")?;
+    let secret = |token: &str| token.split('_').nth(3).map(str::to_owned).context("a secret");
+    Ok(vec![secret(token)?, secret(renewed)?, device.to_owned()])
 }
 
 fn line_with<'a>(log: &'a str, canary: &str) -> &'a str {

@@ -3,7 +3,10 @@
 use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests_kit::{GENEROUS, Provider, Session, sign_in, until};
+use tests_kit::{
+    Behaviour, GENEROUS, Provider, Session, Upstream, Wire, kubeconfig_server, kubeconfig_token, sign_in,
+    until,
+};
 
 use super::served::{APPLICATION, More, SECRET, Served, password};
 
@@ -40,6 +43,30 @@ async fn let_in(served: &Served, session: &Session) -> Result<Session> {
     Ok(stranger.with_bearer(given["token"].as_str().context("a token")?))
 }
 
+/// A watch through the proxy, on a cluster that the person brings.
+async fn watch(served: &Served, person: &Session) -> Result<(Upstream, Wire)> {
+    let upstream = Upstream::start(Behaviour::Watch(100)).await?;
+    let kubeconfig = std::fs::read_to_string(upstream.kubeconfig(&served.folder, "watched")?)?;
+    let import = json!({ "name": "watched", "kubeconfig": kubeconfig });
+    let imported = person.post("/api/v1/imports", &import).await?.ok()?.json()?;
+    let resource = imported["resourceId"].as_str().or(imported["resource_id"].as_str());
+    let resource = resource.with_context(|| imported.to_string())?;
+    let text = until("the cluster is known", GENEROUS, || async {
+        person.kubeconfig(resource, "read", "open while the account ends", None).await
+    })
+    .await?;
+    let (server, token) = (kubeconfig_server(&text)?, kubeconfig_token(&text)?);
+    let path = server.strip_prefix(&served.proxy_url).with_context(|| server.clone())?;
+    let host = served.proxy_url.trim_start_matches("https://");
+    let mut wire = Wire::connect(&served.proxy_url, served.authority.pem()).await?;
+    wire.send(format!(
+        "GET {path}/api/v1/pods?watch=true HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    ))
+    .await?;
+    wire.says("\"ADDED\"").await?;
+    Ok((upstream, wire))
+}
+
 async fn answers(session: &Session, path: &str, status: u16) -> Result<()> {
     let answer = session.get(path).await?;
     ensure!(answer.status == status, "{path}: {} {}", answer.status, answer.text);
@@ -53,8 +80,10 @@ async fn a_disabled_account_loses_sessions_and_tokens() -> Result<()> {
     let program = let_in(&served, &person).await?;
     answers(&person, "/api/info", 200).await?;
     answers(&program, "/api/v1/clusters", 200).await?;
+    let (_cluster, mut watch) = watch(&served, &person).await?;
 
     Provider::control(&served.folder, &json!({ "disabled": [ALICE] }))?;
+    watch.closed(GENEROUS).await.context("the open stream ends")?;
     until("the session ends", GENEROUS, || answers(&person, "/api/info", 401)).await?;
     until("the program's token ends", GENEROUS, || answers(&program, "/api/v1/clusters", 401)).await?;
 
