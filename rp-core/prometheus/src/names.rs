@@ -182,9 +182,8 @@ impl Prometheus {
             if let Some(shown) = list.failed.lock().clone() {
                 return Err(shown);
             }
-            let found = list.names.read().search(&wish.text, limit);
-            let enough = complete || found.1 >= limit;
-            if enough || Instant::now() >= deadline {
+            if complete || Instant::now() >= deadline {
+                let found = list.names.read().search(&wish.text, limit);
                 let shown = self.shown(&target.id, &wish.what, found, complete);
                 self.learn(target, wish, &shown);
                 return Ok(shown);
