@@ -76,7 +76,9 @@ pub(crate) async fn run(scale: &GrantScale) -> Result<()> {
     for (what, name) in [("first use, µs", "first"), ("every other use, µs", "again")] {
         row(&[what.to_owned(), format!("{:.1}", number(&full, name)?), String::new(), String::new()]);
     }
-    for (what, seen) in [("start that makes store and keys, ms", &empty), ("start over all of them, ms", &full)] {
+    for (what, seen) in
+        [("start that makes store and keys, ms", &empty), ("start over all of them, ms", &full)]
+    {
         let start = number(seen, "start")?;
         row(&[what.to_owned(), format!("{start:.1}"), format!("≤ {START}"), verdict(start, START)]);
     }
