@@ -9,6 +9,7 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use memchr::memmem;
 use parking_lot::{Mutex, RwLock};
+use prometheus_http_query::response::MetricMetadata;
 use rp_documents::ResourceId;
 use rp_net::Target;
 use serde::{Deserialize, Serialize};
@@ -329,15 +330,8 @@ impl Prometheus {
     /// Types and help texts; completion works without them.
     async fn load_metadata(&self, target: &Arc<Target>, source: Choice) {
         #[derive(Deserialize)]
-        struct Entry {
-            #[serde(rename = "type", default)]
-            kind: String,
-            #[serde(default)]
-            help: String,
-        }
-        #[derive(Deserialize)]
         struct Answer {
-            data: HashMap<String, Vec<Entry>>,
+            data: HashMap<String, Vec<MetricMetadata>>,
         }
         let limits =
             Limits { time: Duration::from_secs(30), series: 1, drawn: 1, bytes: MOST_METADATA as u64 };
@@ -348,7 +342,7 @@ impl Prometheus {
         let Ok(answer) = serde_json::from_slice::<Answer>(&bytes) else { return };
         let entries = answer.data.into_iter().filter_map(|(name, entries)| {
             let entry = entries.into_iter().next()?;
-            Some((name, (entry.kind, rp_base::text::clean(&entry.help, 300))))
+            Some((name, (entry.metric_type().to_string(), rp_base::text::clean(entry.help(), 300))))
         });
         let known: Arc<Metadata> = Arc::new(entries.collect());
         self.names.metadata.lock().insert(target.id.clone(), (known, Instant::now()));

@@ -36,7 +36,7 @@ pub use parts::{part, workspace};
 pub use postgres::Postgres;
 pub use process::{Process, free_port};
 pub use provider::Provider;
-pub use session::{Answer, Session, kubeconfig_server, kubeconfig_token};
+pub use session::{Answer, Session, bearer_client, kubeconfig_server, kubeconfig_token};
 pub use sign_in::sign_in;
 pub use upstream::{Behaviour, Received, Upstream};
 pub use wait::{GENEROUS, until};

@@ -73,6 +73,16 @@ pub(crate) fn tls_client(ca_pem: &str) -> Result<rustls::ClientConfig> {
         .with_no_client_auth())
 }
 
+/// For another library that takes an HTTP client of one's own: trusts one authority, carries a bearer token.
+///
+/// # Errors
+/// The authority is none, or the token cannot stand in a header.
+pub fn bearer_client(ca_pem: &str, token: &str) -> Result<reqwest::Client> {
+    let mut headers = HeaderMap::new();
+    headers.insert(http::header::AUTHORIZATION, format!("Bearer {token}").parse()?);
+    Ok(http_client(ca_pem)?.default_headers(headers).build()?)
+}
+
 impl Session {
     /// For an address and one authority; `cookie` is `name=value`.
     ///

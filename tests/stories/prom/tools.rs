@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use tests_kit::part;
+use prometheus_http_query::Client;
+use tests_kit::{bearer_client, part};
 
 use super::{World, failure, rows};
 
@@ -33,6 +34,24 @@ async fn promtool_asks_with_an_address_and_a_token() -> Result<()> {
     ensure!(good && said.contains("prometheus"), "{said}{error}");
     let (good, _, error) = promtool(args(&["instant", &server, "sum(up"])).await?;
     ensure!(!good && error.contains("parse error"), "{error}");
+    Ok(())
+}
+
+/// A client library that knows nothing of us.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_library_needs_an_address_and_a_token_only() -> Result<()> {
+    let world = World::get().await?;
+    let _replicas = world.replicas.read().await;
+    let (_, token) = world.tool(&world.real).await?;
+    let http = bearer_client(&world.aro.ca_pem()?, &token)?;
+    let base = format!("{}{}/prometheus", world.aro.dev.proxy_url.trim_end_matches('/'), world.real);
+    let client = Client::from(http, &base)?;
+    let up = client.query("up").get().await?;
+    ensure!(up.data().as_vector().is_some_and(|rows| rows.len() == 3), "{:?}", up.data());
+    let build = client.build_information().await?;
+    ensure!(build.version().starts_with("2."), "{build:?}");
+    ensure!(client.label_names().get().await?.contains(&"job".to_owned()));
+    ensure!(client.query("sum(up").get().await.is_err());
     Ok(())
 }
 
