@@ -84,7 +84,7 @@ async fn watch(world: &World, kubeconfig: &str) -> Result<Wire> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_of_a_person_ends_at_once() -> Result<()> {
-    let world = World::get().await?;
+    let world = &World::start().await?;
     let session = world.aro.session("approver").await?;
     let mut wires = Vec::new();
     for resource in [&world.named, &world.shared, &world.named] {

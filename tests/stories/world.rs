@@ -22,7 +22,8 @@ impl World {
         WORLD.get_or_try_init(Self::start).await
     }
 
-    async fn start() -> Result<Self> {
+    /// One of its own, for a story that ends what others have.
+    pub(crate) async fn start() -> Result<Self> {
         let plane = ControlPlane::shared().await?;
         // All the people of all stories come from one address at once; rates have stories of their own.
         let env = ["SIGN_IN", "ISSUE"].map(|rate| (format!("ARO_LIMITS__{rate}_PER_MINUTE"), "0".to_owned()));

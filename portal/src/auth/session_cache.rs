@@ -79,7 +79,7 @@ impl SessionCache {
 
     /// Whether ended sessions are surely known.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.fresh.lock().elapsed() + self.store.freshness() < REFUSE_AFTER
+        self.fresh.lock().elapsed().max(self.store.freshness()) < REFUSE_AFTER
     }
 
     async fn apply(&self, mut cursor: i64) -> Result<i64, StoreError> {

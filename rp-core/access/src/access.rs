@@ -280,7 +280,8 @@ impl Access {
     /// How old our knowledge of revocations is.
     pub fn age(&self) -> Duration {
         let fresh = Duration::from_millis(self.last_fresh.load(Ordering::Relaxed));
-        self.started.elapsed().saturating_sub(fresh) + self.store.freshness()
+        // The older of the two: while the store is away both grow, and neither may count twice.
+        self.started.elapsed().saturating_sub(fresh).max(self.store.freshness())
     }
 
     pub(crate) fn mark_fresh(&self, at: Instant) {

@@ -10,7 +10,7 @@ use rp_base::{Backoff, Id, SharedClock, Timestamp, chain};
 use rp_database::{Draft, SharedStore, StoreError};
 use rp_documents::{Actor, Collection, Entry, Phase};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::batch::{self, Batch, Head};
 use crate::checkpoint::{Checkpoints, SignedCheckpoint};
@@ -54,6 +54,8 @@ pub(crate) struct Writer {
     heads: Heads,
     /// `None`: without the store nothing is promised.
     spool: Option<Spool>,
+    /// When the spool is tried next: entries that keep coming must not put it off.
+    drain_at: Instant,
 }
 
 impl Writer {
@@ -86,7 +88,8 @@ impl Writer {
         store.create(Collection::AuditBatches, batch.draft()?).await?;
         metrics.entries.inc();
         let spool = options.spool.as_deref().map(|base| Spool::new(base, &head.writer));
-        Ok(Self { store, clock, options, metrics, head, checkpoints: Checkpoints::default(), heads, spool })
+        let (checkpoints, drain_at) = (Checkpoints::default(), Instant::now());
+        Ok(Self { store, clock, options, metrics, head, checkpoints, heads, spool, drain_at })
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -130,10 +133,11 @@ impl Writer {
                     self.checkpoint(&inbox.told).await;
                     continue;
                 }
-                () = sleep(DRAIN), if self.is_spooling() => {
+                () = sleep_until(self.drain_at), if self.is_spooling() => {
                     if self.drain().await {
                         self.stuck(inbox, false);
                     }
+                    self.drain_at = Instant::now() + DRAIN;
                     continue;
                 }
                 promise = inbox.promised.recv() => group.promise(promise?, inbox),
