@@ -81,7 +81,8 @@ async fn a_paused_store_is_trusted_for_five_seconds_and_streams_for_fifteen() ->
 
     world.postgres.resume();
     until("it serves again without a restart", GENEROUS, || async { here.get("").await?.ok() }).await?;
-    alice.at(&replica.url).get("/api/info").await?.ok()?;
+    let sessions = || async { alice.at(&replica.url).get("/api/info").await?.ok() };
+    until("sessions are looked up again", GENEROUS, sessions).await?;
     here.watch(&world).await?;
     Ok(())
 }
