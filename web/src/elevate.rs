@@ -156,17 +156,13 @@ impl ElevatePage {
     /// The length of life that is chosen: the posted one, else the second shortest.
     #[must_use]
     pub fn chosen(&self, life: &u64) -> bool {
-        let posted = self.form.life.parse::<u64>().ok().filter(|l| self.lives.contains(l));
-        let default = self.lives.get(1).or(self.lives.first()).copied();
-        posted.or(default) == Some(*life)
+        crate::lives::is_chosen(&self.lives, &self.form.life, *life)
     }
 
     /// "1 h", and "4 h, the most" for the longest.
     #[must_use]
     pub fn life_words(&self, life: &u64) -> String {
-        let words = crate::when::span(i64::try_from(*life).unwrap_or(i64::MAX));
-        let most = self.lives.len() > 1 && self.lives.last() == Some(life);
-        if most { format!("{words}, the most") } else { words }
+        crate::lives::words(&self.lives, *life)
     }
 
     /// Whether no right is the person's own to take.

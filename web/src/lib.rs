@@ -25,6 +25,7 @@ mod imported;
 mod keys;
 mod kubeconfig;
 mod list_query;
+mod lives;
 mod metrics;
 mod parts;
 mod query;

@@ -65,15 +65,29 @@ pub(super) fn answer(
         clock: call.api.clock.clone(),
         stop: call.api.stop.clone(),
     };
-    let upgrade = hyper::upgrade::on(&mut request);
+    Ok(switch(&mut request, (accept, protocol), "exec", |upgraded| session.serve(upgraded)))
+}
+
+/// Answers a handshake and serves what comes of it; `what` names it in the log.
+pub(super) fn switch<F, E>(
+    request: &mut Request<Incoming>,
+    (accept, protocol): (HeaderValue, &'static str),
+    what: &'static str,
+    serve: impl FnOnce(Upgraded) -> F + Send + 'static,
+) -> Response<Body>
+where
+    F: Future<Output = Result<(), E>> + Send,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let upgrade = hyper::upgrade::on(request);
     tokio::spawn(async move {
         match upgrade.await {
             Ok(upgraded) => {
-                if let Err(error) = session.serve(upgraded).await {
-                    tracing::debug!(error = %chain(&error), "simulated exec ended");
+                if let Err(error) = serve(upgraded).await {
+                    tracing::debug!(error = %chain(&error), what, "simulated stream ended");
                 }
             }
-            Err(error) => tracing::debug!(error = %chain(&error), "simulated exec not opened"),
+            Err(error) => tracing::debug!(error = %chain(&error), what, "simulated stream not opened"),
         }
     });
     let mut response = Response::new(Empty::new().boxed_unsync());
@@ -85,7 +99,7 @@ pub(super) fn answer(
         (SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol)),
     ];
     response.headers_mut().extend(headers);
-    Ok(response)
+    response
 }
 
 /// The accept key and the protocol, when the request is a WebSocket handshake with a protocol we speak.

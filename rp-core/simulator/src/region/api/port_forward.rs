@@ -5,15 +5,10 @@ use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::{SinkExt as _, StreamExt as _};
-use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
-use hyper::header::{
-    CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
-};
 use hyper::upgrade::Upgraded;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use rp_base::chain;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -21,7 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::Call;
-use super::exec::handshake;
+use super::exec::{handshake, switch};
 use super::path::Resource;
 use super::status::Failure;
 use crate::body::Body;
@@ -57,27 +52,7 @@ pub(super) fn answer(
         clock: call.api.clock.clone(),
         stop: call.api.stop.clone(),
     };
-    let upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(async move {
-        match upgrade.await {
-            Ok(upgraded) => {
-                if let Err(error) = forward.run(upgraded).await {
-                    tracing::debug!(error = %chain(&error), "simulated port-forward ended");
-                }
-            }
-            Err(error) => tracing::debug!(error = %chain(&error), "simulated port-forward not opened"),
-        }
-    });
-    let mut response = Response::new(Empty::new().boxed_unsync());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers: [(HeaderName, HeaderValue); 4] = [
-        (CONNECTION, HeaderValue::from_static("Upgrade")),
-        (UPGRADE, HeaderValue::from_static("websocket")),
-        (SEC_WEBSOCKET_ACCEPT, accept),
-        (SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol)),
-    ];
-    response.headers_mut().extend(headers);
-    Ok(response)
+    Ok(switch(&mut request, (accept, protocol), "port-forward", |upgraded| forward.run(upgraded)))
 }
 
 struct Forward {

@@ -1,0 +1,15 @@
+//! Lengths of life that a form offers, shortest first, in seconds.
+
+/// Whether this one is chosen: the posted one, else the second shortest.
+pub(crate) fn is_chosen(lives: &[u64], posted: &str, life: u64) -> bool {
+    let posted = posted.parse::<u64>().ok().filter(|posted| lives.contains(posted));
+    let default = lives.get(1).or(lives.first()).copied();
+    posted.or(default) == Some(life)
+}
+
+/// "4 h", and "8 h, the most" for the longest of several.
+pub(crate) fn words(lives: &[u64], life: u64) -> String {
+    let words = crate::when::span(i64::try_from(life).unwrap_or(i64::MAX));
+    let most = lives.len() > 1 && lives.last() == Some(&life);
+    if most { format!("{words}, the most") } else { words }
+}
