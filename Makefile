@@ -6,6 +6,10 @@ SHELL := bash
 # Arguments for aro-dev, e.g. make dev ARGS="--clusters 500".
 ARGS ?=
 
+# Made-up inputs of the properties are the same in every run of the tests, so that a red run is a change's doing;
+# the soak makes up new ones each time.
+test: export PROPTEST_RNG_SEED ?= 20261122
+
 help: ## What there is
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -32,20 +36,33 @@ check: ## Format and lints
 	@if command -v cargo-deny > /dev/null; then cargo deny check; else echo 'cargo-deny is not installed: no check of licences and advisories'; fi
 	@if command -v typos > /dev/null; then typos; else echo 'typos is not installed: no check of spelling'; fi
 
+pictures: parts ## Pictures of every page in every state, wide and narrow, in every theme, and what axe says
+	tests/browser/pictures
+
 generated: ## Write docs/reference anew
 	cargo build -p aro
 	mkdir -p docs/reference
 	target/debug/aro print config-reference > docs/reference/configuration.md
 	target/debug/aro print metrics > docs/reference/metrics.md
 	target/debug/aro print routes > docs/reference/routes.md
+	target/debug/aro print openapi > docs/reference/openapi.json
+	target/debug/aro print api-versions > docs/reference/api-versions.md
+	rm -rf docs/reference/swagger
+	set -e; for version in $$(sed -n 's/^### \(20[^ ]*\) (\(stable\|preview\)).*/\1/p' docs/reference/api-versions.md); do \
+		target/debug/aro print swagger $$version --into docs/reference/swagger; done
 
 bench: parts ## Speed and memory beside other proxies, release build
 	cargo build --release -p aro -p aro-dev
 	tests/bench/run
 
-soak: parts ## Properties of everything that reads from the network, by the 100,000; a million grants; an audit log of ten million entries
+soak: parts ## Properties of everything that reads from the network, by the 100,000; a million grants; a thousand dying workers; an audit log of ten million entries; an hour of made-up requests to the API; az aro as it is published
 	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-audit -p rp-documents -p rp-kube -p rp-seal -p rp-config -p proxy never
 	ARO_SOAK=1 cargo test -p rp-access --test grants scale
+	ARO_SOAK=1 cargo test -p rp-backend --test kill
 	tests/bench/run audit --entries 10000000
+	cargo build -p aro -p aro-dev
+	ARO_FUZZ_SECONDS=3600 cargo test -p tests --test stories rp_fuzz
+	tests/parts/install az
+	tests/soak/az-aro
 
-.PHONY: help dev parts test check generated bench soak
+.PHONY: help dev parts test check pictures generated bench soak

@@ -69,6 +69,7 @@ fn bundle(source: &Path, packages: &Path, built: &Path) -> Result<(), String> {
         .arg(source.join("scripts/theme.ts"))
         .arg(source.join("scripts/explore.ts"))
         .arg(source.join("scripts/charts.ts"))
+        .arg(source.join("scripts/log.ts"))
         .arg(source.join("static/app.css"))
         .arg(source.join("static/metrics.css"))
         .args([

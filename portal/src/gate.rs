@@ -222,11 +222,49 @@ fn of_cluster(pattern: &str) -> &str {
 fn verb(route: &Route) -> &'static str {
     use crate::routes::Handler as H;
     match route.handler {
-        H::ClusterList | H::V1Clusters | H::ClustersPage => "clusters.list",
-        H::ClusterDetail | H::OverviewPage | H::ClusterAccessPage => "cluster.view",
-        H::KubeconfigDialog | H::KubeconfigNew | H::MetricsDialog | H::MetricsNew | H::V1GrantNew => {
-            "grant.issue"
+        H::ClusterList | H::V1Clusters | H::ClustersPage | H::ClustersChosen | H::JumpPage | H::V1Jump => {
+            "clusters.list"
         }
+        H::ClustersExport => "clusters.export",
+        H::V1Cluster | H::V1Operations | H::V1Operation => "cluster.view",
+        H::V1Views | H::V1ViewSave | H::ViewSave => "view.save",
+        H::V1ViewRemove | H::ViewRemove => "view.remove",
+        H::ColumnsPost => "page.view",
+        H::ClusterOperatorsList
+        | H::ClusterNodesList
+        | H::ClusterMachinesList
+        | H::ClusterMachineSetsList
+        | H::V1Objects => "cluster.objects",
+        H::LivePage => "look",
+        H::ClusterDetail | H::OverviewPage | H::ClusterAccessPage => "cluster.view",
+        H::NodesPage
+        | H::NodePage
+        | H::MachinesPage
+        | H::MachinePage
+        | H::MachineSetsPage
+        | H::MachineSetPage
+        | H::ControlPlanePage
+        | H::OperatorsPage
+        | H::OperatorPage
+        | H::OldOperatorsTab
+        | H::OperationsPage
+        | H::OperationPage
+        | H::PodsPage
+        | H::LogPage
+        | H::PodPage
+        | H::WorkloadsPage
+        | H::WorkloadPage
+        | H::EventsPage
+        | H::ResourcesPage
+        | H::ResourceKindPage
+        | H::ResourcePage
+        | H::NetworkPage => "cluster.view",
+        H::LookGive
+        | H::KubeconfigDialog
+        | H::KubeconfigNew
+        | H::MetricsDialog
+        | H::MetricsNew
+        | H::V1GrantNew => "grant.issue",
         H::V1Grants | H::V1Grant | H::AccessPage | H::GrantPage => "grants.list",
         H::V1GrantRevoke
         | H::AccessRevokeDialog
@@ -265,6 +303,14 @@ fn verb(route: &Route) -> &'static str {
         H::StatisticsPage | H::StatisticsTab | H::ExplorePage | H::AlertsPage | H::FleetPage => {
             "cluster.view"
         }
-        H::Ready | H::Asset | H::Info | H::Regions | H::KeysPage => "page.view",
+        H::V1Log | H::V1ObjectList | H::V1Object => "look",
+        H::GalleryPage
+        | H::GalleryItem
+        | H::Ready
+        | H::Asset
+        | H::Info
+        | H::OpenApi
+        | H::Regions
+        | H::KeysPage => "page.view",
     }
 }

@@ -13,23 +13,33 @@ mod find;
 mod gate;
 pub mod index;
 mod layers;
+mod live;
+mod look;
 mod metrics;
+pub mod openapi;
+mod operations;
 mod pages;
 mod prom;
 mod range;
 mod refusals;
 pub mod routes;
+mod run_books;
 mod state;
 mod user;
+mod vms;
 
 #[cfg(test)]
 mod tests;
 
 pub use assembly::app;
 pub use index::ClusterIndex;
+pub use live::LiveLimits;
+pub use run_books::RunBooks;
 pub use state::{Link, PortalParts, PortalState, SessionRules, StartError, Urls};
+pub use vms::VmSource;
 
 /// Registers the portal's metrics: for the generated reference, and once by [`PortalState::new`].
 pub fn register_metrics(registry: &rp_metrics::Registry) {
     metrics::PortalMetrics::register(registry);
+    live::LiveMetrics::register(registry);
 }

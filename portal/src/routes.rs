@@ -42,6 +42,7 @@ pub enum Handler {
     V1Logout,
     BackchannelLogout,
     Info,
+    OpenApi,
     Regions,
     PromServe,
     PromSources,
@@ -53,6 +54,12 @@ pub enum Handler {
     ClusterList,
     ClusterDetail,
     V1Clusters,
+    ClusterOperatorsList,
+    ClusterNodesList,
+    ClusterMachinesList,
+    ClusterMachineSetsList,
+    V1Objects,
+    LivePage,
     V1Grants,
     V1Grant,
     V1GrantNew,
@@ -81,6 +88,32 @@ pub enum Handler {
     ClustersPage,
     OverviewPage,
     ClusterAccessPage,
+    NodesPage,
+    NodePage,
+    MachinesPage,
+    MachinePage,
+    MachineSetsPage,
+    MachineSetPage,
+    ControlPlanePage,
+    OperatorsPage,
+    OperatorPage,
+    OldOperatorsTab,
+    OperationsPage,
+    OperationPage,
+    PodsPage,
+    PodPage,
+    LogPage,
+    WorkloadsPage,
+    WorkloadPage,
+    EventsPage,
+    ResourcesPage,
+    ResourceKindPage,
+    ResourcePage,
+    NetworkPage,
+    LookGive,
+    V1Log,
+    V1ObjectList,
+    V1Object,
     KubeconfigDialog,
     KubeconfigNew,
     AccessPage,
@@ -114,6 +147,21 @@ pub enum Handler {
     ImportedPage,
     ImportedPost,
     ImportedRemove,
+    GalleryPage,
+    GalleryItem,
+    ColumnsPost,
+    JumpPage,
+    V1Jump,
+    ClustersChosen,
+    ClustersExport,
+    V1Cluster,
+    V1Operations,
+    V1Operation,
+    V1Views,
+    V1ViewSave,
+    V1ViewRemove,
+    ViewSave,
+    ViewRemove,
     V1Queries,
     V1QuerySave,
     V1QueryRemove,
@@ -188,6 +236,26 @@ macro_rules! alerts {
     };
 }
 
+/// A cluster by JSON.
+macro_rules! v1 {
+    ($rest:literal) => {
+        concat!(
+            "/api/v1/clusters/subscriptions/{sub}/resourcegroups/{group}/providers/microsoft.redhatopenshift/openshiftclusters/{name}",
+            $rest
+        )
+    };
+}
+
+/// What a cluster is made of, for scripts.
+macro_rules! objects {
+    ($rest:literal) => {
+        concat!(
+            "/api/v1/clusters/subscriptions/{sub}/resourcegroups/{group}/providers/microsoft.redhatopenshift/openshiftclusters/{name}",
+            $rest
+        )
+    };
+}
+
 const BODY: usize = 256 * 1024;
 /// A code or a signed token.
 const SMALL_BODY: usize = 32 * 1024;
@@ -206,6 +274,12 @@ const fn change(method: Method, path: &'static str, who: Who, handler: Handler) 
 const fn question(path: &'static str, handler: Handler) -> Route {
     let (method, who, audit) = (Method::Post, Who::Role(Role::Sre), AuditClass::None);
     Route { method, path, who, csrf: true, audit, handler, body: BODY }
+}
+
+/// What only the caller's own browser remembers.
+const fn preference(path: &'static str, handler: Handler) -> Route {
+    let (who, audit) = (Who::SignedIn, AuditClass::None);
+    Route { method: Method::Post, path, who, csrf: true, audit, handler, body: SMALL_BODY }
 }
 
 /// For callers without a cookie: what they send shows who they are, and each writes its own entry.
@@ -245,6 +319,7 @@ static TABLE: &[Route] = &[
     change(Method::Post, "/api/v1/logout", Who::SignedIn, Handler::V1Logout),
     // JSON (`spec/portal.md` §8).
     get("/api/info", Who::SignedIn, AuditClass::None, Handler::Info),
+    get("/api/v1/openapi.json", Who::SignedIn, AuditClass::None, Handler::OpenApi),
     get("/api/regions", Who::SignedIn, AuditClass::None, Handler::Regions),
     // Prometheus (§13, §14). Questions write their own entries, refused ones too.
     get(res!("/prometheus/api/v1/{*tail}"), SRE, AuditClass::None, Handler::PromServe),
@@ -260,7 +335,27 @@ static TABLE: &[Route] = &[
     question("/api/v1/fleet/query", Handler::FleetQuery),
     get("/api/clusters", VIEWER, AuditClass::Read, Handler::ClusterList),
     get("/api/{sub}/{group}/{name}", VIEWER, AuditClass::Read, Handler::ClusterDetail),
+    // Objects of a cluster (§8.6–8.9), and the same with consistent names.
+    get(
+        "/api/{sub}/{group}/{name}/clusteroperators",
+        VIEWER,
+        AuditClass::Read,
+        Handler::ClusterOperatorsList,
+    ),
+    get("/api/{sub}/{group}/{name}/nodes", VIEWER, AuditClass::Read, Handler::ClusterNodesList),
+    get("/api/{sub}/{group}/{name}/machines", VIEWER, AuditClass::Read, Handler::ClusterMachinesList),
+    get("/api/{sub}/{group}/{name}/machine-sets", VIEWER, AuditClass::Read, Handler::ClusterMachineSetsList),
+    get(objects!("/nodes"), VIEWER, AuditClass::Read, Handler::V1Objects),
+    get(objects!("/machines"), VIEWER, AuditClass::Read, Handler::V1Objects),
+    get(objects!("/machinesets"), VIEWER, AuditClass::Read, Handler::V1Objects),
+    get(objects!("/operators"), VIEWER, AuditClass::Read, Handler::V1Objects),
+    get(objects!("/pods"), VIEWER, AuditClass::Read, Handler::V1Objects),
+    get(objects!("/events"), VIEWER, AuditClass::Read, Handler::V1Objects),
+    get(objects!("/workloads"), VIEWER, AuditClass::Read, Handler::V1Objects),
     get("/api/v1/clusters", VIEWER, AuditClass::Read, Handler::V1Clusters),
+    get(v1!(""), VIEWER, AuditClass::Read, Handler::V1Cluster),
+    get(v1!("/operations"), VIEWER, AuditClass::Read, Handler::V1Operations),
+    get(v1!("/operations/{id}"), VIEWER, AuditClass::Read, Handler::V1Operation),
     get("/api/v1/grants", VIEWER, AuditClass::None, Handler::V1Grants),
     change(Method::Post, "/api/v1/grants", SRE, Handler::V1GrantNew),
     get("/api/v1/grants/{id}", VIEWER, AuditClass::None, Handler::V1Grant),
@@ -293,6 +388,41 @@ static TABLE: &[Route] = &[
     get(res!(""), VIEWER, AuditClass::Read, Handler::OverviewPage),
     get(res!("/overview"), VIEWER, AuditClass::Read, Handler::OverviewPage),
     get(res!("/access"), VIEWER, AuditClass::Read, Handler::ClusterAccessPage),
+    // What changes in a page while it is open; writes its own entries, at the start and the end.
+    get(res!("/live/{*page}"), VIEWER, AuditClass::None, Handler::LivePage),
+    // What the cluster is made of and what runs in it.
+    get(res!("/nodes"), VIEWER, AuditClass::Read, Handler::NodesPage),
+    get(res!("/nodes/{item}"), VIEWER, AuditClass::Read, Handler::NodePage),
+    get(res!("/machines"), VIEWER, AuditClass::Read, Handler::MachinesPage),
+    get(res!("/machines/{item}"), VIEWER, AuditClass::Read, Handler::MachinePage),
+    get(res!("/machinesets"), VIEWER, AuditClass::Read, Handler::MachineSetsPage),
+    get(res!("/machinesets/{item}"), VIEWER, AuditClass::Read, Handler::MachineSetPage),
+    get(res!("/controlplane"), VIEWER, AuditClass::Read, Handler::ControlPlanePage),
+    get(res!("/operators"), VIEWER, AuditClass::Read, Handler::OperatorsPage),
+    get(res!("/operators/{item}"), VIEWER, AuditClass::Read, Handler::OperatorPage),
+    get(res!("/clusteroperators"), VIEWER, AuditClass::None, Handler::OldOperatorsTab),
+    get(res!("/operations"), VIEWER, AuditClass::Read, Handler::OperationsPage),
+    get(res!("/operations/{item}"), VIEWER, AuditClass::Read, Handler::OperationPage),
+    get(res!("/pods"), VIEWER, AuditClass::Read, Handler::PodsPage),
+    get(res!("/pods/{namespace}/{item}"), VIEWER, AuditClass::Read, Handler::PodPage),
+    get(res!("/pods/{namespace}/{item}/log"), SRE, AuditClass::Read, Handler::LogPage),
+    get(res!("/workloads"), VIEWER, AuditClass::Read, Handler::WorkloadsPage),
+    get(res!("/workloads/{kind}/{namespace}/{item}"), VIEWER, AuditClass::Read, Handler::WorkloadPage),
+    get(res!("/events"), VIEWER, AuditClass::Read, Handler::EventsPage),
+    get(res!("/resources"), SRE, AuditClass::Read, Handler::ResourcesPage),
+    get(res!("/resources/{group_name}/{version}/{plural}"), SRE, AuditClass::Read, Handler::ResourceKindPage),
+    get(
+        res!("/resources/{group_name}/{version}/{plural}/{*item}"),
+        SRE,
+        AuditClass::Read,
+        Handler::ResourcePage,
+    ),
+    get(res!("/network"), VIEWER, AuditClass::Read, Handler::NetworkPage),
+    change(Method::Post, res!("/look"), SRE, Handler::LookGive),
+    // Robots have scopes instead of the role: giving the access decides. What is read writes its own entries.
+    get(objects!("/pods/{namespace}/{item}/log"), VIEWER, AuditClass::None, Handler::V1Log),
+    get(objects!("/objects/{api}/{version}/{plural}"), VIEWER, AuditClass::None, Handler::V1ObjectList),
+    get(objects!("/objects/{api}/{version}/{plural}/{*item}"), VIEWER, AuditClass::None, Handler::V1Object),
     get(res!("/report"), AUDITOR, AuditClass::Read, Handler::ReportPage),
     get(res!("/kubeconfig"), VIEWER, AuditClass::None, Handler::KubeconfigDialog),
     change(Method::Post, res!("/kubeconfig/new"), SRE, Handler::KubeconfigNew),
@@ -337,9 +467,23 @@ static TABLE: &[Route] = &[
     get(res!("/ingressstatistics"), VIEWER, AuditClass::None, Handler::StatisticsTab),
     get(res!("/metrics"), VIEWER, AuditClass::None, Handler::MetricsDialog),
     change(Method::Post, res!("/metrics/new"), SRE, Handler::MetricsNew),
+    // Views of the list, and what is done with it.
+    get("/api/v1/views", VIEWER, AuditClass::None, Handler::V1Views),
+    change(Method::Post, "/api/v1/views", VIEWER, Handler::V1ViewSave),
+    change(Method::Delete, "/api/v1/views/{id}", VIEWER, Handler::V1ViewRemove),
+    change(Method::Post, "/views", VIEWER, Handler::ViewSave),
+    change(Method::Post, "/views/{id}/remove", VIEWER, Handler::ViewRemove),
+    get("/jump", VIEWER, AuditClass::Read, Handler::JumpPage),
+    get("/api/v1/jump", VIEWER, AuditClass::Read, Handler::V1Jump),
+    preference("/columns", Handler::ColumnsPost),
+    get("/clusters/chosen", VIEWER, AuditClass::None, Handler::ClustersChosen),
+    get("/clusters/export", VIEWER, AuditClass::Read, Handler::ClustersExport),
     get("/api/v1/queries", VIEWER, AuditClass::None, Handler::V1Queries),
     change(Method::Post, "/api/v1/queries", VIEWER, Handler::V1QuerySave),
     change(Method::Delete, "/api/v1/queries/{id}", VIEWER, Handler::V1QueryRemove),
+    // Of development: where nothing is simulated, there is none.
+    get("/gallery", Who::SignedIn, AuditClass::None, Handler::GalleryPage),
+    get("/gallery/{name}", Who::SignedIn, AuditClass::None, Handler::GalleryItem),
     get("/keys", Who::SignedIn, AuditClass::None, Handler::KeysPage),
 ];
 

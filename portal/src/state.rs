@@ -11,12 +11,17 @@ use rp_database::{SharedStore, StoreError};
 use rp_documents::{Entry, Outcome, Person, Phase};
 use rp_metrics::Registry;
 use rp_net::Networks;
+use rp_observe::Observer;
 use rp_seal::Keyring;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::auth::{Codes, Exchange, OidcConfig, Provider, SessionStart, Sessions, SignIns, Throttle};
 use crate::index::ClusterIndex;
+use crate::live::{LiveLimits, LiveMetrics, Places};
 use crate::metrics::PortalMetrics;
+use crate::run_books::RunBooks;
+use crate::vms::{VmSource, Vms};
 
 /// Addresses as people see them; never taken from a `Host` header (`spec/portal.md` "Do better" 10).
 #[derive(Debug, Clone)]
@@ -74,6 +79,16 @@ pub struct PortalParts {
     pub access: Arc<Access>,
     /// Questions to the Prometheus of clusters.
     pub prom: Prom,
+    /// The way to clusters with a viewer's own access.
+    pub api: Arc<proxy::ApiProxy>,
+    /// Requests that a cluster is asked to bear, shared with whoever else asks it.
+    pub budget: rp_net::Budget,
+    /// Watches of clusters that somebody looks at.
+    pub observer: Observer,
+    /// How many pages follow a cluster.
+    pub live: LiveLimits,
+    /// Cancelled when this process stops: open streams end.
+    pub stopping: CancellationToken,
     pub keyring: Keyring,
     pub clock: SharedClock,
     pub random: SharedRandom,
@@ -93,6 +108,10 @@ pub struct PortalParts {
     pub network_names: Vec<String>,
     /// Where the portal's metrics are registered.
     pub metrics: Registry,
+    /// Where run-books are.
+    pub run_books: RunBooks,
+    /// Power and allocation of virtual machines; `None`: Azure is not configured.
+    pub vm_states: Option<VmSource>,
     /// How the provider is reached; `None`: over the network, trusting the host's CAs and the configured one.
     pub exchange: Option<Arc<dyn Exchange>>,
 }
@@ -107,6 +126,14 @@ pub(crate) struct Parts {
     pub(crate) audit: Audit,
     pub(crate) access: Arc<Access>,
     pub(crate) prom: Prom,
+    pub(crate) api: Arc<proxy::ApiProxy>,
+    pub(crate) budget: rp_net::Budget,
+    pub(crate) discovered: crate::look::Discovered,
+    pub(crate) moments: crate::look::Moments,
+    pub(crate) observer: Observer,
+    pub(crate) live: Places,
+    pub(crate) live_metrics: LiveMetrics,
+    pub(crate) stopping: CancellationToken,
     pub(crate) keyring: Keyring,
     pub(crate) clock: SharedClock,
     pub(crate) random: SharedRandom,
@@ -127,6 +154,9 @@ pub(crate) struct Parts {
     /// Letters that a person tries.
     pub(crate) letters: Throttle,
     pub(crate) index: Arc<ClusterIndex>,
+    pub(crate) operations: Arc<crate::operations::Operations>,
+    pub(crate) run_books: RunBooks,
+    pub(crate) vms: Vms,
     pub(crate) metrics: PortalMetrics,
 }
 
@@ -158,11 +188,21 @@ impl PortalState {
         let sign_ins = SignIns::new(store(), keyring.clone(), random(), rules.revalidate);
         let codes = Codes::new(store(), keyring.clone(), Arc::clone(&parts.clock), random());
         let index = ClusterIndex::start(&parts.store, &parts.clock).await?;
+        let operations = crate::operations::Operations::start(&parts.store);
+        let vms = Vms::new(parts.vm_states, store(), Arc::clone(&parts.clock));
         let parts = Arc::new(Parts {
             store: parts.store,
             audit: parts.audit,
             access: parts.access,
             prom: parts.prom,
+            api: parts.api,
+            budget: parts.budget,
+            discovered: crate::look::Discovered::default(),
+            moments: crate::look::Moments::default(),
+            observer: parts.observer,
+            live: Places::new(parts.live),
+            live_metrics: LiveMetrics::register(&parts.metrics),
+            stopping: parts.stopping,
             keyring: parts.keyring,
             clock: parts.clock,
             random: parts.random,
@@ -181,6 +221,9 @@ impl PortalState {
             waiting: Throttle::new(10, 300),
             letters: Throttle::new(20, 3000),
             index,
+            operations,
+            run_books: parts.run_books,
+            vms,
             metrics: PortalMetrics::register(&parts.metrics),
         });
         crate::auth::start_revalidation(&parts);

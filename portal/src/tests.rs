@@ -2,11 +2,16 @@
 
 mod backchannel;
 mod clients;
+mod cluster_pages;
 mod command_line;
+mod fleet;
 mod kit;
 mod kubeconfig;
 mod life;
+mod live;
 mod looks;
+mod openapi;
+mod operations;
 mod pages;
 mod provider;
 mod queries;

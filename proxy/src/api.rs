@@ -13,6 +13,7 @@ mod headers;
 mod identity;
 mod metrics;
 mod pool;
+mod reach;
 mod request;
 mod rules;
 mod seen;
@@ -20,8 +21,9 @@ mod upgrade;
 
 pub(crate) use address::bearer;
 pub use body::Body;
-pub use error::ProxyError;
-pub use handle::{ApiProxy, ApiProxyParts, Timeouts};
+pub use error::{ProxyError, Told};
+pub use handle::{ApiProxy, ApiProxyParts, Look, Timeouts};
+pub use reach::{Dialled, Reach};
 pub use request::{Classified, classify};
 pub use rules::{Denied, allow};
 

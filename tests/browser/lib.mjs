@@ -55,8 +55,10 @@ export async function fillIn(page, who = input) {
   await page.waitForURL((url) => url.origin === new URL(input.url).origin);
 }
 
-/** Serious findings of axe on the page as it stands. */
-export async function violations(page) {
+const AXE = readFileSync(process.env.AXE, "utf8");
+
+/** Serious findings of axe on the page as it stands; `only` names rules. */
+export async function violations(page, only = null) {
   // Half faded in, everything is too pale.
   await page.evaluate(() =>
     Promise.allSettled(
@@ -64,7 +66,8 @@ export async function violations(page) {
     ),
   );
   // Evaluated by the debugger: our policy would refuse a foreign script in the page.
-  await page.evaluate(readFileSync(process.env.AXE, "utf8"));
-  const found = await page.evaluate(() => globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa"] }));
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
+  const rules = only ? { type: "rule", values: only } : ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"];
+  const found = await page.evaluate((runOnly) => globalThis.axe.run({ runOnly }), rules);
   return found.violations.map((v) => ({ id: v.id, page: page.url(), nodes: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)) }));
 }

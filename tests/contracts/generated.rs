@@ -6,15 +6,17 @@ use anyhow::{Context as _, Result, ensure};
 use tests_kit::{binary, workspace};
 
 /// What `aro print` prints, and the file that holds it.
-const GENERATED: [(&str, &str); 3] = [
+const GENERATED: [(&str, &str); 5] = [
     ("config-reference", "docs/reference/configuration.md"),
     ("metrics", "docs/reference/metrics.md"),
     ("routes", "docs/reference/routes.md"),
+    ("openapi", "docs/reference/openapi.json"),
+    ("api-versions", "docs/reference/api-versions.md"),
 ];
 
-pub(crate) fn printed(what: &str) -> Result<String> {
-    let output = Command::new(binary("aro")?).args(["print", what]).output()?;
-    ensure!(output.status.success(), "aro print {what}: {}", String::from_utf8_lossy(&output.stderr));
+pub(crate) fn printed(what: &[&str]) -> Result<String> {
+    let output = Command::new(binary("aro")?).arg("print").args(what).output()?;
+    ensure!(output.status.success(), "aro print {what:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
@@ -22,7 +24,7 @@ pub(crate) fn printed(what: &str) -> Result<String> {
 fn references_are_what_the_software_prints() -> Result<()> {
     for (what, file) in GENERATED {
         let committed = std::fs::read_to_string(workspace().join(file)).with_context(|| file.to_owned())?;
-        ensure!(printed(what)? == committed, "{file} is stale; write it anew: make generated");
+        ensure!(printed(&[what])? == committed, "{file} is stale; write it anew: make generated");
     }
     Ok(())
 }
@@ -31,7 +33,9 @@ fn references_are_what_the_software_prints() -> Result<()> {
 fn every_reference_is_generated() -> Result<()> {
     for entry in std::fs::read_dir(workspace().join("docs/reference"))? {
         let file = format!("docs/reference/{}", entry?.file_name().to_string_lossy());
-        ensure!(GENERATED.iter().any(|(_, known)| *known == file), "{file} is not generated");
+        // The Swaggers are compared file by file elsewhere.
+        let known = file == "docs/reference/swagger" || GENERATED.iter().any(|(_, known)| *known == file);
+        ensure!(known, "{file} is not generated");
     }
     Ok(())
 }

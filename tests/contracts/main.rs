@@ -3,6 +3,8 @@
 
 mod arrows;
 mod generated;
+mod monitoring;
 mod routes;
+mod swagger;
 mod systems;
 mod words;

@@ -89,18 +89,26 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 20] = [
+const FOLDERS: [(&str, &str); 28] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("rp-access", "rp-core/access"),
+    ("rp-api", "rp-core/api"),
     ("rp-audit", "rp-core/audit"),
+    ("rp-azure", "rp-core/azure"),
+    ("rp-backend", "rp-core/backend"),
     ("rp-base", "rp-core/base"),
+    ("rp-client", "rp-core/client"),
+    ("rp-cluster", "rp-core/cluster"),
     ("rp-config", "rp-core/config"),
     ("rp-database", "rp-core/database"),
     ("rp-documents", "rp-core/documents"),
+    ("rp-frontend", "rp-core/frontend"),
     ("rp-kube", "rp-core/kube"),
     ("rp-metrics", "rp-core/metrics"),
+    ("rp-monitor", "rp-core/monitor"),
     ("rp-net", "rp-core/net"),
+    ("rp-observe", "rp-core/observe"),
     ("rp-runtime", "rp-core/runtime"),
     ("rp-seal", "rp-core/seal"),
     ("rp-simulator", "rp-core/simulator"),

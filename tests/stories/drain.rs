@@ -19,7 +19,7 @@ async fn sigterm_finishes_requests_and_cuts_streams_at_the_deadline() -> Result<
     let (mut slow, mut stream) = (slow, stream);
     stream.says("\"ADDED\"").await?;
     until("the slow request is there", GENEROUS, || async {
-        ensure!(!held.received().is_empty(), "nothing");
+        ensure!(!held.passed_on().is_empty(), "nothing");
         Ok(())
     })
     .await?;

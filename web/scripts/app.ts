@@ -3,6 +3,9 @@
 import "htmx.org";
 import * as dialog from "./dialog";
 import * as keys from "./keys";
+import * as live from "./live";
+import * as palette from "./palette";
+import * as pick from "./pick";
 import * as poll from "./poll";
 import { fade, say, toast } from "./say";
 import * as session from "./session";
@@ -39,6 +42,12 @@ function clicked(e: MouseEvent): void {
   else if (button.dataset.act === "theme") say(theme.turn());
   else if (button.dataset.act === "copy-previous") void copy(button.previousElementSibling?.textContent ?? "", button);
   else if (button.dataset.act === "print") window.print();
+  else if (button.dataset.act === "pause") say(poll.pause(button));
+  else if (button.dataset.act === "stay") session.stay(button);
+  else if (button.dataset.act === "palette") {
+    e.preventDefault();
+    palette.open();
+  }
   else if (button.dataset.act === "sign-in-form") session.keepForm(button);
   else if (button.dataset.act === "close" && dialog.closes()) e.preventDefault();
 }
@@ -86,6 +95,9 @@ function swapped(e: Event): void {
   const target = (e as CustomEvent<{ target: Element }>).detail.target;
   time.tick(true);
   theme.show();
+  poll.mark();
+  live.find();
+  pick.tell();
   if (poll.fell()) toast("Your elevation has ended. Grants taken under it only read now.", "warn");
   if (target.id === "dialog") {
     dialog.show();
@@ -107,10 +119,14 @@ function failed(e: Event): void {
 function start(): void {
   time.start();
   keys.start();
+  palette.start();
+  pick.start();
   theme.show();
   session.restore(document);
   session.restoreForms();
   poll.start();
+  live.start();
+  session.watch();
   for (const el of document.querySelectorAll(".toast")) fade(el);
   document.addEventListener("click", clicked);
   document.addEventListener("submit", submitted);
@@ -121,6 +137,7 @@ function start(): void {
     if (target?.id === "dialog") dialog.remember(elt);
   });
   body.addEventListener("htmx:afterSwap", swapped);
+  body.addEventListener("htmx:afterRequest", session.used);
   body.addEventListener("htmx:responseError", failed);
   body.addEventListener("htmx:sendError", failed);
   body.addEventListener("htmx:timeout", () => toast("No answer within 35 s. What you see may be old.", "bad"));

@@ -117,7 +117,9 @@ class Statistic {
     const { top, others } = fold(data.lines, this.all ? MOST : LINES);
     const lines = others ? [...top, others] : top;
     const unit = named(this.section.dataset["unit"] ?? "");
-    const title = this.section.querySelector("h3")?.textContent ?? "";
+    // With the name of its group: two groups have a chart of memory.
+    const names = (this.section.getAttribute("aria-labelledby") ?? "").split(" ");
+    const title = names.map((id) => document.getElementById(id)?.textContent ?? "").join(": ");
     const values = new Values(title, {
       unfold: () => {
         this.all = true;

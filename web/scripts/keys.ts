@@ -39,7 +39,8 @@ function press(key: string): boolean {
   const inRow = row?.querySelector<HTMLElement>(`[data-row-key="${CSS.escape(key)}"]`);
   const found = inRow ?? [...document.querySelectorAll<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)].find((el) => el.checkVisibility() || el.closest(".nav"));
   if (!found) return false;
-  if (found instanceof HTMLInputElement) {
+  // A box is ticked where the focus is in its row, and the focus stays.
+  if (found instanceof HTMLInputElement && found.type !== "checkbox") {
     found.focus();
     found.select();
   } else found.click();

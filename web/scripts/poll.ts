@@ -6,12 +6,49 @@ const ATTENDED = 15 * 60_000;
 let last = Date.now();
 let second = 0;
 let elevated = false;
+let paused = false;
+
+/** Whether somebody is at work in the part that would be replaced: a field, a row, a menu, ticks. */
+function busy(): boolean {
+  const main = document.getElementById("main");
+  if (!main) return false;
+  const at = document.activeElement;
+  return (at !== main && main.contains(at)) || !!main.querySelector("input[name=pick]:checked, details.menu[open]");
+}
+
+/** Stops asking, or goes on; `paused` on the body tells whoever else refreshes. */
+export function pause(button: HTMLElement): string {
+  paused = !paused;
+  mark();
+  document.body.dispatchEvent(new CustomEvent("paused", { detail: paused }));
+  button.blur();
+  return paused ? "Refreshing is paused" : "Refreshing goes on";
+}
+
+/** Puts the state of the pause on its buttons, which are new after a swap. */
+export function mark(): void {
+  const words = paused ? "Go on refreshing (P)" : "Pause refreshing (P)";
+  for (const el of document.querySelectorAll<HTMLElement>("[data-act=pause]")) {
+    el.setAttribute("aria-pressed", String(paused));
+    el.title = words;
+    el.setAttribute("aria-label", words);
+    const use = el.querySelector("use");
+    use?.setAttribute("href", (use.getAttribute("href") ?? "").replace(/#.*/, paused ? "#play" : "#pause"));
+    el.closest<HTMLElement>(".live")?.setAttribute("data-tone", paused ? "mute" : "ok");
+  }
+}
+
+/** Whether somebody was at the page of late. */
+export function attended(): boolean {
+  return Date.now() - last <= ATTENDED;
+}
 
 function ask(): void {
   second += 1;
-  if (document.hidden || Date.now() - last > ATTENDED || document.querySelector("dialog:modal")) return;
+  if (document.hidden || Date.now() - last > ATTENDED || paused || document.querySelector("dialog:modal")) return;
   for (const el of document.querySelectorAll<HTMLElement>("[data-poll]")) {
     const every = Number(el.dataset.poll);
+    if (el.dataset.calm !== undefined && busy()) continue;
     if (every > 0 && second % every === 0 && !el.classList.contains("htmx-request")) el.dispatchEvent(new CustomEvent("poll"));
   }
 }

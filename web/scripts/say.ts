@@ -29,8 +29,15 @@ function icon(name: string): SVGSVGElement {
   return svg;
 }
 
-/** Something the person did, or that failed on the way to us. */
-export function toast(text: string, tone: "ok" | "bad" | "warn" = "ok"): void {
+/** What a toast offers. */
+export interface Action {
+  words: string;
+  href: string;
+  act: string;
+}
+
+/** Something the person did, or that failed on the way to us. One that offers something stays. */
+export function toast(text: string, tone: "ok" | "bad" | "warn" = "ok", action?: Action): void {
   const host = document.getElementById("toasts");
   if (!host) return;
   const el = document.createElement("div");
@@ -42,5 +49,12 @@ export function toast(text: string, tone: "ok" | "bad" | "warn" = "ok"): void {
   // A modal dialog makes everything outside it inert: the toast goes inside.
   (document.querySelector("dialog:modal") ?? host).append(el);
   if (el.parentElement !== host) el.classList.add("floating");
-  fade(el);
+  if (!action) return fade(el);
+  const link = document.createElement("a");
+  link.className = "btn";
+  link.dataset.size = "s";
+  link.dataset.act = action.act;
+  link.href = action.href;
+  link.textContent = action.words;
+  el.append(link);
 }

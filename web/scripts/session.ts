@@ -1,6 +1,76 @@
 // The session is over: a dialog over the page that keeps what was typed.
 
+import { toast, type Action } from "./say";
+
 const KEPT = "kept";
+/** The end is told so long before it, seconds. */
+const WARN = 300;
+/** A page that is attended renews its session when nothing else did for so long, seconds. */
+const RENEW = 600;
+
+let lastUse = Date.now();
+let lastTouch = Date.now();
+let absolute = Infinity;
+let idle = Infinity;
+let warned = "";
+
+/** Any answer of ours renewed the session. */
+export function used(): void {
+  lastUse = Date.now();
+}
+
+/** Uses the session and learns when it ends; false when it is over. */
+async function renew(): Promise<boolean> {
+  try {
+    const answer = await fetch("/api/info", { headers: { Accept: "application/json" }, redirect: "error" });
+    if (answer.status === 401) {
+      ended();
+      return false;
+    }
+    const info = (await answer.json()) as { session_ends?: string; session_idle_seconds?: number };
+    absolute = info.session_ends ? Date.parse(info.session_ends) : Infinity;
+    idle = info.session_idle_seconds ? info.session_idle_seconds * 1000 : Infinity;
+    used();
+    return true;
+  } catch {
+    // Away: whatever asks next says so.
+    return true;
+  }
+}
+
+function warn(kind: string, action: Action): void {
+  if (warned === kind) return;
+  warned = kind;
+  toast("Your session ends in 5 min.", "warn", action);
+}
+
+async function check(): Promise<void> {
+  const now = Date.now();
+  const attended = now - lastTouch < RENEW * 1000;
+  if (!document.hidden && attended && now - lastUse > RENEW * 1000) await renew();
+  if (absolute - now < WARN * 1000) {
+    const href = `/api/login?redirect_uri=${encodeURIComponent(location.pathname + location.search)}`;
+    if (now > absolute) await renew();
+    else warn("absolute", { words: "Sign in again", href, act: "sign-in-form" });
+  } else if (now - lastUse > idle - WARN * 1000) {
+    if (now - lastUse > idle) await renew();
+    else warn("idle", { words: "Stay", href: "#main", act: "stay" });
+  } else warned = "";
+}
+
+/** The person wants to stay: the session is used, and the toast goes. */
+export function stay(button: HTMLElement): void {
+  button.closest(".toast")?.remove();
+  void renew();
+}
+
+/** Watches the session's end: told before it comes, renewed without a word while somebody is at the page. */
+export function watch(): void {
+  if (!document.querySelector("[data-testid=person]")) return;
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, () => (lastTouch = Date.now()), { passive: true });
+  setTimeout(() => void renew(), 20_000);
+  setInterval(() => void check(), 30_000);
+}
 
 export function ended(): void {
   const dialog = document.getElementById("session") as HTMLDialogElement | null;

@@ -1,12 +1,12 @@
-// The three themes in turn: as the system, light, dark.
+// The themes in turn: as the system, light, dark, high contrast.
 
-const ORDER = ["system", "light", "dark"] as const;
-const WORDS = { system: "as the system", light: "light", dark: "dark" };
+const ORDER = ["system", "light", "dark", "contrast"] as const;
+const WORDS = { system: "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 type Theme = (typeof ORDER)[number];
 
 function current(): Theme {
   const theme = document.documentElement.dataset.theme;
-  return theme === "light" || theme === "dark" ? theme : "system";
+  return theme === "light" || theme === "dark" || theme === "contrast" ? theme : "system";
 }
 
 export function show(): void {

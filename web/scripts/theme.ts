@@ -3,7 +3,7 @@ const root = document.documentElement;
 root.dataset.script = "";
 try {
   const theme = localStorage.getItem("theme");
-  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+  if (theme === "light" || theme === "dark" || theme === "contrast") root.dataset.theme = theme;
 } catch {
   // Storage is barred: the system's theme it is.
 }

@@ -1,9 +1,10 @@
 //! `{RES}/alerts`: what fires and what is about to, grouped by alert.
 
-use crate::cluster::{Cluster, Tab};
+use crate::cluster::Cluster;
 use crate::filters;
 use crate::frame::Frame;
 use crate::parts::{Badge, Failure, Notice, Tone};
+use crate::tabs::Tab;
 
 /// The alerts of a cluster.
 #[derive(Clone, Debug, Default, askama::Template)]

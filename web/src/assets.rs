@@ -79,8 +79,9 @@ mod tests {
     fn script_and_style_stay_small() {
         let size = |name: &str| get(&url(name)).unwrap().bytes.len();
         assert!(size("app.css") < 40_000, "{}", size("app.css"));
-        assert!(size("app.js") < 80_000, "{}", size("app.js"));
-        // The budget over the wire, 450 KB for the explorer, is held in a browser; these are the files.
+        // What goes over the wire is held in a browser: 30 KiB besides htmx, 450 KB for the explorer. These are the
+        // files, 52 kB of app.js being htmx.
+        assert!(size("app.js") < 110_000, "{}", size("app.js"));
         assert!(size("metrics.css") < 12_000, "{}", size("metrics.css"));
         assert!(size("charts.js") < 110_000, "{}", size("charts.js"));
         assert!(size("explore.js") < 750_000, "{}", size("explore.js"));

@@ -1,14 +1,20 @@
 //! `{RES}` and `{RES}/overview`, `{RES}/access`: one cluster.
 
+use askama::Template;
+
 use crate::audit::AuditRow;
 use crate::filters;
 use crate::frame::Frame;
 use crate::grants::GrantRow;
-use crate::parts::{Failure, Link, Notice, State, Step, Tone};
+use crate::live::LiveBar;
+use crate::objects::Board;
+use crate::parts::{Badge, Failure, Link, Notice, State, Step, Tone};
+use crate::table::TableQuery;
+use crate::tabs::{Tab, TabCount};
 
 /// A page of one cluster.
-#[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "cluster.html", blocks = ["title", "main"])]
+#[derive(Clone, Debug, Default, Template)]
+#[template(path = "cluster.html", blocks = ["title", "main", "list"])]
 pub struct ClusterPage {
     /// What is around it.
     pub frame: Frame,
@@ -22,36 +28,47 @@ pub struct ClusterPage {
     pub ended: Section<GrantRow>,
     /// What was done with it lately, newest first.
     pub audit: Section<AuditRow>,
+    /// What is shown: panels of health, objects, operations.
+    pub board: Board,
+    /// The one object that the page is about.
+    pub item: Option<ItemHead>,
+    /// What of a table is shown.
+    pub filter: Option<TableFilter>,
+    /// What keeps the panels current.
+    pub live: LiveBar,
+    /// The cluster has not answered yet.
+    pub waiting: bool,
     /// In place of everything: unknown cluster, store away, no rights. `cluster.name` and
     /// `cluster.path` are still used for the head.
     pub failure: Option<Failure>,
 }
 
-/// Pages of a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tab {
-    /// Overview.
-    #[default]
-    Overview,
-    /// What fires.
-    Alerts,
-    /// Charts of its control plane.
-    Statistics,
-    /// PromQL.
-    Explore,
-    /// Who has access.
-    Access,
-}
-
-impl Tab {
-    /// Its page has a script of its own, so that it is loaded and left whole.
-    #[must_use]
-    pub fn scripted(self) -> bool {
-        matches!(self, Self::Statistics | Self::Explore)
-    }
-}
-
 impl ClusterPage {
+    /// The panels that change with the cluster: id of the element and the element.
+    ///
+    /// # Errors
+    /// Only when formatting fails, which a `String` never does.
+    pub fn fragments(&self) -> askama::Result<Vec<(String, String)>> {
+        let live = self.board.panels().filter(|panel| panel.later.is_empty());
+        let panels = live.map(|panel| Ok((panel.element(), panel.html(&self.frame)?)));
+        let counts = COUNTED.into_iter().map(|tab| Ok((count_id(tab), self.cluster.count(tab).to_string())));
+        let state = std::iter::once(Ok(("head-state".to_owned(), self.cluster.head_state()?)));
+        panels.chain(counts).chain(state).collect()
+    }
+
+    pub(crate) fn panel(&self, panel: &crate::panel::Panel) -> askama::Result<askama::filters::Safe<String>> {
+        panel.html(&self.frame).map(askama::filters::Safe)
+    }
+
+    /// First part of the document's title.
+    pub(crate) fn name(&self) -> String {
+        match (&self.item, self.tab) {
+            (Some(item), _) => format!("{}, {}", item.name, self.cluster.name),
+            (None, Tab::Overview) => self.cluster.name.clone(),
+            (None, tab) => format!("{}, {}", tab.words(), self.cluster.name),
+        }
+    }
+
     pub(crate) fn tab(&self) -> Tab {
         self.tab
     }
@@ -60,6 +77,37 @@ impl ClusterPage {
     pub(crate) fn active(&self) -> u64 {
         if let Section::Rows(_, n) = &self.grants { *n } else { 0 }
     }
+}
+
+/// Tabs whose numbers follow the cluster.
+const COUNTED: [Tab; 5] = [Tab::Operators, Tab::Nodes, Tab::Machines, Tab::MachineSets, Tab::ControlPlane];
+
+fn count_id(tab: Tab) -> String {
+    format!("look-{}", tab.segment())
+}
+
+/// The object that a page is about, below its cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ItemHead {
+    /// Its list.
+    pub list: Link,
+    /// Its name.
+    pub name: String,
+    /// How it is.
+    pub badges: Vec<Badge>,
+}
+
+/// What of a table is shown.
+#[derive(Clone, Debug, Default)]
+pub struct TableFilter {
+    /// What is asked for now.
+    pub query: TableQuery,
+    /// What the table is of, e.g. "nodes".
+    pub what: &'static str,
+    /// How many need a look; none: not known.
+    pub problems: Option<u64>,
+    /// How many there are; none: not known.
+    pub all: Option<u64>,
 }
 
 /// The rows of a panel, or why there are none to see.
@@ -129,6 +177,8 @@ pub struct Cluster {
     pub notice: Option<Notice>,
     /// Links out: Azure portal, OpenShift console.
     pub links: Vec<Link>,
+    /// How many things need a look on which page.
+    pub looks: Vec<TabCount>,
 
     /// `Public` or `Private`.
     pub api_visibility: String,
@@ -271,9 +321,42 @@ impl Cluster {
         ]
     }
 
+    /// The number beside a tab: an element that is hidden while nothing needs a look.
+    pub(crate) fn count(&self, tab: impl std::borrow::Borrow<Tab>) -> askama::filters::Safe<String> {
+        let (tab, id) = (*tab.borrow(), count_id(*tab.borrow()));
+        let found = self.looks.iter().find(|each| each.tab == tab && each.count > 0);
+        askama::filters::Safe(match found {
+            Some(n) => format!(
+                "<span class=\"count\" id=\"{id}\" data-tone=\"{}\">{}<span class=\"sr\"> need a look</span></span>",
+                n.tone,
+                crate::text::number(n.count)
+            ),
+            None if COUNTED.contains(&tab) => format!("<span id=\"{id}\" hidden></span>"),
+            None => String::new(),
+        })
+    }
+
+    /// Its state beside its name, which follows it.
+    ///
+    /// # Errors
+    /// Only when formatting fails, which a `String` never does.
+    pub(crate) fn head_state(&self) -> askama::Result<String> {
+        HeadState { state: self.state.badge(), also: self.also.iter().map(State::badge).collect() }.render()
+    }
+
     /// The fields to show.
     #[must_use]
     pub fn shown_fields(&self) -> Vec<Field<'_>> {
         if self.imported.is_some() { self.imported_fields() } else { self.fields() }
     }
+}
+
+#[derive(Template)]
+#[template(
+    source = "<span id=\"head-state\" class=\"row\">{{ state|badge }}{% for each in also %}{{ each|badge }}{% endfor %}</span>",
+    ext = "html"
+)]
+struct HeadState {
+    state: Badge,
+    also: Vec<Badge>,
 }

@@ -1,5 +1,7 @@
 //! `/`: the list of clusters.
 
+use crate::columns::Column;
+use crate::components::LastLook;
 use crate::filters;
 use crate::frame::Frame;
 use crate::list_query::{ListQuery, ListView};
@@ -15,24 +17,66 @@ pub struct ClustersPage {
     pub query: ListQuery,
     /// The fleet in four looks; none leaves the strip out.
     pub summary: Option<Summary>,
-    /// Clusters in each saved view, where known.
+    /// Clusters in each view that everybody has, where known.
     pub views: Vec<(ListView, Option<u64>)>,
+    /// Views that people keep: one's own, then shared ones.
+    pub saved: Vec<SavedLink>,
+    /// What can be chosen in the filters.
+    pub facets: Facets,
+    /// Columns that are shown, beside the name.
+    pub columns: Vec<Column>,
     /// The rows of this page.
     pub rows: Vec<ClusterRow>,
+    /// Place of the first row among all that match, from 1.
+    pub first: u64,
+    /// Where the rows before and after these are.
+    pub around: (Option<String>, Option<String>),
     /// How many match the query.
     pub matched: u64,
     /// How many there are.
     pub total: u64,
-    /// Rows of a full page.
-    pub page_size: u64,
     /// Nearest name and its path, when nothing is found.
     pub nearest: Option<crate::parts::Link>,
     /// When the data was read.
     pub updated: Option<i64>,
+    /// Which state of the fleet this is, for the question whether it has changed.
+    pub seen: String,
     /// The data is older than it should be: since when.
     pub stale: Option<i64>,
     /// In place of the rows.
     pub failure: Option<Failure>,
+}
+
+/// A kept view, as a tab.
+#[derive(Clone, Debug, Default)]
+pub struct SavedLink {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The list in it.
+    pub href: String,
+    /// Whether it is the one that is shown.
+    pub current: bool,
+    /// Whether the person may remove it.
+    pub mine: bool,
+    /// Whether everybody sees it.
+    pub shared: bool,
+    /// Who keeps it.
+    pub owner: String,
+}
+
+/// Values that occur, with how often; the most frequent first.
+#[derive(Clone, Debug, Default)]
+pub struct Facets {
+    /// Degraded operators.
+    pub operators: Vec<(String, u64)>,
+    /// Firing alerts.
+    pub alerts: Vec<(String, u64)>,
+    /// Parts of looks that failed.
+    pub collectors: Vec<(String, u64)>,
+    /// Regions.
+    pub regions: Vec<(String, u64)>,
 }
 
 /// The fleet in numbers. What nobody measures is none, and its line is left out.
@@ -62,6 +106,12 @@ pub struct Summary {
     pub longest: Vec<Broken>,
     /// Others that are broken for more than a day.
     pub longest_more: u64,
+    /// Installations that run, by their phase.
+    pub phases: Vec<(String, u64)>,
+    /// Well.
+    pub healthy: u64,
+    /// Not looked at for a quarter of an hour, where a monitor looks.
+    pub unseen: Option<u64>,
 }
 
 /// One bar of the histogram.
@@ -127,7 +177,8 @@ impl Summary {
             line("Failed", Some(self.failed), "bad", "failed", "/?view=failed"),
             line("No answer", self.no_answer, "bad", "away", "/?state=noanswer"),
             line("Degraded", self.degraded, "warn", "degraded", "/?state=degraded"),
-            line("Certificates", self.certificates, "warn", "cert", "/?state=certificate"),
+            line("Certificates", self.certificates, "warn", "cert", "/?expires=30"),
+            line("Not looked at", self.unseen, "warn", "eye", "/?unseen=15"),
         ]
         .into_iter()
         .flatten()
@@ -206,6 +257,32 @@ pub struct ClusterRow {
     pub imported: bool,
     /// Who imported it.
     pub imported_by: String,
+    /// What picks it: its name, or its resource id where another has the same name.
+    pub pick: String,
+    /// Azure region.
+    pub region: String,
+    /// Degraded operators.
+    pub operators: Vec<String>,
+    /// Nodes that are ready, and all of them.
+    pub nodes: Option<(u64, u64)>,
+    /// Firing alerts.
+    pub alerts: Vec<String>,
+    /// End of the first certificate to end.
+    pub certificate: Option<i64>,
+    /// The last look; none: nobody has looked.
+    pub look: Option<LastLook>,
+    /// Visibility of the API.
+    pub api: String,
+    /// Architecture version.
+    pub architecture: String,
+    /// Maintenance.
+    pub maintenance: String,
+    /// Phase of an installation.
+    pub phase: String,
+    /// Infrastructure id.
+    pub infra: String,
+    /// Commit of the service that provisioned it.
+    pub provisioned: String,
 }
 
 impl ClusterRow {
@@ -222,30 +299,87 @@ impl ClusterRow {
     }
 }
 
-impl ClustersPage {
-    /// First row of this page, from 1.
+impl ClusterRow {
+    /// The first of some names, and how many more there are.
     #[must_use]
-    pub fn first(&self) -> u64 {
-        (self.query.page() - 1).saturating_mul(self.page_size) + 1
+    pub fn few(&self, names: &[String]) -> String {
+        let shown = names.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match names.len() {
+            0..=2 => shown,
+            many => format!("{shown} and {} more", many - 2),
+        }
     }
 
+    /// The certificate ends within 30 days, or has ended.
+    #[must_use]
+    pub fn certificate_soon(&self, now: &i64) -> bool {
+        self.certificate.is_some_and(|end| end < now.saturating_add(30 * 86_400))
+    }
+}
+
+impl ClustersPage {
     /// Last row of this page.
     #[must_use]
     pub fn last(&self) -> u64 {
         let shown = u64::try_from(self.rows.len()).unwrap_or(u64::MAX);
-        self.first().saturating_add(shown).saturating_sub(1)
+        self.first.saturating_add(shown).saturating_sub(1)
     }
 
     /// The page after this, if any.
     #[must_use]
     pub fn next(&self) -> Option<String> {
-        (self.last() < self.matched).then(|| self.query.at_page(self.query.page().saturating_add(1)).href())
+        self.around.1.as_ref().map(|place| self.query.after(place).href())
     }
 
     /// The page before this, if any.
     #[must_use]
     pub fn previous(&self) -> Option<String> {
-        (self.query.page() > 1).then(|| self.query.at_page(self.query.page() - 1).href())
+        self.around.0.as_ref().map(|place| self.query.before(place).href())
+    }
+
+    /// States that can be asked for: value and words.
+    pub(crate) fn states(&self) -> [(&'static str, &'static str); 12] {
+        [
+            ("failed", "Failed"),
+            ("noanswer", "No answer"),
+            ("degraded", "Degraded"),
+            ("creating", "Creating"),
+            ("updating", "Updating"),
+            ("adminupdating", "Admin update"),
+            ("deleting", "Deleting"),
+            ("canceled", "Canceled"),
+            ("maintenance", "Maintenance"),
+            ("healthy", "Healthy"),
+            ("succeeded", "Succeeded"),
+            ("imported", "Imported, not looked at"),
+        ]
+    }
+
+    /// Whether a column is shown.
+    #[must_use]
+    pub fn has(&self, column: impl std::borrow::Borrow<Column>) -> bool {
+        self.columns.contains(column.borrow())
+    }
+
+    /// Where the list asks whether it has changed.
+    #[must_use]
+    pub fn live(&self) -> String {
+        let href = self.query.href();
+        let join = if href.contains('?') { '&' } else { '?' };
+        format!("{href}{join}seen={}", self.seen)
+    }
+
+    /// A kept view is shown: its name.
+    #[must_use]
+    pub fn view_words(&self) -> String {
+        let saved = self.saved.iter().find(|saved| saved.current);
+        saved.map_or_else(|| self.query.view.words().to_owned(), |saved| saved.name.clone())
+    }
+
+    /// Whether one of the tabs of everybody is current: a kept view is not shown.
+    #[must_use]
+    pub fn in_view(&self, view: &ListView) -> bool {
+        self.query.view == *view && !self.saved.iter().any(|saved| saved.current)
     }
 
     /// "1–50 of 10,214".
@@ -255,9 +389,9 @@ impl ClustersPage {
         if self.rows.is_empty() {
             format!("0 of {}", number(self.total))
         } else if self.rows.len() == 1 {
-            format!("{} of {}", number(self.first()), number(self.matched))
+            format!("{} of {}", number(self.first), number(self.matched))
         } else {
-            format!("{}–{} of {}", number(self.first()), number(self.last()), number(self.matched))
+            format!("{}–{} of {}", number(self.first), number(self.last()), number(self.matched))
         }
     }
 }

@@ -4,11 +4,12 @@
 //! `GET` with `query`, `kind` (`range`, `instant`), `range` (`1h`), `end` and `source`; a second query is
 //! `query2` with `kind2`, up to six. The server runs them only when `run=1` is there.
 
-use crate::cluster::{Cluster, May, Tab};
+use crate::cluster::{Cluster, May};
 use crate::filters;
 use crate::frame::Frame;
 use crate::parts::Failure;
 use crate::query::Query;
+use crate::tabs::Tab;
 
 /// Queries of one page, at most.
 pub const MOST_QUERIES: usize = 6;

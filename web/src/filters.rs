@@ -7,6 +7,7 @@ use askama::filters::Safe;
 use askama::{Template, Values};
 
 use crate::parts::{Badge, Failure, Notice};
+pub(crate) use crate::shows::{blank, bones, conditions, last_look, meter, slot};
 use crate::{assets, parts, text};
 
 /// An icon of the sprite.

@@ -43,6 +43,20 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<ConsentPage>("consent", &mut items)?;
     add::<DevicePage>("device", &mut items)?;
     add::<SoloPage>("solo", &mut items)?;
+    add::<crate::JumpPage>("jump", &mut items)?;
+    add::<crate::GalleryPage>("gallery", &mut items)?;
+    add::<crate::StatesPage>("states", &mut items)?;
+    add::<crate::PodsPage>("pods", &mut items)?;
+    add::<crate::PodPage>("pod", &mut items)?;
+    add::<crate::LogPage>("log", &mut items)?;
+    add::<crate::WorkloadsPage>("workloads", &mut items)?;
+    add::<crate::WorkloadPage>("workload", &mut items)?;
+    add::<crate::EventsPage>("events", &mut items)?;
+    add::<crate::ResourcesPage>("resources", &mut items)?;
+    add::<crate::ObjectsPage>("objects", &mut items)?;
+    add::<crate::ObjectPage>("object", &mut items)?;
+    add::<crate::NetworkPage>("network", &mut items)?;
+    add::<crate::ReasonPage>("reason", &mut items)?;
     Ok(items)
 }
 

@@ -17,7 +17,8 @@ pub struct KeysPage {
 pub(crate) struct KeysDialog;
 
 /// Keys and what they do; `scripts/keys.ts` does it.
-pub const KEYS: [(&[&str], &str); 18] = [
+pub const KEYS: [(&[&str], &str); 22] = [
+    (&["Ctrl", "K"], "Jump to a cluster, a page, an action"),
     (&["/"], "Search this page"),
     (&["?"], "This list"),
     (&["G", "C"], "Clusters"),
@@ -30,10 +31,13 @@ pub const KEYS: [(&[&str], &str); 18] = [
     (&["J"], "Next row"),
     (&["K"], "Previous row"),
     (&["Enter"], "Open the row"),
+    (&["X"], "Choose the row"),
     (&["[", "]"], "Previous, next tab"),
     (&["E"], "Elevate"),
     (&["F"], "Kubeconfig of the cluster or row"),
     (&["Q"], "PromQL on the cluster"),
     (&["Y"], "Copy the resource ID"),
+    (&["R"], "Refresh"),
+    (&["P"], "Pause refreshing, go on"),
     (&["Esc"], "Close, or leave a field"),
 ];

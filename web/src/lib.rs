@@ -11,9 +11,13 @@ pub mod assets;
 mod audit;
 mod cluster;
 mod clusters;
+mod code;
+mod columns;
+mod components;
 mod consent;
 mod elevate;
 mod elevations;
+mod events;
 mod explore;
 mod filters;
 mod fleet;
@@ -22,32 +26,51 @@ mod gallery;
 mod grant;
 mod grants;
 mod imported;
+mod jump;
 mod keys;
 mod kubeconfig;
 mod list_query;
+mod live;
 mod lives;
+mod logs;
 mod metrics;
+mod network;
+pub mod objects;
+mod panel;
 mod parts;
 mod query;
+mod reason;
 mod report;
+mod resources;
 mod robots;
 mod samples;
+mod shows;
 mod solo;
 mod state;
+mod states_page;
 mod statistics;
 pub mod statuses;
+pub mod table;
+mod tabs;
 pub mod text;
 mod view;
 pub mod when;
+mod workloads;
 
 pub use alerts::{AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState};
 pub use ask::{AskChoices, AskField, AskPage};
 pub use audit::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain};
-pub use cluster::{Cluster, ClusterPage, Field, ImportedFrom, May, Section, Tab, Verdict};
-pub use clusters::{Broken, ClusterRow, ClustersPage, Piece, Summary, Tally, VersionCount};
+pub use cluster::{Cluster, ClusterPage, Field, ImportedFrom, ItemHead, May, Section, TableFilter, Verdict};
+pub use clusters::{
+    Broken, ClusterRow, ClustersPage, Facets, Piece, SavedLink, Summary, Tally, VersionCount,
+};
+pub use code::{DiffRow, Node, Span, ansi};
+pub use columns::Column;
+pub use components::{Blank, Bones, Condition, LastLook, Meter, Missing, Slot};
 pub use consent::{ConsentPage, DevicePage};
 pub use elevate::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage};
 pub use elevations::{ElevationRow, ElevationState, ElevationWay, ElevationsPage};
+pub use events::{EventLine, EventQuery, EventsPage};
 pub use explore::{
     ExplorePage, ExploreQuery, MOST_QUERIES, QueryResult, RANGES, ResultRow, ResultTable, explore_href,
     sparkline,
@@ -58,14 +81,31 @@ pub use gallery::{GalleryItem, gallery};
 pub use grant::{GrantPage, StreamRow};
 pub use grants::{AccessPage, GrantKind, GrantQuery, GrantRow, GrantState, GrantView};
 pub use imported::{ImportErrors, ImportForm, ImportedPage, ImportedRow};
+pub use jump::{JumpGroup, JumpItem, JumpPage};
 pub use keys::{KEYS, KeysPage};
 pub use kubeconfig::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, LEAST_REASON, RightsChoice};
-pub use list_query::{ListQuery, ListView, Sort};
+pub use list_query::{ListQuery, ListView, filter_words};
+pub use live::{LiveBar, LiveState};
+pub use logs::{LogPage, LogQuery, SINCES, TAILS};
 pub use metrics::{MetricsGiven, MetricsPage};
+pub use network::{IngressRow, LastDial, NetworkObject, NetworkPage};
+pub use panel::{At, Block, Item, LANES, Lane, Line, Pair, Panel, Value};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
 pub use query::Query;
+pub use reason::ReasonPage;
 pub use report::{ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery};
+pub use resources::{
+    Described, Follows, KindGroup, KindQuery, KindRow, Moment, ObjectBody, ObjectHead, ObjectPage,
+    ObjectQuery, ObjectRow, ObjectView, ObjectsPage, ResourcesPage,
+};
 pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage};
 pub use solo::{FailureFragment, Group, SoloPage};
+pub use states_page::{GalleryPage, StatesPage};
 pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, StatisticsPage};
+pub use table::{Cell, Table, TableQuery};
+pub use tabs::{Tab, TabCount};
 pub use view::{Part, Sample, View};
+pub use workloads::{
+    ContainerRow, POD_RESTARTS, POD_STATES, Pod, PodPage, PodQuery, PodRow, PodsPage, WORKLOAD_KINDS,
+    WorkloadPage, WorkloadQuery, WorkloadRow, WorkloadsPage, of_count,
+};

@@ -2,19 +2,21 @@
 
 use serde::Deserialize;
 
-use crate::query::{Query, page_number, switch};
+use crate::columns::Column;
+use crate::query::{Query, switch};
 
-/// The query of the list. All fields come from the URL; unknown values mean "not asked".
+/// The query of the list. All fields come from the URL; an unknown view or order means "not asked". What a filter's
+/// text means, and that it can be read, is decided by whoever applies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ListQuery {
     /// Free text.
     pub q: String,
-    /// Saved view.
+    /// View that everybody has.
     pub view: ListView,
-    /// Provisioning state, lower case, e.g. `failed`.
+    /// States, lower case, with commas between them, e.g. `failed,degraded`.
     pub state: String,
-    /// Version or its beginning, e.g. `4.18`; `<4.17` means older.
+    /// Version or its beginning, e.g. `4.18`; `<4.17` means older, `4.14..4.16` a range with both ends.
     pub version: String,
     /// `aro` or `imported`.
     pub source: String,
@@ -24,17 +26,38 @@ pub struct ListQuery {
     pub group: String,
     /// Visibility of the API, `public` or `private`.
     pub api: String,
+    /// Azure region.
+    pub region: String,
+    /// Phase of an installation that goes on.
+    pub phase: String,
+    /// A degraded operator; `any`.
+    pub operator: String,
+    /// A firing alert; `any`.
+    pub alert: String,
+    /// Days until a certificate ends.
+    pub expires: String,
+    /// In its state for at least so long: `30m`, `12h`, `7d`.
+    pub age: String,
+    /// A part of the last look that failed; `any`.
+    pub collector: String,
+    /// Not looked at for so many minutes.
+    pub unseen: String,
+    /// Names or resource ids with commas between them: these only.
+    pub names: String,
     /// Order.
-    pub sort: Sort,
+    pub sort: Column,
     /// Turned round from the order's own direction.
     #[serde(deserialize_with = "switch")]
     pub reverse: bool,
-    /// Counted from 1.
-    #[serde(deserialize_with = "page_number")]
-    pub page: u64,
+    /// The rows after this place; an answer gives it.
+    pub after: String,
+    /// The rows before this place; an answer gives it.
+    pub before: String,
+    /// Columns with commas between them; empty: those that are remembered.
+    pub columns: String,
 }
 
-/// Saved views that everybody has.
+/// Views that everybody has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListView {
@@ -82,71 +105,33 @@ impl ListView {
     }
 }
 
-/// Orders of the list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sort {
-    /// Name, from A.
-    Name,
-    /// Version, newest first.
-    Version,
-    /// Creation, newest first.
-    Created,
-    /// Last change, newest first.
-    Modified,
-    /// Source, ours first.
-    Source,
-    /// Worst state first, longest first within it.
-    #[default]
-    #[serde(other)]
-    State,
-}
-
-impl Sort {
-    /// The value in the URL; empty for [`Sort::State`].
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::State => "",
-            Self::Name => "name",
-            Self::Version => "version",
-            Self::Created => "created",
-            Self::Modified => "modified",
-            Self::Source => "source",
-        }
-    }
-
-    /// Whether its own direction is from the small to the large.
-    fn ascends(self) -> bool {
-        matches!(self, Self::Name | Self::Source)
-    }
-}
-
 impl ListQuery {
-    /// The page asked for, from 1.
-    #[must_use]
-    pub fn page(&self) -> u64 {
-        self.page.max(1)
-    }
-
     /// The path with this query.
     #[must_use]
     pub fn href(&self) -> String {
-        let mut url = Query::new("/");
+        self.on("/")
+    }
+
+    /// Another path with this query.
+    #[must_use]
+    pub fn on(&self, path: &str) -> String {
+        let mut url = Query::new(path);
         url.add("q", &self.q);
         url.add("view", self.view.name());
         for (field, value) in self.fields() {
             url.add(field, value);
         }
-        url.add("sort", self.sort.name());
+        url.add("sort", if self.sort == Column::default() { "" } else { self.sort.name() });
         url.add("reverse", if self.reverse { "true" } else { "" });
-        url.add("page", &if self.page() > 1 { self.page().to_string() } else { String::new() });
+        url.add("after", &self.after);
+        url.add("before", &self.before);
+        url.add("columns", &self.columns);
         url.done()
     }
 
     /// Field name, value of the filters.
     #[must_use]
-    pub fn fields(&self) -> [(&'static str, &str); 6] {
+    pub fn fields(&self) -> [(&'static str, &str); 15] {
         [
             ("state", self.state.as_str()),
             ("version", self.version.as_str()),
@@ -154,14 +139,57 @@ impl ListQuery {
             ("subscription", self.subscription.as_str()),
             ("group", self.group.as_str()),
             ("api", self.api.as_str()),
+            ("region", self.region.as_str()),
+            ("phase", self.phase.as_str()),
+            ("operator", self.operator.as_str()),
+            ("alert", self.alert.as_str()),
+            ("expires", self.expires.as_str()),
+            ("age", self.age.as_str()),
+            ("collector", self.collector.as_str()),
+            ("unseen", self.unseen.as_str()),
+            ("names", self.names.as_str()),
         ]
     }
 
-    /// The filters that are set: field, value, and where the list is without it.
+    /// The filter of that name, to be written; none: no filter is called so.
+    pub fn field_mut(&mut self, field: &str) -> Option<&mut String> {
+        Some(match field {
+            "state" => &mut self.state,
+            "version" => &mut self.version,
+            "source" => &mut self.source,
+            "subscription" => &mut self.subscription,
+            "group" => &mut self.group,
+            "api" => &mut self.api,
+            "region" => &mut self.region,
+            "phase" => &mut self.phase,
+            "operator" => &mut self.operator,
+            "alert" => &mut self.alert,
+            "expires" => &mut self.expires,
+            "age" => &mut self.age,
+            "collector" => &mut self.collector,
+            "unseen" => &mut self.unseen,
+            "names" => &mut self.names,
+            _ => return None,
+        })
+    }
+
+    /// The filters that are set: words, value, and where the list is without it.
     #[must_use]
     pub fn chips(&self) -> Vec<(&'static str, String, String)> {
         let set = self.fields().into_iter().filter(|(_, value)| !value.is_empty());
-        set.map(|(field, value)| (field, value.to_owned(), self.without(field).href())).collect()
+        set.map(|(field, value)| {
+            let shown = match field {
+                "names" => {
+                    format!("{} chosen", value.split(',').filter(|one| !one.trim().is_empty()).count())
+                }
+                "expires" => format!("within {value} d"),
+                "unseen" => format!("for {value} min"),
+                "age" => format!("at least {value}"),
+                _ => value.to_owned(),
+            };
+            (filter_words(field), shown, self.without(field).href())
+        })
+        .collect()
     }
 
     /// Whether anything narrows the list.
@@ -170,48 +198,108 @@ impl ListQuery {
         !self.q.is_empty() || self.view != ListView::All || self.fields().iter().any(|(_, v)| !v.is_empty())
     }
 
-    /// The same without one filter.
+    /// The same without one filter, from the start.
     #[must_use]
     pub fn without(&self, field: &str) -> Self {
-        let mut other = Self { page: 1, ..self.clone() };
-        match field {
-            "state" => other.state.clear(),
-            "version" => other.version.clear(),
-            "source" => other.source.clear(),
-            "subscription" => other.subscription.clear(),
-            "group" => other.group.clear(),
-            "api" => other.api.clear(),
-            _ => {}
+        let mut other = self.start();
+        if let Some(value) = other.field_mut(field) {
+            value.clear();
         }
         other
     }
 
+    /// The same with one filter, from the start.
+    #[must_use]
+    pub fn with(&self, field: &str, wanted: &str) -> Self {
+        let mut other = self.start();
+        if let Some(value) = other.field_mut(field) {
+            wanted.clone_into(value);
+        }
+        other
+    }
+
+    /// The same from the first row on.
+    #[must_use]
+    pub fn start(&self) -> Self {
+        Self { after: String::new(), before: String::new(), ..self.clone() }
+    }
+
     /// The same in another order; the current order turned round.
     #[must_use]
-    pub fn sorted(&self, sort: &Sort) -> Self {
+    pub fn sorted(&self, sort: &Column) -> Self {
         let reverse = self.sort == *sort && !self.reverse;
-        Self { sort: *sort, reverse, page: 1, ..self.clone() }
+        Self { sort: *sort, reverse, ..self.start() }
     }
 
-    /// Another page of the same.
+    /// The rows after a place.
     #[must_use]
-    pub fn at_page(&self, page: u64) -> Self {
-        Self { page, ..self.clone() }
+    pub fn after(&self, place: &str) -> Self {
+        Self { after: place.to_owned(), ..self.start() }
     }
 
-    /// Another view, without filters, in the same order.
+    /// The rows before a place.
+    #[must_use]
+    pub fn before(&self, place: &str) -> Self {
+        Self { before: place.to_owned(), ..self.start() }
+    }
+
+    /// Another view, without filters, in the same order and columns.
     #[must_use]
     pub fn in_view(&self, view: &ListView) -> Self {
-        Self { view: *view, sort: self.sort, reverse: self.reverse, ..Self::default() }
+        let columns = self.columns.clone();
+        Self { view: *view, sort: self.sort, reverse: self.reverse, columns, ..Self::default() }
     }
 
     /// Value of `aria-sort` for a head; empty where the list is not sorted by it.
     #[must_use]
-    pub fn aria_sort(&self, sort: &Sort) -> &'static str {
+    pub fn aria_sort(&self, sort: &Column) -> &'static str {
         match (self.sort == *sort, sort.ascends() != self.reverse) {
             (false, _) => "",
             (true, true) => "ascending",
             (true, false) => "descending",
         }
+    }
+
+    /// The same clusters in the language of the fleet query: words and `field:value`.
+    #[must_use]
+    pub fn expression(&self) -> String {
+        let mut words: Vec<String> = self.q.split_whitespace().map(str::to_owned).collect();
+        if self.view != ListView::All {
+            words.push(format!("view:{}", self.view.name()));
+        }
+        // A value with blanks in it cannot be said there; states and operators have none.
+        let said = |value: &str| !value.is_empty() && !value.contains(char::is_whitespace);
+        let fields = self.fields().into_iter().filter(|(_, value)| said(value));
+        words.extend(fields.map(|(field, value)| format!("{field}:{value}")));
+        words.join(" ")
+    }
+
+    /// What is kept as a view: everything but the place, as the query of a URL without `?`.
+    #[must_use]
+    pub fn kept(&self) -> String {
+        self.start().href().split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default()
+    }
+}
+
+/// A filter in words.
+#[must_use]
+pub fn filter_words(field: &str) -> &'static str {
+    match field {
+        "state" => "state",
+        "version" => "version",
+        "source" => "source",
+        "subscription" => "subscription",
+        "group" => "group",
+        "api" => "API",
+        "region" => "region",
+        "phase" => "install phase",
+        "operator" => "degraded operator",
+        "alert" => "firing alert",
+        "expires" => "certificate ends",
+        "age" => "in its state",
+        "collector" => "failing collector",
+        "unseen" => "not looked at",
+        "names" => "clusters",
+        _ => "filter",
     }
 }

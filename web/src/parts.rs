@@ -182,6 +182,8 @@ pub struct Step {
     pub note: String,
     /// What it waits for, or why it failed.
     pub hint: String,
+    /// Since when it runs.
+    pub since: Option<i64>,
 }
 
 /// How a step stands.

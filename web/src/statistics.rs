@@ -1,10 +1,11 @@
 //! `{RES}/statistics`: twelve charts of the control plane, DNS and ingress (`spec/portal.md` §14).
 
-use crate::cluster::{Cluster, May, Tab};
+use crate::cluster::{Cluster, May};
 use crate::explore::ranges;
 use crate::filters;
 use crate::frame::Frame;
 use crate::parts::Failure;
+use crate::tabs::Tab;
 
 /// The statistics.
 #[derive(Clone, Debug, Default, askama::Template)]

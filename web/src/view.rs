@@ -106,7 +106,7 @@ macro_rules! view {
 }
 
 view!(ClustersPage, |_p| "Clusters".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
-view!(ClusterPage, |p| p.cluster.name.clone(), list: |_| None, dialog: |_| None);
+view!(ClusterPage, |p| p.name(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(AccessPage, |p| p.heading().into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(AuditPage, |_p| "Audit".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(ImportedPage, |_p| "Imported clusters".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
@@ -164,6 +164,9 @@ view!(
     list: |p| Some(p.as_list().render()),
     dialog: |_| None
 );
+view!(crate::JumpPage, |_p| "Jump".into(), list: |_| None, dialog: |_| None);
+view!(crate::GalleryPage, |_p| "Gallery".into(), list: |_| None, dialog: |_| None);
+view!(crate::StatesPage, |_p| "States".into(), list: |_| None, dialog: |_| None);
 view!(FleetPage, |_p| "Fleet query".into(), list: |_| None, dialog: |_| None);
 view!(
     MetricsPage,
@@ -171,6 +174,31 @@ view!(
     list: |_| None,
     dialog: |p| Some(p.as_dialog().render())
 );
+
+macro_rules! of_cluster {
+    ($($page:path, $words:literal, $list:expr;)*) => {$(
+        view!($page, |p| format!($words, p.cluster.name), list: $list, dialog: |_| None);
+    )*};
+}
+
+of_cluster! {
+    crate::PodsPage, "Pods, {}", |p| Some(p.as_list().render());
+    crate::WorkloadsPage, "Workloads, {}", |p| Some(p.as_list().render());
+    crate::EventsPage, "Events, {}", |p| Some(p.as_list().render());
+    crate::ResourcesPage, "Resources, {}", |p| Some(p.as_list().render());
+    crate::NetworkPage, "Network, {}", |_| None;
+    crate::ReasonPage, "Why, {}", |_| None;
+}
+view!(crate::PodPage, |p| p.pod.row.name.clone(), list: |_| None, dialog: |_| None);
+view!(crate::WorkloadPage, |p| p.row.name.clone(), list: |_| None, dialog: |_| None);
+view!(crate::LogPage, |p| format!("Log of {}", p.pod), list: |_| None, dialog: |_| None);
+view!(
+    crate::ObjectsPage,
+    |p| format!("{}, {}", p.kind.kind, p.cluster.name),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None
+);
+view!(crate::ObjectPage, |p| format!("{}, {}", p.object.name, p.object.kind), list: |_| None, dialog: |_| None);
 
 impl View for SoloPage {
     fn frame(&self) -> &Frame {

@@ -55,6 +55,20 @@ fn everything() -> Vec<Rendered> {
     of::<ConsentPage>("consent", &mut all);
     of::<DevicePage>("device", &mut all);
     of::<SoloPage>("solo", &mut all);
+    of::<web::JumpPage>("jump", &mut all);
+    of::<web::GalleryPage>("gallery", &mut all);
+    of::<web::StatesPage>("states", &mut all);
+    of::<web::PodsPage>("pods", &mut all);
+    of::<web::PodPage>("pod", &mut all);
+    of::<web::LogPage>("log", &mut all);
+    of::<web::WorkloadsPage>("workloads", &mut all);
+    of::<web::WorkloadPage>("workload", &mut all);
+    of::<web::EventsPage>("events", &mut all);
+    of::<web::ResourcesPage>("resources", &mut all);
+    of::<web::ObjectsPage>("objects", &mut all);
+    of::<web::ObjectPage>("object", &mut all);
+    of::<web::NetworkPage>("network", &mut all);
+    of::<web::ReasonPage>("reason", &mut all);
     all
 }
 
@@ -131,6 +145,7 @@ fn large_scripts_are_loaded_by_their_pages_only_and_hold_nothing_up() {
             let pages: &[&str] = match source.rsplit('/').next() {
                 Some("explore.js") => &["explore-", "fleet-"],
                 Some("charts.js") => &["statistics-"],
+                Some("log.js") => &["log-"],
                 _ => continue,
             };
             assert!(pages.iter().any(|page| name.starts_with(page)), "{name}: {source}");
@@ -241,6 +256,8 @@ fn what_is_fetched_anew_stands_in_the_page() {
     parts_stand_in_the_page::<RobotsPage>(Part::List);
     parts_stand_in_the_page::<AuditPage>(Part::List);
     parts_stand_in_the_page::<AskPage>(Part::Dialog);
+    parts_stand_in_the_page::<web::ObjectsPage>(Part::List);
+    parts_stand_in_the_page::<web::ResourcesPage>(Part::List);
 }
 
 #[test]
@@ -277,4 +294,23 @@ fn gallery_has_all_of_them() {
     for status in [400, 401, 403, 404, 405, 413, 422, 429, 500, 502, 503, 504] {
         assert!(names.contains(&format!("solo-{status}")), "{status}");
     }
+}
+
+#[test]
+fn what_follows_a_cluster_is_an_element_of_its_page() {
+    fn of<T: Sample + web::Follows>() {
+        for (state, page) in T::samples() {
+            let whole = page.render(Part::Page).expect("renders");
+            let element = page.element().expect("renders");
+            let start = format!("<div id=\"{}\"", page.live_id());
+            let failed = whole.contains("data-testid=\"failure\"");
+            assert!(failed || element.trim().starts_with(&start), "{state}: {element}");
+            assert!(whole.contains(element.trim()), "{state}: {element}");
+        }
+    }
+    of::<web::PodsPage>();
+    of::<web::PodPage>();
+    of::<web::WorkloadsPage>();
+    of::<web::WorkloadPage>();
+    of::<web::EventsPage>();
 }

@@ -11,7 +11,7 @@ use crate::audit::VerifyArgs;
 
 /// The access and management plane of Azure Red Hat OpenShift.
 #[derive(Debug, Parser)]
-#[command(name = "aro", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "aro", version, arg_required_else_help = true)]
 #[command(after_long_help = portal_cli::EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
@@ -26,6 +26,10 @@ pub enum Command {
     Portal(ConfigArgs),
     /// Carry connections: the API proxy alone, development's CONNECT proxy, the tunnel to a remote listener
     Proxy(ProxyArgs),
+    /// Run the resource provider's API, as one of any number of processes on PostgreSQL
+    Rp(ConfigArgs),
+    /// Look at every cluster from outside, as one of any number of processes; with a verb, at one cluster once
+    Monitor(MonitorArgs),
     /// Back up, restore, move and look at the store
     Store {
         #[command(subcommand)]
@@ -38,11 +42,10 @@ pub enum Command {
     },
     /// Read the settings and name every mistake
     CheckConfig(ConfigArgs),
+    /// Call the resource provider's API by hand
+    Api(crate::api::ApiArgs),
     /// Print generated references
-    Print {
-        #[arg(value_enum)]
-        what: Printed,
-    },
+    Print(PrintArgs),
     /// Print a completion script for a shell
     Completion {
         #[arg(value_enum)]
@@ -84,7 +87,19 @@ pub struct ConfigArgs {
     pub set: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+#[derive(Debug, Args)]
+pub struct PrintArgs {
+    #[arg(value_enum)]
+    pub what: Printed,
+    /// Of the Swagger: the version of the API, e.g. 2025-07-25
+    #[arg(required_if_eq("what", "swagger"))]
+    pub version: Option<String>,
+    /// Of the Swagger: write the version's document and examples below this folder
+    #[arg(long, value_name = "FOLDER", requires = "version")]
+    pub into: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Printed {
     /// The settings, as Markdown
     ConfigReference,
@@ -92,6 +107,28 @@ pub enum Printed {
     Metrics,
     /// The portal's routes and who may call them, as Markdown
     Routes,
+    /// The JSON API, as OpenAPI 3.1
+    Openapi,
+    /// A version of the resource provider's API, as Swagger 2.0
+    Swagger,
+    /// What each version of the resource provider's API changes, as Markdown
+    ApiVersions,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct MonitorArgs {
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// None: the role
+    #[command(subcommand)]
+    pub verb: Option<MonitorVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MonitorVerb {
+    /// Look at one cluster and print what a look emits, each collector's time and error
+    Once(crate::monitor_once::OnceArgs),
 }
 
 #[derive(Debug, Args)]
@@ -155,4 +192,17 @@ pub struct TunnelArgs {
     /// PEM client key
     #[arg(long)]
     pub key_file: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    /// Flags of verbs from several crates do not clash.
+    #[test]
+    fn the_whole_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
 }

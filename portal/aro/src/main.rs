@@ -1,11 +1,12 @@
 //! `aro`: roles and verbs. Arguments in, exit code out; nothing else happens here.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use aro::args::{AuditCommand, Cli, Command, ConfigArgs, ProxyVerb};
-use aro::{audit, carry, keys, parts, print, proxy_role, serve, store};
+use aro::args::{AuditCommand, Cli, Command, ConfigArgs, MonitorArgs, MonitorVerb, ProxyVerb};
+use aro::{api, audit, carry, keys, monitor, monitor_once, parts, print, proxy_role, rp, serve, store};
 use clap::{CommandFactory as _, Parser as _};
 use rp_config::{Log, LogFormat, Override, Settings, needs};
 use rp_core::Foundation;
@@ -43,6 +44,12 @@ fn main() -> ExitCode {
                 Err(error) => failed(&error),
             }
         }
+        Command::Monitor(MonitorArgs { verb: Some(MonitorVerb::Once(args)), .. }) => {
+            match runtime.block_on(monitor_once::run(args, |config| settings(config, &[]))) {
+                Ok(code) => code,
+                Err(error) => failed(&error),
+            }
+        }
         command => match runtime.block_on(run(command)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error),
@@ -61,15 +68,18 @@ async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Serve(args) => run_serve(&args, false).await,
         Command::Portal(args) => run_serve(&args, true).await,
-        Command::Store { verb } => store::run(verb, |args| settings(args, &[])).await,
+        Command::Rp(args) => run_rp(&args).await,
+        Command::Monitor(args) => run_monitor(&args.config).await,
+        Command::Store { verb } => Box::pin(store::run(verb, |args| settings(args, &[]))).await,
         Command::Keys { verb } => keys::run(verb, |args| settings(args, &[])).await,
         Command::CheckConfig(args) => {
             settings(&args, needs::PORTAL)?;
             println!("{}: no mistakes", args.config.display());
             Ok(())
         }
-        Command::Print { what } => {
-            print!("{}", print::reference(what));
+        Command::Api(args) => Box::pin(api::run(args, told)).await,
+        Command::Print(args) => {
+            print!("{}", print::reference(&args)?);
             Ok(())
         }
         Command::Completion { shell } => {
@@ -91,6 +101,11 @@ async fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+/// A line for whoever reads; a reader that has gone, such as `head`, wants no more.
+fn told(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// Of a role without settings.
@@ -117,9 +132,50 @@ async fn run_serve(args: &ConfigArgs, replica: bool) -> anyhow::Result<()> {
     let log = rp_runtime::start_logging(&settings.log)?;
     let life = Lifecycle::with_signals(parts::farewell(&settings))?;
     let foundation = Foundation::open(&settings).await?;
-    let serving = serve::start(&settings, foundation, &life, Some(log), serve::Extras::default()).await?;
+    let extras = serve::Extras { replica, ..serve::Extras::default() };
+    let serving = serve::start(&settings, foundation, &life, Some(log), extras).await?;
     serving.finished().await;
     Ok(())
+}
+
+async fn run_monitor(args: &ConfigArgs) -> anyhow::Result<()> {
+    let settings = settings(args, &[])?;
+    let log = rp_runtime::start_logging(&settings.log)?;
+    let life = Lifecycle::with_signals(Farewell { leave: Duration::ZERO, drain: settings.monitor.drain })?;
+    let started = async {
+        let foundation = Foundation::open(&settings).await?;
+        monitor::start(&settings, foundation, &life, Some(log)).await
+    };
+    match started.await {
+        Ok(monitoring) => {
+            monitoring.finished().await;
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!("failed to start: {error:#}");
+            Err(error)
+        }
+    }
+}
+
+async fn run_rp(args: &ConfigArgs) -> anyhow::Result<()> {
+    let settings = settings(args, needs::RP)?;
+    let log = rp_runtime::start_logging(&settings.log)?;
+    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
+    let started = async {
+        let foundation = Foundation::open(&settings).await?;
+        rp::start(&settings, foundation, &life, Some(log)).await
+    };
+    match started.await {
+        Ok(serving) => {
+            serving.finished().await;
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!("failed to start: {error:#}");
+            Err(error)
+        }
+    }
 }
 
 async fn run_proxy(args: &ConfigArgs) -> anyhow::Result<()> {

@@ -13,7 +13,10 @@ use rp_config::{PrivateWay as PrivateLink, Settings};
 use rp_core::Foundation;
 use rp_documents::{ResourceId, Rights, Role};
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, client_config};
-use rp_net::{ConnectProxy, Credential, Dialer, DialerOptions, Networks, PerMinute, PrivateWay};
+use rp_net::{
+    Budget, BudgetLimits, ConnectProxy, Credential, Dialer, DialerOptions, Networks, PerMinute, PrivateWay,
+};
+use rp_observe::{ObserveLimits, Observer, ObserverParts};
 use rp_prometheus::{Limits, Options, Prometheus, Way};
 use rp_runtime::Farewell;
 use rustls::pki_types::ServerName;
@@ -90,6 +93,42 @@ pub async fn directory(foundation: &Foundation) -> anyhow::Result<Arc<StoreDirec
         .context("cannot read the clusters")
 }
 
+/// Requests to each cluster: one for a process, given to everything that asks clusters.
+pub fn budget(settings: &Settings, foundation: &Foundation) -> Budget {
+    let limits = BudgetLimits {
+        per_second: settings.limits.cluster_requests_per_second,
+        burst: settings.limits.cluster_requests_burst,
+        ..BudgetLimits::default()
+    };
+    Budget::new(limits, &foundation.registry)
+}
+
+/// Watches of clusters that somebody looks at.
+///
+/// # Errors
+/// The dialer cannot be made.
+pub fn observer(
+    settings: &Settings,
+    foundation: &Foundation,
+    directory: Arc<StoreDirectory>,
+    budget: Budget,
+) -> anyhow::Result<Observer> {
+    let limits = ObserveLimits {
+        clusters: settings.limits.watched_clusters,
+        kept: settings.limits.kept_clusters,
+        ..ObserveLimits::default()
+    };
+    Ok(Observer::new(ObserverParts {
+        dialer: dialer(settings)?,
+        directory,
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        registry: foundation.registry.clone(),
+        budget,
+        limits,
+    }))
+}
+
 /// Questions to the Prometheus of clusters.
 ///
 /// # Errors
@@ -98,6 +137,7 @@ pub fn prom(
     settings: &Settings,
     foundation: &Foundation,
     directory: Arc<StoreDirectory>,
+    budget: Budget,
 ) -> anyhow::Result<Prom> {
     let told = &settings.prometheus;
     let limits =
@@ -106,6 +146,7 @@ pub fn prom(
         dialer: dialer(settings)?,
         clock: Arc::clone(&foundation.clock),
         registry: foundation.registry.clone(),
+        budget,
         ways: told.ways.iter().map(|text| way(text)).collect::<anyhow::Result<_>>()?,
         per_cluster: told.per_cluster,
         names: told.names_bytes,

@@ -1,20 +1,51 @@
 //! Generated references: what the software says about itself. A contract test holds the committed files to it.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::{Context as _, ensure};
 use portal::routes::{self, Who};
+use rp_api::swagger;
 use rp_metrics::Registry;
 
-use crate::args::Printed;
-use crate::serve;
+use crate::args::{PrintArgs, Printed};
+use crate::{rp, serve};
 
-/// The reference as Markdown.
-pub fn reference(what: Printed) -> String {
-    match what {
+/// The reference as text; empty when it was written into a folder.
+///
+/// # Errors
+/// There is no such version, it was never published, or the folder cannot be written.
+pub fn reference(args: &PrintArgs) -> anyhow::Result<String> {
+    Ok(match args.what {
         Printed::ConfigReference => rp_config::reference_markdown(),
         Printed::Metrics => metrics(),
         Printed::Routes => portal_routes(),
+        Printed::Openapi => portal::openapi::document(),
+        Printed::Swagger => {
+            let version = args.version.as_deref().unwrap_or_default();
+            return swagger_of(version, args.into.as_deref());
+        }
+        Printed::ApiVersions => swagger::markdown(),
+    })
+}
+
+fn swagger_of(version: &str, into: Option<&Path>) -> anyhow::Result<String> {
+    let names: Vec<&str> = rp_api::all().iter().map(|version| version.name).collect();
+    let found =
+        rp_api::find(version).with_context(|| format!("no version {version}, but {}", names.join(", ")))?;
+    let files = swagger::files(found);
+    ensure!(!files.is_empty(), "version {version} was never published");
+    let Some(folder) = into else {
+        let document = files.into_iter().find(|(name, _)| name == swagger::FILE);
+        return Ok(document.map(|(_, text)| text).unwrap_or_default());
+    };
+    for (name, text) in files {
+        let path = folder.join(version).join(name);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     }
+    Ok(String::new())
 }
 
 fn metrics() -> String {
@@ -24,6 +55,10 @@ fn metrics() -> String {
     let registry = Registry::new();
     serve::register_metrics(&registry, &Arc::default());
     rp_core::register_metrics(&registry, None);
+    rp_monitor::emit::register_metrics(&registry);
+    rp::register_metrics(&registry, &Arc::default());
+    rp_backend::register_metrics(&registry);
+    drop(rp_cluster::ClusterMetrics::register(&registry));
     for metric in registry.list() {
         let labels = metric.labels.join(", ");
         text.push_str(&format!(

@@ -45,7 +45,7 @@ pub async fn start(
     let access = parts::access(&foundation, settings).await?;
     let directory = parts::directory(&foundation).await?;
     let api = serve::api_proxy(settings, &foundation, &access, &directory, life)?;
-    let prom = parts::prom(settings, &foundation, directory)?;
+    let prom = parts::prom(settings, &foundation, directory, parts::budget(settings, &foundation))?;
     let metrics = serve::metrics_api(&foundation, &access, prom);
     let tls = parts::server_tls(settings)?;
     let address = settings.listen.portal;

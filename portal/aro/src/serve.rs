@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use portal::auth::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig};
-use portal::{Link, PortalParts, PortalState, SessionRules, Urls};
+use portal::{Link, LiveLimits, PortalParts, PortalState, SessionRules, Urls};
 use proxy::ApiProxy;
 use proxy::api::{ApiProxyParts, Timeouts};
 use proxy::prom::{MetricsApi, MetricsApiParts, Prom};
@@ -18,12 +18,16 @@ use rp_metrics::{Kind, Registry, Spec};
 use rp_net::Origins;
 use rp_net::listen::{Gauge, Limits, Listener, Stop};
 use rp_net::tls::ServerTls;
+use rp_observe::Observer;
 use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, WATCH_PERIOD, Watch};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::front::Front;
-use crate::{control, parts, reload, statsd};
+use crate::monitor::{self, Monitoring};
+use crate::rp::{self, Callers, RpServing};
+use crate::{azure, control, parts, reload, statsd};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -34,13 +38,19 @@ pub struct Serving {
     pub access: Arc<Access>,
     foundation: Foundation,
     front: JoinHandle<()>,
+    monitor: Option<Monitoring>,
+    rp: Option<RpServing>,
 }
 
-/// What the development server tells beside the settings.
+/// What whoever starts it tells beside the settings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extras {
+    /// One of several: clusters are looked at by processes of their own.
+    pub replica: bool,
     /// Everything here is a simulation: said on every page.
     pub simulated: bool,
+    /// Who may call the resource provider's API.
+    pub callers: Callers,
 }
 
 /// Opens the listener and serves until `life` ends.
@@ -62,9 +72,29 @@ pub async fn start(
     let access = parts::access(&foundation, settings).await?;
     let directory = parts::directory(&foundation).await?;
     let api = api_proxy(settings, &foundation, &access, &directory, life)?;
-    let prom = parts::prom(settings, &foundation, directory)?;
+    let budget = parts::budget(settings, &foundation);
+    let observer = parts::observer(settings, &foundation, Arc::clone(&directory), budget.clone())?;
+    let monitor = match extras.replica {
+        true => None,
+        false => monitor::within(settings, &foundation, &directory, budget.clone(), life).await?,
+    };
+    let rp = match extras.replica {
+        true => None,
+        false => {
+            let admin = rp::admin(settings, &access, &directory)?;
+            rp::within(settings, &foundation, life, extras.callers, admin).await?
+        }
+    };
+    let prom = parts::prom(settings, &foundation, directory, budget.clone())?;
     let metrics = metrics_api(&foundation, &access, prom.clone());
-    let portal = portal_state(settings, &foundation, &access, prom, extras).await?;
+    let portal = portal_state(
+        settings,
+        &foundation,
+        &access,
+        Clusters { api: Arc::clone(&api), budget, prom, observer, stopping: life.stopping() },
+        extras,
+    )
+    .await?;
     let tls = parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -83,7 +113,7 @@ pub async fn start(
     let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     tracing::info!(listen = %address, "serving");
-    Ok(Serving { portal, access, foundation, front: tokio::spawn(listener.serve(stop)) })
+    Ok(Serving { portal, access, foundation, front: tokio::spawn(listener.serve(stop)), monitor, rp })
 }
 
 impl Serving {
@@ -91,6 +121,12 @@ impl Serving {
     pub async fn finished(self) {
         if let Err(error) = self.front.await {
             tracing::error!(error = %chain(&error), "the listener failed");
+        }
+        if let Some(rp) = self.rp {
+            rp.finished().await;
+        }
+        if let Some(monitor) = self.monitor {
+            monitor.finished().await;
         }
         self.foundation.close().await;
         tracing::info!("stopped");
@@ -150,19 +186,21 @@ pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
     portal::register_metrics(registry);
     proxy::api::register_metrics(registry);
     proxy::prom::register_metrics(registry);
+    rp_net::budget::register_metrics(registry);
+    rp_observe::register_metrics(registry);
     let (front, help) = (Arc::clone(front), "Connections open at the web listener.");
     #[expect(clippy::cast_precision_loss, reason = "connections are few")]
     let open = move || Some(front.open() as f64);
     registry.ask(Kind::Gauge, Spec { name: "aro_front_connections", help, buckets: &[] }, open);
 }
 
-/// Metrics, health, log filter and profiles, for this machine only.
+/// Metrics, health, log filter and profiles, for this machine only. Gives the checks, for a role to add its own.
 pub(crate) async fn start_admin(
     settings: &Settings,
     foundation: &Foundation,
     life: &Lifecycle,
     log: Option<LogControl>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Readiness> {
     let readiness = Readiness::new(life.leaving());
     let store = Arc::clone(&foundation.store);
     readiness.add("store", move || {
@@ -174,16 +212,25 @@ pub(crate) async fn start_admin(
         let ready = audit.ready().map_err(|error| error.to_string());
         async move { ready }
     });
-    let admin = Admin { registry: foundation.registry.clone(), readiness, log };
+    let admin = Admin { registry: foundation.registry.clone(), readiness: readiness.clone(), log };
     admin.serve(settings.listen.admin, life.cutting()).await?;
-    Ok(())
+    Ok(readiness)
+}
+
+/// How the portal looks at clusters.
+struct Clusters {
+    api: Arc<ApiProxy>,
+    budget: rp_net::Budget,
+    prom: Prom,
+    observer: Observer,
+    stopping: CancellationToken,
 }
 
 async fn portal_state(
     settings: &Settings,
     foundation: &Foundation,
     access: &Arc<Access>,
-    prom: Prom,
+    clusters: Clusters,
     extras: Extras,
 ) -> anyhow::Result<PortalState> {
     let missing = |key: &str| anyhow!("{key} is not set");
@@ -192,13 +239,28 @@ async fn portal_state(
         proxy: settings.proxy.url.clone().ok_or_else(|| missing("proxy.url"))?,
         ca_pem: parts::issuing_ca(settings)?,
     };
-    let regions =
-        settings.azure.locations.iter().filter_map(|name| region_link(&urls.portal, settings, name));
+    let told =
+        settings.portal.regions.iter().map(|(name, url)| Link { text: name.clone(), url: url.to_string() });
+    let derived = settings
+        .azure
+        .locations
+        .iter()
+        .filter(|name| !settings.portal.regions.iter().any(|(told, _)| told == *name));
+    let regions = told.chain(derived.filter_map(|name| region_link(&urls.portal, settings, name)));
     let parts = PortalParts {
         store: Arc::clone(&foundation.store),
         audit: foundation.audit.clone(),
         access: Arc::clone(access),
-        prom,
+        api: clusters.api,
+        budget: clusters.budget,
+        prom: clusters.prom,
+        observer: clusters.observer,
+        live: LiveLimits {
+            pages: settings.limits.live_pages,
+            per_person: settings.limits.live_pages_per_person,
+            ..LiveLimits::default()
+        },
+        stopping: clusters.stopping,
         keyring: foundation.keyring.clone(),
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),
@@ -212,6 +274,8 @@ async fn portal_state(
         networks: parts::networks(settings),
         network_names: parts::network_names(settings),
         metrics: foundation.registry.clone(),
+        run_books: portal::RunBooks::new(settings.portal.run_books.clone()),
+        vm_states: azure::vm_states(settings, foundation)?.map(portal::VmSource::new),
         exchange: None,
     };
     PortalState::new(parts).await.context("the portal cannot start")
@@ -275,6 +339,7 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         streams: limits.streams,
         handshake: limits.handshake,
         head: limits.head,
+        begun: None,
         head_bytes: limits.head_bytes,
         ping: Duration::from_secs(30),
         origins: Arc::new(Origins {

@@ -1,11 +1,13 @@
 //! The statsd sink of `aro serve` (`spec/portal.md` §18, `spec/metrics.md` §1 pipeline S, §2).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use rp_base::SharedClock;
 use rp_config::Settings;
-use rp_metrics::statsd::Socket;
+use rp_core::Foundation;
+use rp_metrics::statsd::{QUEUE, Socket};
 use rp_metrics::{Registry, Statsd, StatsdOptions, process};
 use rp_runtime::Lifecycle;
 
@@ -26,7 +28,7 @@ pub fn start(
 ) -> anyhow::Result<Statsd> {
     let Some(socket) = &settings.metrics.statsd_socket else { return Ok(Statsd::none()) };
     let socket = Socket::parse(socket).context("metrics.statsd_socket")?;
-    let statsd = Statsd::start(options(settings, socket, version), clock, registry);
+    let statsd = Statsd::start(options(settings, socket, version, SERVICE), clock, registry);
     let (beating, cut) = (statsd.clone(), life.cutting());
     tokio::spawn(async move {
         tokio::select! {
@@ -37,26 +39,44 @@ pub fn start(
     Ok(statsd)
 }
 
-fn options(settings: &Settings, socket: Socket, version: &str) -> StatsdOptions {
+/// The emitter of a service; without `metrics.statsd_socket` it emits nothing.
+///
+/// # Errors
+/// The setting names no socket.
+pub fn emitter(
+    settings: &Settings,
+    service: &'static str,
+    version: &str,
+    foundation: &Foundation,
+) -> anyhow::Result<Statsd> {
+    let Some(socket) = &settings.metrics.statsd_socket else { return Ok(Statsd::none()) };
+    let socket = Socket::parse(socket).context("metrics.statsd_socket")?;
+    let options = options(settings, socket, version, service);
+    Ok(Statsd::start(options, Arc::clone(&foundation.clock), &foundation.registry))
+}
+
+fn options(settings: &Settings, socket: Socket, version: &str, service: &'static str) -> StatsdOptions {
     let dimensions = BTreeMap::from([
         ("hostname".to_owned(), process::hostname()),
         ("location".to_owned(), settings.azure.region.clone().unwrap_or_default()),
-        ("service".to_owned(), SERVICE.to_owned()),
+        ("service".to_owned(), service.to_owned()),
         ("version".to_owned(), version.to_owned()),
         ("Environment".to_owned(), settings.metrics.environment.clone()),
     ]);
     let metrics = &settings.metrics;
     StatsdOptions {
+        emitter: service,
         socket,
         account: metrics.statsd_account.clone(),
         namespace: metrics.statsd_namespace.clone(),
         dimensions,
+        queue: QUEUE,
+        silent_dial: false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use rp_base::SystemClock;
@@ -122,6 +142,6 @@ mod tests {
         let statsd = start(&settings(""), "1", Arc::new(SystemClock), &registry, &Lifecycle::new()).unwrap();
         statsd.gauge("x", 1, &[]);
         statsd.flush().await;
-        assert!(!registry.render().contains("aro_statsd"));
+        assert!(!registry.render().contains("aro_metrics_sent"));
     }
 }

@@ -15,6 +15,8 @@ use crate::{CliError, tls};
 
 /// An export of many entries.
 const LONG: Duration = Duration::from_secs(3600);
+/// A log that is followed: longer than any grant lives.
+const FOLLOWED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A portal that sends nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(60);
 const BROKEN: CliError = CliError::Answer("it broke off");
@@ -91,6 +93,20 @@ impl Client {
                 None => return Ok(()),
             }
         }
+    }
+
+    /// As [`Self::copy`], of what may be silent for long: a log that is followed. It ends when the other side ends it.
+    pub(crate) async fn follow(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let mut response = self.send(self.request(Method::GET, path, query).timeout(FOLLOWED)).await?;
+        while let Some(chunk) = response.chunk().await.map_err(|_| BROKEN)? {
+            each(&chunk)?;
+        }
+        Ok(())
     }
 
     /// As [`Self::post`], but the answer is a stream of events.

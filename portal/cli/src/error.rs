@@ -73,6 +73,8 @@ pub enum CliError {
     Declined(String),
     #[error("nobody signed in within {0} minutes")]
     Waited(u64),
+    #[error("the operation failed: {0}")]
+    OperationFailed(String),
     #[error("the elevation is {0}")]
     NotElevated(String),
     #[error("{path} can be read by others (mode {mode:04o}): what it holds is not used", path = path.display())]
@@ -127,6 +129,7 @@ impl CliError {
             Self::Usage(_) | Self::BadFile { .. } | Self::Exposed { .. } => Exit::Usage,
             Self::NoSuchCluster(_) => Exit::NotFound,
             Self::Answer(_)
+            | Self::OperationFailed(_)
             | Self::File { .. }
             | Self::Busy { .. }
             | Self::Program { .. }
@@ -152,6 +155,9 @@ impl CliError {
             Self::Declined(_) => ("sign_in_declined", "Run aro login again to try once more."),
             Self::Waited(_) => {
                 ("sign_in_waited", "Run aro login again; without a browser here: aro login --device")
+            }
+            Self::OperationFailed(_) => {
+                ("operation_failed", "Steps, log and diagnostics stand on the cluster's page of operations.")
             }
             Self::NotElevated(_) => ("not_elevated", "Look at it with: aro elevations list"),
             Self::Exposed { path, .. } => {

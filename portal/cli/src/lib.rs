@@ -22,10 +22,10 @@ mod verbs;
 use std::process::ExitCode;
 
 pub use args::{
-    AuditArgs, AuditFilter, AuditVerb, ClustersArgs, ClustersVerb, Connection, CredentialArgs, ElevateArgs,
-    ElevationVerb, ElevationsArgs, Format, GrantsArgs, GrantsVerb, KubeconfigArgs, KubectlArgs, LoginArgs,
-    LogoutArgs, PromqlArgs, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, Span, Verb,
-    WhoamiArgs,
+    AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection, CredentialArgs,
+    ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs, GrantsVerb, KubeconfigArgs,
+    KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ObjectsArgs, OperationsArgs, OperationsVerb, PromqlArgs,
+    ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, Span, Verb, WhoamiArgs,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};

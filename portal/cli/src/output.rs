@@ -57,7 +57,8 @@ impl Output {
             Format::Table => table(value),
             // Indented and with a newline at the end, as kubectl does.
             Format::Json => format!("{value:#}\n"),
-            Format::Csv => return Err(CliError::Usage("only promql writes CSV".to_owned())),
+            Format::Csv => return Err(CliError::Usage("this verb writes no CSV".to_owned())),
+            Format::Name => return Err(CliError::Usage("this verb writes no names alone".to_owned())),
             Format::Yaml => serde_saphyr::to_string(value)
                 .map_err(|_| CliError::Answer("it cannot be written as YAML"))?,
         };
@@ -125,6 +126,33 @@ pub(crate) fn table(rows: &[Value], columns: &[Column<'_>]) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Rows as CSV (RFC 4180) under their headings in lower case; what a spreadsheet would run is quoted with `'`.
+pub(crate) fn separated(rows: &[Value], columns: &[Column<'_>]) -> String {
+    let heads = columns.iter().map(|(heading, _)| heading.to_lowercase().replace(' ', "_"));
+    let mut out = heads.collect::<Vec<_>>().join(",");
+    out.push('\n');
+    for row in rows {
+        let cells = columns.iter().map(|(_, cell)| {
+            let text = text::clean(&cell(row), 10_000);
+            let runs = text.starts_with(['=', '+', '-', '@']);
+            if runs || text.contains(['"', ',', '\n', '\r']) {
+                let mark = if runs { "'" } else { "" };
+                format!("\"{mark}{}\"", text.replace('"', "\"\""))
+            } else {
+                text
+            }
+        });
+        out.push_str(&cells.collect::<Vec<_>>().join(","));
+        out.push('\n');
+    }
+    out
+}
+
+/// One member of each row, a line each.
+pub(crate) fn names(rows: &[Value], pointer: &str) -> String {
+    rows.iter().map(|row| format!("{}\n", text::clean(&cell(row, &[pointer]), 500))).collect()
 }
 
 /// One line a member, names in front; what is nested is written as JSON.

@@ -40,6 +40,90 @@ async fn lists_every_page_in_each_format() {
 }
 
 #[tokio::test]
+async fn filters_go_to_the_portal_and_names_come_alone() {
+    let portal = portal().await;
+    let (exit, text, _) = portal.run(&["clusters", "list", "-o", "name"]).await;
+    assert_eq!((exit, text.as_str()), (Exit::Ok, "Harbor\nQuay\n"));
+    let (_, text, _) = portal.run(&["clusters", "list", "-o", "csv"]).await;
+    assert!(text.starts_with("name,state,version,health,source,resource_id\nHarbor,"), "{text}");
+    portal.seen.try_iter().for_each(drop);
+    let filters = [
+        "clusters",
+        "--state",
+        "failed,degraded",
+        "--version",
+        "4.14..4.16",
+        "--operator",
+        "etcd",
+        "--expires",
+        "30",
+    ];
+    portal.run(&[&filters[..], &["--sort", "name", "--reverse", "--limit", "1"]].concat()).await;
+    let asked = portal.seen.recv().unwrap().1;
+    for part in [
+        "state=failed%2Cdegraded",
+        "version=4.14..4.16",
+        "operator=etcd",
+        "expires=30",
+        "sort=name",
+        "reverse=true",
+    ] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    assert!(!asked.contains("alert="), "{asked}");
+    let (exit, _, notes) = portal.run(&["grants", "list", "-o", "name"]).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    assert_eq!(portal.run(&["whoami", "-o", "csv"]).await.0, Exit::Usage);
+}
+
+#[tokio::test]
+async fn objects_of_a_cluster_are_rows() {
+    let portal = portal().await;
+    let (exit, text, notes) = portal.run(&["nodes", "harbor"]).await;
+    assert_eq!(exit, Exit::Ok, "{notes}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("NAME      STATUS                       ROLES"), "{text}");
+    assert!(lines[1].starts_with("master-0  NotReady,SchedulingDisabled  control-plane,master"), "{text}");
+    assert!(notes.contains("the list is stale as of 2026-11-21T12:00:00Z: it does not answer"), "{notes}");
+    assert!(notes.contains("3 more are left out"), "{notes}");
+    assert_eq!(portal.run(&["nodes", "harbor", "-o", "name"]).await.1, "master-0\n");
+    let (_, text, _) = portal.run(&["operators", "harbor", "etcd", "-o", "csv"]).await;
+    assert_eq!(
+        text,
+        "name,version,available,progressing,degraded,message\netcd,4.18.3,True,False,True,\"no quorum, 1 of 3\"\n"
+    );
+    assert!(portal.seen.try_iter().any(|seen| seen.1.ends_with("/operators?name=etcd")));
+    let (_, text, _) = portal.run(&["events", "harbor", "--warnings"]).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines.len() == 2 && lines[1].contains("Warning") && lines[1].contains("openshift-etcd/pod/etcd-0"),
+        "{text}"
+    );
+    assert_eq!(portal.run(&["nodes", "nowhere"]).await.0, Exit::NotFound);
+}
+
+#[tokio::test]
+async fn logs_are_written_as_they_are() {
+    let portal = portal().await;
+    let (exit, text, notes) = portal
+        .run(&["logs", "harbor", "openshift-etcd/etcd-0", "-c", "etcd", "-f", "--tail", "5", "--since", "5m"])
+        .await;
+    assert_eq!((exit, text.as_str()), (Exit::Ok, "one\ntwo\n"), "{notes}");
+    let asked = portal.seen.try_iter().last().unwrap().1;
+    assert!(
+        asked.ends_with("/pods/openshift-etcd/etcd-0/log?container=etcd&follow=1&tail=5&since=300s"),
+        "{asked}"
+    );
+    for bad in [
+        &["logs", "harbor", "etcd-0"][..],
+        &["logs", "harbor", "a/b", "-n", "c"],
+        &["logs", "harbor", "a/../b"],
+    ] {
+        assert_eq!(portal.run(bad).await.0, Exit::Usage, "{bad:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_kubeconfig_goes_to_a_private_file_or_to_standard_output() {
     let portal = portal().await;
     let file = portal.path("kubeconfig");
@@ -223,4 +307,37 @@ async fn audit_leaves_the_portal_byte_for_byte() {
     assert!(text.contains("Nobody had access"), "{text}");
     let (_, text, _) = portal.run(&["audit", "report", "harbor", "--format", "csv"]).await;
     assert_eq!(text, "target,person\r\n");
+}
+
+#[tokio::test]
+async fn operations_are_listed_and_watched_to_their_end() {
+    let portal = portal().await;
+    let cluster = ID.to_lowercase();
+    let (exit, table, _) = portal.run(&["operations", "list", &cluster]).await;
+    assert_eq!(exit, Exit::Ok);
+    assert!(
+        table.lines().nth(1).is_some_and(|row| row.contains("running") && row.contains("2/9")),
+        "{table}"
+    );
+    let (exit, told, notes) = portal.run(&["operations", "watch", &cluster]).await;
+    assert_eq!(exit, Exit::Failed, "{notes}");
+    let expected = [
+        "1/9 action.ensureResourceGroup",
+        "1/9 action.ensureResourceGroup done in 1.2 s",
+        "2/9 condition.apiServersReady",
+        "2/9 condition.apiServersReady: 2 of 3 are ready",
+        "info Taken up",
+        "2/9 condition.apiServersReady failed after 1.5 s: 2 of 3 are ready",
+        "Creating failed",
+    ];
+    assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+    assert!(notes.contains("timed out"), "{notes}");
+    let (exit, lines, _) =
+        portal.run(&["operations", "watch", &cluster, "--operation", "o-1", "-o", "json"]).await;
+    assert_eq!(exit, Exit::Ok);
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["step", "done", "step", "done", "line", "end"]);
+    let (exit, _, _) = portal.run(&["operations", "watch", &cluster, "-o", "csv"]).await;
+    assert_eq!(exit, Exit::Usage);
 }

@@ -23,7 +23,7 @@ pub(crate) struct Kept {
     pub(crate) control: String,
 }
 
-/// Five ports on loopback.
+/// Seven ports on loopback.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Ports {
     pub(crate) portal: u16,
@@ -31,6 +31,12 @@ pub(crate) struct Ports {
     pub(crate) region: u16,
     pub(crate) admin: u16,
     pub(crate) control: u16,
+    /// Zero in folders of earlier versions.
+    #[serde(default)]
+    pub(crate) azure: u16,
+    /// As `azure`.
+    #[serde(default)]
+    pub(crate) rp: u16,
 }
 
 /// The folder itself.
@@ -72,6 +78,8 @@ impl Folder {
         };
         if port_base != 0 {
             kept.ports = Ports::from_base(port_base)?;
+        } else {
+            kept.ports.complete()?;
         }
         write_private(&file, &serde_json::to_string_pretty(&kept)?)?;
         Ok(kept)
@@ -83,19 +91,34 @@ impl Ports {
         if base != 0 {
             return Self::from_base(base);
         }
-        // All five are held until the last is known, so that they differ.
+        // All seven are held until the last is known, so that they differ.
         let held: Vec<TcpListener> =
-            (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+            (0..7).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
         let ports: Vec<u16> = held
             .iter()
             .map(|held| held.local_addr().map(|address| address.port()))
             .collect::<Result<_, _>>()?;
-        Ok(Self { portal: ports[0], oidc: ports[1], region: ports[2], admin: ports[3], control: ports[4] })
+        let [portal, oidc, region, admin, control, azure, rp] = ports[..] else {
+            anyhow::bail!("no ports are free");
+        };
+        Ok(Self { portal, oidc, region, admin, control, azure, rp })
     }
 
     fn from_base(base: u16) -> anyhow::Result<Self> {
-        base.checked_add(4).context("--port-base is too high")?;
-        Ok(Self { portal: base + 4, oidc: base + 1, region: base + 2, admin: base + 3, control: base })
+        base.checked_add(6).context("--port-base is too high")?;
+        let (portal, azure, rp) = (base + 4, base + 5, base + 6);
+        Ok(Self { portal, oidc: base + 1, region: base + 2, admin: base + 3, control: base, azure, rp })
+    }
+
+    /// Gives a port to what earlier versions did not have.
+    fn complete(&mut self) -> anyhow::Result<()> {
+        let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        for (port, held) in [&mut self.azure, &mut self.rp].into_iter().zip(held) {
+            if *port == 0 {
+                *port = held.local_addr()?.port();
+            }
+        }
+        Ok(())
     }
 }
 

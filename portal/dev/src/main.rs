@@ -2,9 +2,15 @@
 //! process on loopback (`design.md` §1, §5 "Dev folder"). One command on a laptop shows the whole system.
 
 mod accounts;
+mod azure;
+mod backend;
+mod body;
 mod certificates;
 mod control;
 mod folder;
+mod install;
+mod names;
+mod offers;
 mod run;
 mod seed;
 mod talk;
@@ -34,12 +40,21 @@ struct RunArgs {
     /// Where everything is kept; made with mode 0700
     #[arg(long, default_value = ".dev", value_name = "DIR")]
     data_dir: PathBuf,
-    /// First of five ports; 0 takes free ones and keeps them with the folder
+    /// First of seven ports; 0 takes free ones and keeps them with the folder
     #[arg(long, default_value_t = 8440, value_name = "N")]
     port_base: u16,
     /// How many simulated clusters
     #[arg(long, default_value_t = 300, value_name = "N")]
     clusters: usize,
+    /// How many of a hundred healthy clusters have a fault at any time; each heals after a while. 0: none
+    #[arg(long, env = "ARO_DEV_FAULTS", default_value_t = 3, value_name = "N")]
+    faults: u32,
+    /// A cluster has at most one fault in so many seconds, for a part of them
+    #[arg(long, env = "ARO_DEV_FAULT_PERIOD", default_value_t = 1200, value_name = "SECONDS")]
+    fault_period: u64,
+    /// How long the installation of a cluster takes, in milliseconds
+    #[arg(long, env = "ARO_DEV_INSTALL_MILLIS", default_value_t = 60_000, value_name = "N")]
+    install_millis: u64,
     /// Log filter
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,
@@ -74,6 +89,24 @@ enum Verb {
         #[arg(long)]
         sign_out: bool,
     },
+    /// Print what a customer sends to create a cluster here
+    Cluster {
+        #[arg(long, default_value = ".dev", value_name = "DIR")]
+        data_dir: PathBuf,
+        #[arg(long)]
+        name: String,
+        /// Which pair of subnets of the customer's network, from 1: each is for one cluster
+        #[arg(long, default_value_t = 1, value_name = "N")]
+        subnets: usize,
+        #[arg(long, default_value = "4.17.27")]
+        version: String,
+        /// How its installation goes: fails-at:OPERATOR or no-api
+        #[arg(long, value_name = "HOW")]
+        install: Option<String>,
+        /// The body and the resource id as JSON, in place of commands
+        #[arg(long)]
+        json: bool,
+    },
     /// Put a real cluster under the portal
     Import {
         #[arg(long, default_value = ".dev", value_name = "DIR")]
@@ -100,6 +133,10 @@ fn main() -> ExitCode {
     let ended = runtime.block_on(async {
         match cli.verb {
             None => run::run(cli.run).await,
+            Some(Verb::Cluster { data_dir, name, subnets, version, install, json }) => {
+                body::asked(&name, subnets, &version, install.as_deref())
+                    .and_then(|asked| body::print(&data_dir, &asked, json))
+            }
             Some(Verb::Session { data_dir, account }) => talk::session(&data_dir, &account).await,
             Some(Verb::Account { data_dir, name, disable, enable, groups, sign_out }) => {
                 let disabled = (disable || enable).then_some(disable);

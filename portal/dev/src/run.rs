@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use aro::parts;
+use aro::rp::Callers;
 use aro::serve::{self, Extras};
 use rp_base::{Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_config::{Override, Settings, needs};
@@ -13,12 +14,13 @@ use rp_core::Foundation;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use rp_runtime::Lifecycle;
-use rp_simulator::{Backchannel, OidcOptions, OidcProvider, Region, RegionIdentity, RegionOptions};
+use rp_simulator::{Backchannel, Faults, OidcOptions, OidcProvider, Region, RegionIdentity, RegionOptions};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::folder::{Folder, Kept, Ports, read_text, write_private, write_public};
-use crate::{RunArgs, accounts, certificates, control, seed};
+use crate::install::RegionInstaller;
+use crate::{RunArgs, accounts, azure, backend, certificates, control, names, offers, seed};
 
 const CLIENT_ID: &str = "aro-dev";
 /// How often a simulated cluster changes something.
@@ -31,7 +33,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     certificates::ensure(folder.path(), &SystemClock)?;
     let clock: SharedClock = Arc::new(SystemClock);
     let identity = RegionIdentity::open_or_create(&folder.file("region"), clock.now())?;
-    let settings = settings(&folder, &kept, &identity, &args.log)?;
+    let settings = settings(&folder, &kept, &identity, &args)?;
     let log = rp_runtime::start_logging(&settings.log)?;
     let life = Lifecycle::with_signals(parts::farewell(&settings))?;
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
@@ -43,19 +45,40 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
         clusters: args.clusters,
         seed: kept.seed,
         locations: vec![],
+        faults: faults(&args),
         clock: Arc::clone(&clock),
         tick: TICK,
         stop: stop.clone(),
     })?;
+    let stand_in = azure::start(bind(kept.ports.azure).await?, &folder, &kept, &region, &clock, &stop)?;
     let foundation = Foundation::open(&settings).await?;
-    seed::seed(&region, &foundation).await?;
+    seed::seed(&region, &foundation, settings.monitor.enabled).await?;
+    offers::seed(&foundation).await?;
+    let takes = Duration::from_millis(args.install_millis.max(1));
+    let domain = settings.rp.domain.clone().unwrap_or_default();
+    let installer =
+        RegionInstaller::open(region.installs(), &folder, &foundation, takes, domain, stand_in.control())
+            .await?;
+    let workers =
+        backend::start(&settings, &foundation, &stand_in, Arc::new(installer), &folder, &life).await?;
     let control_listener = bind(kept.ports.control).await?;
-    let serving = serve::start(&settings, foundation, &life, Some(log), Extras { simulated: true }).await?;
+    let extras = Extras { simulated: true, callers: Callers::Everybody, ..Extras::default() };
+    let serving = serve::start(&settings, foundation, &life, Some(log), extras).await?;
     let portal = serving.portal.clone();
     announce(&folder, &kept, oidc.issuer(), args.clusters)?;
     control::start(control_listener, portal, oidc, kept.accounts.clone(), kept.control.clone(), &life);
+    // Operations are handed on while the store is open.
+    if let Err(error) = workers.await {
+        tracing::error!(error = %rp_base::chain(&error), "the workers ended");
+    }
     serving.finished().await;
     Ok(())
+}
+
+/// What comes and goes in the region.
+fn faults(args: &RunArgs) -> Option<Faults> {
+    let share = f64::from(args.faults.min(100)) / 100.0;
+    (share > 0.0).then(|| Faults { share, period: Duration::from_secs(args.fault_period.max(1)) })
 }
 
 async fn bind(port: u16) -> anyhow::Result<TcpListener> {
@@ -66,7 +89,12 @@ async fn bind(port: u16) -> anyhow::Result<TcpListener> {
 }
 
 /// The settings file is written for people to read; it is what `aro serve` would take.
-fn settings(folder: &Folder, kept: &Kept, identity: &RegionIdentity, log: &str) -> anyhow::Result<Settings> {
+fn settings(
+    folder: &Folder,
+    kept: &Kept,
+    identity: &RegionIdentity,
+    args: &RunArgs,
+) -> anyhow::Result<Settings> {
     let secret = folder.file("oidc-client-secret");
     if !secret.exists() {
         write_private(&secret, Id::random(&SystemRandom).as_str())?;
@@ -74,13 +102,14 @@ fn settings(folder: &Folder, kept: &Kept, identity: &RegionIdentity, log: &str) 
     write_public(&folder.file("region-ca.pem"), &identity.ca)?;
     write_public(&folder.file("region-client.pem"), &identity.proxy_client.certificate)?;
     write_private(&folder.file("region-client.key"), identity.proxy_client.key.expose())?;
+    azure::write_token(folder)?;
     let file = folder.file("aro.toml");
-    write_public(&file, &toml_text(&kept.ports))?;
-    let overrides = [Override { key: "log.level", value: log, flag: "--log" }];
+    write_public(&file, &toml_text(&kept.ports, args.clusters))?;
+    let overrides = [Override { key: "log.level", value: &args.log, flag: "--log" }];
     Ok(rp_config::load(Some(&file), &overrides, needs::PORTAL)?)
 }
 
-fn toml_text(ports: &Ports) -> String {
+fn toml_text(ports: &Ports, clusters: usize) -> String {
     let mut text = format!(
         r#"# Written at each start of aro-dev.
 [listen]
@@ -135,8 +164,35 @@ ca_file = "region-ca.pem"
 client_cert_file = "region-client.pem"
 client_key_file = "region-client.key"
 
+# A stand-in of the simulator.
 [azure]
 region = "westeurope"
+credential = "workload_identity"
+client_id = "{azure_client}"
+federated_token_file = "azure-token"
+resource_manager = "https://localhost:{azure}"
+authority = "https://localhost:{azure}"
+ca_file = "ca.pem"
+
+# Everybody on this machine may call it.
+[rp]
+enabled = true
+listen = "127.0.0.1:{rp}"
+url = "https://localhost:{rp}"
+domain = "westeurope.aroapp.io"
+d2s_workers = true
+ready_delay = "1ms"
+
+# Often, so that faults are seen soon; nobody waits for looks at the end.
+[monitor]
+interval = "{interval}"
+start_delay = "{interval}"
+timeout = "20s"
+grace = "2s"
+drain = "1s"
+nsg_interval = "1m"
+ready_delay = "5s"
+record_interval = "5s"
 
 [log]
 format = "text"
@@ -147,6 +203,11 @@ format = "text"
         admin = ports.admin,
         oidc = ports.oidc,
         region = ports.region,
+        azure = ports.azure,
+        rp = ports.rp,
+        azure_client = names::CLIENT_ID,
+        // A laptop has better things to do than ten thousand looks in fifteen seconds.
+        interval = if clusters > 1000 { "60s" } else { "15s" },
     );
     for (role, group) in accounts::GROUPS {
         text.push_str(&format!("{role} = [\"{group}\"]\n"));
@@ -191,7 +252,7 @@ fn announce(folder: &Folder, kept: &Kept, issuer: &str, clusters: usize) -> anyh
     let dev = json!({
         "url": url,
         "proxy_url": format!("https://127.0.0.1:{}", ports.portal),
-        "rp_url": null,
+        "rp_url": format!("https://localhost:{}", ports.rp),
         "ssh": null,
         "admin_url": format!("http://127.0.0.1:{}", ports.admin),
         "issuer": issuer,

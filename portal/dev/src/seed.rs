@@ -1,17 +1,25 @@
 //! The simulated region's documents into the store: at the first start, so that a second keeps what changed.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context as _;
 use rp_core::Foundation;
 use rp_database::Draft;
-use rp_documents::{ClusterDocument, Collection, Document, Sealed};
+use rp_documents::subscription::{Subscription, SubscriptionProperties};
+use rp_documents::{
+    ClusterDocument, Collection, Document, Sealed, SubscriptionDocument, SubscriptionState, Unknown,
+};
 use rp_seal::Keyring;
 use rp_simulator::Region;
+use rp_simulator::arm::tenant_of;
 
 /// Documents written in one transaction.
 const BATCH: usize = 200;
 
-/// Writes every cluster and its last look, unless clusters are there.
-pub(crate) async fn seed(region: &Region, foundation: &Foundation) -> anyhow::Result<()> {
+/// Writes every cluster and its subscription, unless clusters are there. Not
+/// `monitored`: what a last look would have seen is written too, for nobody looks.
+pub(crate) async fn seed(region: &Region, foundation: &Foundation, monitored: bool) -> anyhow::Result<()> {
+    subscriptions(region, foundation).await?;
     if foundation.store.count(Collection::OpenShiftClusters).await? > 0 {
         return Ok(());
     }
@@ -25,10 +33,32 @@ pub(crate) async fn seed(region: &Region, foundation: &Foundation) -> anyhow::Re
             document.cluster.properties.service_kubeconfig = Some(service);
         }
         clusters.push(draft(&document)?);
-        looks.extend(look.as_ref().map(draft).transpose()?);
+        looks.extend(look.as_ref().filter(|_| !monitored).map(draft).transpose()?);
     }
     write(foundation, Collection::OpenShiftClusters, clusters).await?;
     write(foundation, Collection::ClusterHealth, looks).await
+}
+
+/// Folders of earlier versions have clusters and no subscriptions.
+async fn subscriptions(region: &Region, foundation: &Foundation) -> anyhow::Result<()> {
+    if foundation.store.count(Collection::Subscriptions).await? > 0 {
+        return Ok(());
+    }
+    let ids: BTreeSet<String> = region.fleet().clusters().map(|cluster| cluster.subscription).collect();
+    let document = |id: &String| {
+        let properties = SubscriptionProperties { tenant_id: tenant_of(id), unknown: Unknown::new() };
+        SubscriptionDocument {
+            id: id.clone(),
+            subscription: Subscription {
+                state: SubscriptionState::Registered,
+                properties: Some(properties),
+                unknown: Unknown::new(),
+            },
+            unknown: Unknown::new(),
+        }
+    };
+    let drafts = ids.iter().map(|id| draft(&document(id))).collect::<anyhow::Result<_>>()?;
+    write(foundation, Collection::Subscriptions, drafts).await
 }
 
 async fn write(

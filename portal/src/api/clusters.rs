@@ -1,20 +1,39 @@
 //! `/api/clusters`, `/api/{sub}/{rg}/{name}`, `/api/v1/clusters`.
 
+use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
+use http::{HeaderValue, header};
 use rp_base::Timestamp;
 use rp_documents::ResourceId;
 use serde::{Deserialize, Serialize};
 use web::ListQuery;
 
-use super::{Items, MOST};
+use super::MOST;
 use crate::fault::Fault;
-use crate::index::{Entry, Selection, state_word};
+use crate::index::{BadFilter, BadPlace, Entry, Selection, state_word};
 use crate::state::PortalState;
+
+mod csv;
 
 fn instant(at: Option<Timestamp>) -> String {
     // The contract's instants have whole seconds.
     at.map_or_else(|| "Unknown".to_owned(), |at| Timestamp::from_seconds(at.seconds()).to_string())
+}
+
+/// 400 that names the filter and says what would be right.
+pub(crate) fn bad_filter(bad: &BadFilter) -> Fault {
+    Fault::bad_input(format!("The filter “{}” cannot be read", web::filter_words(bad.field)))
+        .why(bad.right)
+        .link("Without filters", "/")
+}
+
+/// 400 for a place in another order, or that nobody gave.
+pub(crate) fn bad_place(_: BadPlace) -> Fault {
+    Fault::bad_input("This page of the list cannot be found")
+        .why("Its place is not one that this list gave in this order, or it was cut.")
+        .action("Start at the first page.")
+        .link("First page", "/")
 }
 
 /// §8.4; `failedProvisioningState` is the consistent name ("Do better" 28).
@@ -113,6 +132,16 @@ pub(crate) async fn detail(
     })
 }
 
+/// `GET /api/v1/clusters{RES}`: one cluster, as the list has it.
+pub(crate) async fn one(
+    State(state): State<PortalState>,
+    Path((sub, group, name)): Path<(String, String, String)>,
+) -> Result<Response, Fault> {
+    let id = ResourceId::from_parts(&sub, &group, &name).map_err(|_| Fault::no_cluster())?;
+    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    super::json(&row(&entry))
+}
+
 /// Where in the list: `limit` rows from `continue` on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -127,13 +156,30 @@ pub(crate) struct Window {
 struct Found {
     name: String,
     resource_id: String,
+    subscription: String,
+    resource_group: String,
+    region: String,
     source: &'static str,
     state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
     provisioning_state: &'static str,
     failed_provisioning_state: &'static str,
+    install_phase: String,
+    maintenance_state: String,
     version: String,
+    updating_to: String,
     health: &'static str,
     wrong: String,
+    operators_degraded: Vec<String>,
+    alerts: Vec<String>,
+    nodes: u32,
+    nodes_not_ready: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate_expiry: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_look: Option<LastLook>,
+    api_server_visibility: String,
     infra_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     created_at: Option<Timestamp>,
@@ -141,47 +187,140 @@ struct Found {
     last_modified: Option<Timestamp>,
 }
 
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LastLook {
+    at: Timestamp,
+    took_ms: u64,
+    failed: Vec<FailedPart>,
+}
+
+#[derive(Serialize)]
+struct FailedPart {
+    name: String,
+    error: String,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    items: Vec<Found>,
+    /// All that match.
+    total: usize,
+    /// All that there are.
+    of: usize,
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
 /// Search with the query of the page.
 pub(crate) async fn search(
     State(state): State<PortalState>,
-    Query(query): Query<ListQuery>,
+    Query(mut query): Query<ListQuery>,
     Query(window): Query<Window>,
 ) -> Result<Response, Fault> {
     let snapshot = state.0.index.snapshot();
-    let found = Selection::new(&query, state.0.clock.now()).of(&snapshot);
+    if let Some(from) = window.from.filter(|from| !from.is_empty()) {
+        query.after = from;
+    }
     let limit = window.limit.unwrap_or(50).clamp(1, MOST);
-    let from: usize = match window.from.as_deref() {
-        None | Some("") => 0,
-        Some(text) => text.parse().map_err(|_| Fault::bad_input("continue is not what an answer gave"))?,
-    };
-    let items: Vec<Found> = found.iter().skip(from).take(limit).map(|entry| row(entry)).collect();
-    let end = from.saturating_add(items.len());
-    let next = (end < found.len()).then(|| end.to_string());
-    super::json(&Items { items, total: Some(found.len()), next })
+    let selection = Selection::new(&query, state.0.clock.now()).map_err(|bad| bad_filter(&bad))?;
+    let page = selection.page(&snapshot, limit).map_err(bad_place)?;
+    super::json(&Answer {
+        items: page.rows.iter().map(|entry| row(entry)).collect(),
+        total: page.matched,
+        of: snapshot.entries.len(),
+        next: page.next,
+    })
 }
 
 fn row(entry: &Entry) -> Found {
     let state = entry.shown_state();
+    let health = entry.health.as_deref();
     Found {
         name: entry.id.name().to_owned(),
         resource_id: entry.id.to_string(),
-        source: if entry.imported.is_some() { "imported" } else { "aro" },
+        subscription: entry.id.subscription().to_owned(),
+        resource_group: entry.id.resource_group().to_owned(),
+        region: entry.location.clone(),
+        source: source(entry),
         state: state_word(&state),
+        since: entry.since,
         provisioning_state: entry.state_name(),
         failed_provisioning_state: entry.failed_name(),
+        install_phase: entry.install.clone().unwrap_or_default(),
+        maintenance_state: entry.maintenance.clone(),
         version: entry.version.clone(),
-        health: entry.health.as_ref().map_or("unknown", |health| {
-            if !health.answers {
-                "no answer"
-            } else if health.is_degraded() {
-                "degraded"
-            } else {
-                "ok"
-            }
-        }),
+        updating_to: health.map(|health| health.updating_to.clone()).unwrap_or_default(),
+        health: health_word(entry),
         wrong: entry.wrong(),
+        operators_degraded: health.map(|health| health.operators.clone()).unwrap_or_default(),
+        alerts: health.map(|health| health.alert_names.clone()).unwrap_or_default(),
+        nodes: health.map_or(0, |health| health.nodes),
+        nodes_not_ready: health.map_or(0, |health| health.nodes_not_ready),
+        certificate_expiry: health.and_then(|health| health.certificate),
+        last_look: look(entry),
+        api_server_visibility: entry.visibility.clone(),
         infra_id: entry.infra_id.clone(),
         created_at: entry.created,
         last_modified: entry.modified,
     }
+}
+
+fn look(entry: &Entry) -> Option<LastLook> {
+    let health = entry.health.as_deref();
+    let failed = health.map(|health| health.failed.as_slice()).unwrap_or_default();
+    Some(LastLook {
+        at: entry.looked_at()?,
+        took_ms: entry.look.map(|look| look.took_ms).or(health.map(|health| health.took_ms)).unwrap_or(0),
+        failed: failed
+            .iter()
+            .map(|(name, error)| FailedPart { name: name.clone(), error: error.clone() })
+            .collect(),
+    })
+}
+
+const fn source(entry: &Entry) -> &'static str {
+    if entry.imported.is_some() { "imported" } else { "aro" }
+}
+
+fn health_word(entry: &Entry) -> &'static str {
+    entry.health.as_ref().map_or("unknown", |health| {
+        if !health.answers {
+            "no answer"
+        } else if health.is_degraded() {
+            "degraded"
+        } else {
+            "ok"
+        }
+    })
+}
+
+/// All that match, as a file: `csv`, `json`, `names` or `ids`, one a line.
+///
+/// # Errors
+/// A filter or the format cannot be read.
+pub(crate) fn export(state: &PortalState, query: &ListQuery, format: &str) -> Result<Response, Fault> {
+    let selection = Selection::new(query, state.0.clock.now()).map_err(|bad| bad_filter(&bad))?;
+    let found = selection.of(&state.0.index.snapshot());
+    let lines = |text: fn(&Entry) -> String| found.iter().map(|entry| format!("{}\n", text(entry))).collect();
+    let (text, kind, ending): (String, _, _) = match format {
+        "csv" => (csv::table(&found), "text/csv; charset=utf-8", "csv"),
+        "json" => {
+            let rows: Vec<Found> = found.iter().map(|entry| row(entry)).collect();
+            (serde_json::to_string(&rows).map_err(|_| Fault::ours())?, "application/json", "json")
+        }
+        "names" => (lines(|entry| entry.id.name().to_owned()), "text/plain; charset=utf-8", "txt"),
+        "ids" => (lines(|entry| entry.id.to_string()), "text/plain; charset=utf-8", "txt"),
+        _ => {
+            return Err(
+                Fault::bad_input("This format is not known").why("There are csv, json, names and ids.")
+            );
+        }
+    };
+    let mut response = Response::new(Body::from(text));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    let name = format!("attachment; filename=\"clusters.{ending}\"");
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| Fault::ours())?);
+    Ok(response)
 }

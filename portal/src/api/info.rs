@@ -21,6 +21,9 @@ struct Info {
     roles: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_ends: Option<Timestamp>,
+    /// Unused for so long, a session is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_idle_seconds: Option<u64>,
     simulated: bool,
 }
 
@@ -32,6 +35,7 @@ pub(crate) async fn info(State(state): State<PortalState>, user: CurrentUser) ->
         username: user.caller.person.name,
         csrf: user.csrf,
         rpversion: state.0.version.clone(),
+        session_idle_seconds: user.session_ends.map(|_| state.0.rules.idle.as_secs()),
         session_ends: user.session_ends,
         simulated: state.0.simulated,
     })

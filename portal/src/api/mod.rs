@@ -1,16 +1,22 @@
 //! JSON: the contract's routes (`spec/portal.md` §8) and `/api/v1/…` for scripts and the CLI.
 
 pub(crate) mod audit;
+pub(crate) mod cluster_legacy;
+pub(crate) mod cluster_objects;
 pub(crate) mod clusters;
 pub(crate) mod elevations;
 pub(crate) mod fleet;
 pub(crate) mod grants;
 pub(crate) mod imports;
 pub(crate) mod info;
+mod kept;
 pub(crate) mod login;
+pub(crate) mod looks;
+pub(crate) mod operations;
 pub(crate) mod prom;
 pub(crate) mod queries;
 pub(crate) mod robots;
+pub(crate) mod views;
 
 use axum::body::Body;
 use axum::response::Response;

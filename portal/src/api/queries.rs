@@ -6,9 +6,10 @@ use axum::response::Response;
 use http::StatusCode;
 use rp_base::{Id, Timestamp};
 use rp_database::{Draft, Expect, StoreError};
-use rp_documents::{Collection, Outcome, ResourceId, Role, SavedQuery, Side, Unknown};
+use rp_documents::{Collection, ResourceId, Role, SavedQuery, Side, Unknown};
 use serde::{Deserialize, Serialize};
 
+use super::kept::{invalid, name, record};
 use super::{Items, body, json};
 use crate::fault::Fault;
 use crate::state::PortalState;
@@ -20,7 +21,6 @@ const MOST_OWN: usize = 200;
 const MOST_ALL: usize = 5000;
 /// Rows of one read of the store.
 const BATCH: u32 = 500;
-const MOST_NAME: usize = 100;
 const MOST_QUERY: usize = 64 * 1024;
 
 /// A saved query as scripts see it.
@@ -120,7 +120,7 @@ pub(crate) async fn create(
         )
         .action("Remove one first."));
     }
-    record(&state, &user, "query.save", &saved).await?;
+    record(&state, &user, "query.save", &saved.name, &saved.query, saved.cluster.as_ref()).await?;
     let text = serde_json::to_string(&saved).map_err(|_| Fault::ours())?;
     let draft = Draft {
         id: saved.id.to_string(),
@@ -154,7 +154,7 @@ pub(crate) async fn remove(
             "This query is somebody else's",
         ));
     }
-    record(&state, &user, "query.remove", &saved).await?;
+    record(&state, &user, "query.remove", &saved.name, &saved.query, saved.cluster.as_ref()).await?;
     // Whoever removes it first has removed it.
     match state.0.store.delete(Collection::SavedQueries, id.as_str(), Expect::Version(stored.version)).await {
         Ok(()) | Err(StoreError::Gone { .. } | StoreError::Stale { .. }) => {}
@@ -163,34 +163,6 @@ pub(crate) async fn remove(
     let mut response = Response::default();
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)
-}
-
-/// A durable entry before the change.
-async fn record(
-    state: &PortalState,
-    user: &CurrentUser,
-    verb: &str,
-    saved: &SavedQuery,
-) -> Result<(), Fault> {
-    let fill = |entry: &mut rp_documents::Entry| {
-        entry.target.clone_from(&saved.cluster);
-        entry.name.clone_from(&saved.name);
-        entry.query = saved.query.chars().take(2000).collect();
-        entry.result = Outcome { status: 200, word: "ok".to_owned(), side: None };
-    };
-    state.0.promise(&user.caller, verb, fill).await.map_err(|error| Fault::audit(&error))
-}
-
-fn invalid(what: impl Into<String>) -> Fault {
-    Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, what)
-}
-
-fn name(text: &str) -> Result<String, Fault> {
-    let text = text.trim();
-    if text.is_empty() || text.chars().count() > MOST_NAME {
-        return Err(invalid(format!("A name has 1 to {MOST_NAME} characters")));
-    }
-    Ok(text.to_owned())
 }
 
 fn query(text: &str) -> Result<String, Fault> {

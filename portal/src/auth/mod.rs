@@ -1,6 +1,5 @@
 //! Sign-in with an OpenID provider, sessions, sign-out (`spec/portal.md` §5–6, "Do better" 1–8).
 
-mod assertion;
 mod backchannel;
 mod callback;
 mod claims;
@@ -36,7 +35,7 @@ pub(crate) use logout::logout;
 pub(crate) use provider::Provider;
 pub(crate) use return_path::return_path;
 pub(crate) use revalidate::{round as revalidation_round, start as start_revalidation};
-pub(crate) use session_store::Sessions;
+pub(crate) use session_store::{Sessions, Still, StillSigned};
 pub(crate) use session_user::{SessionStart, SessionUser};
 pub(crate) use sign_ins::SignIns;
 pub(crate) use throttle::{Throttle, network};

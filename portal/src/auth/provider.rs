@@ -18,10 +18,10 @@ use openidconnect::{
     StandardErrorResponse, StandardTokenResponse,
 };
 use rp_base::{Secret, SharedClock, Timestamp, chain};
+use rp_net::assertion::Signer;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::assertion::Signer;
 use super::claims::Extra;
 use super::config::{ClientAuth, OidcConfig};
 use super::exchange::{Exchange, ExchangeError};

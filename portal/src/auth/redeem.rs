@@ -10,8 +10,8 @@ use openidconnect::{
     RefreshToken, RequestTokenError, SignatureVerificationError, StandardErrorResponse, TokenResponse as _,
 };
 use rp_base::{Random, Secret, Timestamp, chain};
+use rp_net::assertion;
 
-use super::assertion;
 use super::claims::Groups;
 use super::config::{AssertionAudience, ClientAuth};
 use super::exchange::ExchangeError;

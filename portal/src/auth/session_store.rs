@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rp_base::{SharedClock, Timestamp, chain, sha256};
-use rp_database::{Draft, Expect, SharedStore, StoreError, Stored};
-use rp_documents::{Collection, Document as _, SessionRecord, Unknown};
+use rp_database::{Draft, Expect, SharedStore, StoreError, Stored, Version};
+use rp_documents::{Collection, Document as _, Person, SessionRecord, Unknown};
 use rp_seal::Keyring;
 use serde_json::Value;
 use std::time::Duration;
@@ -137,6 +137,49 @@ impl Sessions {
             self.0.remove(&stored.id).await?;
         }
         Ok(found.len())
+    }
+}
+
+/// Whether a session goes on, for whatever stays open longer than a request.
+#[derive(Debug)]
+pub(crate) enum Still {
+    /// As it was at the last question.
+    Same,
+    /// It goes on, and this is its person now.
+    Changed(Person),
+    Ended,
+    /// The store has not answered for a while.
+    Unsure,
+}
+
+/// What was known of a session at the last question.
+#[derive(Debug, Default)]
+pub(crate) struct StillSigned(Option<Version>);
+
+impl Sessions {
+    /// Whether the session of that stored id goes on. Costs no query while nothing changes, and does not count as
+    /// using the session.
+    pub(crate) async fn still(&self, id: &str, known: &mut StillSigned) -> Still {
+        let inner = &self.0;
+        for _ in 0..2 {
+            let cached = match inner.find(id).await {
+                Ok(Some(cached)) => cached,
+                Ok(None) => return Still::Ended,
+                Err(_) => return Still::Unsure,
+            };
+            if !inner.lives(&cached.record) {
+                // Another replica may have moved its end since.
+                inner.cache.forget(id);
+                continue;
+            }
+            if known.0 == Some(cached.version) {
+                return Still::Same;
+            }
+            known.0 = Some(cached.version);
+            let user = SessionUser::in_data(&cached.data);
+            return user.map_or(Still::Ended, |user| Still::Changed(user.person));
+        }
+        Still::Ended
     }
 }
 

@@ -1,5 +1,7 @@
 //! One cluster as lists and pages need it.
 
+use std::sync::Arc;
+
 use rp_base::Timestamp;
 use rp_base::text::clean;
 use rp_documents::cluster::ProvisioningState;
@@ -38,9 +40,23 @@ pub struct Entry {
     /// Whether it can be dialled at all.
     pub reachable: bool,
     pub imported: Option<Imported>,
-    pub health: Option<Health>,
+    pub health: Option<Arc<Health>>,
+    /// When it was looked at last; what that look saw is `health`.
+    pub look: Option<Look>,
+    /// Since when it is in the state that is shown, where that is known: a document says when it changed, and of what
+    /// a look saw this process knows since it follows.
+    pub since: Option<Timestamp>,
+    shown: State,
+    wrong: Box<str>,
     /// Lower case: what search looks through.
     text: Box<str>,
+}
+
+/// When, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    pub at: Timestamp,
+    pub took_ms: u64,
 }
 
 /// What an import adds.
@@ -61,11 +77,20 @@ pub struct Health {
     pub nodes_not_ready: u32,
     pub nodes: u32,
     pub alerts: usize,
+    pub alert_names: Vec<String>,
     pub certificate: Option<Timestamp>,
     pub version: String,
-    /// The first part of the look that failed, and why.
-    failed: Option<String>,
+    /// The version it is being brought to, or empty.
+    pub updating_to: String,
+    pub took_ms: u64,
+    /// Status of the API server's `/healthz`; 0: no answer; none: not asked.
+    pub healthz: Option<u16>,
+    /// Parts of the look that failed, and why.
+    pub failed: Vec<(String, String)>,
 }
+
+/// What is kept of the names of one look.
+const MOST_NAMES: usize = 100;
 
 fn name(state: Option<ProvisioningState>) -> &'static str {
     state.map_or("", ProvisioningState::name)
@@ -111,6 +136,10 @@ impl Entry {
             reachable: !properties.network_profile.private_endpoint_ip.is_empty(),
             imported: None,
             health: None,
+            look: None,
+            since: None,
+            shown: State::Unknown,
+            wrong: Box::default(),
             text: Box::default(),
         }
     }
@@ -150,22 +179,91 @@ impl Entry {
                 as_groups: document.as_groups.clone(),
             }),
             health: None,
+            look: None,
+            since: None,
+            shown: State::Unknown,
+            wrong: Box::default(),
             text: Box::default(),
         }
     }
 
-    /// The same with the last look, or without one; only now it can be found by its text.
-    pub(super) fn with_health(mut self, health: Option<&Health>) -> Self {
+    /// The same with the last look, or without one; only now it can be found by its text. `before` is what it was.
+    pub(super) fn finished(
+        mut self,
+        health: Option<&Arc<Health>>,
+        look: Option<Look>,
+        before: Option<&Self>,
+    ) -> Self {
         let seen =
             health.map(|health| &health.version).filter(|seen| !seen.is_empty() && self.imported.is_some());
         self.version = seen.unwrap_or(&self.own_version).clone();
         self.health = health.cloned();
+        self.look = look;
+        self.shown = self.worst();
+        self.wrong = self.words().into();
+        self.since = self.began(before);
         self.text = self.searched();
         self
     }
 
+    /// Since when the shown state lasts.
+    fn began(&self, before: Option<&Self>) -> Option<Timestamp> {
+        let seen = matches!(self.shown, State::Degraded | State::NoAnswer);
+        match before {
+            Some(before) if before.shown == self.shown && seen => before.since,
+            // It changed before our eyes, with a look.
+            Some(before) if before.shown != self.shown && before.modified == self.modified => {
+                self.looked_at().or(self.modified)
+            }
+            Some(before) if before.shown == self.shown && before.modified == self.modified => before.since,
+            // A look's state from before we followed: nobody wrote down since when.
+            _ if seen || self.imported.is_some() => None,
+            _ => self.modified,
+        }
+    }
+
+    /// When it was looked at last.
+    pub fn looked_at(&self) -> Option<Timestamp> {
+        self.look.map(|look| look.at).or_else(|| self.health.as_ref().map(|health| health.looked_at))
+    }
+
+    /// The last look, for pages; none: nobody has looked. It is overdue after three of the monitor's intervals, and
+    /// where only a change is written after three of those writes.
+    pub fn last_look(&self, now: Timestamp) -> Option<web::LastLook> {
+        let health = self.health.as_deref();
+        let at = self.looked_at()?;
+        let patience = if self.look.is_some() { 3 * 60 } else { 15 * 60 };
+        let failed = health.map(|health| health.failed.as_slice()).unwrap_or_default();
+        let missing = |(what, why): &(String, String)| web::Missing { what: what.clone(), why: why.clone() };
+        Some(web::LastLook {
+            at: at.seconds(),
+            took_ms: self.look.map(|look| look.took_ms).or(health.map(|health| health.took_ms)).unwrap_or(0),
+            failed: failed.iter().map(missing).collect(),
+            overdue: now.seconds() - at.seconds() > patience,
+        })
+    }
+
+    /// The last segment of its key.
+    pub(super) fn lower_name(&self) -> &str {
+        self.id.key().rsplit('/').next().unwrap_or_default()
+    }
+
+    /// As [`Self::shown_state`], not copied.
+    pub(super) const fn state_shown(&self) -> &State {
+        &self.shown
+    }
+
+    /// As [`Self::wrong`], not copied.
+    pub(super) fn wrong_words(&self) -> &str {
+        &self.wrong
+    }
+
     fn searched(&self) -> Box<str> {
-        let health = self.health.as_ref().map(|health| health.operators.join(" ")).unwrap_or_default();
+        let health = self
+            .health
+            .as_ref()
+            .map(|health| [health.operators.join(" "), health.alert_names.join(" ")].join(" "))
+            .unwrap_or_default();
         let source = if self.imported.is_some() { "imported" } else { "" };
         [
             self.id.key(),
@@ -213,6 +311,15 @@ impl Entry {
 
     /// The worst that is known: the document's state, then what the last look saw.
     pub fn shown_state(&self) -> State {
+        self.shown.clone()
+    }
+
+    /// What is wrong, in a sentence; empty when nothing is known to be.
+    pub fn wrong(&self) -> String {
+        self.wrong.as_ref().to_owned()
+    }
+
+    fn worst(&self) -> State {
         let own = match self.state {
             Some(state) => State::from_provisioning(state.name(), name(self.failed)),
             None => State::Imported,
@@ -225,14 +332,13 @@ impl Entry {
         }
     }
 
-    /// What is wrong, in a sentence; empty when nothing is known to be.
-    pub fn wrong(&self) -> String {
+    fn words(&self) -> String {
         let health = self.health.as_ref();
-        match self.shown_state() {
+        match self.shown {
             State::NoAnswer => "The API server did not answer the last look".to_owned(),
-            State::Degraded => health.map(Health::words).unwrap_or_default(),
+            State::Degraded => health.map(|health| health.words()).unwrap_or_default(),
             State::Failed(_) if !self.admin_error.is_empty() => self.admin_error.clone(),
-            State::Failed(_) => health.map(Health::failure).unwrap_or_default(),
+            State::Failed(_) => health.map(|health| health.failure()).unwrap_or_default(),
             State::Creating => self.install.clone().unwrap_or_default(),
             _ => String::new(),
         }
@@ -247,22 +353,32 @@ impl Health {
         };
         let all_failed = !health.collectors.is_empty()
             && health.collectors.iter().all(|collector| collector.error.is_some());
+        let names = |names: &[String]| names.iter().take(MOST_NAMES).map(|name| clean(name, 200)).collect();
+        let failures = health.collectors.iter().filter_map(|part| Some((part, part.error.as_deref()?)));
         Self {
             looked_at: health.looked_at,
-            answers: !all_failed && !failed("apiserver"),
-            operators: health.operators_degraded.clone(),
+            healthz: health.healthz,
+            // What the API server said of itself, where it was asked.
+            answers: health.healthz.map_or(!all_failed && !failed("apiserver"), |status| status != 0),
+            operators: names(&health.operators_degraded),
             nodes_not_ready: health.nodes_not_ready,
             nodes: health.nodes,
             alerts: health.alerts.len(),
+            alert_names: names(&health.alerts),
             certificate: health.certificate_expiry,
-            version: health.version.clone(),
-            failed: health.collectors.iter().find_map(|c| c.error.as_deref()).map(|e| clean(e, 300)),
+            version: clean(&health.version, 100),
+            updating_to: clean(&health.updating_to, 100),
+            took_ms: health.took_ms,
+            failed: failures
+                .take(MOST_NAMES)
+                .map(|(part, error)| (clean(&part.name, 100), clean(error, 300)))
+                .collect(),
         }
     }
 
     /// What the look says about a failure: its own first error, else what it saw.
     pub fn failure(&self) -> String {
-        self.failed.clone().unwrap_or_else(|| self.words())
+        self.failed.first().map_or_else(|| self.words(), |(_, why)| why.clone())
     }
 
     /// Whether it answers but something is wrong.

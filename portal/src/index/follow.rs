@@ -1,34 +1,61 @@
 //! Keeps the projection like the store.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rp_base::chain;
 use rp_database::{SharedStore, StoreError, Stored};
-use rp_documents::{ClusterHealth, Collection, Document};
+use rp_documents::{BucketLooks, ClusterHealth, Collection, Document, Look, SavedView};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::entry::Look as Looked;
 use super::{ClusterIndex, Entry, Health};
 
-/// Changes are put together for so long; ten thousand clusters are sorted at most four times a second.
+/// Changes are put together for so long.
 const POLL: Duration = Duration::from_millis(250);
-const FOLLOWED: [Collection; 3] =
-    [Collection::OpenShiftClusters, Collection::ImportedClusters, Collection::ClusterHealth];
+const FOLLOWED: [Collection; 5] = [
+    Collection::OpenShiftClusters,
+    Collection::ImportedClusters,
+    Collection::ClusterHealth,
+    Collection::Looks,
+    Collection::SavedViews,
+];
 
 pub(super) struct Follower {
     store: SharedStore,
     nudge: Arc<Notify>,
-    cursors: [i64; 3],
-    /// What is kept of the last looks; documents themselves are not, for they hold sealed kubeconfigs.
-    health: HashMap<String, Health>,
-    entries: HashMap<(Collection, String), Arc<Entry>>,
+    cursors: [i64; FOLLOWED.len()],
+    /// What is kept of the last looks, by the id of the cluster's document; documents themselves are not, for they
+    /// hold sealed kubeconfigs.
+    health: HashMap<String, Arc<Health>>,
+    looks: HashMap<String, Looked>,
+    /// The looks that a bucket's document named, so that those it no longer names are let go.
+    buckets: HashMap<String, Vec<String>>,
+    /// By lower-case resource id: in the order of the snapshot.
+    entries: BTreeMap<Arc<str>, Arc<Entry>>,
+    /// Under which resource id a document stands.
+    by_document: HashMap<(Collection, String), Arc<str>>,
+    views: BTreeMap<String, Arc<SavedView>>,
+    /// The first reading is over: what changes now changes before our eyes.
+    watching: bool,
 }
 
 impl Follower {
     pub(super) fn new(store: SharedStore, nudge: Arc<Notify>) -> Self {
-        Self { store, nudge, cursors: [0; 3], health: HashMap::new(), entries: HashMap::new() }
+        Self {
+            store,
+            nudge,
+            cursors: [0; FOLLOWED.len()],
+            health: HashMap::new(),
+            looks: HashMap::new(),
+            buckets: HashMap::new(),
+            entries: BTreeMap::new(),
+            by_document: HashMap::new(),
+            views: BTreeMap::new(),
+            watching: false,
+        }
     }
 
     /// Applies everything that changed.
@@ -48,8 +75,9 @@ impl Follower {
                 }
             }
         }
+        self.watching = true;
         if changed {
-            index.set(self.entries.values().cloned().collect());
+            index.set(self.entries.values().cloned().collect(), self.views.values().cloned().collect());
         }
         index.mark_fresh(asked);
         Ok(())
@@ -59,24 +87,71 @@ impl Follower {
         let entry = match collection {
             Collection::OpenShiftClusters => read(id, document).map(|cluster| Entry::of_cluster(&cluster)),
             Collection::ImportedClusters => read(id, document).map(|import| Entry::of_import(&import)),
-            _ => return self.apply_health(id, read(id, document).as_ref()),
+            Collection::Looks => return self.apply_looks(id, read(id, document)),
+            Collection::SavedViews => return self.apply_view(id, read(id, document)),
+            _ => return self.apply_health(id, read(id, document)),
         };
-        let key = (collection, id.to_owned());
-        match entry {
-            Some(entry) => self.entries.insert(key, Arc::new(entry.with_health(self.health.get(id)))),
-            None => self.entries.remove(&key),
-        };
+        let document = (collection, id.to_owned());
+        let before = self.by_document.remove(&document).and_then(|key| {
+            // The same resource id may have come back in another document.
+            let ours = self.entries.get(&key).is_some_and(|entry| entry.document == id);
+            if ours { self.entries.remove(&key) } else { None }
+        });
+        let Some(entry) = entry else { return };
+        let entry = entry.finished(self.health.get(id), self.looks.get(id).copied(), before.as_deref());
+        let key: Arc<str> = Arc::from(entry.id.key());
+        self.by_document.insert(document, Arc::clone(&key));
+        self.entries.insert(key, Arc::new(entry));
     }
 
     /// A look's id is that of the cluster's document.
-    fn apply_health(&mut self, id: &str, look: Option<&ClusterHealth>) {
+    fn apply_health(&mut self, id: &str, look: Option<ClusterHealth>) {
         match look {
-            Some(look) => self.health.insert(id.to_owned(), Health::of(look)),
+            Some(look) => self.health.insert(id.to_owned(), Arc::new(Health::of(&look))),
             None => self.health.remove(id),
         };
+        self.refinish(id);
+    }
+
+    /// When each cluster of a bucket was looked at last.
+    fn apply_looks(&mut self, id: &str, bucket: Option<BucketLooks>) {
+        let looks = bucket.map(|bucket| bucket.looks).unwrap_or_default();
+        let named: Vec<String> = looks.keys().cloned().collect();
+        let before = if named.is_empty() {
+            self.buckets.remove(id)
+        } else {
+            self.buckets.insert(id.to_owned(), named)
+        };
+        for gone in before.unwrap_or_default().into_iter().filter(|one| !looks.contains_key(one)) {
+            self.looks.remove(&gone);
+            self.refinish(&gone);
+        }
+        for (cluster, Look { at, took_ms, .. }) in looks {
+            let look = Looked { at, took_ms };
+            if self.looks.insert(cluster.clone(), look) != Some(look) {
+                self.refinish(&cluster);
+            }
+        }
+    }
+
+    fn apply_view(&mut self, id: &str, view: Option<SavedView>) {
+        match view {
+            Some(view) => self.views.insert(id.to_owned(), Arc::new(view)),
+            None => self.views.remove(id),
+        };
+    }
+
+    fn refinish(&mut self, id: &str) {
         for collection in [Collection::OpenShiftClusters, Collection::ImportedClusters] {
-            if let Some(entry) = self.entries.get_mut(&(collection, id.to_owned())) {
-                *entry = Arc::new(Entry::clone(entry).with_health(self.health.get(id)));
+            let Some(key) = self.by_document.get(&(collection, id.to_owned())) else { continue };
+            if let Some(entry) = self.entries.get_mut(key) {
+                let before = if self.watching { Some(Arc::clone(entry)) } else { None };
+                let next = Entry::clone(entry);
+                *entry = Arc::new(next.finished(
+                    self.health.get(id),
+                    self.looks.get(id).copied(),
+                    before.as_deref(),
+                ));
             }
         }
     }

@@ -1,43 +1,43 @@
-//! The clusters in memory: a projection of OpenShiftClusters, ImportedClusters and ClusterHealth that
-//! follows the change feed, so that lists and search cost no query (`spec/portal.md` "Do better" 32).
+//! The clusters in memory: a projection of OpenShiftClusters, ImportedClusters, ClusterHealth, Looks and
+//! SavedViews that follows the change feed, so that lists and search cost no query (`spec/portal.md` "Do better" 32).
 
 mod entry;
+mod filter;
 mod follow;
+mod order;
 mod search;
 mod summary;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rp_base::{SharedClock, Timestamp};
 use rp_database::{SharedStore, StoreError};
-use rp_documents::ResourceId;
+use rp_documents::{ResourceId, SavedView};
 use tokio::sync::{Notify, watch};
 
-pub use entry::{Entry, Health, Imported};
-pub(crate) use search::{Selection, jump, state_word};
-pub(crate) use summary::{summarize, views};
+pub use entry::{Entry, Health, Imported, Look};
+pub(crate) use filter::BadFilter;
+pub(crate) use search::{BadPlace, Page, Selection, jump, state_word};
+pub(crate) use summary::{facets, summarize, views};
 
 /// Every cluster at one moment.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// By lower-case resource id.
     pub entries: Vec<Arc<Entry>>,
-    by_key: HashMap<Arc<str>, usize>,
+    /// Views that people keep, by id.
+    pub views: Vec<Arc<SavedView>>,
+    /// Counts changes, from 1.
+    pub generation: u64,
 }
 
 impl Snapshot {
     /// The cluster of that resource id.
     pub fn get(&self, id: &ResourceId) -> Option<&Arc<Entry>> {
-        self.by_key.get(id.key()).and_then(|at| self.entries.get(*at))
-    }
-
-    fn new(mut entries: Vec<Arc<Entry>>) -> Self {
-        entries.sort_by(|a, b| a.id.cmp(&b.id));
-        let by_key = entries.iter().enumerate().map(|(at, entry)| (Arc::from(entry.id.key()), at)).collect();
-        Self { entries, by_key }
+        let at = self.entries.binary_search_by(|entry| entry.id.key().cmp(id.key())).ok()?;
+        self.entries.get(at)
     }
 }
 
@@ -118,8 +118,9 @@ impl ClusterIndex {
         (fresh.monotonic.elapsed() > STALE_AFTER).then_some(fresh.at)
     }
 
-    fn set(&self, entries: Vec<Arc<Entry>>) {
-        self.snapshot.store(Arc::new(Snapshot::new(entries)));
+    fn set(&self, entries: Vec<Arc<Entry>>, views: Vec<Arc<SavedView>>) {
+        let generation = self.snapshot.load().generation.wrapping_add(1);
+        self.snapshot.store(Arc::new(Snapshot { entries, views, generation }));
     }
 
     fn mark_fresh(&self, monotonic: tokio::time::Instant) {

@@ -1,62 +1,126 @@
-//! Which clusters, in which order.
+//! Which clusters, in which order, from where on.
 
-use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use rp_base::Timestamp;
 use rp_documents::ResourceId;
 use url::Url;
-use web::{ListQuery, ListView, Sort, State};
+use web::{ListQuery, ListView, State};
 
+use super::filter::{BadFilter, Filter};
+use super::order::{Key, Place};
 use super::{Entry, Snapshot};
-
-/// A query of text is cut here, in characters.
-const MOST_TEXT: usize = 500;
-/// A certificate ends soon, in seconds.
-const CERTIFICATE_SOON: i64 = 30 * 24 * 3600;
 
 /// A list query, made ready.
 #[derive(Debug)]
 pub(crate) struct Selection<'a> {
     query: &'a ListQuery,
-    words: Vec<String>,
-    now: Timestamp,
+    filter: Filter<'a>,
 }
 
+/// Rows of a page, and where they stand.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) rows: Vec<Arc<Entry>>,
+    /// How many match in all.
+    pub(crate) matched: usize,
+    /// How many of them come before these rows.
+    pub(crate) before: usize,
+    /// Places of the first and of the last row, where there are more before and after them.
+    pub(crate) previous: Option<String>,
+    pub(crate) next: Option<String>,
+}
+
+/// `after` or `before` is no place that an answer in this order gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BadPlace;
+
+enum Ask {
+    First,
+    After(Place),
+    Before(Place),
+}
+
+type Keyed<'s> = (Key<'s>, &'s Arc<Entry>);
+
 impl<'a> Selection<'a> {
-    pub(crate) fn new(query: &'a ListQuery, now: Timestamp) -> Self {
-        let text: String = query.q.chars().take(MOST_TEXT).collect();
-        Self { query, words: text.to_lowercase().split_whitespace().map(str::to_owned).collect(), now }
+    /// # Errors
+    /// A filter cannot be read.
+    pub(crate) fn new(query: &'a ListQuery, now: Timestamp) -> Result<Self, BadFilter> {
+        Ok(Self { query, filter: Filter::read(query, now)? })
     }
 
     /// The clusters that match, in the query's order.
     pub(crate) fn of(&self, snapshot: &Snapshot) -> Vec<Arc<Entry>> {
-        let mut found: Vec<Arc<Entry>> =
-            snapshot.entries.iter().filter(|entry| self.matches(entry)).cloned().collect();
-        sort(&mut found, self.query.sort);
-        if self.query.reverse {
-            found.reverse();
-        }
-        found
+        let mut keyed = self.keyed(snapshot);
+        keyed.sort_unstable_by(|a, b| a.0.cmp(&b.0, self.query.reverse));
+        keyed.into_iter().map(|(_, entry)| Arc::clone(entry)).collect()
     }
 
-    fn matches(&self, entry: &Entry) -> bool {
+    /// The clusters of one page. Costs one pass over all, and sorts no more than the page.
+    ///
+    /// # Errors
+    /// [`BadPlace`].
+    pub(crate) fn page(&self, snapshot: &Snapshot, limit: usize) -> Result<Page, BadPlace> {
+        let (by, reverse) = (self.query.sort, self.query.reverse);
+        let ask = self.ask()?;
+        let mut keyed = self.keyed(snapshot);
+        let matched = keyed.len();
+        let order = |a: &Keyed<'_>, b: &Keyed<'_>| a.0.cmp(&b.0, reverse);
+        let before = match &ask {
+            Ask::First => 0,
+            Ask::After(place) => {
+                let key = place.key();
+                keyed.retain(|(one, _)| one.cmp(&key, reverse).is_gt());
+                matched - keyed.len()
+            }
+            Ask::Before(place) => {
+                let key = place.key();
+                keyed.retain(|(one, _)| one.cmp(&key, reverse).is_lt());
+                let over = keyed.len().saturating_sub(limit);
+                if over > 0 {
+                    keyed.select_nth_unstable_by(over, order);
+                    keyed.drain(..over);
+                }
+                over
+            }
+        };
+        if keyed.len() > limit {
+            keyed.select_nth_unstable_by(limit, order);
+            keyed.truncate(limit);
+        }
+        keyed.sort_unstable_by(order);
+        let place = |one: Option<&Keyed<'_>>| one.map(|(key, _)| key.place(by, reverse));
+        let after = before + keyed.len() < matched;
+        Ok(Page {
+            matched,
+            before,
+            previous: if before > 0 { place(keyed.first()) } else { None },
+            next: if after { place(keyed.last()) } else { None },
+            rows: keyed.iter().map(|(_, entry)| Arc::clone(entry)).collect(),
+        })
+    }
+
+    fn ask(&self) -> Result<Ask, BadPlace> {
         let q = self.query;
-        let same = |wanted: &str, is: &str| wanted.is_empty() || is.eq_ignore_ascii_case(wanted);
-        entry.has_words(&self.words)
-            && in_view(entry, q.view)
-            && (q.state.is_empty() || in_state(entry, &q.state, self.now))
-            && (q.version.is_empty() || has_version(&entry.version, &q.version))
-            && same(&q.source, if entry.imported.is_some() { "imported" } else { "aro" })
-            && same(&q.subscription, entry.id.subscription())
-            && same(&q.group, entry.id.resource_group())
-            && same(&q.api, &entry.visibility)
+        let place = |text: &str| Place::read(text, q.sort, q.reverse).ok_or(BadPlace);
+        match (q.after.as_str(), q.before.as_str()) {
+            ("", "") => Ok(Ask::First),
+            (after, "") => place(after).map(Ask::After),
+            ("", before) => place(before).map(Ask::Before),
+            _ => Err(BadPlace),
+        }
+    }
+
+    fn keyed<'s>(&self, snapshot: &'s Snapshot) -> Vec<Keyed<'s>> {
+        let matching = snapshot.entries.iter().filter(|entry| self.filter.matches(entry));
+        matching.map(|entry| (Key::of(entry, self.query.sort), entry)).collect()
     }
 }
 
-/// Whether a saved view shows the cluster.
+/// Whether a view that everybody has shows the cluster.
 pub(super) fn in_view(entry: &Entry, view: ListView) -> bool {
-    let state = entry.shown_state();
+    let state = entry.state_shown();
     match view {
         ListView::All => true,
         ListView::Failed => matches!(state, State::Failed(_)),
@@ -68,19 +132,6 @@ pub(super) fn in_view(entry: &Entry, view: ListView) -> bool {
             matches!(state, State::Creating | State::Updating(_) | State::AdminUpdate | State::Deleting)
         }
     }
-}
-
-fn in_state(entry: &Entry, wanted: &str, now: Timestamp) -> bool {
-    if wanted == "certificate" {
-        return certificate_soon(entry, now);
-    }
-    state_word(&entry.shown_state()) == wanted || entry.state_name().eq_ignore_ascii_case(wanted)
-}
-
-/// Whether a certificate of the cluster ends within 30 days.
-pub(super) fn certificate_soon(entry: &Entry, now: Timestamp) -> bool {
-    let end = entry.health.as_ref().and_then(|health| health.certificate);
-    end.is_some_and(|end| end.seconds() < now.seconds() + CERTIFICATE_SOON)
 }
 
 /// The value of the state filter.
@@ -100,69 +151,6 @@ pub(crate) fn state_word(state: &State) -> &'static str {
         State::Imported => "imported",
         State::Unknown => "unknown",
     }
-}
-
-/// Numbers of a version; what is no number counts as zero.
-pub(super) fn numbers(version: &str) -> Vec<u64> {
-    let plain = version.trim_start_matches('v');
-    plain.split(['.', '-', '+']).map(|part| part.parse().unwrap_or(0)).collect()
-}
-
-/// `4.18` matches `4.18` and `4.18.3`, not `4.180`; `<4.16` is older.
-fn has_version(version: &str, wanted: &str) -> bool {
-    if version.is_empty() {
-        return false;
-    }
-    match wanted.strip_prefix('<') {
-        Some(bound) => numbers(version) < numbers(bound),
-        None => version.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
-    }
-}
-
-/// Worst first.
-fn rank(state: &State) -> u8 {
-    match state {
-        State::Failed(_) => 0,
-        State::NoAnswer => 1,
-        State::Degraded => 2,
-        State::Canceled => 3,
-        State::Creating => 4,
-        State::Updating(_) => 5,
-        State::AdminUpdate => 6,
-        State::Deleting => 7,
-        State::Maintenance => 8,
-        State::Unknown => 9,
-        State::Succeeded => 10,
-        State::Imported => 11,
-        State::Healthy => 12,
-    }
-}
-
-fn sort(found: &mut [Arc<Entry>], by: Sort) {
-    let name = |a: &Entry, b: &Entry| {
-        let lower = |entry: &Entry| entry.id.name().to_ascii_lowercase();
-        lower(a).cmp(&lower(b)).then_with(|| a.id.cmp(&b.id))
-    };
-    match by {
-        Sort::Name => found.sort_by(|a, b| name(a, b)),
-        Sort::Version => {
-            found.sort_by_cached_key(|entry| (Reverse(numbers(&entry.version)), entry.id.clone()));
-        }
-        Sort::Created => found.sort_by(|a, b| newest(a.created, b.created).then_with(|| name(a, b))),
-        Sort::Modified => found.sort_by(|a, b| newest(a.modified, b.modified).then_with(|| name(a, b))),
-        Sort::Source => {
-            found.sort_by(|a, b| a.imported.is_some().cmp(&b.imported.is_some()).then_with(|| name(a, b)));
-        }
-        Sort::State => found.sort_by_cached_key(|entry| {
-            // Within a state, the longest first.
-            (rank(&entry.shown_state()), entry.modified, entry.id.clone())
-        }),
-    }
-}
-
-/// Newest first; unknown last.
-fn newest(a: Option<Timestamp>, b: Option<Timestamp>) -> Ordering {
-    b.cmp(&a)
 }
 
 /// A whole resource id, a URL of this or the Azure portal, of an API server or a console: straight to the
@@ -193,17 +181,4 @@ fn by_resource_id(text: &str, snapshot: &Snapshot) -> Option<Arc<Entry>> {
     let at = text.to_ascii_lowercase().find("/subscriptions/")?;
     let (id, _) = ResourceId::parse_prefix(text.get(at..)?.split(['?', '#']).next()?).ok()?;
     snapshot.get(&id).cloned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_match_by_whole_parts() {
-        assert!(has_version("4.18.3", "4.18") && has_version("4.18", "4.18"));
-        assert!(!has_version("4.180.1", "4.18") && !has_version("", "4"));
-        assert!(has_version("4.9.1", "<4.16") && !has_version("4.16.0", "<4.16"));
-        assert!(numbers("v1.36.3") > numbers("v1.9.9"));
-    }
 }

@@ -1,15 +1,55 @@
 //! The fleet in numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rp_base::Timestamp;
-use web::{Broken, ListView, State, Summary, VersionCount};
+use web::{Broken, Facets, ListView, State, Summary, VersionCount};
 
-use super::search::{certificate_soon, in_view, numbers};
+use super::filter::numbers;
+use super::search::in_view;
 use super::{Entry, Snapshot};
 
 /// Bars of the histogram.
 const BARS: usize = 6;
+/// A certificate ends soon, in seconds.
+const CERTIFICATE_SOON: i64 = 30 * 24 * 3600;
+/// Not looked at for so long, in seconds, is worth a look.
+const UNSEEN: i64 = 15 * 60;
+/// Values that a filter offers.
+const OFFERED: usize = 50;
+
+/// Whether a certificate of the cluster ends within 30 days.
+fn certificate_soon(entry: &Entry, now: Timestamp) -> bool {
+    let end = entry.health.as_ref().and_then(|health| health.certificate);
+    end.is_some_and(|end| end.seconds() < now.seconds() + CERTIFICATE_SOON)
+}
+
+/// What occurs in the fleet, for the filters.
+pub(crate) fn facets(snapshot: &Snapshot) -> Facets {
+    let mut counts: [HashMap<&str, u64>; 4] = Default::default();
+    for entry in &snapshot.entries {
+        if !entry.location.is_empty() {
+            *counts[3].entry(&entry.location).or_default() += 1;
+        }
+        let Some(health) = &entry.health else { continue };
+        for name in &health.operators {
+            *counts[0].entry(name).or_default() += 1;
+        }
+        for name in &health.alert_names {
+            *counts[1].entry(name).or_default() += 1;
+        }
+        for (name, _) in &health.failed {
+            *counts[2].entry(name).or_default() += 1;
+        }
+    }
+    let [operators, alerts, collectors, regions] = counts.map(|names| {
+        let mut names: Vec<(String, u64)> = names.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+        names.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        names.truncate(OFFERED);
+        names
+    });
+    Facets { operators, alerts, collectors, regions }
+}
 
 /// Clusters of each saved view.
 pub(crate) fn views(snapshot: &Snapshot) -> Vec<(ListView, Option<u64>)> {
@@ -21,9 +61,11 @@ pub(crate) fn views(snapshot: &Snapshot) -> Vec<(ListView, Option<u64>)> {
 pub(crate) fn summarize(snapshot: &Snapshot, now: Timestamp) -> Summary {
     let looked_at = snapshot.entries.iter().any(|entry| entry.health.is_some());
     let mut summary = Summary { versions: versions(snapshot), ..Summary::default() };
-    let (mut no_answer, mut degraded, mut certificates) = (0, 0, 0);
+    let (mut no_answer, mut degraded, mut certificates, mut unseen) = (0, 0, 0, 0);
+    let mut phases: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &snapshot.entries {
-        match entry.shown_state() {
+        match entry.state_shown() {
+            State::Healthy => summary.healthy += 1,
             State::Failed(_) => summary.failed += 1,
             State::NoAnswer => no_answer += 1,
             State::Degraded => degraded += 1,
@@ -33,7 +75,11 @@ pub(crate) fn summarize(snapshot: &Snapshot, now: Timestamp) -> Summary {
             State::Deleting => summary.deleting += 1,
             _ => {}
         }
+        if let Some(phase) = entry.install.as_deref() {
+            *phases.entry(phase).or_default() += 1;
+        }
         certificates += u64::from(certificate_soon(entry, now));
+        unseen += u64::from(entry.looked_at().is_none_or(|at| now.seconds() - at.seconds() > UNSEEN));
         if in_view(entry, ListView::InProgress) {
             let since = entry.modified.map(Timestamp::seconds);
             summary.oldest = [summary.oldest, since].into_iter().flatten().min();
@@ -43,7 +89,9 @@ pub(crate) fn summarize(snapshot: &Snapshot, now: Timestamp) -> Summary {
         summary.no_answer = Some(no_answer);
         summary.degraded = Some(degraded);
         summary.certificates = Some(certificates);
+        summary.unseen = Some(unseen);
     }
+    summary.phases = phases.into_iter().map(|(phase, count)| (phase.to_owned(), count)).collect();
     broken(snapshot, now, &mut summary);
     summary
 }
@@ -53,7 +101,7 @@ fn broken(snapshot: &Snapshot, now: Timestamp, summary: &mut Summary) {
     let mut broken: Vec<(i64, &Entry)> = snapshot
         .entries
         .iter()
-        .filter(|entry| matches!(entry.shown_state(), State::Failed(_)))
+        .filter(|entry| matches!(entry.state_shown(), State::Failed(_)))
         .filter_map(|entry| Some((entry.modified?.seconds(), &**entry)))
         .filter(|(since, _)| *since + day < now.seconds())
         .collect();

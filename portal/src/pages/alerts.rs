@@ -7,11 +7,9 @@ use axum::response::Response;
 use http::StatusCode;
 use rp_prometheus::alerts::{Alert, Alerts as Found};
 use serde::Deserialize;
-use web::{
-    AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState, Notice, Place, Tone, explore_href,
-};
+use web::{AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState, Notice, Tone, explore_href};
 
-use super::{ClusterPath, answer, frame};
+use super::{ClusterPath, answer, place};
 use crate::context::Ctx;
 use crate::fault::Fault;
 use crate::index::Entry;
@@ -43,9 +41,7 @@ pub(crate) async fn page(
     ClusterPath(id): ClusterPath,
     Query(asked): Query<Asked>,
 ) -> Result<Response, Fault> {
-    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    let (entry, frame) = place(&state, &context, &id)?;
     let look = prom::alerts(&state, &user, &id);
     let found =
         if asked.wait == "1" { Some(look.await) } else { tokio::time::timeout(PATIENCE, look).await.ok() };

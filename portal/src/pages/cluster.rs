@@ -1,6 +1,6 @@
 //! `{RES}`, `{RES}/overview`, `{RES}/access`: one cluster.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_access::{GrantFilter, GrantView};
@@ -11,7 +11,7 @@ use web::{
     Verdict,
 };
 
-use super::{ClusterPath, answer, frame, rows};
+use super::{ClusterPath, answer, cards, frame, objects, rows};
 use crate::context::Ctx;
 use crate::fault::Fault;
 use crate::index::Entry;
@@ -21,15 +21,50 @@ use crate::user::CurrentUser;
 /// Rows of the panels.
 const PANEL: usize = 20;
 
-/// What it is and how it is.
+/// What a page is asked for beside its table.
+pub(super) struct Asked {
+    /// Wait for the cluster's answer.
+    pub(super) wait: bool,
+    /// One part that is fetched later.
+    card: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn read(query: &str) -> Self {
+        let find = |wanted: &str| {
+            let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+            pairs.find(|(key, _)| key == wanted).map(|(_, value)| value.into_owned())
+        };
+        Self { wait: find("wait").as_deref() == Some("1"), card: find("card") }
+    }
+}
+
+/// How it is, and what it is.
 pub(crate) async fn overview(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let page = page(&state, &context, &user, &entry, Tab::Overview).await;
+    let query = query.unwrap_or_default();
+    if let Some(card) = Asked::read(&query).card {
+        return cards::card(&state, &context, &user, &entry, &card).await;
+    }
+    let mut frame = frame(&state, &context);
+    frame.place = Place::Clusters;
+    let (grants, audit, page) = tokio::join!(
+        grants(&state, &user, &entry, &frame),
+        audit(&state, &user, &entry, &frame),
+        objects::of_tab(&state, &context, &user, &entry, Tab::Overview, "", &query),
+    );
+    let (mut page, _) = page;
+    (page.grants, page.ended) = grants;
+    page.audit = audit;
+    if entry.reachable {
+        page.board.side.extend(cards::awaited(&entry));
+    }
     answer(&context, StatusCode::OK, &page)
 }
 
@@ -45,6 +80,11 @@ pub(crate) async fn access(
     answer(&context, StatusCode::OK, &page)
 }
 
+/// `{RES}/clusteroperators`: the name that the tab had.
+pub(crate) async fn old_operators(ClusterPath(id): ClusterPath) -> Response {
+    super::see_other(&format!("{}/operators", id.key()))
+}
+
 async fn page(
     state: &PortalState,
     context: &crate::context::Context,
@@ -56,7 +96,7 @@ async fn page(
     frame.place = Place::Clusters;
     let (grants, ended) = grants(state, user, entry, &frame).await;
     let audit = audit(state, user, entry, &frame).await;
-    ClusterPage { tab, cluster: cluster(entry, user), grants, ended, audit, failure: None, frame }
+    ClusterPage { tab, cluster: cluster(entry, user), grants, ended, audit, frame, ..ClusterPage::default() }
 }
 
 /// Everybody's grants for auditors, one's own for others.
@@ -163,6 +203,7 @@ pub(super) fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
         may_take: may_take(entry, user),
         notice: None,
         links: links(entry),
+        looks: Vec::new(),
         api_visibility: entry.visibility.clone(),
         api_url: entry.api_url.clone(),
         architecture_version: entry.architecture.to_string(),
@@ -183,6 +224,11 @@ pub(super) fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
         maintenance_state: entry.maintenance.clone(),
         more: health(entry),
     }
+}
+
+/// How the document and the last look have it.
+pub(super) fn state_badge(entry: &Entry) -> web::Badge {
+    entry.shown_state().badge()
 }
 
 fn verdict(entry: &Entry, state: &web::State) -> Verdict {

@@ -8,12 +8,10 @@ use axum::response::Response;
 use http::StatusCode;
 use rp_documents::Role;
 use rp_prometheus::Table;
-use web::{
-    ExplorePage, ExploreQuery, MOST_QUERIES, May, Place, QueryResult, ResultRow, ResultTable, sparkline,
-};
+use web::{ExplorePage, ExploreQuery, MOST_QUERIES, May, QueryResult, ResultRow, ResultTable, sparkline};
 
 use super::times::{instant, range, seconds};
-use super::{ClusterPath, answer, frame};
+use super::{ClusterPath, answer, place};
 use crate::context::Ctx;
 use crate::fault::Fault;
 use crate::index::Entry;
@@ -38,9 +36,7 @@ pub(crate) async fn page(
     ClusterPath(id): ClusterPath,
     Query(asked): Query<BTreeMap<String, String>>,
 ) -> Result<Response, Fault> {
-    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    let (entry, frame) = place(&state, &context, &id)?;
     let text = |name: &str| asked.get(name).map(|text| text.trim()).unwrap_or_default();
     let mut page = ExplorePage {
         active: super::cluster::active(&state, &user, &entry).await,

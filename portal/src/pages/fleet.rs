@@ -21,6 +21,8 @@ use crate::user::CurrentUser;
 
 /// Rows of the table.
 const ROWS: usize = 500;
+/// Longest expression of clusters, in characters: a list's page of them by resource id.
+const MOST_CLUSTERS: usize = 16 * 1024;
 /// Failures that are listed.
 const FAULTS: usize = 200;
 
@@ -54,7 +56,7 @@ pub(crate) async fn page(
     };
     let known = web::AGGREGATES.iter().find(|(value, _)| *value == asked.aggregate);
     let mut page = FleetPage {
-        clusters: cut(&asked.clusters, 500),
+        clusters: cut(&asked.clusters, MOST_CLUSTERS),
         query: cut(&asked.query, 64 * 1024),
         instant: asked.kind != "range",
         range: range(&asked.range),

@@ -4,27 +4,42 @@ pub(crate) mod access;
 pub(crate) mod alerts;
 mod ask;
 pub(crate) mod audit;
+mod cards;
 pub(crate) mod cluster;
 pub(crate) mod clusters;
 pub(crate) mod device;
 pub(crate) mod did;
 pub(crate) mod elevate;
 pub(crate) mod elevations;
+mod estate;
 pub(crate) mod explore;
 pub(crate) mod extend;
 pub(crate) mod fleet;
+pub(crate) mod gallery;
 pub(crate) mod imported;
+pub(crate) mod jump;
 pub(crate) mod kubeconfig;
+pub(crate) mod logs;
+pub(crate) mod look;
 pub(crate) mod metrics;
+pub(crate) mod network;
+pub(crate) mod objects;
+pub(crate) mod operations;
 pub(crate) mod report;
+pub(crate) mod resources;
 pub(crate) mod revoke;
 pub(crate) mod revoke_many;
 pub(crate) mod robots;
 mod rows;
+mod runs;
 pub(crate) mod signin;
 pub(crate) mod statistics;
 pub(crate) mod steps;
 mod times;
+pub(crate) mod views;
+pub(crate) mod workloads;
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
@@ -37,11 +52,22 @@ use web::{Elevation, Frame, KeysPage, Link, Notice, Part, Person, Place, Tone, V
 
 use crate::context::{Context, Ctx};
 use crate::fault::{Fault, html};
+use crate::index::Entry;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
 /// The longest form or JSON is bounded by the route; a list shows so many rows.
 pub(crate) const PAGE: usize = 50;
+
+/// The cluster that a page is about, and the page's frame.
+///
+/// # Errors
+/// There is no such cluster.
+fn place(state: &PortalState, context: &Context, id: &ResourceId) -> Result<(Arc<Entry>, Frame), Fault> {
+    let entry = state.0.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
+    let frame = Frame { place: Place::Clusters, ..frame(state, context) };
+    Ok((entry, frame))
+}
 
 /// What is around every page. Works before sign-in too.
 pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
@@ -111,7 +137,11 @@ fn person(user: &CurrentUser) -> Person {
 }
 
 /// A page, or the part that was asked for.
-pub(crate) fn answer(context: &Context, status: StatusCode, page: &impl View) -> Result<Response, Fault> {
+pub(crate) fn answer(
+    context: &Context,
+    status: StatusCode,
+    page: &(impl View + ?Sized),
+) -> Result<Response, Fault> {
     let text = page.render(context.part).map_err(|error| {
         tracing::error!(error = %error, "a page could not be rendered");
         Fault::ours()

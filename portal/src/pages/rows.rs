@@ -9,8 +9,9 @@ use web::{AuditResult, AuditRow, ClusterRow, GrantRow, Link};
 use crate::index;
 use crate::user::CurrentUser;
 
-pub(super) fn cluster_row(entry: &index::Entry) -> ClusterRow {
+pub(super) fn cluster_row(entry: &index::Entry, now: Timestamp, only_one: bool) -> ClusterRow {
     let imported = entry.imported.as_ref();
+    let health = entry.health.as_deref();
     ClusterRow {
         name: entry.id.name().to_owned(),
         path: entry.path(),
@@ -18,14 +19,33 @@ pub(super) fn cluster_row(entry: &index::Entry) -> ClusterRow {
         group: entry.id.resource_group().to_owned(),
         subscription: entry.id.subscription().to_owned(),
         state: entry.shown_state(),
-        since: imported.is_none().then(|| entry.modified.map(Timestamp::seconds)).flatten(),
+        since: entry.since.map(Timestamp::seconds),
         wrong: entry.wrong(),
         version: entry.version.clone(),
-        version_note: if imported.is_some() { "Kubernetes".to_owned() } else { String::new() },
+        version_note: match health {
+            Some(health) if !health.updating_to.is_empty() => format!("to {}", health.updating_to),
+            _ if imported.is_some() => "Kubernetes".to_owned(),
+            _ => String::new(),
+        },
         created: entry.created.map(Timestamp::seconds),
         modified: entry.modified.map(Timestamp::seconds),
         imported: imported.is_some(),
         imported_by: imported.map(|imported| imported.by.clone()).unwrap_or_default(),
+        pick: if only_one { entry.id.name().to_owned() } else { entry.id.key().to_owned() },
+        region: entry.location.clone(),
+        operators: health.map(|health| health.operators.clone()).unwrap_or_default(),
+        nodes: health.filter(|health| health.nodes > 0).map(|health| {
+            (u64::from(health.nodes.saturating_sub(health.nodes_not_ready)), u64::from(health.nodes))
+        }),
+        alerts: health.map(|health| health.alert_names.clone()).unwrap_or_default(),
+        certificate: health.and_then(|health| health.certificate).map(Timestamp::seconds),
+        look: entry.last_look(now),
+        api: entry.visibility.clone(),
+        architecture: if imported.is_some() { String::new() } else { entry.architecture.to_string() },
+        maintenance: entry.maintenance.clone(),
+        phase: entry.install.clone().unwrap_or_default(),
+        infra: entry.infra_id.clone(),
+        provisioned: entry.provisioned_by.clone(),
     }
 }
 

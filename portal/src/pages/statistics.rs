@@ -5,9 +5,9 @@ use axum::response::Response;
 use http::{StatusCode, Uri};
 use rp_prometheus::statistics::ALL;
 use serde::Deserialize;
-use web::{May, Place, StatisticChart, StatisticGroup, StatisticsPage, explore_href};
+use web::{May, StatisticChart, StatisticGroup, StatisticsPage, explore_href};
 
-use super::{ClusterPath, answer, frame, see_other};
+use super::{ClusterPath, answer, place, see_other};
 use crate::context::Ctx;
 use crate::fault::Fault;
 use crate::index::Entry;
@@ -30,9 +30,7 @@ pub(crate) async fn page(
     ClusterPath(id): ClusterPath,
     Query(asked): Query<Asked>,
 ) -> Result<Response, Fault> {
-    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    let (entry, frame) = place(&state, &context, &id)?;
     let range = super::times::range(&asked.range);
     let page = StatisticsPage {
         active: super::cluster::active(&state, &user, &entry).await,

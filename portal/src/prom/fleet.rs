@@ -17,7 +17,7 @@ use crate::user::CurrentUser;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FleetAsk {
     pub(crate) query: String,
-    /// Which clusters: words and `state:`, `version:`, `view:`, `source:`, `subscription:`, `group:`, `api:`.
+    /// Which clusters: words and `view:`, and the filters of the list, e.g. `state:`, `version:`, `names:`.
     pub(crate) clusters: String,
     pub(crate) time: Option<f64>,
     pub(crate) range: Option<(f64, f64, Option<f64>)>,
@@ -73,14 +73,10 @@ pub(crate) fn selection(text: &str) -> Result<ListQuery, PromFault> {
             continue;
         };
         let value = value.to_owned();
-        match key {
-            "state" => query.state = value.to_ascii_lowercase(),
-            "version" => query.version = value,
-            "source" => query.source = value,
-            "subscription" => query.subscription = value,
-            "group" => query.group = value,
-            "api" => query.api = value,
-            "view" => {
+        match (key, query.field_mut(key)) {
+            ("state", Some(field)) => *field = value.to_ascii_lowercase(),
+            (_, Some(field)) => *field = value,
+            ("view", None) => {
                 let known = ListView::EVERY.into_iter().find(|view| view.name() == value);
                 query.view =
                     known.ok_or_else(|| wrong("clusters", format!("no view is called {value:?}")))?;
@@ -121,7 +117,9 @@ pub(crate) async fn start(
         }
     };
     let list = selection(&ask.clusters)?;
-    let found = Selection::new(&list, state.0.clock.now()).of(&state.0.index.snapshot());
+    let selection = Selection::new(&list, state.0.clock.now())
+        .map_err(|bad| wrong("clusters", format!("{}: {}", web::filter_words(bad.field), bad.right)))?;
+    let found = selection.of(&state.0.index.snapshot());
     // What cannot be dialled has no Prometheus to ask.
     let members: Vec<Member> = found
         .iter()

@@ -15,15 +15,17 @@ use rp_base::{Clock as _, Id, ManualClock, SharedClock, SystemRandom, Timestamp}
 use rp_database::{Draft, SharedStore, in_memory};
 use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights, Role};
 use rp_metrics::Registry;
-use rp_net::{Dialer, DialerOptions, Directory, DirectoryError, Networks, PrivateWay, Target};
+use rp_net::{Budget, Dialer, DialerOptions, Directory, DirectoryError, Networks, PrivateWay, Target};
+use rp_observe::{ObserveLimits, Observer, ObserverParts};
 use rp_prometheus::{Limits, Options, Prometheus};
 use rp_seal::Keyring;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::provider::FakeProvider;
 use crate::auth::{ClientAuth, OidcConfig};
-use crate::{PortalParts, PortalState, SessionRules, Urls, app};
+use crate::{LiveLimits, PortalParts, PortalState, SessionRules, Urls, app};
 
 pub(super) const PORTAL: &str = "https://portal.example:8443";
 pub(super) const RES: &str = "/subscriptions/0000aaaa-0000-0000-0000-00000000000f/resourcegroups/my.rg/providers/microsoft.redhatopenshift/openshiftclusters/harbor-01";
@@ -90,6 +92,7 @@ fn prom(audit: &Audit, clock: &SharedClock) -> Prom {
             dialer: Dialer::new(options),
             clock: Arc::clone(clock),
             registry: Registry::new(),
+            budget: Budget::unlimited(),
             ways: std::collections::BTreeMap::new(),
             per_cluster: 2,
             names: 1 << 20,
@@ -100,6 +103,43 @@ fn prom(audit: &Audit, clock: &SharedClock) -> Prom {
         audit: audit.clone(),
         clock: Arc::clone(clock),
         limits: PromLimits { pages: limits, tools: limits, fleet: limits, parallel: 2 },
+    })
+}
+
+/// No cluster can be reached.
+fn api(access: &Arc<Access>, clock: &SharedClock) -> Arc<proxy::ApiProxy> {
+    let options = DialerOptions {
+        private: PrivateWay::Direct,
+        networks: Networks::default(),
+        keepalive: Duration::from_secs(30),
+    };
+    proxy::ApiProxy::new(proxy::ApiProxyParts {
+        access: Arc::clone(access),
+        directory: Arc::new(Nowhere),
+        dialer: Dialer::new(options),
+        clock: Arc::clone(clock),
+        random: Arc::new(SystemRandom),
+        registry: Registry::new(),
+        timeouts: proxy::api::Timeouts::default(),
+        cut: CancellationToken::new(),
+    })
+}
+
+/// Nothing can be watched.
+fn observer(clock: &SharedClock) -> Observer {
+    let options = DialerOptions {
+        private: PrivateWay::Direct,
+        networks: Networks::default(),
+        keepalive: Duration::from_secs(30),
+    };
+    Observer::new(ObserverParts {
+        dialer: Dialer::new(options),
+        directory: Arc::new(Nowhere),
+        clock: Arc::clone(clock),
+        random: Arc::new(SystemRandom),
+        registry: Registry::new(),
+        budget: Budget::unlimited(),
+        limits: ObserveLimits::default(),
     })
 }
 
@@ -148,6 +188,11 @@ impl Kit {
         let prom = prom(&audit, &shared);
         let mut parts = PortalParts {
             prom,
+            api: api(&access, &shared),
+            budget: Budget::unlimited(),
+            observer: observer(&shared),
+            live: LiveLimits::default(),
+            stopping: CancellationToken::new(),
             store: Arc::clone(&store),
             audit,
             access,
@@ -172,6 +217,8 @@ impl Kit {
             networks: Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()),
             network_names: Vec::new(),
             metrics: Registry::new(),
+            run_books: crate::RunBooks::default(),
+            vm_states: None,
             exchange: Some(Arc::clone(&provider) as _),
         };
         change(&mut parts);
@@ -184,6 +231,11 @@ impl Kit {
         let parts = &self.state.0;
         let state = PortalState::new(PortalParts {
             prom: prom(&parts.audit, &parts.clock),
+            api: api(&parts.access, &parts.clock),
+            budget: Budget::unlimited(),
+            observer: observer(&parts.clock),
+            live: LiveLimits::default(),
+            stopping: CancellationToken::new(),
             store: Arc::clone(&parts.store),
             audit: parts.audit.clone(),
             access: Arc::clone(&parts.access),
@@ -204,6 +256,8 @@ impl Kit {
             networks: Networks::new(Vec::new(), Vec::new()),
             network_names: Vec::new(),
             metrics: Registry::new(),
+            run_books: crate::RunBooks::default(),
+            vm_states: None,
             exchange: Some(Arc::clone(&self.provider) as _),
         })
         .await
@@ -366,7 +420,7 @@ async fn cluster(store: &SharedStore) {
             "properties": {
                 "provisioningState": "Failed", "failedProvisioningState": "Updating", "createdAt": "2026-01-02T03:04:05Z",
                 "lastAdminUpdateError": "<script>alert(1)</script>\u{202e}", "infraId": "harbor-x7k2p",
-                "clusterProfile": {"version": "4.18.3"}, "consoleProfile": {"url": "https://console.harbor.example/"},
+                "clusterProfile": {"version": "4.18.3", "resourceGroupId": "/subscriptions/s/resourceGroups/aro-harbor"}, "consoleProfile": {"url": "https://console.harbor.example/"},
                 "apiserverProfile": {"visibility": "Private", "url": "https://api.harbor.example:6443/"},
                 "networkProfile": {"privateEndpointIp": "10.0.0.4"}
             }

@@ -90,10 +90,17 @@ impl http_body::Body for Body {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match &mut self.get_mut().0 {
             Inner::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Cluster(answer, tail) => match Pin::new(answer).poll_frame(cx) {
-                Poll::Pending => tail.poll_cut(cx),
-                Poll::Ready(frame) => Poll::Ready(tail.note(frame)),
-            },
+            Inner::Cluster(answer, tail) => {
+                // A stream that never rests must be cut too.
+                if tail.idle.is_none() && tail.is_over(cx) {
+                    tail.settle.cut(&Cut::Ended);
+                    return Poll::Ready(Some(Err(Cut::Ended)));
+                }
+                match Pin::new(answer).poll_frame(cx) {
+                    Poll::Pending => tail.poll_cut(cx),
+                    Poll::Ready(frame) => Poll::Ready(tail.note(frame)),
+                }
+            }
             Inner::Prom(body) => Pin::new(body)
                 .poll_frame(cx)
                 .map(|frame| frame.map(|frame| frame.map_err(|cut| Cut::Broken(cut.into())))),
@@ -140,10 +147,12 @@ impl Tail {
         frame
     }
 
+    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+        self.ended.as_mut().is_some_and(|ended| ended.as_mut().poll(cx).is_ready())
+    }
+
     fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let cut = if let Some(ended) = &mut self.ended
-            && ended.as_mut().poll(cx).is_ready()
-        {
+        let cut = if self.is_over(cx) {
             Cut::Ended
         } else if let Some(idle) = &mut self.idle
             && idle.sleep.as_mut().poll(cx).is_ready()

@@ -44,6 +44,19 @@ pub enum ProxyError {
     TooOften(#[source] TooOften),
 }
 
+/// A failure in words that are not the cluster's.
+#[derive(Debug, Clone)]
+pub struct Told {
+    pub status: StatusCode,
+    /// A stable word for machines.
+    pub code: &'static str,
+    pub message: String,
+    pub side: Side,
+    pub action: &'static str,
+    /// Seconds until it is worth another try.
+    pub again: Option<u64>,
+}
+
 struct Shown {
     status: StatusCode,
     reason: &'static str,
@@ -133,6 +146,12 @@ impl ProxyError {
                 ours("audit_unavailable", "The audit trail cannot be written, so nothing was sent to the cluster.".to_owned())
             }
         }
+    }
+
+    /// The same words for a page.
+    pub(super) fn told(&self) -> Told {
+        let Shown { status, code, message, side, action, again, .. } = self.shown();
+        Told { status, code, message, side, action, again }
     }
 
     /// The answer: `Status` in JSON, never cached.

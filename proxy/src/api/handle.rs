@@ -81,6 +81,19 @@ pub struct ApiProxy {
     cut: CancellationToken,
 }
 
+/// What a page asks of a cluster, on behalf of who looks at it. Always a GET.
+#[derive(Debug)]
+pub struct Look {
+    /// The viewer's grant of kind page.
+    pub live: Arc<Live>,
+    pub request_id: Id,
+    pub from: IpAddr,
+    /// Path and query as the API server knows them.
+    pub path: PathAndQuery,
+    /// The header of that name.
+    pub accept: &'static str,
+}
+
 /// What is known of a request on its way.
 struct Context {
     request_id: Id,
@@ -119,6 +132,18 @@ impl ApiProxy {
         })
     }
 
+    pub(super) fn directory(&self) -> &dyn Directory {
+        &*self.directory
+    }
+
+    pub(super) fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
+    pub(super) fn clock(&self) -> &SharedClock {
+        &self.clock
+    }
+
     /// Whether a path is the proxy's. Decided before any router normalises.
     pub fn matches(path: &str) -> bool {
         split(path).is_some()
@@ -130,7 +155,7 @@ impl ApiProxy {
         let ip = peer.ip().to_canonical();
         let upgrade = request.version() < Version::HTTP_2 && request.headers().contains_key(header::UPGRADE);
         let mut response = match self.admit(&request, request_id.clone(), ip).await {
-            Ok(context) => self.forward(request, context).await,
+            Ok(context) => self.forward(request.map(Some), context).await,
             Err(error) => self.stranger(&error, &request_id, ip),
         };
         if let Ok(id) = HeaderValue::from_str(request_id.as_str()) {
@@ -141,6 +166,22 @@ impl ApiProxy {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
+    }
+
+    /// Answers what a page asks with the viewer's own grant: the same decisions, audit and cuts as a client's
+    /// request. A failure of ours or of the way carries its [`Told`] in the extensions of the answer.
+    pub async fn look(&self, look: Look) -> Response<Body> {
+        let Look { live, request_id, from, path, accept } = look;
+        let mut request = Request::new(None);
+        *request.method_mut() = Method::GET;
+        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
+        let classified = classify(&Method::GET, path.path(), path.query());
+        let needed = needed(&classified, false);
+        let context = Context { request_id, ip: from, live, upgrade: false, classified, needed, path };
+        if context.live.grant.kind != GrantKind::Page {
+            return self.failed(&ProxyError::OtherKind, &context, None);
+        }
+        Box::pin(self.forward(request, context)).await
     }
 
     /// Who is it, and what is asked: nothing is sent anywhere yet.
@@ -167,7 +208,7 @@ impl ApiProxy {
         Ok(Context { request_id, ip, live, upgrade, classified, needed, path })
     }
 
-    async fn forward(&self, request: Request<Incoming>, context: Context) -> Response<Body> {
+    async fn forward(&self, request: Request<Sent>, context: Context) -> Response<Body> {
         let began = self.clock.now();
         let from = context.ip.to_string();
         let make =
@@ -210,11 +251,7 @@ impl ApiProxy {
     }
 
     /// May it be sent? A stream is counted from here on.
-    fn check(
-        &self,
-        request: &Request<Incoming>,
-        context: &Context,
-    ) -> Result<Option<StreamGuard>, ProxyError> {
+    fn check(&self, request: &Request<Sent>, context: &Context) -> Result<Option<StreamGuard>, ProxyError> {
         if headers::impersonates(request.headers()) {
             return Err(ProxyError::Impersonation);
         }
@@ -224,7 +261,7 @@ impl ApiProxy {
         if context.upgrade && !headers::known_upgrade(request.headers()) {
             return Err(ProxyError::BadRequest("an upgrade is to websocket or SPDY/3.1"));
         }
-        if context.upgrade && !http_body::Body::is_end_stream(request.body()) {
+        if context.upgrade && !is_end(request.body()) {
             return Err(ProxyError::BadRequest("an upgrade has no body"));
         }
         let live = &context.live;
@@ -241,7 +278,7 @@ impl ApiProxy {
 
     async fn exchange(
         &self,
-        request: Request<Incoming>,
+        request: Request<Sent>,
         context: &Context,
         mut settle: Settle,
         open: Option<StreamGuard>,
@@ -262,6 +299,11 @@ impl ApiProxy {
                 cut: self.cut.clone(),
                 idle: (!context.classified.watch && !context.classified.follow).then_some(self.timeouts.idle),
             };
+            let (parts, body) = request.into_parts();
+            let Some(body) = body else {
+                return Err((ProxyError::BadRequest("an upgrade needs a client"), session.settle));
+            };
+            let request = Request::from_parts(parts, body);
             return Box::pin(upgrade::upgrade(&upstream, request, head, self.timeouts.head, session)).await;
         }
         let (_, received) = settle.counters();
@@ -279,7 +321,7 @@ impl ApiProxy {
     /// The request for the cluster: our headers, and those of the client's that may pass.
     async fn assemble(
         &self,
-        request: &Request<Incoming>,
+        request: &Request<Sent>,
         context: &Context,
         settle: &mut Settle,
     ) -> Result<(Arc<Upstream>, Request<()>), ProxyError> {
@@ -294,7 +336,7 @@ impl ApiProxy {
             headers.insert(header::AUTHORIZATION, authorization.clone());
         }
         // The length that was parsed, not what a header says. A GET without a body names none.
-        let length = http_body::Body::size_hint(request.body()).exact();
+        let length = request.body().as_ref().and_then(|body| http_body::Body::size_hint(body).exact());
         if let Some(length) =
             length.filter(|length| *length > 0 || request.headers().contains_key(header::CONTENT_LENGTH))
         {
@@ -366,7 +408,9 @@ impl ApiProxy {
             settle.status(status.as_u16(), Some(side));
         }
         self.count(&context.classified, status.as_u16(), Some(side));
-        error.response(context.request_id.as_str()).map(Body::full)
+        let mut response = error.response(context.request_id.as_str()).map(Body::full);
+        response.extensions_mut().insert(error.told());
+        response
     }
 
     /// A request without a grant: one log line, no audit entry, for anybody can make any number of them.
@@ -390,10 +434,19 @@ impl ApiProxy {
     }
 }
 
-fn outgoing(request: Request<Incoming>, received: &Arc<AtomicU64>) -> Outgoing {
-    let bodiless = matches!(*request.method(), Method::GET | Method::HEAD)
-        && http_body::Body::is_end_stream(request.body());
-    if bodiless { Outgoing::Empty } else { Outgoing::Client(request.into_body(), Arc::clone(received)) }
+/// A client's body; `None`: it has none, for it comes from a page.
+type Sent = Option<Incoming>;
+
+fn is_end(body: &Sent) -> bool {
+    body.as_ref().is_none_or(http_body::Body::is_end_stream)
+}
+
+fn outgoing(request: Request<Sent>, received: &Arc<AtomicU64>) -> Outgoing {
+    let bodiless = matches!(*request.method(), Method::GET | Method::HEAD) && is_end(request.body());
+    match request.into_body() {
+        Some(body) if !bodiless => Outgoing::Client(body, Arc::clone(received)),
+        Some(_) | None => Outgoing::Empty,
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use http::HeaderValue;
 use http::uri::Authority;
 use parking_lot::{Mutex, RwLock};
 use rp_documents::{ResourceId, Side};
-use rp_net::{Credential, DialError, Dialer, Port, Stage, Stream, Target, tls};
+use rp_net::{Credential, DialError, Dialer, Port, PrivateWay, Stage, Stream, Target, tls};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::time::Instant;
@@ -27,6 +27,7 @@ pub(super) use answer::Answer;
 pub(super) use send::{OutBody, Outgoing};
 
 use super::error::ProxyError;
+use super::reach::Noted;
 use super::seen::Seen;
 use h1::Idle;
 use h2_connection::H2Connection;
@@ -71,6 +72,7 @@ pub(super) struct Upstream {
     /// One dial at a time decides whether another connection is needed.
     dialling: tokio::sync::Mutex<()>,
     used: Mutex<Instant>,
+    dialled: Mutex<Option<Noted>>,
     /// One request at a time asks how the cluster sees people.
     pub(super) asking: tokio::sync::Mutex<()>,
     /// How the cluster sees people, asked once.
@@ -93,6 +95,19 @@ impl Pools {
         let upstream = Arc::new(upstream);
         self.pools.write().insert(key, Arc::clone(&upstream));
         Ok(upstream)
+    }
+
+    /// The last dial to a cluster, with either credential.
+    pub(super) fn last_dial(&self, id: &ResourceId) -> Option<Noted> {
+        let pools = self.pools.read();
+        let both =
+            [Class::Read, Class::Admin].into_iter().filter_map(|class| pools.get(&(id.clone(), class)));
+        both.filter_map(|upstream| upstream.dialled.lock().clone()).max_by_key(|noted| noted.at)
+    }
+
+    /// How private addresses are reached.
+    pub(super) fn private_way(&self) -> &PrivateWay {
+        self.dialer.private_way()
     }
 
     /// Closes what nobody uses. Call it now and then.
@@ -147,6 +162,7 @@ impl Upstream {
             h1: Mutex::default(),
             dialling: tokio::sync::Mutex::default(),
             used: Mutex::new(Instant::now()),
+            dialled: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             seen: tokio::sync::OnceCell::new(),
         })
@@ -163,8 +179,24 @@ impl Upstream {
         })
     }
 
-    /// A new connection, TLS done.
+    pub(super) const fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    pub(super) fn tls(&self) -> (Arc<ClientConfig>, ServerName<'static>) {
+        (Arc::clone(&self.tls_h1), self.server_name.clone())
+    }
+
+    /// A new connection, TLS done; how it went is kept for whoever asks.
     async fn dial(&self, config: &Arc<ClientConfig>) -> Result<TlsStream<Stream>, ProxyError> {
+        let began = Instant::now();
+        let dialled = self.try_dial(config).await;
+        let error = dialled.as_ref().err().map(|error| error.words().1).unwrap_or_default();
+        *self.dialled.lock() = Some(Noted { at: Instant::now(), took: began.elapsed(), error });
+        dialled
+    }
+
+    async fn try_dial(&self, config: &Arc<ClientConfig>) -> Result<TlsStream<Stream>, ProxyError> {
         let deadline = Instant::now() + self.connect;
         let stream =
             self.dialer.dial(&self.target, Port::Api, self.connect).await.map_err(ProxyError::Dial)?;

@@ -26,7 +26,7 @@ use rp_net::{
 use rp_seal::Keyring;
 use tokio_util::sync::CancellationToken;
 
-use crate::faults::Faulty;
+use crate::faults::{Faulty, faulty};
 
 /// Far more than anything here needs: speed is asserted in benchmarks.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -157,8 +157,8 @@ impl World {
 
     pub(crate) async fn with(setup: Setup) -> Self {
         let clock = Arc::new(SystemClock);
-        let store = Faulty::new(in_memory(clock.clone()));
-        let audit_store = Faulty::new(in_memory(clock.clone()));
+        let store = faulty(in_memory(clock.clone()));
+        let audit_store = faulty(in_memory(clock.clone()));
         let shared: SharedStore = audit_store.clone();
         let options = AuditOptions::new(CheckpointKey::generate().unwrap());
         let audit = Audit::start(shared, clock.clone(), options).await.unwrap();

@@ -193,7 +193,7 @@ impl Access {
         Caller { person, roles, from, request_id, via: Via::Token(live.grant.id.clone()) }
     }
 
-    async fn load(&self, id: &str) -> Result<Arc<Live>, Refusal> {
+    pub(crate) async fn load(&self, id: &str) -> Result<Arc<Live>, Refusal> {
         loop {
             let epoch = self.epoch.load(Ordering::Acquire);
             let found = self.grants.get(id).await.map_err(|_| Refusal::Unavailable)?;

@@ -17,6 +17,8 @@ pub enum Via {
     Token(Id),
     /// A token of the provider, for a robot.
     Client,
+    /// Automation with a certificate of its own, which approved the access itself (`spec/portal.md` §20).
+    Automation,
 }
 
 /// Somebody who asks for something, as the edge established it.
@@ -44,9 +46,19 @@ impl Caller {
     }
 
     /// Whether a grant or elevation of this subject is the caller's own. A person whom the provider names like a
-    /// robot owns nothing of the robot.
+    /// robot, or like somebody automation asks for, owns nothing of theirs.
     pub(crate) fn owns(&self, sub: &str) -> bool {
-        self.person.sub == sub && (self.robot_name().is_none() || self.via != Via::Session)
+        let shown = match (self.robot_name(), self.person.is_automated()) {
+            (Some(_), _) => self.via != Via::Session,
+            (None, true) => self.via == Via::Automation,
+            (None, false) => true,
+        };
+        self.person.sub == sub && shown
+    }
+
+    /// Somebody for whom automation asks. What they may is decided there, not by groups.
+    pub fn automated(name: &str, from: String, request_id: Id) -> Self {
+        Self { person: Person::automated(name), roles: Roles::NONE, from, request_id, via: Via::Automation }
     }
 
     /// The robot's name, when it is one.

@@ -153,6 +153,9 @@ impl Access {
         if let Some(name) = Robot::name_in(&grant.owner.sub) {
             return rights::of_robot(grant, self.powers.robot(name).as_deref(), now);
         }
+        if grant.owner.is_automated() {
+            return rights::of_automation(grant);
+        }
         let elevation = grant.elevation_id.as_ref().and_then(|id| self.powers.elevation(id));
         let roles = self.policy.roles_of(&grant.owner.groups);
         rights::of_person(grant, roles, self.policy.most_rights(roles), elevation.as_deref(), now)

@@ -70,6 +70,11 @@ pub(crate) fn of_person(
     }
 }
 
+/// What automation has approved: the grant as it was given, until it ends.
+pub(crate) const fn of_automation(grant: &Grant) -> Held {
+    Held::just(grant.rights)
+}
+
 /// What a robot holds: its scope, while it lives.
 pub(crate) fn of_robot(grant: &Grant, robot: Option<&Robot>, now: Timestamp) -> Held {
     let Some(robot) = robot.filter(|robot| robot.revoked.is_none()) else {

@@ -214,7 +214,8 @@ pub(crate) fn at_most_a_minute(r: &mut Reader<'_>, key: &str, period: Duration) 
     }
 }
 
-fn pair(r: &mut Reader<'_>, (a, has_a): (&str, bool), (b, has_b): (&str, bool)) {
+/// Both or none.
+pub(crate) fn pair(r: &mut Reader<'_>, (a, has_a): (&str, bool), (b, has_b): (&str, bool)) {
     if has_a != has_b {
         let (there, gone) = if has_a { (a, b) } else { (b, a) };
         // A wrong one was told already.
@@ -225,7 +226,7 @@ fn pair(r: &mut Reader<'_>, (a, has_a): (&str, bool), (b, has_b): (&str, bool)) 
 }
 
 /// Tells that a key is missing unless that was told.
-fn missing_once(r: &mut Reader<'_>, key: &str, message: &str) {
+pub(crate) fn missing_once(r: &mut Reader<'_>, key: &str, message: &str) {
     if r.mistakes.iter().all(|mistake| mistake.key != key) {
         r.mistake(key, message);
     }

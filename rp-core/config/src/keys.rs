@@ -106,6 +106,10 @@ fn port_443(host: &str) -> String {
     format!("{host}:443")
 }
 
+fn on(_: &str) -> String {
+    "true".to_owned()
+}
+
 fn connect(_: &str) -> String {
     "connect".to_owned()
 }
@@ -130,6 +134,9 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("robots", "Scripts with a name, a scope and an end."),
     ("imports", "Imported clusters."),
     ("prometheus", "Questions to the Prometheus of clusters."),
+    ("monitor", "Looking at every cluster: the defaults are the contract's values."),
+    ("backend", "Workers of the resource provider: the defaults are the contract\'s values."),
+    ("rp", "The resource provider's API, and who may call it."),
     ("audit", "The audit log."),
     ("limits", "Bounds on what clients may use."),
     ("azure", "Where in Azure this runs."),
@@ -184,6 +191,19 @@ pub(crate) const KEYS: &[Key] = &[
         "The portal's address as browsers see it; also the redirect address of sign-in.",
     )
     .contract("PORTAL_HOSTNAME", https),
+    key(
+        "portal.runbooks",
+        Kind::Texts,
+        "",
+        "Run-books of cluster operators: NAME=URL each; the name * is for all others, {name} in a URL stands for the \
+         operator's name.",
+    ),
+    key(
+        "portal.regions",
+        Kind::Texts,
+        "",
+        "Portals of other regions: NAME=URL each. They go before those that `azure.locations` names.",
+    ),
     key(
         "proxy.url",
         Kind::Origin,
@@ -383,6 +403,231 @@ pub(crate) const KEYS: &[Key] = &[
         "Memory for names that completion looks through.",
     ),
     key(
+        "monitor.enabled",
+        Kind::Switch,
+        "true",
+        "Whether `aro serve` looks at clusters; `aro monitor` always does.",
+    ),
+    key("monitor.imported", Kind::Switch, "true", "Whether imported clusters are looked at too."),
+    key("monitor.hive", Kind::Switch, "false", "Whether the Hive monitor runs.")
+        .contract("ARO_ADOPT_BY_HIVE", on),
+    key(
+        "monitor.hive_installs",
+        Kind::Switch,
+        "false",
+        "Hive installs clusters: the Hive monitor runs then too.",
+    )
+    .contract("ARO_INSTALL_VIA_HIVE", on),
+    key("monitor.hive_cluster", Kind::Text, "", "Name of the imported cluster that Hive runs in."),
+    key(
+        "monitor.interval",
+        Kind::Duration,
+        "60s",
+        "From one look at a cluster to the next; a look that is missed is dropped.",
+    ),
+    key(
+        "monitor.start_delay",
+        Kind::Duration,
+        "60s",
+        "The longest wait before the first look at a cluster that became ours; spreads load.",
+    ),
+    key("monitor.timeout", Kind::Duration, "50s", "Longest look at one cluster."),
+    key("monitor.grace", Kind::Duration, "10s", "How long a look may take to end after its time-out."),
+    key("monitor.parallel", count(1, 100), "5", "Collectors of one cluster at once."),
+    key("monitor.page", count(1, 5000), "500", "Objects of one page of a Kubernetes list."),
+    key(
+        "monitor.looks",
+        count(1, 100_000),
+        "1000",
+        "Looks of this process at once; what is due beyond waits. `aro serve` runs at most 16 and one for every 40 clusters.",
+    ),
+    key(
+        "monitor.nsg_interval",
+        Kind::Duration,
+        "10m",
+        "From one look at a cluster's network security groups to the next.",
+    ),
+    key("monitor.drain", Kind::Duration, "60s", "On stop: how long running looks may take to finish."),
+    key(
+        "monitor.feed_poll",
+        Kind::Duration,
+        "10s",
+        "How often the change feeds are read when nothing wakes them.",
+    ),
+    key("monitor.feed_page", count(1, 1000), "50", "Documents of one page of a change feed."),
+    key("monitor.verify", Kind::Duration, "5m", "How often the caches are compared with the store."),
+    key(
+        "monitor.bucket_interval",
+        Kind::Duration,
+        "10s",
+        "How often a worker shows that it lives and reads which buckets are its own; at most 45s and 75 % of `worker_ttl`.",
+    ),
+    key(
+        "monitor.worker_ttl",
+        Kind::Duration,
+        "60s",
+        "How long a worker counts as living after it showed so; at most 60s.",
+    ),
+    key(
+        "monitor.lease",
+        Kind::Duration,
+        "60s",
+        "How long a master stays master without renewing; at most 60s.",
+    ),
+    key(
+        "monitor.ready_delay",
+        Kind::Duration,
+        "120s",
+        "A younger process is not ready: a crash loop shows as a gap of the heartbeat.",
+    ),
+    key(
+        "monitor.ready_within",
+        Kind::Duration,
+        "60s",
+        "Buckets and feeds that were read longer ago are not ready.",
+    ),
+    key(
+        "monitor.emit_interval",
+        Kind::Duration,
+        "60s",
+        "Between two emissions of heartbeat and cache sizes.",
+    ),
+    key(
+        "monitor.record_interval",
+        Kind::Duration,
+        "60s",
+        "Between two writes of when the clusters of a bucket were looked at.",
+    ),
+    key(
+        "backend.workers",
+        count(1, 10_000),
+        "100",
+        "Documents that a process works on at once; a tenth is kept for deletions.",
+    ),
+    key("backend.per_subscription", count(1, 10_000), "50", "Of these, clusters of one subscription."),
+    key("backend.lease", Kind::Duration, "60s", "How long a worker that is not heard of keeps a document."),
+    key("backend.heartbeat", Kind::Duration, "10s", "Between two renewals of a lease."),
+    key("backend.poll", Kind::Duration, "10s", "Between two looks at the store when it tells nothing."),
+    key(
+        "backend.dequeues",
+        count(1, 1000),
+        "5",
+        "A document that was taken more often without coming further is failed.",
+    ),
+    key("backend.retry", Kind::Duration, "10s", "The first wait after an error of ours; it doubles."),
+    key("backend.retry_most", Kind::Duration, "10m", "The longest such wait."),
+    key(
+        "backend.drain",
+        Kind::Duration,
+        "60s",
+        "On stop: how long running operations may take to come to the end of their step.",
+    ),
+    key(
+        "rp.enabled",
+        Kind::Switch,
+        "false",
+        "Whether `aro serve` runs the resource provider's API; `aro rp` always does.",
+    ),
+    key("rp.listen", Kind::Listen, "127.0.0.1:8443", "Where ARM and the admin tool call."),
+    key(
+        "rp.url",
+        Kind::Origin,
+        "https://localhost:8443",
+        "The API's address in answers to requests without a `Referer`; ARM always sends one.",
+    ),
+    key("rp.cert_file", Kind::File, "", "PEM: the API's certificate, then the chain; else that of `[tls]`."),
+    key("rp.key_file", Kind::Secret, "", "PEM: its private key."),
+    key(
+        "rp.domain",
+        Kind::Text,
+        "",
+        "The domain of clusters without one of their own, such as `eastus.aroapp.io`.",
+    )
+    .contract("DOMAIN_NAME", same),
+    key("rp.gateway", Kind::Switch, "true", "Whether new clusters reach the outside through the gateway."),
+    key(
+        "rp.d2s_workers",
+        Kind::Switch,
+        "false",
+        "Workers of new clusters must be of a size with two cores, as in development.",
+    ),
+    key(
+        "rp.subscription",
+        Kind::Text,
+        "",
+        "The resource provider's own subscription; empty: no workers run in this process.",
+    ),
+    key("rp.tenant", Kind::Text, "", "The directory of that subscription."),
+    key("rp.group", Kind::Text, "", "The resource group of its network and DNS zone there."),
+    key("rp.gateway_group", Kind::Text, "", "The resource group of the gateway.")
+        .contract("GATEWAY_RESOURCEGROUP", same),
+    key("rp.endpoint_vnet", Kind::Text, "rp-pe-vnet-001", "The virtual network of private endpoints."),
+    key("rp.endpoint_subnet", Kind::Text, "rp-pe-subnet", "The subnet of private endpoints in it."),
+    key("rp.registry_id", Kind::Text, "", "The container registry; empty: clusters get no tokens of it.")
+        .contract("ACR_RESOURCE_ID", same),
+    key("rp.registry_host", Kind::Text, "arosvc.azurecr.io", "The registry's host."),
+    key(
+        "rp.service_principal",
+        Kind::Text,
+        "",
+        "The object id of the service principal of the application `azure.client_id`.",
+    ),
+    key(
+        "rp.arm_metadata",
+        Kind::Origin,
+        "",
+        "Where ARM publishes the certificates that it calls with; empty: the cloud's address.",
+    ),
+    key("rp.arm_metadata_ca_file", Kind::File, "", "PEM: a CA to trust for that address beside the host's."),
+    key("rp.arm_refresh", Kind::Duration, "1h", "How often they are read again."),
+    key(
+        "rp.arm_ca_file",
+        Kind::File,
+        "",
+        "PEM: in the place of the published certificates, authorities whose certificates may call as ARM.",
+    ),
+    key("rp.arm_common_name", Kind::Text, "", "The common name that those certificates must have.")
+        .contract("ARM_API_CLIENT_CERT_COMMON_NAME", same),
+    key(
+        "rp.admin_ca_file",
+        Kind::File,
+        "",
+        "PEM: authorities whose certificates may call the admin API; empty: nobody may.",
+    ),
+    key("rp.admin_common_name", Kind::Text, "", "The common name that those certificates must have.")
+        .contract("ADMIN_API_CLIENT_CERT_COMMON_NAME", same),
+    key(
+        "rp.tokens",
+        Kind::Word(&["off", "accept", "require"]),
+        "off",
+        "Bearer tokens of ARM: not looked at, taken in the place of a certificate, or needed.",
+    ),
+    key("rp.mise", Kind::Origin, "", "The process that checks tokens; empty: this one does.")
+        .contract("MISE_ADDRESS", same),
+    key("rp.token_issuer", Kind::Url, "", "Who issues them: an OpenID provider with a configuration."),
+    key("rp.token_audience", Kind::Text, "", "For whom they are."),
+    key("rp.token_applications", Kind::Texts, "", "The applications that may call (`appid` or `azp`)."),
+    key(
+        "rp.token_roles",
+        Kind::Texts,
+        "",
+        "One of these roles must be in a token; empty: none is asked for.",
+    ),
+    key("rp.token_ca_file", Kind::File, "", "PEM: a CA to trust for the issuer beside the host's."),
+    key(
+        "rp.referers",
+        Kind::Texts,
+        "",
+        "Hosts that a `Referer` may name, of which the addresses in answers are made; empty: any.",
+    ),
+    key("rp.ready_delay", Kind::Duration, "2m", "From the start until the API says that it is ready."),
+    key(
+        "rp.read_time",
+        Kind::Duration,
+        "10s",
+        "How long the head of a request may take once it has begun, and then its body.",
+    ),
+    key(
         "audit.path",
         Kind::File,
         "audit.db",
@@ -455,6 +700,37 @@ pub(crate) const KEYS: &[Key] = &[
         "Streams opened with one grant; 0: no limit.",
     ),
     key(
+        "limits.cluster_requests_per_second",
+        count(0, 10_000),
+        "50",
+        "Requests of this process to one cluster in the long run: pages, metrics and monitor together; 0: no limit.",
+    ),
+    key(
+        "limits.cluster_requests_burst",
+        count(1, 100_000),
+        "100",
+        "Requests to one cluster at once after a rest.",
+    ),
+    key(
+        "limits.watched_clusters",
+        count(1, 10_000),
+        "300",
+        "Clusters that are watched because somebody looks at them.",
+    ),
+    key(
+        "limits.kept_clusters",
+        count(0, 10_000),
+        "100",
+        "Clusters whose last known state is kept after everybody left.",
+    ),
+    key("limits.live_pages", count(0, 100_000), "2000", "Pages that follow a cluster at once."),
+    key(
+        "limits.live_pages_per_person",
+        count(0, 100_000),
+        "20",
+        "The same, of one person; beyond, pages ask now and then.",
+    ),
+    key(
         "limits.leave",
         Kind::Duration,
         "1ms",
@@ -475,6 +751,21 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "Names of the regions that the portal lists; empty: the cloud's.",
     ),
+    key(
+        "azure.credential",
+        Kind::Word(&["none", "certificate", "managed_identity", "workload_identity"]),
+        "none",
+        "Who asks Azure about subnets and machines; none: nobody does.",
+    ),
+    key("azure.client_id", Kind::Text, "", "The application, or which of the machine's identities.")
+        .contract("AZURE_FP_CLIENT_ID", same),
+    key("azure.client_cert_file", Kind::File, "", "PEM: the application's certificate; read for each token."),
+    key("azure.client_key_file", Kind::Secret, "", "PEM: the key of that certificate."),
+    key("azure.federated_token_file", Kind::File, "", "The service account's token of a workload identity.")
+        .contract("AZURE_FEDERATED_TOKEN_FILE", same),
+    key("azure.resource_manager", Kind::Origin, "", "Azure Resource Manager; empty: the cloud's."),
+    key("azure.authority", Kind::Origin, "", "Where tokens are issued; empty: the cloud's."),
+    key("azure.ca_file", Kind::File, "", "PEM: a CA to trust for Azure beside the host's."),
     key(
         "private_link.way",
         Kind::Word(&["direct", "connect"]),
@@ -497,6 +788,16 @@ pub(crate) const KEYS: &[Key] = &[
     key("metrics.statsd_account", Kind::Text, "", "Account on every line.").contract("MDM_ACCOUNT", same),
     key("metrics.statsd_namespace", Kind::Text, "", "Namespace on every line.")
         .contract("MDM_NAMESPACE", same),
+    key("metrics.cluster_account", Kind::Text, "", "Account on every line about a cluster.")
+        .contract("CLUSTER_MDM_ACCOUNT", same),
+    key("metrics.cluster_namespace", Kind::Text, "", "Namespace on every line about a cluster.")
+        .contract("CLUSTER_MDM_NAMESPACE", same),
+    key(
+        "metrics.detail",
+        Kind::Word(&["all", "unhealthy", "fleet"]),
+        "all",
+        "What Prometheus is shown of each cluster: all, what is not as it should be, or sums over the fleet only.",
+    ),
     key("metrics.environment", Kind::Text, "", "The dimension `Environment`.").contract("ENVIRONMENT", same),
     key("log.level", Kind::Text, "info", "A level, or a filter such as `info,rp_net=debug`.")
         .contract("ARO_LOG_LEVEL", same),

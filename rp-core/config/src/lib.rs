@@ -3,26 +3,34 @@
 //! Precedence (`design.md` §5): flag, `ARO_SECTION__KEY`, the contract's names (`spec/portal.md` §1.1), file.
 //! [`parse`] is a pure function of its [`Input`]; [`load`] reads the process's environment and a file for it.
 
+mod azure;
+mod backend;
 mod check;
 mod keys;
 mod load;
 mod mistakes;
+mod monitor;
 mod parse;
 mod reader;
 mod reference;
+mod rp;
 mod secret_file;
 mod settings;
 mod sinks;
 mod source;
 mod values;
 
+pub use azure::{Azure, AzureCredential};
+pub use backend::Backend;
 pub use load::{LoadError, load};
 pub use mistakes::{Mistake, Mistakes};
+pub use monitor::Monitor;
 pub use parse::{File, Input, Override, parse};
 pub use reference::reference_markdown;
+pub use rp::{ArmCallers, CallerCertificate, Rp, RpPlace, TokenCheck, Tokens};
 pub use secret_file::{SecretFile, SecretFileError};
 pub use settings::{
-    Access, Audit, AuditSink, AuditSinkTo, Azure, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat,
+    Access, Audit, AuditSink, AuditSinkTo, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat,
     Metrics, Oidc, OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy,
     Roles, Session, Settings, Store, StoreKind, Tls,
 };
@@ -32,6 +40,8 @@ pub mod needs {
     /// `aro portal`, `aro serve`: browsers come in.
     pub const PORTAL: &[&str] =
         &["portal.url", "proxy.url", "oidc.issuer", "oidc.client_id", "tls.cert_file", "tls.key_file"];
+    /// `aro rp`: ARM calls.
+    pub const RP: &[&str] = &["azure.region", "rp.domain"];
     /// `aro proxy`: only kubectl and its kind come in.
     pub const PROXY: &[&str] = &["proxy.url", "tls.cert_file", "tls.key_file"];
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::reader::Reader;
 use crate::settings::{
-    Access, Audit, Azure, Elevation, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal,
-    Prometheus, Proxy, Robots, Roles, Session, Settings, Store, StoreKind,
+    Access, Audit, Elevation, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Prometheus,
+    Proxy, Robots, Roles, Session, Settings, Store, StoreKind,
 };
 use crate::source::Values;
-use crate::{Mistakes, check, source};
+use crate::{Mistakes, azure, backend, check, monitor, rp, source};
 
 /// The text of `aro.toml` with its path, which names places and from whose folder relative paths count.
 #[derive(Debug, Clone, Copy)]
@@ -66,14 +66,16 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
         proxy_protocol_from: r.networks("listen.proxy_protocol_from"),
         forwarded_from: r.networks("listen.forwarded_from"),
     };
-    let portal = Portal { url: r.origin("portal.url") };
+    let portal = Portal { url: r.origin("portal.url"), run_books: run_books(r), regions: regions(r) };
     let proxy = proxy(r, &portal);
     let audit = audit(r, &store.kind);
+    let tls = check::tls(r);
     Settings {
         listen,
         portal,
         proxy,
-        tls: check::tls(r),
+        rp: rp::rp(r, tls.as_ref()),
+        tls,
         store,
         keys: Keys { keyring_file: r.file("keys.keyring_file").unwrap_or_default() },
         oidc: check::oidc(r),
@@ -95,9 +97,11 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
             parallel: r.count("prometheus.parallel"),
             names_bytes: r.count("prometheus.names_bytes"),
         },
+        monitor: monitor::monitor(r),
+        backend: backend::backend(r),
         audit,
         limits: limits(r),
-        azure: azure(r),
+        azure: azure::azure(r),
         private_link: check::private_link(r),
         metrics: metrics(r),
         log: log(r),
@@ -233,14 +237,12 @@ fn limits(r: &mut Reader<'_>) -> Limits {
         issue_per_minute: r.count("limits.issue_per_minute"),
         misses_per_minute: r.count("limits.misses_per_minute"),
         streams_per_minute: r.count("limits.streams_per_minute"),
-    }
-}
-
-fn azure(r: &mut Reader<'_>) -> Azure {
-    Azure {
-        region: r.text("azure.region"),
-        environment: r.word("azure.environment"),
-        locations: r.texts("azure.locations"),
+        cluster_requests_per_second: r.count("limits.cluster_requests_per_second"),
+        cluster_requests_burst: r.count("limits.cluster_requests_burst"),
+        watched_clusters: r.count("limits.watched_clusters"),
+        kept_clusters: r.count("limits.kept_clusters"),
+        live_pages: r.count("limits.live_pages"),
+        live_pages_per_person: r.count("limits.live_pages_per_person"),
     }
 }
 
@@ -249,6 +251,9 @@ fn metrics(r: &mut Reader<'_>) -> Metrics {
         statsd_socket: check::statsd_socket(r),
         statsd_account: r.text("metrics.statsd_account").unwrap_or_default(),
         statsd_namespace: r.text("metrics.statsd_namespace").unwrap_or_default(),
+        cluster_account: r.text("metrics.cluster_account").unwrap_or_default(),
+        cluster_namespace: r.text("metrics.cluster_namespace").unwrap_or_default(),
+        detail: r.word("metrics.detail"),
         environment: r.text("metrics.environment").unwrap_or_default(),
     }
 }
@@ -256,6 +261,36 @@ fn metrics(r: &mut Reader<'_>) -> Metrics {
 fn log(r: &mut Reader<'_>) -> Log {
     let format = if r.word("log.format") == "text" { LogFormat::Text } else { LogFormat::Json };
     Log { level: r.text("log.level").unwrap_or_default(), format }
+}
+
+/// Names and `https` addresses.
+fn run_books(r: &mut Reader<'_>) -> Vec<(String, String)> {
+    let mut books = Vec::new();
+    for text in r.texts("portal.runbooks") {
+        match text.split_once('=') {
+            Some((name, url)) if !name.trim().is_empty() && url.trim().starts_with("https://") => {
+                books.push((name.trim().to_owned(), url.trim().to_owned()));
+            }
+            _ => r.mistake("portal.runbooks", format!("{text:?} is not NAME=https://…")),
+        }
+    }
+    books
+}
+
+/// Names of regions and the origins of their portals.
+fn regions(r: &mut Reader<'_>) -> Vec<(String, url::Url)> {
+    let mut regions = Vec::new();
+    for text in r.texts("portal.regions") {
+        let named = text.split_once('=').map(|(name, address)| (name.trim(), address.trim()));
+        let read = named.and_then(|(name, address)| Some((name.to_owned(), url::Url::parse(address).ok()?)));
+        match read {
+            Some((name, url)) if !name.is_empty() && url.scheme() == "https" && url.host_str().is_some() => {
+                regions.push((name, url));
+            }
+            _ => r.mistake("portal.regions", format!("{text:?} is not NAME=https://…")),
+        }
+    }
+    regions
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::SecretFile;
+use crate::{Azure, Backend, Monitor, Rp, SecretFile};
 
 /// Every setting. Keys that a role needs ([`crate::needs`]) are there when it named them.
 #[derive(Debug, Clone)]
@@ -27,6 +27,9 @@ pub struct Settings {
     pub robots: Robots,
     pub imports: Imports,
     pub prometheus: Prometheus,
+    pub monitor: Monitor,
+    pub backend: Backend,
+    pub rp: Rp,
     pub audit: Audit,
     pub limits: Limits,
     pub azure: Azure,
@@ -49,6 +52,10 @@ pub struct Listen {
 #[derive(Debug, Clone)]
 pub struct Portal {
     pub url: Option<Url>,
+    /// What a run-book is for (an operator's name, or `*`) and its address.
+    pub run_books: Vec<(String, String)>,
+    /// Portals of other regions: name and address.
+    pub regions: Vec<(String, Url)>,
 }
 
 #[derive(Debug, Clone)]
@@ -303,14 +310,13 @@ pub struct Limits {
     pub misses_per_minute: u32,
     /// By grant.
     pub streams_per_minute: u32,
-}
-
-#[derive(Debug, Clone)]
-pub struct Azure {
-    pub region: Option<String>,
-    /// `AzurePublicCloud` or `AzureUSGovernmentCloud`.
-    pub environment: String,
-    pub locations: Vec<String>,
+    /// To one cluster; 0: no limit.
+    pub cluster_requests_per_second: u32,
+    pub cluster_requests_burst: u32,
+    pub watched_clusters: usize,
+    pub kept_clusters: usize,
+    pub live_pages: usize,
+    pub live_pages_per_person: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -338,6 +344,11 @@ pub struct Metrics {
     pub statsd_socket: Option<String>,
     pub statsd_account: String,
     pub statsd_namespace: String,
+    /// Account and namespace of lines about clusters.
+    pub cluster_account: String,
+    pub cluster_namespace: String,
+    /// `all`, `unhealthy` or `fleet`: how much of each cluster Prometheus is shown.
+    pub detail: String,
     pub environment: String,
 }
 

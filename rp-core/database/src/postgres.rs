@@ -15,6 +15,7 @@ mod row;
 mod schema;
 mod servers;
 mod sweeper;
+mod together;
 
 use std::sync::Arc;
 use std::time::Duration;

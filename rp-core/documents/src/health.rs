@@ -11,6 +11,9 @@ pub struct CollectorResult {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Absent: it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }
 
 /// The last look. The id is the cluster document's id.
@@ -34,6 +37,12 @@ pub struct ClusterHealth {
     pub certificate_expiry: Option<Timestamp>,
     #[serde(default)]
     pub version: String,
+    /// The version it is being brought to; empty when none is under way.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub updating_to: String,
+    /// Status of the API server's `/healthz`; 0: no answer; absent: not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healthz: Option<u16>,
     #[serde(flatten)]
     pub unknown: Unknown,
 }

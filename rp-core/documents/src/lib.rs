@@ -4,35 +4,53 @@
 //! read and written back carries them in `unknown`.
 
 pub mod audit;
+pub mod billing;
 pub mod cluster;
 pub mod collection;
 pub mod elevation;
 pub mod grant;
 pub mod health;
 pub mod imported;
+pub mod lease;
 pub mod login;
+pub mod mirror;
+pub mod offer;
+pub mod operation;
+pub mod operation_log;
 pub mod person;
+pub mod pool;
 pub mod resource_id;
 pub mod robot;
 pub mod saved_query;
+pub mod saved_view;
 pub mod session;
 pub mod stream;
+pub mod subscription;
 pub mod wire_error;
 
 pub use audit::{Actor, Entry, Outcome, Phase};
+pub use billing::{Billing, BillingDocument};
 pub use cluster::{ClusterDocument, OpenShiftCluster, ProvisioningState};
 pub use collection::{Collection, Document};
 pub use elevation::{Decision, Elevation, ElevationState, ElevationWay, Review};
 pub use grant::{Grant, GrantKind, GrantUse, Revocation, Rights};
 pub use health::ClusterHealth;
 pub use imported::ImportedCluster;
+pub use lease::Lease;
 pub use login::{LoginCode, LoginFlow, SignIn};
+pub use mirror::{ClusterMirror, MirroredIngress, MirroredPrincipal, MirroredWorkers};
+pub use offer::{OpenShiftVersionDocument, PlatformRole, RoleSetDocument};
+pub use operation::{AsyncOperation, AsyncOperationDocument, Reservation};
+pub use operation_log::OperationLog;
 pub use person::{Person, Role, Roles};
+pub use pool::{BUCKETS, BucketLooks, Look, PoolDocument};
 pub use resource_id::{InvalidResourceId, ResourceId};
 pub use robot::{Robot, Scope};
 pub use saved_query::SavedQuery;
+pub use saved_view::SavedView;
 pub use session::SessionRecord;
 pub use stream::StreamRecord;
+pub use subscription::{SubscriptionDocument, SubscriptionState};
 pub use wire_error::{Side, WireError};
 
 /// JSON members that this version of the software does not know.

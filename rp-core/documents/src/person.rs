@@ -16,6 +16,21 @@ pub struct Person {
     pub groups: Vec<String>,
 }
 
+impl Person {
+    /// How subjects of people begin for whom automation asks.
+    const AUTOMATED: &'static str = "automation:";
+
+    /// Somebody for whom automation asks that has made sure itself that they may (`spec/portal.md` §20).
+    pub fn automated(name: &str) -> Self {
+        Self { sub: format!("{}{name}", Self::AUTOMATED), name: name.to_owned(), groups: Vec::new() }
+    }
+
+    /// Whether the subject is such a person's.
+    pub fn is_automated(&self) -> bool {
+        self.sub.starts_with(Self::AUTOMATED)
+    }
+}
+
 /// What somebody may do (`design.md` §5 "Who may").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

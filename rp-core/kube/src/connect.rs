@@ -109,9 +109,20 @@ pub fn client(
     // HTTP/1.1 only: an upgrade for port-forward cannot travel on HTTP/2.
     let tls =
         tls::client_config(&target.ca_pem, Some(credential), &[b"http/1.1"]).map_err(ClientError::Tls)?;
+    assemble(dialer, target, Arc::new(tls), authorization, options)
+}
+
+/// The client over a TLS configuration that may be shared, so that sessions resume.
+pub(crate) fn assemble(
+    dialer: Dialer,
+    target: Arc<Target>,
+    tls: Arc<ClientConfig>,
+    authorization: Option<HeaderValue>,
+    options: &ClientOptions,
+) -> Result<Client, ClientError> {
     let server_name = ServerName::try_from(target.server_name.clone()).map_err(ClientError::ServerName)?;
     let base = base_uri(&target)?;
-    let connector = Connector { dialer, target, tls: Arc::new(tls), server_name, deadline: options.dial };
+    let connector = Connector { dialer, target, tls, server_name, deadline: options.dial };
     let wire = Legacy::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(Duration::from_secs(60))
@@ -127,14 +138,14 @@ pub fn client(
     Ok(Client::new(service, options.namespace.clone()))
 }
 
-fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
+pub(crate) fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(ClientError::Header)?;
     value.set_sensitive(true);
     Ok(value)
 }
 
 /// Behind a private endpoint the API server is called by its certificate's name (`spec/portal.md` §11.3).
-fn base_uri(target: &Target) -> Result<Uri, ClientError> {
+pub(crate) fn base_uri(target: &Target) -> Result<Uri, ClientError> {
     let text = match &target.endpoint {
         Endpoint::Private { .. } => format!("https://{}:6443/", target.server_name),
         Endpoint::Direct { url } => url.as_str().to_owned(),

@@ -4,6 +4,8 @@
 
 pub mod connect;
 pub mod kubeconfig;
+pub mod lean;
+pub mod namespaces;
 mod pods;
 mod port_forward;
 pub mod write;

@@ -33,10 +33,10 @@ mod labels;
 pub mod process;
 mod registry;
 pub mod statsd;
-mod text;
+pub mod text;
 
 pub use family::{Family, MOST_SERIES};
 pub use instruments::{Counter, Gauge, GaugeGuard, Histogram};
 pub use labels::{LabelValue, Labels};
-pub use registry::{Description, Kind, Metric, Register, Registry, Spec};
+pub use registry::{Description, Kind, Metric, Register, Registry, Source, Spec};
 pub use statsd::{Statsd, StatsdOptions};

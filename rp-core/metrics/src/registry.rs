@@ -179,6 +179,17 @@ impl Collect for Info {
     }
 }
 
+/// Metrics that are kept elsewhere, too many to be written as one text: a family per name, none that the registry
+/// has itself.
+pub trait Source: fmt::Debug + Send + Sync + 'static {
+    /// What it can show, ordered as it is written.
+    fn list(&self) -> Vec<Description>;
+
+    /// The exposition of this moment in pieces of some ten thousand bytes, each of whole lines, made as they are asked
+    /// for: so a reader that is slow costs no memory.
+    fn pieces(&self) -> Box<dyn Iterator<Item = String> + Send>;
+}
+
 struct Entry {
     description: Description,
     collect: Arc<dyn Collect>,
@@ -187,6 +198,7 @@ struct Entry {
 #[derive(Default)]
 struct Inner {
     entries: BTreeMap<String, Entry>,
+    sources: Vec<(&'static str, Arc<dyn Source>)>,
     mistakes: Vec<String>,
 }
 
@@ -220,8 +232,35 @@ impl Registry {
         let _ = self.add(spec, labels, Info(text::pairs(labels, &values)));
     }
 
-    /// The whole registry as Prometheus reads it, ordered by name.
+    /// Adds metrics that are kept elsewhere. Of two of one name the later stands.
+    pub fn attach(&self, name: &'static str, source: Arc<dyn Source>) {
+        let mut inner = self.0.write();
+        inner.sources.retain(|(known, _)| *known != name);
+        for metric in source.list() {
+            if inner.entries.contains_key(&metric.name) {
+                inner.mistakes.push(format!("{}: registered, and shown by {name} too", metric.name));
+            }
+        }
+        inner.sources.push((name, source));
+    }
+
+    /// Everything as Prometheus reads it, in pieces: the registry's own first, then each source's.
+    pub fn pieces(&self) -> impl Iterator<Item = String> + Send + use<> {
+        let sources: Vec<_> = self.0.read().sources.iter().map(|(_, source)| Arc::clone(source)).collect();
+        let own = std::iter::once_with({
+            let registry = self.clone();
+            move || registry.own()
+        });
+        own.chain(sources.into_iter().flat_map(|source| source.pieces()))
+    }
+
+    /// All of [`Registry::pieces`] in one text.
     pub fn render(&self) -> String {
+        self.pieces().collect()
+    }
+
+    /// The registry's own metrics, ordered by name.
+    fn own(&self) -> String {
         let inner = self.0.read();
         let mut out = String::with_capacity(inner.entries.len() * 200);
         for (name, entry) in &inner.entries {
@@ -231,9 +270,13 @@ impl Registry {
         out
     }
 
-    /// Every registered metric, ordered by name.
+    /// Every metric, ordered by name.
     pub fn list(&self) -> Vec<Description> {
-        self.0.read().entries.values().map(|entry| entry.description.clone()).collect()
+        let inner = self.0.read();
+        let own = inner.entries.values().map(|entry| entry.description.clone());
+        let mut all: Vec<_> = own.chain(inner.sources.iter().flat_map(|(_, source)| source.list())).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
     }
 
     /// The inventory as JSON, for generated pages and tests.
@@ -354,6 +397,35 @@ mod tests {
         Gauge::register(&registry, spec("no good")).set(1.0);
         assert_eq!(registry.mistakes().len(), 3);
         assert!(!registry.render().contains("no good"));
+    }
+
+    #[derive(Debug)]
+    struct Elsewhere(&'static str);
+
+    impl Source for Elsewhere {
+        fn list(&self) -> Vec<Description> {
+            let (name, help) = (self.0.to_owned(), "Kept elsewhere.".to_owned());
+            vec![Description { name, kind: Kind::Gauge, help, unit: None, labels: vec![] }]
+        }
+
+        fn pieces(&self) -> Box<dyn Iterator<Item = String> + Send> {
+            let name = self.0;
+            Box::new((0..2).map(move |n| format!("{name} {n}\n")))
+        }
+    }
+
+    #[test]
+    fn sources_stand_behind_what_is_registered() {
+        let registry = Registry::new();
+        Gauge::register(&registry, Spec { name: "aro_z", help: "Z.", buckets: &[] }).set(1.0);
+        registry.attach("other", Arc::new(Elsewhere("aro_old")));
+        registry.attach("other", Arc::new(Elsewhere("aro_a")));
+        assert!(registry.render().ends_with("aro_z 1\naro_a 0\naro_a 1\n"), "{}", registry.render());
+        assert_eq!(registry.pieces().count(), 3);
+        let names: Vec<_> = registry.list().into_iter().map(|metric| metric.name).collect();
+        assert_eq!(names, ["aro_a", "aro_z"]);
+        registry.attach("twice", Arc::new(Elsewhere("aro_z")));
+        assert_eq!(registry.mistakes(), ["aro_z: registered, and shown by twice too"]);
     }
 
     #[test]

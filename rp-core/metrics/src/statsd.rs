@@ -1,45 +1,62 @@
 //! The statsd emitter (`spec/monitor.md` §13, `spec/portal.md` §18): gauges as JSON-named lines to UDP or a
 //! Unix stream socket. It never blocks and never fails a caller; what cannot be sent is counted.
+//!
+//! A failed write dials again at once and repeats the line; a second failure costs that line, and what waits is
+//! kept while the next dials come ever later, so that a receiver that comes back gets what is younger than a minute.
 
 mod line;
+mod queue;
+mod sender;
 mod socket;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_base::{SharedClock, Timestamp, chain};
-use tokio::sync::{mpsc, oneshot};
+use rp_base::{SharedClock, Timestamp};
 
-pub use line::{Point, Value};
+pub use line::Value;
 pub use socket::{InvalidSocket, Socket};
 
-use crate::{Counter, Family, Registry, labels, metrics};
+use crate::{Counter, Family, Gauge, Registry, labels, metrics};
+use line::{NoLine, Shape};
+use queue::Queue;
 
-/// How many points wait to be sent.
-const QUEUE: usize = 1024;
+/// How many lines wait to be sent unless told otherwise: those of one minute of some hundred clusters, 20 MB.
+/// The contract's 1024 are less than one large cluster emits at once.
+pub const QUEUE: usize = 65_536;
 /// A point older than this is worth nothing to the receiver.
 const STALE: Duration = Duration::from_secs(60);
-/// At most one line in the log in this time.
-const QUIET: Duration = Duration::from_secs(1);
 /// Between heartbeats (`spec/metrics.md` §2).
 pub const PERIOD: Duration = Duration::from_secs(60);
 
 labels! {
-    struct Reason { reason: &'static str }
+    struct Lost { emitter: &'static str, reason: &'static str }
+}
+labels! {
+    struct Emitter { emitter: &'static str }
 }
 metrics! {
-    struct StatsdMetrics("aro_statsd") {
+    struct StatsdMetrics("aro_metrics") {
         /// Points handed to the statsd socket.
-        sent: Counter = "sent_points_total";
-        /// Points not sent: the queue was full, they had become stale, were no number, or the socket failed.
-        dropped: Family<Reason, Counter> = "dropped_points_total";
+        sent: Family<Emitter, Counter> = "sent_total";
+        /// Points not sent: the queue was full, they had become stale, were no number or too long, or the socket failed.
+        dropped: Family<Lost, Counter> = "dropped_total";
+        /// Points that wait for the statsd socket.
+        length: Family<Emitter, Gauge> = "queue_length";
     }
+}
+
+/// Registers what emitters count, for lists of metrics.
+pub fn register_metrics(registry: &Registry) {
+    StatsdMetrics::register(registry);
 }
 
 /// Where points go and what stands on each.
 #[derive(Debug, Clone)]
 pub struct StatsdOptions {
+    /// Names the emitter in the metrics about it, such as `service` and `cluster`.
+    pub emitter: &'static str,
     pub socket: Socket,
     /// Left out of the line when empty.
     pub account: String,
@@ -47,6 +64,10 @@ pub struct StatsdOptions {
     pub namespace: String,
     /// On every point; they win over a point's own of the same name.
     pub dimensions: BTreeMap<String, String>,
+    /// The most lines that wait; the oldest make room.
+    pub queue: usize,
+    /// A socket that is not there is no news: in development nobody listens.
+    pub silent_dial: bool,
 }
 
 /// The emitter. A cheap clone.
@@ -55,16 +76,38 @@ pub struct Statsd(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    queue: mpsc::Sender<Job>,
+    queue: Arc<Queue>,
     clock: SharedClock,
-    options: StatsdOptions,
-    metrics: StatsdMetrics,
+    shape: Shape,
+    counts: Counts,
 }
 
+/// One emitter's own instruments.
+#[derive(Debug, Clone)]
+struct Counts {
+    emitter: &'static str,
+    metrics: StatsdMetrics,
+    sent: Counter,
+    length: Gauge,
+}
+
+impl Counts {
+    fn lost(&self, reason: &'static str, count: usize) {
+        if count > 0 {
+            let labels = Lost { emitter: self.emitter, reason };
+            self.metrics.dropped.with(&labels).add(count as u64);
+        }
+    }
+}
+
+/// Points of one instant, which enter the queue together.
 #[derive(Debug)]
-enum Job {
-    Send { line: Vec<u8>, at: Timestamp },
-    Flush(oneshot::Sender<()>),
+pub struct Batch<'a> {
+    inner: Option<&'a Inner>,
+    at: Timestamp,
+    stamp: String,
+    lines: Vec<Box<str>>,
+    scratch: String,
 }
 
 impl Statsd {
@@ -76,10 +119,19 @@ impl Statsd {
     /// Starts the task that sends; it ends with the last clone. Needs a Tokio runtime.
     pub fn start(options: StatsdOptions, clock: SharedClock, registry: &Registry) -> Self {
         let metrics = StatsdMetrics::register(registry);
-        let (queue, jobs) = mpsc::channel(QUEUE);
-        let socket = options.socket.clone();
-        tokio::spawn(send_all(jobs, socket, clock.clone(), metrics.clone()));
-        Self(Some(Arc::new(Inner { queue, clock, options, metrics })))
+        let emitter = options.emitter;
+        let (sent, length) =
+            (metrics.sent.with(&Emitter { emitter }), metrics.length.with(&Emitter { emitter }));
+        let counts = Counts { emitter, metrics, sent, length };
+        let (shape, queue) = (Shape::of(&options), Arc::new(Queue::new(options.queue)));
+        let sender = sender::Sender::new(options, Arc::clone(&queue), Arc::clone(&clock), counts.clone());
+        tokio::spawn(sender.run());
+        Self(Some(Arc::new(Inner { queue, clock, shape, counts })))
+    }
+
+    /// Whether points go anywhere.
+    pub const fn is_on(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Emits a whole number.
@@ -92,12 +144,25 @@ impl Statsd {
         self.emit(name, Value::Float(value), dimensions);
     }
 
+    /// Emits one point.
+    pub fn emit(&self, name: &str, value: Value, dimensions: &[(&str, &str)]) {
+        let mut batch = self.batch();
+        batch.add(name, value, dimensions);
+        batch.emit();
+    }
+
+    /// Begins a batch of points of this instant.
+    pub fn batch(&self) -> Batch<'_> {
+        let inner = self.0.as_deref();
+        let at = inner.map_or(Timestamp::from_millis(0), |inner| inner.clock.now());
+        let stamp = if inner.is_some() { line::instant(at) } else { String::new() };
+        Batch { inner, at, stamp, lines: Vec::new(), scratch: String::new() }
+    }
+
     /// Waits until what was emitted before has been sent or given up.
     pub async fn flush(&self) {
-        let Some(inner) = &self.0 else { return };
-        let (done, wait) = oneshot::channel();
-        if inner.queue.send(Job::Flush(done)).await.is_ok() {
-            let _ = wait.await;
+        if let Some(inner) = &self.0 {
+            inner.queue.flushed().await;
         }
     }
 
@@ -111,57 +176,43 @@ impl Statsd {
             self.gauge(&heartbeat, 1, &[("version", version)]);
             // The contract's first sample of the process comes after one period.
             if !std::mem::take(&mut first) {
-                for (name, value) in crate::process::sample() {
-                    self.float(name, value, &[]);
-                }
+                self.process();
             }
         }
     }
 
-    fn emit(&self, name: &str, value: Value, dimensions: &[(&str, &str)]) {
-        let Some(inner) = &self.0 else { return };
-        let at = inner.clock.now();
-        let point = Point { name, value, dimensions, at };
-        let reason = match point.line(&inner.options) {
-            None => "not_a_number",
-            Some(line) => match inner.queue.try_send(Job::Send { line, at }) {
-                Ok(()) => return,
-                Err(mpsc::error::TrySendError::Full(_)) => "queue_full",
-                Err(mpsc::error::TrySendError::Closed(_)) => "closed",
-            },
-        };
-        inner.metrics.dropped.with(&Reason { reason }).inc();
+    /// Emits the process's numbers (`spec/metrics.md` §2 "process").
+    pub fn process(&self) {
+        for (name, value) in crate::process::sample() {
+            self.float(name, value, &[]);
+        }
     }
 }
 
-async fn send_all(mut jobs: mpsc::Receiver<Job>, socket: Socket, clock: SharedClock, metrics: StatsdMetrics) {
-    let mut connection = None;
-    let mut logged: Option<Timestamp> = None;
-    while let Some(job) = jobs.recv().await {
-        let (line, at) = match job {
-            Job::Send { line, at } => (line, at),
-            Job::Flush(done) => {
-                let _ = done.send(());
-                continue;
-            }
-        };
-        let now = clock.now();
-        if now.since(at) > STALE {
-            metrics.dropped.with(&Reason { reason: "stale" }).inc();
-            continue;
+impl Batch<'_> {
+    /// Adds a point. Of two dimensions of one name the later counts, an emitter's own over both.
+    pub fn add(&mut self, name: &str, value: Value, dimensions: &[(&str, &str)]) {
+        let Some(inner) = self.inner else { return };
+        self.scratch.clear();
+        match inner.shape.write(&mut self.scratch, name, value, dimensions, &self.stamp) {
+            Ok(()) => self.lines.push(self.scratch.as_str().into()),
+            Err(NoLine::NotANumber) => inner.counts.lost("not_a_number", 1),
+            Err(NoLine::TooLong) => inner.counts.lost("too_long", 1),
         }
-        match socket::send(&mut connection, &socket, &line).await {
-            Ok(()) => metrics.sent.inc(),
-            Err(error) => {
-                // The next point dials anew.
-                connection = None;
-                metrics.dropped.with(&Reason { reason: "socket" }).inc();
-                if logged.is_none_or(|at| now.since(at) >= QUIET) {
-                    logged = Some(now);
-                    tracing::warn!(error = %chain(&error), "statsd point not sent");
-                }
-            }
-        }
+    }
+
+    /// Puts the points into the queue; never waits.
+    pub fn emit(self) {
+        let Some(inner) = self.inner else { return };
+        let lost = inner.queue.push(self.at, self.lines.into_iter());
+        inner.counts.lost("queue_full", lost);
+        inner.counts.length.set_count(inner.queue.len());
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queue.close();
     }
 }
 

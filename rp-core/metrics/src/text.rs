@@ -7,13 +7,28 @@ use std::fmt::Write as _;
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// `a="1",b="2"`, escaped.
-pub(crate) fn pairs(names: &[&str], values: &[Cow<'static, str>]) -> String {
+pub fn pairs(names: &[&str], values: &[Cow<'static, str>]) -> String {
     let mut out = String::new();
-    for (at, (name, value)) in names.iter().zip(values).enumerate() {
-        let comma = if at == 0 { "" } else { "," };
-        let _ = write!(out, "{comma}{name}=\"{}\"", escape_value(value));
+    for (name, value) in names.iter().zip(values) {
+        pair(&mut out, name, value);
     }
     out
+}
+
+/// Adds `name="value"`, escaped, after a comma where something stands already.
+pub fn pair(out: &mut String, name: &str, value: &str) {
+    if !out.is_empty() {
+        out.push(',');
+    }
+    bare_pair(out, name, value);
+}
+
+/// Adds `name="value"`, escaped.
+pub fn bare_pair(out: &mut String, name: &str, value: &str) {
+    out.push_str(name);
+    out.push_str("=\"");
+    out.push_str(&escape_value(value));
+    out.push('"');
 }
 
 /// One sample line.
@@ -33,7 +48,7 @@ pub(crate) fn whole(out: &mut String, name: &str, suffix: &str, labels: &str, va
 }
 
 /// A float as the format writes it.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()
     } else if value == f64::INFINITY {
@@ -46,7 +61,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// The lines before a metric's samples.
-pub(crate) fn header(out: &mut String, name: &str, help: &str, kind: &str) {
+pub fn header(out: &mut String, name: &str, help: &str, kind: &str) {
     let help = help.replace('\\', "\\\\").replace('\n', "\\n");
     let _ = writeln!(out, "# HELP {name} {help}");
     if let Some(unit) = unit(name) {
@@ -56,7 +71,7 @@ pub(crate) fn header(out: &mut String, name: &str, help: &str, kind: &str) {
 }
 
 /// The unit in a name, where there is one.
-pub(crate) fn unit(name: &str) -> Option<&'static str> {
+pub fn unit(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix("_total").unwrap_or(name);
     ["seconds", "bytes", "ratio"]
         .into_iter()

@@ -139,6 +139,11 @@ impl Dialer {
         Self(Arc::new(options))
     }
 
+    /// How private addresses are reached.
+    pub fn private_way(&self) -> &PrivateWay {
+        &self.0.private
+    }
+
     /// Opens a connection to a port of the target; no TLS towards the target itself yet.
     ///
     /// # Errors

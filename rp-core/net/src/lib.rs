@@ -3,6 +3,9 @@
 //! `Target` and `trait Directory` live here, so that whoever dials a cluster needs neither the store nor
 //! the access rules; `rp-access` implements the directory (`design.md` §2).
 
+pub mod assertion;
+pub mod budget;
+pub mod clients;
 mod dial;
 pub mod http;
 pub mod listen;
@@ -14,6 +17,7 @@ mod stream;
 mod target;
 pub mod tls;
 
+pub use budget::{Budget, BudgetLimits, Cost, Crowded};
 pub use dial::{ConnectProxy, DialError, Dialer, DialerOptions, Port, PrivateWay, Stage};
 pub use networks::{Forbidden, Networks};
 pub use origin::Origins;

@@ -23,9 +23,9 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::opening::Opening;
+use crate::opening::{Heads, Opening, Turn};
 use crate::origin::{Origins, read_header};
-use crate::tls::ServerTls;
+use crate::tls::{ClientChain, ServerTls};
 
 /// Silence after which the kernel asks whether a client is still there (`spec/portal.md` §1.3).
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -54,6 +54,9 @@ pub struct Limits {
     pub handshake: Duration,
     /// For the head of a request on HTTP/1.1, also the longest idle time between two.
     pub head: Duration,
+    /// For such a head once its first byte is there; `None`: as `head`. Not where connections are upgraded: their bytes
+    /// would be taken for a head's.
+    pub begun: Option<Duration>,
     /// HTTP/2: requests at once on a connection.
     pub streams: u32,
     /// HTTP/2: silence after which the client is pinged, and how long it has to answer.
@@ -70,6 +73,7 @@ impl Default for Limits {
             connections: 16_384,
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(120),
+            begun: None,
             streams: 250,
             ping: Duration::from_secs(30),
             head_bytes: 64 * 1024,
@@ -153,6 +157,7 @@ impl<H: Handler> Listener<H> {
                 builders: Arc::clone(&builders),
                 handshake: self.limits.handshake,
                 head: self.limits.head,
+                begun: self.limits.begun,
                 origins: Arc::clone(&self.limits.origins),
                 stop: stop.clone(),
             };
@@ -213,6 +218,7 @@ struct Connection<H> {
     builders: Arc<Builders>,
     handshake: Duration,
     head: Duration,
+    begun: Option<Duration>,
     origins: Arc<Origins>,
     stop: Stop,
 }
@@ -229,12 +235,16 @@ impl<H: Handler> Connection<H> {
         }
         let Some(peer) = self.origin(&mut tcp, peer).await else { return };
         match self.tls.clone() {
-            None => self.http(tcp, None, peer).await,
+            None => self.http(tcp, None, None, peer).await,
             // Boxed, for what a handshake needs must not stay in the task of an idle connection.
             Some(tls) => {
                 if let Some(stream) = Box::pin(self.accept(&tls, tcp, peer)).await {
-                    let alpn = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
-                    self.http(stream, alpn, peer).await;
+                    let session = stream.get_ref().1;
+                    let alpn = session.alpn_protocol().map(<[u8]>::to_vec);
+                    let shown = session.peer_certificates();
+                    let chain = shown
+                        .map(|chain| ClientChain(chain.iter().map(|der| der.clone().into_owned()).collect()));
+                    self.http(stream, alpn, chain, peer).await;
                 }
             }
         }
@@ -272,17 +282,31 @@ impl<H: Handler> Connection<H> {
         None
     }
 
-    async fn http<S>(self, stream: S, alpn: Option<Vec<u8>>, peer: SocketAddr)
+    async fn http<S>(self, stream: S, alpn: Option<Vec<u8>>, shown: Option<ClientChain>, peer: SocketAddr)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = Opening::new(stream, self.head);
+        let turn = self.begun.map(|_| Arc::<Turn>::default());
+        let heads = self.begun.zip(turn.clone()).map(|(within, turn)| Heads { within, turn });
+        let stream = Opening::new(stream, self.head, heads);
         let handler = self.handler;
-        let service = service_fn(move |request| {
-            let handler = Arc::clone(&handler);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            if let Some(shown) = &shown {
+                request.extensions_mut().insert(shown.clone());
+            }
+            let (handler, turn) = (Arc::clone(&handler), turn.clone());
+            if let Some(turn) = &turn {
+                turn.pass();
+            }
             // Boxed, so that it is gone while an answer's body goes on: hyper keeps room for it as long as
             // a connection (HTTP/1.1) or a stream (HTTP/2) lives, which with idle watches is most memory.
-            Box::pin(async move { Ok::<_, Infallible>(handler.handle(request, peer).await) })
+            Box::pin(async move {
+                let answer = handler.handle(request, peer).await;
+                if let Some(turn) = turn {
+                    turn.pass();
+                }
+                Ok::<_, Infallible>(answer)
+            })
         });
         let builder = self.builders.of(alpn.as_deref());
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);

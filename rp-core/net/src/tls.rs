@@ -180,6 +180,21 @@ pub enum ClientAuth {
     None,
     /// Exactly this leaf (DER), whoever signed it (`spec/portal.md` §12.4).
     Exactly(CertificateDer<'static>),
+    /// They are asked, need not have one, and whoever gets [`ClientChain`] with a request decides
+    /// (`spec/frontend.md` §1). The handshake proves that they hold its key.
+    Asked,
+}
+
+/// What a client showed in its handshake, its own certificate first; with each request of its connection, as an
+/// extension.
+#[derive(Debug, Clone)]
+pub struct ClientChain(pub Arc<[CertificateDer<'static>]>);
+
+impl ClientChain {
+    /// The client's own certificate.
+    pub fn leaf(&self) -> Option<&CertificateDer<'static>> {
+        self.0.first()
+    }
 }
 
 impl ServerTls {
@@ -232,8 +247,10 @@ fn server_config(
         .map_err(TlsError::Unusable)?;
     let builder = match client {
         ClientAuth::None => builder.with_no_client_auth(),
-        ClientAuth::Exactly(leaf) => builder
-            .with_client_cert_verifier(Arc::new(ExactClient { leaf: leaf.clone(), provider: provider() })),
+        ClientAuth::Exactly(leaf) => {
+            builder.with_client_cert_verifier(Arc::new(KnownClient::new(Some(leaf.clone()))))
+        }
+        ClientAuth::Asked => builder.with_client_cert_verifier(Arc::new(KnownClient::new(None))),
     };
     let mut config = builder.with_single_cert(chain, key).map_err(TlsError::Unusable)?;
     config.alpn_protocols = alpn.to_vec();
@@ -247,14 +264,24 @@ fn read(path: &Path) -> Result<String, TlsError> {
     std::fs::read_to_string(path).map_err(|cause| TlsError::Read { path: path.to_owned(), cause })
 }
 
-/// Accepts one certificate and no other; the handshake still proves that the client holds its key.
+/// Accepts one certificate and no other, or any and none; the handshake still proves that the client holds its key.
 #[derive(Debug)]
-struct ExactClient {
-    leaf: CertificateDer<'static>,
+struct KnownClient {
+    leaf: Option<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ClientCertVerifier for ExactClient {
+impl KnownClient {
+    fn new(leaf: Option<CertificateDer<'static>>) -> Self {
+        Self { leaf, provider: provider() }
+    }
+}
+
+impl ClientCertVerifier for KnownClient {
+    fn client_auth_mandatory(&self) -> bool {
+        self.leaf.is_some()
+    }
+
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -265,7 +292,7 @@ impl ClientCertVerifier for ExactClient {
         _intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        if end_entity.as_ref() == self.leaf.as_ref() {
+        if self.leaf.as_ref().is_none_or(|leaf| end_entity.as_ref() == leaf.as_ref()) {
             Ok(ClientCertVerified::assertion())
         } else {
             Err(rustls::Error::InvalidCertificate(rustls::CertificateError::ApplicationVerificationFailure))

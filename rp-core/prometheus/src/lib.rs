@@ -4,6 +4,7 @@
 //! while; who asks is audited by the edges. Answers are streamed: a large one never sits in memory.
 //! Entry rule: what is specific to Prometheus and needs no store and no page.
 
+pub mod alertmanager;
 pub mod alerts;
 mod answer;
 mod body;

@@ -13,7 +13,7 @@ use rp_documents::{ResourceId, Side};
 use rp_kube::connect::{ClientOptions, Identity, client, dial_error};
 use rp_kube::{KubeClient, KubeError, port_forward, ready_pods};
 use rp_metrics::{Counter, Family, Histogram, Registry, buckets, labels, metrics};
-use rp_net::{DialError, Dialer, Target};
+use rp_net::{Budget, Cost, DialError, Dialer, Target};
 use rp_promql::Position;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
@@ -56,6 +56,8 @@ pub struct Options {
     pub dialer: Dialer,
     pub clock: SharedClock,
     pub registry: Registry,
+    /// Requests to one cluster, shared with whatever else asks it.
+    pub budget: Budget,
     /// How imported clusters' Prometheus is reached, where it is not found by itself.
     pub ways: BTreeMap<ResourceId, Way>,
     /// Questions to one cluster at once: the budget that pages, tools and fleet queries share.
@@ -117,10 +119,10 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-const PLATFORM: &str = "openshift-monitoring";
+pub(crate) const PLATFORM: &str = "openshift-monitoring";
 const USER: &str = "openshift-user-workload-monitoring";
 const PORT: u16 = 9090;
-const ALERTMANAGER_PORT: u16 = 9093;
+pub(crate) const ALERTMANAGER_PORT: u16 = 9093;
 /// A source that failed is passed over for so long.
 const AVOID: Duration = Duration::from_secs(30);
 /// For a place in a cluster's budget.
@@ -203,6 +205,7 @@ impl Prometheus {
         let cluster = self.cluster(target)?;
         let budget = Arc::clone(&cluster.budget).acquire_owned();
         let permit = timeout(QUEUE, budget).await.ok().and_then(Result::ok).ok_or(PromError::Crowded)?;
+        self.options.budget.take(&target.id, Cost::REQUEST).await.map_err(|_| PromError::Crowded)?;
         let mut permit = Some(permit);
         let mut failed: Vec<(Place, PromError)> = Vec::new();
         let mut places = cluster.order(call.source);
@@ -412,7 +415,7 @@ fn parted(
     (head, Upstream::Wire { body, connection: Some(connection), lane })
 }
 
-fn request(
+pub(crate) fn request(
     method: &Method,
     way: &Way,
     path: &str,
@@ -523,12 +526,12 @@ fn said(error: &(dyn std::error::Error + 'static)) -> String {
     rp_base::text::clean(&rp_base::chain(error).to_string(), 300)
 }
 
-fn of_wire(place: Place, error: &hyper::Error) -> PromError {
+pub(crate) fn of_wire(place: Place, error: &hyper::Error) -> PromError {
     PromError::SourceAway { place: place.id(), why: said(error) }
 }
 
 /// A dial that failed is the cluster's; a refusal by its API server is about the pod.
-fn of_kube(place: Place, what: &str, error: &KubeError) -> PromError {
+pub(crate) fn of_kube(place: Place, what: &str, error: &KubeError) -> PromError {
     if let Some(dial) = dial_error(error) {
         let cause = said(dial);
         let mut copy = DialError::new(dial.side, dial.stage, cause);

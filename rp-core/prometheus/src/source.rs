@@ -13,7 +13,7 @@ pub enum Place {
     User(u8),
     /// What the configuration names for an imported cluster, or what was found there.
     Configured,
-    /// Pod `alertmanager-main-0` or `-1` of `openshift-monitoring`.
+    /// Pod `alertmanager-main-0`, `-1` or `-2` of `openshift-monitoring`.
     Alertmanager(u8),
 }
 
@@ -100,7 +100,8 @@ impl Place {
             Self::User(_) => "user-workload",
             Self::Configured => "configured",
             Self::Alertmanager(0) => "alertmanager-main-0",
-            Self::Alertmanager(_) => "alertmanager-main-1",
+            Self::Alertmanager(1) => "alertmanager-main-1",
+            Self::Alertmanager(_) => "alertmanager-main-2",
         }
     }
 }

@@ -2,10 +2,12 @@
 //! It asks nobody who they are, so it listens on loopback, and there it answers only to this machine's
 //! names: a page in a browser must not reach it by a name that it controls.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
@@ -106,7 +108,9 @@ async fn index() -> &'static str {
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
-    ([(header::CONTENT_TYPE, Registry::CONTENT_TYPE)], admin.registry.render()).into_response()
+    // In pieces, each made when the last one is sent: a fleet's exposition is hundreds of megabytes.
+    let pieces = futures_util::stream::iter(admin.registry.pieces().map(Ok::<_, Infallible>));
+    ([(header::CONTENT_TYPE, Registry::CONTENT_TYPE)], Body::from_stream(pieces)).into_response()
 }
 
 async fn ready(State(admin): State<Admin>) -> Response {

@@ -4,9 +4,10 @@
 //! can have one, and nothing here decides about access outside the simulation. Everything that a simulated
 //! cluster serves says so: header `X-Aro-Simulated`, label `aro.openshift.io/simulated`.
 
+pub mod arm;
 mod body;
 pub mod oidc;
 pub mod region;
 
 pub use oidc::{Account, Backchannel, OidcOptions, OidcProvider};
-pub use region::{Region, RegionIdentity, RegionOptions};
+pub use region::{Faults, Region, RegionIdentity, RegionOptions};

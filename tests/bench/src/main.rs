@@ -5,20 +5,28 @@
 
 mod audit;
 mod clients;
+mod dispatch;
+mod exposition;
 mod far;
 mod grants;
 mod latency;
 mod limits;
+mod list;
 mod measure;
+mod monitor;
 mod ours;
+mod page;
 mod peers;
 mod prom;
+mod provider;
+mod rebalance;
 mod report;
 mod requests;
 mod revoke;
 mod start;
 mod stream;
 mod tls;
+mod viewers;
 mod watches;
 
 use std::path::PathBuf;
@@ -70,10 +78,27 @@ enum What {
     Start(Scale),
     /// PromQL: overhead of a large answer, memory of a huge one, suggestions, a fleet
     Prom(Scale),
+    /// The monitor: looks at clusters, beside client-go; ten thousand every minute; memory
+    Monitor(monitor::MonitorScale),
+    /// What the monitor shows: memory and CPU of series, of one reading, of statsd lines
+    Exposition(exposition::ExpositionScale),
+    /// Ten thousand clusters between four processes: one joins, one is killed
+    Rebalance(rebalance::RebalanceScale),
+    /// One of those processes
+    #[command(hide = true)]
+    RebalanceWorker(rebalance::WorkerArgs),
+    /// Pages that follow clusters: memory and CPU of 500
+    Viewers,
+    /// One cluster's page: its first byte, and how soon a change is seen in it
+    Page,
     /// The audit log: entries a second, and searches
     Audit(audit::AuditScale),
     /// Grants in use, and a store with many more
     Grants(grants::GrantScale),
+    /// The list of clusters: first byte, size, search, memory
+    List(list::ListScale),
+    /// The resource provider's API: PUT and GET beside kube-apiserver with etcd, pages of a list, idle connections
+    Provider(provider::ProviderScale),
     /// The far side of watches and streams
     #[command(hide = true)]
     Far {
@@ -82,6 +107,19 @@ enum What {
         #[arg(long)]
         key: PathBuf,
     },
+    /// Many clusters, in a process of their own
+    #[command(hide = true)]
+    MonitorFar {
+        #[arg(long)]
+        cert: PathBuf,
+        #[arg(long)]
+        key: PathBuf,
+    },
+    /// Looks at them, in a process of their own
+    #[command(hide = true)]
+    MonitorLooks(monitor::LookArgs),
+    /// The workers: trivial operations beside graphile-worker, idle latency, growth
+    Dispatch(dispatch::DispatchScale),
     /// Grants in use, in a process of their own
     #[command(hide = true)]
     UseGrants(grants::UseArgs),
@@ -107,6 +145,29 @@ fn main() -> Result<()> {
                 report::machine()?;
                 prom::run(&scale).await
             }
+            What::Monitor(scale) => {
+                report::machine()?;
+                monitor::run(&scale).await
+            }
+            What::Rebalance(scale) => {
+                report::machine()?;
+                rebalance::run(&scale).await
+            }
+            What::RebalanceWorker(args) => rebalance::work(args).await,
+            What::MonitorFar { cert, key } => monitor::far(&cert, &key).await,
+            What::MonitorLooks(args) => monitor::looks(args).await,
+            What::Exposition(scale) => {
+                report::machine()?;
+                exposition::run(&scale).await
+            }
+            What::Viewers => {
+                report::machine()?;
+                viewers::run().await
+            }
+            What::Page => {
+                report::machine()?;
+                page::run().await
+            }
             What::Audit(scale) => {
                 report::machine()?;
                 audit::run(&scale).await
@@ -114,6 +175,18 @@ fn main() -> Result<()> {
             What::Grants(scale) => {
                 report::machine()?;
                 grants::run(&scale).await
+            }
+            What::List(scale) => {
+                report::machine()?;
+                list::run(&scale).await
+            }
+            What::Provider(scale) => {
+                report::machine()?;
+                provider::run(&scale).await
+            }
+            What::Dispatch(scale) => {
+                report::machine()?;
+                dispatch::run(&scale).await
             }
             What::UseGrants(args) => grants::in_use(&args).await,
             What::Far { cert, key } => far::run(&cert, &key).await,
@@ -130,6 +203,20 @@ async fn all(scale: &Scale) -> Result<()> {
     watches::run(scale).await?;
     revoke::run(scale).await?;
     prom::run(scale).await?;
+    monitor::run(&monitor::MonitorScale::default()).await?;
+    exposition::run(&exposition::ExpositionScale { clusters: 10_000, series: 150 }).await?;
+    rebalance::run(&rebalance::RebalanceScale { clusters: 10_000, faster: 1 }).await?;
+    dispatch::run(&dispatch::DispatchScale::default()).await?;
+    viewers::run().await?;
+    page::run().await?;
+    provider::run(&provider::ProviderScale {
+        rounds: 3,
+        seconds: 6,
+        connections: 32,
+        clusters: 10_000,
+        idle: 2000,
+    })
+    .await?;
     grants::run(&grants::GrantScale { stored: 1_000_000, used: 20_000 }).await?;
     audit::run(&audit::AuditScale { entries: 300_000, store: audit::Stores::Both }).await
 }

@@ -5,9 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use rp_client::{Client, ClientOptions};
 use serde::Deserialize;
 
-use crate::{Folder, GENEROUS, Kubectl, Process, Session, until};
+use crate::{Checker, Folder, GENEROUS, Kubectl, Process, Session, until};
 
 /// A debug build on two busy cores.
 const START: Duration = Duration::from_secs(120);
@@ -42,6 +43,9 @@ pub struct Account {
 pub struct Dev {
     pub url: String,
     pub proxy_url: String,
+    /// The resource provider's API; everybody may call it.
+    #[serde(default)]
+    pub rp_url: String,
     #[serde(default)]
     pub admin_url: String,
     #[serde(default)]
@@ -161,6 +165,20 @@ impl Aro {
         Session::open(&self.ca_pem()?, &self.dev.proxy_url, None)
     }
 
+    /// A client of the resource provider's API. Every answer is compared with the published description.
+    ///
+    /// # Errors
+    /// The process has no such API, or the authority's file is gone.
+    pub fn rp(&self) -> Result<Client> {
+        let url = self.dev.rp_url.parse().with_context(|| format!("rp_url {:?}", self.dev.rp_url))?;
+        Ok(Client::new(ClientOptions {
+            ca_pem: Some(self.ca_pem()?),
+            observer: Some(Checker::shared()?),
+            patience: Duration::from_millis(200),
+            ..ClientOptions::new(url)
+        })?)
+    }
+
     /// Imports a cluster by `aro-dev import` and gives its resource id.
     ///
     /// # Errors
@@ -246,6 +264,8 @@ async fn run(folder: &Folder, options: &AroOptions) -> Result<(Process, Dev)> {
     command.arg("--data-dir").arg(&data).arg("--port-base=0");
     command.arg("--clusters").arg(options.clusters.to_string());
     command.arg("--log").arg(if options.log.is_empty() { "info" } else { &options.log });
+    // What a story sees stays as it was seeded, unless it asks for more.
+    command.env("ARO_DEV_FAULTS", "0").env("ARO_MONITOR__ENABLED", "false");
     command.envs(options.env.iter().map(|(name, value)| (name, value))).current_dir(folder.path());
     let process = Process::start(folder, "aro-dev", &mut command)?;
     let dev = process.ready(START, || async {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -23,6 +24,8 @@ pub struct ControlPlane {
     folder: Folder,
     authority: Authority,
     port: u16,
+    etcd_port: u16,
+    api: Mutex<Process>,
     _processes: Vec<Process>,
 }
 
@@ -41,16 +44,31 @@ impl ControlPlane {
     /// # Errors
     /// A part is missing or does not come up.
     pub async fn start() -> Result<Self> {
+        Self::start_with(false).await
+    }
+
+    /// Starts one whose etcd waits for the disk with every write.
+    ///
+    /// # Errors
+    /// A part is missing or does not come up.
+    pub async fn start_durable() -> Result<Self> {
+        Self::start_with(true).await
+    }
+
+    async fn start_with(durable: bool) -> Result<Self> {
         let folder = Folder::new("kubernetes")?;
         let authority = Authority::new("test-kubernetes")?;
         write_files(&folder, &authority)?;
         let (port, etcd_port, kubelet_port) = (free_port()?, free_port()?, free_port()?);
-        let etcd = Process::start(&folder, "etcd", &mut etcd(&folder, etcd_port)?)?;
+        let etcd = Process::start(&folder, "etcd", &mut etcd(&folder, etcd_port, durable)?)?;
         let api = Process::start(&folder, "kube-apiserver", &mut api_server(&folder, port, etcd_port)?)?;
         let kubelet = Process::start(&folder, "kubelet", &mut kubelet(&folder, kubelet_port)?)?;
-        let mut plane = Self { folder, authority, port, _processes: Vec::new() };
-        plane.admin_kubeconfig()?;
-        let admin = plane.admin()?;
+        let file = kubeconfig(
+            &format!("https://127.0.0.1:{port}"),
+            authority.pem(),
+            &json!({ "token": ADMIN_TOKEN }),
+        );
+        let admin = Kubectl::new(&folder, &folder.write("admin.kubeconfig", file)?)?;
         api.ready(START, || async { admin.ok(&["get", "--raw=/readyz"]).await }).await?;
         kubelet
             .ready(GENEROUS, || async {
@@ -58,10 +76,41 @@ impl ControlPlane {
                 Ok(())
             })
             .await?;
-        let kwok = Process::start(&plane.folder, "kwok", &mut kwok(&plane.folder, kubelet_port)?)?;
+        let kwok = Process::start(&folder, "kwok", &mut kwok(&folder, kubelet_port)?)?;
+        let mut plane =
+            Self { folder, authority, port, etcd_port, api: Mutex::new(api), _processes: Vec::new() };
         plane.populate(&admin, &kwok).await?;
-        plane._processes = vec![etcd, api, kubelet, kwok];
+        plane._processes = vec![etcd, kubelet, kwok];
         Ok(plane)
+    }
+
+    /// Ends the API server at once; etcd keeps what it wrote.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn stop_api(&self) -> Result<()> {
+        self.api.lock().kill()
+    }
+
+    /// Lets the API server hang (`true`), or go on: connections stay open and nothing is answered.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn hang_api(&self, hang: bool) -> Result<()> {
+        self.api.lock().signal(if hang { "STOP" } else { "CONT" })
+    }
+
+    /// Starts the API server again at its address, and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub async fn start_api(&self) -> Result<()> {
+        let mut command = api_server(&self.folder, self.port, self.etcd_port)?;
+        *self.api.lock() = Process::start(&self.folder, "kube-apiserver", &mut command)?;
+        let admin = self.admin()?;
+        until("the API server is ready again", START, || async { admin.ok(&["get", "--raw=/readyz"]).await })
+            .await?;
+        Ok(())
     }
 
     async fn populate(&self, admin: &Kubectl, kwok: &Process) -> Result<()> {
@@ -71,6 +120,21 @@ impl ControlPlane {
         created.ok().context("objects of the control plane")?;
         kwok.ready(START, || admin.ok(&["wait", "--for=condition=Ready", "pod/web", "--timeout=5s"])).await?;
         self.write_log("default", "web", "web", "first line\nsecond line\n")
+    }
+
+    /// Ends kwok: nodes and pods stay as they are written from here on.
+    pub fn still(&mut self) {
+        self._processes.pop();
+    }
+
+    /// The API server's process.
+    pub fn api_pid(&self) -> u32 {
+        self.api.lock().pid()
+    }
+
+    /// The bearer token of `admin` (system:masters).
+    pub fn admin_token(&self) -> &str {
+        ADMIN_TOKEN
     }
 
     /// `https://127.0.0.1:PORT`.
@@ -218,10 +282,13 @@ fn write_files(folder: &Folder, authority: &Authority) -> Result<()> {
     Ok(())
 }
 
-fn etcd(folder: &Folder, port: u16) -> Result<Command> {
+fn etcd(folder: &Folder, port: u16, durable: bool) -> Result<Command> {
     let (client, peer) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{}", free_port()?));
     let mut command = Command::new(part("etcd")?);
-    command.arg("--data-dir").arg(folder.path().join("etcd")).args(["--unsafe-no-fsync", "--log-level=warn"]);
+    command.arg("--data-dir").arg(folder.path().join("etcd")).arg("--log-level=warn");
+    if !durable {
+        command.arg("--unsafe-no-fsync");
+    }
     command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
     command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
     command.arg("--initial-cluster").arg(format!("default={peer}"));

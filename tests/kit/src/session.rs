@@ -93,6 +93,21 @@ impl Session {
         Ok(Self { http: http_client(ca_pem)?.build()?, base, cookie, bearer: None })
     }
 
+    /// Follows a page of the portal: server-sent events, as its script reads them.
+    ///
+    /// # Errors
+    /// No answer, or another status than 200; with the body.
+    pub async fn follow(&self, path: &str) -> Result<Events> {
+        let request = self.http.get(format!("{}{path}", self.base)).timeout(Duration::from_secs(1800));
+        let request = request.header("accept", "text/event-stream").header("hx-request", "true");
+        let response = request.header("cookie", self.cookie.as_deref().unwrap_or_default()).send().await?;
+        let status = response.status();
+        if status != 200 {
+            return Err(anyhow!("{path}: {status} {}", response.text().await?));
+        }
+        Ok(Events { response, text: String::new() })
+    }
+
     /// The same person, from another address of this machine and on a new connection for each request.
     ///
     /// # Errors
@@ -172,6 +187,24 @@ impl Session {
             size += piece.len() as u64;
         }
         Ok((status, size))
+    }
+
+    /// A page as a browser asks for it: when the head of the answer was there, and its bytes on the wire.
+    ///
+    /// # Errors
+    /// No answer, another status than 200, or it broke off.
+    pub async fn timed(&self, path: &str) -> Result<(std::time::Instant, usize)> {
+        let request = self.http.get(format!("{}{path}", self.base)).header("accept-encoding", "gzip");
+        let request = request.header("accept", "text/html").header("sec-fetch-mode", "navigate");
+        let mut response =
+            request.header("cookie", self.cookie.as_deref().unwrap_or_default()).send().await?;
+        let headed = std::time::Instant::now();
+        anyhow::ensure!(response.status() == 200, "{path}: {}", response.status());
+        let mut bytes = 0;
+        while let Some(piece) = response.chunk().await? {
+            bytes += piece.len();
+        }
+        Ok((headed, bytes))
     }
 
     /// GET as a script does.
@@ -316,4 +349,61 @@ fn pointed(kubeconfig: &str, pointer: &str) -> Result<String> {
     let value: Value = serde_json::from_str(kubeconfig).context("the kubeconfig is JSON")?;
     let found = value.pointer(pointer).and_then(Value::as_str);
     found.map(str::to_owned).with_context(|| format!("the kubeconfig has no {pointer}"))
+}
+
+/// A page that is followed. Dropped, the browser is gone.
+#[derive(Debug)]
+pub struct Events {
+    response: reqwest::Response,
+    /// What has come since it was last cleared.
+    pub text: String,
+}
+
+impl Events {
+    /// Reads until what has come fulfils `is_it`.
+    ///
+    /// # Errors
+    /// It ended before, or too much time passed; with what came last.
+    pub async fn until(&mut self, what: &str, is_it: impl Fn(&str) -> bool) -> Result<()> {
+        let read = async {
+            while !is_it(&self.text) {
+                match self.response.chunk().await? {
+                    Some(bytes) => self.text.push_str(&String::from_utf8_lossy(&bytes)),
+                    None => return Err(anyhow!("the stream ended")),
+                }
+            }
+            Ok(())
+        };
+        let read = tokio::time::timeout(crate::GENEROUS, read).await;
+        let result = read.unwrap_or_else(|_| Err(anyhow!("not in time")));
+        result.with_context(|| {
+            let from = self.text.len().saturating_sub(4_000);
+            let tail: String = self.text.chars().skip(from).collect();
+            format!("{what}; last came: {tail}")
+        })
+    }
+
+    /// Waits for the end that the server gives, with its reason.
+    ///
+    /// # Errors
+    /// It does not come.
+    pub async fn ends(&mut self, reason: &str) -> Result<()> {
+        let last = format!("event: end\ndata: {{\"reason\":\"{reason}\"}}\n\n");
+        self.until(&format!("it ends because of {reason}"), |text| text.ends_with(&last)).await
+    }
+}
+
+/// What a page says, without its markup: the first 3,000 characters.
+pub fn shown(html: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for c in html.chars() {
+        match c {
+            '<' => inside = true,
+            '>' => inside = false,
+            c if inside || c.is_whitespace() && text.ends_with(' ') => {}
+            c => text.push(if c.is_whitespace() { ' ' } else { c }),
+        }
+    }
+    text.chars().take(3_000).collect()
 }

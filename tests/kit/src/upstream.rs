@@ -140,6 +140,20 @@ impl Upstream {
         self.state.received.lock().clone()
     }
 
+    /// What was passed on to it for clients so far: all but what `aro` asks on its own account, as for a page of the
+    /// cluster. A client's `User-Agent` is passed on as it is, so that `aro`'s name is no client's.
+    pub fn passed_on(&self) -> Vec<Received> {
+        let own = |got: &Received| {
+            let agent = got.headers.get(http::header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+            agent
+                .and_then(|agent| agent.strip_prefix("aro"))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '/']))
+        };
+        let mut received = self.received();
+        received.retain(|got| !own(got));
+        received
+    }
+
     /// Connections so far.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)

@@ -282,7 +282,7 @@ export class Fleet {
       h("span", { class: "push row" }, rows.length > this.limit ? h("button", { class: "btn", type: "button", "data-size": "s", click: () => ((this.limit += PAGE), this.draw()) }, "Show more") : null,
         h("button", { class: "btn", type: "button", "data-size": "s", click: () => this.csv() }, icon("download"), "CSV"), h("button", { class: "btn", type: "button", "data-size": "s", click: () => this.json() }, icon("download"), "JSON")));
     if (!rows.length) return h("div", {}, blank("search", "mute", "No series", `${num(this.answers.length)} clusters answered, and nothing matches.`));
-    return h("div", { class: "scroll", role: "region", "aria-label": "Answers", tabindex: "0" }, h("table", { class: "table cards", role: "table" }, h("caption", { class: "sr" }, "Answers by cluster, largest first"),
+    return h("div", { class: "scroll", role: "region", "aria-label": "Values", tabindex: "0" }, h("table", { class: "table cards", role: "table" }, h("caption", { class: "sr" }, "Answers by cluster, largest first"),
       h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("th", { role: "columnheader", scope: "col" }, "Cluster"), h("th", { role: "columnheader", scope: "col", "aria-sort": "descending" }, "Value"), h("th", { role: "columnheader", scope: "col", class: "num" }, "Took"))),
       h("tbody", { role: "rowgroup" }, ...body)), foot);
   }

@@ -1,6 +1,6 @@
 use super::{
     DAY, HOSTILE, HOUR, MINUTE, NOW, SUBSCRIPTION, audit, ended, endless, frame, grants, hostile,
-    imported_path, no_rights, path, resource_id, store_away, viewer,
+    imported_path, no_rights, objects, path, resource_id, store_away, viewer,
 };
 use crate::{
     Cluster, ClusterPage, Failure, Frame, GrantRow, ImportedFrom, Link, May, Notice, Place, Sample, Section,
@@ -75,6 +75,7 @@ fn failed() -> Cluster {
         text: text.into(),
         note: note.into(),
         hint: hint.into(),
+        since: None,
     };
     let verdict = Verdict {
         tone: Tone::Bad,
@@ -182,7 +183,13 @@ fn strange() -> ClusterPage {
             since: Some(i64::MAX),
             text: endless(),
         },
-        install: vec![Step { state: StepState::Held, text: text(), note: text(), hint: text() }],
+        install: vec![Step {
+            state: StepState::Held,
+            text: text(),
+            note: text(),
+            hint: text(),
+            since: Some(0),
+        }],
         may_take: May::No(text()),
         notice: Some(Notice {
             tone: Tone::Bad,
@@ -231,17 +238,28 @@ impl Sample for ClusterPage {
             action: Some(Link::new("Try now", "?")),
         };
         let nobody = || Section::Rows(Vec::new(), 0);
-        vec![
-            ("degraded", full()),
+        let mut all = vec![
+            ("degraded", objects::overview(full(), objects::degraded(), objects::last_look())),
             (
                 "well",
-                Self {
-                    cluster: well(),
-                    grants: Section::Rows(vec![grants::active().remove(2)], 1),
-                    ..full()
-                },
+                objects::overview(
+                    Self {
+                        cluster: well(),
+                        grants: Section::Rows(vec![grants::active().remove(2)], 1),
+                        ..full()
+                    },
+                    objects::well(),
+                    crate::objects::ControlLook::default(),
+                ),
             ),
-            ("failed", Self { cluster: failed(), ..full() }),
+            (
+                "failed",
+                objects::overview(
+                    Self { cluster: failed(), ..full() },
+                    objects::well(),
+                    objects::last_look(),
+                ),
+            ),
             (
                 "away",
                 Self {
@@ -323,6 +341,8 @@ impl Sample for ClusterPage {
                 Self { frame: Frame { path: harbor().path, ..ended(Place::Clusters, "/") }, ..full() },
             ),
             ("hostile", strange()),
-        ]
+        ];
+        all.extend(objects::samples(&full(), &strange()));
+        all
     }
 }

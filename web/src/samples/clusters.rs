@@ -3,8 +3,8 @@ use super::{
     path, resource_id, store_away, viewer,
 };
 use crate::{
-    Broken, ClusterRow, ClustersPage, Frame, Link, ListQuery, ListView, Notice, Place, Sample, State,
-    Summary, Tone, VersionCount,
+    Broken, ClusterRow, ClustersPage, Column, Facets, Frame, LastLook, Link, ListQuery, ListView, Missing,
+    Notice, Place, Sample, SavedLink, State, Summary, Tone, VersionCount,
 };
 
 type Line = (&'static str, &'static str, State, i64, &'static str, &'static str, &'static str);
@@ -125,8 +125,39 @@ fn row(line: Line) -> ClusterRow {
         version_note: note.into(),
         created: Some(NOW - 411 * DAY),
         modified: Some(NOW - since),
+        pick: name.into(),
+        region: "westeurope".into(),
+        operators: if note.is_empty() {
+            Vec::new()
+        } else {
+            vec!["etcd".into(), "authentication".into(), "dns".into()]
+        },
+        nodes: Some((if wrong.is_empty() { 9 } else { 8 }, 9)),
+        alerts: if wrong.is_empty() {
+            Vec::new()
+        } else {
+            vec!["KubeNodeNotReady".into(), "etcdMembersDown".into()]
+        },
+        certificate: Some(NOW + since * 20),
+        look: Some(look(since)),
+        api: "Private".into(),
+        architecture: "2".into(),
+        phase: if note.is_empty() { String::new() } else { "InstallPhaseBootstrap".into() },
+        infra: format!("{name}-x7k2p"),
+        provisioned: "9f4c2e81b7d05a3c".into(),
         ..ClusterRow::default()
     }
+}
+
+/// Of what has lasted for less than an hour something failed, and less than ten minutes it is overdue.
+fn look(since: i64) -> LastLook {
+    let failed = if since < HOUR {
+        vec![Missing { what: "alerts".into(), why: "no answer within 10 s".into() }]
+    } else {
+        Vec::new()
+    };
+    let overdue = since < 10 * MINUTE;
+    LastLook { at: NOW - if overdue { since } else { since % 60 + 3 }, took_ms: 840, failed, overdue }
 }
 
 fn imported() -> ClusterRow {
@@ -201,6 +232,9 @@ fn summary() -> Summary {
             ),
         ],
         longest_more: 14,
+        phases: vec![("InstallPhaseBootstrap".into(), 6), ("InstallPhaseRemoveBootstrap".into(), 3)],
+        healthy: 9_902,
+        unseen: Some(4),
     }
 }
 
@@ -209,15 +243,41 @@ fn views() -> Vec<(ListView, Option<u64>)> {
     ListView::EVERY.into_iter().zip(counts.map(Some)).collect()
 }
 
+fn saved() -> Vec<SavedLink> {
+    let link = |name: &str, query: &str, mine, shared| SavedLink {
+        id: format!("id-{query}"),
+        name: name.into(),
+        href: format!("/?{query}"),
+        current: false,
+        mine,
+        shared,
+        owner: "Juno Aaltonen".into(),
+    };
+    vec![
+        link("etcd today", "operator=etcd", true, false),
+        link("Certificates, all teams", "expires=30", false, true),
+    ]
+}
+
 fn full() -> ClustersPage {
     ClustersPage {
         frame: frame(Place::Clusters),
         summary: Some(summary()),
         views: views(),
         rows: many(),
+        first: 1,
+        around: (None, Some("eyJrIjoxfQ".into())),
+        columns: Column::USUAL.to_vec(),
+        saved: saved(),
+        facets: Facets {
+            operators: vec![("etcd".into(), 41), ("authentication".into(), 12)],
+            alerts: vec![("KubeNodeNotReady".into(), 30)],
+            collectors: vec![("alerts".into(), 7)],
+            regions: vec![("westeurope".into(), 10_211)],
+        },
+        seen: "41".into(),
         matched: 10_214,
         total: 10_214,
-        page_size: 50,
         updated: Some(NOW - 4),
         ..ClustersPage::default()
     }
@@ -238,6 +298,7 @@ fn bare() -> Summary {
         updating: 0,
         admin_updating: 0,
         deleting: 0,
+        ..Summary::default()
     }
 }
 
@@ -257,6 +318,18 @@ fn all_hostile() -> ClustersPage {
         version_note: HOSTILE.into(),
         created: Some(i64::MAX),
         modified: Some(i64::MIN),
+        pick: HOSTILE.into(),
+        operators: vec![HOSTILE.into(), HOSTILE.into(), HOSTILE.into()],
+        alerts: vec![HOSTILE.into()],
+        look: Some(LastLook {
+            at: i64::MIN,
+            took_ms: u64::MAX,
+            failed: vec![Missing { what: HOSTILE.into(), why: HOSTILE.into() }],
+            overdue: true,
+        }),
+        region: HOSTILE.into(),
+        infra: HOSTILE.into(),
+        maintenance: HOSTILE.into(),
         ..ClusterRow::default()
     };
     let long = ClusterRow {
@@ -283,16 +356,33 @@ fn all_hostile() -> ClustersPage {
             version: HOSTILE.into(),
             ..ListQuery::default()
         },
-        summary: Some(Summary { versions: vec![version], longest: vec![broken], ..summary() }),
+        summary: Some(Summary {
+            versions: vec![version],
+            longest: vec![broken],
+            phases: vec![(HOSTILE.into(), 1)],
+            ..summary()
+        }),
+        saved: saved()
+            .into_iter()
+            .map(|view| SavedLink { name: HOSTILE.into(), owner: HOSTILE.into(), ..view })
+            .collect(),
+        facets: Facets { operators: vec![(HOSTILE.into(), u64::MAX)], ..Facets::default() },
+        columns: Column::EVERY.to_vec(),
         rows,
+        around: (None, None),
         matched: 4,
         ..full()
     }
 }
 
 fn third_page() -> ClustersPage {
-    let query = ListQuery { sort: crate::Sort::Created, reverse: true, page: 3, ..ListQuery::default() };
-    ClustersPage { query, ..full() }
+    let query = ListQuery {
+        sort: Column::Created,
+        reverse: true,
+        after: "eyJrIjoxfQ".into(),
+        ..ListQuery::default()
+    };
+    ClustersPage { query, first: 101, around: (Some("eyJ".into()), Some("eyK".into())), ..full() }
 }
 
 impl Sample for ClustersPage {
@@ -329,6 +419,15 @@ impl Sample for ClustersPage {
                 },
             ),
             ("page-3", third_page()),
+            ("all-columns", Self { columns: Column::EVERY.to_vec(), ..full() }),
+            (
+                "saved-view",
+                Self {
+                    query: ListQuery { operator: "etcd".into(), age: "7d".into(), ..ListQuery::default() },
+                    saved: saved().into_iter().map(|view| SavedLink { current: view.mine, ..view }).collect(),
+                    ..full()
+                },
+            ),
             (
                 "filtered",
                 Self { query: filtered, rows: many().into_iter().take(7).collect(), matched: 7, ..full() },

@@ -39,7 +39,7 @@ fn rows() -> Vec<ImportedRow> {
 }
 
 fn step(state: StepState, text: &str, hint: &str) -> Step {
-    Step { state, text: text.into(), note: String::new(), hint: hint.into() }
+    Step { state, text: text.into(), note: String::new(), hint: hint.into(), since: None }
 }
 
 fn full() -> ImportedPage {

@@ -10,11 +10,17 @@ mod elevations;
 mod grant;
 mod grants;
 mod imported;
+mod jump;
 mod kubeconfig;
+mod objects;
 mod prometheus;
 mod report;
+mod resources;
 mod robots;
+mod runs;
 mod solo;
+mod states;
+mod workloads;
 
 use crate::{Elevation, Failure, Frame, KeysPage, Link, Notice, Person, Place, Rights, Sample, Side, Tone};
 

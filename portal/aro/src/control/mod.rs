@@ -2,6 +2,7 @@
 
 mod client;
 mod keys;
+mod monitor;
 mod store;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub use client::Client;
 #[derive(Debug)]
 struct Control {
     foundation: Foundation,
+    settings: Settings,
     access: Arc<Access>,
     /// The audit trail is a file of its own.
     own_audit_file: bool,
@@ -48,11 +50,16 @@ pub fn start(settings: &Settings, foundation: &Foundation, access: &Arc<Access>,
     let Some(path) = &settings.listen.control else { return };
     let control = Arc::new(Control {
         foundation: foundation.clone(),
+        settings: settings.clone(),
         access: Arc::clone(access),
         own_audit_file: settings.audit.path.is_some(),
         reseal: Mutex::new(None),
     });
-    let routes = Router::new().merge(store::routes()).merge(keys::routes()).with_state(control);
+    let routes = Router::new()
+        .merge(store::routes())
+        .merge(keys::routes())
+        .merge(monitor::routes())
+        .with_state(control);
     match rp_runtime::control::serve(path, routes, life.cutting()) {
         Ok(()) => tracing::info!(path = %path.display(), "control socket open"),
         Err(error) => {

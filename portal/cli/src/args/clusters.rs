@@ -16,6 +16,8 @@ pub struct ClustersArgs {
     #[command(subcommand)]
     pub verb: Option<ClustersVerb>,
     #[command(flatten)]
+    pub filter: Box<ClusterFilter>,
+    #[command(flatten)]
     pub connection: Connection,
 }
 
@@ -26,20 +28,93 @@ impl ClustersArgs {
 
     /// What to do.
     pub(crate) fn verb(self) -> ClustersVerb {
-        let Self { verb, connection } = self;
-        verb.unwrap_or(ClustersVerb::List { search: None, limit: ROWS, connection })
+        let Self { verb, filter, connection } = self;
+        verb.unwrap_or(ClustersVerb::List { search: None, filter, connection })
+    }
+}
+
+/// Which clusters, in which order: as on the portal's page.
+#[derive(Debug, Args)]
+pub struct ClusterFilter {
+    /// States, e.g. failed,degraded,noanswer
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help_heading = "Filters")]
+    pub state: Vec<String>,
+    /// Version: 4.18, <4.16 or a range such as 4.14..4.16
+    #[arg(long, help_heading = "Filters")]
+    pub version: Option<String>,
+    /// With this operator degraded; any
+    #[arg(long, value_name = "NAME", help_heading = "Filters")]
+    pub operator: Option<String>,
+    /// With this alert firing; any
+    #[arg(long, value_name = "NAME", help_heading = "Filters")]
+    pub alert: Option<String>,
+    /// With a certificate that ends within so many days
+    #[arg(long, value_name = "DAYS", help_heading = "Filters")]
+    pub expires: Option<u32>,
+    /// In their state for at least so long, e.g. 12h or 7d
+    #[arg(long, value_name = "LENGTH", help_heading = "Filters")]
+    pub age: Option<String>,
+    /// With this part of the last look failing; any
+    #[arg(long, value_name = "NAME", help_heading = "Filters")]
+    pub collector: Option<String>,
+    /// Not looked at for so many minutes
+    #[arg(long, value_name = "MINUTES", help_heading = "Filters")]
+    pub unseen: Option<u32>,
+    /// Of this Azure region
+    #[arg(long, help_heading = "Filters")]
+    pub region: Option<String>,
+    /// In this phase of their installation
+    #[arg(long, help_heading = "Filters")]
+    pub phase: Option<String>,
+    /// aro or imported
+    #[arg(long, help_heading = "Filters")]
+    pub source: Option<String>,
+    /// not-healthy, in-progress, failed or imported
+    #[arg(long, help_heading = "Filters")]
+    pub view: Option<String>,
+    /// Order: name, state, version, created, modified, looked, certificate, alerts, …
+    #[arg(long, value_name = "COLUMN", help_heading = "Filters")]
+    pub sort: Option<String>,
+    /// The order turned round
+    #[arg(long, help_heading = "Filters")]
+    pub reverse: bool,
+    /// Rows at most
+    #[arg(long, default_value_t = ROWS, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Filters")]
+    pub limit: u32,
+}
+
+impl ClusterFilter {
+    /// As the portal takes them; what is not given is empty.
+    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let number = |value: Option<u32>| value.map(|number| number.to_string()).unwrap_or_default();
+        vec![
+            ("state", self.state.join(",")),
+            ("version", text(&self.version)),
+            ("operator", text(&self.operator)),
+            ("alert", text(&self.alert)),
+            ("expires", number(self.expires)),
+            ("age", text(&self.age)),
+            ("collector", text(&self.collector)),
+            ("unseen", number(self.unseen)),
+            ("region", text(&self.region)),
+            ("phase", text(&self.phase)),
+            ("source", text(&self.source)),
+            ("view", text(&self.view)),
+            ("sort", text(&self.sort)),
+            ("reverse", if self.reverse { "true".to_owned() } else { String::new() }),
+        ]
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ClustersVerb {
-    /// List clusters, all or those that a search finds
+    /// List clusters, all or those that a search and filters find
     List {
-        /// Words in the name, resource group, subscription or version
+        /// Words in the name, resource group, subscription, version, operators or alerts
         search: Option<String>,
-        /// Rows at most
-        #[arg(long, default_value_t = ROWS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-        limit: u32,
+        #[command(flatten)]
+        filter: Box<ClusterFilter>,
         #[command(flatten)]
         connection: Connection,
     },

@@ -5,6 +5,8 @@ mod clusters;
 mod elevation;
 mod grants;
 mod kubeconfig;
+mod objects;
+mod operations;
 mod promql;
 mod robots;
 mod sign_in;
@@ -15,10 +17,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use url::Url;
 
 pub use audit::{AuditArgs, AuditFilter, AuditVerb, ReportFormat, Span};
-pub use clusters::{ClustersArgs, ClustersVerb};
+pub use clusters::{ClusterFilter, ClustersArgs, ClustersVerb};
 pub use elevation::{ElevateArgs, ElevationVerb, ElevationsArgs};
 pub use grants::{GrantsArgs, GrantsVerb, RevokeArgs};
 pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
+pub use objects::{EventsArgs, LogsArgs, ObjectsArgs};
+pub use operations::{OperationsArgs, OperationsVerb};
 pub use promql::PromqlArgs;
 pub use robots::{RobotCreateArgs, RobotsArgs, RobotsVerb};
 pub use sign_in::{LoginArgs, LogoutArgs, WhoamiArgs};
@@ -33,7 +37,15 @@ pub enum Verb {
     /// Who the portal takes you for
     Whoami(WhoamiArgs),
     /// Find clusters; put clusters of your own under the portal
-    Clusters(ClustersArgs),
+    Clusters(Box<ClustersArgs>),
+    /// Nodes of a cluster
+    Nodes(ObjectsArgs),
+    /// Cluster operators of a cluster
+    Operators(ObjectsArgs),
+    /// Events of a cluster
+    Events(EventsArgs),
+    /// The log of a pod
+    Logs(LogsArgs),
     /// Take a kubeconfig for a cluster
     Kubeconfig(KubeconfigArgs),
     /// Run kubectl on a cluster
@@ -47,6 +59,8 @@ pub enum Verb {
     Elevate(ElevateArgs),
     /// See, decide, end and review elevations
     Elevations(ElevationsArgs),
+    /// What is done with a cluster, step by step
+    Operations(OperationsArgs),
     /// Ask the Prometheus of many clusters one question
     Promql(PromqlArgs),
     /// Named identities of scripts
@@ -63,12 +77,16 @@ impl Verb {
             Self::Logout(args) => args.connection.output,
             Self::Whoami(args) => args.connection.output,
             Self::Clusters(args) => args.connection().output,
+            Self::Nodes(args) | Self::Operators(args) => args.connection.output,
+            Self::Events(args) => args.connection.output,
+            Self::Logs(args) => args.connection.output,
             Self::Kubeconfig(args) => args.connection.output,
             Self::Kubectl(args) => args.connection.output,
             Self::Credential(_) => Format::Table,
             Self::Grants(args) => args.verb.connection().output,
             Self::Elevate(args) => args.connection.output,
             Self::Elevations(args) => args.verb.connection().output,
+            Self::Operations(args) => args.verb.connection().output,
             Self::Promql(args) => args.connection.output,
             Self::Robots(args) => args.verb.connection().output,
             Self::Audit(args) => args.verb.connection().output,
@@ -82,8 +100,10 @@ pub enum Format {
     Table,
     Json,
     Yaml,
-    /// Of `promql` only
+    /// Of lists and `promql`
     Csv,
+    /// Of lists: names alone, one a line
+    Name,
 }
 
 /// Where the portal is and who asks.

@@ -75,6 +75,20 @@ fn token(body: &Value) -> Response {
     axum::Json(json!({"token": "good", "not_after": in_a_quarter(), "person": person})).into_response()
 }
 
+/// An operation of two steps, of which the second took so long or still runs.
+fn operation(id: &str, state: &str, took: &Value) -> Value {
+    let failed = state == "failed";
+    let step = |at: u32, name: &str, took: &Value, failed: bool| {
+        json!({"name": name, "at": at, "started": "2026-11-21T12:00:00Z", "tookMs": took, "attempts": 1,
+            "message": if took.is_null() || failed { "2 of 3 are ready" } else { "" }, "failed": failed})
+    };
+    json!({"id": id, "kind": "Creating", "phase": "Bootstrap", "state": state, "started": "2026-11-21T12:00:00Z",
+        "ended": null, "result": "", "error": if failed { "timed out" } else { "" }, "attempt": 1, "step": 2, "planned": 9,
+        "current": {"name": "condition.apiServersReady"},
+        "steps": [step(1, "action.ensureResourceGroup", &json!(1_250), false), step(2, "condition.apiServersReady", took, failed)],
+        "lines": [{"at": "2026-11-21T12:00:01Z", "level": "info", "text": "Taken up"}], "diagnostics": []})
+}
+
 fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response {
     let header =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -121,6 +135,35 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
             let items = json!([{"resourceId": ID, "name": name, "state": "Succeeded", "version": "4.18.1", "source": "aro", "health": "ok"}]);
             axum::Json(json!({"items": items, "total": 2, "continue": next})).into_response()
         }
+        ("GET", path) if path.ends_with("/harbor/nodes") => axum::Json(json!({
+            "as_of": "2026-11-21T12:00:00Z", "state": "stale", "why": "it does not answer", "left_out": 3,
+            "items": [{"name": "master-0", "ready": "False", "schedulable": false, "roles": ["control-plane", "master"], "version": "v1.31.1"}],
+        })).into_response(),
+        ("GET", path) if path.ends_with("/harbor/operators") => axum::Json(json!({
+            "as_of": "2026-11-21T12:00:00Z", "state": "live", "left_out": 0,
+            "items": [{"name": "etcd", "version": "4.18.3", "available": {"status": "True"}, "progressing": {"status": "False"}, "degraded": {"status": "True", "message": "no quorum, 1 of 3"}}],
+        })).into_response(),
+        ("GET", path) if path.ends_with("/harbor/events") => axum::Json(json!({
+            "as_of": "2026-11-21T12:00:00Z", "state": "live", "left_out": 0,
+            "items": [
+                {"namespace": "openshift-etcd", "name": "e2", "type": "Warning", "reason": "Unhealthy", "message": "probe failed", "object_kind": "Pod", "object_namespace": "openshift-etcd", "object_name": "etcd-0", "last": "2026-11-21T12:00:00Z", "count": 4},
+                {"namespace": "openshift-etcd", "name": "e1", "type": "Normal", "reason": "Pulled", "message": "image", "object_kind": "Pod", "object_namespace": "openshift-etcd", "object_name": "etcd-0", "last": "2026-11-21T11:00:00Z", "count": 1},
+            ],
+        })).into_response(),
+        ("GET", path) if path.ends_with("/harbor/operations") => axum::Json(json!({"items": [
+            operation("o-2", "running", &json!(null)), operation("o-1", "succeeded", &json!(900)),
+        ]})).into_response(),
+        ("GET", path) if path.ends_with("/harbor/operations/o-1") => {
+            axum::Json(operation("o-1", "succeeded", &json!(900))).into_response()
+        }
+        ("GET", path) if path.ends_with("/harbor/operations/o-2") => {
+            // Asked again, it has ended.
+            static ASKED: AtomicU32 = AtomicU32::new(0);
+            let over = ASKED.fetch_add(1, Ordering::Relaxed) > 0;
+            let (state, took) = if over { ("failed", json!(1_500)) } else { ("running", json!(null)) };
+            axum::Json(operation("o-2", state, &took)).into_response()
+        }
+        ("GET", path) if path.ends_with("/harbor/pods/openshift-etcd/etcd-0/log") => "one\ntwo\n".into_response(),
         ("POST", path) if path.ends_with("/harbor/kubeconfig/new") => match body["rights"].as_str() {
             Some("admin") => error(StatusCode::FORBIDDEN, "elevation_needed"),
             _ => KUBECONFIG.into_response(),

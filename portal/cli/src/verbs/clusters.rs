@@ -28,10 +28,13 @@ const IMPORTED: [Column<'_>; 5] = [
 
 pub(super) async fn run(verb: ClustersVerb, out: &mut Output) -> Result<(), CliError> {
     match verb {
-        ClustersVerb::List { search, limit, connection } => {
+        ClustersVerb::List { search, filter, connection } => {
             let client = Client::new(&connection)?;
             let search = search.unwrap_or_default();
-            list(&client, &connection, out, "/api/v1/clusters", &[("q", &search)], limit, &CLUSTERS).await
+            let asked = filter.query();
+            let mut query = vec![("q", search.as_str())];
+            query.extend(asked.iter().map(|(name, value)| (*name, value.as_str())));
+            list(&client, &connection, out, "/api/v1/clusters", &query, filter.limit, &CLUSTERS).await
         }
         ClustersVerb::Import { kubeconfig, name, context, as_groups, connection } => {
             let client = Client::new(&connection)?;

@@ -7,6 +7,8 @@ mod elevations;
 mod grants;
 mod kubeconfig;
 mod kubectl;
+mod objects;
+mod operations;
 mod promql;
 mod robots;
 mod sign_in;
@@ -15,9 +17,9 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use serde_json::{Value, json};
 
-use crate::args::{Connection, Verb};
+use crate::args::{Connection, Format, Verb};
 use crate::client::Client;
-use crate::output::{Column, cell, table};
+use crate::output::{Column, cell, names, separated, table};
 use crate::{CliError, Output};
 
 /// Rows asked for at once.
@@ -31,12 +33,17 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Logout(args) => sign_in::logout(&args, out).await,
         Verb::Whoami(args) => sign_in::whoami(&args.connection, out).await,
         Verb::Clusters(args) => clusters::run(args.verb(), out).await,
+        Verb::Nodes(args) => objects::nodes(&args, out).await,
+        Verb::Operators(args) => objects::operators(&args, out).await,
+        Verb::Events(args) => objects::events(&args, out).await,
+        Verb::Logs(args) => objects::logs(args, out).await,
         Verb::Kubeconfig(args) => kubeconfig::run(args, out).await,
         Verb::Kubectl(args) => kubectl::run(args, out).await,
         Verb::Credential(args) => credential::run(args, out).await,
         Verb::Grants(args) => grants::run(args.verb, out).await,
         Verb::Elevate(args) => elevations::ask(args, out).await,
         Verb::Elevations(args) => elevations::run(args.verb, out).await,
+        Verb::Operations(args) => operations::run(args.verb, out).await,
         Verb::Promql(args) => promql::run(args, out).await,
         Verb::Robots(args) => robots::run(args.verb, out).await,
         Verb::Audit(args) => audit::run(args.verb, out).await,
@@ -166,7 +173,15 @@ async fn list(
     if let Some(total) = total {
         answer["total"] = Value::from(total);
     }
-    out.value(connection.output, &answer, |answer| table(items(answer), columns))?;
+    match connection.output {
+        Format::Csv => out.raw(&separated(items(&answer), columns))?,
+        Format::Name => {
+            let pointer =
+                if items(&answer).iter().any(|row| row.get("name").is_some()) { "/name" } else { "/id" };
+            out.raw(&names(items(&answer), pointer))?;
+        }
+        format => out.value(format, &answer, |answer| table(items(answer), columns))?,
+    }
     if !next.is_empty() {
         let of = total.map_or_else(String::new, |total| format!(" of {total}"));
         out.note(&format!("{shown}{of} shown; more with --limit"));

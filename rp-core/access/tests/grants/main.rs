@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod authenticating;
+mod automation;
 
 mod directory;
 mod elevating;

@@ -14,7 +14,7 @@ use rp_documents::{Collection, Elevation, Entry, Grant, GrantKind, Person, Resou
 use rp_net::PerMinute;
 use rp_seal::Keyring;
 
-use crate::faults::Faulty;
+use crate::faults::{Faulty, faulty};
 
 pub(crate) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The rule says a second; a busy machine may take longer without being wrong.
@@ -110,8 +110,8 @@ impl World {
 
     pub(crate) async fn with(policy: Policy, keyring: Keyring) -> Self {
         let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
-        let store = Faulty::new(in_memory(Arc::new(clock.clone())));
-        let audit_store = Faulty::new(in_memory(Arc::new(clock.clone())));
+        let store = faulty(in_memory(Arc::new(clock.clone())));
+        let audit_store = faulty(in_memory(Arc::new(clock.clone())));
         let options = AuditOptions::new(CheckpointKey::generate().unwrap());
         let shared: SharedStore = audit_store.clone();
         let audit = Audit::start(shared, Arc::new(clock.clone()), options).await.unwrap();

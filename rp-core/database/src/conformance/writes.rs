@@ -130,6 +130,8 @@ fn health(id: &str) -> ClusterHealth {
         alerts: Vec::new(),
         certificate_expiry: None,
         version: String::new(),
+        updating_to: String::new(),
+        healthz: None,
         unknown: Unknown::new(),
     }
 }

@@ -1,4 +1,5 @@
-//! Writes of one collection: what waits goes into one transaction and is answered after its commit.
+//! Writes of one collection: what waits goes into one transaction, and where it can into one statement, and is answered after
+//! the commit.
 //!
 //! The transaction begins by taking positions from the collection's counter, whose row stays locked until the
 //! commit. So writers of a collection, in all processes, follow one another; whoever reads sees every position
@@ -15,6 +16,7 @@ use super::announcer::Outbox;
 use super::fault::{Fault, Tries, bounded};
 use super::link::Link;
 use super::op::{Done, Failure, Op, Request, Work};
+use super::together::run_together;
 use crate::StoreError;
 use crate::notify::Notifiers;
 
@@ -127,8 +129,10 @@ impl Lane {
                 return Err(fault);
             }
         };
-        let commit = sqlx::raw_sql("COMMIT").execute(&mut *connection);
-        let Err(fault) = bounded(self.link.call_wait, commit).await else { return Ok(filled.outcomes) };
+        // Of what was refused nothing is written: nobody waits for the disk, and no position is used up.
+        let refused = filled.outcomes.iter().all(Result::is_err);
+        let end = sqlx::raw_sql(if refused { "ROLLBACK" } else { "COMMIT" }).execute(&mut *connection);
+        let Err(fault) = bounded(self.link.call_wait, end).await else { return Ok(filled.outcomes) };
         connection.close_on_drop();
         drop(connection);
         match self.fate(&filled).await {
@@ -155,10 +159,10 @@ impl Lane {
         let last: i64 = row.try_get("seq")?;
         let now = Timestamp::from_millis(row.try_get("now")?);
         let mut work = Work { connection, collection: self.collection, seq: last - needed, now };
-        let mut outcomes = Vec::with_capacity(batch.len());
-        for request in batch {
-            outcomes.push(run(&mut work, &request.op).await?);
-        }
+        let outcomes = match run_together(&mut work, batch).await? {
+            Some(outcomes) => outcomes,
+            None => run_all(&mut work, batch).await?,
+        };
         Ok(Filled { outcomes, last, now })
     }
 
@@ -201,6 +205,15 @@ fn fitting(batch: &[Request]) -> usize {
         bytes + batch[0].op.size() <= BATCH_BYTES
     });
     1 + more.count()
+}
+
+/// One after the other.
+async fn run_all(work: &mut Work<'_>, batch: &[Request]) -> Result<Vec<Outcome>, Fault> {
+    let mut outcomes = Vec::with_capacity(batch.len());
+    for request in batch {
+        outcomes.push(run(work, &request.op).await?);
+    }
+    Ok(outcomes)
 }
 
 /// One write, whole or not at all, without harm to its neighbours.

@@ -68,7 +68,7 @@ impl Done {
         self.mark.is_some()
     }
 
-    fn of(stored: Vec<Stored>) -> Self {
+    pub(super) fn of(stored: Vec<Stored>) -> Self {
         let mark = stored.last().map(|stored| (stored.id.clone(), stored.seq));
         Self { stored, mark, swept: 0 }
     }
@@ -137,6 +137,21 @@ impl Work<'_> {
     }
 }
 
+/// A draft as it stands at a position.
+pub(super) fn stored(draft: &Draft, seq: i64, now: Timestamp) -> Stored {
+    Stored {
+        id: draft.id.clone(),
+        partition: draft.partition.clone(),
+        unique_key: draft.unique_key.clone(),
+        body: draft.body.clone(),
+        // Positions are never given twice, so neither are versions: not after a delete, not after a restart.
+        version: Version(seq),
+        seq,
+        written: now,
+        expires_at: draft.expires_at,
+    }
+}
+
 impl Table for Work<'_> {
     type Fault = Fault;
 
@@ -185,17 +200,7 @@ impl Table for Work<'_> {
         .bind(draft.expires_at.map(Timestamp::millis))
         .execute(&mut *self.connection)
         .await?;
-        Ok(Stored {
-            id: draft.id.clone(),
-            partition: draft.partition.clone(),
-            unique_key: draft.unique_key.clone(),
-            body: draft.body.clone(),
-            // Positions are never given twice, so neither are versions: not after a delete, not after a restart.
-            version: Version(self.seq),
-            seq: self.seq,
-            written: self.now,
-            expires_at: draft.expires_at,
-        })
+        Ok(stored(draft, self.seq, self.now))
     }
 
     async fn bury(&mut self, id: &str) -> Result<(), Fault> {

@@ -10,6 +10,7 @@ mod killing;
 mod replicas;
 mod rules;
 mod server;
+mod together;
 
 use std::time::Duration;
 

@@ -1,10 +1,13 @@
 //! One line: a JSON object, `:`, the value, `|`, the type, a line feed.
 
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use rp_base::Timestamp;
 
 use super::StatsdOptions;
+
+/// Longest line: what one datagram carries. A longer one could not be sent over UDP at all.
+const LONGEST: usize = 65_000;
 
 /// A point's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,71 +18,130 @@ pub enum Value {
     Float(f64),
 }
 
-/// A point before it is written.
-#[derive(Debug, Clone, Copy)]
-pub struct Point<'a> {
-    pub name: &'a str,
-    pub value: Value,
-    pub dimensions: &'a [(&'a str, &'a str)],
-    pub at: Timestamp,
+/// Why a point has no line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoLine {
+    NotANumber,
+    TooLong,
 }
 
-impl Point<'_> {
-    /// The line; `None` when the value is no number. Keys in the contract's order, dimensions sorted.
-    pub fn line(&self, options: &StatsdOptions) -> Option<Vec<u8>> {
-        let value = match self.value {
-            Value::Whole(value) => format!("{value}|g"),
-            Value::Float(value) if value.is_finite() => format!("{value:.6}|f"),
-            Value::Float(_) => return None,
-        };
-        let mut dimensions: BTreeMap<&str, &str> = self.dimensions.iter().copied().collect();
-        dimensions.extend(options.dimensions.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-        let mut out = String::with_capacity(256);
-        out.push_str("{\"Metric\":");
-        string(&mut out, self.name);
+/// What is the same on every line of an emitter, written once.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    /// `,"Account":"…","Namespace":"…"`, without those that are empty.
+    account: String,
+    /// Added dimensions, sorted; they win over a point's own.
+    added: Vec<(String, String)>,
+}
+
+impl Shape {
+    pub(super) fn of(options: &StatsdOptions) -> Self {
+        let mut account = String::new();
         for (key, text) in [("Account", &options.account), ("Namespace", &options.namespace)] {
             if !text.is_empty() {
-                out.push(',');
-                string(&mut out, key);
-                out.push(':');
-                string(&mut out, text);
+                account.push(',');
+                string(&mut account, key);
+                account.push(':');
+                string(&mut account, text);
             }
         }
+        let added = options.dimensions.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        Self { account, added }
+    }
+
+    /// Writes a point's line: keys in the contract's order, dimensions sorted by name. Of two dimensions of one
+    /// name the later wins, and an added one over both.
+    ///
+    /// # Errors
+    /// The value is no number, or the line is longer than a datagram; nothing is written then.
+    pub(super) fn write(
+        &self,
+        out: &mut String,
+        name: &str,
+        value: Value,
+        dimensions: &[(&str, &str)],
+        at: &str,
+    ) -> Result<(), NoLine> {
+        if matches!(value, Value::Float(value) if !value.is_finite()) {
+            return Err(NoLine::NotANumber);
+        }
+        let start = out.len();
+        out.push_str("{\"Metric\":");
+        string(out, name);
+        out.push_str(&self.account);
         out.push_str(",\"Dims\":{");
-        for (at, (key, value)) in dimensions.iter().enumerate() {
-            if at > 0 {
+        self.dimensions(out, dimensions);
+        out.push_str("},\"TS\":\"");
+        out.push_str(at);
+        out.push_str("\"}:");
+        // Writing to a text cannot fail.
+        let _ = match value {
+            Value::Whole(value) => writeln!(out, "{value}|g"),
+            Value::Float(value) => writeln!(out, "{value:.6}|f"),
+        };
+        if out.len() - start > LONGEST {
+            out.truncate(start);
+            return Err(NoLine::TooLong);
+        }
+        Ok(())
+    }
+
+    fn dimensions(&self, out: &mut String, own: &[(&str, &str)]) {
+        let mut all: Vec<(&str, &str)> = Vec::with_capacity(own.len() + self.added.len());
+        all.extend_from_slice(own);
+        all.extend(self.added.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        // A stable sort: those of one name stay in the order in which they were given.
+        all.sort_by_key(|(key, _)| *key);
+        let mut first = true;
+        for (at, (key, value)) in all.iter().enumerate() {
+            if all.get(at + 1).is_some_and(|(next, _)| next == key) {
+                continue;
+            }
+            if !std::mem::take(&mut first) {
                 out.push(',');
             }
-            string(&mut out, key);
+            string(out, key);
             out.push(':');
-            string(&mut out, value);
+            string(out, value);
         }
-        out.push_str("},\"TS\":");
-        string(&mut out, &instant(self.at));
-        out.push_str("}:");
-        out.push_str(&value);
-        out.push('\n');
-        Some(out.into_bytes())
     }
 }
 
 /// A JSON string; what a browser could take for markup, and the line ends of JavaScript, are escaped too.
 fn string(out: &mut String, text: &str) {
-    let quoted = serde_json::Value::from(text).to_string();
-    for c in quoted.chars() {
-        match c {
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            '\u{2028}' => out.push_str("\\u2028"),
-            '\u{2029}' => out.push_str("\\u2029"),
-            c => out.push(c),
+    out.push('"');
+    let mut plain = 0;
+    for (at, c) in text.char_indices() {
+        let escape = match c {
+            '"' => "\\\"",
+            '\\' => "\\\\",
+            '<' => "\\u003c",
+            '>' => "\\u003e",
+            '&' => "\\u0026",
+            '\n' => "\\n",
+            '\r' => "\\r",
+            '\t' => "\\t",
+            '\u{8}' => "\\b",
+            '\u{c}' => "\\f",
+            '\u{2028}' => "\\u2028",
+            '\u{2029}' => "\\u2029",
+            '\0'..='\u{1f}' => "",
+            _ => continue,
+        };
+        out.push_str(&text[plain..at]);
+        plain = at + c.len_utf8();
+        if escape.is_empty() {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push_str(escape);
         }
     }
+    out.push_str(&text[plain..]);
+    out.push('"');
 }
 
 /// `YYYY-MM-DDThh:mm:ss.mmm`, UTC, without a zone.
-fn instant(at: Timestamp) -> String {
+pub(super) fn instant(at: Timestamp) -> String {
     let t = at.to_datetime();
     let (year, month, day) = (t.year(), u8::from(t.month()), t.day());
     let (hour, minute, second, millis) = (t.hour(), t.minute(), t.second(), t.millisecond());

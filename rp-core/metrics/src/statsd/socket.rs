@@ -1,5 +1,6 @@
 //! `udp:host:port` and `unix:path`.
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,8 +9,12 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UdpSocket, UnixStream};
 use tokio::time::timeout;
 
-/// For a dial or a write.
-const DEADLINE: Duration = Duration::from_secs(10);
+use super::queue::Line;
+
+/// For a dial, or for a write to make headway (`spec/monitor.md` §13).
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+/// Of lines to a stream in one write, in bytes.
+const PIECE: usize = 64 * 1024;
 
 /// Where lines go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,17 +25,19 @@ pub enum Socket {
     Unix(PathBuf),
 }
 
-/// The text is no socket (`spec/monitor.md` §13).
+/// The text is no socket; in the words of `spec/monitor.md` §13.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSocket {
-    #[error("expected udp:<host>:<port> or unix:<path>, got {0:?}")]
+    #[error(
+        "malformed definition for the mdm statds socket. Expecting udp:<hostname>:<port> or unix:<path-to-socket> format. Got: \"{0}\""
+    )]
     Malformed(String),
-    #[error("expected udp: or unix:, got {0:?}")]
+    #[error("unsupported protocol for the mdm statds socket. Expecting  'udp:' or 'unix:'. Got: \"{0}\"")]
     Network(String),
 }
 
 impl Socket {
-    /// Reads `udp:host:port` or `unix:path`; the network in any case.
+    /// Reads `udp:host:port` or `unix:path`, split at the first colon; the network in any case.
     ///
     /// # Errors
     /// Says what is expected.
@@ -50,27 +57,89 @@ impl Socket {
     }
 }
 
+/// Why lines were not sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    #[error("cannot reach the statsd socket")]
+    Dial(#[source] io::Error),
+    #[error("the statsd socket does not take data")]
+    Write(#[source] io::Error),
+}
+
 #[derive(Debug)]
 pub(super) enum Connection {
     Udp(UdpSocket),
     Unix(UnixStream),
 }
 
-/// Sends one line, dialling first where there is no connection.
-pub(super) async fn send(
-    connection: &mut Option<Connection>,
-    socket: &Socket,
-    line: &[u8],
-) -> io::Result<()> {
-    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the statsd socket does not take data");
-    let open = match connection {
-        Some(open) => open,
-        None => connection.insert(timeout(DEADLINE, dial(socket)).await.map_err(late)??),
-    };
-    match open {
-        Connection::Udp(udp) => timeout(DEADLINE, udp.send(line)).await.map_err(late)?.map(|_| ()),
-        Connection::Unix(unix) => timeout(DEADLINE, unix.write_all(line)).await.map_err(late)?,
+impl Connection {
+    pub(super) async fn dial(socket: &Socket) -> Result<Self, SendError> {
+        match timeout(DEADLINE, dial(socket)).await {
+            Ok(dialled) => dialled.map_err(SendError::Dial),
+            Err(late) => Err(SendError::Dial(late.into())),
+        }
     }
+
+    /// Sends lines in order and takes out those that are sent. What is left after an error starts with the line
+    /// that failed: of a stream its part that was written is lost with the connection.
+    pub(super) async fn send(
+        &mut self,
+        lines: &mut VecDeque<Line>,
+        sent: impl Fn(&Line),
+    ) -> Result<(), SendError> {
+        let late = |_| SendError::Write(io::ErrorKind::TimedOut.into());
+        match self {
+            Self::Udp(udp) => {
+                while let Some(line) = lines.front() {
+                    let write = timeout(DEADLINE, udp.send(line.text.as_bytes()));
+                    write.await.map_err(late)?.map_err(SendError::Write)?;
+                    sent(line);
+                    lines.pop_front();
+                }
+                Ok(())
+            }
+            Self::Unix(unix) => {
+                while !lines.is_empty() {
+                    let mut piece = String::new();
+                    for line in lines.iter() {
+                        piece.push_str(&line.text);
+                        if piece.len() >= PIECE {
+                            break;
+                        }
+                    }
+                    write_piece(unix, piece.as_bytes(), lines, &sent).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes the text of the first lines, taking out each that is written whole.
+async fn write_piece(
+    unix: &mut UnixStream,
+    mut piece: &[u8],
+    lines: &mut VecDeque<Line>,
+    sent: &impl Fn(&Line),
+) -> Result<(), SendError> {
+    // Bytes written of the first line that is still there.
+    let mut ahead = 0;
+    while !piece.is_empty() {
+        let written = match timeout(DEADLINE, unix.write(piece)).await {
+            Err(_) => return Err(SendError::Write(io::ErrorKind::TimedOut.into())),
+            Ok(Ok(0)) => return Err(SendError::Write(io::ErrorKind::WriteZero.into())),
+            Ok(Ok(written)) => written,
+            Ok(Err(error)) => return Err(SendError::Write(error)),
+        };
+        piece = &piece[written..];
+        ahead += written;
+        while let Some(line) = lines.front().filter(|line| ahead >= line.text.len()) {
+            ahead -= line.text.len();
+            sent(line);
+            lines.pop_front();
+        }
+    }
+    Ok(())
 }
 
 async fn dial(socket: &Socket) -> io::Result<Connection> {

@@ -21,7 +21,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::api::{Api, Identity};
 use super::fleet::{Cluster, Fleet, Shape};
-use super::{RegionError, RegionIdentity};
+use super::installed::Installs;
+use super::{Pair, RegionError, RegionIdentity};
 use crate::body::{self, Body};
 
 /// Tunnels at once.
@@ -34,6 +35,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// What the handler needs.
 pub(super) struct Parts {
     pub fleet: Arc<Fleet>,
+    pub installs: Installs,
     pub tls: Arc<ServerConfig>,
     pub clock: SharedClock,
     pub tick: Duration,
@@ -43,6 +45,7 @@ pub(super) struct Parts {
 /// Answers CONNECT.
 pub(super) struct Tunnels {
     fleet: Arc<Fleet>,
+    installs: Installs,
     slots: Arc<Semaphore>,
     inner: Arc<Inner>,
 }
@@ -56,7 +59,12 @@ struct Inner {
 
 /// The configuration of every API server: one leaf, client certificates of the region's CA required.
 pub(super) fn api_tls(identity: &RegionIdentity) -> Result<Arc<ServerConfig>, RegionError> {
-    let trusted = Arc::new(roots(&identity.ca, "the region's CA")?);
+    server_tls(&identity.ca, &identity.api)
+}
+
+/// The configuration of one: its leaf, and client certificates of that authority.
+pub(super) fn server_tls(client_authority: &str, server: &Pair) -> Result<Arc<ServerConfig>, RegionError> {
+    let trusted = Arc::new(roots(client_authority, "the authority of clients")?);
     let verifier = WebPkiClientVerifier::builder_with_provider(trusted, provider())
         .build()
         .map_err(|error| RegionError::Verifier(error.into()))?;
@@ -65,8 +73,8 @@ pub(super) fn api_tls(identity: &RegionIdentity) -> Result<Arc<ServerConfig>, Re
         .map_err(|error| RegionError::Verifier(error.into()))?
         .with_client_cert_verifier(verifier)
         .with_single_cert(
-            certificates(&identity.api.certificate, "the API servers' certificate")?,
-            private_key(&identity.api.key, "the API servers' key")?,
+            certificates(&server.certificate, "the API servers' certificate")?,
+            private_key(&server.key, "the API servers' key")?,
         )
         .map_err(|error| RegionError::Verifier(error.into()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -82,9 +90,20 @@ impl Tunnels {
             .timer(TokioTimer::new())
             .max_concurrent_streams(250)
             .keep_alive_interval(Duration::from_secs(30));
-        let api = Arc::new(Api { clock: parts.clock, tick: parts.tick, stop: parts.stop.stop.clone() });
+        let api = Arc::new(Api {
+            fleet: Arc::clone(&parts.fleet),
+            clock: parts.clock,
+            tick: parts.tick,
+            stop: parts.stop.stop.clone(),
+        });
         let inner = Inner { tls: TlsAcceptor::from(parts.tls), api, http, stop: parts.stop };
-        Self { fleet: parts.fleet, slots: Arc::new(Semaphore::new(TUNNELS)), inner: Arc::new(inner) }
+        let installs = parts.installs;
+        Self {
+            fleet: parts.fleet,
+            installs,
+            slots: Arc::new(Semaphore::new(TUNNELS)),
+            inner: Arc::new(inner),
+        }
     }
 
     /// The checks of `spec/portal.md` §12.4, in its order.
@@ -98,7 +117,8 @@ impl Tunnels {
         }
         let ip = host.parse::<Ipv4Addr>().ok().filter(|ip| ip.octets()[0] == 10);
         let ip = ip.ok_or((StatusCode::FORBIDDEN, "not an address of the subnet"))?;
-        let cluster = self.fleet.at(ip).ok_or((StatusCode::BAD_REQUEST, "dial: no route to host"))?;
+        let found = self.installs.at(ip).or_else(|| self.fleet.at(ip));
+        let cluster = found.ok_or((StatusCode::BAD_REQUEST, "dial: no route to host"))?;
         if port != "6443" {
             return Err((
                 StatusCode::BAD_REQUEST,
@@ -114,7 +134,7 @@ impl Handler for Tunnels {
 
     async fn handle(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
         let cluster = match self.target(&request) {
-            Ok(cluster) => cluster,
+            Ok(cluster) => self.inner.api.now(&Arc::new(cluster)),
             Err((status, why)) => return answer(status, why),
         };
         match cluster.shape {
@@ -135,7 +155,7 @@ impl Handler for Tunnels {
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
             match upgrade.await {
-                Ok(upgraded) => inner.serve(upgraded, Arc::new(cluster), peer.ip(), slot).await,
+                Ok(upgraded) => inner.serve(upgraded, cluster, peer.ip(), slot).await,
                 Err(error) => tracing::debug!(error = %chain(&error), "tunnel not opened"),
             }
         });
@@ -151,8 +171,11 @@ impl Inner {
         peer: IpAddr,
         _slot: OwnedSemaphorePermit,
     ) {
+        // One that was installed has its own authority and certificate.
+        let own = cluster.installed.as_ref().map(|installed| TlsAcceptor::from(Arc::clone(&installed.tls)));
+        let tls = own.as_ref().unwrap_or(&self.tls);
         let accepted = tokio::select! {
-            accepted = tokio::time::timeout(HANDSHAKE, self.tls.accept(TokioIo::new(tunnel))) => accepted,
+            accepted = tokio::time::timeout(HANDSHAKE, tls.accept(TokioIo::new(tunnel))) => accepted,
             () = self.stop.cut.cancelled() => return,
         };
         let stream = match accepted {
@@ -169,7 +192,11 @@ impl Inner {
         let service = service_fn(|request| {
             let (api, cluster, identity) =
                 (Arc::clone(&self.api), Arc::clone(&cluster), Arc::clone(&identity));
-            async move { Ok::<_, Infallible>(api.handle(&cluster, &identity, request).await) }
+            async move {
+                // A cluster that fell silent answers when it speaks again.
+                let cluster = api.speaking(&cluster).await;
+                Ok::<_, Infallible>(api.handle(&cluster, &identity, request).await)
+            }
         });
         let connection = self.http.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);

@@ -129,6 +129,52 @@ fn leaf(name: &str, now: Timestamp) -> Result<CertificateParams, rcgen::Error> {
     Ok(params)
 }
 
+/// A server's certificate for an API server, signed by the authority of one cluster (PEM): valid for ten years, for the
+/// names `kubernetes`, `api.<domain>` and `api-int.<domain>`.
+///
+/// # Errors
+/// The authority's certificate or key cannot be read.
+pub fn server_leaf(
+    certificate: &str,
+    key: &Secret<String>,
+    domain: &str,
+    now: Timestamp,
+) -> Result<Pair, IdentityError> {
+    let authority_key = KeyPair::from_pem(key.expose())?;
+    let mut authority = CertificateParams::new(Vec::new())?;
+    authority.distinguished_name = subject(certificate)?;
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = Issuer::from_params(&authority, &authority_key);
+    let names = [
+        "kubernetes".to_owned(),
+        "kubernetes.default.svc".to_owned(),
+        format!("api.{domain}"),
+        format!("api-int.{domain}"),
+    ];
+    let mut leaf = params("kubernetes", None, now)?;
+    leaf.subject_alt_names = CertificateParams::new(names.to_vec())?.subject_alt_names;
+    leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let key = KeyPair::generate()?;
+    let certificate = leaf.signed_by(&key, &issuer)?.pem();
+    Ok(Pair { certificate, key: Secret::new(key.serialize_pem()) })
+}
+
+/// The subject of a certificate, which is the issuer of what it signs.
+fn subject(certificate: &str) -> Result<rcgen::DistinguishedName, IdentityError> {
+    let unreadable = || IdentityError::Certificate(rcgen::Error::CouldNotParseCertificate);
+    let (_, pem) = x509_parser::pem::parse_x509_pem(certificate.as_bytes()).map_err(|_| unreadable())?;
+    let parsed = pem.parse_x509().map_err(|_| unreadable())?;
+    let mut name = rcgen::DistinguishedName::new();
+    // In its own order: names are compared byte by byte (RFC 5280 §7.1, as TLS libraries do it).
+    for attribute in parsed.subject().iter_attributes() {
+        let kind = attribute.attr_type().iter().ok_or_else(unreadable)?.collect::<Vec<u64>>();
+        let text = attribute.as_str().map_err(|_| unreadable())?;
+        name.push(DnType::from_oid(&kind), text);
+    }
+    Ok(name)
+}
+
 fn params(
     common_name: &str,
     organisation: Option<&str>,

@@ -4,9 +4,11 @@
 //! TLS with client certificates. A cluster is a function of (seed, index): nothing is kept for it.
 
 mod api;
+mod azure;
 mod connect;
 pub mod fleet;
 mod identity;
+mod installed;
 mod objects;
 mod prometheus;
 #[cfg(test)]
@@ -23,8 +25,10 @@ use rp_net::tls::{ClientAuth, ServerTls, TlsError, certificates};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use fleet::{Cluster, Fleet, Shape};
-pub use identity::{IdentityError, Pair, RegionIdentity};
+pub(crate) use azure::{Machine, machines};
+pub use fleet::{Cluster, Faults, Fleet, Shape};
+pub use identity::{IdentityError, Pair, RegionIdentity, server_leaf};
+pub use installed::{InstallFault, Installing, Installs, NewCluster, Rollout};
 
 /// The most clusters of one region.
 pub const MOST_CLUSTERS: usize = 100_000;
@@ -41,6 +45,8 @@ pub struct RegionOptions {
     pub seed: u64,
     /// Azure locations, the first is the most common. Empty: `westeurope` and two others.
     pub locations: Vec<String>,
+    /// Faults that come and go; `None`: every cluster stays as it is.
+    pub faults: Option<Faults>,
     pub clock: SharedClock,
     /// Between two changes of a watch and two lines of a followed log.
     pub tick: Duration,
@@ -73,6 +79,7 @@ pub struct Kubeconfigs {
 #[derive(Debug)]
 pub struct Region {
     fleet: Arc<Fleet>,
+    installs: Installs,
     identity: RegionIdentity,
     address: SocketAddr,
     task: JoinHandle<()>,
@@ -89,8 +96,9 @@ impl Region {
         }
         let address = options.listener.local_addr().map_err(RegionError::Listener)?;
         let identity = options.identity;
-        let fleet =
-            Arc::new(Fleet::new(options.seed, options.clusters, options.locations, options.clock.now()));
+        let fleet = Fleet::new(options.seed, options.clusters, options.locations, options.clock.now());
+        let installs = Installs::new(Arc::clone(&options.clock));
+        let fleet = Arc::new(fleet.with_faults(options.faults));
         let client = certificates(&identity.proxy_client.certificate, "the proxy's client certificate")?;
         let client = client
             .into_iter()
@@ -99,6 +107,7 @@ impl Region {
         let tls = ServerTls::load(identity.proxy_files(), &[b"http/1.1"], ClientAuth::Exactly(client))?;
         let handler = connect::Tunnels::new(connect::Parts {
             fleet: Arc::clone(&fleet),
+            installs: installs.clone(),
             tls: connect::api_tls(&identity)?,
             clock: options.clock,
             tick: options.tick.max(Duration::from_millis(10)),
@@ -112,7 +121,7 @@ impl Region {
             gauge: Arc::new(Gauge::default()),
         };
         let task = tokio::spawn(listener.serve(options.stop));
-        Ok(Self { fleet, identity, address, task })
+        Ok(Self { fleet, installs, identity, address, task })
     }
 
     /// Where the CONNECT proxy listens; its certificate's name is `proxy`.
@@ -123,6 +132,16 @@ impl Region {
     /// The clusters.
     pub fn fleet(&self) -> &Fleet {
         &self.fleet
+    }
+
+    /// Clusters that come and go while it runs.
+    pub fn installs(&self) -> Installs {
+        self.installs.clone()
+    }
+
+    /// What Azure has of them, for the stand-in of the resource manager.
+    pub fn azure(&self, clock: SharedClock) -> crate::arm::Clusters {
+        crate::arm::Clusters::new(Arc::clone(&self.fleet), clock)
     }
 
     /// Every cluster's document, without kubeconfigs, and what the last look saw (none while it is installed).

@@ -10,7 +10,7 @@ use super::selector::Selector;
 use super::status::Failure;
 use super::{Call, json_answer, table};
 use crate::body::Body;
-use crate::region::objects::Kind;
+use crate::region::objects::{Kind, View};
 
 /// A list as it is now.
 pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Result<Response<Body>, Failure> {
@@ -42,14 +42,32 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
 
 /// The objects that a request is about.
 pub(super) fn select(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Result<Vec<Value>, Failure> {
-    let selector = Selector::read(&call.query)?;
-    let mut all = (kind.list)(&call.view);
-    all.retain(|object| {
-        at.namespace.as_deref().is_none_or(|ns| object["metadata"]["namespace"] == ns)
-            && at.name.as_deref().is_none_or(|name| object["metadata"]["name"] == name)
-            && selector.matches(object)
-    });
-    Ok(all)
+    Ok(Choice::read(call, at)?.of(kind, &call.view))
+}
+
+/// What a request asks for of a kind.
+pub(super) struct Choice {
+    selector: Selector,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl Choice {
+    pub(super) fn read(call: &Call<'_>, at: &Resource) -> Result<Self, Failure> {
+        let (namespace, name) = (at.namespace.clone(), at.name.clone());
+        Ok(Self { selector: Selector::read(&call.query)?, namespace, name })
+    }
+
+    /// The objects as they are in that view.
+    pub(super) fn of(&self, kind: &Kind, view: &View<'_>) -> Vec<Value> {
+        let mut all = super::objects::all(kind, view);
+        all.retain(|object| {
+            self.namespace.as_deref().is_none_or(|ns| object["metadata"]["namespace"] == ns)
+                && self.name.as_deref().is_none_or(|name| object["metadata"]["name"] == name)
+                && self.selector.matches(object)
+        });
+        all
+    }
 }
 
 /// The list's resource version: seconds, so that it only grows.

@@ -13,7 +13,9 @@ mod shell;
 mod status;
 mod table;
 mod watch;
+mod write;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -27,13 +29,14 @@ pub(super) use auth::Identity;
 use path::{Place, Query};
 use status::Failure;
 
-use super::fleet::Cluster;
+use super::fleet::{Cluster, Fleet, Shape};
 use super::objects::{self, Kind, View};
 use crate::body::{self, Body};
 
 /// What all API servers share.
 #[derive(Debug)]
 pub(super) struct Api {
+    pub fleet: Arc<Fleet>,
     pub clock: SharedClock,
     pub tick: Duration,
     pub stop: CancellationToken,
@@ -49,6 +52,25 @@ struct Call<'a> {
 }
 
 impl Api {
+    /// A cluster as it is now.
+    pub(super) fn now(&self, cluster: &Arc<Cluster>) -> Arc<Cluster> {
+        self.fleet.changed(cluster, self.clock.now()).map_or_else(|| Arc::clone(cluster), Arc::new)
+    }
+
+    /// The same, when its API server answers.
+    pub(super) async fn speaking(&self, cluster: &Arc<Cluster>) -> Arc<Cluster> {
+        loop {
+            let now = self.now(cluster);
+            if now.shape != Shape::Silent || self.stop.is_cancelled() {
+                return now;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(self.tick) => {}
+                () = self.stop.cancelled() => {}
+            }
+        }
+    }
+
     /// Answers one request to one cluster.
     pub(super) async fn handle(
         &self,
@@ -142,7 +164,8 @@ impl Call<'_> {
             (None, "watch") => watch::answer(self, kind, at),
             (None, "list") => list::answer(self, kind, at),
             (None | Some("status" | "scale"), "get") => self.get(kind, at),
-            (None | Some("status" | "scale" | "binding" | "eviction"), _) => Err(Failure::read_only()),
+            (None | Some("status"), _) => write::answer(self, request, verb, kind, at).await,
+            (Some("scale" | "binding" | "eviction"), _) => Err(Failure::read_only()),
             (Some(_), _) => Err(Failure::not_simulated()),
         }
     }
@@ -165,7 +188,7 @@ impl Call<'_> {
         if kind.plural == "users" && name == "~" {
             return Ok(objects::me(&self.view, &self.identity.user, &self.identity.groups));
         }
-        (kind.list)(&self.view)
+        objects::all(kind, &self.view)
             .into_iter()
             .find(|object| {
                 object["metadata"]["name"] == name

@@ -50,6 +50,7 @@ pub(super) fn answer(
         served,
         cluster: call.view.cluster.clone(),
         clock: call.api.clock.clone(),
+        fleet: std::sync::Arc::clone(&call.api.fleet),
         stop: call.api.stop.clone(),
     };
     Ok(switch(&mut request, (accept, protocol), "port-forward", |upgraded| forward.run(upgraded)))
@@ -60,6 +61,7 @@ struct Forward {
     served: Option<Served>,
     cluster: crate::region::fleet::Cluster,
     clock: rp_base::SharedClock,
+    fleet: std::sync::Arc<crate::region::fleet::Fleet>,
     stop: CancellationToken,
 }
 
@@ -83,7 +85,7 @@ impl Forward {
             return socket.close(None).await;
         };
         let (near, far) = tokio::io::duplex(64 * 1024);
-        let server = tokio::spawn(serve(served, self.cluster, self.clock, far));
+        let server = tokio::spawn(serve(served, self.cluster, (self.fleet, self.clock), far));
         let carried = tokio::select! {
             carried = carry(&mut socket, near) => carried,
             () = self.stop.cancelled() => Ok(()),

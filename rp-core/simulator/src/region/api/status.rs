@@ -56,6 +56,12 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why)
     }
 
+    /// 409: it is there.
+    pub(super) fn exists(kind: &Kind, name: &str) -> Self {
+        let why = format!("{} \"{}\" already exists", kind.full(), rp_base::text::clean(name, 253));
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", why)
+    }
+
     /// 405 of what a simulated cluster has not.
     pub(super) fn not_simulated() -> Self {
         let why = "this cluster is simulated: it does not have this";

@@ -1,12 +1,13 @@
 //! Watches: what there is, then a change now and then, bookmarks, and an end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
-use rp_base::SharedClock;
+use rp_base::{SharedClock, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -15,11 +16,13 @@ use super::path::Resource;
 use super::status::Failure;
 use super::{Call, list, table};
 use crate::body::{self, Body};
-use crate::region::fleet::{Cluster, Dice};
+use crate::region::fleet::{Cluster, Dice, Fleet, Shape};
 use crate::region::objects::{Kind, View};
 
 /// The longest watch, whatever was asked for.
 const LONGEST: Duration = Duration::from_hours(1);
+/// Older versions are expired, seconds.
+const HISTORY: i64 = 600;
 /// A bookmark after that many ticks.
 const BOOKMARK: u64 = 12;
 /// Objects that change while a watch is open.
@@ -30,6 +33,8 @@ struct Watch {
     kind: &'static Kind,
     cluster: Cluster,
     clock: SharedClock,
+    fleet: Arc<Fleet>,
+    choice: list::Choice,
     table: Option<&'static str>,
     objects: Vec<Value>,
     bookmarks: bool,
@@ -45,13 +50,17 @@ struct Watch {
 pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Result<Response<Body>, Failure> {
     let version =
         call.query.number("resourceVersion").map_err(|_| Failure::bad("invalid resource version"))?;
-    let objects = list::select(call, kind, at)?;
+    let cluster = since(call, version.unwrap_or(0))?;
+    let choice = list::Choice::read(call, at)?;
+    let objects = choice.of(kind, &call.view);
     let initial = call.query.flag("sendInitialEvents");
     let life = call.query.number("timeoutSeconds")?.filter(|n| *n > 0).map_or(LONGEST, Duration::from_secs);
     let mut watch = Watch {
         kind,
-        cluster: call.view.cluster.clone(),
+        cluster,
         clock: call.api.clock.clone(),
+        fleet: Arc::clone(&call.api.fleet),
+        choice,
         table: table::wanted(&call.headers),
         objects,
         bookmarks: call.query.flag("allowWatchBookmarks"),
@@ -80,6 +89,21 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
     Ok(response)
 }
 
+/// The cluster at the version from which a watch goes on, so that what changed since is told.
+fn since(call: &Call<'_>, version: u64) -> Result<Cluster, Failure> {
+    let now = call.view.now.seconds();
+    let current = call.view.cluster;
+    let Some(age) = i64::try_from(version).ok().filter(|at| (1..=now).contains(at)).map(|at| now - at) else {
+        return Ok(current.clone());
+    };
+    if age <= HISTORY {
+        let then = Timestamp::from_seconds(now - age);
+        return Ok(call.api.fleet.changed(current, then).unwrap_or_else(|| current.clone()));
+    }
+    // Versions of objects that never changed are no instants of late.
+    if version > 1_000_000_000 { Err(Failure::expired()) } else { Ok(current.clone()) }
+}
+
 impl Watch {
     /// Keeps the few objects that will change: thousands of idle watches must not hold all of theirs.
     fn forget(&mut self) {
@@ -104,6 +128,12 @@ impl Watch {
             }
             self.ticks += 1;
             let mut piece = Vec::new();
+            if let Some(current) = self.fleet.changed(&self.cluster, self.clock.now()) {
+                if current.shape == Shape::Silent {
+                    continue;
+                }
+                self.turn(current, &mut piece);
+            }
             if self.bookmarks && self.ticks.is_multiple_of(BOOKMARK) {
                 self.bookmark(&mut piece, false);
             } else {
@@ -121,7 +151,7 @@ impl Watch {
         let now = self.clock.now();
         let Some(object) = self.objects.get_mut(at) else { return };
         object["metadata"]["resourceVersion"] = json!((now.millis() / 1000).to_string());
-        let heart = json!(rp_base::Timestamp::from_seconds(now.seconds()));
+        let heart = json!(Timestamp::from_seconds(now.seconds()));
         if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
             for condition in conditions.iter_mut().filter(|c| c.get("lastHeartbeatTime").is_some()) {
                 condition["lastHeartbeatTime"] = heart.clone();
@@ -129,6 +159,30 @@ impl Watch {
         }
         let object = object.clone();
         self.write(into, "MODIFIED", &object);
+    }
+
+    /// The cluster got into trouble, or out of it: what differs is told.
+    fn turn(&mut self, current: Cluster, into: &mut Vec<u8>) {
+        let now = self.clock.now();
+        let before = self.choice.of(self.kind, &View { cluster: &self.cluster, now });
+        let after = self.choice.of(self.kind, &View { cluster: &current, now });
+        self.cluster = current;
+        for old in before.iter().filter(|old| !after.iter().any(|new| name(new) == name(old))) {
+            self.write(into, "DELETED", old);
+        }
+        for new in &after {
+            match before.iter().find(|old| name(old) == name(new)) {
+                None => self.write(into, "ADDED", new),
+                Some(old) if differs(old, new) => {
+                    let mut new = new.clone();
+                    new["metadata"]["resourceVersion"] = json!(now.seconds().to_string());
+                    self.write(into, "MODIFIED", &new);
+                }
+                Some(_) => {}
+            }
+        }
+        self.objects = after;
+        self.forget();
     }
 
     fn bookmark(&self, into: &mut Vec<u8>, initial_end: bool) {
@@ -151,4 +205,15 @@ impl Watch {
         into.extend_from_slice(line.to_string().as_bytes());
         into.push(b'\n');
     }
+}
+
+fn name(object: &Value) -> (&Value, &Value) {
+    (&object["metadata"]["namespace"], &object["metadata"]["name"])
+}
+
+/// In anything but the resource version.
+fn differs(old: &Value, new: &Value) -> bool {
+    let mut old = old.clone();
+    old["metadata"]["resourceVersion"] = new["metadata"]["resourceVersion"].clone();
+    old != *new
 }

@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 use super::shape::UNKIND;
 use super::{Cluster, Shape};
 
+/// 2100-01-01, in seconds since 1970.
+const END_OF_TIME: i64 = 4_102_444_800;
+
 impl Cluster {
     /// The document, without kubeconfigs.
     ///
@@ -33,6 +36,11 @@ impl Cluster {
                 | ProvisioningState::AdminUpdating
                 | ProvisioningState::Deleting
         );
+        if busy {
+            // What stands still for ever is nobody's work: no worker takes it.
+            unknown.insert("leaseOwner".to_owned(), json!("simulation"));
+            unknown.insert("leaseExpires".to_owned(), json!(END_OF_TIME));
+        }
         Ok(ClusterDocument {
             id: self.id(),
             key: id.key().to_owned(),
@@ -105,7 +113,9 @@ impl Cluster {
             network_profile: NetworkProfile {
                 private_endpoint_ip: self.private_ip().map(|ip| ip.to_string()).unwrap_or_default(),
                 unknown: object(json!({"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16",
-                    "softwareDefinedNetwork": "OVNKubernetes", "mtuSize": 1500, "outboundType": "Loadbalancer"})),
+                    "softwareDefinedNetwork": "OVNKubernetes",
+                    "preconfiguredNSG": if self.has_own_security_group() { "Enabled" } else { "Disabled" },
+                    "mtuSize": 1500, "outboundType": "Loadbalancer"})),
             },
             install: self.install(),
             sre_kubeconfig: None,
@@ -115,7 +125,7 @@ impl Cluster {
     }
 
     /// Documentation addresses (RFC 5737): never somebody's.
-    fn public_ip(&self, salt: usize) -> String {
+    pub(in crate::region) fn public_ip(&self, salt: usize) -> String {
         format!("203.0.113.{}", (self.index * 7 + salt) % 254 + 1)
     }
 
@@ -176,8 +186,9 @@ impl Cluster {
         }
         let mut dice = self.dice("health");
         let answers = self.shape.answers();
-        let collectors = ["version", "clusteroperators", "nodes", "certificates", "alerts"]
-            .map(|name| CollectorResult { name: name.to_owned(), error: self.collector_error(name) });
+        let collectors = ["version", "clusteroperators", "nodes", "certificates", "alerts"].map(|name| {
+            CollectorResult { name: name.to_owned(), error: self.collector_error(name), took_ms: None }
+        });
         let ends = match self.shape {
             Shape::CertificateEnding => 2 + dice.below(6),
             _ => 40 + dice.below(600),
@@ -194,6 +205,8 @@ impl Cluster {
             alerts: self.alerts(),
             certificate_expiry: answers.then(|| self.epoch + Duration::from_hours(24 * ends as u64)),
             version: if answers { self.version.clone() } else { String::new() },
+            updating_to: String::new(),
+            healthz: Some(if answers { 200 } else { 0 }),
             unknown: object(json!({"simulated": true})),
         })
     }

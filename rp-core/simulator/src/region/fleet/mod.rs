@@ -2,15 +2,19 @@
 
 mod dice;
 mod document;
+mod passing;
 mod shape;
 mod words;
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rp_base::Timestamp;
 
+use super::installed::{Installed, NewCluster};
 pub(super) use dice::Dice;
+pub use passing::{Episode, Faults, Passing};
 pub use shape::{Shape, Trouble};
 
 /// Azure locations with the short form that appears in names.
@@ -40,6 +44,7 @@ pub struct Fleet {
     seed: u64,
     count: usize,
     locations: Vec<String>,
+    faults: Option<Faults>,
     /// Ages count back from here.
     epoch: Timestamp,
 }
@@ -62,12 +67,21 @@ pub struct Cluster {
     pub domain: String,
     pub infra_id: String,
     pub workers: usize,
+    /// As it is now.
     pub shape: Shape,
+    /// As it is without passing faults.
+    pub base: Shape,
+    /// The passing fault that it has or had lately.
+    pub episode: Option<Episode>,
     pub created: Timestamp,
     /// When the cluster came into the state it is in.
     pub since: Timestamp,
     pub(super) epoch: Timestamp,
     pub(super) seed: u64,
+    /// How far its installation is, of a hundred.
+    pub(super) rolled: u8,
+    /// It came while the region runs.
+    pub(super) installed: Option<Arc<Installed>>,
 }
 
 impl Fleet {
@@ -76,7 +90,7 @@ impl Fleet {
         if locations.is_empty() {
             locations = LOCATIONS.iter().take(3).map(|(name, _)| (*name).to_owned()).collect();
         }
-        Self { seed, count, locations, epoch }
+        Self { seed, count, locations, faults: None, epoch }
     }
 
     /// How many clusters.
@@ -140,9 +154,13 @@ impl Fleet {
                 self.epoch - Duration::from_mins(5 + dice.below(6000) as u64)
             },
             shape,
+            base: shape,
+            episode: None,
             created,
             epoch: self.epoch,
             seed: self.seed,
+            rolled: 100,
+            installed: None,
             name,
         })
     }
@@ -159,8 +177,41 @@ impl Fleet {
 }
 
 impl Cluster {
+    /// One whose installation begins; the rest of it is a function of its name.
+    pub(super) fn fresh(about: &NewCluster) -> Self {
+        let number = dice::hash(&about.key);
+        let minor = about.version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()).unwrap_or(0);
+        let under = VERSIONS.iter().rev().find(|(known, ..)| *known <= minor).unwrap_or(&VERSIONS[0]);
+        Self {
+            // Beyond those that always are there.
+            index: super::MOST_CLUSTERS + usize::try_from(number % 1_000_000).unwrap_or(0),
+            name: about.name.clone(),
+            subscription: about.subscription.clone(),
+            resource_group: about.resource_group.clone(),
+            location: about.location.clone(),
+            version: about.version.clone(),
+            wanted: about.version.clone(),
+            kubernetes: under.2,
+            domain: about.domain.clone(),
+            infra_id: about.infra_id.clone(),
+            workers: about.workers,
+            shape: Shape::Refusing,
+            base: Shape::Refusing,
+            episode: None,
+            created: about.began,
+            since: about.began,
+            epoch: about.began + Duration::from_secs(30),
+            seed: number,
+            rolled: 0,
+            installed: None,
+        }
+    }
+
     /// The private endpoint's address; `None` while there is no endpoint yet.
     pub fn private_ip(&self) -> Option<Ipv4Addr> {
+        if let Some(installed) = &self.installed {
+            return Some(installed.about.private_ip);
+        }
         if self.shape == Shape::Bootstrapping {
             return None;
         }

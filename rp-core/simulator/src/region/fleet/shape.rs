@@ -2,8 +2,7 @@
 
 use rp_documents::ProvisioningState as State;
 
-use super::Cluster;
-use super::Dice;
+use super::{Cluster, Dice, Episode};
 
 /// What is the matter with a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,8 +165,22 @@ pub(in crate::region) const UNKIND: [&str; 5] = [
 impl Cluster {
     /// The cluster operators that are degraded.
     pub fn troubles(&self) -> Vec<Trouble> {
-        let mut dice = self.dice("troubles");
-        let count = match self.shape {
+        self.troubles_in(self.shape, self.lasting())
+    }
+
+    /// Whether the passing fault that healed was this operator's.
+    pub fn was_troubled(&self, operator: &str) -> bool {
+        let healed = self.episode.filter(|episode| episode.healed.is_some());
+        healed.is_some_and(|episode| {
+            self.troubles_in(Shape::Degraded, Some(episode))
+                .iter()
+                .any(|trouble| trouble.operator == operator)
+        })
+    }
+
+    fn troubles_in(&self, shape: Shape, episode: Option<Episode>) -> Vec<Trouble> {
+        let mut dice = self.troubled_dice("troubles", episode);
+        let count = match shape {
             Shape::Degraded => 1 + dice.below(3),
             Shape::Hostile => 2,
             Shape::NodeDown | Shape::FailedUpdate => 1,
@@ -178,7 +191,7 @@ impl Cluster {
             .map(|n| {
                 let (operator, reason, message) = TROUBLES[(first + n) % TROUBLES.len()];
                 let node = format!("{}-master-{}", self.infra_id, dice.below(3));
-                let message = match (self.shape, n) {
+                let message = match (shape, n) {
                     (Shape::Hostile, 0) => UNKIND.join(" "),
                     // Operators have been seen to quote whole manifests.
                     (Shape::Hostile, _) => {
@@ -191,10 +204,18 @@ impl Cluster {
             .collect()
     }
 
+    /// Dice that roll anew with each passing fault.
+    fn troubled_dice(&self, part: &str, episode: Option<Episode>) -> Dice {
+        match episode {
+            Some(episode) => self.dice(&format!("{part}/{}", episode.number)),
+            None => self.dice(part),
+        }
+    }
+
     /// How many nodes are not ready: the last master, or workers.
     pub fn nodes_down(&self) -> usize {
         match self.shape {
-            Shape::NodeDown => 1 + self.dice("down").below(2),
+            Shape::NodeDown => 1 + self.troubled_dice("down", self.lasting()).below(2),
             Shape::FailedUpdate => 1,
             _ => 0,
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::nodes::nodes;
 use super::{AGE, Cell, Kind, NAME, View, column, metadata, wide};
 
+const MASTER_SIZE: &str = "Standard_D8s_v5";
 const NAMESPACE: &str = "openshift-machine-api";
 
 pub(super) const MACHINES: Kind = Kind {
@@ -56,14 +57,17 @@ fn machines(view: &View<'_>) -> Vec<Value> {
     let cluster = view.cluster;
     let object = |node: super::nodes::Node| {
         let role = if node.master { "master" } else { "worker" };
-        let size = if node.master { "Standard_D8s_v5" } else { "Standard_D4s_v5" };
-        let labels = json!({
+        let size = if node.master { MASTER_SIZE } else { "Standard_D4s_v5" };
+        let mut labels = json!({
             "machine.openshift.io/cluster-api-cluster": cluster.infra_id,
             "machine.openshift.io/cluster-api-machine-role": role,
             "machine.openshift.io/cluster-api-machine-type": role,
             "machine.openshift.io/instance-type": size,
             "machine.openshift.io/region": cluster.location, "machine.openshift.io/zone": node.zone.to_string(),
         });
+        if !node.master {
+            labels["machine.openshift.io/cluster-api-machineset"] = json!(set_name(view, node.zone));
+        }
         json!({
             "kind": "Machine", "apiVersion": "machine.openshift.io/v1beta1",
             "metadata": metadata(view, "machines", Some(NAMESPACE), &node.name, &labels),
@@ -80,8 +84,14 @@ fn provider(view: &View<'_>, size: &str, zone: usize) -> Value {
     json!({
         "kind": "AzureMachineProviderSpec", "apiVersion": "machine.openshift.io/v1beta1",
         "vmSize": size, "zone": zone.to_string(), "location": view.cluster.location,
-        "osDisk": {"diskSizeGB": 128, "osType": "Linux"}, "resourceGroup": format!("aro-{}", view.cluster.infra_id),
+        "osDisk": {"diskSizeGB": 128, "osType": "Linux"},
+        "networkResourceGroup": view.cluster.resource_group, "vnet": format!("{}-vnet", view.cluster.name),
+        "subnet": if size == MASTER_SIZE { "master" } else { "worker" }, "resourceGroup": format!("aro-{}", view.cluster.infra_id),
     })
+}
+
+fn set_name(view: &View<'_>, zone: usize) -> String {
+    format!("{}-worker-{}{zone}", view.cluster.infra_id, view.cluster.location)
 }
 
 fn machinesets(view: &View<'_>) -> Vec<Value> {
@@ -91,7 +101,7 @@ fn machinesets(view: &View<'_>) -> Vec<Value> {
         .map(|zone| {
             let members: Vec<_> = all.iter().filter(|node| !node.master && node.zone == zone).collect();
             let ready = members.iter().filter(|node| node.ready).count();
-            let name = format!("{}-worker-{}{zone}", cluster.infra_id, cluster.location);
+            let name = set_name(view, zone);
             let labels = json!({"machine.openshift.io/cluster-api-cluster": cluster.infra_id});
             json!({
                 "kind": "MachineSet", "apiVersion": "machine.openshift.io/v1beta1",

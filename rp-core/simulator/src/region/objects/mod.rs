@@ -1,10 +1,12 @@
 //! The kinds of objects of a simulated cluster, made when they are asked for.
 
+mod configuration;
 mod events;
 mod machines;
 pub(super) mod nodes;
 mod operators;
 mod plain;
+mod platform;
 mod pods;
 mod workloads;
 
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::fleet::Cluster;
 
+pub(super) use operators::OPERATORS;
 pub(super) use plain::me;
 pub(super) use pods::{containers, pod_names};
 
@@ -40,6 +43,11 @@ pub(super) struct Kind {
 }
 
 impl Kind {
+    /// `secrets`, `consoles.operator.openshift.io`.
+    pub(super) fn full(&self) -> String {
+        if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
     /// `v1` or `group/version`.
     pub(super) fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -106,10 +114,31 @@ pub(super) static KINDS: &[Kind] = &[
     operators::INFRASTRUCTURES,
     machines::MACHINES,
     machines::MACHINESETS,
+    platform::POOLS,
+    platform::ARO,
+    platform::PROXIES,
+    platform::NETWORKS,
+    platform::DNSES,
+    platform::INGRESSCONTROLLERS,
+    configuration::CONSOLES,
+    configuration::SAMPLES,
+    configuration::OPERATORHUBS,
+    configuration::APISERVERS,
+    configuration::STORAGECLASSES,
+    configuration::DRIVERS,
     plain::PROJECTS,
     plain::ROUTES,
     plain::USERS,
 ];
+
+/// Every object of a kind as clients see it: what the cluster has by itself, and what was written into it.
+pub(super) fn all(kind: &Kind, view: &View<'_>) -> Vec<Value> {
+    let mut all = (kind.list)(view);
+    if let Some(installed) = &view.cluster.installed {
+        installed.kept.over(&kind.full(), &mut all);
+    }
+    all
+}
 
 /// The kind of a path.
 pub(super) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
@@ -125,7 +154,7 @@ fn metadata(view: &View<'_>, kind: &str, namespace: Option<&str>, name: &str, la
     let mut metadata = json!({
         "name": name, "uid": dice.uuid(), "labels": labels,
         "creationTimestamp": instant(view.cluster.began(&part)),
-        "resourceVersion": (view.cluster.since.seconds() % 100_000_000 + i64::try_from(dice.below(100_000)).unwrap_or(0)).to_string(),
+        "resourceVersion": (view.cluster.touched().seconds() % 100_000_000 + i64::try_from(dice.below(100_000)).unwrap_or(0)).to_string(),
     });
     if let Some(namespace) = namespace {
         metadata["namespace"] = json!(namespace);

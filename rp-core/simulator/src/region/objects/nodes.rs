@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{AGE, Cell, Column, Kind, NAME, View, column, instant, metadata, wide};
-use crate::region::fleet::Shape;
+use crate::region::fleet::{Passing, Shape};
 
 pub(super) const NODES: Kind = Kind {
     group: "",
@@ -65,7 +65,15 @@ pub(in crate::region) struct Node {
 /// Every node of a cluster.
 pub(in crate::region) fn nodes(view: &View<'_>) -> Vec<Node> {
     let cluster = view.cluster;
-    let total = 3 + if cluster.shape == Shape::Finishing { cluster.workers / 2 } else { cluster.workers };
+    let workers = match cluster.shape {
+        // Workers come in the second half.
+        _ if cluster.installed.is_some() => {
+            cluster.workers * usize::from(cluster.rolled.saturating_sub(50)).min(40) / 40
+        }
+        Shape::Finishing => cluster.workers / 2,
+        _ => cluster.workers,
+    };
+    let total = 3 + workers;
     let mut dice = cluster.dice("nodes");
     let down = cluster.nodes_down();
     let upgraded = if cluster.shape == Shape::Upgrading { dice.below(total) } else { total };
@@ -116,7 +124,7 @@ fn object(view: &View<'_>, node: &Node) -> Value {
         taints.push(json!({"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"}));
     }
     if !node.ready {
-        let since = instant(view.cluster.since);
+        let since = instant(view.cluster.troubled_since());
         taints.push(
             json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": since}),
         );
@@ -130,7 +138,11 @@ fn object(view: &View<'_>, node: &Node) -> Value {
     if !taints.is_empty() {
         spec["taints"] = json!(taints);
     }
-    json!({"kind": "Node", "apiVersion": "v1", "metadata": metadata(view, "nodes", None, &node.name, &labels),
+    let mut metadata = metadata(view, "nodes", None, &node.name, &labels);
+    // Machines are named like their nodes.
+    metadata["annotations"] =
+        json!({"machine.openshift.io/machine": format!("openshift-machine-api/{}", node.name)});
+    json!({"kind": "Node", "apiVersion": "v1", "metadata": metadata,
         "spec": spec, "status": status(view, node)})
 }
 
@@ -156,9 +168,14 @@ fn conditions(view: &View<'_>, node: &Node) -> Value {
     let heart = if node.ready {
         view.now - Duration::from_secs(view.now.seconds().unsigned_abs() % 40)
     } else {
-        view.cluster.since
+        view.cluster.troubled_since()
     };
-    let since = if node.ready { view.cluster.created } else { view.cluster.since };
+    // The last master is the first that fails.
+    let came_back = view.cluster.healed(Passing::Nodes).filter(|_| node.name.ends_with("-master-2"));
+    let since = match node.ready {
+        true => came_back.unwrap_or(view.cluster.created),
+        false => view.cluster.troubled_since(),
+    };
     let one = |kind: &str, good: (&str, &str), value: &str| {
         let (reason, message, status) = if node.ready {
             (good.0, good.1, value)

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, instant, metadata, status_of};
-use crate::region::fleet::Shape;
+use crate::region::fleet::{Passing, Shape};
 
 /// The operators of a cluster of this product.
-pub(super) const OPERATORS: [&str; 34] = [
+pub(in crate::region) const OPERATORS: [&str; 34] = [
     "aro",
     "authentication",
     "cloud-controller-manager",
@@ -130,6 +130,7 @@ fn operators(view: &View<'_>) -> Vec<Value> {
     let mut names = OPERATORS;
     names.sort_unstable();
     let ready = match cluster.shape {
+        _ if cluster.installed.is_some() => cluster.operators_ready().unwrap_or(0),
         Shape::Finishing => 12 + dice.below(18),
         Shape::FailedCreate => 9,
         _ => names.len(),
@@ -141,9 +142,13 @@ fn operators(view: &View<'_>) -> Vec<Value> {
         let began = cluster.began(name);
         let available = number < ready;
         let progressing = !available || cluster.shape == Shape::Upgrading && number == moved;
+        let stuck = cluster.stuck_operator().filter(|(stuck, _)| stuck == name && cluster.rolled > 50);
         let (degraded_reason, degraded_message) =
             trouble.map_or(("AsExpected", ""), |t| (t.reason, t.message.as_str()));
-        let since = if trouble.is_some() { cluster.since } else { began };
+        let (degraded_reason, degraded_message) =
+            stuck.map_or((degraded_reason, degraded_message), |(_, words)| ("ImagePullBackOff", words));
+        let healed = cluster.healed(Passing::Operators).filter(|_| cluster.was_troubled(name));
+        let since = if trouble.is_some() { cluster.troubled_since() } else { healed.unwrap_or(began) };
         let conditions = json!([
             condition(
                 "Available",
@@ -163,7 +168,13 @@ fn operators(view: &View<'_>) -> Vec<Value> {
                 &if progressing { format!("Working towards {}", cluster.wanted) } else { String::new() },
                 since
             ),
-            condition("Degraded", trouble.is_some(), degraded_reason, degraded_message, since),
+            condition(
+                "Degraded",
+                trouble.is_some() || stuck.is_some(),
+                degraded_reason,
+                degraded_message,
+                since
+            ),
             condition("Upgradeable", true, "AsExpected", "", began),
         ]);
         json!({
@@ -214,7 +225,7 @@ fn versions(view: &View<'_>) -> Vec<Value> {
             failing.is_some(),
             "ClusterOperatorDegraded",
             failing.as_deref().unwrap_or_default(),
-            cluster.since
+            cluster.troubled_since()
         ),
         condition("RetrievedUpdates", true, "", "", cluster.created),
     ]);

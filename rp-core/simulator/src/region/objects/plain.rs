@@ -123,7 +123,10 @@ fn secrets(view: &View<'_>) -> Vec<Value> {
             "metadata": metadata(view, "secrets", Some(namespace), name, &json!({})),
             "data": {key: STANDARD.encode("simulated: there is no secret here")}})
     };
+    let mut principal = one("kube-system", "azure-credentials", "Opaque", "azure_client_secret");
+    principal["data"]["azure_client_id"] = json!(STANDARD.encode(view.cluster.dice("principal").uuid()));
     vec![
+        principal,
         one("openshift-config", "pull-secret", "kubernetes.io/dockerconfigjson", ".dockerconfigjson"),
         one("openshift-ingress", "router-certs-default", "Opaque", "note"),
         one("shop", "database", "Opaque", "password"),
@@ -140,17 +143,27 @@ fn services(view: &View<'_>) -> Vec<Value> {
                 "ports": [{"name": "https", "port": port, "protocol": "TCP", "targetPort": port}]},
             "status": {"loadBalancer": {}}})
     };
+    let router = |mut service: Value| {
+        if service["metadata"]["name"] == "router-default" {
+            let labels = &mut service["metadata"]["labels"];
+            labels["app"] = json!("router");
+            labels["ingresscontroller.operator.openshift.io/owning-ingresscontroller"] = json!("default");
+            service["spec"]["type"] = json!("LoadBalancer");
+            service["status"] = json!({"loadBalancer": {"ingress": [{"ip": view.cluster.public_ip(2)}]}});
+        }
+        service
+    };
     let mut all = vec![one("default", "kubernetes", 443)];
     all.extend(
         WORKLOADS
             .iter()
             .filter(|workload| matches!(workload.form, Form::Deployment(2..) | Form::StatefulSet(_)))
             .map(|workload| {
-                one(
+                router(one(
                     workload.namespace,
                     workload.name,
                     if workload.name == "prometheus-k8s" { 9091 } else { 443 },
-                )
+                ))
             }),
     );
     all

@@ -154,8 +154,11 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
         })
         .collect();
     let ip = format!("10.{}.{}.{}", 128 + pod.node.zone, dice.below(250), 2 + dice.below(250));
-    let (why, since) =
-        if ready { ("", view.cluster.created) } else { ("ContainersNotReady", view.cluster.since) };
+    let (why, since) = if ready {
+        ("", view.cluster.created)
+    } else {
+        ("ContainersNotReady", view.cluster.troubled_since())
+    };
     json!({
         "kind": "Pod", "apiVersion": "v1", "metadata": metadata,
         "spec": {"nodeName": pod.node.name, "containers": containers, "serviceAccountName": workload.name,

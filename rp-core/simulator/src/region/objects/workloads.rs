@@ -178,7 +178,10 @@ fn list(view: &View<'_>, kind: &str, plural: &str, wanted: fn(Form) -> bool) -> 
         .filter(|workload| wanted(workload.form))
         .map(|workload| {
             let troubled = usize::from(troubles.iter().any(|trouble| trouble.operator == workload.operator));
-            let labels = json!({"app": workload.name});
+            let mut labels = json!({"app": workload.name});
+            if workload.operator == "aro" {
+                labels["version"] = json!("simulated");
+            }
             let (spec, status) = match workload.form {
                 Form::Deployment(count) | Form::StatefulSet(count) => {
                     let ready = count - troubled.min(count - 1);
@@ -191,12 +194,14 @@ fn list(view: &View<'_>, kind: &str, plural: &str, wanted: fn(Form) -> bool) -> 
                 Form::DaemonSet | Form::Static => (
                     json!({"selector": {"matchLabels": {"app": workload.name}}}),
                     json!({"desiredNumberScheduled": nodes.len(), "currentNumberScheduled": nodes.len(),
-                        "numberReady": nodes.len() - down, "numberMisscheduled": 0}),
+                        "numberReady": nodes.len() - down, "numberAvailable": nodes.len() - down,
+                        "numberMisscheduled": 0, "observedGeneration": 1}),
                 ),
             };
+            let mut metadata = metadata(view, plural, Some(workload.namespace), workload.name, &labels);
+            metadata["generation"] = json!(1);
             json!({
-                "kind": kind, "apiVersion": "apps/v1",
-                "metadata": metadata(view, plural, Some(workload.namespace), workload.name, &labels),
+                "kind": kind, "apiVersion": "apps/v1", "metadata": metadata,
                 "spec": spec, "status": status,
             })
         })

@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use rp_base::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::fleet::{Episode, Passing};
 use super::super::objects::View;
 use super::super::objects::nodes::nodes;
 use super::engine::Refusal;
@@ -42,7 +43,7 @@ fn alerts(view: &View<'_>) -> Vec<Alert> {
             summary: trouble.message.chars().take(2000).collect(),
             pending: false,
             silenced: number == 1,
-            since: cluster.since,
+            since: cluster.troubled_since(),
         });
     }
     for node in nodes(view).into_iter().filter(|node| !node.ready) {
@@ -54,8 +55,11 @@ fn alerts(view: &View<'_>) -> Vec<Alert> {
             summary: format!("Node {} is not ready.", node.name),
             pending: false,
             silenced: false,
-            since: cluster.since,
+            since: cluster.troubled_since(),
         });
+    }
+    if let Some(episode) = cluster.lasting().filter(|episode| episode.what == Passing::Alert) {
+        all.push(passing(episode));
     }
     if cluster.index.is_multiple_of(5) {
         all.push(Alert {
@@ -70,6 +74,40 @@ fn alerts(view: &View<'_>) -> Vec<Alert> {
         });
     }
     all
+}
+
+/// An alert without anything else that could be seen.
+fn passing(episode: Episode) -> Alert {
+    let (name, severity, namespace, summary) = match episode.number % 3 {
+        0 => (
+            "KubeAPIErrorBudgetBurn",
+            "critical",
+            "openshift-kube-apiserver",
+            "The API server is burning too much error budget.",
+        ),
+        1 => (
+            "etcdHighFsyncDurations",
+            "warning",
+            "openshift-etcd",
+            "etcd cluster 99th percentile fsync durations are too high.",
+        ),
+        _ => (
+            "KubePersistentVolumeFillingUp",
+            "warning",
+            "openshift-monitoring",
+            "PersistentVolume is filling up.",
+        ),
+    };
+    Alert {
+        name,
+        expr: "vector(1)",
+        severity,
+        labels: vec![("namespace", namespace.to_owned())],
+        summary: summary.to_owned(),
+        pending: false,
+        silenced: false,
+        since: episode.began,
+    }
 }
 
 impl Alert {

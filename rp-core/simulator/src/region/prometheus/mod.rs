@@ -11,6 +11,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -25,7 +26,7 @@ use tokio::io::DuplexStream;
 use url::form_urlencoded;
 
 use self::engine::{Refusal, evaluate, range};
-use super::fleet::Cluster;
+use super::fleet::{Cluster, Fleet};
 use super::objects::View;
 use crate::body::{self, Body};
 
@@ -57,12 +58,17 @@ impl Served {
 pub(in crate::region) async fn serve(
     served: Served,
     cluster: Cluster,
-    clock: SharedClock,
+    (fleet, clock): (Arc<Fleet>, SharedClock),
     stream: DuplexStream,
 ) {
     let service = service_fn(|request| {
-        let (cluster, now) = (&cluster, clock.now());
-        async move { Ok::<_, Infallible>(answer(served, &View { cluster, now }, request).await) }
+        let now = clock.now();
+        let changed = fleet.changed(&cluster, now);
+        let cluster = &cluster;
+        async move {
+            let cluster = changed.as_ref().unwrap_or(cluster);
+            Ok::<_, Infallible>(answer(served, &View { cluster, now }, request).await)
+        }
     });
     let served = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     if let Err(error) = served.await {

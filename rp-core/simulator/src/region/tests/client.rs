@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rp_base::{Clock as _, Secret, SystemClock};
+use rp_base::{Clock as _, Secret, SharedClock, SystemClock};
 use rp_documents::ResourceId;
 use rp_net::listen::Stop;
 use rp_net::tls::{client_config, connect};
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_rustls::client::TlsStream;
 
-use crate::region::{Pair, Region, RegionIdentity, RegionOptions};
+use crate::region::{Faults, Pair, Region, RegionIdentity, RegionOptions};
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -40,6 +40,14 @@ fn credential(pair: &Pair) -> Credential {
 
 impl Bench {
     pub(super) async fn new() -> Self {
+        Self::with(None).await
+    }
+
+    pub(super) async fn with(faults: Option<Faults>) -> Self {
+        Self::at(faults, Arc::new(SystemClock)).await
+    }
+
+    pub(super) async fn at(faults: Option<Faults>, clock: SharedClock) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let identity = RegionIdentity::open_or_create(folder.path(), SystemClock.now()).unwrap();
         let stop = Stop::default();
@@ -49,7 +57,8 @@ impl Bench {
             clusters: 60,
             seed: 7,
             locations: Vec::new(),
-            clock: Arc::new(SystemClock),
+            faults,
+            clock,
             tick: Duration::from_millis(10),
             stop: stop.clone(),
         })
@@ -107,6 +116,24 @@ impl Bench {
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.headers()["x-aro-simulated"], "true");
         response
+    }
+
+    /// One request to whatever answers at an address, by a client with its own authority.
+    pub(super) async fn send_to(
+        &self,
+        ip: IpAddr,
+        authority: &str,
+        pair: &Pair,
+        request: Request<Full<Bytes>>,
+    ) -> Response<Incoming> {
+        let stream = self.dial(ip, DEADLINE).await.unwrap();
+        let config = client_config(authority, Some(&credential(pair)), &[b"h2"]).unwrap();
+        let name = "api.mine.example".try_into().unwrap();
+        let stream = connect(Arc::new(config), name, stream).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        sender.send_request(request).await.unwrap()
     }
 
     /// GET as the read-only identity.

@@ -3,6 +3,7 @@
 mod api;
 mod client;
 mod fleet;
+mod installed;
 mod streams;
 
 /// Whether a cluster operator says that it is degraded.

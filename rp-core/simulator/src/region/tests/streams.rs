@@ -12,6 +12,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::client::{Bench, DEADLINE, ask};
+use crate::region::Faults;
 
 /// Reads until the text is what is looked for; gives its lines.
 async fn lines_until(response: Response<Incoming>, wanted: impl Fn(&str) -> bool) -> Vec<String> {
@@ -36,6 +37,28 @@ async fn pod(bench: &Bench) -> String {
         "/api/v1/namespaces/openshift-etcd/pods/{}",
         list["items"][0]["metadata"]["name"].as_str().unwrap()
     )
+}
+
+#[tokio::test]
+async fn a_watch_tells_of_faults_that_come_and_heal() {
+    let faults = Faults { share: 1.0, period: std::time::Duration::from_secs(1) };
+    let bench = Bench::with(Some(faults)).await;
+    let path = "/apis/config.openshift.io/v1/clusteroperators?watch=1&resourceVersion=5";
+    let request = ask("GET", path).body(Full::default()).unwrap();
+    let response = bench.send(0, &bench.identity.sre, request).await;
+    let degraded = |line: &str, wanted: &str| {
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return None };
+        let conditions = event["object"]["status"]["conditions"].as_array()?.clone();
+        let is = conditions.iter().any(|one| one["type"] == "Degraded" && one["status"] == wanted);
+        (event["type"] == "MODIFIED" && is).then(|| event["object"]["metadata"]["name"].clone())
+    };
+    lines_until(response, |text| {
+        let mut bad = text.lines().enumerate().filter_map(|(at, line)| Some((at, degraded(line, "True")?)));
+        bad.any(|(at, name)| {
+            text.lines().skip(at).any(|line| degraded(line, "False").as_ref() == Some(&name))
+        })
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,0 +1,145 @@
+//! `[azure]` into the parts that ask Azure: subnets for the monitor, machines for the pages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use async_trait::async_trait;
+use rp_azure::{
+    Arm, ArmOptions, Cloud, Credential, Endpoints, IdentityEndpoint, Observer, RetryPolicy, Tenants, VmStates,
+};
+use rp_config::{AzureCredential, Settings};
+use rp_core::Foundation;
+use rp_database::Typed;
+use rp_documents::SubscriptionDocument;
+use rp_monitor::nsg::SubnetPrefixes;
+use url::Url;
+
+use crate::parts;
+
+/// For one call with its repeats: within a look's deadline, and before a page gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client of the resource manager; `None`: `azure.credential` says that Azure is not asked.
+///
+/// # Errors
+/// The CA cannot be read, or the cloud is not known.
+pub fn arm(
+    settings: &Settings,
+    foundation: &Foundation,
+    observer: Option<Observer>,
+) -> anyhow::Result<Option<Arm>> {
+    let told = &settings.azure;
+    let Some(credential) = &told.credential else { return Ok(None) };
+    let options = ArmOptions {
+        endpoints: endpoints(settings)?,
+        credential: self::credential(credential)?,
+        ca_pem: told.ca_file.as_deref().map(parts::read).transpose()?,
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        registry: foundation.registry.clone(),
+        observer,
+        retry: RetryPolicy::QUICK,
+        patience: PATIENCE,
+    };
+    Ok(Some(Arm::new(options).context("[azure]")?))
+}
+
+/// Where the parts of Azure are: the cloud's, unless the settings name another resource manager, which then has all of
+/// them.
+///
+/// # Errors
+/// The cloud is not known.
+pub fn endpoints(settings: &Settings) -> anyhow::Result<Endpoints> {
+    let told = &settings.azure;
+    let cloud: Cloud = told.environment.parse().context("azure.environment")?;
+    let found = of_cloud(cloud, told.resource_manager.as_ref(), told.authority.as_ref());
+    found.ok_or_else(|| anyhow!("azure.environment: the cloud has no endpoints"))
+}
+
+fn of_cloud(cloud: Cloud, manager: Option<&Url>, authority: Option<&Url>) -> Option<Endpoints> {
+    let own = Endpoints::of(cloud)?;
+    let authority = authority.unwrap_or(&own.authority).clone();
+    Some(match manager {
+        Some(manager) => Endpoints::at(manager.clone(), authority),
+        None => Endpoints { authority, ..own },
+    })
+}
+
+/// The machines of clusters, for pages; `None`: Azure is not asked.
+///
+/// # Errors
+/// As [`arm`].
+pub fn vm_states(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<Arc<dyn VmStates>>> {
+    let tenants = Arc::new(StoreTenants(Typed::new(Arc::clone(&foundation.store))));
+    Ok(arm(settings, foundation, None)?.map(|arm| arm.vm_states(tenants)))
+}
+
+/// Subnets for the NSG monitor and the proxy's collector; `None`: Azure is not asked.
+///
+/// # Errors
+/// As [`arm`].
+pub fn subnets(
+    settings: &Settings,
+    foundation: &Foundation,
+    observer: Observer,
+) -> anyhow::Result<Option<Arc<SubnetPrefixes>>> {
+    let arm = arm(settings, foundation, Some(observer))?;
+    Ok(arm.map(|arm| Arc::new(SubnetPrefixes::new(Arc::new(arm), Arc::clone(&foundation.clock)))))
+}
+
+/// Who asks.
+///
+/// # Errors
+/// There is no metadata service.
+pub(crate) fn credential(told: &AzureCredential) -> anyhow::Result<Credential> {
+    Ok(match told {
+        AzureCredential::Certificate { client_id, cert_file, key_file } => Credential::Certificate {
+            client_id: client_id.clone(),
+            certificate: cert_file.clone(),
+            key: key_file.path().to_owned(),
+        },
+        AzureCredential::ManagedIdentity { client_id } => Credential::ManagedIdentity {
+            client_id: client_id.clone(),
+            endpoint: IdentityEndpoint::metadata().ok_or_else(|| anyhow!("no metadata service"))?,
+        },
+        AzureCredential::WorkloadIdentity { client_id, token_file } => {
+            Credential::WorkloadIdentity { client_id: client_id.clone(), token_file: token_file.clone() }
+        }
+    })
+}
+
+/// Tenants as the store's subscriptions tell them.
+struct StoreTenants(Typed<SubscriptionDocument>);
+
+#[async_trait]
+impl Tenants for StoreTenants {
+    async fn tenant(&self, subscription: &str) -> Option<String> {
+        let found = match self.0.get(&subscription.to_ascii_lowercase()).await {
+            Ok(found) => found?,
+            Err(error) => {
+                tracing::warn!(error = %rp_base::chain(&error), "the subscription's tenant cannot be read");
+                return None;
+            }
+        };
+        let tenant = found.value.subscription.properties?.tenant_id.to_ascii_lowercase();
+        (!tenant.is_empty()).then_some(tenant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cloud_has_all_its_parts_and_another_resource_manager_stands_for_them() {
+        let other: Url = "https://azure.invalid".parse().unwrap();
+        let own = of_cloud(Cloud::Public, None, Some(&other)).unwrap();
+        assert_eq!(own.graph.as_str(), "https://graph.microsoft.com/");
+        assert_eq!(own.authorization, Some("authorization.azure.net"));
+        assert!(own.key_vault_scope.contains("vault.azure.net") && own.authority == other);
+        let told = of_cloud(Cloud::Public, Some(&other), None).unwrap();
+        assert_eq!((&told.graph, told.authorization), (&other, None));
+        assert_eq!(told.authority.as_str(), "https://login.microsoftonline.com/");
+    }
+}

@@ -1,0 +1,132 @@
+//! `[rp]` into who may call (`spec/frontend.md` §3).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, ensure};
+use rp_azure::{Cloud, Endpoints};
+use rp_base::chain;
+use rp_config::{CallerCertificate, Settings, TokenCheck as Told};
+use rp_core::Foundation;
+use rp_frontend::auth::{
+    self, ArmCertificates, ArmOptions, CertificateCheck, Mise, NamedClient, TokenCheck, TokenIssuer,
+    TokenRules,
+};
+use rp_frontend::{Authorizer, Everybody};
+use rp_runtime::{Lifecycle, WATCH_PERIOD, Watch};
+use url::Url;
+
+use super::Callers;
+use crate::{parts, reload};
+
+/// Where ARM publishes its certificates in clouds without an address of their own for that.
+const ARM_PORT: u16 = 24582;
+
+/// Whom the process takes.
+///
+/// # Errors
+/// A certificate cannot be read, or everybody would be taken from another machine.
+pub(super) fn authorizer(
+    settings: &Settings,
+    foundation: &Foundation,
+    life: &Lifecycle,
+    callers: Callers,
+) -> anyhow::Result<Arc<dyn Authorizer>> {
+    let told = &settings.rp;
+    if callers == Callers::Everybody {
+        let address = told.listen;
+        ensure!(
+            address.ip().is_loopback(),
+            "rp.listen: {address} is not on loopback, and everybody may call"
+        );
+        return Ok(Arc::new(Everybody));
+    }
+    let admin = told.admin.as_ref().map(|told| named(told, life)).transpose().context("rp.admin_ca_file")?;
+    if admin.is_none() {
+        tracing::warn!("rp.admin_ca_file is not set: nobody calls the admin API");
+    }
+    Ok(Arc::new(auth::Callers {
+        arm: arm(settings, foundation, life)?,
+        admin,
+        tokens: tokens(settings, foundation)?,
+        tokens_required: told.tokens.as_ref().is_some_and(|tokens| tokens.required),
+        clock: Arc::clone(&foundation.clock),
+    }))
+}
+
+/// ARM's certificates: published, or by authorities of the settings.
+fn arm(
+    settings: &Settings,
+    foundation: &Foundation,
+    life: &Lifecycle,
+) -> anyhow::Result<Arc<dyn CertificateCheck>> {
+    let told = &settings.rp.arm;
+    if let Some(certificate) = &told.certificate {
+        return named(certificate, life).context("rp.arm_ca_file");
+    }
+    let endpoint = match &told.metadata {
+        Some(endpoint) => endpoint.clone(),
+        None => published_at(settings)?,
+    };
+    let options = ArmOptions {
+        endpoint,
+        ca_pem: told.metadata_ca_file.as_deref().map(parts::read).transpose()?,
+        refresh: told.refresh,
+        clock: Arc::clone(&foundation.clock),
+    };
+    let arm = ArmCertificates::new(options).context("rp.arm_metadata_ca_file")?;
+    arm.register(&foundation.registry);
+    let (followed, stop) = (Arc::clone(&arm), life.cutting());
+    tokio::spawn(async move { stop.run_until_cancelled(followed.follow()).await });
+    Ok(arm)
+}
+
+/// Where the cloud's ARM publishes.
+fn published_at(settings: &Settings) -> anyhow::Result<Url> {
+    let text = match settings.azure.environment.as_str() {
+        "AzurePublicCloud" => "https://admin.management.azure.com",
+        "AzureUSGovernmentCloud" => "https://admin.management.usgovcloudapi.net",
+        other => {
+            let cloud: Cloud = other.parse().context("azure.environment")?;
+            let own = Endpoints::of(cloud).ok_or_else(|| anyhow!("the cloud has no endpoints"))?;
+            let mut url = own.resource_manager;
+            url.set_port(Some(ARM_PORT)).map_err(|()| anyhow!("the cloud's endpoint has no port"))?;
+            return Ok(url);
+        }
+    };
+    Ok(text.parse()?)
+}
+
+/// Certificates of authorities, which are read again when their file changes.
+fn named(told: &CallerCertificate, life: &Lifecycle) -> anyhow::Result<Arc<dyn CertificateCheck>> {
+    let client = Arc::new(NamedClient::new(&parts::read(&told.ca_file)?, &told.common_name)?);
+    let (followed, file): (_, PathBuf) = (Arc::clone(&client), told.ca_file.clone());
+    reload::follow(life, Watch::new(vec![file.clone()]), WATCH_PERIOD, move || {
+        let read = parts::read(&file).and_then(|pem| Ok(followed.replace(&pem)?));
+        match read {
+            Ok(()) => tracing::info!(file = %file.display(), "authorities of callers read again"),
+            Err(error) => {
+                tracing::error!(error = %chain(&*error), "the old authorities of callers stay in use");
+            }
+        }
+    })?;
+    Ok(client)
+}
+
+fn tokens(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<Arc<dyn TokenCheck>>> {
+    let Some(told) = &settings.rp.tokens else { return Ok(None) };
+    Ok(Some(match &told.check {
+        Told::Mise { address } => Arc::new(Mise::new(address.clone()).context("rp.mise")?),
+        Told::Own { issuer, audience, applications, roles, ca_file } => {
+            let rules = TokenRules {
+                issuer: issuer.as_str().trim_end_matches('/').to_owned(),
+                audience: audience.clone(),
+                applications: applications.clone(),
+                roles: roles.clone(),
+            };
+            let ca = ca_file.as_deref().map(parts::read).transpose()?;
+            let clock = Arc::clone(&foundation.clock);
+            Arc::new(TokenIssuer::new(rules, ca.as_deref(), clock).context("rp.token_ca_file")?)
+        }
+    }))
+}

@@ -1,0 +1,201 @@
+//! The workers of `aro rp`: settings into what the plans of clusters stand on (`spec/backend.md` §2).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use async_trait::async_trait;
+use rp_azure::{ArmOptions, CloudClients, CloudOptions, Credential, Habits, Repeat, RetryPolicy};
+use rp_backend::{Backend, BackendParts};
+use rp_base::chain;
+use rp_cluster::{
+    ClusterManager, Environment, Features, InstallError, InstallState, Installer, OverPrivateLink, Periods,
+    RoleSets, StepMetrics,
+};
+use rp_config::{RpPlace, Settings};
+use rp_core::Foundation;
+use rp_database::Typed;
+use rp_documents::RoleSetDocument;
+use rp_runtime::Lifecycle;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use crate::{azure, parts, serve, statsd};
+
+/// For one call with its tries: four, fifteen to sixty seconds apart.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// Starts them; the task ends when the last operation has been handed on. `None`: the settings do not say where in Azure
+/// this is, and what is asked for waits for workers elsewhere.
+///
+/// # Errors
+/// A part cannot be made; the message names it.
+pub(super) fn start(
+    settings: &Settings,
+    foundation: &Foundation,
+    life: &Lifecycle,
+) -> anyhow::Result<Option<JoinHandle<()>>> {
+    let (Some(place), Some(_)) = (&settings.rp.place, &settings.azure.credential) else {
+        tracing::warn!("no workers here: rp.subscription or azure.credential is not set");
+        return Ok(None);
+    };
+    let environment = environment(settings, foundation, place)?;
+    let emitter = || statsd::emitter(settings, "rp", serve::VERSION, foundation);
+    let steps = StepMetrics::new(&foundation.registry, emitter()?);
+    let told = &settings.backend;
+    let backend = Backend::new(BackendParts {
+        store: Arc::clone(&foundation.store),
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        manager: Arc::new(ClusterManager::new(Arc::new(environment), steps)),
+        settings: rp_backend::Settings {
+            workers: told.workers,
+            per_subscription: told.per_subscription,
+            lease: told.lease,
+            heartbeat: told.heartbeat,
+            poll: told.poll,
+            dequeues: told.dequeues,
+            retry: told.retry,
+            retry_most: told.retry_most,
+            drain: told.drain,
+        },
+        registry: foundation.registry.clone(),
+        statsd: emitter()?,
+        domain: domain(settings)?,
+    });
+    Ok(Some(tokio::spawn(backend.run(life.stopping()))))
+}
+
+/// Parent of clusters' domains.
+///
+/// # Errors
+/// The settings do not tell it.
+pub fn domain(settings: &Settings) -> anyhow::Result<String> {
+    settings.rp.domain.clone().ok_or_else(|| anyhow!("rp.domain is not set"))
+}
+
+/// The Azure location that this is in.
+///
+/// # Errors
+/// The settings do not tell it.
+pub fn region(settings: &Settings) -> anyhow::Result<String> {
+    settings.azure.region.clone().ok_or_else(|| anyhow!("azure.region is not set"))
+}
+
+fn environment(settings: &Settings, foundation: &Foundation, place: &RpPlace) -> anyhow::Result<Environment> {
+    Ok(Environment {
+        region: region(settings)?,
+        domain: domain(settings)?,
+        rp_subscription: place.subscription.clone(),
+        rp_tenant: place.tenant.clone(),
+        rp_group: place.group.clone(),
+        gateway_group: place.gateway_group.clone(),
+        endpoint_vnet: place.endpoint_vnet.clone(),
+        endpoint_subnet: place.endpoint_subnet.clone(),
+        registry_id: place.registry_id.clone(),
+        registry_host: place.registry_host.clone(),
+        fp_client_id: settings.azure.credential.as_ref().map(client_id).unwrap_or_default(),
+        fp_service_principal: place.service_principal.clone(),
+        oidc: None,
+        certificate_issuer: "OneCertV2-PublicCA".to_owned(),
+        commit: serve::VERSION.to_owned(),
+        features: Features { disable_signed_certificates: true, ..Features::default() },
+        azure: Arc::new(clients(settings, foundation)?),
+        certificates: None,
+        role_sets: stored_role_sets(foundation),
+        gateways: None,
+        installer: Arc::new(NoInstaller),
+        keyring: foundation.keyring.clone(),
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        clusters: Arc::new(OverPrivateLink(parts::dialer(settings)?)),
+        periods: Periods::CONTRACT,
+    })
+}
+
+fn client_id(credential: &rp_config::AzureCredential) -> String {
+    match credential {
+        rp_config::AzureCredential::Certificate { client_id, .. }
+        | rp_config::AzureCredential::WorkloadIdentity { client_id, .. } => client_id.clone(),
+        rp_config::AzureCredential::ManagedIdentity { client_id } => client_id.clone().unwrap_or_default(),
+    }
+}
+
+/// Azure as the identities of the settings see it.
+fn clients(settings: &Settings, foundation: &Foundation) -> anyhow::Result<CloudClients> {
+    let credential = settings.azure.credential.as_ref();
+    let first_party = azure::credential(credential.ok_or_else(|| anyhow!("azure.credential is not set"))?)?;
+    let told = CloudOptions {
+        options: options(settings, foundation, RetryPolicy::STEPS, PATIENCE)?,
+        managed_identity: first_party.clone(),
+        first_party,
+        habits: Habits { repeat: Repeat::STEPS, ..Habits::default() },
+    };
+    CloudClients::new(told).context("[azure]")
+}
+
+/// What a client with a credential is made of.
+pub type Options = Box<dyn Fn(Credential) -> ArmOptions + Send + Sync>;
+
+/// Clients of the settings' Azure that try so often and so long.
+///
+/// # Errors
+/// The CA cannot be read, or the cloud is not known.
+pub fn options(
+    settings: &Settings,
+    foundation: &Foundation,
+    retry: RetryPolicy,
+    patience: Duration,
+) -> anyhow::Result<Options> {
+    let endpoints = azure::endpoints(settings)?;
+    let ca_pem = settings.azure.ca_file.as_deref().map(parts::read).transpose()?;
+    let (clock, random) = (Arc::clone(&foundation.clock), Arc::clone(&foundation.random));
+    let registry = foundation.registry.clone();
+    Ok(Box::new(move |credential| ArmOptions {
+        endpoints: endpoints.clone(),
+        credential,
+        ca_pem: ca_pem.clone(),
+        clock: Arc::clone(&clock),
+        random: Arc::clone(&random),
+        registry: registry.clone(),
+        observer: None,
+        retry,
+        patience,
+    }))
+}
+
+/// Role sets, as the store has them.
+pub fn stored_role_sets(foundation: &Foundation) -> Arc<dyn RoleSets> {
+    Arc::new(StoredRoleSets(Typed::new(Arc::clone(&foundation.store))))
+}
+
+#[derive(Debug)]
+struct StoredRoleSets(Typed<RoleSetDocument>);
+
+#[async_trait]
+impl RoleSets for StoredRoleSets {
+    async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
+        let all = self.0.all().await.map_err(|error| chain(&error).to_string())?;
+        Ok(all.into_iter().map(|set| set.value).collect())
+    }
+}
+
+/// There is nobody yet who installs OpenShift on real machines: said when its turn comes. What was made until then goes
+/// with the cluster.
+#[derive(Debug)]
+struct NoInstaller;
+
+#[async_trait]
+impl Installer for NoInstaller {
+    async fn begin(&self, _: &Value) -> Result<(), InstallError> {
+        Err(InstallError::Refused("this region has no installer".to_owned()))
+    }
+
+    async fn state(&self, _: &str) -> Result<InstallState, InstallError> {
+        Ok(InstallState::Unknown)
+    }
+
+    async fn remove(&self, _: &str) -> Result<(), InstallError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! The workers of the simulated region: what a customer asks for is done, against the stand-in for Azure and the region.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use aro::parts;
+use aro::rp::workers::{domain, options, region, stored_role_sets};
+use rp_azure::{CloudClients, CloudOptions, Credential, Habits, Polling, Repeat, RetryPolicy};
+use rp_backend::{Backend, BackendParts};
+use rp_cluster::{ClusterManager, Environment, Features, Installer, OverPrivateLink, Periods, StepMetrics};
+use rp_config::Settings;
+use rp_core::Foundation;
+use rp_database::Typed;
+use rp_documents::subscription::{Subscription, SubscriptionProperties};
+use rp_documents::{SubscriptionDocument, SubscriptionState, Unknown};
+use rp_metrics::Statsd;
+use rp_runtime::Lifecycle;
+use rp_simulator::arm::{ArmControl, ArmStandIn, object_id_of, tenant_of};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::folder::Folder;
+use crate::names::{CLIENT_ID, CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, OWN, PAIRS};
+
+const OWN_GROUP: &str = "aro-rp";
+const GATEWAY_GROUP: &str = "aro-gateway";
+const ENDPOINT_NETWORK: &str = "rp-pe-vnet-001";
+const ENDPOINT_SUBNET: &str = "rp-pe-subnet";
+
+/// One try of a call, with its repeats.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts the workers; the answer ends when the last operation has been handed on.
+pub(crate) async fn start(
+    settings: &Settings,
+    foundation: &Foundation,
+    stand_in: &ArmStandIn,
+    installer: Arc<dyn Installer>,
+    folder: &Folder,
+    life: &Lifecycle,
+) -> anyhow::Result<JoinHandle<()>> {
+    prepare(&stand_in.control(), settings);
+    register(foundation).await?;
+    let environment = environment(settings, foundation, installer, folder)?;
+    let manager =
+        ClusterManager::new(Arc::new(environment), StepMetrics::new(&foundation.registry, Statsd::none()));
+    let backend = Backend::new(BackendParts {
+        store: Arc::clone(&foundation.store),
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        manager: Arc::new(manager),
+        settings: speed(),
+        registry: foundation.registry.clone(),
+        statsd: Statsd::none(),
+        domain: domain(settings)?,
+    });
+    Ok(tokio::spawn(backend.run(life.stopping())))
+}
+
+/// Short, so that a restart of this program goes on soon.
+fn speed() -> rp_backend::Settings {
+    rp_backend::Settings {
+        workers: 20,
+        lease: Duration::from_secs(15),
+        heartbeat: Duration::from_secs(3),
+        poll: Duration::from_secs(1),
+        retry: Duration::from_secs(1),
+        retry_most: Duration::from_secs(10),
+        drain: Duration::from_secs(10),
+        ..rp_backend::Settings::default()
+    }
+}
+
+fn environment(
+    settings: &Settings,
+    foundation: &Foundation,
+    installer: Arc<dyn Installer>,
+    folder: &Folder,
+) -> anyhow::Result<Environment> {
+    Ok(Environment {
+        region: region(settings)?,
+        domain: domain(settings)?,
+        rp_subscription: OWN.to_owned(),
+        rp_tenant: tenant_of(OWN),
+        rp_group: OWN_GROUP.to_owned(),
+        gateway_group: GATEWAY_GROUP.to_owned(),
+        endpoint_vnet: ENDPOINT_NETWORK.to_owned(),
+        endpoint_subnet: ENDPOINT_SUBNET.to_owned(),
+        registry_id: String::new(),
+        registry_host: "registry.invalid".to_owned(),
+        fp_client_id: CLIENT_ID.to_owned(),
+        fp_service_principal: object_id_of(CLIENT_ID),
+        oidc: None,
+        certificate_issuer: String::new(),
+        commit: env!("CARGO_PKG_VERSION").to_owned(),
+        features: Features {
+            development: true,
+            disable_signed_certificates: true,
+            disable_deny_assignments: false,
+            expanded_zones: false,
+        },
+        azure: Arc::new(clients(settings, foundation, folder)?),
+        certificates: None,
+        role_sets: stored_role_sets(foundation),
+        gateways: None,
+        installer,
+        keyring: foundation.keyring.clone(),
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        clusters: Arc::new(OverPrivateLink(parts::dialer(settings)?)),
+        periods: Periods {
+            poll: Duration::from_millis(500),
+            authorization_retry: Duration::from_secs(1),
+            authorization_limit: Duration::from_secs(30),
+            longest: Some(Duration::from_mins(10)),
+            diagnostics: Duration::from_secs(20),
+        },
+    })
+}
+
+/// Clients of the stand-in, by identity.
+fn clients(settings: &Settings, foundation: &Foundation, folder: &Folder) -> anyhow::Result<CloudClients> {
+    let own = Credential::WorkloadIdentity {
+        client_id: CLIENT_ID.to_owned(),
+        token_file: folder.file("azure-token"),
+    };
+    let told = CloudOptions {
+        options: options(settings, foundation, RetryPolicy::QUICK, PATIENCE)?,
+        first_party: own.clone(),
+        managed_identity: own,
+        habits: Habits { repeat: Repeat::NONE, polling: Polling::QUICK, ..Habits::default() },
+    };
+    CloudClients::new(told).context("[azure]")
+}
+
+/// What stands in Azure before the first cluster: the resource provider's own group with its network and zone, and a
+/// customer's network.
+fn prepare(stand_in: &ArmControl, settings: &Settings) {
+    for subscription in [OWN, CUSTOMER] {
+        stand_in.subscribe(subscription, &tenant_of(subscription));
+    }
+    // Whoever tries this out has applications of their own.
+    stand_in.open_directory();
+    let location = settings.azure.region.as_deref().unwrap_or_default();
+    let group = |subscription: &str, name: &str| {
+        let id = format!("/subscriptions/{subscription}/resourceGroups/{name}");
+        put(stand_in, &id, json!({"location": location, "properties": {}}));
+        id
+    };
+    let own = group(OWN, OWN_GROUP);
+    group(OWN, GATEWAY_GROUP);
+    let endpoints = json!([{"name": ENDPOINT_SUBNET, "properties": {"addressPrefix": "10.8.0.0/16",
+        "privateEndpointNetworkPolicies": "Disabled"}}]);
+    put(stand_in, &network(&own, ENDPOINT_NETWORK), vnet(location, "10.8.0.0/16", &endpoints));
+    let zone = settings.rp.domain.as_deref().unwrap_or_default();
+    let zone = format!("{own}/providers/Microsoft.Network/dnsZones/{zone}");
+    put(stand_in, &zone, json!({"location": "global", "properties": {}}));
+    let customer = group(CUSTOMER, CUSTOMER_GROUP);
+    let subnet = |role: &str, number: usize, third: usize| json!({"name": format!("{role}-{number}"), "properties": {"addressPrefix": format!("10.1.{third}.0/24")}});
+    let subnets: Vec<Value> =
+        (1..=PAIRS).flat_map(|n| [subnet("master", n, 2 * n), subnet("worker", n, 2 * n + 1)]).collect();
+    put(stand_in, &network(&customer, CUSTOMER_NETWORK), vnet(location, "10.1.0.0/16", &json!(subnets)));
+}
+
+/// The customer's subscription, as the resource manager tells of it.
+async fn register(foundation: &Foundation) -> anyhow::Result<()> {
+    let subscriptions = Typed::<SubscriptionDocument>::new(Arc::clone(&foundation.store));
+    if subscriptions.get(CUSTOMER).await?.is_some() {
+        return Ok(());
+    }
+    let properties = SubscriptionProperties { tenant_id: tenant_of(CUSTOMER), unknown: Unknown::new() };
+    let subscription = Subscription {
+        state: SubscriptionState::Registered,
+        properties: Some(properties),
+        unknown: Unknown::new(),
+    };
+    let document = SubscriptionDocument { id: CUSTOMER.to_owned(), subscription, unknown: Unknown::new() };
+    subscriptions.create(document).await?;
+    Ok(())
+}
+
+fn network(group: &str, name: &str) -> String {
+    format!("{group}/providers/Microsoft.Network/virtualNetworks/{name}")
+}
+
+fn vnet(location: &str, space: &str, subnets: &Value) -> Value {
+    json!({"location": location, "properties": {"addressSpace": {"addressPrefixes": [space]}, "subnets": subnets}})
+}
+
+fn put(stand_in: &ArmControl, id: &str, body: Value) {
+    if !stand_in.put(id, body) {
+        tracing::error!(id, "the stand-in for Azure does not take a resource");
+    }
+}

@@ -1,0 +1,91 @@
+//! What a customer sends to create a cluster here: `aro-dev cluster NAME` prints it, and the command that sends it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use crate::folder::read_text;
+use crate::names::{CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, PAIRS, SECRET, application};
+
+/// The version of the API that the body is of.
+const API_VERSION: &str = "2023-11-22";
+
+/// A body for `PUT`, and where it goes.
+pub(crate) struct Asked {
+    /// Resource id.
+    pub(crate) id: String,
+    pub(crate) body: Value,
+}
+
+/// The body of a cluster; `subnets` chooses the pair of subnets of the customer's network, from 1.
+pub(crate) fn asked(
+    name: &str,
+    subnets: usize,
+    version: &str,
+    install: Option<&str>,
+) -> anyhow::Result<Asked> {
+    ensure!((1..=PAIRS).contains(&subnets), "--subnets: 1 to {PAIRS}");
+    let group = format!("/subscriptions/{CUSTOMER}/resourceGroups/{CUSTOMER_GROUP}");
+    let network = format!("{group}/providers/Microsoft.Network/virtualNetworks/{CUSTOMER_NETWORK}/subnets");
+    let mut body = json!({
+        "location": "westeurope",
+        "properties": {
+            "clusterProfile": {
+                "domain": name.to_ascii_lowercase(),
+                "version": version,
+                "resourceGroupId": format!("/subscriptions/{CUSTOMER}/resourceGroups/aro-{name}"),
+                "fipsValidatedModules": "Disabled",
+            },
+            "servicePrincipalProfile": { "clientId": application(subnets), "clientSecret": SECRET },
+            "networkProfile": { "podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16", "outboundType": "Loadbalancer", "preconfiguredNSG": "Disabled" },
+            "masterProfile": { "vmSize": "Standard_D8s_v3", "subnetId": format!("{network}/master-{subnets}"), "encryptionAtHost": "Disabled" },
+            "workerProfiles": [{
+                "name": "worker", "vmSize": "Standard_D2s_v3", "diskSizeGB": 128, "count": 3, "encryptionAtHost": "Disabled",
+                "subnetId": format!("{network}/worker-{subnets}"),
+            }],
+            "apiserverProfile": { "visibility": "Public" },
+            "ingressProfiles": [{ "name": "default", "visibility": "Public" }],
+        },
+    });
+    if let Some(install) = install {
+        body["tags"] = json!({ crate::install::TAG: install });
+    }
+    let id = format!("{group}/providers/Microsoft.RedHatOpenShift/openShiftClusters/{name}");
+    Ok(Asked { id, body })
+}
+
+/// Prints the body alone (`json`), or with the commands that send it.
+#[expect(clippy::print_stdout, reason = "the answer of a command")]
+pub(crate) fn print(folder: &Path, asked: &Asked, alone: bool) -> anyhow::Result<()> {
+    if alone {
+        println!("{}", json!({ "id": asked.id, "apiVersion": API_VERSION, "body": asked.body }));
+        return Ok(());
+    }
+    let dev: Value = serde_json::from_str(&read_text(&folder.join("dev.json"))?)?;
+    let rp = dev["rp_url"].as_str().context("dev.json has no rp_url")?.trim_end_matches('/').to_owned();
+    let ca = folder.join("ca.pem");
+    let curl = format!("curl --cacert {} ", ca.display());
+    let url = format!("{rp}{}?api-version={API_VERSION}", asked.id);
+    println!("{curl}-X PUT -H content-type:application/json '{url}' -d '\n{:#}'\n", asked.body);
+    println!("# later\n{curl}-X DELETE '{url}'");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_have_applications_and_subnets_of_their_own() {
+        let (one, two) =
+            (asked("a", 1, "4.17.27", None).unwrap(), asked("b", 2, "4.17.27", Some("no-api")).unwrap());
+        let of = |asked: &Asked, pointer: &str| asked.body.pointer(pointer).cloned().unwrap();
+        for pointer in ["/properties/servicePrincipalProfile/clientId", "/properties/masterProfile/subnetId"]
+        {
+            assert_ne!(of(&one, pointer), of(&two, pointer));
+        }
+        assert_eq!(of(&two, "/tags/simulated-install"), "no-api");
+        assert!(asked("c", PAIRS + 1, "4.17.27", None).is_err());
+    }
+}

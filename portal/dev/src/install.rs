@@ -1,0 +1,253 @@
+//! Installs simulated clusters: what the steps of a creation prepared becomes a cluster of the simulated region.
+//!
+//! How it goes is said by a tag of the cluster, `simulated-install`: `fails-at:OPERATOR` stops at an operator, `no-api`
+//! never answers.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use rp_base::{Secret, SharedClock, Timestamp, chain};
+use rp_cluster::{InstallError, InstallState, Installer};
+use rp_core::Foundation;
+use rp_documents::{Collection, Sealed};
+use rp_simulator::arm::ArmControl;
+use rp_simulator::region::{InstallFault, Installing, Installs, NewCluster, Rollout, server_leaf};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::folder::{Folder, read_text, write_private};
+
+/// The tag that scripts an installation.
+pub(crate) const TAG: &str = "simulated-install";
+/// Where the secrets of a document stand that an installation needs.
+const AUTHORITIES: &str = "clusterAuthorities";
+/// Of the time that an installation takes, until the API server answers.
+const API: f64 = 0.3;
+
+/// The installer of a simulated region. What it has begun is written into the data folder, so that a restart goes on.
+#[derive(Debug)]
+pub(crate) struct RegionInstaller {
+    installs: Installs,
+    clock: SharedClock,
+    /// What an installation takes.
+    takes: Duration,
+    /// Parent of clusters' domains.
+    domain: String,
+    azure: ArmControl,
+    file: PathBuf,
+    /// When each began, milliseconds since 1970, by lower-cased resource id.
+    begun: Mutex<BTreeMap<String, i64>>,
+}
+
+/// `clusterAuthorities`, as the steps write it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Authorities {
+    admin_kubeconfig_signer: Authority,
+    #[serde(rename = "rootCA")]
+    root: Authority,
+}
+
+#[derive(Deserialize)]
+struct Authority {
+    certificate: String,
+    #[serde(default)]
+    key: String,
+}
+
+impl RegionInstaller {
+    /// With the clusters that were begun before, as far as their documents are still there.
+    pub(crate) async fn open(
+        installs: Installs,
+        folder: &Folder,
+        foundation: &Foundation,
+        takes: Duration,
+        domain: String,
+        azure: ArmControl,
+    ) -> anyhow::Result<Self> {
+        let file = folder.file("installed.json");
+        let mut begun: BTreeMap<String, i64> = if file.exists() {
+            serde_json::from_str(&read_text(&file)?).context("installed.json cannot be read")?
+        } else {
+            BTreeMap::new()
+        };
+        let clock = SharedClock::clone(&foundation.clock);
+        let mut lost = Vec::new();
+        for (key, at) in &begun {
+            let began = Timestamp::from_millis(*at);
+            match opened(foundation, key).await? {
+                Some(document) => {
+                    let revived = plan(&document, began, takes, &domain).map(|plan| installs.begin(plan));
+                    match revived.and_then(|begun| begun.map_err(|error| chain(&error).to_string())) {
+                        Ok(()) => machines(&azure, &installs, &document),
+                        Err(why) => {
+                            tracing::error!(cluster = %key, why, "a simulated cluster cannot be brought back");
+                        }
+                    }
+                }
+                None => lost.push(key.clone()),
+            }
+        }
+        for key in lost {
+            begun.remove(&key);
+        }
+        Ok(Self { installs, clock, takes, domain, azure, file, begun: Mutex::new(begun) })
+    }
+
+    fn keep(&self, begun: &BTreeMap<String, i64>) -> Result<(), InstallError> {
+        let text = serde_json::to_string_pretty(begun).unwrap_or_default();
+        write_private(&self.file, &text).map_err(|error| InstallError::Away(format!("{error:#}")))
+    }
+}
+
+#[async_trait]
+impl Installer for RegionInstaller {
+    async fn begin(&self, document: &Value) -> Result<(), InstallError> {
+        let key = text(document, "/key").to_lowercase();
+        let now = self.clock.now().millis();
+        let at = *self.begun.lock().get(&key).unwrap_or(&now);
+        let plan = plan(document, Timestamp::from_millis(at), self.takes, &self.domain)
+            .map_err(InstallError::Refused)?;
+        let begun = self.installs.begin(plan);
+        begun.map_err(|error| InstallError::Refused(chain(&error).to_string()))?;
+        {
+            // What was refused is not brought back by a restart.
+            let mut begun = self.begun.lock();
+            begun.insert(key, at);
+            self.keep(&begun)?;
+        }
+        machines(&self.azure, &self.installs, document);
+        Ok(())
+    }
+
+    async fn state(&self, cluster: &str) -> Result<InstallState, InstallError> {
+        Ok(match self.installs.state(&cluster.to_lowercase()) {
+            Installing::Unknown => InstallState::Unknown,
+            Installing::Running(message) => InstallState::Running { message },
+            Installing::Complete => InstallState::Complete,
+            Installing::Failed { reason, message } => InstallState::Failed { reason, message },
+        })
+    }
+
+    async fn remove(&self, cluster: &str) -> Result<(), InstallError> {
+        let key = cluster.to_lowercase();
+        self.installs.remove(&key);
+        let mut begun = self.begun.lock();
+        begun.remove(&key);
+        self.keep(&begun)
+    }
+}
+
+/// The virtual machines of a cluster, as an installer makes them in its resource group.
+fn machines(azure: &ArmControl, installs: &Installs, document: &Value) {
+    let cluster = &document["openShiftCluster"];
+    let group = text(cluster, "/properties/clusterProfile/resourceGroupId");
+    let size = |master| {
+        let of =
+            if master { "/properties/masterProfile/vmSize" } else { "/properties/workerProfiles/0/vmSize" };
+        text(cluster, of)
+    };
+    for (name, master, zone) in installs.machines(&text(document, "/key").to_lowercase()) {
+        let id = format!("{group}/providers/Microsoft.Compute/virtualMachines/{name}");
+        let body = json!({"location": text(cluster, "/location"), "zones": [zone.to_string()],
+            "properties": {"hardwareProfile": {"vmSize": size(master)}, "osProfile": {"computerName": name}}});
+        if !azure.put(&id, body) {
+            tracing::warn!(id, "the stand-in for Azure does not take a machine");
+        }
+    }
+}
+
+/// The cluster's document with what an installation needs of its secrets in the clear.
+async fn opened(foundation: &Foundation, key: &str) -> anyhow::Result<Option<Value>> {
+    let Some(stored) = foundation.store.get_by_key(Collection::OpenShiftClusters, key).await? else {
+        return Ok(None);
+    };
+    let mut document: Value = serde_json::from_str(&stored.body)?;
+    let place = rp_access::kubeconfig_place(&stored.id, AUTHORITIES);
+    let secret = document.pointer_mut(&format!("/openShiftCluster/properties/{AUTHORITIES}"));
+    let Some(secret) = secret else { return Ok(None) };
+    let sealed = Sealed(secret.as_str().unwrap_or_default().to_owned());
+    let (plain, _) = foundation.keyring.open_any(&sealed, &place)?;
+    *secret = Value::String(String::from_utf8(plain.expose().clone())?);
+    Ok(Some(document))
+}
+
+/// What is to come up, from a document with open secrets.
+fn plan(document: &Value, began: Timestamp, takes: Duration, parent: &str) -> Result<NewCluster, String> {
+    let cluster = document.get("openShiftCluster").ok_or("the document has no cluster")?;
+    let of = |pointer: &str| text(cluster, pointer).to_owned();
+    let authorities: Authorities = serde_json::from_str(text(cluster, &format!("/properties/{AUTHORITIES}")))
+        .map_err(|_| "the document has no authorities of the cluster")?;
+    let own = of("/properties/clusterProfile/domain");
+    let domain = if own.contains('.') { own } else { format!("{own}.{parent}") };
+    let key = Secret::new(authorities.root.key);
+    let server = server_leaf(&authorities.root.certificate, &key, &domain, began)
+        .map_err(|error| format!("no certificate for the API server: {}", chain(&error)))?;
+    let private_ip: Ipv4Addr = of("/properties/networkProfile/privateEndpointIp")
+        .parse()
+        .map_err(|_| "the private endpoint has no address")?;
+    let id = rp_documents::ResourceId::parse(text(cluster, "/id")).map_err(|error| error.to_string())?;
+    Ok(NewCluster {
+        key: text(document, "/key").to_lowercase(),
+        name: id.name().to_owned(),
+        subscription: id.subscription().to_owned(),
+        resource_group: id.resource_group().to_owned(),
+        location: of("/location"),
+        version: of("/properties/clusterProfile/version"),
+        domain,
+        infra_id: of("/properties/infraId"),
+        workers: workers(cluster),
+        private_ip,
+        client_authority: authorities.admin_kubeconfig_signer.certificate,
+        server,
+        began,
+        rollout: rollout(cluster, takes),
+    })
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Workers of all profiles; three where none is told.
+fn workers(cluster: &Value) -> usize {
+    let profiles = cluster.pointer("/properties/workerProfiles").and_then(Value::as_array);
+    let counts = profiles.into_iter().flatten().filter_map(|profile| profile["count"].as_u64());
+    match usize::try_from(counts.sum::<u64>()).unwrap_or(0) {
+        0 => 3,
+        count => count.min(500),
+    }
+}
+
+fn rollout(cluster: &Value, takes: Duration) -> Rollout {
+    let fault = match text(cluster, &format!("/tags/{TAG}")) {
+        "no-api" => Some(InstallFault::NoApi),
+        told => told.strip_prefix("fails-at:").map(|name| InstallFault::Operator(name.to_owned())),
+    };
+    Rollout { api: takes.mul_f64(API), operators: takes.mul_f64(1.0 - API), fault }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_scripts_how_it_goes() {
+        let of = |tag: &str| rollout(&json!({"tags": {TAG: tag}}), Duration::from_secs(10)).fault;
+        assert_eq!(of("no-api"), Some(InstallFault::NoApi));
+        assert_eq!(of("fails-at:etcd"), Some(InstallFault::Operator("etcd".to_owned())));
+        assert_eq!(of("whatever"), None);
+        assert_eq!(rollout(&json!({}), Duration::from_secs(10)).api, Duration::from_secs(3));
+    }
+
+    #[test]
+    fn workers_are_those_of_all_profiles() {
+        let two = json!({"properties": {"workerProfiles": [{"count": 3}, {"count": 2}]}});
+        assert_eq!((workers(&two), workers(&json!({}))), (5, 3));
+    }
+}

@@ -1,0 +1,23 @@
+//! Who and what there is in the simulated Azure before the first cluster, by name.
+
+use rp_base::sha256;
+
+/// The resource provider's own subscription.
+pub(crate) const OWN: &str = "00000000-0000-4000-8000-0000000000a0";
+/// The application as which the resource provider asks.
+pub(crate) const CLIENT_ID: &str = "00000000-0000-4000-8000-0000000000de";
+/// A customer who has a network, ready for clusters.
+pub(crate) const CUSTOMER: &str = "00000000-0000-4000-8000-0000000000c0";
+pub(crate) const CUSTOMER_GROUP: &str = "dev";
+pub(crate) const CUSTOMER_NETWORK: &str = "dev-vnet";
+/// Pairs of subnets there, each for one cluster: `master-1` and `worker-1`, and so on.
+pub(crate) const PAIRS: usize = 20;
+/// The secret of every simulated application: it opens nothing but the stand-in.
+pub(crate) const SECRET: &str = "simulated-not-a-secret";
+
+/// The application of a cluster in that pair of subnets, which no other cluster may use.
+pub(crate) fn application(pair: usize) -> String {
+    let digest = sha256(format!("application {pair}").as_bytes()).to_string();
+    let part = |from: usize, to: usize| digest.get(from..to).unwrap_or_default();
+    format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
+}

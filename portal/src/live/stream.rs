@@ -1,0 +1,173 @@
+//! The route: who may follow, the entry at the start, and the answer whose body a viewer writes.
+
+use std::collections::HashSet;
+use std::pin::Pin;
+use std::task::{Context as Poller, Poll};
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+use futures_util::Stream;
+use http::{HeaderValue, StatusCode, header};
+use rp_base::text::clean;
+use rp_documents::{Phase, Side};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use tower_sessions::Session;
+use web::Tab;
+
+use super::limits::Full;
+use super::tabs;
+use super::viewer::{Viewer, ViewerParts};
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::pages::{ClusterPath, frame};
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// The clock of a page is believed when it is at most that old, seconds.
+const OLDEST_PAGE: i64 = 12 * 3600;
+/// Parts of one page that it may say it has.
+const MOST_SEEN: usize = 64;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    page: String,
+}
+
+/// What the page's script adds to the page's own query.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    /// The page's clock, and digests of the parts that it has.
+    now: Option<i64>,
+    seen: HashSet<u64>,
+    /// One answer, and then the end: of pages that ask now and then.
+    once: bool,
+    /// The rest.
+    query: String,
+}
+
+impl Asked {
+    fn of(query: &str) -> Self {
+        let mut asked = Self::default();
+        let mut rest = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            if let Some(seen) = pair.strip_prefix("seen=") {
+                let seen = seen.replace("%2C", ",");
+                let mut parts = seen.split(',');
+                asked.now = parts.next().and_then(|now| now.parse().ok());
+                asked.seen =
+                    parts.take(MOST_SEEN).filter_map(|part| u64::from_str_radix(part, 16).ok()).collect();
+            } else if pair == "once=1" {
+                asked.once = true;
+            } else {
+                rest.push(pair);
+            }
+        }
+        asked.query = rest.join("&");
+        asked
+    }
+}
+
+/// `GET {RES}/live/{tab}[/{item}]`.
+pub(crate) async fn stream(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    session: Option<Extension<Session>>,
+    ClusterPath(id): ClusterPath,
+    Path(Page { page }): Path<Page>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Fault> {
+    let parts = &state.0;
+    let entry = parts.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let (segment, item) = page.split_once('/').unwrap_or((&page, ""));
+    let row = Tab::from_segment(segment).and_then(tabs::row).ok_or_else(Fault::not_found)?;
+    let key = session.and_then(|Extension(session)| parts.sessions.key(&session));
+    let Some(key) = key.filter(|_| user.token_grant().is_none()) else {
+        return Err(Fault::bad_input("Live pages are for browsers")
+            .why("Scripts ask the JSON API under /api/v1/clusters, or watch with a kubeconfig."));
+    };
+    let asked = Asked::of(query.as_deref().unwrap_or_default());
+    let place = parts.live.take(&user.caller.person.sub).map_err(|full| {
+        parts.live_metrics.refused.inc();
+        refused(full)
+    })?;
+    let mut entry_start = user.caller.entry(parts.clock.now(), Phase::Start, "look");
+    entry_start.target = Some(id.clone());
+    row.tab.segment().clone_into(&mut entry_start.resource);
+    entry_start.name = clean(item, 300);
+    "read credential".clone_into(&mut entry_start.identity_used);
+    // Nobody looks unrecorded: it is durable before the first byte.
+    parts.audit.promise(entry_start.clone()).await.map_err(|error| Fault::audit(&error))?;
+
+    let mut frame = frame(&state, &context);
+    frame.now = asked.now.filter(|now| (0..=OLDEST_PAGE).contains(&(frame.now - now))).unwrap_or(frame.now);
+    let viewing = parts.observer.watch(&id, super::kinds(&entry, row));
+    let looking = super::look_at_operations(&state, &entry, row.tab).await;
+    let (send, receive) = mpsc::channel(1);
+    let viewer = Viewer::new(ViewerParts {
+        state: state.clone(),
+        user,
+        key,
+        entry,
+        frame,
+        row,
+        item: item.to_owned(),
+        query: asked.query,
+        once: asked.once,
+        viewing,
+        looking,
+        seen: asked.seen,
+        send,
+        started: entry_start,
+        place,
+    });
+    tokio::spawn(viewer.run());
+    let mut response = Response::new(Body::from_stream(Events(receive)));
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Balancers that collect answers would hold the events back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+fn refused(full: Full) -> Fault {
+    let fault = |what: &str| Fault::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pages", Side::You, what);
+    match full {
+        Full::Person => fault("You have too many live pages open").why("Close some, or read on without."),
+        Full::Process => fault("Too many live pages are open").why("The page asks now and then instead."),
+    }
+    .retry_after(std::time::Duration::from_secs(30))
+}
+
+/// The body: what the viewer writes.
+struct Events(mpsc::Receiver<Bytes>);
+
+impl Stream for Events {
+    type Item = Result<Bytes, std::convert::Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(cx).map(|bytes| bytes.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_script_adds_is_taken_out_of_the_query() {
+        let asked = Asked::of("sort=age&seen=1700000000,ff,10,zz&once=1&state=bad");
+        assert_eq!(asked.now, Some(1_700_000_000));
+        assert_eq!(asked.seen, HashSet::from([0xff, 0x10]));
+        assert!(asked.once);
+        assert_eq!(asked.query, "sort=age&state=bad");
+        assert_eq!(Asked::of(""), Asked::default());
+        let many = format!("seen=1{}", ",1".repeat(100_000));
+        assert!(Asked::of(&many).seen.len() <= MOST_SEEN);
+    }
+}

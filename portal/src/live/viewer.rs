@@ -1,0 +1,348 @@
+//! One who looks at one page: renders what changed and sends it while somebody reads.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use rp_base::{Timestamp, chain};
+use rp_documents::{Entry as Audited, Outcome, Phase, Role};
+use rp_observe::Viewing;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+use web::{Frame, Tab};
+
+use super::limits::{EndLabels, Place};
+use super::tabs::{Live, TabInput};
+use super::{Standing, standing};
+use crate::auth::{Still, StillSigned};
+use crate::index::Entry;
+use crate::operations::Looking;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// Between two looks at whether the session lives.
+const CHECK: Duration = Duration::from_millis(400);
+/// Nothing was read for so long: whoever it was is gone.
+const STUCK: Duration = Duration::from_secs(60);
+/// What is known of sessions may be that old before a page is cut (`design.md` §3 Freshness).
+const UNSURE: Duration = Duration::from_secs(15);
+
+/// Why nothing more is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// The browser went.
+    Left,
+    /// One answer was asked for.
+    Answered,
+    /// The session ended.
+    Session,
+    /// The person's groups do not let them look any more.
+    Access,
+    /// The cluster is not in the list any more.
+    Gone,
+    /// This process stops.
+    Stopping,
+    /// So long and no longer; the page asks anew.
+    Again,
+    /// What the page is made of is another now: it is loaded anew.
+    Otherwise,
+    /// Whether the session lives cannot be said.
+    Unsure,
+    /// Nobody reads.
+    Stuck,
+}
+
+impl Ending {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Answered => "answered",
+            Self::Session => "session",
+            Self::Access => "access",
+            Self::Gone => "gone",
+            Self::Stopping => "stopping",
+            Self::Again => "again",
+            Self::Otherwise => "otherwise",
+            Self::Unsure => "unsure",
+            Self::Stuck => "stuck",
+        }
+    }
+
+    /// Whether we ended it, not the reader.
+    const fn cut(self) -> bool {
+        !matches!(self, Self::Left | Self::Answered | Self::Again | Self::Otherwise)
+    }
+}
+
+/// What became of the cluster's entry.
+enum Renewed {
+    Same,
+    Changed,
+    /// It can be reached, or no longer.
+    Otherwise,
+}
+
+/// When operations have changed; never, where they are not looked at.
+async fn operations(looking: Option<&mut Looking>) {
+    match looking {
+        Some(looking) => looking.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a viewer is made of.
+pub(super) struct ViewerParts {
+    pub(super) state: PortalState,
+    pub(super) user: CurrentUser,
+    /// Stored id of the session.
+    pub(super) key: String,
+    pub(super) entry: Arc<Entry>,
+    pub(super) frame: Frame,
+    pub(super) row: &'static Live,
+    pub(super) item: String,
+    pub(super) query: String,
+    pub(super) once: bool,
+    pub(super) viewing: Viewing,
+    /// Of tabs that show operations.
+    pub(super) looking: Option<Looking>,
+    pub(super) seen: HashSet<u64>,
+    pub(super) send: mpsc::Sender<Bytes>,
+    pub(super) started: Audited,
+    pub(super) place: Place,
+}
+
+/// One page that is followed.
+pub(super) struct Viewer {
+    parts: ViewerParts,
+    began: Instant,
+    /// Digest of each part as it was sent.
+    sent: HashMap<String, u64>,
+    told: Option<Standing>,
+    bytes: u64,
+    signed: StillSigned,
+    unsure_since: Option<Instant>,
+}
+
+impl Viewer {
+    pub(super) fn new(parts: ViewerParts) -> Self {
+        Self {
+            parts,
+            began: Instant::now(),
+            sent: HashMap::new(),
+            told: None,
+            bytes: 0,
+            signed: StillSigned::default(),
+            unsure_since: None,
+        }
+    }
+
+    /// Follows until something ends it, and records that.
+    pub(super) async fn run(mut self) {
+        let metrics = self.parts.state.0.live_metrics.clone();
+        let open = metrics.pages.track();
+        let ending = self.follow().await;
+        if !matches!(ending, Ending::Left | Ending::Answered) {
+            let last = format!("event: end\ndata: {}\n\n", json!({"reason": ending.word()}));
+            let last = timeout(Duration::from_secs(1), self.parts.send.send(last.into())).await;
+            drop(last);
+        }
+        drop(open);
+        metrics.ended.with(&EndLabels { reason: ending.word() }).inc();
+        metrics.bytes.add(self.bytes);
+        self.record(ending).await;
+    }
+
+    async fn follow(&mut self) -> Ending {
+        if self.parts.once {
+            // Whoever asks now and then wants an answer, not a promise.
+            self.parts.viewing.settled(super::PATIENCE).await;
+        }
+        let limits = *self.parts.state.0.live.limits();
+        let stopping = self.parts.state.0.stopping.clone();
+        let mut changed = self.parts.viewing.changed();
+        let end = self.began + limits.longest;
+        let mut heartbeat = self.began + limits.heartbeat;
+        loop {
+            changed.mark_unchanged();
+            if let Some(looking) = &mut self.parts.looking {
+                looking.mark_seen();
+            }
+            if let Some(ending) = self.send(false).await {
+                return ending;
+            }
+            if self.parts.once {
+                return Ending::Answered;
+            }
+            // Until something changes.
+            loop {
+                tokio::select! {
+                    news = changed.changed() => {
+                        if news.is_err() { return Ending::Stopping }
+                        break;
+                    }
+                    () = operations(self.parts.looking.as_mut()) => break,
+                    () = self.parts.send.closed() => return Ending::Left,
+                    () = stopping.cancelled() => return Ending::Stopping,
+                    () = tokio::time::sleep(CHECK) => {}
+                }
+                if let Some(ending) = self.over(end).await {
+                    return ending;
+                }
+                match self.renewed() {
+                    Renewed::Same => {}
+                    Renewed::Changed => break,
+                    // The panels of operations are the same: the page only asks anew.
+                    Renewed::Otherwise if self.parts.row.tab == Tab::Operations => return Ending::Again,
+                    Renewed::Otherwise => return Ending::Otherwise,
+                }
+                if Instant::now() >= heartbeat {
+                    heartbeat = Instant::now() + limits.heartbeat;
+                    if let Some(ending) = self.send(true).await {
+                        return ending;
+                    }
+                }
+            }
+            if let Some(ending) = self.over(end).await {
+                return ending;
+            }
+        }
+    }
+
+    /// Whether it must end now.
+    async fn over(&mut self, end: Instant) -> Option<Ending> {
+        let parts = &self.parts.state.0;
+        if Instant::now() >= end {
+            return Some(Ending::Again);
+        }
+        if parts.index.snapshot().get(&self.parts.entry.id).is_none() {
+            return Some(Ending::Gone);
+        }
+        match parts.sessions.still(&self.parts.key, &mut self.signed).await {
+            Still::Ended => return Some(Ending::Session),
+            Still::Unsure => {
+                let since = *self.unsure_since.get_or_insert_with(Instant::now);
+                return (since.elapsed() >= UNSURE).then_some(Ending::Unsure);
+            }
+            Still::Same => {}
+            Still::Changed(person) => {
+                if !parts.access.policy().roles_of(&person.groups).has(Role::Viewer) {
+                    return Some(Ending::Access);
+                }
+            }
+        }
+        self.unsure_since = None;
+        None
+    }
+
+    /// The cluster as the list has it now.
+    fn renewed(&mut self) -> Renewed {
+        let snapshot = self.parts.state.0.index.snapshot();
+        let Some(now) = snapshot.get(&self.parts.entry.id) else { return Renewed::Same };
+        if Arc::ptr_eq(now, &self.parts.entry) {
+            return Renewed::Same;
+        }
+        let reachable = self.parts.entry.reachable;
+        self.parts.entry = Arc::clone(now);
+        if now.reachable == reachable { Renewed::Changed } else { Renewed::Otherwise }
+    }
+
+    /// Sends what changed. What is rendered is what is known once there is room: a slow reader gets the latest.
+    async fn send(&mut self, heartbeat: bool) -> Option<Ending> {
+        let send = self.parts.send.clone();
+        let room = match timeout(STUCK, send.reserve()).await {
+            Ok(Ok(room)) => room,
+            Ok(Err(_)) => return Some(Ending::Left),
+            Err(_) => return Some(Ending::Stuck),
+        };
+        let mut text = self.events();
+        if text.is_empty() && heartbeat {
+            text.push_str(":\n\n");
+        }
+        if !text.is_empty() {
+            self.bytes += text.len() as u64;
+            room.send(text.into());
+        }
+        None
+    }
+
+    /// The events that make the page current.
+    fn events(&mut self) -> String {
+        let metrics = &self.parts.state.0.live_metrics;
+        let began = std::time::Instant::now();
+        let snapshot = self.parts.viewing.snapshot();
+        let now = standing(&snapshot, super::kinds(&self.parts.entry, self.parts.row));
+        let input = TabInput {
+            state: &self.parts.state,
+            entry: &self.parts.entry,
+            user: &self.parts.user,
+            frame: &self.parts.frame,
+            snapshot,
+            item: &self.parts.item,
+            query: &self.parts.query,
+        };
+        let mut text = String::new();
+        for fragment in (self.parts.row.fragments)(&input) {
+            let digest = fragment.digest();
+            let known = self.sent.insert(fragment.id.clone(), digest);
+            let has = known.map_or_else(|| self.parts.seen.contains(&digest), |known| known == digest);
+            if !has {
+                metrics.fragments.inc();
+                event(&mut text, "fragment", &fragment.id, &fragment.html);
+            }
+        }
+        metrics.render.observe_duration(began.elapsed());
+        if self.told.as_ref() != Some(&now) {
+            event(&mut text, "state", "", &told(&now));
+            self.told = Some(now);
+        }
+        text
+    }
+
+    async fn record(self, ending: Ending) {
+        let parts = &self.parts.state.0;
+        let at = parts.clock.now();
+        let mut entry = Audited { at, phase: Phase::End, ..self.parts.started };
+        entry.took_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        entry.bytes_out = self.bytes;
+        let word = if ending.cut() { "cut" } else { "ok" };
+        entry.result = Outcome { status: 200, word: word.to_owned(), side: None };
+        drop(self.parts.place);
+        if let Err(error) = parts.audit.queue(entry).await {
+            tracing::error!(error = %chain(&error), "the end of a look was not recorded");
+        }
+    }
+}
+
+fn told(standing: &Standing) -> String {
+    let as_of = standing.as_of.map(Timestamp::seconds);
+    json!({"state": standing.state.word(), "as_of": as_of, "why": standing.why}).to_string()
+}
+
+/// One event; an id is the id of an element and has no line break.
+fn event(text: &mut String, name: &str, id: &str, data: &str) {
+    let _ = writeln!(text, "event: {name}");
+    if !id.is_empty() {
+        let _ = writeln!(text, "id: {}", id.replace(['\r', '\n', '\0'], ""));
+    }
+    // A carriage return ends a line of an event as well.
+    for line in data.split(['\n', '\r']) {
+        let _ = writeln!(text, "data: {line}");
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_of_many_lines_stays_one_event() {
+        let mut text = String::new();
+        event(&mut text, "fragment", "panel-nodes", "<p>\n\nevent: end\r\ndata: x</p>");
+        let expected = "event: fragment\nid: panel-nodes\ndata: <p>\ndata: \ndata: event: end\ndata: \ndata: data: x</p>\n\n";
+        assert_eq!(text, expected);
+    }
+}

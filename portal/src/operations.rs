@@ -1,0 +1,285 @@
+//! Logs of operations, as pages need them: what each cluster is doing now, and whole logs of clusters that somebody
+//! looks at. Follows the change feed; the writer is the backend.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use rp_base::chain;
+use rp_database::{SharedStore, StoreError, Typed};
+use rp_documents::{Collection, OperationLog};
+use serde_json::Value;
+use tokio::sync::watch;
+use web::objects::{Run, RunLine, RunStep};
+
+/// Changes are put together for so long.
+const POLL: Duration = Duration::from_millis(250);
+/// Logs read at once: each may have tens of KiB.
+const BATCH: u32 = 50;
+/// Logs of one cluster that are looked through.
+const MOST: usize = 500;
+/// Newest logs of a cluster that are kept while somebody looks.
+const KEPT: usize = 30;
+
+/// What a cluster is doing now.
+#[derive(Debug, Clone)]
+pub(crate) struct Doing {
+    pub(crate) id: String,
+    /// "Bootstrap, step 14 of 49: …".
+    pub(crate) sentence: String,
+}
+
+/// The logs of clusters.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    store: Typed<OperationLog>,
+    /// By the cluster's lower-cased resource id.
+    doing: ArcSwap<HashMap<String, Arc<Doing>>>,
+    /// Counts changes of what clusters are doing.
+    generation: AtomicU64,
+    looked: Mutex<HashMap<String, Weak<Slot>>>,
+}
+
+/// One cluster's logs, newest first.
+type Logs = Arc<Vec<OperationLog>>;
+
+#[derive(Debug)]
+struct Slot {
+    key: String,
+    logs: watch::Sender<Option<Logs>>,
+    /// One reads at a time, so that an older answer never follows a newer.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Keeps the logs of one cluster current while it lives.
+#[derive(Debug)]
+pub(crate) struct Looking {
+    changed: watch::Receiver<Option<Logs>>,
+    _slot: Arc<Slot>,
+}
+
+impl Looking {
+    /// When the logs have changed.
+    pub(crate) async fn changed(&mut self) {
+        if self.changed.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub(crate) fn mark_seen(&mut self) {
+        self.changed.mark_unchanged();
+    }
+}
+
+impl Operations {
+    /// Follows from now on; what runs already is read in the background.
+    pub(crate) fn start(store: &SharedStore) -> Arc<Self> {
+        let operations = Arc::new(Self {
+            store: Typed::new(Arc::clone(store)),
+            doing: ArcSwap::default(),
+            generation: AtomicU64::new(0),
+            looked: Mutex::new(HashMap::new()),
+        });
+        let news = store.subscribe(Collection::OperationLogs);
+        tokio::spawn(follow(Arc::downgrade(&operations), news));
+        operations
+    }
+
+    /// What the cluster of that lower-cased resource id is doing.
+    pub(crate) fn doing(&self, key: &str) -> Option<Arc<Doing>> {
+        self.doing.load().get(key).cloned()
+    }
+
+    /// Counts changes of [`Operations::doing`].
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// The logs of a cluster that somebody looks at, newest first; `None`: nobody does, or they could not be read.
+    pub(crate) fn of(&self, key: &str) -> Option<Logs> {
+        let slot = self.looked.lock().get(key).and_then(Weak::upgrade)?;
+        slot.logs.borrow().clone()
+    }
+
+    /// Reads the logs of a cluster, and keeps them current while the answer lives.
+    pub(crate) async fn look(&self, key: &str) -> Looking {
+        let (slot, fresh) = {
+            let mut looked = self.looked.lock();
+            match looked.get(key).and_then(Weak::upgrade) {
+                Some(slot) => (slot, false),
+                None => {
+                    looked.retain(|_, slot| slot.strong_count() > 0);
+                    let slot = Arc::new(Slot {
+                        key: key.to_owned(),
+                        logs: watch::Sender::new(None),
+                        turn: tokio::sync::Mutex::default(),
+                    });
+                    looked.insert(key.to_owned(), Arc::downgrade(&slot));
+                    (slot, true)
+                }
+            }
+        };
+        if fresh || slot.logs.borrow().is_none() {
+            self.read(&slot).await;
+        }
+        Looking { changed: slot.logs.subscribe(), _slot: slot }
+    }
+
+    async fn read(&self, slot: &Slot) {
+        let _turn = slot.turn.lock().await;
+        match self.all(&slot.key).await {
+            Ok(logs) => slot.logs.send_modify(|now| *now = Some(Arc::new(logs))),
+            Err(error) => tracing::warn!(error = %chain(&error), "logs of operations cannot be read"),
+        }
+    }
+
+    /// The newest logs of a cluster, newest first.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn all(&self, key: &str) -> Result<Vec<OperationLog>, StoreError> {
+        let mut logs = Vec::new();
+        let mut after: Option<String> = None;
+        while logs.len() < MOST {
+            let page = self.store.list(Some(key), after.as_deref(), BATCH).await?;
+            logs.extend(page.items.into_iter().map(|log| log.value));
+            after = page.continuation;
+            if after.is_none() {
+                break;
+            }
+        }
+        logs.sort_by(|a, b| b.started.cmp(&a.started).then_with(|| b.id.cmp(&a.id)));
+        logs.truncate(KEPT);
+        Ok(logs)
+    }
+
+    /// One log.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn one(&self, key: &str, id: &str) -> Result<Option<OperationLog>, StoreError> {
+        let found = self.store.get(id).await?.map(|log| log.value);
+        Ok(found.filter(|log| log.key == key))
+    }
+
+    /// Applies what changed after the cursor; the next one, and whether there is more at once.
+    async fn apply(
+        &self,
+        cursor: i64,
+        running: &mut HashMap<String, String>,
+    ) -> Result<(i64, bool), StoreError> {
+        let changes = self.store.changes(cursor, BATCH).await?;
+        if changes.items.is_empty() {
+            return Ok((changes.cursor, changes.more));
+        }
+        let mut doing = HashMap::clone(&self.doing.load());
+        let mut touched = Vec::new();
+        for change in changes.items {
+            let log = change.document.map(|document| document.value);
+            let key = log.as_ref().map(|log| log.key.clone()).or_else(|| running.get(&change.id).cloned());
+            let Some(key) = key else { continue };
+            match log.filter(|log| log.ended.is_none()) {
+                Some(log) => {
+                    running.insert(change.id.clone(), key.clone());
+                    let sentence = run(&log).sentence();
+                    doing.insert(key.clone(), Arc::new(Doing { id: change.id, sentence }));
+                }
+                None => {
+                    running.remove(&change.id);
+                    if doing.get(&key).is_some_and(|doing| doing.id == change.id) {
+                        doing.remove(&key);
+                    }
+                }
+            }
+            touched.push(key);
+        }
+        self.doing.store(Arc::new(doing));
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        touched.sort_unstable();
+        touched.dedup();
+        for key in touched {
+            let slot = self.looked.lock().get(&key).and_then(Weak::upgrade);
+            if let Some(slot) = slot {
+                self.read(&slot).await;
+            }
+        }
+        Ok((changes.cursor, changes.more))
+    }
+}
+
+async fn follow(operations: Weak<Operations>, mut news: watch::Receiver<u64>) {
+    let mut cursor = 0;
+    let mut running = HashMap::new();
+    loop {
+        let Some(operations) = operations.upgrade() else { return };
+        match operations.apply(cursor, &mut running).await {
+            Ok((next, more)) => {
+                cursor = next;
+                if more {
+                    continue;
+                }
+            }
+            Err(StoreError::Closed) => return,
+            Err(error) => tracing::warn!(error = %chain(&error), "operations cannot be followed"),
+        }
+        drop(operations);
+        // A writer in another process is seen by the poll.
+        let changed = tokio::time::timeout(POLL, news.changed()).await;
+        if matches!(changed, Ok(Err(_))) {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+/// The log as pages show it.
+pub(crate) fn run(log: &OperationLog) -> Run {
+    Run {
+        id: log.id.clone(),
+        kind: log.kind.clone(),
+        phase: log.phase.clone(),
+        started: log.started.seconds(),
+        ended: log.ended.map(rp_base::Timestamp::seconds),
+        result: log.result.clone(),
+        error: log.error.clone(),
+        attempt: log.attempt,
+        planned: log.planned,
+        steps: log.steps.iter().map(step).collect(),
+        lines: log.lines.iter().map(line).collect(),
+        diagnostics: log.diagnostics.iter().map(|each| (each.name.clone(), each.text.clone())).collect(),
+        asked_by: log.asked_by.clone(),
+        correlation: correlation(log.correlation.as_ref()),
+    }
+}
+
+fn step(step: &rp_documents::operation_log::StepRecord) -> RunStep {
+    RunStep {
+        name: step.name.clone(),
+        at: step.at,
+        started: step.started.seconds(),
+        took_ms: step.took_ms,
+        attempts: step.attempts,
+        message: step.message.clone(),
+        failed: step.failed,
+    }
+}
+
+fn line(line: &rp_documents::operation_log::LogLine) -> RunLine {
+    RunLine { at: line.at.seconds(), level: line.level.clone(), text: line.text.clone() }
+}
+
+/// The names of the request in other systems (`spec/api.md`), as far as the document has them.
+fn correlation(data: Option<&Value>) -> Vec<(String, String)> {
+    let of = |name: &str| data.and_then(|data| data.get(name)).and_then(Value::as_str).unwrap_or_default();
+    [
+        ("Correlation ID", "correlationId"),
+        ("Client request ID", "clientRequestId"),
+        ("Request ID", "requestID"),
+    ]
+    .into_iter()
+    .map(|(label, name)| (label.to_owned(), of(name).to_owned()))
+    .filter(|(_, value)| !value.is_empty())
+    .collect()
+}

@@ -1,0 +1,119 @@
+//! `POST {RES}/look`: the reason for a person's own look at a cluster, and the question for it in place of what it
+//! opens.
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use http::{StatusCode, header};
+use rp_access::IssueError;
+use web::{Link, Place, ReasonPage, Tab};
+
+use super::{ClusterPath, answer, frame, see_other};
+use crate::auth::return_path;
+use crate::context::{Context, Ctx};
+use crate::fault::Fault;
+use crate::index::Entry;
+use crate::look::{self, Reason};
+use crate::refusals;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// What is opened, and the way out.
+#[derive(Debug, Clone)]
+pub(super) struct Opens {
+    pub(super) tab: Tab,
+    pub(super) what: String,
+    pub(super) out: Link,
+}
+
+/// The question, for whoever asked for something that needs a reason.
+pub(super) async fn question(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+    opens: Opens,
+    revoked: bool,
+) -> Result<Response, Fault> {
+    let mut page = page(state, context, user, entry, opens).await;
+    page.back.clone_from(&context.target);
+    page.revoked = revoked;
+    answer(context, StatusCode::OK, &page)
+}
+
+async fn page(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+    opens: Opens,
+) -> ReasonPage {
+    let mut frame = frame(state, context);
+    frame.place = Place::Clusters;
+    ReasonPage {
+        frame,
+        cluster: super::cluster::cluster(entry, user),
+        active: super::cluster::active(state, user, entry).await,
+        tab: opens.tab,
+        what: opens.what,
+        out: opens.out,
+        ..ReasonPage::default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Form {
+    reason: String,
+    ticket: String,
+    back: String,
+}
+
+/// Gives the access, remembers the reason for this session, and goes on to what was asked for.
+pub(crate) async fn give(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let form = Form::read(&bytes);
+    let back = return_path(Some(&form.back));
+    // Back to a page of this cluster, and nowhere else.
+    let back = if back.starts_with(id.key()) { back } else { entry.path() };
+    let reason = Reason::of(&form.reason, &form.ticket);
+    let Err(error) = look::issue(&state, &user, &id, &reason).await else {
+        let mut response = see_other(&back);
+        if let Some(cookie) = reason.remember(&state, &user) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        return Ok(response);
+    };
+    let out = Link::new("Back to the cluster", entry.path());
+    let opens = Opens { tab: Tab::Resources, what: "what you asked for".to_owned(), out };
+    let mut page = page(&state, &context, &user, &entry, opens).await;
+    page.back = back;
+    page.reason = form.reason;
+    page.ticket = form.ticket;
+    match &error {
+        IssueError::Reason { .. } => page.reason_error = Some(refusals::sentence(&error)),
+        IssueError::Ticket { .. } => page.ticket_error = Some(refusals::sentence(&error)),
+        other => return Err(refusals::issue(other)),
+    }
+    answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+impl Form {
+    fn read(bytes: &[u8]) -> Self {
+        let mut form = Self::default();
+        for (name, value) in url::form_urlencoded::parse(bytes) {
+            match &*name {
+                "reason" => form.reason = value.into_owned(),
+                "ticket" => form.ticket = value.into_owned(),
+                "back" => form.back = value.into_owned(),
+                _ => {}
+            }
+        }
+        form
+    }
+}

@@ -1,0 +1,227 @@
+//! `{RES}/network`: how the cluster is reached from here, and how its networks are laid out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use proxy::api::{Dialled, Reach};
+use rp_database::Typed;
+use rp_documents::{ClusterDocument, ClusterMirror, Role};
+use rp_observe::{ClusterSnapshot, Kind, Slice, SliceState};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use web::{IngressRow, LastDial, Link, NetworkObject, NetworkPage, Notice, Step, StepState, Tone};
+
+use super::{ClusterPath, answer, place};
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::index::Entry;
+use crate::look::describe;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// What the page shows of the cluster's own settings.
+const KINDS: [Kind; 4] = [Kind::Network, Kind::Proxy, Kind::IngressControllers, Kind::Infrastructure];
+/// Who has no scripts waits so long for them.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Values of one object.
+const MOST_VALUES: usize = 400;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    /// `1`: dial it now.
+    reach: String,
+}
+
+/// The page.
+pub(crate) async fn page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Fault> {
+    let (entry, frame) = place(&state, &context, &id)?;
+    let base = entry.path();
+    let mut page = NetworkPage {
+        cluster: super::cluster::cluster(&entry, &user),
+        active: super::cluster::active(&state, &user, &entry).await,
+        check_href: if user.has(Role::Sre) && entry.reachable {
+            format!("{base}/network?reach=1")
+        } else {
+            String::new()
+        },
+        frame,
+        ..NetworkPage::default()
+    };
+    if asked.reach == "1" && !page.check_href.is_empty() {
+        page.check = steps(&state.0.api.reach(&id).await);
+    }
+    match state.0.api.way(&id).await {
+        Ok(way) => page.way = way,
+        Err(_) => page.notices.push(unknown_way()),
+    }
+    page.last = state.0.api.last_dial(&id).map(|dialled| last(&dialled));
+    if let Err(fault) = document(&state, &entry, &mut page).await {
+        page.failure = Some(fault.failure(&page.frame));
+    }
+    if entry.reachable {
+        let viewing = state.0.observer.watch(&id, &KINDS);
+        page.objects = objects(&*viewing.settled(PATIENCE).await, &base);
+    }
+    answer(&context, StatusCode::OK, &page)
+}
+
+fn unknown_way() -> Notice {
+    Notice {
+        tone: Tone::Warn,
+        lead: "There is no way to this cluster.".to_owned(),
+        text: "It has no private endpoint yet, or what is stored about its access cannot be used.".to_owned(),
+        action: None,
+    }
+}
+
+fn last(dialled: &Dialled) -> LastDial {
+    LastDial {
+        at: dialled.at.seconds(),
+        took_ms: u64::try_from(dialled.took.as_millis()).unwrap_or(u64::MAX),
+        error: dialled.error.clone(),
+    }
+}
+
+/// A dial, step by step.
+fn steps(reach: &Reach) -> Vec<Step> {
+    let step = |state, text: &str, note: String, hint: &str| Step {
+        state,
+        text: text.to_owned(),
+        note,
+        hint: hint.to_owned(),
+        since: None,
+    };
+    let mut steps = Vec::new();
+    for (name, took) in &reach.done {
+        steps.push(step(StepState::Done, name, format!("{} ms", took.as_millis()), ""));
+    }
+    if let Some((name, took, why)) = &reach.failed {
+        steps.push(step(StepState::Failed, name, format!("{} ms", took.as_millis()), why));
+    }
+    for name in &reach.left {
+        steps.push(step(StepState::Waiting, name, String::new(), ""));
+    }
+    steps
+}
+
+/// What the document and its mirror say.
+async fn document(state: &PortalState, entry: &Entry, page: &mut NetworkPage) -> Result<(), Fault> {
+    let mut fields = vec![("API visibility", entry.visibility.clone()), ("API URL", entry.api_url.clone())];
+    if entry.imported.is_some() {
+        page.document = fields;
+        return Ok(());
+    }
+    let store = || Arc::clone(&state.0.store);
+    let found = Typed::<ClusterDocument>::new(store())
+        .get_by_key(entry.id.key())
+        .await
+        .map_err(|error| Fault::store(&error))?;
+    let Some(found) = found else { return Ok(()) };
+    let id = found.value.id.clone();
+    let all = serde_json::to_value(&found.value.cluster.properties).unwrap_or_default();
+    let text = |at: &str| all.pointer(at).map(shown).unwrap_or_default();
+    fields.extend([
+        ("API address", text("/apiserverProfile/ip")),
+        ("Internal API address", text("/apiserverProfile/intIp")),
+        ("Private endpoint", text("/networkProfile/privateEndpointIp")),
+        ("Domain", text("/clusterProfile/domain")),
+        ("Pod network", text("/networkProfile/podCidr")),
+        ("Service network", text("/networkProfile/serviceCidr")),
+        ("Outbound", text("/networkProfile/outboundType")),
+        ("Own network security groups", text("/networkProfile/preconfiguredNSG")),
+        ("Gateway domains", text("/networkProfile/gatewayPrivateLinkId")),
+    ]);
+    fields.retain(|(label, value)| {
+        !value.is_empty() || !label.starts_with("Gateway") && !label.starts_with("Internal")
+    });
+    page.document = fields;
+    page.subnets = vec![("Masters' subnet".to_owned(), text("/masterProfile/subnetId"))];
+    let workers = ["/workerProfilesStatus", "/workerProfiles"]
+        .iter()
+        .find_map(|at| all.pointer(at).and_then(Value::as_array).filter(|all| !all.is_empty()));
+    for worker in workers.into_iter().flatten().take(50) {
+        let name = worker.get("name").map(shown).unwrap_or_default();
+        page.subnets
+            .push((format!("Subnet of {name}"), worker.get("subnetId").map(shown).unwrap_or_default()));
+    }
+    let mirror = Typed::<ClusterMirror>::new(store()).get(&id).await.map_err(|error| Fault::store(&error))?;
+    let mirrored = mirror.and_then(|read| read.value.ingress_profiles);
+    page.ingress = match mirrored {
+        Some(all) => all
+            .into_iter()
+            .map(|each| IngressRow { name: each.name, visibility: each.visibility, ip: each.ip })
+            .collect(),
+        None => {
+            let row = |each: &Value| {
+                let at = |name: &str| each.get(name).map(shown).unwrap_or_default();
+                IngressRow { name: at("name"), visibility: at("visibility"), ip: at("ip") }
+            };
+            all.pointer("/ingressProfiles")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .take(50)
+                .map(row)
+                .collect()
+        }
+    };
+    Ok(())
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => rp_base::text::clean(text, 1_000),
+        Value::Null => String::new(),
+        other => rp_base::text::clean(&other.to_string(), 1_000),
+    }
+}
+
+/// The cluster's own settings, as the watches have them.
+fn objects(snapshot: &ClusterSnapshot, base: &str) -> Vec<NetworkObject> {
+    let config = |plural: &str| {
+        Link::new("object", format!("{base}/resources/config.openshift.io/v1/{plural}/cluster"))
+    };
+    let ingress =
+        Link::new("objects", format!("{base}/resources/operator.openshift.io/v1/ingresscontrollers"));
+    let mut all = vec![
+        object("Network", config("networks"), &snapshot.network),
+        object("Ingress controllers", ingress, &snapshot.ingress_controllers),
+        object("Cluster-wide proxy", config("proxies"), &snapshot.proxy),
+        object("Infrastructure", config("infrastructures"), &snapshot.infrastructure),
+    ];
+    let dns = "Read it with an access of your own.".to_owned();
+    all.push(NetworkObject { title: "DNS".to_owned(), link: config("dnses"), spec: Err(dns) });
+    all
+}
+
+fn object<T: Serialize>(title: &str, link: Link, slice: &Slice<T>) -> NetworkObject {
+    let spec = match &slice.state {
+        SliceState::Missing => Err("The cluster does not serve this kind.".to_owned()),
+        SliceState::Forbidden(why) | SliceState::Failed(why) => Err(why.to_string()),
+        SliceState::NotAsked | SliceState::Loading if slice.items.is_empty() => {
+            Err("The cluster has not answered yet.".to_owned())
+        }
+        _ if slice.items.is_empty() => Err("There is none.".to_owned()),
+        _ => {
+            let value = match slice.items.len() {
+                1 => slice.first().and_then(|each| serde_json::to_value(each).ok()),
+                _ => serde_json::to_value(slice.iter().collect::<Vec<_>>()).ok(),
+            };
+            let mut budget = MOST_VALUES;
+            value
+                .map(|value| describe::node(&value, &mut budget))
+                .ok_or_else(|| "It cannot be shown.".to_owned())
+        }
+    };
+    NetworkObject { title: title.to_owned(), link, spec }
+}

@@ -1,0 +1,10 @@
+//! `2025-07-25`: workload identity, stable; other rules of JSON (§8.3) and objects that must be there (§11.3).
+
+use crate::version::{Json, Published, Version};
+
+pub(super) fn after(before: &Version) -> Version {
+    let mut version = before.next("2025-07-25");
+    version.json = Json::Sorted;
+    version.published = Some(Published { stable: true, common_types: "v6" });
+    version
+}

@@ -1,0 +1,353 @@
+//! Azure Resource Manager: get, put, delete and list of resources.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue};
+use rp_base::{Secret, SharedClock, SharedRandom};
+use rp_metrics::Registry;
+use rp_net::tls::TlsError;
+use serde::Deserialize;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::client::Polling;
+use crate::cloud::{Audience, Endpoints};
+use crate::credential::Credential;
+use crate::error::{AzureError, ErrorKind};
+use crate::metrics::{CallMetrics, Observed, Observer};
+use crate::path::is_resource_id;
+use crate::retry::{self, Pace, RealSleep, Repeat, RetryPolicy, Sleep};
+use crate::token::{Tokens, Whom};
+use crate::transport::{Answer, Name, Transport};
+
+/// Calls at once, of all tenants.
+const PARALLEL: usize = 64;
+/// Pages of one list, and items of all of them.
+const MOST_PAGES: usize = 200;
+const MOST_ITEMS: usize = 20_000;
+
+/// What a client is made of.
+pub struct ArmOptions {
+    pub endpoints: Endpoints,
+    pub credential: Credential,
+    /// PEM of a CA to trust beside the host's.
+    pub ca_pem: Option<String>,
+    pub clock: SharedClock,
+    pub random: SharedRandom,
+    pub registry: Registry,
+    /// Is told of every call beside the registry: statsd.
+    pub observer: Option<Observer>,
+    pub retry: RetryPolicy,
+    /// For one call with all its tries, unless the caller's own deadline is earlier.
+    pub patience: Duration,
+}
+
+impl fmt::Debug for ArmOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArmOptions").field("endpoints", &self.endpoints).finish_non_exhaustive()
+    }
+}
+
+/// How a client waits.
+#[derive(Debug, Clone)]
+pub struct Habits {
+    /// The second layer of tries; `ArmOptions::retry` is the first.
+    pub repeat: Repeat,
+    /// For operations that last.
+    pub polling: Polling,
+    pub sleep: Arc<dyn Sleep>,
+}
+
+impl Default for Habits {
+    /// One layer of tries, real time.
+    fn default() -> Self {
+        Self { repeat: Repeat::NONE, polling: Polling::STEPS, sleep: Arc::new(RealSleep) }
+    }
+}
+
+/// One call.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// What kind of resource, for metrics: `subnets`.
+    pub client: &'static str,
+    /// What is done, for metrics: `get`.
+    pub operation: &'static str,
+    /// Both, for errors: `get subnet`.
+    pub shown: &'static str,
+    /// Whose directory the resource's subscription belongs to.
+    pub tenant: &'a str,
+    /// Resource id, or the path of a list: `/subscriptions/…`.
+    pub id: &'a str,
+    pub api_version: &'a str,
+    /// Further parameters, such as `$expand`.
+    pub query: &'a [(&'a str, &'a str)],
+}
+
+/// A client of one cloud with one credential. A cheap clone.
+#[derive(Debug, Clone)]
+pub struct Arm(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    endpoints: Endpoints,
+    transport: Transport,
+    tokens: Tokens,
+    pace: Pace,
+    repeat: Repeat,
+    polling: Polling,
+    retry: RetryPolicy,
+    patience: Duration,
+    room: Semaphore,
+}
+
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default = "Vec::new")]
+    value: Vec<T>,
+    #[serde(default, rename = "nextLink")]
+    next: Option<String>,
+}
+
+impl Arm {
+    /// A client. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// The extra CA cannot be used.
+    pub fn new(options: ArmOptions) -> Result<Self, TlsError> {
+        Self::with(options, Habits::default())
+    }
+
+    /// A client with habits of its own. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// The extra CA cannot be used.
+    pub fn with(options: ArmOptions, habits: Habits) -> Result<Self, TlsError> {
+        let http = rp_net::http::client(options.ca_pem.as_deref(), options.patience)?;
+        let metrics = CallMetrics::new(&options.registry, options.observer);
+        let transport = Transport { http, metrics };
+        let random = options.random;
+        let tokens = Tokens::new(
+            options.credential,
+            options.endpoints.clone(),
+            transport.clone(),
+            options.clock,
+            Arc::clone(&random),
+        );
+        Ok(Self(Arc::new(Inner {
+            endpoints: options.endpoints,
+            transport,
+            tokens,
+            pace: Pace { sleep: habits.sleep, random },
+            repeat: habits.repeat,
+            polling: habits.polling,
+            retry: options.retry,
+            patience: options.patience,
+            room: Semaphore::new(PARALLEL),
+        })))
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// [`AzureError`], after the tries of the policy.
+    pub async fn get<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, AzureError> {
+        let answer = self.send(call, http::Method::GET, self.url(call)?, None).await?;
+        read(call, &answer)
+    }
+
+    /// Creates or replaces a resource and gives what Azure made of it.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn put<T: DeserializeOwned>(
+        &self,
+        call: &Call<'_>,
+        body: &impl Serialize,
+    ) -> Result<T, AzureError> {
+        let body =
+            serde_json::to_vec(body).map_err(|_| AzureError::new(call.shown, ErrorKind::Request, ""))?;
+        let answer = self.send(call, http::Method::PUT, self.url(call)?, Some(body)).await?;
+        read(call, &answer)
+    }
+
+    /// Deletes a resource; one that is not there is deleted (`spec/backend.md` §10).
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn delete(&self, call: &Call<'_>) -> Result<(), AzureError> {
+        match self.send(call, http::Method::DELETE, self.url(call)?, None).await {
+            Err(error) if !error.is_missing() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a list to its end, page by page.
+    ///
+    /// # Errors
+    /// [`AzureError`]; also when the list has no end within bounds, or leads to another host.
+    pub async fn list<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Vec<T>, AzureError> {
+        let mut url = self.url(call)?;
+        let mut items = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let answer = self.send(call, http::Method::GET, url, None).await?;
+            let page: Page<T> = read(call, &answer)?;
+            items.extend(page.value);
+            if items.len() > MOST_ITEMS {
+                break;
+            }
+            let Some(next) = page.next.filter(|next| !next.is_empty()) else { return Ok(items) };
+            url = self.next(call, &next)?;
+        }
+        Err(AzureError::new(call.shown, ErrorKind::Malformed, "the list does not end"))
+    }
+
+    /// A token goes to the resource manager and nowhere else.
+    fn next(&self, call: &Call<'_>, link: &str) -> Result<Url, AzureError> {
+        let url: Option<Url> = link.parse().ok();
+        let own = &self.0.endpoints.resource_manager;
+        url.filter(|url| url.origin() == own.origin())
+            .ok_or_else(|| AzureError::new(call.shown, ErrorKind::Malformed, "the list goes on elsewhere"))
+    }
+
+    fn url(&self, call: &Call<'_>) -> Result<Url, AzureError> {
+        let not = || AzureError::new(call.shown, ErrorKind::Request, "this is no resource id");
+        if !is_resource_id(call.id) {
+            return Err(not());
+        }
+        let mut url = self.0.endpoints.resource_manager.join(call.id).map_err(|_| not())?;
+        url.query_pairs_mut().extend_pairs(call.query).append_pair("api-version", call.api_version);
+        Ok(url)
+    }
+
+    async fn send(
+        &self,
+        call: &Call<'_>,
+        method: http::Method,
+        url: Url,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, AzureError> {
+        self.wire(&Wire {
+            name: Name { client: call.client, operation: call.operation, shown: call.shown },
+            whom: Some(Whom { tenant: call.tenant, audience: Audience::ResourceManager }),
+            method,
+            url,
+            headers: Vec::new(),
+            body: body.map(|body| (JSON, Bytes::from(body))),
+        })
+        .await
+    }
+
+    /// Where things are.
+    pub(crate) fn endpoints(&self) -> &Endpoints {
+        &self.0.endpoints
+    }
+
+    pub(crate) fn habits(&self) -> (Repeat, Polling) {
+        (self.0.repeat, self.0.polling)
+    }
+
+    /// Time and chance.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.0.pace
+    }
+
+    /// A token, for whoever looks into it.
+    pub(crate) async fn bearer(
+        &self,
+        tenant: &str,
+        audience: Audience,
+    ) -> Result<Arc<Secret<String>>, AzureError> {
+        self.0.tokens.bearer(Whom { tenant, audience }, Instant::now() + self.0.patience).await
+    }
+
+    /// Forgets a tenant's token for the resource manager: the next call signs in anew.
+    pub(crate) fn forget(&self, tenant: &str) {
+        self.0.tokens.refused(Whom { tenant, audience: Audience::ResourceManager });
+    }
+
+    /// A request with all its tries.
+    pub(crate) async fn wire(&self, wire: &Wire<'_>) -> Result<Answer, AzureError> {
+        let inner = &*self.0;
+        let deadline = Instant::now() + inner.patience;
+        let mut backoff = inner.retry.backoff();
+        let mut renewed = false;
+        let mut tried = 1;
+        loop {
+            let started = Instant::now();
+            let error = match self.once(wire, deadline.min(started + inner.retry.per_try)).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            // A token that Azure refuses is fetched anew, once: its rights or keys may have changed.
+            let refused = error.status == Some(401) && error.operation == wire.name.shown && !renewed;
+            let wait = if let Some(whom) = wire.whom.filter(|_| refused) {
+                renewed = true;
+                inner.tokens.refused(whom);
+                Some(Duration::ZERO)
+            } else {
+                let wait = retry::wait(&inner.retry, tried, &error, &mut backoff, &*inner.pace.random);
+                tried += 1;
+                wait
+            };
+            let Some(wait) = wait.filter(|wait| Instant::now() + *wait < deadline) else { return Err(error) };
+            inner.transport.metrics.retry(&Observed {
+                client: wire.name.client,
+                operation: wire.name.operation,
+                code: error.status.map_or(-1, i32::from),
+                took: started.elapsed(),
+                failed: true,
+            });
+            tracing::info!(error = %error, retry_after = wait.as_secs(), "asking Azure again");
+            inner.pace.sleep.sleep(wait).await;
+        }
+    }
+
+    async fn once(&self, wire: &Wire<'_>, deadline: Instant) -> Result<Answer, AzureError> {
+        let inner = &*self.0;
+        let late = || AzureError::new(wire.name.shown, ErrorKind::Timeout, "too many calls at once");
+        let room = tokio::time::timeout_at(deadline, inner.room.acquire()).await;
+        let _room = room.map_err(|_| late())?.map_err(|_| late())?;
+        let mut request = inner.transport.http.request(wire.method.clone(), wire.url.clone());
+        request = request.timeout(inner.retry.per_try).header(http::header::ACCEPT, "application/json");
+        if let Some(whom) = wire.whom {
+            request = request.bearer_auth(inner.tokens.bearer(whom, deadline).await?.expose());
+        }
+        for (name, value) in &wire.headers {
+            request = request.header(name, value);
+        }
+        if let Some((kind, body)) = &wire.body {
+            request = request.header(http::header::CONTENT_TYPE, kind).body(body.clone());
+        }
+        let not = |_| AzureError::new(wire.name.shown, ErrorKind::Request, "the request cannot be made");
+        inner.transport.exchange(wire.name, request.build().map_err(not)?, deadline).await
+    }
+}
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A request, to be made as often as the policy says. Never printed: its address and body may have secrets.
+pub(crate) struct Wire<'a> {
+    pub(crate) name: Name,
+    /// `None`: the address has its own proof (SAS).
+    pub(crate) whom: Option<Whom<'a>>,
+    pub(crate) method: http::Method,
+    pub(crate) url: Url,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// With its media type.
+    pub(crate) body: Option<(HeaderValue, Bytes)>,
+}
+
+fn read<T: DeserializeOwned>(call: &Call<'_>, answer: &Answer) -> Result<T, AzureError> {
+    serde_json::from_slice(&answer.body).map_err(|error| {
+        let mut told = AzureError::new(call.shown, ErrorKind::Malformed, &error.to_string());
+        told.request_id =
+            answer.headers.get("x-ms-request-id").map(|id| format!("{id:?}")).unwrap_or_default();
+        told
+    })
+}

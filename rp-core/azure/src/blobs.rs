@@ -1,0 +1,150 @@
+//! Blobs of one storage account (Blob service REST API).
+
+use bytes::Bytes;
+use http::Method;
+use http::header::{HeaderName, HeaderValue};
+use rp_base::Secret;
+use url::Url;
+
+use crate::arm::Wire;
+use crate::client::Client;
+use crate::cloud::Audience;
+use crate::error::{AzureError, ErrorKind};
+use crate::resources::missing;
+use crate::transport::{Answer, Name};
+
+const VERSION: HeaderValue = HeaderValue::from_static("2021-12-02");
+const VERSION_NAME: HeaderName = HeaderName::from_static("x-ms-version");
+const BLOB_TYPE: HeaderName = HeaderName::from_static("x-ms-blob-type");
+
+/// By what right blobs are read and written.
+#[derive(Debug, Clone)]
+pub enum BlobAccess {
+    /// The client's own identity.
+    Token,
+    /// A shared access signature: the query that ARM gave ([`crate::StorageAccounts::account_sas`]).
+    Sas(Secret<String>),
+}
+
+/// The blobs of an account, as one identity sees them.
+#[derive(Debug, Clone)]
+pub struct BlobStore {
+    client: Client,
+    account: Url,
+    access: BlobAccess,
+}
+
+impl BlobStore {
+    /// Of the account with that blob endpoint, e.g. `https://NAME.blob.core.windows.net`.
+    pub const fn new(client: Client, account: Url, access: BlobAccess) -> Self {
+        Self { client, account, access }
+    }
+
+    /// Writes a whole blob, over what was there.
+    ///
+    /// # Errors
+    /// [`AzureError`]; code `ContainerNotFound` when the container is not there.
+    pub async fn put(
+        &self,
+        container: &str,
+        name: &str,
+        content: Bytes,
+        content_type: &'static str,
+    ) -> Result<(), AzureError> {
+        let kind = (BLOB_TYPE, HeaderValue::from_static("BlockBlob"));
+        let body = Some((HeaderValue::from_static(content_type), content));
+        self.ask(("put", "put blob"), Method::PUT, container, Some(name), vec![kind], body).await.map(|_| ())
+    }
+
+    /// A whole blob, up to 16 MiB; `None`: it is not there.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn get(&self, container: &str, name: &str) -> Result<Option<Bytes>, AzureError> {
+        let asked = self.ask(("get", "get blob"), Method::GET, container, Some(name), Vec::new(), None).await;
+        Ok(missing(asked)?.map(|answer| answer.body))
+    }
+
+    /// Whether a blob is there.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn exists(&self, container: &str, name: &str) -> Result<bool, AzureError> {
+        let asked =
+            self.ask(("head", "look for blob"), Method::HEAD, container, Some(name), Vec::new(), None);
+        Ok(missing(asked.await)?.is_some())
+    }
+
+    /// Deletes a blob; one that is not there is deleted.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn delete(&self, container: &str, name: &str) -> Result<(), AzureError> {
+        let asked =
+            self.ask(("delete", "delete blob"), Method::DELETE, container, Some(name), Vec::new(), None);
+        missing(asked.await).map(|_| ())
+    }
+
+    /// Creates a container; one that is there is as good.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn create_container(&self, container: &str) -> Result<(), AzureError> {
+        let nothing = Some((HeaderValue::from_static("application/octet-stream"), Bytes::new()));
+        let asked =
+            self.ask(("put", "create container"), Method::PUT, container, None, Vec::new(), nothing).await;
+        match asked {
+            Err(error) if error.code != "ContainerAlreadyExists" => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes a container with its blobs; one that is not there is deleted.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn delete_container(&self, container: &str) -> Result<(), AzureError> {
+        let asked =
+            self.ask(("delete", "delete container"), Method::DELETE, container, None, Vec::new(), None);
+        missing(asked.await).map(|_| ())
+    }
+
+    async fn ask(
+        &self,
+        (operation, shown): (&'static str, &'static str),
+        method: Method,
+        container: &str,
+        blob: Option<&str>,
+        mut headers: Vec<(HeaderName, HeaderValue)>,
+        body: Option<(HeaderValue, Bytes)>,
+    ) -> Result<Answer, AzureError> {
+        let url = self.url(shown, container, blob)?;
+        headers.push((VERSION_NAME, VERSION));
+        let whom = matches!(self.access, BlobAccess::Token).then(|| self.client.whom(Audience::Storage));
+        let name = Name { client: "blobs", operation, shown };
+        let wire = Wire { name, whom, method, url, headers, body };
+        let arm = &self.client.arm;
+        arm.pace().repeat(self.client.repeat, shown, || arm.wire(&wire)).await
+    }
+
+    fn url(&self, shown: &'static str, container: &str, blob: Option<&str>) -> Result<Url, AzureError> {
+        let not = |why| AzureError::new(shown, ErrorKind::Request, why);
+        let mut url = self.account.clone();
+        let parts: Vec<&str> =
+            std::iter::once(container).chain(blob.into_iter().flat_map(|name| name.split('/'))).collect();
+        if parts.iter().any(|part| part.is_empty() || *part == "." || *part == "..") {
+            return Err(not("the name of the blob is none"));
+        }
+        url.path_segments_mut()
+            .map_err(|()| not("the account's address is none"))?
+            .pop_if_empty()
+            .extend(&parts);
+        if let BlobAccess::Sas(sas) = &self.access {
+            url.set_query(Some(sas.expose().trim_start_matches('?')));
+        }
+        if blob.is_none() {
+            url.query_pairs_mut().append_pair("restype", "container");
+        }
+        Ok(url)
+    }
+}

@@ -1,0 +1,146 @@
+//! What a subscription may have: sizes, quota, features, providers.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::error::AzureError;
+use crate::resources::Resources;
+
+/// A size of virtual machines in a region.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sku {
+    pub name: String,
+    pub family: String,
+    /// Availability zones, sorted.
+    pub zones: Vec<String>,
+    /// Locations in which the subscription may not have it.
+    pub restricted: Vec<String>,
+    /// Names and values: `EncryptionAtHostSupported`, `True`.
+    pub capabilities: Vec<(String, String)>,
+}
+
+impl Sku {
+    /// Whether a capability is `True`.
+    pub fn has(&self, capability: &str) -> bool {
+        let found = self.capabilities.iter().find(|(name, _)| name.eq_ignore_ascii_case(capability));
+        found.is_some_and(|(_, value)| value.eq_ignore_ascii_case("true"))
+    }
+}
+
+/// How much of something a subscription uses in a region.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// `cores`, `standardDSv5Family`, `PublicIPAddresses` …
+    pub name: String,
+    pub current: i64,
+    pub limit: i64,
+}
+
+/// What a subscription may have. Whoever has [`Resources`] has this.
+#[async_trait]
+pub trait SubscriptionFacts {
+    /// Sizes of virtual machines that the region offers.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    async fn vm_skus(&self, subscription: &str, location: &str) -> Result<Vec<Sku>, AzureError>;
+
+    /// Usages of a provider (`Microsoft.Compute`, `Microsoft.Network`) in a region.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    async fn usages(
+        &self,
+        subscription: &str,
+        provider: &str,
+        location: &str,
+    ) -> Result<Vec<Usage>, AzureError>;
+
+    /// The state of a feature (`Microsoft.Compute`, `EncryptionAtHost`): `Registered` …; `None`: it tells none.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    async fn feature_state(
+        &self,
+        subscription: &str,
+        provider: &str,
+        feature: &str,
+    ) -> Result<Option<String>, AzureError>;
+
+    /// Providers of the subscription with their registration states.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    async fn provider_states(&self, subscription: &str) -> Result<Vec<(String, String)>, AzureError>;
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+#[async_trait]
+impl<T: Resources + ?Sized> SubscriptionFacts for T {
+    async fn vm_skus(&self, subscription: &str, location: &str) -> Result<Vec<Sku>, AzureError> {
+        let path = format!("/subscriptions/{subscription}/providers/Microsoft.Compute/skus");
+        let filter = format!("location eq '{location}'");
+        let all = self.list_with(&path, "2021-07-01", &[("$filter", &filter)]).await?;
+        let machines = all.iter().filter(|sku| sku["resourceType"] == "virtualMachines");
+        Ok(machines.map(sku).collect())
+    }
+
+    async fn usages(
+        &self,
+        subscription: &str,
+        provider: &str,
+        location: &str,
+    ) -> Result<Vec<Usage>, AzureError> {
+        let path = format!("/subscriptions/{subscription}/providers/{provider}/locations/{location}/usages");
+        let version =
+            if provider.eq_ignore_ascii_case("microsoft.network") { "2024-05-01" } else { "2024-03-01" };
+        let all = self.list(&path, version).await?;
+        let usage = |told: &Value| Usage {
+            name: text(&told["name"]["value"]),
+            current: told["currentValue"].as_i64().unwrap_or_default(),
+            limit: told["limit"].as_i64().unwrap_or_default(),
+        };
+        Ok(all.iter().map(usage).collect())
+    }
+
+    async fn feature_state(
+        &self,
+        subscription: &str,
+        provider: &str,
+        feature: &str,
+    ) -> Result<Option<String>, AzureError> {
+        let id = format!(
+            "/subscriptions/{subscription}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
+        );
+        let found = self.get(&id, "2021-07-01").await?;
+        Ok(found.and_then(|found| found["properties"]["state"].as_str().map(str::to_owned)))
+    }
+
+    async fn provider_states(&self, subscription: &str) -> Result<Vec<(String, String)>, AzureError> {
+        let all = self.list(&format!("/subscriptions/{subscription}/providers"), "2021-04-01").await?;
+        Ok(all.iter().map(|told| (text(&told["namespace"]), text(&told["registrationState"]))).collect())
+    }
+}
+
+fn sku(told: &Value) -> Sku {
+    let each = |name: &str| told[name].as_array().into_iter().flatten();
+    let mut zones: Vec<String> = each("locationInfo").flat_map(|info| texts(&info["zones"])).collect();
+    zones.sort_unstable();
+    zones.dedup();
+    let restricted = each("restrictions")
+        .flat_map(|of| texts(&of["values"]).into_iter().chain(texts(&of["restrictionInfo"]["locations"])));
+    Sku {
+        name: text(&told["name"]),
+        family: text(&told["family"]),
+        zones,
+        restricted: restricted.collect(),
+        capabilities: each("capabilities").map(|of| (text(&of["name"]), text(&of["value"]))).collect(),
+    }
+}

@@ -1,0 +1,57 @@
+//! Azure's REST API: one transport, credentials with their tokens, and a small trait per kind of resource.
+//!
+//! Entry rule: what is specific to Azure and needs neither a store nor a cluster. Whoever uses a resource asks for its
+//! trait ([`Resources`], [`Subnets`], [`VmStates`]), so that a test needs no cloud; their real implementations are
+//! [`Arm`] and [`Client`], one identity in one tenant, which [`AzureClients`] gives.
+
+mod access;
+pub mod arm;
+mod blobs;
+mod class;
+mod client;
+mod clients;
+mod cloud;
+mod credential;
+mod deployments;
+mod error;
+mod facts;
+mod machines;
+mod metrics;
+mod names;
+mod operation;
+mod path;
+mod record_sets;
+mod resources;
+mod retry;
+mod service_error;
+mod storage_accounts;
+mod subnets;
+#[cfg(test)]
+mod tests;
+mod token;
+mod transport;
+mod vault;
+mod virtual_machines;
+
+pub use access::{AccessChecks, Decision, Directory, Subject};
+pub use arm::{Arm, ArmOptions, Call, Habits};
+pub use blobs::{BlobAccess, BlobStore};
+pub use class::ErrorClass;
+pub use client::{Client, Polling};
+pub use clients::{AzureClients, CloudClients, CloudOptions};
+pub use cloud::{Audience, Cloud, Endpoints, UnknownCloud};
+pub use credential::{Credential, IdentityEndpoint};
+pub use deployments::Deployments;
+pub use error::{AzureError, ErrorKind, More};
+pub use facts::{Sku, SubscriptionFacts, Usage};
+pub use machines::Machines;
+pub use metrics::{Observed, Observer, register_metrics};
+pub use operation::{Look, Operation, Told};
+pub use record_sets::{ARecord, RecordSets};
+pub use resources::{Begun, Request, Resources, When};
+pub use retry::{Pace, RealSleep, Repeat, RetryPolicy, Sleep};
+pub use service_error::ServiceError;
+pub use storage_accounts::{SasRequest, StorageAccounts, sign_account_sas};
+pub use subnets::{SecurityGroup, SecurityRule, Subnet, Subnets};
+pub use vault::{CertificateOrder, Vault, VaultSecret};
+pub use virtual_machines::{PowerState, Tenants, VmState, VmStates};

@@ -1,0 +1,2 @@
+mod tries;
+mod units;

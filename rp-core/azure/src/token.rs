@@ -1,0 +1,221 @@
+//! Tokens, kept until shortly before their end.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rp_base::{Secret, SharedClock, SharedRandom, Timestamp};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::cloud::{Audience, Endpoints};
+use crate::credential::{Ask, Credential, failed};
+use crate::error::{AzureError, ErrorKind};
+use crate::retry::{self, RetryPolicy};
+use crate::transport::{Name, Transport};
+
+pub(crate) const OPERATION: &str = "token";
+const NAME: Name = Name { client: "tokens", operation: "get", shown: OPERATION };
+
+/// A token is fetched anew when less than this is left of it, while it still serves.
+const EARLY: Duration = Duration::from_mins(5);
+/// A token with less than this is not shown any more.
+const LAST: Duration = Duration::from_secs(30);
+/// After a token could not be fetched early, the next try.
+const AGAIN: Duration = Duration::from_secs(30);
+/// The most tenants whose tokens are kept.
+const MOST_TENANTS: usize = 20_000;
+/// Longest life that is believed.
+const MOST_LIFE: u64 = 48 * 3600;
+
+/// Whose token, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Whom<'a> {
+    pub(crate) tenant: &'a str,
+    pub(crate) audience: Audience,
+}
+
+/// Tokens of one credential, by tenant and audience.
+pub(crate) struct Tokens {
+    credential: Credential,
+    endpoints: Endpoints,
+    transport: Transport,
+    clock: SharedClock,
+    random: SharedRandom,
+    slots: Mutex<HashMap<Box<str>, Arc<Slot>>>,
+}
+
+/// One tenant's token. Whoever fetches holds the lock, so that of many callers one asks.
+#[derive(Default)]
+struct Slot {
+    fetching: tokio::sync::Mutex<()>,
+    token: Mutex<Option<Token>>,
+}
+
+#[derive(Clone)]
+struct Token {
+    bearer: Arc<Secret<String>>,
+    end: Timestamp,
+    renew: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct Issued {
+    access_token: Secret<String>,
+    /// A number, or digits in a text (metadata service).
+    expires_in: serde_json::Value,
+    #[serde(default)]
+    refresh_in: serde_json::Value,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens").field("credential", &self.credential).finish_non_exhaustive()
+    }
+}
+
+impl Tokens {
+    pub(crate) fn new(
+        credential: Credential,
+        endpoints: Endpoints,
+        transport: Transport,
+        clock: SharedClock,
+        random: SharedRandom,
+    ) -> Self {
+        Self { credential, endpoints, transport, clock, random, slots: Mutex::default() }
+    }
+
+    /// A token for calls in that tenant.
+    pub(crate) async fn bearer(
+        &self,
+        whom: Whom<'_>,
+        deadline: Instant,
+    ) -> Result<Arc<Secret<String>>, AzureError> {
+        let slot = self.slot(whom);
+        if let Some(bearer) = self.fresh(&slot) {
+            return Ok(bearer);
+        }
+        // While one fetches early, the others go on with the old one.
+        let Ok(guard) = slot.fetching.try_lock() else {
+            if let Some(old) = self.usable(&slot) {
+                return Ok(old);
+            }
+            let _guard = slot.fetching.lock().await;
+            return match self.fresh(&slot) {
+                Some(bearer) => Ok(bearer),
+                None => self.fetch(&slot, whom, deadline).await,
+            };
+        };
+        if let Some(bearer) = self.fresh(&slot) {
+            return Ok(bearer);
+        }
+        let fetched = self.fetch(&slot, whom, deadline).await;
+        drop(guard);
+        match (fetched, self.usable(&slot)) {
+            (Err(error), Some(old)) => {
+                tracing::warn!(error = %error, "no new token from Azure yet");
+                if let Some(token) = slot.token.lock().as_mut() {
+                    token.renew = self.clock.now() + AGAIN;
+                }
+                Ok(old)
+            }
+            (fetched, _) => fetched,
+        }
+    }
+
+    /// Forgets a tenant's token: Azure refused it.
+    pub(crate) fn refused(&self, whom: Whom<'_>) {
+        *self.slot(whom).token.lock() = None;
+    }
+
+    fn slot(&self, whom: Whom<'_>) -> Arc<Slot> {
+        let tenant = if self.credential.is_of_one_tenant() { "" } else { whom.tenant };
+        let key = format!("{:?} {tenant}", whom.audience);
+        let mut slots = self.slots.lock();
+        if let Some(slot) = slots.get(key.as_str()) {
+            return Arc::clone(slot);
+        }
+        if slots.len() >= MOST_TENANTS {
+            let now = self.clock.now();
+            let ended = |slot: &Arc<Slot>| slot.token.lock().as_ref().is_none_or(|token| token.end <= now);
+            slots.retain(|_, slot| !ended(slot));
+        }
+        Arc::clone(slots.entry(key.into()).or_default())
+    }
+
+    fn fresh(&self, slot: &Slot) -> Option<Arc<Secret<String>>> {
+        let now = self.clock.now();
+        slot.token.lock().as_ref().filter(|token| now < token.renew).map(|token| Arc::clone(&token.bearer))
+    }
+
+    fn usable(&self, slot: &Slot) -> Option<Arc<Secret<String>>> {
+        let now = self.clock.now() + LAST;
+        slot.token.lock().as_ref().filter(|token| now < token.end).map(|token| Arc::clone(&token.bearer))
+    }
+
+    async fn fetch(
+        &self,
+        slot: &Slot,
+        whom: Whom<'_>,
+        deadline: Instant,
+    ) -> Result<Arc<Secret<String>>, AzureError> {
+        let policy = RetryPolicy { attempts: 2, ..RetryPolicy::QUICK };
+        let mut backoff = policy.backoff();
+        for tried in 1.. {
+            let asked = self.clock.now();
+            let end = deadline.min(Instant::now() + self.credential.patience());
+            let error = match self.ask(whom, end).await {
+                Ok(issued) => return keep(slot, issued, asked),
+                Err(error) => error,
+            };
+            let wait = retry::wait(&policy, tried, &error, &mut backoff, &*self.random);
+            match wait.filter(|wait| Instant::now() + *wait < deadline) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Err(error),
+            }
+        }
+        Err(failed("not tried"))
+    }
+
+    async fn ask(&self, whom: Whom<'_>, deadline: Instant) -> Result<Issued, AzureError> {
+        let scope = self.endpoints.scope(whom.audience);
+        let Ask { url, form, headers } = self
+            .credential
+            .ask(&self.endpoints, whom.tenant, &scope, self.clock.now(), &*self.random)
+            .await?;
+        let http = &self.transport.http;
+        let mut request = match &form {
+            Some(form) => {
+                let form: Vec<(&str, &str)> =
+                    form.iter().map(|(key, text)| (*key, text.expose().as_str())).collect();
+                http.post(url).form(&form)
+            }
+            None => http.get(url),
+        };
+        for (name, text) in &headers {
+            request = request.header(*name, text.expose());
+        }
+        let request = request.build().map_err(|_| failed("the request cannot be made"))?;
+        let answer = self.transport.exchange(NAME, request, deadline).await?;
+        serde_json::from_slice(&answer.body).map_err(|_| AzureError::new(OPERATION, ErrorKind::Malformed, ""))
+    }
+}
+
+fn keep(slot: &Slot, issued: Issued, asked: Timestamp) -> Result<Arc<Secret<String>>, AzureError> {
+    let seconds = |value: &serde_json::Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    let life = seconds(&issued.expires_in).filter(|life| (1..=MOST_LIFE).contains(life));
+    let life = Duration::from_secs(life.ok_or_else(|| failed("the token has no sensible life"))?);
+    if issued.access_token.expose().is_empty()
+        || !issued.access_token.expose().bytes().all(|b| b.is_ascii_graphic())
+    {
+        return Err(failed("the token cannot stand in a header"));
+    }
+    // A short token is renewed at half of its life; Azure may want it earlier than we do.
+    let early = life.saturating_sub(EARLY).max(life / 2);
+    let early = seconds(&issued.refresh_in).map_or(early, |wanted| early.min(Duration::from_secs(wanted)));
+    let bearer = Arc::new(issued.access_token);
+    *slot.token.lock() = Some(Token { bearer: Arc::clone(&bearer), end: asked + life, renew: asked + early });
+    Ok(bearer)
+}

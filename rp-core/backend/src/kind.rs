@@ -1,0 +1,113 @@
+//! What is worked on: clusters and subscriptions, told apart by what their queue reads of a document.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_base::Timestamp;
+use rp_database::Stored;
+use rp_documents::Collection;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::queue::Sighting;
+use crate::sheet::Sheet;
+
+/// A collection with work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Cluster,
+    Subscription,
+}
+
+/// What a document says of its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) deleting: bool,
+    pub(crate) owner: String,
+    pub(crate) expires: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    lease_owner: Option<String>,
+    lease_expires: Option<i64>,
+    /// Of a cluster.
+    open_shift_cluster: Option<Cluster>,
+    /// Of a subscription.
+    deleting: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Cluster {
+    properties: Option<Properties>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Properties {
+    provisioning_state: Option<String>,
+}
+
+impl Kind {
+    pub(crate) const fn collection(self) -> Collection {
+        match self {
+            Self::Cluster => Collection::OpenShiftClusters,
+            Self::Subscription => Collection::Subscriptions,
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Subscription => "subscription",
+        }
+    }
+
+    /// Whether the document has work, and who does it; `None`: it has none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn see(self, body: &str) -> Result<Option<Seen>, serde_json::Error> {
+        let envelope: Envelope = serde_json::from_str(body)?;
+        let deleting = match self {
+            Self::Subscription => envelope.deleting.unwrap_or_default().then_some(true),
+            Self::Cluster => {
+                let properties = envelope.open_shift_cluster.and_then(|cluster| cluster.properties);
+                match properties.and_then(|properties| properties.provisioning_state).as_deref() {
+                    Some("Deleting") => Some(true),
+                    Some("Creating" | "Updating" | "AdminUpdating") => Some(false),
+                    _ => None,
+                }
+            }
+        };
+        Ok(deleting.map(|deleting| Seen {
+            deleting,
+            owner: envelope.lease_owner.unwrap_or_default(),
+            expires: envelope.lease_expires.unwrap_or_default(),
+        }))
+    }
+}
+
+impl Seen {
+    /// How long until anybody may take it, at that time of the store: a lease is free from the second after its end.
+    /// No longer than `most`, whatever a clock that jumped wrote.
+    pub(crate) fn wait(&self, store: Timestamp, most: Duration) -> Duration {
+        if self.expires == 0 {
+            return Duration::ZERO;
+        }
+        Timestamp::from_seconds(self.expires.saturating_add(1)).since(store).min(most)
+    }
+
+    /// The same for the queue.
+    pub(crate) fn sighting(&self, stored: &Stored, due: Instant, sheet: Option<Arc<Sheet>>) -> Sighting {
+        Sighting {
+            version: stored.version,
+            subscription: Arc::from(stored.partition.as_str()),
+            deleting: self.deleting,
+            owned: !self.owner.is_empty(),
+            due,
+            sheet,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Workers that take queued documents, hold them by a lease, and bring every operation to an end
+//! (`spec/backend.md`).
+//!
+//! Entry rule: what decides who works on a document, and what is written when the work ends. What the work is stands
+//! in `rp-cluster`.
+
+mod beat;
+mod cluster;
+mod context;
+mod dimensions;
+mod end;
+mod feed;
+mod journal;
+mod kind;
+mod metrics;
+mod operation;
+mod pen;
+mod progress;
+mod qos;
+mod queue;
+mod reservation;
+mod service;
+mod settings;
+mod sheet;
+mod subscription;
+mod take;
+mod time;
+
+pub use metrics::{BackendMetrics, KindLabels, Turn, TurnLabels, register_metrics};
+pub use service::{Backend, BackendParts};
+pub use settings::Settings;

@@ -1,0 +1,144 @@
+//! The end of an asynchronous operation (`spec/backend.md` §4).
+//!
+//! It is written before the cluster's document, which hides it: a status is shown as running while the cluster names the
+//! operation. So nobody sees it before the cluster says the same, and a worker that dies in between leaves nothing to mend.
+
+use rp_base::Timestamp;
+use rp_database::{Expect, StoreError, Typed, Version, Versioned};
+use rp_documents::{AsyncOperation, AsyncOperationDocument, Collection};
+use serde_json::{Map, Value};
+
+use crate::end::{Target, Wrong};
+
+/// The path of an operation that the frontend did not come to write.
+const PROVIDER: &str = "microsoft.redhatopenshift";
+
+/// How an operation ended.
+#[derive(Debug)]
+pub(crate) struct Ended<'a> {
+    /// The cluster's document before its end is written.
+    pub(crate) body: &'a Value,
+    /// The state that the operation began with.
+    pub(crate) initial: &'static str,
+    pub(crate) target: Target,
+    pub(crate) wrong: Option<&'a Wrong>,
+    /// As it will be stored; `None`: it is deleted.
+    pub(crate) cluster: Option<Value>,
+    pub(crate) now: Timestamp,
+}
+
+/// How the store has an operation.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Nothing,
+    Written(Box<Versioned<AsyncOperationDocument>>),
+    /// It cannot be read.
+    Damaged(Version),
+}
+
+/// The document's operation, as the store has it. Read before it is made sure that the lease is ours: whoever writes
+/// between has another version.
+pub(crate) async fn find(
+    operations: &Typed<AsyncOperationDocument>,
+    body: &Value,
+) -> Result<Found, StoreError> {
+    let id = id_of(body);
+    if id.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    let found = match operations.store().get(Collection::AsyncOperations, id).await {
+        // What cannot be a name has no operation.
+        Err(StoreError::BadCall(_)) => None,
+        found => found?,
+    };
+    let Some(stored) = found else { return Ok(Found::Nothing) };
+    Ok(match serde_json::from_str(&stored.body) {
+        Ok(value) => {
+            let expires_at = stored.expires_at;
+            Found::Written(Box::new(Versioned { value, version: stored.version, expires_at }))
+        }
+        Err(error) => {
+            tracing::error!(operation = id, %error, "an operation cannot be read: its end is written over it");
+            Found::Damaged(stored.version)
+        }
+    })
+}
+
+/// The name of the operation that a cluster waits for; empty: none.
+pub(crate) fn id_of(body: &Value) -> &str {
+    body.get("asyncOperationId").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Writes the end over what was found. An operation that was never written, because the frontend died, is made, and so is
+/// one that nobody can read.
+///
+/// # Errors
+/// [`StoreError::Stale`] and [`StoreError::Exists`]: it was written meanwhile; look again. Or the store's.
+pub(crate) async fn end(
+    operations: &Typed<AsyncOperationDocument>,
+    found: Found,
+    ended: &Ended<'_>,
+) -> Result<(), StoreError> {
+    if id_of(ended.body).is_empty() {
+        return Ok(());
+    }
+    let until = Some(ended.now + AsyncOperationDocument::LIFE);
+    match found {
+        Found::Written(mut found) => {
+            write(&mut found.value, ended);
+            found.expires_at = until;
+            operations.replace(*found).await?;
+        }
+        Found::Nothing => match operations.create_until(made(ended), until).await {
+            Err(StoreError::BadCall(why)) => {
+                tracing::error!(operation = id_of(ended.body), why, "an operation cannot be recorded");
+            }
+            made => drop(made?),
+        },
+        Found::Damaged(version) => {
+            operations.put_until(made(ended), until, Expect::Version(version)).await?;
+        }
+    }
+    Ok(())
+}
+
+fn write(document: &mut AsyncOperationDocument, ended: &Ended<'_>) {
+    let operation = &mut document.async_operation;
+    ended.target.name().clone_into(&mut operation.status);
+    operation.end_time = Some(ended.now);
+    operation.error = ended.wrong.map(|wrong| wrong.body.clone());
+    document.open_shift_cluster.clone_from(&ended.cluster);
+}
+
+fn made(ended: &Ended<'_>) -> AsyncOperationDocument {
+    let mut made = missing(ended);
+    write(&mut made, ended);
+    made
+}
+
+fn missing(ended: &Ended<'_>) -> AsyncOperationDocument {
+    let text = |pointer: &str| ended.body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let id = id_of(ended.body).to_owned();
+    let region = text("/openShiftCluster/location").to_ascii_lowercase();
+    let subscription = text("/partitionKey");
+    let began = Timestamp::parse(text("/correlationData/requestTime")).unwrap_or(ended.now);
+    let operation = AsyncOperation {
+        id: format!(
+            "/subscriptions/{subscription}/providers/{PROVIDER}/locations/{region}/operationsstatus/{id}"
+        ),
+        name: id.clone(),
+        initial_status: ended.initial.to_owned(),
+        status: ended.initial.to_owned(),
+        start_time: began,
+        end_time: None,
+        error: None,
+        unknown: Map::new(),
+    };
+    AsyncOperationDocument {
+        id,
+        async_operation: operation,
+        open_shift_cluster_key: text("/key").to_owned(),
+        open_shift_cluster: None,
+        unknown: Map::new(),
+    }
+}

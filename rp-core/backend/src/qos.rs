@@ -1,0 +1,49 @@
+//! One line per terminal operation, for whoever measures the service (`spec/backend.md` §8).
+
+use rp_api::CloudError;
+use rp_base::text::clean;
+use rp_base::text::contains_ignore_case;
+use serde_json::Value;
+
+use crate::dimensions::{identity, result};
+use crate::end::Wrong;
+
+/// Azure AD says so when our service principal is not in the customer's tenant any more.
+const CLAIMS: &str = "one of the claims 'puid' or 'altsecid' or 'oid' should be present";
+const REMOVED: &str = "The Azure Red Hat Openshift resource provider service principal has been removed from your \
+                       tenant. To restore, please unregister and then re-register the Azure Red Hat OpenShift resource \
+                       provider.";
+const LONGEST: usize = 16 * 1024;
+
+/// Logs how the operation ended.
+pub(crate) fn log(body: &Value, initial: &str, wrong: Option<&Wrong>) {
+    let properties = body.pointer("/openShiftCluster/properties").unwrap_or(&Value::Null);
+    let who = identity(properties);
+    let shown = wrong.map(shown);
+    let of = result(shown.as_ref());
+    match shown.filter(|_| of != "Success") {
+        None => tracing::info!(
+            LOGKIND = "asyncqos",
+            operationType = initial,
+            clusterIdentity = who,
+            resultType = of,
+            "long running operation succeeded"
+        ),
+        Some(wrong) => tracing::info!(
+            LOGKIND = "asyncqos",
+            operationType = initial,
+            clusterIdentity = who,
+            resultType = of,
+            errorDetails = clean(&wrong.text, LONGEST),
+            "long running operation failed"
+        ),
+    }
+}
+
+fn shown(wrong: &Wrong) -> Wrong {
+    if !contains_ignore_case(&wrong.text, CLAIMS) {
+        return wrong.clone();
+    }
+    let code = "InvalidServicePrincipalClaims";
+    Wrong::told(&CloudError::bad(code, "properties.servicePrincipalProfile", REMOVED), "")
+}

@@ -1,0 +1,336 @@
+//! Which documents wait for a worker: pure, in memory, as the change feed tells it.
+//!
+//! Only documents with work are kept, so that its size follows the operations under way, not the fleet. When a document
+//! is due is settled when a version of it is first seen, by our own steady clock: a clock of the store that jumps neither
+//! frees a lease nor keeps one.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_database::Version;
+use tokio::time::Instant;
+
+use crate::sheet::Sheet;
+
+/// What is seen of a document that has work.
+#[derive(Debug, Clone)]
+pub(crate) struct Sighting {
+    pub(crate) version: Version,
+    pub(crate) subscription: Arc<str>,
+    pub(crate) deleting: bool,
+    /// Somebody holds its lease.
+    pub(crate) owned: bool,
+    /// When anybody may take it.
+    pub(crate) due: Instant,
+    /// The document, when it was kept.
+    pub(crate) sheet: Option<Arc<Sheet>>,
+}
+
+/// How much may be at work here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Other than deletions.
+    pub(crate) others: usize,
+    /// Of deletions, and of all others.
+    pub(crate) per_subscription: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Waiting,
+    /// With the number under which it stands in its ring.
+    Ready(u64),
+    /// At work in this process; whether it has work still, as far as was seen.
+    /// `other`: it is no deletion.
+    Held {
+        queued: bool,
+        other: bool,
+    },
+}
+
+#[derive(Debug)]
+struct Entry {
+    seen: Sighting,
+    place: Place,
+}
+
+/// What is ready, subscription by subscription in turn.
+#[derive(Debug, Default)]
+struct Ring {
+    turns: VecDeque<Arc<str>>,
+    ready: HashMap<Arc<str>, VecDeque<(Box<str>, u64)>>,
+    /// With those that are not ready any more.
+    length: usize,
+}
+
+/// A document to be taken, and the version that was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Picked {
+    pub(crate) id: Box<str>,
+    pub(crate) version: Version,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    bounds: Bounds,
+    known: HashMap<Box<str>, Entry>,
+    waiting: BTreeSet<(Instant, Box<str>)>,
+    /// Deletions, then all others.
+    rings: [Ring; 2],
+    /// At work here, by subscription: deletions, then all others. Neither keeps the other waiting.
+    busy: [HashMap<Arc<str>, usize>; 2],
+    others: usize,
+    deletes_next: bool,
+    ticket: u64,
+}
+
+impl Queue {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            known: HashMap::new(),
+            waiting: BTreeSet::new(),
+            rings: [Ring::default(), Ring::default()],
+            busy: [HashMap::new(), HashMap::new()],
+            others: 0,
+            deletes_next: true,
+            ticket: 0,
+        }
+    }
+
+    /// A version of a document that has work. Older ones than is known, and the same again, change nothing.
+    pub(crate) fn see(&mut self, id: &str, seen: Sighting, now: Instant) {
+        if let Some(entry) = self.known.get_mut(id) {
+            if seen.version <= entry.seen.version {
+                return;
+            }
+            if let Place::Held { queued, .. } = &mut entry.place {
+                *queued = true;
+                entry.seen = seen;
+                return;
+            }
+            if let Place::Ready(_) = entry.place
+                && seen.due <= now
+                && seen.deleting == entry.seen.deleting
+            {
+                entry.seen = seen;
+                return;
+            }
+            let due = entry.seen.due;
+            self.waiting.remove(&(due, Box::from(id)));
+            entry.seen = seen;
+        } else {
+            self.known.insert(id.into(), Entry { seen, place: Place::Waiting });
+        }
+        self.place(id, now);
+    }
+
+    /// Whether it was seen before.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.known.contains_key(id)
+    }
+
+    /// The document has no work (any more), as of that version; `None`: it is gone.
+    pub(crate) fn forget(&mut self, id: &str, version: Option<Version>) -> Option<Arc<str>> {
+        let entry = self.known.get_mut(id)?;
+        if version.is_some_and(|version| version <= entry.seen.version) {
+            return None;
+        }
+        if let Place::Held { queued, .. } = &mut entry.place {
+            *queued = false;
+            if let Some(version) = version {
+                entry.seen.version = version;
+            }
+            return Some(Arc::clone(&entry.seen.subscription));
+        }
+        self.remove(id)
+    }
+
+    /// Something happened that a pausing document waits for.
+    pub(crate) fn nudge(&mut self, id: &str, now: Instant) {
+        let Some(entry) = self.known.get_mut(id) else { return };
+        if entry.place == Place::Waiting && !entry.seen.owned {
+            self.waiting.remove(&(entry.seen.due, Box::from(id)));
+            entry.seen.due = now;
+            self.place(id, now);
+        }
+    }
+
+    /// The next document to take, fair among subscriptions; deletions have every other turn.
+    pub(crate) fn pick(&mut self, now: Instant) -> Option<Picked> {
+        self.ripen(now);
+        let order = if self.deletes_next { [0, 1] } else { [1, 0] };
+        for ring in order {
+            if ring == 1 && self.others >= self.bounds.others {
+                continue;
+            }
+            if let Some(picked) = self.pick_from(ring) {
+                self.deletes_next = ring == 1;
+                return Some(picked);
+            }
+        }
+        None
+    }
+
+    /// The worker that picked it is done with it. Until something newer is seen it rests for `pause`: what the worker
+    /// wrote, or who was faster, is told soon.
+    pub(crate) fn release(&mut self, picked: &Picked, pause: Duration, now: Instant) {
+        let id = &*picked.id;
+        let Some(entry) = self.known.get_mut(id) else { return };
+        let Place::Held { queued, other } = entry.place else { return };
+        if entry.seen.version <= picked.version {
+            entry.seen.due = entry.seen.due.max(now + pause);
+        }
+        let subscription = Arc::clone(&entry.seen.subscription);
+        let of = &mut self.busy[usize::from(other)];
+        if let Some(busy) = of.get_mut(&subscription) {
+            *busy -= 1;
+            if *busy == 0 {
+                of.remove(&subscription);
+            }
+        }
+        if other {
+            self.others = self.others.saturating_sub(1);
+        }
+        if queued {
+            self.place(id, now);
+        } else {
+            self.remove(id);
+        }
+    }
+
+    /// The document of what was picked, when it was kept; it is not kept any longer.
+    pub(crate) fn sheet(&mut self, picked: &Picked) -> Option<Arc<Sheet>> {
+        let entry = self.known.get_mut(&picked.id)?;
+        if entry.seen.version == picked.version { entry.seen.sheet.take() } else { None }
+    }
+
+    /// The store's past is another one than was read: what is read anew counts, whatever its version.
+    pub(crate) fn doubt(&mut self) {
+        for entry in self.known.values_mut() {
+            entry.seen.version = Version(0);
+            entry.seen.sheet = None;
+        }
+    }
+
+    /// When the next one becomes ready by itself.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.waiting.first().map(|(due, _)| *due)
+    }
+
+    /// Documents that anybody could take now.
+    pub(crate) fn length(&self, now: Instant) -> usize {
+        let ready = |entry: &&Entry| match entry.place {
+            Place::Ready(_) => true,
+            Place::Waiting => entry.seen.due <= now,
+            Place::Held { .. } => false,
+        };
+        self.known.values().filter(ready).count()
+    }
+
+    /// Documents that have work.
+    pub(crate) fn known(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Only these have work: everything was read anew.
+    pub(crate) fn retain(&mut self, living: &std::collections::HashSet<Box<str>>) {
+        let gone: Vec<Box<str>> = self.known.keys().filter(|id| !living.contains(*id)).cloned().collect();
+        for id in gone {
+            self.forget(&id, None);
+        }
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Arc<str>> {
+        let entry = self.known.remove(id)?;
+        self.waiting.remove(&(entry.seen.due, Box::from(id)));
+        Some(entry.seen.subscription)
+    }
+
+    fn ripen(&mut self, now: Instant) {
+        while let Some((due, _)) = self.waiting.first()
+            && *due <= now
+        {
+            let Some((_, id)) = self.waiting.pop_first() else { return };
+            self.place(&id, now);
+        }
+    }
+
+    /// Puts it where its due time says.
+    fn place(&mut self, id: &str, now: Instant) {
+        let Some(entry) = self.known.get_mut(id) else { return };
+        if entry.seen.due > now {
+            entry.place = Place::Waiting;
+            self.waiting.insert((entry.seen.due, id.into()));
+            return;
+        }
+        self.ticket += 1;
+        entry.place = Place::Ready(self.ticket);
+        let ring = &mut self.rings[usize::from(!entry.seen.deleting)];
+        let subscription = Arc::clone(&entry.seen.subscription);
+        if !ring.ready.contains_key(&subscription) {
+            ring.turns.push_back(Arc::clone(&subscription));
+        }
+        ring.ready.entry(subscription).or_default().push_back((id.into(), self.ticket));
+        ring.length += 1;
+        self.sweep();
+    }
+
+    /// Forgets what stands in a ring and is not ready any more, before it is more than what is.
+    fn sweep(&mut self) {
+        let most = 2 * self.known.len() + 1000;
+        for ring in &mut self.rings {
+            if ring.length <= most {
+                continue;
+            }
+            ring.ready.retain(|_, ids| {
+                ids.retain(|(id, ticket)| is_ready(&self.known, id, *ticket));
+                !ids.is_empty()
+            });
+            ring.turns.retain(|subscription| ring.ready.contains_key(subscription));
+            ring.length = ring.ready.values().map(VecDeque::len).sum();
+        }
+    }
+
+    fn pick_from(&mut self, at: usize) -> Option<Picked> {
+        let ring = &mut self.rings[at];
+        for _ in 0..ring.turns.len() {
+            let subscription = ring.turns.pop_front()?;
+            let busy = self.busy[at].get(&subscription).copied().unwrap_or_default();
+            if busy >= self.bounds.per_subscription {
+                ring.turns.push_back(subscription);
+                continue;
+            }
+            let ids = ring.ready.get_mut(&subscription)?;
+            let mut found = None;
+            while let Some((id, ticket)) = ids.pop_front() {
+                ring.length -= 1;
+                if is_ready(&self.known, &id, ticket) {
+                    found = Some(id);
+                    break;
+                }
+            }
+            if ids.is_empty() {
+                ring.ready.remove(&subscription);
+            } else {
+                ring.turns.push_back(Arc::clone(&subscription));
+            }
+            let Some(id) = found else { continue };
+            let entry = self.known.get_mut(&id)?;
+            let other = !entry.seen.deleting;
+            entry.place = Place::Held { queued: true, other };
+            *self.busy[at].entry(subscription).or_default() += 1;
+            self.others += usize::from(other);
+            return Some(Picked { id, version: entry.seen.version });
+        }
+        None
+    }
+}
+
+fn is_ready(known: &HashMap<Box<str>, Entry>, id: &str, ticket: u64) -> bool {
+    known.get(id).is_some_and(|entry| entry.place == Place::Ready(ticket))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Names that only one cluster of the region may use (`spec/api.md` "Do better" 1): held again when a new cluster is taken
+//! up, for the frontend holds them for a while only, and given back when it is gone.
+
+use rp_api::CloudError;
+use rp_base::chain;
+use rp_database::{Expect, StoreError, Typed};
+use rp_documents::Reservation;
+use serde_json::Value;
+
+/// Why a name could not be held.
+#[derive(Debug)]
+pub(crate) enum NotHeld {
+    /// Another cluster has it.
+    Taken(Box<CloudError>),
+    Store(StoreError),
+}
+
+/// Holds the names of a new cluster for as long as it lives.
+pub(crate) async fn hold(reservations: &Typed<Reservation>, body: &Value) -> Result<(), NotHeld> {
+    let cluster = text(body, "key");
+    for (name, used) in names(body) {
+        let wanted = Reservation { id: name.clone(), cluster: cluster.to_owned() };
+        let held = match reservations.get(&name).await.map_err(NotHeld::Store)? {
+            Some(found) if found.value.cluster != cluster => return Err(NotHeld::Taken(Box::new(used))),
+            Some(found) if found.expires_at.is_none() => continue,
+            Some(found) => reservations.put(wanted, Expect::Version(found.version)).await,
+            None => reservations.create(wanted).await,
+        };
+        match held {
+            Ok(_) => {}
+            // The frontend makes its own hold last at the same time.
+            Err(StoreError::Stale { .. } | StoreError::Exists { .. } | StoreError::Gone { .. }) => {
+                let found = reservations.get(&name).await.map_err(NotHeld::Store)?;
+                if found.is_none_or(|found| found.value.cluster != cluster) {
+                    return Err(NotHeld::Taken(Box::new(used)));
+                }
+            }
+            Err(error) => return Err(NotHeld::Store(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Gives the names of a deleted cluster back. Those that are another's stay.
+pub(crate) async fn release(reservations: &Typed<Reservation>, body: &Value) -> Result<(), StoreError> {
+    let cluster = text(body, "key");
+    for (name, _) in names(body) {
+        let found = match reservations.get(&name).await {
+            Err(error @ (StoreError::Malformed { .. } | StoreError::BadCall(_))) => {
+                // Nobody can tell whose it is; it must not keep the cluster.
+                tracing::error!(error = %chain(&error), "a reserved name cannot be given back");
+                continue;
+            }
+            found => found?,
+        };
+        let Some(found) = found else { continue };
+        if found.value.cluster != cluster {
+            continue;
+        }
+        match reservations.delete(&name, Expect::Version(found.version)).await {
+            Ok(()) | Err(StoreError::Gone { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// With what a customer reads whose cluster cannot have it.
+fn names(body: &Value) -> Vec<(String, CloudError)> {
+    let mut names = Vec::new();
+    let client = text(body, "clientIdKey");
+    if !client.is_empty() {
+        let principal = body.pointer("/openShiftCluster/properties/servicePrincipalProfile");
+        let message = if principal.is_some_and(Value::is_object) {
+            format!(
+                "The provided service principal with client ID '{client}' is already in use by a cluster."
+            )
+        } else {
+            format!("The provided user assigned identity '{client}' is already in use by a cluster.")
+        };
+        names.push((format!("client/{client}"), CloudError::bad("DuplicateClientID", "", message)));
+    }
+    let group = text(body, "clusterResourceGroupIdKey");
+    if !group.is_empty() {
+        let message = format!("The provided resource group '{group}' already contains a cluster.");
+        names.push((format!("group/{group}"), CloudError::bad("DuplicateResourceGroup", "", message)));
+    }
+    names
+}
+
+fn text<'a>(body: &'a Value, name: &str) -> &'a str {
+    body.get(name).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,271 @@
+//! The loop that hands documents to workers (`spec/backend.md` §2).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rp_base::{SharedClock, SharedRandom, chain};
+use rp_cluster::Manager;
+use rp_database::SharedStore;
+use rp_metrics::{Registry, Statsd};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::feed::Feed;
+use crate::kind::Kind;
+use crate::metrics::{Metrics, Turn};
+use crate::queue::{Bounds, Picked, Queue};
+use crate::settings::Settings;
+use crate::sheet::Sheets;
+use crate::time::StoreTime;
+use crate::{cluster, subscription};
+
+/// Between two emissions of the queue's length (`spec/backend.md` §7.3).
+const LENGTH: Duration = Duration::from_secs(60);
+/// How long a document rests whose turn ended, unless something newer is heard of it.
+const REST: Duration = Duration::from_secs(2);
+/// And one that could not be taken.
+const AWAY: Duration = Duration::from_secs(1);
+/// Between two looks at a queue whose places are all taken.
+const BREATH: Duration = Duration::from_millis(2);
+
+/// What workers stand on.
+#[derive(Debug)]
+pub struct BackendParts {
+    pub store: SharedStore,
+    pub clock: SharedClock,
+    pub random: SharedRandom,
+    pub manager: Arc<dyn Manager>,
+    pub settings: Settings,
+    pub registry: Registry,
+    /// The contract's lines about operations.
+    pub statsd: Statsd,
+    /// The domain of clusters without one of their own, e.g. `eastus.aroapp.io`.
+    pub domain: String,
+}
+
+/// The workers of one process.
+#[derive(Debug)]
+pub struct Backend {
+    context: Arc<Context>,
+    counts: Arc<Counts>,
+}
+
+/// At work here.
+#[derive(Debug, Default)]
+struct Counts {
+    clusters: AtomicUsize,
+    subscriptions: AtomicUsize,
+}
+
+/// Holds a place among the workers, and gives it back whatever happens.
+struct Slot {
+    context: Arc<Context>,
+    counts: Arc<Counts>,
+    kind: Kind,
+    picked: Picked,
+    rest: Duration,
+}
+
+impl Backend {
+    /// Nothing runs yet.
+    pub fn new(parts: BackendParts) -> Self {
+        let BackendParts { store, clock, random, manager, settings, registry, statsd, domain } = parts;
+        let settings = settings.sound();
+        let others = settings.workers - settings.kept_for_deletes();
+        let clusters = Bounds { others, per_subscription: settings.per_subscription };
+        let subscriptions = Bounds { others: settings.workers, per_subscription: 1 };
+        let context = Context {
+            time: StoreTime::starting(clock.now()),
+            owner: random.uuid().to_string(),
+            metrics: Metrics::new(&registry),
+            clusters: Mutex::new(Queue::new(clusters)),
+            subscriptions: Mutex::new(Queue::new(subscriptions)),
+            sheets: Sheets::default(),
+            wake: Notify::new(),
+            stopping: CancellationToken::new(),
+            cut: CancellationToken::new(),
+            store,
+            clock,
+            random,
+            manager,
+            settings,
+            statsd,
+            domain,
+        };
+        Self { context: Arc::new(context), counts: Arc::default() }
+    }
+
+    /// What this process is called in leases.
+    pub fn owner(&self) -> &str {
+        &self.context.owner
+    }
+
+    /// Works until `stop`: then takes nothing new, lets running operations come to the end of their step and hands them
+    /// on, and cuts what is left at the deadline.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut beside = JoinSet::new();
+        for kind in [Kind::Cluster, Kind::Subscription] {
+            beside.spawn(Feed::new(Arc::clone(&self.context), kind).follow());
+        }
+        beside.spawn(tell_length(Arc::clone(&self.context)));
+        let mut workers = JoinSet::new();
+        tokio::select! {
+            () = self.dispatch(&mut workers) => {}
+            () = stop.cancelled() => {}
+        }
+        tracing::info!(workers = workers.len(), "stopping");
+        self.context.stopping.cancel();
+        let settings = &self.context.settings;
+        if timeout(settings.drain, ended(&mut workers)).await.is_err() {
+            tracing::warn!(workers = workers.len(), "running operations are cut off; others go on with them");
+            self.context.cut.cancel();
+            if timeout(settings.lease, ended(&mut workers)).await.is_err() {
+                tracing::error!(workers = workers.len(), "leases were not given back: they run out");
+            }
+        }
+        workers.shutdown().await;
+        beside.shutdown().await;
+        tracing::info!("exiting");
+    }
+
+    async fn dispatch(&self, workers: &mut JoinSet<()>) {
+        loop {
+            while workers.len() < self.context.settings.workers
+                && let Some((kind, picked)) = self.pick()
+            {
+                self.start(workers, kind, picked);
+            }
+            let due = self.next_due(workers.len());
+            tokio::select! {
+                Some(ended) = workers.join_next() => note(ended),
+                () = self.context.wake.notified() => {}
+                () = sleep_until(due) => {}
+            }
+            while let Some(ended) = workers.try_join_next() {
+                note(ended);
+            }
+        }
+    }
+
+    /// Subscriptions are few and quick: they go first, on some of the places.
+    fn pick(&self) -> Option<(Kind, Picked)> {
+        let now = Instant::now();
+        let most = (self.context.settings.workers / 10).max(1);
+        if self.counts.subscriptions.load(Ordering::Relaxed) < most
+            && let Some(picked) = self.context.subscriptions.lock().pick(now)
+        {
+            return Some((Kind::Subscription, picked));
+        }
+        let picked = self.context.clusters.lock().pick(now)?;
+        Some((Kind::Cluster, picked))
+    }
+
+    /// When something becomes ready by itself. Without places free, whoever ends wakes the loop.
+    fn next_due(&self, workers: usize) -> Instant {
+        let now = Instant::now();
+        let idle = now + self.context.settings.poll;
+        if workers >= self.context.settings.workers {
+            return idle;
+        }
+        let of = |kind| self.context.queue(kind).lock().next_due();
+        let due = [of(Kind::Cluster), of(Kind::Subscription)].into_iter().flatten().fold(idle, Instant::min);
+        due.max(now + BREATH)
+    }
+
+    fn start(&self, workers: &mut JoinSet<()>, kind: Kind, picked: Picked) {
+        let (context, counts) = (Arc::clone(&self.context), Arc::clone(&self.counts));
+        let slot = Slot::new(Arc::clone(&context), counts, kind, picked.clone());
+        workers.spawn(async move {
+            let turn = match kind {
+                Kind::Cluster => cluster::turn(context, picked).await,
+                Kind::Subscription => subscription::turn(context, picked).await,
+            };
+            slot.end(turn);
+        });
+    }
+}
+
+impl Slot {
+    fn new(context: Arc<Context>, counts: Arc<Counts>, kind: Kind, picked: Picked) -> Self {
+        let slot = Self { context, counts, kind, picked, rest: REST };
+        slot.count().fetch_add(1, Ordering::Relaxed);
+        slot.tell();
+        slot
+    }
+
+    fn end(mut self, turn: Turn) {
+        if turn == Turn::NotTaken {
+            self.rest = AWAY.mul_f64(1.0 + self.context.random.unit());
+        }
+    }
+
+    fn count(&self) -> &AtomicUsize {
+        match self.kind {
+            Kind::Cluster => &self.counts.clusters,
+            Kind::Subscription => &self.counts.subscriptions,
+        }
+    }
+
+    fn tell(&self) {
+        let count = self.count().load(Ordering::Relaxed);
+        self.context.metrics.workers(self.kind, count);
+        let name = match self.kind {
+            Kind::Cluster => "backend.openshiftcluster.workers.count",
+            Kind::Subscription => "backend.subscriptions.workers.count",
+        };
+        self.context.statsd.gauge(name, i64::try_from(count).unwrap_or(i64::MAX), &[]);
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.context.queue(self.kind).lock().release(&self.picked, self.rest, Instant::now());
+        self.count().fetch_sub(1, Ordering::Relaxed);
+        self.tell();
+        self.context.wake.notify_one();
+    }
+}
+
+async fn ended(workers: &mut JoinSet<()>) {
+    while let Some(one) = workers.join_next().await {
+        note(one);
+    }
+}
+
+/// A panic of ours: the lease runs out, and another attempt is made.
+fn note(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(error = %chain(&error), "a worker panicked: its document is free when the lease ends");
+    }
+}
+
+async fn tell_length(context: Arc<Context>) {
+    let mut tick = interval(LENGTH);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first value comes after one period.
+    tick.tick().await;
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {}
+            () = context.stopping.cancelled() => return,
+        }
+        for kind in [Kind::Cluster, Kind::Subscription] {
+            let (known, length) = {
+                let queue = context.queue(kind).lock();
+                (queue.known(), queue.length(Instant::now()))
+            };
+            context.metrics.queue(kind, known, length);
+            if kind == Kind::Cluster {
+                let length = i64::try_from(length).unwrap_or(i64::MAX);
+                context.statsd.gauge("database.openshiftclusters.queue.length", length, &[]);
+            }
+        }
+    }
+}

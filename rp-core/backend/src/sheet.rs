@@ -1,0 +1,76 @@
+//! Documents that can be taken, kept as the feed delivered them, so that the claim need not read them again. They are of
+//! use for the claim only, which is by version: one that is not current any more is refused by the store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rp_database::Stored;
+
+/// Bytes of bodies that are kept; what waits beyond them is read when it is taken.
+const MOST: usize = 32 * 1024 * 1024;
+
+/// What is kept in a process.
+#[derive(Debug, Default)]
+pub(crate) struct Sheets(Arc<AtomicUsize>);
+
+/// One document; its room is free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    stored: Stored,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Sheets {
+    /// Keeps it, when there is room.
+    pub(crate) fn keep(&self, stored: &Stored) -> Option<Arc<Sheet>> {
+        let size = stored.body.len();
+        if self.0.fetch_add(size, Ordering::Relaxed).saturating_add(size) > MOST {
+            self.0.fetch_sub(size, Ordering::Relaxed);
+            return None;
+        }
+        Some(Arc::new(Sheet { stored: stored.clone(), bytes: Arc::clone(&self.0) }))
+    }
+}
+
+impl Sheet {
+    pub(crate) const fn stored(&self) -> &Stored {
+        &self.stored
+    }
+}
+
+impl Drop for Sheet {
+    fn drop(&mut self) {
+        self.bytes.fetch_sub(self.stored.body.len(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rp_base::Timestamp;
+    use rp_database::Version;
+
+    use super::*;
+
+    #[test]
+    fn as_much_is_kept_as_there_is_room_for() {
+        let sheets = Sheets::default();
+        let stored = |size: usize| Stored {
+            id: "a".into(),
+            partition: "p".into(),
+            unique_key: None,
+            body: "x".repeat(size),
+            version: Version(1),
+            seq: 1,
+            written: Timestamp::from_seconds(1),
+            expires_at: None,
+        };
+        let first = sheets.keep(&stored(MOST - 10)).unwrap();
+        assert!(sheets.keep(&stored(11)).is_none());
+        let second = sheets.keep(&stored(10)).unwrap();
+        assert!(sheets.keep(&stored(1)).is_none());
+        drop(first);
+        assert!(sheets.keep(&stored(1)).is_some());
+        drop(second);
+        assert_eq!(sheets.0.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,26 @@
+//! What is said of a resource that cannot be deleted (`spec/cluster.md` §5.1).
+
+use rp_api::CloudError;
+use rp_azure::AzureError;
+
+use crate::errors::StepError;
+
+const TARGET: &str = "features.ResourcesClient#DeleteByID";
+
+/// Refusals that the customer can do something about.
+pub(crate) fn told(error: AzureError) -> StepError {
+    let known = [
+        (
+            "CannotDeleteLoadBalancerWithPrivateLinkService",
+            400,
+            "CannotDeleteLoadBalancerWithPrivateLinkService",
+        ),
+        ("AuthorizationFailed", 403, "Forbidden"),
+        ("InUseSubnetCannotBeDeleted", 400, "InUseSubnetCannotBeDeleted"),
+        ("ScopeLocked", 409, "ScopeLocked"),
+    ];
+    match known.into_iter().find(|(text, _, _)| error.has_text(text)) {
+        Some((_, status, code)) => CloudError::new(status, code, TARGET, error.message.clone()).into(),
+        None => error.into(),
+    }
+}

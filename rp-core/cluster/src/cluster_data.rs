@@ -1,0 +1,95 @@
+//! What the document takes over from the cluster (`spec/cluster.md` §6.2, §6.13).
+
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::document::set;
+use crate::errors::StepError;
+use crate::kube_api::Kube;
+use crate::{resources, values};
+
+const NETWORK: &str = "/properties/networkProfile/softwareDefinedNetwork";
+const REGISTRY_ACCOUNT: &str = "/properties/imageRegistryStorageAccountName";
+
+/// Where people find it, what runs in it, and how its network is made. The password stands in the document since the
+/// kubeconfigs were made.
+pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepError> {
+    let kube = Kube::of(context)?;
+    let version = kube.need("/apis/config.openshift.io/v1/clusterversions/version").await?;
+    let network = kube.get("/apis/config.openshift.io/v1/networks/cluster").await?;
+    let domain = context.document().domain(&context.env.domain);
+    let version =
+        version.pointer("/status/desired/version").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = network_kind(network.as_ref()).map(str::to_owned);
+    let change = move |cluster: &mut Value| {
+        set(cluster, "/properties/apiserverProfile/url", format!("https://api.{domain}:6443/").into());
+        let console = format!("https://console-openshift-console.apps.{domain}/");
+        set(cluster, "/properties/consoleProfile/url", console.into());
+        if !version.is_empty() {
+            set(cluster, "/properties/clusterProfile/version", version.clone().into());
+        }
+        if let Some(kind) = &kind {
+            set(cluster, NETWORK, kind.clone().into());
+        }
+    };
+    context.patch(change).await.map(drop)
+}
+
+fn network_kind(network: Option<&Value>) -> Option<&str> {
+    let kind = network?.pointer("/status/networkType").or_else(|| network?.pointer("/spec/networkType"))?;
+    kind.as_str().filter(|kind| !kind.is_empty())
+}
+
+/// A cluster that moved to the newer network is told so.
+pub(crate) async fn reconcile_software_defined_network(context: &Context) -> Result<(), StepError> {
+    if context.document().text(NETWORK) != Some("OpenShiftSDN") {
+        return Ok(());
+    }
+    let network = Kube::of(context)?.get("/apis/config.openshift.io/v1/networks/cluster").await?;
+    if network_kind(network.as_ref()) == Some("OVNKubernetes") {
+        context.set(NETWORK, "OVNKubernetes").await?;
+    }
+    Ok(())
+}
+
+/// Where older clusters keep their images.
+pub(crate) async fn populate_registry_storage_account_name(context: &Context) -> Result<(), StepError> {
+    if !context.document().text_or_empty(REGISTRY_ACCOUNT).is_empty() {
+        return Ok(());
+    }
+    let config =
+        Kube::of(context)?.need("/apis/imageregistry.operator.openshift.io/v1/configs/cluster").await?;
+    let account =
+        config.pointer("/spec/storage/azure/accountName").and_then(Value::as_str).unwrap_or_default();
+    if account.is_empty() {
+        return Err(StepError::other("the image registry's configuration names no storage account"));
+    }
+    context.set(REGISTRY_ACCOUNT, account).await.map(drop)
+}
+
+/// The size of packets, as the nodes are configured.
+pub(crate) async fn ensure_mtu_size(context: &Context) -> Result<(), StepError> {
+    if values::has_mtu(context) {
+        return Ok(());
+    }
+    let path = "/apis/machineconfiguration.openshift.io/v1/machineconfigs/99-master-mtu";
+    let large = Kube::of(context)?.get(path).await?.is_some();
+    values::set_mtu(context, large).await
+}
+
+/// The address that the default ingress has, into the document and DNS.
+///
+/// # Errors
+/// `routerIP not found`.
+pub(crate) async fn router_ip_from_cluster(context: &Context) -> Result<(), StepError> {
+    if context.document().items("/properties/ingressProfiles").is_empty() {
+        context.line("warning", "the cluster has no ingress profiles: the address of its router is left");
+        return Ok(());
+    }
+    let path = "/api/v1/namespaces/openshift-ingress/services/router-default";
+    let service = Kube::of(context)?.need(path).await?;
+    let address = service.pointer("/status/loadBalancer/ingress/0/ip").and_then(Value::as_str);
+    let address = address.ok_or_else(|| StepError::other("routerIP not found"))?.to_owned();
+    context.set("/properties/ingressProfiles/0/ip", address.clone()).await?;
+    resources::dns::update_apps(context, &address).await
+}

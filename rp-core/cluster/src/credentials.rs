@@ -1,0 +1,215 @@
+//! Credentials inside the cluster (`spec/cluster.md` §6.14, §13.2).
+
+use std::collections::BTreeMap;
+
+use rp_documents::offer::SecretLocation;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::errors::StepError;
+use crate::kube_api::{Kube, overlay, secret, secrets};
+use crate::roles::needed_minors;
+
+const CLIENT_ID: &str = "/properties/servicePrincipalProfile/clientId";
+const CLIENT_SECRET: &str = "/properties/servicePrincipalProfile/clientSecret";
+/// On the cloud provider's secret: when its credentials changed, and which change its users have heard of.
+const ROTATED: &str = "aro.openshift.io/credentials-rotated";
+const HEARD: &str = "aro.openshift.io/credentials-heard";
+const TOKEN_FILE: &str = "/var/run/secrets/openshift/serviceaccount/token";
+
+/// The service principal that OpenShift's own parts use; who hands it out begins again.
+pub(crate) async fn update_openshift_secret(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    let Some(client_secret) = context.secret(CLIENT_SECRET)? else { return Ok(()) };
+    let tenant = context.tenant();
+    let texts = [
+        ("azure_subscription_id", document.subscription_id()),
+        ("azure_resource_prefix", document.infra_id()),
+        ("azure_resourcegroup", document.group()),
+        ("azure_region", document.text_or_empty("/location")),
+        ("azure_client_id", document.text_or_empty(CLIENT_ID)),
+        ("azure_client_secret", client_secret.expose().as_str()),
+        ("azure_tenant_id", tenant.as_str()),
+    ];
+    let kube = Kube::of(context)?;
+    let object = secret("kube-system", "azure-credentials", "Opaque", &texts);
+    kube.apply("/api/v1/namespaces/kube-system/secrets/azure-credentials", &object).await?;
+    let pods = "/api/v1/namespaces/openshift-cloud-credential-operator/pods";
+    match kube.list(pods, "app=cloud-credential-operator").await {
+        Ok(found) => {
+            for name in found.iter().filter_map(|pod| pod.pointer("/metadata/name")?.as_str()) {
+                leave(context, kube.delete(&format!("{pods}/{name}")).await);
+            }
+        }
+        Err(error) => leave(context, Err(error)),
+    }
+    Ok(())
+}
+
+/// The one that the cloud provider uses; a change makes its users begin again. The secret itself says when it changed and
+/// which change its users have heard of: a run that ends in between is taken up by the next.
+pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError> {
+    let kube = Kube::of(context)?;
+    let Some(client_secret) = context.secret(CLIENT_SECRET)? else { return Ok(()) };
+    let path = "/api/v1/namespaces/kube-system/secrets/azure-cloud-provider";
+    let Some(found) = kube.get(path).await? else { return Ok(()) };
+    let document = context.document();
+    let told = |name: &str| found["metadata"]["annotations"][name].as_str().map(str::to_owned);
+    let rotated = match cloud_config(&found, document.text_or_empty(CLIENT_ID), client_secret.expose()) {
+        Some(config) => {
+            let now = context.env.clock.now().to_string();
+            let wanted =
+                json!({"metadata": {"annotations": {ROTATED: now}}, "data": {"cloud-config": config}});
+            kube.change(path, |found| overlay(found, &wanted)).await?;
+            now
+        }
+        None => match told(ROTATED).filter(|rotated| told(HEARD).as_ref() != Some(rotated)) {
+            Some(rotated) => rotated,
+            None => return Ok(()),
+        },
+    };
+    let wanted = json!({"spec": {"forceRedeploymentReason": format!("Credential rotation {rotated}")}});
+    let mut heard = true;
+    for kind in ["kubeapiservers", "kubecontrollermanagers"] {
+        let path = format!("/apis/operator.openshift.io/v1/{kind}/cluster");
+        let done = kube.change(&path, |found| overlay(found, &wanted)).await.map(drop);
+        heard &= done.is_ok();
+        leave(context, done);
+    }
+    if heard {
+        let wanted = json!({"metadata": {"annotations": {HEARD: rotated}}});
+        kube.change(path, |found| overlay(found, &wanted)).await?;
+    }
+    Ok(())
+}
+
+/// The configuration with these credentials, base64; `None`: it has them already. JSON is YAML, and other members stay.
+fn cloud_config(found: &Value, client_id: &str, client_secret: &str) -> Option<String> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let data = found.pointer("/data/cloud-config").and_then(Value::as_str).unwrap_or_default();
+    let text = String::from_utf8(STANDARD.decode(data).ok()?).ok()?;
+    let quoted = |value: &str| Value::from(value).to_string();
+    let mut lines: Vec<String> = Vec::new();
+    let members = [("aadClientId", quoted(client_id)), ("aadClientSecret", quoted(client_secret))];
+    if text.trim_start().starts_with('{') {
+        let mut object: Value = serde_json::from_str(&text).ok()?;
+        let wanted = json!({"aadClientId": client_id, "aadClientSecret": client_secret});
+        return overlay(&mut object, &wanted).then(|| STANDARD.encode(object.to_string()));
+    }
+    let key = |line: &str| line.split(':').next().unwrap_or_default().trim_matches('"').to_owned();
+    let is_of = |line: &str, name: &str| !line.starts_with([' ', '\t', '-']) && key(line) == name;
+    let mut changed = false;
+    for line in text.lines() {
+        match members.iter().find(|(name, _)| is_of(line, name)) {
+            Some((name, value)) => {
+                let old = line.split_once(':').map(|(_, old)| old.trim()).unwrap_or_default();
+                let same = old == value || value.trim_matches('"') == old.trim_matches(['"', '\'']);
+                changed |= !same;
+                lines.push(if same { line.to_owned() } else { format!("{name}: {value}") });
+            }
+            None => lines.push(line.to_owned()),
+        }
+    }
+    for (name, value) in &members {
+        if !text.lines().any(|line| is_of(line, name)) {
+            changed = true;
+            lines.push(format!("{name}: {value}"));
+        }
+    }
+    changed.then(|| STANDARD.encode(lines.join("\n") + "\n"))
+}
+
+/// Until which version the identities suffice.
+pub(crate) async fn ensure_upgrade_annotation(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    let upgradeable = document.text_or_empty("/properties/platformWorkloadIdentityProfile/upgradeableTo");
+    if upgradeable.is_empty() {
+        return Ok(());
+    }
+    let wanted =
+        json!({"metadata": {"annotations": {"cloudcredential.openshift.io/upgradeable-to": upgradeable}}});
+    let path = "/apis/operator.openshift.io/v1/cloudcredentials/cluster";
+    Kube::of(context)?.change(path, |found| overlay(found, &wanted)).await.map(drop)
+}
+
+/// A Secret of each platform identity where its operator looks for it.
+pub(crate) async fn deploy_platform_workload_identity_secrets(context: &Context) -> Result<(), StepError> {
+    let kube = Kube::of(context)?;
+    for object in identity_secrets(context).await? {
+        let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+        let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        kube.create("/api/v1/namespaces", &wanted).await?;
+        kube.ensure(&secrets(namespace), &object).await?;
+    }
+    Ok(())
+}
+
+async fn identity_secrets(context: &Context) -> Result<Vec<Value>, StepError> {
+    let document = context.document();
+    let tenant = context.tenant();
+    let identities = "/properties/platformWorkloadIdentityProfile/platformWorkloadIdentities";
+    let mut objects = Vec::new();
+    for (operator, place) in secret_places(context).await? {
+        let Some(client_id) = document.text(&format!("{identities}/{operator}/clientId")) else { continue };
+        let texts = [
+            ("azure_client_id", client_id),
+            ("azure_subscription_id", document.subscription_id()),
+            ("azure_tenant_id", tenant.as_str()),
+            ("azure_region", document.text_or_empty("/location")),
+            ("azure_federated_token_file", TOKEN_FILE),
+        ];
+        objects.push(secret(&place.namespace, &place.name, "Opaque", &texts));
+    }
+    Ok(objects)
+}
+
+/// Where each operator looks for its credential: of several roles the first's place counts.
+async fn secret_places(context: &Context) -> Result<BTreeMap<String, SecretLocation>, StepError> {
+    let minors = needed_minors(&context.document());
+    let sets = context.env.role_sets.all().await.map_err(StepError::away)?;
+    let mut places = BTreeMap::new();
+    for set in sets.iter().map(|set| &set.platform_workload_identity_role_set) {
+        if set.deleting || !minors.contains(&set.properties.open_shift_version) {
+            continue;
+        }
+        for role in &set.properties.platform_workload_identity_roles {
+            if let Some(place) = &role.secret_location {
+                places.entry(role.operator_name.clone()).or_insert_with(|| place.clone());
+            }
+        }
+    }
+    Ok(places)
+}
+
+/// What may fail without harm.
+fn leave(context: &Context, result: Result<(), StepError>) {
+    if let Err(error) = result {
+        context.line("warning", &rp_base::text::clean(&error.to_string(), 500));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    fn rewritten(text: &str) -> Option<String> {
+        let found = json!({"data": {"cloud-config": STANDARD.encode(text)}});
+        let config = cloud_config(&found, "new-id", "new: \"secret\"")?;
+        Some(String::from_utf8(STANDARD.decode(config).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn only_the_credentials_of_a_configuration_change() {
+        let yaml = "tenantId: t\naadClientId: old\naadClientSecret: \"s\"\nvmType: standard\n";
+        let changed = "tenantId: t\naadClientId: \"new-id\"\naadClientSecret: \"new: \\\"secret\\\"\"\nvmType: standard\n";
+        assert_eq!(rewritten(yaml).as_deref(), Some(changed));
+        assert_eq!(rewritten(changed), None);
+        let json = rewritten(r#"{"tenantId": "t", "aadClientId": "old"}"#).unwrap();
+        assert_eq!(rewritten(&json), None);
+        assert!(rewritten("tenantId: t\n").unwrap().contains("aadClientSecret: "));
+    }
+}

@@ -1,0 +1,163 @@
+//! What is looked at when an operation failed (`spec/cluster.md` §14), for the log of the operation: bounded in time,
+//! size and number, and never the reason of another failure.
+
+use std::fmt::Write as _;
+
+use rp_azure::{Machines as _, Resources as _};
+use rp_base::text::clean;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use crate::context::Context;
+use crate::errors::StepError;
+use crate::kube_api::{Kube, condition};
+use crate::manager::Operation;
+use crate::progress::StepEvent;
+use crate::templates::balancers;
+use crate::templates::versions::{COMPUTE, NETWORK};
+
+/// Bytes of one entry.
+const MOST: usize = 16 * 1024;
+/// Bytes of one machine's serial console, and machines.
+const CONSOLE: usize = 3 * 1024;
+const MOST_MACHINES: usize = 8;
+/// Objects whose lines are shown.
+const MOST_LINES: usize = 200;
+
+/// Looks at everything that there is; what cannot be seen is said and passed by.
+pub(crate) async fn gather(context: &Context) {
+    let end = Instant::now() + context.env.periods.diagnostics;
+    if let Ok(kube) = Kube::of(context) {
+        entry(context, end, "logClusterVersion", cluster_version(&kube)).await;
+        entry(context, end, "logNodes", nodes(&kube)).await;
+        let operators = "/apis/config.openshift.io/v1/clusteroperators";
+        entry(context, end, "logClusterOperators", states(&kube, operators)).await;
+        let ingress =
+            "/apis/operator.openshift.io/v1/namespaces/openshift-ingress-operator/ingresscontrollers";
+        entry(context, end, "logIngressControllers", states(&kube, ingress)).await;
+        entry(context, end, "logPodLogs", pods(&kube)).await;
+    }
+    if context.operation == Operation::Create {
+        entry(context, end, "LogVMSerialConsole", machines(context)).await;
+        entry(context, end, "LogLoadBalancers", load_balancer(context)).await;
+    }
+}
+
+async fn entry(
+    context: &Context,
+    end: Instant,
+    name: &str,
+    look: impl Future<Output = Result<String, StepError>>,
+) {
+    let look = async {
+        tokio::select! {
+            biased;
+            () = context.lost().cancelled() => None,
+            found = timeout_at(end, look) => Some(found),
+        }
+    };
+    let text = match look.await {
+        None => return,
+        Some(Ok(Ok(text))) => text,
+        Some(Ok(Err(error))) => format!("could not be read: {}", clean(&error.to_string(), 500)),
+        Some(Err(_)) => "could not be read in time".to_owned(),
+    };
+    let mut text = text;
+    let mut most = MOST.min(text.len());
+    while !text.is_char_boundary(most) {
+        most -= 1;
+    }
+    text.truncate(most);
+    tracing::info!(cluster = context.document().cluster_id(), entry = name, "{name}: {text}");
+    context.tell(StepEvent::Diagnostic { name, text: &text });
+}
+
+async fn cluster_version(kube: &Kube) -> Result<String, StepError> {
+    let version = kube.need("/apis/config.openshift.io/v1/clusterversions/version").await?;
+    Ok(indented(version))
+}
+
+/// Without what only the server needs.
+fn indented(mut object: Value) -> String {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    serde_json::to_string_pretty(&object).unwrap_or_default()
+}
+
+async fn nodes(kube: &Kube) -> Result<String, StepError> {
+    let nodes = kube.list("/api/v1/nodes", "").await?;
+    Ok(lines(&nodes, |node| format!("Ready: {}", condition(node, "Ready").unwrap_or("Unknown"))))
+}
+
+async fn states(kube: &Kube, path: &str) -> Result<String, StepError> {
+    let objects = kube.list(path, "").await?;
+    let status = |object: &Value, kind| condition(object, kind).unwrap_or("Unknown").to_owned();
+    Ok(lines(&objects, |object| {
+        let [available, progressing, degraded] =
+            ["Available", "Progressing", "Degraded"].map(|kind| status(object, kind));
+        format!("Available: {available}, Progressing: {progressing}, Degraded: {degraded}")
+    }))
+}
+
+async fn pods(kube: &Kube) -> Result<String, StepError> {
+    let pods = kube.list("/api/v1/namespaces/openshift-azure-operator/pods", "").await?;
+    Ok(lines(&pods, |pod| {
+        pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or("Unknown").to_owned()
+    }))
+}
+
+/// Machines of the group as they are, and the ends of their serial consoles.
+async fn machines(context: &Context) -> Result<String, StepError> {
+    let (client, document) = (context.customer(), context.document());
+    let path = format!("{}/providers/Microsoft.Compute/virtualMachines", document.group_id());
+    let found = client.list(&path, COMPUTE).await?;
+    let mut out = String::new();
+    for machine in found.iter().take(MOST_MACHINES) {
+        let id = machine["id"].as_str().unwrap_or_default();
+        let name = machine["name"].as_str().unwrap_or_default();
+        let state =
+            machine.pointer("/properties/provisioningState").and_then(Value::as_str).unwrap_or("Unknown");
+        let _ = writeln!(out, "{name} - {state}");
+        match client.serial_log(id).await {
+            Ok(Some(log)) => console(&mut out, &log),
+            Ok(None) => {}
+            Err(error) => {
+                let _ = writeln!(out, "  the serial console could not be read: {error}");
+            }
+        }
+    }
+    Ok(if out.is_empty() { "there are none".to_owned() } else { out })
+}
+
+/// The last lines, none empty and none twice in a row.
+fn console(out: &mut String, log: &[u8]) {
+    let tail = &log[log.len().saturating_sub(CONSOLE)..];
+    let text = String::from_utf8_lossy(tail);
+    let mut last = "";
+    for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+        if line != last {
+            let _ = writeln!(out, "  {}", clean(line, 400));
+        }
+        last = line;
+    }
+}
+
+/// The internal load balancer, which API and machine configuration go through.
+async fn load_balancer(context: &Context) -> Result<String, StepError> {
+    let document = context.document();
+    let found = context.customer().get(&balancers::internal_id(&document), NETWORK).await?;
+    Ok(found.map_or_else(|| "it is not there".to_owned(), indented))
+}
+
+fn lines(objects: &[Value], say: impl Fn(&Value) -> String) -> String {
+    let mut out = String::new();
+    for object in objects.iter().take(MOST_LINES) {
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let _ = writeln!(out, "{name} - {}", say(object));
+    }
+    if objects.len() > MOST_LINES {
+        let _ = writeln!(out, "and {} more", objects.len() - MOST_LINES);
+    }
+    if out.is_empty() { "there are none".to_owned() } else { out }
+}

@@ -1,0 +1,172 @@
+//! What every step of every cluster finds around it: the region's names, clients, clock and limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rp_azure::AzureClients;
+use rp_base::{SharedClock, SharedRandom};
+use rp_documents::RoleSetDocument;
+use rp_kube::KubeClient;
+use rp_kube::connect::{ClientOptions, Identity};
+use rp_net::{Dialer, Target};
+use rp_seal::Keyring;
+
+use crate::errors::StepError;
+use crate::installer::Installer;
+use crate::vault::CertificateVault;
+
+/// A region and what reaches it. One of a process.
+#[derive(Debug)]
+pub struct Environment {
+    /// Azure location, e.g. `eastus`.
+    pub region: String,
+    /// Parent of managed domains, e.g. `eastus.aroapp.io`; also the name of the public DNS zone.
+    pub domain: String,
+    /// The resource provider's own subscription, directory and resource groups.
+    pub rp_subscription: String,
+    pub rp_tenant: String,
+    pub rp_group: String,
+    pub gateway_group: String,
+    /// Virtual network and subnet of private endpoints, in `rp_group`.
+    pub endpoint_vnet: String,
+    pub endpoint_subnet: String,
+    /// Resource id of the container registry; empty: no tokens are made.
+    pub registry_id: String,
+    /// The registry's host, e.g. `arosvc.azurecr.io`.
+    pub registry_host: String,
+    /// The first-party application and, in the customer's directory, its service principal's object id.
+    pub fp_client_id: String,
+    pub fp_service_principal: String,
+    /// Where issuers of workload identities are published; `None`: such clusters are refused.
+    pub oidc: Option<OidcStorage>,
+    /// Issuer of certificates, `OneCertV2-PublicCA` in production.
+    pub certificate_issuer: String,
+    /// Git commit of this software.
+    pub commit: String,
+    pub features: Features,
+    /// Azure as the different identities see it (`spec/cluster.md` §1.2).
+    pub azure: Arc<dyn AzureClients>,
+    /// The vault of clusters' certificates; `None`: no certificates are ordered.
+    pub certificates: Option<Arc<dyn CertificateVault>>,
+    pub role_sets: Arc<dyn RoleSets>,
+    /// Records of the gateway; `None`: there is no gateway.
+    pub gateways: Option<Arc<dyn Gateways>>,
+    pub installer: Arc<dyn Installer>,
+    pub keyring: Keyring,
+    pub clock: SharedClock,
+    pub random: SharedRandom,
+    /// How the clusters' API servers are reached.
+    pub clusters: Arc<dyn ReachClusters>,
+    pub periods: Periods,
+}
+
+/// Where OpenID documents of clusters lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OidcStorage {
+    /// Storage account.
+    pub account: String,
+    /// Where the container `$web` is written, e.g. `https://ACCOUNT.blob.core.windows.net`.
+    pub blob_url: String,
+    /// Where everybody reads, without scheme and without a slash at the end.
+    pub endpoint: String,
+}
+
+/// Switches of a region.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Features {
+    /// A laptop or a test: no registry tokens, storage accounts open.
+    pub development: bool,
+    pub disable_signed_certificates: bool,
+    pub disable_deny_assignments: bool,
+    /// Other zones than 1, 2 and 3 count.
+    pub expanded_zones: bool,
+}
+
+/// How long is waited between two looks, and how long in all where the contract says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Periods {
+    /// Between two looks of a condition.
+    pub poll: Duration,
+    /// Between two tries while rights are not known yet, and how long this may go on.
+    pub authorization_retry: Duration,
+    pub authorization_limit: Duration,
+    /// No step may take longer than this, whatever its own limit is; for tests and drills.
+    pub longest: Option<Duration>,
+    /// What the gathering of diagnostics may take.
+    pub diagnostics: Duration,
+}
+
+impl Periods {
+    /// The contract's (`spec/backend.md` §9.1).
+    pub const CONTRACT: Self = Self {
+        poll: Duration::from_secs(10),
+        authorization_retry: Duration::from_secs(30),
+        authorization_limit: Duration::from_mins(10),
+        longest: None,
+        diagnostics: Duration::from_mins(2),
+    };
+}
+
+/// The role sets of workload identities.
+#[async_trait]
+pub trait RoleSets: Send + Sync + std::fmt::Debug + 'static {
+    /// All of them.
+    ///
+    /// # Errors
+    /// The store's, as text.
+    async fn all(&self) -> Result<Vec<RoleSetDocument>, String>;
+}
+
+/// One cluster's record of the gateway, by private link id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayRecord {
+    pub link_id: String,
+    /// The cluster's resource id.
+    pub cluster: String,
+    pub storage_suffix: String,
+    pub registry_account: String,
+}
+
+/// The records that tell the gateway whose connection is whose.
+#[async_trait]
+pub trait Gateways: Send + Sync + std::fmt::Debug + 'static {
+    /// The record of a link.
+    ///
+    /// # Errors
+    /// The store's, as text.
+    async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String>;
+
+    /// Makes it; `false`: there is one of that link already.
+    ///
+    /// # Errors
+    /// The store's, as text.
+    async fn create(&self, record: &GatewayRecord) -> Result<bool, String>;
+
+    /// Marks it as being deleted; it ends within a minute. None is as good.
+    ///
+    /// # Errors
+    /// The store's, as text.
+    async fn delete(&self, link_id: &str) -> Result<(), String>;
+}
+
+/// Makes clients of clusters' API servers.
+pub trait ReachClusters: Send + Sync + std::fmt::Debug + 'static {
+    /// A client with the service's own rights.
+    ///
+    /// # Errors
+    /// What is stored of the cluster cannot be used.
+    fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError>;
+}
+
+/// Over private links.
+#[derive(Debug, Clone)]
+pub struct OverPrivateLink(pub Dialer);
+
+impl ReachClusters for OverPrivateLink {
+    fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError> {
+        let options = ClientOptions { user_agent: "aro-rp".to_owned(), ..ClientOptions::default() };
+        rp_kube::connect::client(self.0.clone(), target, Identity::Admin, &options)
+            .map_err(|error| StepError::other(rp_base::chain(&error).to_string()))
+    }
+}

@@ -1,0 +1,84 @@
+//! Why a step did not reach its end.
+
+use std::time::Duration;
+
+use rp_api::CloudError;
+use rp_azure::AzureError;
+use rp_base::chain;
+use rp_kube::KubeError;
+use rp_seal::SealError;
+
+use crate::{InstallError, ProgressError};
+
+/// What ended a step, before conversion (`spec/backend.md` §9.2).
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A call to Azure.
+    #[error(transparent)]
+    Azure(#[from] AzureError),
+    /// What the customer is told, as it is.
+    #[error(transparent)]
+    Cloud(#[from] CloudError),
+    /// A call to the cluster's API server.
+    #[error("{what}: {}", chain(error))]
+    Kube {
+        what: String,
+        #[source]
+        error: Box<KubeError>,
+    },
+    /// The document could not be read or written.
+    #[error(transparent)]
+    Progress(#[from] ProgressError),
+    /// The installer could not be asked.
+    #[error(transparent)]
+    Installer(#[from] InstallError),
+    /// A sealed value of the document.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The condition was not met in time; what it last saw.
+    #[error("condition step failed: {name}: timed out after {} s: {seen}", limit.as_secs())]
+    Unmet { name: &'static str, limit: Duration, seen: String },
+    /// The step itself did not end.
+    #[error("step {name} did not end within {} s", limit.as_secs())]
+    Overdue { name: &'static str, limit: Duration },
+    /// The lease is somebody else's.
+    #[error("the lease was lost")]
+    Lost,
+    /// The process stops; the step is begun again by whoever goes on.
+    #[error("handed over")]
+    Stopping,
+    /// Ours.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl StepError {
+    /// One of ours.
+    pub fn other(text: impl Into<String>) -> Self {
+        Self::Other(text.into())
+    }
+
+    /// The store could not be read: nothing is wrong with the cluster.
+    pub fn away(text: String) -> Self {
+        Self::Progress(ProgressError::Store(text))
+    }
+
+    /// A call to the cluster that failed; `what` was to be done.
+    pub fn kube(what: impl Into<String>, error: KubeError) -> Self {
+        Self::Kube { what: what.into(), error: Box::new(error) }
+    }
+
+    /// Whether the API server answered that the object is not there.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::Azure(error) => error.is_missing(),
+            Self::Kube { error, .. } => rp_kube::api_status(error) == Some(404),
+            _ => false,
+        }
+    }
+
+    /// Whether the work ended for reasons that are not its own: nothing failed.
+    pub const fn is_interruption(&self) -> bool {
+        matches!(self, Self::Lost | Self::Stopping | Self::Progress(ProgressError::Lost))
+    }
+}

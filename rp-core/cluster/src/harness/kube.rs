@@ -1,0 +1,213 @@
+//! An API server in memory: objects by path, lists by the path above, as much of the protocol as the steps use.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http::{Method, Request, Response};
+use parking_lot::Mutex;
+use rp_kube::{KubeBody, KubeClient};
+use rp_net::Target;
+use serde_json::{Value, json};
+
+use crate::environment::ReachClusters;
+use crate::errors::StepError;
+use crate::kube_api::overlay;
+
+/// The objects of one cluster; clones share them.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Api(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    objects: BTreeMap<String, Value>,
+    version: u64,
+    /// The next request is answered so.
+    fail: Option<u16>,
+    writes: Vec<String>,
+    target: Option<Arc<Target>>,
+}
+
+const OPERATORS: [&str; 6] =
+    ["kube-apiserver", "kube-scheduler", "kube-controller-manager", "console", "ingress", "authentication"];
+
+impl Api {
+    pub(crate) fn put(&self, path: &str, object: Value) {
+        let mut state = self.0.lock();
+        state.put(path, object);
+        state.writes.clear();
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<Value> {
+        self.0.lock().objects.get(path).cloned()
+    }
+
+    pub(crate) fn fail(&self, status: Option<u16>) {
+        self.0.lock().fail = status;
+    }
+
+    pub(crate) fn take_writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().writes)
+    }
+
+    pub(crate) fn target(&self) -> Option<Arc<Target>> {
+        self.0.lock().target.clone()
+    }
+
+    /// A cluster that came up.
+    pub(crate) fn is_up(&self) {
+        let conditions = |available: &str| {
+            json!([{"type": "Degraded", "status": "False"}, {"type": "Progressing", "status": "False"},
+                {"type": "Available", "status": available}])
+        };
+        for name in OPERATORS {
+            let path = format!("/apis/config.openshift.io/v1/clusteroperators/{name}");
+            self.put(
+                &path,
+                json!({"metadata": {"name": name}, "status": {"conditions": conditions("True")}}),
+            );
+        }
+        let config = "/apis/config.openshift.io/v1";
+        self.put(
+            &format!("{config}/clusterversions/version"),
+            json!({"metadata": {"name": "version"}, "spec": {"channel": "stable-4.17", "clusterID": "kept"},
+                "status": {"desired": {"version": "4.17.27"}, "conditions": conditions("True")}}),
+        );
+        self.put(
+            &format!("{config}/networks/cluster"),
+            json!({"metadata": {"name": "cluster"}, "status": {"networkType": "OVNKubernetes"}}),
+        );
+        let operator = "/apis/operator.openshift.io/v1";
+        for path in [
+            format!("{config}/operatorhubs/cluster"),
+            format!("{config}/apiservers/cluster"),
+            format!("{operator}/consoles/cluster"),
+            format!("{operator}/namespaces/openshift-ingress-operator/ingresscontrollers/default"),
+            format!("{operator}/clustercsidrivers/file.csi.azure.com"),
+        ] {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            self.put(&path, json!({"metadata": {"name": name}, "spec": {}}));
+        }
+        self.put(
+            "/api/v1/namespaces/openshift-ingress/services/router-default",
+            json!({"metadata": {"name": "router-default"}, "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.9"}]}}}),
+        );
+        for at in 0..3 {
+            let name = format!("worker-{at}");
+            self.put(
+                &format!(
+                    "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines/{name}"
+                ),
+                json!({"metadata": {"name": name,
+                    "labels": {"machine.openshift.io/cluster-api-machine-role": "worker"}},
+                    "status": {"phase": "Running"}}),
+            );
+            self.put(
+                &format!("/api/v1/nodes/{name}"),
+                json!({"metadata": {"name": name, "labels": {"node-role.kubernetes.io/worker": ""}},
+                    "status": {"conditions": [{"type": "MemoryPressure", "status": "False"},
+                        {"type": "Ready", "status": "True"}]}}),
+            );
+        }
+    }
+}
+
+impl ReachClusters for Api {
+    fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError> {
+        self.0.lock().target = Some(target);
+        let api = self.clone();
+        let service = tower::service_fn(move |request: Request<KubeBody>| {
+            let api = api.clone();
+            async move { Ok::<_, Infallible>(api.answer(request).await) }
+        });
+        Ok(KubeClient::new(service, "default"))
+    }
+}
+
+impl Api {
+    async fn answer(&self, request: Request<KubeBody>) -> Response<KubeBody> {
+        let (parts, body) = request.into_parts();
+        let bytes = body.collect_bytes().await.unwrap_or_default();
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let (status, answer) = self.0.lock().handle(&parts.method, &parts.uri, &body);
+        let answer = if status < 400 { answer } else { refusal(status) };
+        let mut response = Response::new(KubeBody::from(answer.to_string().into_bytes()));
+        *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+        response
+    }
+}
+
+fn refusal(status: u16) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Told", "message": "told", "code": status})
+}
+
+impl State {
+    fn put(&mut self, path: &str, mut object: Value) -> Value {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = Value::from(self.version.to_string());
+        self.writes.push(path.to_owned());
+        self.objects.insert(path.to_owned(), object.clone());
+        object
+    }
+
+    fn handle(&mut self, method: &Method, uri: &http::Uri, body: &Value) -> (u16, Value) {
+        if let Some(status) = self.fail.take() {
+            return (status, Value::Null);
+        }
+        let path = uri.path();
+        let there = self.objects.get(path).cloned();
+        match (method.as_str(), there) {
+            ("GET", Some(object)) => (200, object),
+            ("GET", None) => self.list(path, uri.query().unwrap_or_default()),
+            ("POST", _) => {
+                let name = body["metadata"]["name"].as_str().unwrap_or_default();
+                let path = format!("{path}/{name}");
+                if self.objects.contains_key(&path) {
+                    (409, Value::Null)
+                } else {
+                    (201, self.put(&path, body.clone()))
+                }
+            }
+            ("PUT", Some(found)) => {
+                let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+                let is_old = version(body) != version(&found);
+                if is_old { (409, Value::Null) } else { (200, self.put(path, body.clone())) }
+            }
+            ("PATCH", found) => {
+                let mut object = found.unwrap_or_default();
+                overlay(&mut object, body);
+                (200, self.put(path, object))
+            }
+            ("DELETE", Some(_)) => {
+                self.objects.remove(path);
+                self.writes.push(path.to_owned());
+                (200, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}))
+            }
+            _ => (404, Value::Null),
+        }
+    }
+
+    /// Only what asks for a list gets one: an object that is not there is not an empty list.
+    fn list(&self, path: &str, query: &str) -> (u16, Value) {
+        let Some(selector) = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector=")) else {
+            return (404, Value::Null);
+        };
+        let selector = selector.replace("%3D", "=").replace("%2F", "/");
+        let (key, value) =
+            selector.split_once('=').map_or((selector.as_str(), None), |(key, value)| (key, Some(value)));
+        let is_wanted = |object: &Value| {
+            let label = object["metadata"]["labels"].get(key).and_then(Value::as_str);
+            key.is_empty() || label.is_some_and(|label| value.is_none_or(|value| value == label))
+        };
+        let items: Vec<&Value> = self
+            .objects
+            .iter()
+            .filter(|(found, object)| {
+                found.strip_prefix(path).is_some_and(|rest| rest.starts_with('/') && !rest[1..].contains('/'))
+                    && is_wanted(object)
+            })
+            .map(|(_, object)| object)
+            .collect();
+        (200, json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}))
+    }
+}

@@ -1,0 +1,413 @@
+//! Every plan, disturbed at every step in every way, then gone on with: Azure must hold exactly what it holds after a
+//! quiet run, and nothing of the cluster after its deletion.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rp_metrics::{Registry, Statsd};
+use rp_simulator::arm::{Fault, FaultAnswer};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use super::azure::{
+    Cloud, installed, prepare_identities, prepare_security_groups, role_set, with_identities,
+};
+use super::{Sets, World};
+use crate::environment::{OidcStorage, Periods};
+use crate::failure::Failure;
+use crate::manager::{Manager as _, Operation, Outcome};
+use crate::metrics::StepMetrics;
+use crate::{ClusterManager, Document};
+
+/// How a step is disturbed the first time it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Quiet,
+    /// Whatever it asks first is refused: Azure, the store, the cluster, the installer.
+    Fails,
+    /// Azure does what it asks first, and the answer is lost.
+    AnswerLost,
+    /// The process stops while it runs.
+    Stops,
+    /// It runs to its end, and that is forgotten.
+    Twice,
+    /// The lease is lost while it runs, sooner or later.
+    LeaseLost,
+}
+
+/// Whose life it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// A public cluster with a service principal.
+    Public,
+    /// A private one with a domain, routes and security groups of the customer's own, in a region without a gateway.
+    Private,
+    /// A public one with workload identities.
+    Workload,
+}
+
+/// Runs of one operation: every step is disturbed a few times.
+const MOST_RUNS: usize = 400;
+/// Turns of the runtime before the lease is lost, at the first, second and third time that a step begins.
+const TURNS: [usize; 3] = [0, 12, 90];
+
+fn periods() -> Periods {
+    Periods {
+        poll: Duration::from_millis(2),
+        authorization_retry: Duration::from_millis(2),
+        authorization_limit: Duration::from_millis(100),
+        longest: Some(Duration::from_secs(60)),
+        diagnostics: Duration::from_secs(5),
+    }
+}
+
+struct Rig {
+    cloud: Cloud,
+    world: World,
+    way: Way,
+    begun: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+fn private(cloud: &Cloud, world: World) -> World {
+    prepare_security_groups(&cloud.control);
+    world.keeper.edit(|document| {
+        let properties = &mut document["openShiftCluster"]["properties"];
+        properties["clusterProfile"]["domain"] = json!("aro.example.com");
+        properties["networkProfile"]["outboundType"] = json!("UserDefinedRouting");
+        properties["networkProfile"]["loadBalancerProfile"] = Value::Null;
+        properties["networkProfile"]["preconfiguredNSG"] = json!("Enabled");
+        properties["apiserverProfile"]["visibility"] = json!("Private");
+        properties["ingressProfiles"][0]["visibility"] = json!("Private");
+    });
+    world.with(|env| env.gateways = None)
+}
+
+async fn workload(cloud: &Cloud, world: World) -> World {
+    prepare_identities(&cloud.control);
+    cloud.make_container("oidc", "$web").await;
+    world.keeper.edit(|document| with_identities(&mut document["openShiftCluster"]));
+    let blob_url = format!("{}/blob/oidc", cloud.url);
+    world.with(|env| {
+        env.role_sets = Arc::new(Sets(vec![role_set()]));
+        env.oidc =
+            Some(OidcStorage { account: "oidc".to_owned(), blob_url, endpoint: "oidc.example".to_owned() });
+    })
+}
+
+impl Rig {
+    async fn start(who: Who, way: Way) -> Self {
+        let cloud = Cloud::start().await;
+        let world = World::new(Arc::clone(&cloud.clients), who == Who::Workload, periods());
+        let world = match who {
+            Who::Public => world,
+            Who::Private => private(&cloud, world),
+            Who::Workload => workload(&cloud, world).await,
+        };
+        world.api.is_up();
+        let control = cloud.control.clone();
+        *world.installer.on_begin.lock() = Some(Box::new(move |document| installed(&control, document)));
+        Self { cloud, world, way, begun: Arc::default() }
+    }
+
+    /// What happens when a step begins in this run.
+    fn disturb(&self, operation: Operation, lost: &CancellationToken, stopping: &CancellationToken) {
+        let (way, begun) = (self.way, Arc::clone(&self.begun));
+        let (keeper, api) = (Arc::clone(&self.world.keeper), self.world.api.clone());
+        let (control, installer) = (self.cloud.control.clone(), Arc::clone(&self.world.installer));
+        let (lost, stopping) = (lost.clone(), stopping.clone());
+        let inside = Arc::clone(&self.world.keeper);
+        self.world.keeper.on_start(move |name, at| {
+            let times = {
+                let mut begun = begun.lock();
+                let times =
+                    begun.entry(format!("{operation:?} {} {at} {name}", inside.phase_name())).or_default();
+                *times += 1;
+                *times
+            };
+            let fault = |answer, method| Fault { method, path: "/".to_owned(), times: Some(1), answer };
+            match way {
+                Way::Quiet => {}
+                Way::LeaseLost => {
+                    if let Some(turns) = TURNS.get(times - 1) {
+                        let (lost, turns) = (lost.clone(), *turns);
+                        tokio::spawn(async move {
+                            for _ in 0..turns {
+                                tokio::task::yield_now().await;
+                            }
+                            lost.cancel();
+                        });
+                    }
+                }
+                _ if times > 1 => {}
+                Way::Fails => {
+                    control.fail(fault(FaultAnswer::status(400, "ToldToFail"), None));
+                    keeper.fail_write(true);
+                    api.fail(Some(500));
+                    *installer.refuses.lock() = true;
+                }
+                Way::AnswerLost => {
+                    for method in [http::Method::PUT, http::Method::DELETE] {
+                        control.fail(fault(FaultAnswer::Lost, Some(method)));
+                    }
+                }
+                Way::Stops => stopping.cancel(),
+                Way::Twice => keeper.refuse_next_save(),
+            }
+        });
+    }
+
+    fn calm(&self) {
+        self.cloud.control.heal();
+        self.world.keeper.fail_write(false);
+        self.world.keeper.forget_refusal();
+        self.world.api.fail(None);
+        *self.world.installer.refuses.lock() = false;
+    }
+
+    /// Until the operation is done; gives how many runs that took.
+    async fn drive(&self, operation: Operation) -> usize {
+        let state = match operation {
+            Operation::Create => "Creating",
+            Operation::Update => "Updating",
+            Operation::AdminUpdate => "AdminUpdating",
+            Operation::Delete => "Deleting",
+        };
+        self.world.keeper.edit(|document| {
+            document["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
+        });
+        self.world.keeper.forget_position();
+        let metrics = StepMetrics::new(&Registry::new(), Statsd::none());
+        let manager = ClusterManager::new(Arc::clone(&self.world.env), metrics);
+        for runs in 1..=MOST_RUNS {
+            let (lost, stopping) = (CancellationToken::new(), CancellationToken::new());
+            self.disturb(operation, &lost, &stopping);
+            let job = self.world.job(operation, &lost, &stopping);
+            let limit = Duration::from_secs(120);
+            let outcome = tokio::time::timeout(limit, manager.run(job)).await;
+            self.calm();
+            let events = self.world.keeper.take_events();
+            match outcome.unwrap_or_else(|_| panic!("{operation:?} hangs, {:?}: {events:#?}", self.way)) {
+                Ok(Outcome::Done) => return runs,
+                Ok(Outcome::NextPhase) => assert_eq!(operation, Operation::Create),
+                Err(failure) => self.is_as_told(operation, &failure, &events),
+            }
+        }
+        panic!("{operation:?} does not end, {:?}: {:#?}", self.way, self.world.keeper.saves());
+    }
+
+    /// A run may fail only because of what was done to it.
+    fn is_as_told(&self, operation: Operation, failure: &Failure, events: &[String]) {
+        let fits = match self.way {
+            Way::Quiet => false,
+            Way::Stops => matches!(failure, Failure::HandedOver),
+            Way::Twice | Way::LeaseLost => matches!(failure, Failure::Lost),
+            Way::Fails | Way::AnswerLost => !matches!(failure, Failure::Lost | Failure::HandedOver),
+        };
+        assert!(fits, "{operation:?} {:?}: {failure:?}\n{events:#?}", self.way);
+    }
+
+    /// What is in Azure, by names that do not depend on chance; how often.
+    fn objects(&self) -> BTreeMap<String, usize> {
+        let document = Document::new(self.world.keeper.document());
+        let mut counted = BTreeMap::new();
+        for id in self.cloud.everything() {
+            let chance = [
+                (document.text_or_empty("/properties/infraId"), "INFRA"),
+                (document.storage_suffix(), "SUFFIX"),
+                (document.id(), "DOCUMENT"),
+            ];
+            let chosen = chance.iter().filter(|(text, _)| !text.is_empty());
+            let id = chosen.fold(id, |id, (text, name)| id.replace(text, name));
+            *counted.entry(uuids(&id)).or_default() += 1;
+        }
+        counted
+    }
+}
+
+/// Every UUID but those of subscriptions is one of chance.
+fn uuids(id: &str) -> String {
+    let (subscription, rest) = id.split_at(id.len().min(51));
+    let mut out = subscription.to_owned();
+    let mut rest = rest;
+    while let Some(at) = (0..rest.len()).find(|at| rest.is_char_boundary(*at) && is_uuid(&rest[*at..])) {
+        out.push_str(&rest[..at]);
+        out.push_str("UUID");
+        rest = &rest[at + 36..];
+    }
+    out + rest
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.get(..36).is_some_and(|text| {
+        text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+    })
+}
+
+/// What a whole life left behind after each of its operations.
+#[derive(Debug, PartialEq, Eq)]
+struct Life {
+    created: BTreeMap<String, usize>,
+    updated: BTreeMap<String, usize>,
+    maintained: BTreeMap<String, usize>,
+    deleted: BTreeMap<String, usize>,
+}
+
+async fn live(who: Who, way: Way) -> Life {
+    let rig = Rig::start(who, way).await;
+    let before = rig.objects();
+    let mut runs = rig.drive(Operation::Create).await;
+    let created = rig.objects();
+    check_created(&rig, who);
+    runs += rig.drive(Operation::Update).await;
+    let updated = rig.objects();
+    rig.world.keeper.edit(|document| {
+        document["openShiftCluster"]["properties"]["maintenanceTask"] = json!("Everything");
+    });
+    runs += rig.drive(Operation::AdminUpdate).await;
+    let maintained = rig.objects();
+    runs += rig.drive(Operation::Delete).await;
+    let deleted = rig.objects();
+    assert_eq!(left(&before, &deleted), Vec::<String>::new(), "{way:?}: left behind");
+    assert_eq!(left(&deleted, &before), Vec::<String>::new(), "{way:?}: taken from others");
+    assert!(rig.world.certificates.0.lock().is_empty() && rig.world.gateways.0.lock().is_empty(), "{way:?}");
+    assert!(rig.world.installer.begun.lock().is_none() && rig.world.keeper.bill_of().is_none(), "{way:?}");
+    let network = "/resourceGroups/customer/providers/Microsoft.Network/virtualNetworks/vnet/subnets/";
+    for name in ["master", "worker"] {
+        let id = format!("/subscriptions/{}{network}{name}", super::SUBSCRIPTION);
+        let subnet = rig.cloud.control.get(&id).unwrap_or_default();
+        let group = &subnet["properties"]["networkSecurityGroup"];
+        assert_eq!(group.is_null(), who != Who::Private, "{way:?}: {subnet}");
+    }
+    let steps = rig.begun.lock().len();
+    match way {
+        Way::Quiet => assert_eq!(runs, 5),
+        // Each run ends with the step that was disturbed, the last one of a plan with the plan.
+        Way::Stops | Way::Twice => assert_eq!(runs, steps, "{way:?}"),
+        // Steps that ask nobody, or that end before it comes to that, are not disturbed.
+        Way::LeaseLost => assert!(runs > steps / 2, "{runs} runs of {steps} steps"),
+        Way::Fails => assert!(runs > steps / 4, "{runs} runs of {steps} steps"),
+        Way::AnswerLost => assert!(runs > 10, "{runs} runs of {steps} steps"),
+    }
+    Life { created, updated, maintained, deleted }
+}
+
+fn left(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>) -> Vec<String> {
+    after.iter().filter(|(id, count)| before.get(*id) != Some(count)).map(|(id, _)| id.clone()).collect()
+}
+
+fn check_created(rig: &Rig, who: Who) {
+    let document = Document::new(rig.world.keeper.document());
+    assert_eq!(document.get("/properties/install"), Some(&Value::Null));
+    assert_eq!(document.envelope()["future"], json!({"kept": true}));
+    assert_eq!(document.text("/properties/consoleProfile/url").map(str::is_empty), Some(false));
+    let ip = document.text_or_empty("/properties/networkProfile/privateEndpointIp");
+    assert!(ip.starts_with("10.8."), "{ip}");
+    assert_eq!(rig.world.keeper.bill_of().unwrap().0, document.infra_id());
+    let own_domain = who == Who::Private;
+    assert_eq!(rig.world.certificates.0.lock().len(), if own_domain { 0 } else { 2 });
+    assert_eq!(rig.world.gateways.0.lock().len(), usize::from(!own_domain));
+    assert_eq!(document.text("/properties/clusterProfile/oidcIssuer").is_some(), who == Who::Workload);
+}
+
+/// The quiet life of each cluster, lived once.
+static QUIET: [OnceCell<Life>; 3] = [const { OnceCell::const_new() }; 3];
+
+async fn as_quiet(who: Who, way: Way) {
+    let quiet = QUIET[who as usize].get_or_init(|| live(who, Way::Quiet)).await;
+    let disturbed = live(who, way).await;
+    for (what, quiet, disturbed) in [
+        ("created", &quiet.created, &disturbed.created),
+        ("updated", &quiet.updated, &disturbed.updated),
+        ("maintained", &quiet.maintained, &disturbed.maintained),
+        ("deleted", &quiet.deleted, &disturbed.deleted),
+    ] {
+        let (more, less) = (left(quiet, disturbed), left(disturbed, quiet));
+        assert!(more.is_empty() && less.is_empty(), "{way:?}, {what}: more {more:#?}, less {less:#?}");
+    }
+}
+
+#[tokio::test]
+async fn plans_that_fail_at_every_step_and_go_on_end_as_quiet_ones() {
+    as_quiet(Who::Public, Way::Fails).await;
+}
+
+#[tokio::test]
+async fn plans_whose_answers_are_lost_at_every_step_end_as_quiet_ones() {
+    as_quiet(Who::Public, Way::AnswerLost).await;
+}
+
+#[tokio::test]
+async fn plans_that_stop_after_every_step_end_as_quiet_ones() {
+    as_quiet(Who::Public, Way::Stops).await;
+}
+
+#[tokio::test]
+async fn plans_whose_every_step_runs_twice_end_as_quiet_ones() {
+    as_quiet(Who::Public, Way::Twice).await;
+}
+
+#[tokio::test]
+async fn plans_that_lose_the_lease_at_every_step_end_as_quiet_ones() {
+    as_quiet(Who::Public, Way::LeaseLost).await;
+}
+
+/// One test for each way, of other clusters.
+macro_rules! ways {
+    ($($who:ident: $($name:ident = $way:ident),+;)+) => {$($(
+        #[tokio::test]
+        async fn $name() {
+            as_quiet(Who::$who, Way::$way).await;
+        }
+    )+)+};
+}
+
+ways! {
+    Private:
+        private_plans_that_fail_at_every_step = Fails,
+        private_plans_whose_answers_are_lost = AnswerLost,
+        private_plans_whose_every_step_runs_twice = Twice,
+        private_plans_that_lose_the_lease = LeaseLost;
+    Workload:
+        plans_with_identities_that_fail_at_every_step = Fails,
+        plans_with_identities_whose_answers_are_lost = AnswerLost,
+        plans_with_identities_whose_every_step_runs_twice = Twice,
+        plans_with_identities_that_lose_the_lease = LeaseLost;
+}
+
+#[tokio::test]
+async fn a_quiet_life_leaves_nothing_behind() {
+    for who in [Who::Public, Who::Private, Who::Workload] {
+        let life = QUIET[who as usize].get_or_init(|| live(who, Way::Quiet)).await;
+        let created: Vec<&String> =
+            life.created.keys().filter(|id| id.contains("/resourcegroups/aro-test")).collect();
+        assert!(created.len() > 15, "{who:?}: {created:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_group_that_its_customer_deletes_ends_the_creation_and_the_deletion_leaves_nothing() {
+    let rig = Rig::start(Who::Public, Way::Quiet).await;
+    let before = rig.objects();
+    let (lost, stopping) = (CancellationToken::new(), CancellationToken::new());
+    let control = rig.cloud.control.clone();
+    let group = format!("/subscriptions/{}/resourceGroups/aro-test", super::SUBSCRIPTION);
+    rig.world.keeper.on_start(move |name, _| {
+        if name.ends_with("updateAPIIPEarly") {
+            control.remove(&group);
+        }
+    });
+    let metrics = StepMetrics::new(&Registry::new(), Statsd::none());
+    let manager = ClusterManager::new(Arc::clone(&rig.world.env), metrics);
+    let job = rig.world.job(Operation::Create, &lost, &stopping);
+    let ended = tokio::time::timeout(Duration::from_secs(120), manager.run(job)).await.unwrap();
+    assert!(matches!(ended, Err(Failure::Told { .. } | Failure::Internal(_))), "{ended:?}");
+    rig.calm();
+    rig.drive(Operation::Delete).await;
+    assert_eq!(rig.objects(), before);
+}

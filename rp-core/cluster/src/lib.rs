@@ -1,0 +1,57 @@
+//! Plans and steps that bring one cluster to what its document wants (`spec/cluster.md`). No database: what must be
+//! stored goes through [`Progress`], the installation through [`Installer`].
+//!
+//! Entry rule: what touches one cluster and its Azure resources on behalf of one operation.
+
+mod certificates;
+mod cleanup;
+mod cluster_data;
+mod conditions;
+mod context;
+mod convert;
+mod credentials;
+mod day_one;
+mod diagnostics;
+mod document;
+mod engine;
+mod environment;
+mod errors;
+mod failure;
+#[cfg(test)]
+mod harness;
+mod install;
+mod installer;
+mod kube_api;
+mod kubeconfigs;
+mod machine_config;
+mod manager;
+mod manager_impl;
+mod metrics;
+mod plan;
+mod progress;
+mod resources;
+mod roles;
+mod step;
+mod templates;
+mod validation;
+mod values;
+mod vault;
+
+pub use context::Context;
+pub use document::Document;
+pub use environment::{
+    Environment, Features, GatewayRecord, Gateways, OidcStorage, OverPrivateLink, Periods, ReachClusters,
+    RoleSets,
+};
+pub use errors::StepError;
+pub use failure::Failure;
+pub use installer::{InstallError, InstallState, Installer};
+pub use manager::{Job, Manager, Operation, Outcome};
+pub use manager_impl::ClusterManager;
+pub use metrics::{ClusterMetrics, StepMetrics};
+pub use plan::{Phase, Shape};
+pub use progress::{Change, Progress, ProgressError, StepEvent};
+pub use rp_azure::AzureClients;
+pub use step::{ACTION, Act, Kind, LONG_ACTION, Look, Running, Seen, Step};
+pub use templates::{Ignition, Image, Machines, machines};
+pub use vault::{CertificateVault, Order};

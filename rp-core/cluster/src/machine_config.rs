@@ -1,0 +1,213 @@
+//! Where machines fetch their configuration (`spec/cluster.md` §6.15): the server's certificate, and its address in the
+//! first words that machines are given. Repairs of clusters whose machines look for `api-int` by name.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, SanType};
+use rp_base::{Random, Timestamp};
+use serde_json::{Value, json};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+use crate::context::Context;
+use crate::errors::StepError;
+use crate::kube_api::{Kube, overlay, secrets};
+use crate::kubeconfigs::{Authority, ROOT, authorities};
+
+const NAMESPACE: &str = "openshift-machine-config-operator";
+const MACHINE_API: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api";
+/// On the server's secret: when its certificate was placed by us.
+const ISSUED: &str = "aro.openshift.io/certificate-issued";
+const TEN_YEARS: Duration = Duration::from_hours(24 * 3650);
+
+/// The server's certificate names the address of the internal load balancer.
+pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    let Ok(address) = document.text_or_empty("/properties/apiserverProfile/intIp").parse::<IpAddr>() else {
+        return Err(StepError::other("the document has no internal address of the API server"));
+    };
+    let kube = Kube::of(context)?;
+    let path = format!("{}/machine-config-server-tls", secrets(NAMESPACE));
+    let Some(found) = kube.get(&path).await? else { return Ok(()) };
+    if names_only(&found, address) {
+        // Ours, and the run that placed it may have ended before the servers began again.
+        return match issued(&found) {
+            Some(issued) => begin_again(&kube, issued).await,
+            None => Ok(()),
+        };
+    }
+    let Some(authorities) = authorities(context)? else {
+        context.line("warning", "the cluster's authorities are not in its document: the certificate is left");
+        return Ok(());
+    };
+    let (domain, now) = (document.domain(&context.env.domain), context.env.clock.now());
+    let host = format!("api-int.{domain}");
+    let pair = server(&authorities.root, &host, address, &*context.env.random, now)
+        .map_err(|error| StepError::other(format!("no certificate could be made: {error}")))?;
+    let wanted = json!({
+        "metadata": {"annotations": {ISSUED: now.to_string()}},
+        "data": {"tls.crt": STANDARD.encode(&pair.certificate), "tls.key": STANDARD.encode(&pair.key)}
+    });
+    kube.change(&path, |found| overlay(found, &wanted)).await?;
+    begin_again(&kube, now).await
+}
+
+/// When we placed the secret's certificate; `None`: it is not ours.
+fn issued(secret: &Value) -> Option<Timestamp> {
+    Timestamp::parse(secret["metadata"]["annotations"][ISSUED].as_str()?).ok()
+}
+
+/// Servers that began before the certificate was placed are begun again.
+async fn begin_again(kube: &Kube, issued: Timestamp) -> Result<(), StepError> {
+    let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
+    for pod in kube.list(&pods, "k8s-app=machine-config-server").await? {
+        let metadata = &pod["metadata"];
+        let began = metadata["creationTimestamp"].as_str().and_then(|text| Timestamp::parse(text).ok());
+        // Servers tell whole seconds.
+        let is_old = began.is_none_or(|began| began.seconds() < issued.seconds());
+        if let Some(name) = metadata["name"].as_str().filter(|_| is_old) {
+            kube.delete(&format!("{pods}/{name}")).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the secret has one certificate whose only address is that.
+fn names_only(secret: &Value, address: IpAddr) -> bool {
+    let pem =
+        secret.pointer("/data/tls.crt").and_then(Value::as_str).and_then(|data| STANDARD.decode(data).ok());
+    let Some(pem) = pem else { return false };
+    let blocks: Vec<_> = x509_parser::pem::Pem::iter_from_buffer(&pem).filter_map(Result::ok).collect();
+    let [block] = &blocks[..] else { return false };
+    let Ok((_, certificate)) = X509Certificate::from_der(&block.contents) else { return false };
+    let Ok(Some(names)) = certificate.subject_alternative_name() else { return false };
+    let addresses: Vec<&[u8]> = names
+        .value
+        .general_names
+        .iter()
+        .filter_map(|name| match name {
+            GeneralName::IPAddress(bytes) => Some(*bytes),
+            _ => None,
+        })
+        .collect();
+    match address {
+        IpAddr::V4(address) => addresses == [&address.octets()[..]],
+        IpAddr::V6(address) => addresses == [&address.octets()[..]],
+    }
+}
+
+fn server(
+    root: &Authority,
+    host: &str,
+    address: IpAddr,
+    random: &dyn Random,
+    now: Timestamp,
+) -> Result<Authority, rcgen::Error> {
+    let issuer = root.issuer(ROOT, random)?;
+    let mut params = CertificateParams::new(vec![host.to_owned(), address.to_string()])?;
+    // Some clients of old releases look for the address among the names.
+    params.subject_alt_names.push(SanType::DnsName(address.to_string().try_into()?));
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "system:machine-config-server");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.not_before = (now - Duration::from_hours(24)).to_datetime();
+    params.not_after = (now + TEN_YEARS).to_datetime();
+    let key = KeyPair::generate()?;
+    Ok(Authority { certificate: params.signed_by(&key, &issuer)?.pem(), key: key.serialize_pem() })
+}
+
+/// New machines ask the address, not the name. What fails is told and left: the machines that run need none of it.
+pub(crate) async fn fix_mcs_user_data(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    let address = document.text_or_empty("/properties/apiserverProfile/intIp").to_owned();
+    let host = format!("api-int.{}", document.domain(&context.env.domain));
+    if address.is_empty() {
+        return Ok(());
+    }
+    let kube = Kube::of(context)?;
+    for name in user_data_secrets(&kube).await? {
+        let path = format!("/api/v1/namespaces/openshift-machine-api/secrets/{name}");
+        let result = kube.change(&path, |secret| readdress(secret, &host, &address)).await;
+        if let Err(error) = result {
+            context.line("warning", &rp_base::text::clean(&error.to_string(), 500));
+        }
+    }
+    Ok(())
+}
+
+async fn user_data_secrets(kube: &Kube) -> Result<Vec<String>, StepError> {
+    let mut names = std::collections::BTreeSet::new();
+    let kinds = [("machines", "/spec"), ("machinesets", "/spec/template/spec")];
+    for (kind, spec) in kinds {
+        let pointer = format!("{spec}/providerSpec/value/userDataSecret/name");
+        let found = kube.list(&format!("{MACHINE_API}/{kind}"), "").await?;
+        names.extend(found.iter().filter_map(|item| item.pointer(&pointer)?.as_str()).map(str::to_owned));
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// Puts the address in the place of the host, the port kept; gives whether anything changed.
+fn readdress(secret: &mut Value, host: &str, address: &str) -> bool {
+    let Some(data) = secret.pointer("/data/userData").and_then(Value::as_str) else { return false };
+    let bytes = STANDARD.decode(data).unwrap_or_default();
+    let Ok(mut ignition) = serde_json::from_slice::<Value>(&bytes) else { return false };
+    let mut changed = false;
+    for pointer in ["/ignition/config/merge", "/ignition/config/append"] {
+        for part in ignition.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten() {
+            let Some(rest) = part["source"].as_str().and_then(|source| source.strip_prefix("https://"))
+            else {
+                continue;
+            };
+            if let Some(rest) = rest.strip_prefix(host).filter(|rest| rest.starts_with([':', '/'])) {
+                part["source"] = Value::from(format!("https://{address}{rest}"));
+                changed = true;
+            }
+        }
+    }
+    if changed {
+        secret["data"]["userData"] = Value::from(STANDARD.encode(ignition.to_string()));
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use rp_base::SystemRandom;
+
+    use super::*;
+
+    #[test]
+    fn sources_get_the_address_and_keep_the_rest() {
+        let ignition = json!({"ignition": {"version": "3.2.0", "future": 1, "config": {"merge": [
+            {"source": "https://api-int.c.aroapp.io:22623/config/worker", "verification": {}},
+            {"source": "https://api-int.c.aroapp.io.evil:22623/x"},
+        ]}}});
+        let mut secret = json!({"data": {"userData": STANDARD.encode(ignition.to_string())}});
+        assert!(readdress(&mut secret, "api-int.c.aroapp.io", "10.0.0.4"));
+        assert!(!readdress(&mut secret.clone(), "api-int.c.aroapp.io", "10.0.0.4"));
+        let bytes = STANDARD.decode(secret["data"]["userData"].as_str().unwrap()).unwrap();
+        let after: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(after["ignition"]["future"], 1);
+        let merge = &after["ignition"]["config"]["merge"];
+        assert_eq!(merge[0]["source"], "https://10.0.0.4:22623/config/worker");
+        assert_eq!(merge[1]["source"], "https://api-int.c.aroapp.io.evil:22623/x");
+    }
+
+    #[test]
+    fn a_certificate_for_the_address_is_known_again() {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let root =
+            Authority { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() };
+        let address: IpAddr = "10.0.0.4".parse().unwrap();
+        let pair = server(&root, "api-int.c", address, &SystemRandom, Timestamp::from_seconds(1_790_000_000))
+            .unwrap();
+        let secret = json!({"data": {"tls.crt": STANDARD.encode(&pair.certificate)}});
+        assert!(names_only(&secret, address));
+        assert!(!names_only(&secret, "10.0.0.5".parse().unwrap()));
+        assert!(!names_only(&json!({}), address));
+    }
+}

@@ -1,0 +1,97 @@
+//! What an operation must keep, kept by whoever holds the lease.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+/// A change of a cluster's stored document (the whole envelope). It may run more than once, on newer documents.
+pub type Change = Box<dyn Fn(&mut Value) + Send + Sync>;
+
+/// Why something could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProgressError {
+    #[error("the lease was lost")]
+    Lost,
+    #[error("the store: {0}")]
+    Store(String),
+}
+
+/// What happened to a step, for the operation's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepEvent<'a> {
+    /// It begins, for the `attempt`th time.
+    Started {
+        name: &'a str,
+        at: usize,
+        planned: usize,
+        attempt: u32,
+    },
+    /// It waits; what it last saw.
+    Waiting {
+        name: &'a str,
+        seen: &'a str,
+    },
+    Done {
+        name: &'a str,
+        took: Duration,
+    },
+    Failed {
+        name: &'a str,
+        took: Duration,
+        error: &'a str,
+    },
+    /// A sentence for people; no secrets.
+    Line {
+        level: &'a str,
+        text: &'a str,
+    },
+    /// Gathered after a failure (`spec/cluster.md` §14).
+    Diagnostic {
+        name: &'a str,
+        text: &'a str,
+    },
+}
+
+/// The lease holder's pen. Every write is refused once the lease is somebody else's.
+#[async_trait]
+pub trait Progress: Send + Sync + std::fmt::Debug {
+    /// The document as it stands.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store is away.
+    async fn read(&self) -> Result<Value, ProgressError>;
+
+    /// Changes the document and gives what was written.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store is away.
+    async fn patch(&self, change: Change) -> Result<Value, ProgressError>;
+
+    /// The step to go on with in this operation and phase, as [`Progress::save`] left it; `None`: the first.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store is away.
+    async fn position(&self) -> Result<Option<String>, ProgressError>;
+
+    /// The next run goes on with the step of that stored name.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store is away.
+    async fn save(&self, next_step: &str) -> Result<(), ProgressError>;
+
+    /// Tells people. Never fails the operation: it is queued, and written with the next save.
+    fn tell(&self, event: StepEvent<'_>);
+
+    /// Makes the record of who pays for the cluster; one that is there already is as good.
+    ///
+    /// # Errors
+    /// The store's.
+    async fn bill(&self, infra_id: &str, tenant: &str, location: &str) -> Result<(), ProgressError>;
+
+    /// Ends that record; none is as good.
+    ///
+    /// # Errors
+    /// The store's.
+    async fn end_bill(&self) -> Result<(), ProgressError>;
+}

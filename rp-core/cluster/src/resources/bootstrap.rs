@@ -1,0 +1,32 @@
+//! The bootstrap machine goes (`spec/cluster.md` §6.12).
+
+use rp_azure::Resources;
+
+use crate::context::Context;
+use crate::errors::StepError;
+use crate::templates::{id, machines, storage, versions};
+
+/// Deletes machine, disk and network interface; what is gone is as good.
+pub(crate) async fn remove_bootstrap(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    let client = context.customer();
+    let group = document.group_id();
+    let machine = machines::bootstrap_name(&document);
+    let card = machines::bootstrap_card_name(&document);
+    let machine_id = id(group, "Microsoft.Compute/virtualMachines", &machine);
+    let disk_id = id(group, "Microsoft.Compute/disks", &format!("{machine}_OSDisk"));
+    let card_id = id(group, "Microsoft.Network/networkInterfaces", &card);
+    client.delete(&machine_id, versions::COMPUTE).await?;
+    client.delete(&disk_id, versions::DISKS).await?;
+    client.delete(&card_id, versions::NETWORK).await?;
+    Ok(())
+}
+
+/// Deletes what the bootstrap machine was told, secrets among it. By the resource manager: the account's own firewall
+/// and keys do not matter.
+pub(crate) async fn remove_bootstrap_ignition(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    let account = storage::account_id(&document, &document.state_account());
+    let container = format!("{account}/blobServices/default/containers/ignition");
+    Ok(context.customer().delete(&container, versions::STORAGE).await?)
+}

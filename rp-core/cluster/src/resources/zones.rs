@@ -1,0 +1,31 @@
+//! In which zones a new cluster lives (`spec/cluster.md` §6.2).
+
+use rp_azure::{Sku, SubscriptionFacts};
+
+use crate::context::Context;
+use crate::errors::StepError;
+use crate::validation::zones::{Sized, choose, of_size};
+
+/// Looks up both sizes among the location's offers and writes the zones.
+pub(crate) async fn validate_zones(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    let location = document.location();
+    let skus = skus(context).await?;
+    let expanded = context.env.features.expanded_zones;
+    let worker = document.items("/properties/workerProfiles").first();
+    let worker = worker.and_then(|profile| profile["vmSize"].as_str()).unwrap_or_default();
+    let masters = of_size(&skus, document.master_size(), &location, expanded);
+    let workers = of_size(&skus, worker, &location, expanded);
+    let zones = choose(
+        Sized { size: document.master_size(), zones: masters.as_deref() },
+        Sized { size: worker, zones: workers.as_deref() },
+        &location,
+    )?;
+    context.set("/properties/zones", zones).await.map(|_| ())
+}
+
+/// Sizes that the subscription can have in the cluster's location.
+pub(crate) async fn skus(context: &Context) -> Result<Vec<Sku>, StepError> {
+    let document = context.document();
+    Ok(context.customer().vm_skus(document.subscription_id(), &document.location()).await?)
+}

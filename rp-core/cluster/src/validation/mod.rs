@@ -1,0 +1,208 @@
+//! Whether the customer's side is as a cluster needs it: asked at each create and update (`spec/api.md` §16). The checks
+//! are pure; [`fetch`] and [`rights`] bring what they look at.
+
+pub(crate) mod balancer;
+mod claims;
+pub(crate) mod federated;
+mod fetch;
+mod networks;
+mod rights;
+mod subjects;
+#[cfg(test)]
+mod tests;
+pub(crate) mod zones;
+
+use rp_api::CloudError;
+use rp_azure::{Audience, Client, Resources, SubscriptionFacts as _};
+use serde_json::Value;
+
+use self::balancer::{Usage, check_ports, check_quota, needed_addresses};
+use self::networks::{Subnet, check_encryption_set, check_location, check_ranges, check_subnets};
+use self::rights::{Asker, Question};
+use self::subjects::{PRECONFIGURED, Subject, Thing};
+use crate::context::Context;
+use crate::errors::StepError;
+use crate::resources::azure::{items, must_get, named};
+use crate::resources::{federated as credentials, identities, subnets::check_worker_subnets};
+use crate::roles::{FEDERATED_CREDENTIAL, OperatorRole, actions, check_operators, last, needed_minors};
+use crate::templates::{balancers, versions};
+
+/// The whole validation, in the contract's order.
+pub(crate) async fn validate_resources(context: &Context) -> Result<(), StepError> {
+    let document = context.document();
+    check_worker_subnets(&document)?;
+    let customer = context.customer();
+    if document.is_workload_identity() {
+        let roles = context.operator_roles().await?;
+        check_platform(context, &roles).await?;
+        for asker in platform(context, &roles).await? {
+            surroundings(context, &asker, &customer).await?;
+        }
+    } else {
+        let principal = identities::service_principal(context)?;
+        let told = claims::check_object(principal.claims(Audience::ResourceManager).await, false)?;
+        claims::check_roles(principal.claims(Audience::Graph).await)?;
+        let subject = Subject::ServicePrincipal { application: document.client_id().to_owned() };
+        let asker = Asker { subject, of: in_token(&told)?, roles: None };
+        surroundings(context, &asker, &principal).await?;
+    }
+    let told = claims::check_object(customer.claims(Audience::ResourceManager).await, true)?;
+    let subject = Subject::FirstParty { application: context.env.fp_client_id.clone() };
+    let asker = Asker { subject, of: in_token(&told)?, roles: None };
+    surroundings(context, &asker, &customer).await?;
+    outbound(context, &customer).await
+}
+
+fn in_token(claims: &Value) -> Result<rp_azure::Subject, StepError> {
+    rp_azure::Subject::in_token(claims).ok_or_else(|| StepError::other("the token names no object"))
+}
+
+/// The cluster's identity may use the platform's, which are those that the version needs, and nobody else's.
+async fn check_platform(context: &Context, roles: &[OperatorRole]) -> Result<(), StepError> {
+    let document = context.document();
+    let all = document.identities();
+    let client = context.customer();
+    let own = document.own_identity().map_err(StepError::other)?;
+    let body = must_get(&client, own, versions::IDENTITIES).await?;
+    let object = body["properties"]["principalId"].as_str().unwrap_or_default();
+    let role = role_definition(&client, document.subscription_id(), FEDERATED_CREDENTIAL).await?;
+    let needed = actions::named(&role);
+    let asker = Asker { subject: Subject::ClusterIdentity, of: rp_azure::Subject::of(object), roles: None };
+    let question = |id: &str| Question {
+        on: Thing::Identity,
+        id: id.to_owned(),
+        path: String::new(),
+        actions: needed.clone(),
+    };
+    asker.ask(context, all.values().map(|identity| question(identity.resource_id)).collect()).await?;
+    check_operators(all.keys().copied(), roles, &needed_minors(&document))?;
+    for (operator, identity) in all {
+        let found = credentials::list(&client, identity.resource_id).await?;
+        let issuer = document.issuer();
+        federated::check(operator, identity.resource_id, &found, issuer, document.is_creating())?;
+    }
+    Ok(())
+}
+
+/// A role's definition.
+async fn role_definition(client: &Client, subscription: &str, role: &str) -> Result<Value, StepError> {
+    let id =
+        format!("/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{role}");
+    must_get(client, &id, versions::ROLE_DEFINITIONS).await
+}
+
+/// Whoever of the platform's operators has a role.
+async fn platform(context: &Context, roles: &[OperatorRole]) -> Result<Vec<Asker>, StepError> {
+    let document = context.document();
+    let client = context.customer();
+    let mut askers = Vec::new();
+    for (operator, identity) in document.identities() {
+        let mut definitions = Vec::new();
+        for role in roles.iter().filter(|role| role.operator_name == operator) {
+            let id = last(&role.role_definition_id);
+            definitions.push(role_definition(&client, document.subscription_id(), id).await?);
+        }
+        askers.push(Asker {
+            subject: Subject::Platform { operator: operator.to_owned() },
+            of: rp_azure::Subject::of(identity.object_id),
+            roles: Some(definitions),
+        });
+    }
+    Ok(askers)
+}
+
+/// Networks, subnets, encryption sets and security groups, as one of those who need them.
+async fn surroundings(context: &Context, asker: &Asker, reader: &Client) -> Result<(), StepError> {
+    let document = context.document();
+    let networks = fetch::network_ids(&document);
+    let named = document.named_subnets();
+    let mut questions: Vec<Question> =
+        networks.iter().filter_map(|id| asker.question(Thing::Network, id, "")).collect();
+    questions
+        .extend(named.iter().filter_map(|subnet| asker.question(Thing::Subnet, &subnet.id, &subnet.path)));
+    asker.ask(context, questions).await?;
+    let (networks, subnets) = fetch::networks(reader, &asker.subject, &document).await?;
+    beside(context, asker, reader, &subnets).await?;
+    for network in &networks {
+        check_location(&network.location, document.text_or_empty("/location"))?;
+    }
+    let pods = document.text_or_empty("/properties/networkProfile/podCidr");
+    let services = document.text_or_empty("/properties/networkProfile/serviceCidr");
+    let ranges = subnets.iter().flat_map(|subnet| subnet.prefixes.iter().map(String::as_str));
+    check_ranges(ranges.chain([pods, services]))?;
+    check_subnets(&document, &subnets)?;
+    encryption_sets(context, asker, reader).await?;
+    if document.is_nsg_preconfigured() {
+        security_groups(context, asker, &subnets).await?;
+    }
+    Ok(())
+}
+
+/// Route tables and NAT gateways of the subnets.
+async fn beside(
+    context: &Context,
+    asker: &Asker,
+    reader: &Client,
+    subnets: &[Subnet],
+) -> Result<(), StepError> {
+    let tables = subnets.iter().filter_map(|subnet| Some((Thing::RouteTable, subnet.route_table.as_ref()?)));
+    let gateways =
+        subnets.iter().filter_map(|subnet| Some((Thing::NatGateway, subnet.nat_gateway.as_ref()?)));
+    let mut all: Vec<(Thing, &String)> = tables.chain(gateways).collect();
+    all.sort_by_key(|(_, id)| id.to_ascii_lowercase());
+    all.dedup_by(|(_, a), (_, b)| a.eq_ignore_ascii_case(b));
+    asker.ask(context, all.iter().filter_map(|(thing, id)| asker.question(*thing, id, "")).collect()).await?;
+    for (thing, id) in all {
+        fetch::is_there(reader, thing, id).await?;
+    }
+    Ok(())
+}
+
+async fn encryption_sets(context: &Context, asker: &Asker, reader: &Client) -> Result<(), StepError> {
+    let document = context.document();
+    let sets = document.named_encryption_sets();
+    let questions = sets.iter().filter_map(|set| asker.question(Thing::EncryptionSet, &set.id, &set.path));
+    asker.ask(context, questions.collect()).await?;
+    for set in &sets {
+        let location = fetch::encryption_set(reader, &set.id, &set.path).await?;
+        check_encryption_set(&location, document.text_or_empty("/location"))?;
+    }
+    Ok(())
+}
+
+async fn security_groups(context: &Context, asker: &Asker, subnets: &[Subnet]) -> Result<(), StepError> {
+    let mut questions = Vec::new();
+    for subnet in subnets {
+        let Some(id) = &subnet.security_group else {
+            return Err(CloudError::bad("NotFound", "", PRECONFIGURED).into());
+        };
+        questions.extend(asker.question(Thing::SecurityGroup, id, &subnet.named.path));
+    }
+    asker.ask(context, questions).await
+}
+
+/// Outbound addresses: quota for new ones, ports for the machines that are there.
+async fn outbound(context: &Context, client: &Client) -> Result<(), StepError> {
+    let document = context.document();
+    if !document.is_outbound_balanced() {
+        return Ok(());
+    }
+    let needed = needed_addresses(&document);
+    if needed > 0 {
+        let found =
+            client.usages(document.subscription_id(), "Microsoft.Network", &document.location()).await?;
+        let usage = found.iter().find(|usage| usage.name == "PublicIPAddresses");
+        if let Some(usage) = usage {
+            check_quota(needed, Usage { current: usage.current, limit: usage.limit })?;
+        }
+    }
+    if document.is_creating() {
+        return Ok(());
+    }
+    let balancer = client.get(&balancers::public_id(&document), versions::NETWORK).await?;
+    let (_, pool) = balancers::api_pools(&document);
+    let machines =
+        balancer.as_ref().and_then(|body| named(items(&body["properties"], "backendAddressPools"), &pool));
+    let machines = machines.map_or(0, |pool| items(&pool["properties"], "backendIPConfigurations").len());
+    Ok(check_ports(document.managed_addresses(), machines)?)
+}

@@ -1,0 +1,71 @@
+//! `[azure]`: which cloud, and who we are towards it.
+
+use std::path::PathBuf;
+
+use url::Url;
+
+use crate::check;
+use crate::reader::Reader;
+use crate::secret_file::SecretFile;
+
+#[derive(Debug, Clone)]
+pub struct Azure {
+    pub region: Option<String>,
+    /// `AzurePublicCloud` or `AzureUSGovernmentCloud`.
+    pub environment: String,
+    pub locations: Vec<String>,
+    /// `None`: Azure is not asked anything.
+    pub credential: Option<AzureCredential>,
+    /// In the place of the cloud's own address.
+    pub resource_manager: Option<Url>,
+    /// In the place of the cloud's own address.
+    pub authority: Option<Url>,
+    /// PEM of a CA to trust beside the host's.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub enum AzureCredential {
+    Certificate { client_id: String, cert_file: PathBuf, key_file: SecretFile },
+    ManagedIdentity { client_id: Option<String> },
+    WorkloadIdentity { client_id: String, token_file: PathBuf },
+}
+
+pub(crate) fn azure(r: &mut Reader<'_>) -> Azure {
+    Azure {
+        region: r.text("azure.region"),
+        environment: r.word("azure.environment"),
+        locations: r.texts("azure.locations"),
+        credential: credential(r),
+        resource_manager: r.origin("azure.resource_manager"),
+        authority: r.origin("azure.authority"),
+        ca_file: r.file("azure.ca_file"),
+    }
+}
+
+fn credential(r: &mut Reader<'_>) -> Option<AzureCredential> {
+    let word = r.word("azure.credential");
+    let (client_id, cert_file) = (r.text("azure.client_id"), r.file("azure.client_cert_file"));
+    let (key_file, token_file) = (r.secret("azure.client_key_file"), r.file("azure.federated_token_file"));
+    let needed: &[&str] = match word.as_str() {
+        "certificate" => &["azure.client_id", "azure.client_cert_file", "azure.client_key_file"],
+        "workload_identity" => &["azure.client_id", "azure.federated_token_file"],
+        _ => &[],
+    };
+    for key in needed {
+        if !r.is_set(key) {
+            check::missing_once(r, key, &format!("is needed with azure.credential = \"{word}\""));
+        }
+    }
+    match (word.as_str(), client_id) {
+        ("certificate", Some(client_id)) => {
+            Some(AzureCredential::Certificate { client_id, cert_file: cert_file?, key_file: key_file? })
+        }
+        ("workload_identity", Some(client_id)) => {
+            Some(AzureCredential::WorkloadIdentity { client_id, token_file: token_file? })
+        }
+        ("managed_identity", client_id) => Some(AzureCredential::ManagedIdentity { client_id }),
+        _ => None,
+    }
+}

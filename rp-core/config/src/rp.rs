@@ -1,0 +1,194 @@
+//! `[rp]`: the resource provider's API, and who may call it (`spec/frontend.md` §1, §3).
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::check;
+use crate::reader::Reader;
+use crate::settings::Tls;
+
+/// Settings of the resource provider.
+#[derive(Debug, Clone)]
+pub struct Rp {
+    /// Whether `aro serve` runs it; `aro rp` always does.
+    pub enabled: bool,
+    pub listen: SocketAddr,
+    /// Our address in answers to callers that do not say by what address they called.
+    pub url: Option<Url>,
+    /// Its own certificate, else that of `[tls]`.
+    pub tls: Option<Tls>,
+    /// Of clusters without a domain of their own, such as `eastus.aroapp.io`.
+    pub domain: Option<String>,
+    /// New clusters reach the outside through the gateway.
+    pub gateway: bool,
+    /// Workers of new clusters must have two cores.
+    pub d2s_workers: bool,
+    /// Where in Azure the resource provider itself is; `None`: no workers run here.
+    pub place: Option<RpPlace>,
+    pub arm: ArmCallers,
+    /// `None`: nobody calls the admin API.
+    pub admin: Option<CallerCertificate>,
+    /// `None`: tokens are not looked at.
+    pub tokens: Option<Tokens>,
+    /// Hosts that a caller's `Referer` may name; empty: any.
+    pub referers: Vec<String>,
+    /// From the start until the process says that it is ready.
+    pub ready_delay: Duration,
+    /// For the head of a request once it has begun, and then for its body.
+    pub read_time: Duration,
+}
+
+/// The resource provider's own resources in Azure.
+#[derive(Debug, Clone)]
+pub struct RpPlace {
+    pub subscription: String,
+    pub tenant: String,
+    pub group: String,
+    pub gateway_group: String,
+    /// Virtual network and subnet of private endpoints, in `group`.
+    pub endpoint_vnet: String,
+    pub endpoint_subnet: String,
+    /// Of the container registry; empty: no tokens are made.
+    pub registry_id: String,
+    pub registry_host: String,
+    /// Object id of the first-party application's service principal.
+    pub service_principal: String,
+}
+
+/// How ARM's certificates are known.
+#[derive(Debug, Clone)]
+pub struct ArmCallers {
+    /// Where ARM publishes them; `None`: the cloud's address.
+    pub metadata: Option<Url>,
+    /// A CA to trust for that address beside the host's.
+    pub metadata_ca_file: Option<PathBuf>,
+    pub refresh: Duration,
+    /// In the place of the published ones.
+    pub certificate: Option<CallerCertificate>,
+}
+
+/// Certificates of these authorities with this name.
+#[derive(Debug, Clone)]
+pub struct CallerCertificate {
+    pub ca_file: PathBuf,
+    pub common_name: String,
+}
+
+/// Bearer tokens of callers.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    /// A certificate alone is not enough.
+    pub required: bool,
+    pub check: TokenCheck,
+}
+
+/// Who checks them.
+#[derive(Debug, Clone)]
+pub enum TokenCheck {
+    /// A process beside this one.
+    Mise { address: Url },
+    /// This process.
+    Own {
+        issuer: Url,
+        audience: String,
+        applications: Vec<String>,
+        roles: Vec<String>,
+        ca_file: Option<PathBuf>,
+    },
+}
+
+pub(crate) fn rp(r: &mut Reader<'_>, tls: Option<&Tls>) -> Rp {
+    let (cert, key) = (r.file("rp.cert_file"), r.secret("rp.key_file"));
+    check::pair(r, ("rp.cert_file", cert.is_some()), ("rp.key_file", key.is_some()));
+    let own = cert.zip(key).map(|(cert_file, key_file)| Tls { cert_file, key_file, ca_file: None });
+    let rp = Rp {
+        enabled: r.switch("rp.enabled"),
+        listen: r.listen("rp.listen"),
+        url: r.origin("rp.url"),
+        tls: own.or_else(|| tls.cloned()),
+        domain: r.text("rp.domain"),
+        gateway: r.switch("rp.gateway"),
+        d2s_workers: r.switch("rp.d2s_workers"),
+        place: place(r),
+        arm: ArmCallers {
+            metadata: r.origin("rp.arm_metadata"),
+            metadata_ca_file: r.file("rp.arm_metadata_ca_file"),
+            refresh: r.duration("rp.arm_refresh"),
+            certificate: certificate(r, "rp.arm_ca_file", "rp.arm_common_name"),
+        },
+        admin: certificate(r, "rp.admin_ca_file", "rp.admin_common_name"),
+        tokens: tokens(r),
+        referers: r.texts("rp.referers").into_iter().map(|host| host.to_ascii_lowercase()).collect(),
+        ready_delay: r.duration("rp.ready_delay"),
+        read_time: r.duration("rp.read_time"),
+    };
+    if rp.enabled && rp.tls.is_none() && !r.is_set("tls.cert_file") {
+        check::missing_once(r, "rp.cert_file", "is needed with rp.enabled, or tls.cert_file in its place");
+    }
+    rp
+}
+
+/// All of it hangs on the subscription.
+fn place(r: &mut Reader<'_>) -> Option<RpPlace> {
+    let mut text = |key| r.text(key).unwrap_or_default();
+    let place = RpPlace {
+        subscription: text("rp.subscription"),
+        tenant: text("rp.tenant"),
+        group: text("rp.group"),
+        gateway_group: text("rp.gateway_group"),
+        endpoint_vnet: text("rp.endpoint_vnet"),
+        endpoint_subnet: text("rp.endpoint_subnet"),
+        registry_id: text("rp.registry_id"),
+        registry_host: text("rp.registry_host"),
+        service_principal: text("rp.service_principal"),
+    };
+    if place.subscription.is_empty() {
+        return None;
+    }
+    for key in ["rp.tenant", "rp.group"] {
+        if !r.is_set(key) {
+            check::missing_once(r, key, "is needed with rp.subscription");
+        }
+    }
+    Some(place)
+}
+
+/// Both or none.
+fn certificate(r: &mut Reader<'_>, ca: &'static str, name: &'static str) -> Option<CallerCertificate> {
+    let (ca_file, common_name) = (r.file(ca), r.text(name));
+    check::pair(r, (ca, ca_file.is_some()), (name, common_name.is_some()));
+    Some(CallerCertificate { ca_file: ca_file?, common_name: common_name? })
+}
+
+fn tokens(r: &mut Reader<'_>) -> Option<Tokens> {
+    let word = r.word("rp.tokens");
+    let (mise, issuer) = (r.origin("rp.mise"), r.url("rp.token_issuer"));
+    let (audience, ca_file) = (r.text("rp.token_audience"), r.file("rp.token_ca_file"));
+    let (applications, roles) = (r.texts("rp.token_applications"), r.texts("rp.token_roles"));
+    if word == "off" {
+        return None;
+    }
+    if mise.is_some() && issuer.is_some() {
+        r.mistake("rp.token_issuer", "stands beside rp.mise: leave one of them out");
+    }
+    let check = match mise {
+        Some(address) => TokenCheck::Mise { address },
+        None => {
+            let needed = [("rp.token_issuer", issuer.is_some()), ("rp.token_audience", audience.is_some())];
+            for (key, there) in needed {
+                if !there && !r.is_set(key) {
+                    let message = format!("is needed with rp.tokens = \"{word}\", or rp.mise in its place");
+                    check::missing_once(r, key, &message);
+                }
+            }
+            if applications.is_empty() {
+                check::missing_once(r, "rp.token_applications", "is needed: tokens of which applications?");
+            }
+            TokenCheck::Own { issuer: issuer?, audience: audience?, applications, roles, ca_file }
+        }
+    };
+    Some(Tokens { required: word == "require", check })
+}

@@ -1,0 +1,214 @@
+//! Writes that have nothing to do with one another, done at once: one look at what stands there, the rules in memory, one
+//! statement that writes. The counter is locked, so nobody else writes the collection meanwhile.
+
+use std::collections::{HashMap, HashSet};
+
+use rp_base::Timestamp;
+use rp_documents::Collection;
+use sqlx::Row as _;
+
+use super::fault::Fault;
+use super::op::{Done, Failure, Op, Request, Work, stored};
+use crate::rules::{self, Standing, Table};
+use crate::{Draft, StoreError, Stored, Version};
+
+type Outcome = Result<Done, StoreError>;
+
+/// Ids and keys of a batch, each of one write only.
+#[derive(Default)]
+struct Wanted<'a> {
+    ids: HashSet<&'a str>,
+    /// With the id of who wants it.
+    keys: HashMap<&'a str, &'a str>,
+}
+
+/// What the rules see; what they let pass is written afterwards.
+struct Seen {
+    collection: Collection,
+    /// By id.
+    rows: HashMap<String, (Version, bool)>,
+    seq: i64,
+    now: Timestamp,
+}
+
+/// Rows to be written, column by column. One without a body is a tombstone.
+#[derive(Default)]
+struct Columns<'a> {
+    ids: Vec<&'a str>,
+    partitions: Vec<&'a str>,
+    keys: Vec<Option<&'a str>>,
+    bodies: Vec<Option<&'a str>>,
+    seqs: Vec<i64>,
+    expiries: Vec<Option<i64>>,
+}
+
+/// One outcome for each request; `None`: they have to do with one another, or there is but one, and nothing was written.
+pub(super) async fn run_together(
+    work: &mut Work<'_>,
+    batch: &[Request],
+) -> Result<Option<Vec<Outcome>>, Fault> {
+    let Some(wanted) = Wanted::of(batch) else { return Ok(None) };
+    let Some(mut seen) = look(work, &wanted).await? else { return Ok(None) };
+    let mut outcomes = Vec::with_capacity(batch.len());
+    for request in batch {
+        outcomes.push(match seen.run(&request.op).await {
+            Ok(done) => Ok(done),
+            Err(Failure::Refused(error)) => Err(error),
+            Err(Failure::Fault(fault)) => return Err(fault),
+        });
+    }
+    work.seq = seen.seq;
+    write(work, &outcomes).await?;
+    Ok(Some(outcomes))
+}
+
+impl<'a> Wanted<'a> {
+    fn of(batch: &'a [Request]) -> Option<Self> {
+        let mut wanted = Self::default();
+        for request in batch {
+            let (id, key) = match &request.op {
+                Op::Create(drafts) if drafts.len() == 1 => (&drafts[0].id, drafts[0].unique_key.as_deref()),
+                Op::Replace(draft, _) => (&draft.id, draft.unique_key.as_deref()),
+                Op::Delete(id, _) => (id, None),
+                Op::Create(_) | Op::Sweep(_) | Op::Probe => return None,
+            };
+            let twice =
+                !wanted.ids.insert(id) || key.is_some_and(|key| wanted.keys.insert(key, id).is_some());
+            if twice {
+                return None;
+            }
+        }
+        (batch.len() > 1).then_some(wanted)
+    }
+}
+
+/// What stands there; `None`: somebody else has one of the keys.
+async fn look(work: &mut Work<'_>, wanted: &Wanted<'_>) -> Result<Option<Seen>, Fault> {
+    let ids: Vec<&str> = wanted.ids.iter().copied().collect();
+    let keys: Vec<&str> = wanted.keys.keys().copied().collect();
+    let found = sqlx::query(
+        "SELECT id, unique_key, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
+         FROM documents WHERE collection = $1 AND id = ANY($2)
+         UNION ALL
+         SELECT id, unique_key, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
+         FROM documents WHERE collection = $1 AND unique_key IS NOT NULL AND unique_key = ANY($3)",
+    )
+    .bind(work.collection.name())
+    .bind(ids)
+    .bind(keys)
+    .bind(work.now.millis())
+    .fetch_all(&mut *work.connection)
+    .await?;
+    let mut rows = HashMap::with_capacity(found.len());
+    for row in &found {
+        let (id, key): (String, Option<String>) = (row.try_get("id")?, row.try_get("unique_key")?);
+        if key.and_then(|key| wanted.keys.get(key.as_str()).copied()).is_some_and(|by| by != id) {
+            return Ok(None);
+        }
+        rows.insert(id, (Version(row.try_get("version")?), row.try_get("lives")?));
+    }
+    Ok(Some(Seen { collection: work.collection, rows, seq: work.seq, now: work.now }))
+}
+
+impl Seen {
+    async fn run(&mut self, op: &Op) -> Result<Done, Failure> {
+        match op {
+            Op::Create(drafts) => {
+                let mut made = Vec::with_capacity(drafts.len());
+                for draft in drafts {
+                    made.push(rules::create(self, draft).await?);
+                }
+                Ok(Done::of(made))
+            }
+            Op::Replace(draft, expect) => Ok(Done::of(vec![rules::replace(self, draft, *expect).await?])),
+            Op::Delete(id, expect) => {
+                rules::delete(self, id, *expect).await?;
+                Ok(Done { mark: Some((id.clone(), self.seq)), ..Done::default() })
+            }
+            // They never come here.
+            Op::Sweep(_) | Op::Probe => Ok(Done::default()),
+        }
+    }
+}
+
+impl Table for Seen {
+    type Fault = Fault;
+
+    fn collection(&self) -> Collection {
+        self.collection
+    }
+
+    async fn standing(&mut self, id: &str, _: Option<&str>) -> Result<Vec<Standing>, Fault> {
+        let own = self.rows.get(id).map(|(version, lives)| Standing {
+            id: id.to_owned(),
+            version: *version,
+            lives: *lives,
+        });
+        Ok(own.into_iter().collect())
+    }
+
+    async fn put(&mut self, draft: &Draft) -> Result<Stored, Fault> {
+        self.seq += 1;
+        Ok(stored(draft, self.seq, self.now))
+    }
+
+    async fn bury(&mut self, _: &str) -> Result<(), Fault> {
+        self.seq += 1;
+        Ok(())
+    }
+}
+
+async fn write(work: &mut Work<'_>, outcomes: &[Outcome]) -> Result<(), Fault> {
+    let mut columns = Columns::default();
+    for done in outcomes.iter().flatten() {
+        match (done.stored.first(), &done.mark) {
+            (Some(stored), _) => columns.document(stored),
+            (None, Some((id, seq))) => columns.tombstone(id, *seq),
+            (None, None) => {}
+        }
+    }
+    if columns.ids.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "INSERT INTO documents (collection, id, partition, unique_key, body, version, seq, written, expires_at)
+         SELECT $1, id, partition, unique_key, body, seq, seq, $2, expires_at
+         FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[])
+            AS draft(id, partition, unique_key, body, seq, expires_at)
+         ON CONFLICT (collection, id) DO UPDATE SET
+            partition = excluded.partition, unique_key = excluded.unique_key, body = excluded.body,
+            version = excluded.version, seq = excluded.seq, written = excluded.written,
+            expires_at = excluded.expires_at",
+    )
+    .bind(work.collection.name())
+    .bind(work.now.millis())
+    .bind(columns.ids)
+    .bind(columns.partitions)
+    .bind(columns.keys)
+    .bind(columns.bodies)
+    .bind(columns.seqs)
+    .bind(columns.expiries)
+    .execute(&mut *work.connection)
+    .await?;
+    Ok(())
+}
+
+impl<'a> Columns<'a> {
+    fn document(&mut self, stored: &'a Stored) {
+        self.ids.push(&stored.id);
+        self.partitions.push(&stored.partition);
+        self.keys.push(stored.unique_key.as_deref());
+        self.bodies.push(Some(&stored.body));
+        self.seqs.push(stored.seq);
+        self.expiries.push(stored.expires_at.map(Timestamp::millis));
+    }
+
+    fn tombstone(&mut self, id: &'a str, seq: i64) {
+        self.ids.push(id);
+        self.partitions.push("");
+        self.keys.push(None);
+        self.bodies.push(None);
+        self.seqs.push(seq);
+        self.expiries.push(None);
+    }
+}

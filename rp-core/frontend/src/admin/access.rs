@@ -1,0 +1,205 @@
+//! Accesses for automation that cannot use a browser (`spec/portal.md` §20, `spec/frontend.md` §11.9). The calling tool
+//! has approved them; here they become grants like any other: seen, counted, audited and ended in one place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
+use rp_access::{Access, Ask, Caller, IssueError, Issued};
+use rp_api::CloudError;
+use rp_base::text::clean;
+use rp_base::{Id, chain};
+use rp_documents::{GrantKind, ResourceId, Rights};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, json_of};
+use crate::call::Call;
+use crate::document::Document;
+use crate::fault::{Fault, internal, unavailable};
+use crate::parts::FrontendParts;
+use crate::path::ClusterPath;
+
+/// Life of a kubeconfig.
+const KUBECONFIG: Duration = Duration::from_hours(6);
+/// Life of a password.
+const PASSWORD: Duration = Duration::from_secs(60);
+/// The longest name of somebody, in characters.
+const MOST_NAME: usize = 256;
+
+/// Gives out accesses.
+#[derive(Debug, Clone)]
+pub struct Issuer {
+    pub access: Arc<Access>,
+    /// Where the proxy of clusters' API servers is: scheme, host and port.
+    pub proxy: String,
+    /// PEM of the authority that signed the proxy's certificate; `None`: everybody trusts it.
+    pub ca_pem: Option<String>,
+    /// Where machines are reached by SSH; `None`: nowhere.
+    pub ssh: Option<SshDoor>,
+}
+
+/// Where machines are reached by SSH.
+#[derive(Debug, Clone)]
+pub struct SshDoor {
+    pub host: String,
+    /// Its line of a `known_hosts` file.
+    pub known_host: String,
+}
+
+/// A kubeconfig for the proxy of a cluster's API server.
+pub(super) async fn kubeconfig(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+    elevated: bool,
+) -> Result<Answer, Fault> {
+    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let issuer = parts.admin.issuer.as_ref().ok_or_else(|| {
+        away("Portal serving certificate is not available; the kubeconfig endpoint is disabled.")
+    })?;
+    let person = person(call)?;
+    let rights = if elevated { Rights::Admin } else { Rights::Read };
+    let life = KUBECONFIG.min(issuer.access.policy().longest(rights));
+    tracing::info!(
+        component = "admin",
+        username = person,
+        resource_id = path.key(),
+        elevated,
+        ttl_seconds = life.as_secs(),
+        "admin kubeconfig create"
+    );
+    let ask = ask(GrantKind::Kubeconfig, &found, rights, life)?;
+    let issued = issuer.issue(parts, call, &person, ask, None).await?;
+    let server = format!("{}{}/kubeconfig/proxy", issuer.proxy, path.key());
+    let text = rp_kube::write::issued(&server, issuer.ca_pem.as_deref(), &issued.token);
+    let suffix = if elevated { "-elevated" } else { "" };
+    let file = format!("attachment; filename=\"{}{suffix}.kubeconfig\"", path.name);
+    let mut answer = Response::new(Body::from(text));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_DISPOSITION, HeaderValue::from_str(&file).map_err(|_| internal())?);
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    #[serde(default)]
+    master: Option<i64>,
+}
+
+/// A password for a shell on a machine of the control plane.
+pub(super) async fn ssh(parts: &FrontendParts, call: &Call, path: &ClusterPath) -> Result<Answer, Fault> {
+    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let off = || away("Portal SSH host key is not available; the SSH endpoint is disabled.");
+    let issuer = parts.admin.issuer.as_ref().ok_or_else(off)?;
+    let door = issuer.ssh.as_ref().ok_or_else(off)?;
+    let wanted: Wanted = serde_json::from_slice(&call.body).map_err(|error| {
+        let message = format!("The request body could not be parsed: {error}.");
+        CloudError::bad("InvalidRequestContent", "", message)
+    })?;
+    let master = wanted.master.unwrap_or_default();
+    if !(0..=2).contains(&master) {
+        return Err(CloudError::invalid("master", "master must be 0, 1, or 2.").into());
+    }
+    let person = person(call)?;
+    let user = user(&person)?;
+    tracing::info!(
+        component = "admin",
+        username = person,
+        resource_id = path.key(),
+        master,
+        ttl_seconds = PASSWORD.as_secs(),
+        "admin ssh create"
+    );
+    let ask = ask(GrantKind::Ssh, &found, Rights::Write, PASSWORD)?;
+    let machine = format!("master-{master}");
+    let issued = issuer.issue(parts, call, &person, ask, Some(&machine)).await?;
+    let SshDoor { host, known_host } = door;
+    let command = format!(
+        "echo '{known_host}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host -o Ciphers=aes256-ctr -o \
+         HostKeyAlgorithms=rsa-sha2-512 -o KexAlgorithms=ecdh-sha2-nistp256 -o MACs=hmac-sha2-256-etm@openssh.com \
+         {user}@{host}"
+    );
+    Ok(json_of(StatusCode::OK, &json!({"command": command, "password": issued.token.expose()})))
+}
+
+fn away(message: &str) -> CloudError {
+    CloudError::new(503, "InternalServerError", "", message)
+}
+
+fn ask(kind: GrantKind, found: &Document, rights: Rights, life: Duration) -> Result<Ask, Fault> {
+    let id = found.cluster()["id"].as_str().unwrap_or_default();
+    let target = ResourceId::parse(id).map_err(|_| Fault::Stored("a cluster has no resource id"))?;
+    Ok(Ask {
+        kind,
+        target: Some(target),
+        rights,
+        reason: "asked for by automation over the admin API".to_owned(),
+        ticket: None,
+        life: Some(life),
+        auth_time: None,
+    })
+}
+
+impl Issuer {
+    async fn issue(
+        &self,
+        parts: &FrontendParts,
+        call: &Call,
+        person: &str,
+        ask: Ask,
+        machine: Option<&str>,
+    ) -> Result<Issued, CloudError> {
+        // The request's id ties the grant's entry in the trail to the request's.
+        let request = Id::parse(&call.correlation.request).unwrap_or_else(|_| Id::random(&*parts.random));
+        let caller = Caller::automated(person, call.peer.clone(), request);
+        self.access.issue_on(&caller, ask, machine).await.map_err(|error| told(&error))
+    }
+}
+
+fn told(error: &IssueError) -> CloudError {
+    match error {
+        IssueError::TooMany { .. } | IssueError::TooOften(_) => {
+            CloudError::new(429, "ThrottlingLimitExceeded", "", error.to_string())
+        }
+        IssueError::Store(_) | IssueError::Audit(_) => {
+            tracing::error!(error = %chain(error), "no access was given");
+            unavailable()
+        }
+        IssueError::NotAllowed { .. }
+        | IssueError::ElevationNeeded { .. }
+        | IssueError::OutOfScope { .. }
+        | IssueError::Reason { .. }
+        | IssueError::Ticket { .. }
+        | IssueError::Life { .. }
+        | IssueError::NoKey => {
+            tracing::error!(error = %chain(error), "no access was given");
+            internal()
+        }
+    }
+}
+
+/// For whom it is, as ARM says ("Do better" 22: nobody is refused).
+fn person(call: &Call) -> Result<String, CloudError> {
+    let said = |name: &str| {
+        let data = call.system_data.as_ref()?;
+        data.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+    };
+    let name = said("lastModifiedBy").or_else(|| said("createdBy")).map(|name| clean(name, MOST_NAME));
+    name.filter(|name| !name.is_empty()).ok_or_else(|| {
+        CloudError::invalid("", "The caller identity could not be determined from the request.")
+    })
+}
+
+/// The part of the name before `@`, as the name of a user of SSH.
+fn user(person: &str) -> Result<&str, CloudError> {
+    let user = person.split('@').next().unwrap_or_default();
+    let good = |b: u8| b.is_ascii_alphanumeric() || b"._%+-".contains(&b);
+    if !user.is_empty() && !user.starts_with('-') && user.bytes().all(good) {
+        return Ok(user);
+    }
+    Err(CloudError::invalid("", "The caller identity contains unsupported characters."))
+}

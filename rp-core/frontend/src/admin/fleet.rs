@@ -1,0 +1,125 @@
+//! All clusters of the region (`spec/frontend.md` §10): whole and in pages, or flat at once.
+
+use http::StatusCode;
+use rp_base::Timestamp;
+use rp_base::text::contains_ignore_case;
+use rp_database::Span;
+use rp_documents::Collection;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::answer::{Answer, json_of};
+use crate::call::Call;
+use crate::clusters;
+use crate::document::Document;
+use crate::fault::Fault;
+use crate::parts::FrontendParts;
+
+/// Documents read at once.
+const AT_ONCE: u32 = 200;
+/// How every key begins.
+const EVERY: &str = "/subscriptions/";
+
+/// All clusters as administrators see one, in pages.
+pub(super) async fn whole(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
+    clusters::page(parts, call, rp_api::admin(), EVERY).await
+}
+
+/// A cluster in one line. Every member is a text and always there.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    key: String,
+    name: String,
+    subscription: String,
+    resource_group: String,
+    resource_id: String,
+    provisioning_state: String,
+    failed_provisioning_state: String,
+    version: String,
+    created_at: String,
+    created_by: String,
+    provisioned_by: String,
+    last_modified: String,
+}
+
+/// What is asked for; texts are lower case.
+struct Filter {
+    name: String,
+    subscription: String,
+    version: String,
+    created_by: String,
+    provisioned_by: String,
+    state: Option<String>,
+}
+
+/// All clusters that match, by resource id.
+pub(super) async fn flat(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
+    let filter = Filter::of(call);
+    let mut lines = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let found = parts
+            .store
+            .scan(Collection::OpenShiftClusters, Span::Keys(EVERY), after.as_deref(), AT_ONCE)
+            .await?;
+        let full = found.len() == AT_ONCE as usize;
+        after = found.last().and_then(|last| last.unique_key.clone()).filter(|_| full);
+        for stored in found {
+            let line = line(&Document::of(stored)?);
+            lines.extend(Some(line).filter(|line| filter.takes(line)));
+        }
+        if after.is_none() {
+            return Ok(json_of(StatusCode::OK, &lines));
+        }
+    }
+}
+
+impl Filter {
+    fn of(call: &Call) -> Self {
+        let text = |name| call.parameter(name).unwrap_or_default().to_lowercase();
+        Self {
+            name: text("name"),
+            subscription: text("subscription"),
+            version: text("version"),
+            created_by: text("created_by"),
+            provisioned_by: text("provisioned_by"),
+            state: call.parameter("state").filter(|state| !state.is_empty()).map(str::to_owned),
+        }
+    }
+
+    fn takes(&self, line: &Line) -> bool {
+        contains_ignore_case(&line.name, &self.name)
+            && contains_ignore_case(&line.subscription, &self.subscription)
+            && contains_ignore_case(&line.version, &self.version)
+            && contains_ignore_case(&line.created_by, &self.created_by)
+            && contains_ignore_case(&line.provisioned_by, &self.provisioned_by)
+            && self.state.as_ref().is_none_or(|state| *state == line.provisioning_state)
+    }
+}
+
+fn line(document: &Document) -> Line {
+    let cluster = document.cluster();
+    let text =
+        |pointer: &str| cluster.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let instant = |pointer: &str| {
+        let at = cluster.pointer(pointer).and_then(Value::as_str).and_then(|at| Timestamp::parse(at).ok());
+        at.map(|at| Timestamp::from_seconds(at.seconds()).to_string()).unwrap_or_default()
+    };
+    let id = text("/id");
+    let segment = |at: usize| id.split('/').nth(at).unwrap_or_default().to_owned();
+    Line {
+        key: document.id.clone(),
+        name: text("/name"),
+        subscription: segment(2),
+        resource_group: segment(4),
+        provisioning_state: text("/properties/provisioningState"),
+        failed_provisioning_state: text("/properties/failedProvisioningState"),
+        version: text("/properties/clusterProfile/version"),
+        created_at: instant("/properties/createdAt"),
+        created_by: text("/properties/createdBy"),
+        provisioned_by: text("/properties/provisionedBy"),
+        last_modified: instant("/systemData/lastModifiedAt"),
+        resource_id: id,
+    }
+}

@@ -1,0 +1,166 @@
+//! Which resource of a cluster's API a word means: `Kind`, `Kind.group` or the plural (`spec/frontend.md` §11.1).
+
+use std::fmt;
+
+use futures_util::StreamExt as _;
+use rp_api::CloudError;
+use serde::Deserialize;
+
+use super::reach::Api;
+
+/// A list of resources is not longer, in bytes.
+const MOST: usize = 4 << 20;
+/// Groups that are looked through.
+const GROUPS: usize = 500;
+/// Groups that are asked at once.
+const AT_ONCE: usize = 5;
+
+/// A resource of the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resource {
+    /// Empty: the core.
+    pub(super) group: String,
+    pub(super) version: String,
+    /// The plural.
+    pub(super) name: String,
+    pub(super) kind: String,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}, Resource={}", self.group, self.version, self.name)
+    }
+}
+
+impl Resource {
+    /// The path of one object, or of all. Both names were checked.
+    pub(super) fn path(&self, namespace: &str, name: &str) -> String {
+        let Self { group, version, name: plural, .. } = self;
+        let mut path =
+            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        if !namespace.is_empty() {
+            path.push_str(&format!("/namespaces/{namespace}"));
+        }
+        path.push_str(&format!("/{plural}"));
+        if !name.is_empty() {
+            path.push_str(&format!("/{name}"));
+        }
+        path
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Resources {
+    #[serde(default)]
+    resources: Vec<Found>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    name: String,
+    #[serde(default)]
+    singular_name: String,
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Groups {
+    #[serde(default)]
+    groups: Vec<Group>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    name: String,
+    #[serde(default)]
+    versions: Vec<GroupVersion>,
+    #[serde(default)]
+    preferred_version: Option<GroupVersion>,
+}
+
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+struct GroupVersion {
+    version: String,
+}
+
+/// What the word means on that cluster: of the core first, then of the groups in the server's order, each in its
+/// preferred version first.
+pub(super) async fn resolve(api: &Api, asked: &str) -> Result<Resource, CloudError> {
+    let word = asked.to_ascii_lowercase();
+    if word.is_empty() || !word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-') {
+        return Err(CloudError::invalid("", "The provided resource is invalid."));
+    }
+    if let Some(found) = look(api, "", "v1", &word).await? {
+        return Ok(found);
+    }
+    let groups: Groups = read(&api.get("/apis", MOST).await?)?;
+    let wanted = word.split_once('.').map(|(_, group)| group);
+    let groups: Vec<Group> = groups
+        .groups
+        .into_iter()
+        .filter(|group| is_part(&group.name) && wanted.is_none_or(|wanted| wanted == group.name))
+        .take(GROUPS)
+        .collect();
+    let preferred = groups.iter().filter_map(|group| {
+        let version = group.preferred_version.as_ref().or(group.versions.first())?;
+        Some((group.name.clone(), version.version.clone()))
+    });
+    let preferred: Vec<(String, String)> = preferred.collect();
+    let others = groups
+        .iter()
+        .flat_map(|group| group.versions.iter().map(|version| (group.name.clone(), version.version.clone())));
+    let others: Vec<_> = others.filter(|other| !preferred.contains(other)).take(GROUPS).collect();
+    for list in [preferred, others] {
+        // In order, some at once; a group whose server is away is passed over.
+        let word = &word;
+        let looks = list
+            .into_iter()
+            .map(|(group, version)| async move { look(api, &group, &version, word).await.ok().flatten() });
+        let mut found = futures_util::stream::iter(looks).buffered(AT_ONCE);
+        while let Some(one) = found.next().await {
+            if let Some(one) = one {
+                return Ok(one);
+            }
+        }
+    }
+    let message = format!("The server has no resource type '{}'.", rp_base::text::clean(asked, 256));
+    Err(CloudError::invalid("kind", message))
+}
+
+async fn look(api: &Api, group: &str, version: &str, word: &str) -> Result<Option<Resource>, CloudError> {
+    if !is_part(version) {
+        return Ok(None);
+    }
+    let path = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+    let found: Resources = read(&api.get(&path, MOST).await?)?;
+    let mine = |one: &Found| {
+        let plain = [&one.name, &one.singular_name, &one.kind];
+        // Parts of an object (`pods/log`) are no resources; what the server says becomes part of a path.
+        is_part(&one.name)
+            && plain.into_iter().any(|name| {
+                let name = name.to_ascii_lowercase();
+                name == word
+                    || word.strip_prefix(&name).and_then(|rest| rest.strip_prefix('.')) == Some(group)
+            })
+    };
+    Ok(found.resources.into_iter().find(mine).map(|one| Resource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        name: one.name,
+        kind: one.kind,
+    }))
+}
+
+/// Whether it can be a segment of a path.
+fn is_part(text: &str) -> bool {
+    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
+    !text.is_empty() && text.bytes().all(good) && !text.starts_with('.')
+}
+
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, CloudError> {
+    serde_json::from_slice(body)
+        .map_err(|_| super::failed("the API server's list of resources cannot be read"))
+}

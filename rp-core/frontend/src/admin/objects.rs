@@ -1,0 +1,105 @@
+//! Objects of a cluster, read live (`spec/frontend.md` §11.1).
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+use rp_api::CloudError;
+use serde::Deserialize;
+
+use super::{failed, kubernetes, rules};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::document::Document;
+use crate::fault::Fault;
+use crate::parts::FrontendParts;
+use crate::path::ClusterPath;
+
+/// Items of a list.
+const MOST_ITEMS: usize = 1000;
+/// Bytes of an answer.
+const MOST_BYTES: usize = 32 << 20;
+/// For everything that is asked of the cluster.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// What is asked for.
+struct Asked<'a> {
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    unrestricted: bool,
+}
+
+pub(super) async fn get(parts: &FrontendParts, call: &Call, path: &ClusterPath) -> Result<Answer, Fault> {
+    Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let asked = Asked::of(call)?;
+    if asked.unrestricted {
+        // Beyond the platform: it is seen in the log, too.
+        tracing::info!(
+            component = "admin",
+            resource_id = path.key(),
+            kind = &*rp_base::text::clean(asked.kind, 256),
+            request_id = call.correlation.request,
+            "unrestricted read of objects"
+        );
+    }
+    let read = tokio::time::timeout(WITHIN, read(parts, path, &asked)).await;
+    let late = || failed(format!("the cluster did not answer within {} s", WITHIN.as_secs()));
+    let mut answer = Response::new(Body::from(read.map_err(|_| late())??));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(answer)
+}
+
+async fn read(parts: &FrontendParts, path: &ClusterPath, asked: &Asked<'_>) -> Result<Vec<u8>, CloudError> {
+    if asked.kind.is_empty() {
+        return Err(CloudError::invalid("", "The provided resource is invalid."));
+    }
+    let reach = parts.admin.reach.as_ref();
+    let api = reach.ok_or_else(|| failed("clusters cannot be reached from here"))?.api(path).await?;
+    let resource = kubernetes::resolve(&api, asked.kind).await?;
+    rules::read(&resource, asked.namespace, asked.name, asked.unrestricted)?;
+    let place = resource.path(asked.namespace, asked.name);
+    if !asked.name.is_empty() {
+        return api.get(&place, MOST_BYTES).await;
+    }
+    let list = api.get(&format!("{place}?limit={MOST_ITEMS}"), MOST_BYTES).await?;
+    if has_more(&list)? {
+        return Err(CloudError::new(500, "InternalServerError", asked.kind, "Too many items returned."));
+    }
+    Ok(list)
+}
+
+impl<'a> Asked<'a> {
+    fn of(call: &'a Call) -> Result<Self, CloudError> {
+        let text = |name| call.parameter(name).unwrap_or_default();
+        let unrestricted = match text("unrestricted") {
+            "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
+            other => {
+                let message = format!("The provided unrestricted '{other}' is invalid.");
+                return Err(CloudError::invalid("unrestricted", message));
+            }
+        };
+        Ok(Self { kind: text("kind"), namespace: text("namespace"), name: text("name"), unrestricted })
+    }
+}
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default, rename = "continue")]
+    more: Option<String>,
+}
+
+/// Whether the list was cut.
+fn has_more(list: &[u8]) -> Result<bool, CloudError> {
+    let list: List =
+        serde_json::from_slice(list).map_err(|_| failed("the API server's answer cannot be read"))?;
+    Ok(list.metadata.more.is_some_and(|more| !more.is_empty()))
+}

@@ -1,0 +1,103 @@
+//! Paths below `/admin` (`spec/frontend.md` §10, §11).
+
+use crate::path::{ClusterPath, Lost, Route};
+
+/// What a path below `/admin` means. Texts are lower case but where they say otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Admin {
+    Versions,
+    RoleSets,
+    VmSizes,
+    Billing {
+        id: Option<String>,
+    },
+    /// All clusters of the region, whole, in pages.
+    AllClusters,
+    /// All clusters, flat.
+    Clusters,
+    SyncSets {
+        name: Option<String>,
+    },
+    HiveObjects,
+    /// Objects of a cluster.
+    Objects(ClusterPath),
+    Selectors(ClusterPath),
+    Kubeconfig {
+        path: ClusterPath,
+        elevated: bool,
+    },
+    Ssh(ClusterPath),
+}
+
+/// Below a cluster.
+macro_rules! below {
+    ($suffix:literal) => {
+        concat!(
+            "/admin/subscriptions/{subscriptionId}/resourcegroups/{resourceGroupName}/providers/",
+            "{resourceProviderNamespace}/{resourceType}/{resourceName}/",
+            $suffix
+        )
+    };
+}
+
+impl Admin {
+    /// The route as metrics and the trail name it.
+    pub(crate) const fn template(&self) -> &'static str {
+        match self {
+            Self::Versions => "/admin/versions",
+            Self::RoleSets => "/admin/platformworkloadidentityrolesets",
+            Self::VmSizes => "/admin/supportedvmsizes",
+            Self::Billing { id: None } => "/admin/billingdocuments",
+            Self::Billing { id: Some(_) } => "/admin/billingdocuments/{billingDocId}",
+            Self::AllClusters => "/admin/providers/{resourceProviderNamespace}/{resourceType}",
+            Self::Clusters => "/admin/clusters",
+            Self::SyncSets { name: None } => "/admin/hivesyncset",
+            Self::SyncSets { name: Some(_) } => "/admin/hivesyncset/syncsetname/{syncSetName}",
+            Self::HiveObjects => "/admin/hive/k8sobjects/{resource}",
+            Self::Objects(_) => below!("kubernetesobjects"),
+            Self::Selectors(_) => below!("selectors"),
+            Self::Kubeconfig { elevated: false, .. } => below!("kubeconfig/new"),
+            Self::Kubeconfig { elevated: true, .. } => below!("kubeconfig/newelevated"),
+            Self::Ssh(_) => below!("ssh/newelevated"),
+        }
+    }
+
+    /// The cluster that it names.
+    pub(crate) const fn cluster(&self) -> Option<&ClusterPath> {
+        match self {
+            Self::Objects(path) | Self::Selectors(path) | Self::Kubeconfig { path, .. } | Self::Ssh(path) => {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What the segments after `admin` mean. `of` reads paths of ARM: the cluster's, and the list of all.
+pub(crate) fn route(rest: &[&str], of: impl Fn(usize) -> Result<Route, Lost>) -> Result<Admin, Lost> {
+    /// Segments of a cluster's id.
+    const ID: usize = 8;
+    match rest {
+        ["versions"] => Ok(Admin::Versions),
+        ["platformworkloadidentityrolesets"] => Ok(Admin::RoleSets),
+        ["supportedvmsizes"] => Ok(Admin::VmSizes),
+        ["billingdocuments"] => Ok(Admin::Billing { id: None }),
+        ["billingdocuments", id] => Ok(Admin::Billing { id: Some((*id).to_owned()) }),
+        ["clusters"] => Ok(Admin::Clusters),
+        ["hivesyncset"] => Ok(Admin::SyncSets { name: None }),
+        ["hivesyncset", "syncsetname", name] => Ok(Admin::SyncSets { name: Some((*name).to_owned()) }),
+        ["hive", "k8sobjects", _] => Ok(Admin::HiveObjects),
+        ["subscriptions", ..] if rest.len() > ID => {
+            let Route::Cluster(path) = of(ID)? else { return Err(Lost::Unknown) };
+            match rest.get(ID..).unwrap_or_default() {
+                ["kubernetesobjects"] => Ok(Admin::Objects(path)),
+                ["selectors"] => Ok(Admin::Selectors(path)),
+                ["kubeconfig", "new"] => Ok(Admin::Kubeconfig { path, elevated: false }),
+                ["kubeconfig", "newelevated"] => Ok(Admin::Kubeconfig { path, elevated: true }),
+                ["ssh", "newelevated"] => Ok(Admin::Ssh(path)),
+                _ => Err(Lost::Unknown),
+            }
+        }
+        _ => Err(Lost::Unknown),
+    }
+}

@@ -1,0 +1,260 @@
+//! Tokens checked here: signature by the issuer's published keys, issuer, audience, life, application, roles
+//! (RFC 7519, RFC 8725).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use async_trait::async_trait;
+use http::header::AUTHORIZATION;
+use http::request;
+use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use rp_base::{SharedClock, Timestamp};
+use rp_net::http::client;
+use rp_net::tls::TlsError;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::TokenCheck;
+use super::arm::why;
+
+const TIME: Duration = Duration::from_secs(10);
+/// Longer tokens are not read.
+const MOST: usize = 16 * 1024;
+/// Larger answers are not read.
+const MOST_ANSWER: usize = 1 << 20;
+/// Clocks may differ by this much.
+const LEEWAY: Duration = Duration::from_secs(120);
+/// Keys are asked for again after this time.
+const FRESH: Duration = Duration::from_secs(24 * 3600);
+/// An unknown key, or a failure, makes us ask at most this often.
+const LEAST_BETWEEN: Duration = Duration::from_secs(5);
+/// Keys that only the issuer has.
+const ALGORITHMS: [Algorithm; 8] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+];
+
+/// What a token must say.
+#[derive(Debug, Clone)]
+pub struct TokenRules {
+    /// As its configuration writes it.
+    pub issuer: String,
+    pub audience: String,
+    /// Any of these as `appid` or `azp`.
+    pub applications: Vec<String>,
+    /// Any of these in `roles`; empty: none is asked for.
+    pub roles: Vec<String>,
+}
+
+/// An OpenID provider whose tokens are taken.
+#[derive(Debug)]
+pub struct TokenIssuer {
+    rules: TokenRules,
+    http: reqwest::Client,
+    clock: SharedClock,
+    keys: ArcSwapOption<Keys>,
+    /// When it was last asked; one asks at a time.
+    asking: Mutex<Option<Timestamp>>,
+}
+
+#[derive(Debug)]
+struct Keys {
+    read: Timestamp,
+    keys: Vec<Jwk>,
+}
+
+#[derive(Deserialize)]
+struct Configuration {
+    issuer: String,
+    jwks_uri: Url,
+}
+
+#[derive(Deserialize)]
+struct Published {
+    keys: Vec<Value>,
+}
+
+impl TokenIssuer {
+    /// Asks nobody yet. `ca_pem`: to trust beside the host's.
+    ///
+    /// # Errors
+    /// The CA cannot be used.
+    pub fn new(rules: TokenRules, ca_pem: Option<&str>, clock: SharedClock) -> Result<Self, TlsError> {
+        let http = client(ca_pem, TIME)?;
+        Ok(Self { rules, http, clock, keys: ArcSwapOption::empty(), asking: Mutex::new(None) })
+    }
+
+    /// The issuer's keys; asked for when they are old, or were seen and did not do.
+    async fn keys(&self, seen: Option<&Arc<Keys>>) -> Result<Arc<Keys>, String> {
+        let now = self.clock.now();
+        let good =
+            |known: &Arc<Keys>| now < known.read + FRESH && seen.is_none_or(|seen| !Arc::ptr_eq(seen, known));
+        if let Some(known) = self.keys.load_full().filter(good) {
+            return Ok(known);
+        }
+        let mut last = self.asking.lock().await;
+        let known = self.keys.load_full();
+        if let Some(known) = known.clone().filter(good) {
+            return Ok(known);
+        }
+        if last.is_some_and(|at| now < at + LEAST_BETWEEN) {
+            return known.ok_or_else(|| "the issuer did not answer a moment ago".to_owned());
+        }
+        *last = Some(now);
+        match self.discover(now).await {
+            Ok(keys) => {
+                let keys = Arc::new(keys);
+                self.keys.store(Some(Arc::clone(&keys)));
+                Ok(keys)
+            }
+            Err(reason) => {
+                tracing::error!(reason, "the issuer's keys cannot be read");
+                known.ok_or(reason)
+            }
+        }
+    }
+
+    async fn discover(&self, now: Timestamp) -> Result<Keys, String> {
+        let issuer = self.rules.issuer.trim_end_matches('/');
+        let url = Url::parse(&format!("{issuer}/.well-known/openid-configuration"))
+            .map_err(|_| "the issuer is no URL")?;
+        let told: Configuration = fetch(&self.http, url).await?;
+        if told.issuer.trim_end_matches('/') != issuer {
+            return Err("the configuration is another issuer's".to_owned());
+        }
+        let published: Published = fetch(&self.http, told.jwks_uri).await?;
+        // Kinds that we do not know are left out.
+        let keys = published.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
+        Ok(Keys { read: now, keys: keys.collect() })
+    }
+
+    /// The claims of a token with a good signature, for us, by the issuer, in its life.
+    async fn claims(&self, token: &str) -> Result<Map<String, Value>, String> {
+        let bad = |why: &str| why.to_owned();
+        if token.len() > MOST {
+            return Err(bad("it is too long"));
+        }
+        let header = decode_header(token).map_err(|_| bad("it is no signed token"))?;
+        if !ALGORITHMS.contains(&header.alg) {
+            return Err(bad("it is signed in a way that is not allowed"));
+        }
+        let mut validation = Validation::new(header.alg);
+        // By our clock, below.
+        validation.validate_exp = false;
+        validation.set_required_spec_claims(&["iss", "aud", "exp"]);
+        let issuer = self.rules.issuer.trim_end_matches('/');
+        validation.set_issuer(&[issuer.to_owned(), format!("{issuer}/")]);
+        validation.set_audience(&[&self.rules.audience]);
+        let open = |keys: &Keys| {
+            let named = keys.keys.iter().filter(|key| signs(key, header.kid.as_deref()));
+            let mut opened = named.filter_map(|key| {
+                let key = DecodingKey::from_jwk(key).ok()?;
+                decode::<Map<String, Value>>(token, &key, &validation).ok()
+            });
+            opened.next().map(|data| data.claims)
+        };
+        let keys = self.keys(None).await?;
+        if let Some(claims) = open(&keys) {
+            return Ok(claims);
+        }
+        // It may have rolled its keys over. A key that is known and does not fit is not asked about.
+        if keys.keys.iter().any(|key| signs(key, header.kid.as_deref())) {
+            return Err(bad("its signature, issuer or audience is wrong"));
+        }
+        let keys = self.keys(Some(&keys)).await?;
+        open(&keys).ok_or_else(|| bad("its signature, issuer or audience is wrong"))
+    }
+
+    fn check(&self, claims: &Map<String, Value>) -> Result<(), &'static str> {
+        let now = self.clock.now();
+        let time = |name| claims.get(name).and_then(Value::as_f64);
+        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double exactly")]
+        let (now, leeway) = (now.seconds() as f64, LEEWAY.as_secs_f64());
+        if time("exp").is_none_or(|end| end + leeway <= now) {
+            return Err("it has expired");
+        }
+        if time("nbf").is_some_and(|begin| begin - leeway > now) {
+            return Err("it is not yet valid");
+        }
+        let text = |name| claims.get(name).and_then(Value::as_str);
+        let application = text("appid").or_else(|| text("azp")).unwrap_or_default();
+        if !self.rules.applications.iter().any(|known| known == application) {
+            return Err("its application may not call");
+        }
+        let roles = claims.get("roles").and_then(Value::as_array);
+        let has = |role: &String| {
+            roles.is_some_and(|roles| roles.iter().any(|held| held.as_str() == Some(role.as_str())))
+        };
+        if !self.rules.roles.is_empty() && !self.rules.roles.iter().any(has) {
+            return Err("it has none of the roles");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a key may have signed what names that key.
+fn signs(key: &Jwk, kid: Option<&str>) -> bool {
+    matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature))
+        && kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid))
+}
+
+#[async_trait]
+impl TokenCheck for TokenIssuer {
+    async fn accepts(&self, head: &request::Parts) -> bool {
+        let said = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = said.and_then(|text| {
+            let (scheme, token) = text.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        let Some(token) = token else { return false };
+        let checked = match self.claims(token).await {
+            Ok(claims) => self.check(&claims).map_err(str::to_owned),
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = &checked {
+            tracing::info!(reason, "a token was not taken");
+        }
+        checked.is_ok()
+    }
+
+    async fn ready(&self) -> Result<(), String> {
+        self.keys(None).await.map(drop)
+    }
+}
+
+/// A bounded JSON answer.
+pub(super) async fn fetch<T: DeserializeOwned>(http: &reqwest::Client, url: Url) -> Result<T, String> {
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let mut answer = http.get(url).send().await.map_err(|error| why(&error))?;
+    let status = answer.status();
+    if status != reqwest::StatusCode::OK {
+        return Err(format!("{host} answered {status}"));
+    }
+    let kind = answer.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let json = kind.is_some_and(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        kind.eq_ignore_ascii_case("application/json") || kind.to_ascii_lowercase().ends_with("+json")
+    });
+    if !json {
+        return Err(format!("{host} answered something else than JSON"));
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| why(&error))? {
+        if body.len() + chunk.len() > MOST_ANSWER {
+            return Err(format!("{host} answered more than 1 MiB"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&body).map_err(|error| format!("{host} answered what we cannot read: {error}"))
+}

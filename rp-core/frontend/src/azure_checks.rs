@@ -1,0 +1,373 @@
+//! What Azure says about a new cluster (`spec/frontend.md` §9): sizes, features, quota, providers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rp_api::{CloudError, vm_sizes};
+use rp_azure::{Arm, AzureError, Sku, SubscriptionFacts};
+use serde_json::Value;
+
+use crate::parts::CreateChecks;
+
+/// For all checks of one request: somebody waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(45);
+/// Masters, with the bootstrap.
+const MASTERS: i64 = 4;
+/// Public addresses of a cluster.
+const ADDRESSES: i64 = 3;
+const PROVIDERS: [&str; 4] =
+    ["Microsoft.Authorization", "Microsoft.Compute", "Microsoft.Network", "Microsoft.Storage"];
+
+/// [`CreateChecks`] by the first-party application.
+#[derive(Debug, Clone)]
+pub struct AzureChecks {
+    first_party: Arm,
+}
+
+impl AzureChecks {
+    /// Asks as that application, in the tenant of each subscription.
+    pub const fn new(first_party: Arm) -> Self {
+        Self { first_party }
+    }
+}
+
+#[async_trait]
+impl CreateChecks for AzureChecks {
+    async fn check(&self, subscription: &str, tenant: &str, cluster: &Value) -> Result<(), CloudError> {
+        let client = self.first_party.in_tenant(tenant);
+        match tokio::time::timeout(PATIENCE, all(&client, subscription, cluster)).await {
+            Ok(Err(Refusal::Contract(error))) => Err(error),
+            Ok(Err(Refusal::Azure(error))) => {
+                tracing::error!(error = %error, subscription, "Azure could not be asked about a new cluster");
+                Err(internal())
+            }
+            Ok(Ok(())) => Ok(()),
+            Err(_) => {
+                tracing::error!(subscription, "Azure did not answer about a new cluster in time");
+                Err(internal())
+            }
+        }
+    }
+}
+
+fn internal() -> CloudError {
+    CloudError::new(500, "InternalServerError", "", "Internal server error.")
+}
+
+#[derive(Debug)]
+enum Refusal {
+    Contract(CloudError),
+    Azure(AzureError),
+}
+
+impl From<CloudError> for Refusal {
+    fn from(error: CloudError) -> Self {
+        Self::Contract(error)
+    }
+}
+
+impl From<AzureError> for Refusal {
+    fn from(error: AzureError) -> Self {
+        Self::Azure(error)
+    }
+}
+
+/// The machines of one profile.
+#[derive(Debug)]
+struct Profile<'a> {
+    /// `properties.masterProfile`.
+    path: String,
+    size: &'a str,
+    count: i64,
+    encrypted: bool,
+}
+
+fn profiles(cluster: &Value) -> Vec<Profile<'_>> {
+    let of = &cluster["properties"];
+    let masters = ("properties.masterProfile".to_owned(), MASTERS, &of["masterProfile"]);
+    let workers = of["workerProfiles"].as_array().into_iter().flatten().enumerate();
+    let workers = workers.map(|(at, told)| {
+        (format!("properties.workerProfiles[{at}]"), told["count"].as_i64().unwrap_or_default(), told)
+    });
+    std::iter::once(masters)
+        .chain(workers)
+        .map(|(path, count, told)| Profile {
+            path,
+            size: told["vmSize"].as_str().unwrap_or_default(),
+            count,
+            encrypted: told["encryptionAtHost"] == "Enabled",
+        })
+        .collect()
+}
+
+async fn all<A: SubscriptionFacts + Sync + ?Sized>(
+    azure: &A,
+    subscription: &str,
+    cluster: &Value,
+) -> Result<(), Refusal> {
+    let location = cluster["location"].as_str().unwrap_or_default();
+    let profiles = profiles(cluster);
+    let skus = azure.vm_skus(subscription, location).await?;
+    for profile in &profiles {
+        sku(profile, &skus, location)?;
+    }
+    feature(azure, subscription, &profiles).await?;
+    quota(azure, subscription, location, &profiles).await?;
+    let states = azure.provider_states(subscription).await?;
+    for wanted in PROVIDERS {
+        let mut found = states.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        if found.next().is_none_or(|(_, state)| state != "Registered") {
+            let message = format!("The resource provider '{wanted}' is not registered.");
+            return Err(CloudError::bad("ResourceProviderNotRegistered", "", message).into());
+        }
+    }
+    Ok(())
+}
+
+fn sku(profile: &Profile<'_>, skus: &[Sku], location: &str) -> Result<(), CloudError> {
+    let Profile { path, size, encrypted, .. } = profile;
+    let target = format!("{path}.VMSize");
+    let Some(found) = skus.iter().find(|sku| sku.name == *size) else {
+        let message = format!("The selected SKU '{size}' is unavailable in region '{location}'");
+        return Err(CloudError::invalid(&target, message));
+    };
+    if found.restricted.iter().any(|region| region.eq_ignore_ascii_case(location)) {
+        let message = format!(
+            "The selected SKU '{size}' is restricted in region '{location}' for selected subscription"
+        );
+        return Err(CloudError::invalid(&target, message));
+    }
+    if *encrypted && !found.has("EncryptionAtHostSupported") {
+        let message = format!("The selected SKU '{size}' does not support encryption at host.");
+        return Err(CloudError::invalid(&format!("{path}.encryptionAtHost"), message));
+    }
+    Ok(())
+}
+
+/// Masters and the first workers, as the contract looks at them.
+async fn feature<A: SubscriptionFacts + Sync + ?Sized>(
+    azure: &A,
+    subscription: &str,
+    profiles: &[Profile<'_>],
+) -> Result<(), Refusal> {
+    let Some(profile) = profiles.iter().take(2).find(|profile| profile.encrypted) else { return Ok(()) };
+    let state = azure.feature_state(subscription, "Microsoft.Compute", "EncryptionAtHost").await?;
+    match state.as_deref() {
+        Some("Registered") => Ok(()),
+        Some(_) => {
+            let message = format!(
+                "Microsoft.Compute/EncryptionAtHost feature is not registered on subscription {subscription}. Please register the feature on your subscription before creating the cluster."
+            );
+            Err(CloudError::invalid(&format!("{}.encryptionAtHost", profile.path), message).into())
+        }
+        None => {
+            let message = format!(
+                "Microsoft.Compute/EncryptionAtHost feature has no state for subscription {subscription}."
+            );
+            Err(CloudError::new(500, "InternalServerError", "", message).into())
+        }
+    }
+}
+
+/// What a cluster needs, by the names of quotas.
+fn demand(profiles: &[Profile<'_>]) -> Result<BTreeMap<&'static str, i64>, CloudError> {
+    let mut wanted = BTreeMap::new();
+    for Profile { size, count, .. } in profiles {
+        let Some(known) = vm_sizes::any(size) else {
+            let message = format!("The provided VM SKU {size} is not supported.");
+            return Err(CloudError::invalid("", message));
+        };
+        let cores = i64::from(known.cores).saturating_mul(*count);
+        for (name, more) in [
+            ("virtualMachines", *count),
+            ("PremiumDiskCount", *count),
+            (known.family, cores),
+            ("cores", cores),
+        ] {
+            let sum: &mut i64 = wanted.entry(name).or_default();
+            *sum = sum.saturating_add(more);
+        }
+    }
+    Ok(wanted)
+}
+
+async fn quota<A: SubscriptionFacts + Sync + ?Sized>(
+    azure: &A,
+    subscription: &str,
+    location: &str,
+    profiles: &[Profile<'_>],
+) -> Result<(), Refusal> {
+    let wanted = demand(profiles)?;
+    let addresses = BTreeMap::from([("PublicIPAddresses", ADDRESSES)]);
+    for (provider, wanted) in [("Microsoft.Compute", wanted), ("Microsoft.Network", addresses)] {
+        for usage in azure.usages(subscription, provider, location).await? {
+            let Some(more) = wanted.get(usage.name.as_str()) else { continue };
+            if *more > usage.limit.saturating_sub(usage.current) {
+                let message = format!(
+                    "Resource quota of {} exceeded. Maximum allowed: {}, Current in use: {}, Additional requested: {more}.",
+                    usage.name, usage.limit, usage.current
+                );
+                return Err(CloudError::bad("ResourceQuotaExceeded", "", message).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rp_azure::{ErrorKind, Usage};
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a subscription may have, as a test tells it.
+    struct Told {
+        skus: Vec<Sku>,
+        usages: Vec<Usage>,
+        feature: Option<String>,
+        providers: Vec<(String, String)>,
+        away: bool,
+    }
+
+    fn told() -> Told {
+        let sku = |name: &str| Sku {
+            name: name.to_owned(),
+            capabilities: vec![("EncryptionAtHostSupported".to_owned(), "True".to_owned())],
+            ..Sku::default()
+        };
+        let registered = |name: &&str| ((*name).to_owned(), "Registered".to_owned());
+        Told {
+            skus: vec![sku("Standard_D8s_v5"), sku("Standard_D4s_v5")],
+            usages: Vec::new(),
+            feature: Some("Registered".to_owned()),
+            providers: PROVIDERS.iter().map(registered).collect(),
+            away: false,
+        }
+    }
+
+    #[async_trait]
+    impl SubscriptionFacts for Told {
+        async fn vm_skus(&self, _: &str, _: &str) -> Result<Vec<Sku>, AzureError> {
+            if self.away {
+                return Err(AzureError::new("list resources", ErrorKind::Timeout, ""));
+            }
+            Ok(self.skus.clone())
+        }
+
+        async fn usages(&self, _: &str, provider: &str, _: &str) -> Result<Vec<Usage>, AzureError> {
+            let network = provider == "Microsoft.Network";
+            let fits = |usage: &&Usage| (usage.name == "PublicIPAddresses") == network;
+            Ok(self.usages.iter().filter(fits).cloned().collect())
+        }
+
+        async fn feature_state(&self, _: &str, _: &str, _: &str) -> Result<Option<String>, AzureError> {
+            Ok(self.feature.clone())
+        }
+
+        async fn provider_states(&self, _: &str) -> Result<Vec<(String, String)>, AzureError> {
+            Ok(self.providers.clone())
+        }
+    }
+
+    fn cluster() -> Value {
+        json!({"location": "eastus", "properties": {
+            "masterProfile": {"vmSize": "Standard_D8s_v5"},
+            "workerProfiles": [{"vmSize": "Standard_D4s_v5", "count": 3}]}})
+    }
+
+    async fn refused(told: &Told, cluster: &Value) -> String {
+        match all(told, "sub", cluster).await {
+            Ok(()) => String::new(),
+            Err(Refusal::Contract(error)) => error.to_string(),
+            Err(Refusal::Azure(error)) => format!("azure: {error}"),
+        }
+    }
+
+    fn usage(name: &str, current: i64, limit: i64) -> Usage {
+        Usage { name: name.to_owned(), current, limit }
+    }
+
+    #[tokio::test]
+    async fn sizes_must_be_offered_and_not_restricted() {
+        assert_eq!(refused(&told(), &cluster()).await, "");
+        let mut without = told();
+        without.skus.pop();
+        assert_eq!(
+            refused(&without, &cluster()).await,
+            "400: InvalidParameter: properties.workerProfiles[0].VMSize: The selected SKU 'Standard_D4s_v5' is unavailable in region 'eastus'"
+        );
+        let mut restricted = told();
+        restricted.skus[0].restricted = vec!["EastUS".to_owned()];
+        assert_eq!(
+            refused(&restricted, &cluster()).await,
+            "400: InvalidParameter: properties.masterProfile.VMSize: The selected SKU 'Standard_D8s_v5' is restricted in region 'eastus' for selected subscription"
+        );
+    }
+
+    #[tokio::test]
+    async fn encryption_at_host_wants_the_size_and_the_feature() {
+        let mut encrypted = cluster();
+        encrypted["properties"]["workerProfiles"][0]["encryptionAtHost"] = json!("Enabled");
+        let mut told = told();
+        assert_eq!(refused(&told, &encrypted).await, "");
+        told.feature = Some("NotRegistered".to_owned());
+        assert_eq!(
+            refused(&told, &encrypted).await,
+            "400: InvalidParameter: properties.workerProfiles[0].encryptionAtHost: Microsoft.Compute/EncryptionAtHost feature is not registered on subscription sub. Please register the feature on your subscription before creating the cluster."
+        );
+        told.feature = None;
+        assert_eq!(
+            refused(&told, &encrypted).await,
+            "500: InternalServerError: : Microsoft.Compute/EncryptionAtHost feature has no state for subscription sub."
+        );
+        told.skus[1].capabilities.clear();
+        assert_eq!(
+            refused(&told, &encrypted).await,
+            "400: InvalidParameter: properties.workerProfiles[0].encryptionAtHost: The selected SKU 'Standard_D4s_v5' does not support encryption at host."
+        );
+    }
+
+    #[tokio::test]
+    async fn quota_is_counted_with_the_bootstrap() {
+        let mut told = told();
+        // 4 × 8 + 3 × 4 = 44 cores, 7 machines.
+        for (exact, over, name) in [
+            (44, 43, "cores"),
+            (44, 43, "standardDSv5Family"),
+            (7, 6, "virtualMachines"),
+            (7, 6, "PremiumDiskCount"),
+            (3, 2, "PublicIPAddresses"),
+        ] {
+            told.usages = vec![usage("unknown", 5, 5), usage(name, 10, 10 + exact)];
+            assert_eq!(refused(&told, &cluster()).await, "", "{name}");
+            told.usages = vec![usage(name, 10, 10 + over)];
+            let expected = format!(
+                "400: ResourceQuotaExceeded: : Resource quota of {name} exceeded. Maximum allowed: {}, Current in use: 10, Additional requested: {exact}.",
+                10 + over
+            );
+            assert_eq!(refused(&told, &cluster()).await, expected);
+        }
+        let mut odd = cluster();
+        odd["properties"]["masterProfile"]["vmSize"] = json!("Standard_X1");
+        told.skus.push(Sku { name: "Standard_X1".to_owned(), ..Sku::default() });
+        assert_eq!(
+            refused(&told, &odd).await,
+            "400: InvalidParameter: : The provided VM SKU Standard_X1 is not supported."
+        );
+    }
+
+    #[tokio::test]
+    async fn providers_must_be_registered_and_azure_must_answer() {
+        let mut without = told();
+        without.providers[2].1 = "Unregistered".to_owned();
+        assert_eq!(
+            refused(&without, &cluster()).await,
+            "400: ResourceProviderNotRegistered: : The resource provider 'Microsoft.Network' is not registered."
+        );
+        let mut away = told();
+        away.away = true;
+        assert!(refused(&away, &cluster()).await.starts_with("azure: "));
+    }
+}

@@ -1,0 +1,70 @@
+//! Clusters of a subscription, of a group or of the region, in pages (`spec/frontend.md` §6.2, §10).
+
+use futures_util::future::join_all;
+use http::StatusCode;
+use rp_api::answer::Answer as Shown;
+use rp_api::{Version, convert};
+use rp_database::Span;
+use rp_documents::Collection;
+use serde::Serialize;
+
+use super::enriched;
+use crate::answer::{Answer, json_of};
+use crate::call::Call;
+use crate::document::Document;
+use crate::fault::Fault;
+use crate::paging::{List, PAGE};
+use crate::parts::FrontendParts;
+use crate::path::KIND;
+
+/// What a token of ours is sealed for.
+const PLACE: &str = "api/skipToken";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    value: Vec<Shown<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_link: Option<String>,
+}
+
+pub(crate) async fn list(
+    parts: &FrontendParts,
+    call: &Call,
+    subscription: &str,
+    group: Option<&str>,
+) -> Result<Answer, Fault> {
+    let version = call.version(KIND)?;
+    let prefix = match group {
+        None => format!("/subscriptions/{subscription}/"),
+        Some(group) => format!("/subscriptions/{subscription}/resourcegroups/{group}/"),
+    };
+    page(parts, call, version, &prefix).await
+}
+
+/// A page of the clusters whose keys begin so.
+pub(crate) async fn page(
+    parts: &FrontendParts,
+    call: &Call,
+    version: &Version,
+    prefix: &str,
+) -> Result<Answer, Fault> {
+    let list = List { place: PLACE, prefix };
+    let after = list.after(parts, call)?;
+    let found = parts
+        .store
+        .scan(Collection::OpenShiftClusters, Span::Keys(prefix), after.as_deref(), PAGE + 1)
+        .await?;
+    let more = found.len() > PAGE as usize;
+    let mut last = None;
+    let mut documents = Vec::with_capacity(PAGE as usize);
+    for stored in found.into_iter().take(PAGE as usize) {
+        last = stored.unique_key.clone();
+        documents.push(Document::of(stored)?);
+    }
+    let clusters = join_all(documents.iter().map(|document| enriched(parts, document))).await;
+    let shown: Vec<_> = clusters.iter().map(|cluster| convert::to_answer(version, cluster)).collect();
+    let next_link = last.filter(|_| more).map(|last| list.next(parts, call, &last)).transpose()?;
+    let value = shown.iter().map(|shown| Shown { version, shown }).collect();
+    Ok(json_of(StatusCode::OK, &Listed { value, next_link }))
+}

@@ -1,0 +1,87 @@
+//! What Azure's diagnosis says about a cluster (`spec/frontend.md` §8.3).
+
+use async_trait::async_trait;
+use rp_api::CloudError;
+use rp_database::Typed;
+use rp_documents::SubscriptionDocument;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, compact};
+use crate::document::Document;
+use crate::fault::{Fault, unavailable};
+use crate::parts::FrontendParts;
+use crate::path::ClusterPath;
+
+const KIND: &str = "Microsoft.RedHatOpenShift/openShiftClusters/detectors";
+
+/// Who diagnoses clusters: AppLens.
+#[async_trait]
+pub trait Detectors: Send + Sync + std::fmt::Debug + 'static {
+    /// All detectors of a cluster, as it tells them: `{"value": […]}` or a bare list. `cluster` is the resource id.
+    ///
+    /// # Errors
+    /// What the caller is told.
+    async fn list(&self, cluster: &str) -> Result<Value, CloudError>;
+
+    /// What one detector finds; `None`: there is none of that name.
+    ///
+    /// # Errors
+    /// What the caller is told.
+    async fn get(&self, cluster: &str, detector: &str) -> Result<Option<Value>, CloudError>;
+}
+
+/// All detectors; those that name themselves.
+pub(crate) async fn list(parts: &FrontendParts, path: &ClusterPath) -> Result<Answer, Fault> {
+    let (cluster, location, detectors) = cluster(parts, path).await?;
+    let told = detectors.list(&cluster).await?;
+    let all = told.as_array().or_else(|| told["value"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let value: Vec<Value> = all
+        .iter()
+        .filter_map(|one| {
+            let id = one.pointer("/metadata/id")?.as_str().filter(|id| !id.is_empty())?;
+            Some(shown(&cluster, &location, id, one))
+        })
+        .collect();
+    Ok(compact(&json!({"value": value})))
+}
+
+/// What one detector finds.
+pub(crate) async fn get(parts: &FrontendParts, path: &ClusterPath, id: &str) -> Result<Answer, Fault> {
+    let (cluster, location, detectors) = cluster(parts, path).await?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    let known = (1..=128).contains(&id.len()) && id.bytes().all(plain);
+    let told = if known { detectors.get(&cluster, id).await? } else { None };
+    match told {
+        Some(told) => Ok(compact(&shown(&cluster, &location, id, &told))),
+        None => {
+            let message = format!("The detector '{}' was not found.", rp_base::text::clean(id, 128));
+            Err(CloudError::new(404, "ResourceNotFound", "", message).into())
+        }
+    }
+}
+
+/// The cluster's id and place, and whom to ask. Its subscription must be known, in whatever state.
+async fn cluster<'a>(
+    parts: &'a FrontendParts,
+    path: &ClusterPath,
+) -> Result<(String, String, &'a dyn Detectors), Fault> {
+    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let subscriptions = Typed::<SubscriptionDocument>::new(parts.store.clone());
+    if subscriptions.get(&path.subscription).await?.is_none() {
+        let message = format!("Request is not allowed in unregistered subscription '{}'.", path.subscription);
+        return Err(CloudError::bad("InvalidSubscriptionState", "", message).into());
+    }
+    let text = |name: &str| found.cluster()[name].as_str().unwrap_or_default().to_owned();
+    let detectors = parts.detectors.as_deref().ok_or_else(unavailable)?;
+    Ok((text("id"), text("location"), detectors))
+}
+
+fn shown(cluster: &str, location: &str, id: &str, told: &Value) -> Value {
+    json!({
+        "id": format!("{cluster}/detectors/{id}"),
+        "name": id,
+        "type": KIND,
+        "location": location,
+        "properties": told,
+    })
+}

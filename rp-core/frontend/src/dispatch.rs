@@ -1,0 +1,50 @@
+//! Which operation a route and a method are (`spec/frontend.md` §4).
+
+use http::{Method, StatusCode};
+
+use crate::answer::{self, Answer, empty};
+use crate::call::Call;
+use crate::fault::{Fault, internal};
+use crate::parts::FrontendParts;
+use crate::path::Route;
+use crate::{admin, clusters, credentials, detectors, edge, operations, preflight, subscriptions, versions};
+
+/// Does what was asked for.
+pub(crate) async fn dispatch(parts: &FrontendParts, call: &Call, route: &Route) -> Result<Answer, Fault> {
+    match (&call.method, route) {
+        (&Method::GET, Route::Ready) => match edge::ready(parts).await {
+            Ok(()) => Ok(answer::compact(&serde_json::json!({}))),
+            Err(reason) => {
+                tracing::debug!(reason, "not ready");
+                Err(internal().into())
+            }
+        },
+        (&Method::PUT, Route::Subscription(id)) => subscriptions::put(parts, call, id).await,
+        (&Method::GET, Route::Clusters { subscription, group }) => {
+            clusters::list(parts, call, subscription, group.as_deref()).await
+        }
+        (&Method::GET, Route::Cluster(path)) => clusters::get(parts, call, path).await,
+        (&Method::PUT | &Method::PATCH, Route::Cluster(path)) => clusters::put(parts, call, path).await,
+        (&Method::DELETE, Route::Cluster(path)) => clusters::delete(parts, call, path).await,
+        (&Method::POST, Route::Credentials(path)) => credentials::password(parts, call, path).await,
+        (&Method::POST, Route::AdminCredentials(path)) => credentials::kubeconfig(parts, call, path).await,
+        (&Method::GET, Route::Detectors { path, id: None }) => detectors::list(parts, path).await,
+        (&Method::GET, Route::Detectors { path, id: Some(id) }) => detectors::get(parts, path, id).await,
+        (&Method::POST, Route::Preflight { subscription }) => {
+            preflight::check(parts, call, subscription).await
+        }
+        (&Method::GET, Route::OperationStatus { subscription, operation }) => {
+            operations::status(parts, call, subscription, operation).await
+        }
+        (&Method::GET, Route::OperationResult { subscription, operation }) => {
+            operations::result(parts, call, subscription, operation).await
+        }
+        (&Method::GET, Route::OpenShiftVersions { version }) => {
+            versions::openshift(parts, call, version.as_deref())
+        }
+        (&Method::GET, Route::RoleSets { minor }) => versions::role_sets(parts, call, minor.as_deref()),
+        (&Method::GET, Route::Operations) => Ok(operations::all()),
+        (_, Route::Admin(asked)) => admin::dispatch(parts, call, asked).await,
+        _ => Ok(empty(StatusCode::METHOD_NOT_ALLOWED)),
+    }
+}

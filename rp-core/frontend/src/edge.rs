@@ -1,0 +1,113 @@
+//! What stands between the wire and the operations: bounds, readiness, the heartbeat (`spec/frontend.md` §2, §13).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rp_audit::Audit;
+use rp_base::chain;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::metrics::Metrics;
+use crate::parts::FrontendParts;
+
+/// Bodies in memory at once: each is at most 1 MiB.
+const BODIES: usize = 512;
+/// Of the heartbeat (`spec/frontend.md` §14.3).
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// How requests are bounded, counted and audited.
+#[derive(Debug, Clone)]
+pub struct Edge {
+    /// `None`: nothing is audited.
+    pub audit: Option<Audit>,
+    pub metrics: Metrics,
+    pub ready: Ready,
+    /// For the body of a request.
+    pub read_time: Duration,
+    /// Lower-case hosts that a `Referer` may name, of which the addresses in answers are made; empty: any
+    /// (`spec/clients.md`, "Do better").
+    pub referers: Vec<String>,
+    /// Our address, where a request has no `Referer` that may be used.
+    pub own: Url,
+    /// Room for bodies.
+    pub bodies: Arc<Semaphore>,
+}
+
+impl Default for Edge {
+    fn default() -> Self {
+        Self {
+            audit: None,
+            metrics: Metrics::default(),
+            ready: Ready::default(),
+            read_time: Duration::from_secs(10),
+            referers: Vec::new(),
+            own: contract_address(),
+            bodies: Arc::new(Semaphore::new(BODIES)),
+        }
+    }
+}
+
+/// The contract's address of the API (`spec/frontend.md` §2 step 6).
+#[expect(clippy::expect_used, reason = "a constant")]
+fn contract_address() -> Url {
+    Url::parse("https://localhost:8443").expect("a URL")
+}
+
+/// From when until when requests can be taken.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// Not before that: a balancer must not be told too early.
+    from: Instant,
+    /// Not after that.
+    leaving: CancellationToken,
+}
+
+impl Ready {
+    /// After `delay`, until `leaving`.
+    pub fn new(delay: Duration, leaving: CancellationToken) -> Self {
+        let now = Instant::now();
+        Self { from: now.checked_add(delay).unwrap_or(now), leaving }
+    }
+}
+
+impl Default for Ready {
+    fn default() -> Self {
+        Self::new(Duration::ZERO, CancellationToken::new())
+    }
+}
+
+/// Whether requests can be taken; the error says what is waited for.
+pub(crate) async fn ready(parts: &FrontendParts) -> Result<(), String> {
+    let ready = &parts.edge.ready;
+    if ready.leaving.is_cancelled() {
+        return Err("the process is about to end".to_owned());
+    }
+    if Instant::now() < ready.from {
+        return Err("the process has just started".to_owned());
+    }
+    if !parts.offers.ready() {
+        return Err("what can be installed was not read lately".to_owned());
+    }
+    parts.authorizer.ready().await?;
+    parts.store.ready().await.map_err(|error| chain(&error).to_string())?;
+    match &parts.edge.audit {
+        Some(audit) => audit.ready().map_err(|error| chain(&error).to_string()),
+        None => Ok(()),
+    }
+}
+
+/// At the start and every minute while ready.
+pub(crate) async fn beat(parts: &FrontendParts) {
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let ready = ready(parts).await;
+        parts.edge.metrics.beat(ready.is_ok(), &parts.commit);
+        if let Err(reason) = ready {
+            tracing::info!(reason, "the API is not ready");
+        }
+    }
+}

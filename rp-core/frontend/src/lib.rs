@@ -1,0 +1,78 @@
+//! The resource provider's front: it takes requests of ARM, records what they want, and answers what is stored
+//! (`spec/frontend.md`). It never calls a cluster, and it does no work: the backend does.
+//!
+//! Entry rule: what turns an HTTP request into a stored intent, or a stored document into an answer.
+
+mod admin;
+mod answer;
+mod audit;
+pub mod auth;
+mod azure_checks;
+mod call;
+mod clusters;
+mod credentials;
+mod detectors;
+mod dispatch;
+mod document;
+mod edge;
+mod fault;
+mod metrics;
+mod offers;
+mod operations;
+mod paging;
+mod parts;
+mod path;
+mod pipeline;
+mod preflight;
+mod secrets;
+mod subscriptions;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::Router;
+
+pub use admin::{AdminParts, Issuer, Reach, SshDoor};
+pub use azure_checks::AzureChecks;
+pub use detectors::Detectors;
+pub use edge::{Edge, Ready};
+pub use metrics::Metrics;
+pub use offers::StoreOffers;
+pub use parts::{Authorizer, Caller, CreateChecks, Everybody, FrontendParts, Offers, OperatorRole, RoleSet};
+
+/// The API as a router that takes every path. A request's extension `ConnectInfo<SocketAddr>` says where it comes from.
+pub fn router(parts: FrontendParts) -> Router {
+    Frontend::new(parts).router()
+}
+
+/// The API.
+#[derive(Debug, Clone)]
+pub struct Frontend(Arc<FrontendParts>);
+
+impl Frontend {
+    /// Over its parts.
+    pub fn new(parts: FrontendParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// As [`router`].
+    pub fn router(&self) -> Router {
+        Router::new().fallback(pipeline::handle).with_state(Arc::clone(&self.0))
+    }
+
+    /// Whether requests can be taken (`spec/frontend.md` §13).
+    ///
+    /// # Errors
+    /// What is waited for, in a sentence.
+    pub async fn ready(&self) -> Result<(), String> {
+        edge::ready(&self.0).await
+    }
+
+    /// Says every minute that it lives, for as long as it is polled (`spec/frontend.md` §14.3).
+    pub async fn beat(&self) {
+        edge::beat(&self.0).await;
+    }
+}

@@ -1,0 +1,105 @@
+//! What the API counts (`spec/frontend.md` §14.3, `spec/metrics.md`).
+
+use std::time::Duration;
+
+use rp_metrics::{Counter, Family, Gauge, Histogram, Registry, Statsd, buckets, labels, metrics};
+
+labels! {
+    /// A request that ended.
+    pub struct RequestLabels { method: &'static str, api_version: &'static str, code: u16, route: &'static str }
+}
+
+labels! {
+    /// Why a caller was not taken.
+    pub struct RefusedLabels { side: &'static str }
+}
+
+metrics! {
+    /// What the API counts.
+    pub struct FrontendMetrics("aro_frontend") {
+        /// Time from a request's head to its answer.
+        pub requests: Family<RequestLabels, Histogram> = "request_duration_seconds", buckets::REQUESTS;
+        /// Callers that were refused, by the side that they called: arm or admin.
+        pub refused: Family<RefusedLabels, Counter> = "callers_refused_total";
+        /// Requests that are being worked on.
+        pub running: Gauge = "requests_running";
+        /// Whether the API takes requests: 1 or 0.
+        pub ready: Gauge = "ready";
+        /// Panics of requests.
+        pub panics: Counter = "panics_total";
+    }
+}
+
+/// The counts of a process, to Prometheus and to statsd. A cheap clone.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    pub(crate) counted: FrontendMetrics,
+    statsd: Statsd,
+}
+
+impl Default for Metrics {
+    /// Counted nowhere.
+    fn default() -> Self {
+        Self::new(&Registry::new(), Statsd::none())
+    }
+}
+
+/// A request as the contract's dimensions tell it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    pub(crate) method: &'a http::Method,
+    pub(crate) api_version: &'a str,
+    pub(crate) code: u16,
+    pub(crate) route: &'static str,
+    pub(crate) took: Duration,
+}
+
+impl Metrics {
+    /// Counts into a registry and emits the contract's points.
+    pub fn new(registry: &Registry, statsd: Statsd) -> Self {
+        Self { counted: FrontendMetrics::register(registry), statsd }
+    }
+
+    /// A request ended.
+    pub(crate) fn ended(&self, ended: &Ended<'_>) {
+        let labels = RequestLabels {
+            method: method(ended.method),
+            api_version: rp_api::find(ended.api_version).map_or("other", |version| version.name),
+            code: ended.code,
+            route: ended.route,
+        };
+        self.counted.requests.with(&labels).observe_duration(ended.took);
+        if self.statsd.is_on() {
+            let code = ended.code.to_string();
+            let dimensions = [
+                ("verb", labels.method),
+                ("api-version", labels.api_version),
+                ("code", &code),
+                ("route", ended.route),
+            ];
+            self.statsd.gauge("frontend.count", 1, &dimensions);
+            let millis = i64::try_from(ended.took.as_millis()).unwrap_or(i64::MAX);
+            self.statsd.gauge("frontend.duration", millis, &dimensions);
+        }
+    }
+
+    /// A caller was refused.
+    pub(crate) fn refused(&self, admin: bool) {
+        let side = if admin { "admin" } else { "arm" };
+        self.counted.refused.with(&RefusedLabels { side }).inc();
+    }
+
+    /// The process lives.
+    pub(crate) fn beat(&self, ready: bool, version: &str) {
+        self.counted.ready.set(f64::from(u8::from(ready)));
+        if ready {
+            self.statsd.gauge("frontend.heartbeat", 1, &[("version", version)]);
+        }
+    }
+}
+
+/// A word of the program for each method: what callers send must not become series.
+fn method(method: &http::Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "PUT", "PATCH", "POST", "DELETE", "HEAD", "OPTIONS"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
+}

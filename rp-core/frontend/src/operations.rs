@@ -1,0 +1,191 @@
+//! Asynchronous operations: begun, followed, ended (`spec/frontend.md` §6.5), and the list of what the provider can do.
+
+use http::StatusCode;
+use rp_api::answer::Answer as Shown;
+use rp_api::{CloudError, convert};
+use rp_base::Timestamp;
+use rp_database::{StoreError, Typed};
+use rp_documents::{AsyncOperation, AsyncOperationDocument};
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, empty, json_of, waiting};
+use crate::call::Call;
+use crate::document::Document;
+use crate::fault::Fault;
+use crate::parts::FrontendParts;
+use crate::path::{ClusterPath, PROVIDER};
+
+/// An operation that a request begins.
+pub(crate) struct Begun {
+    document: AsyncOperationDocument,
+    base: String,
+}
+
+impl Begun {
+    /// An operation on that cluster, with the state that it brings.
+    pub(crate) fn new(parts: &FrontendParts, path: &ClusterPath, status: &str) -> Self {
+        let id = parts.random.uuid().to_string();
+        let region = parts.region.to_ascii_lowercase();
+        let base = format!("/subscriptions/{}/providers/{PROVIDER}/locations/{region}", path.subscription);
+        let operation = AsyncOperation {
+            id: format!("{base}/operationsstatus/{id}"),
+            name: id.clone(),
+            initial_status: status.to_owned(),
+            status: status.to_owned(),
+            start_time: parts.clock.now(),
+            end_time: None,
+            error: None,
+            unknown: serde_json::Map::new(),
+        };
+        let document = AsyncOperationDocument {
+            id,
+            async_operation: operation,
+            open_shift_cluster_key: path.key(),
+            open_shift_cluster: None,
+            unknown: serde_json::Map::new(),
+        };
+        Self { document, base }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.document.id
+    }
+
+    /// There is no work: it is recorded as done, with the cluster as it is now stored ("Do better" 17 of
+    /// `spec/backend.md`). Nobody else would ever end it.
+    pub(crate) fn done(&mut self, at: Timestamp, cluster: &Value) {
+        let operation = &mut self.document.async_operation;
+        "Succeeded".clone_into(&mut operation.initial_status);
+        "Succeeded".clone_into(&mut operation.status);
+        operation.end_time = Some(at);
+        self.document.open_shift_cluster = Some(cluster.clone());
+    }
+
+    pub(crate) fn status_path(&self) -> String {
+        format!("{}/operationsstatus/{}", self.base, self.document.id)
+    }
+
+    pub(crate) fn result_path(&self) -> String {
+        format!("{}/operationresults/{}", self.base, self.document.id)
+    }
+
+    /// Writes it, after its cluster ("Do better" 7): an operation without a cluster would never end. A cluster whose
+    /// operation was not written (the process died between) gets it from the backend.
+    pub(crate) async fn record(&self, parts: &FrontendParts) -> Result<(), Fault> {
+        let until = parts.store.now().await? + AsyncOperationDocument::LIFE;
+        let operations = Typed::<AsyncOperationDocument>::new(parts.store.clone());
+        match operations.create_until(self.document.clone(), Some(until)).await {
+            // It has ended already, and the backend recorded it.
+            Ok(_) | Err(StoreError::Exists { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// How an operation is.
+pub(crate) async fn status(
+    parts: &FrontendParts,
+    call: &Call,
+    subscription: &str,
+    operation: &str,
+) -> Result<Answer, Fault> {
+    call.version("")?;
+    let (found, running) = find(parts, subscription, operation).await?;
+    let told = &found.async_operation;
+    let status = if running { &told.initial_status } else { &told.status };
+    let mut body = json!({"id": told.id, "name": told.name, "status": status, "startTime": told.start_time});
+    if !running {
+        if let Some(end) = told.end_time {
+            body["endTime"] = json!(end);
+        }
+        if let Some(error) = &told.error {
+            body["error"] = error.clone();
+        }
+    }
+    Ok(json_of(StatusCode::OK, &body))
+}
+
+/// What came of an operation.
+pub(crate) async fn result(
+    parts: &FrontendParts,
+    call: &Call,
+    subscription: &str,
+    operation: &str,
+) -> Result<Answer, Fault> {
+    let version = call.version("")?;
+    let (found, running) = find(parts, subscription, operation).await?;
+    if running {
+        return Ok(waiting(&call.referer));
+    }
+    match &found.open_shift_cluster {
+        None => Ok(empty(StatusCode::NO_CONTENT)),
+        Some(cluster) => {
+            let shown = convert::to_answer(version, cluster);
+            Ok(json_of(StatusCode::OK, &Shown { version, shown: &shown }))
+        }
+    }
+}
+
+/// The operation of a subscription, and whether its cluster is still at it.
+async fn find(
+    parts: &FrontendParts,
+    subscription: &str,
+    id: &str,
+) -> Result<(AsyncOperationDocument, bool), Fault> {
+    let missing = || CloudError::new(404, "NotFound", "", "The entity was not found.");
+    let operations = Typed::<AsyncOperationDocument>::new(parts.store.clone());
+    let found = operations.get(id).await?.ok_or_else(missing)?.value;
+    let theirs = found.open_shift_cluster_key.starts_with(&format!("/subscriptions/{subscription}/"));
+    if !theirs {
+        return Err(missing().into());
+    }
+    let cluster = Document::find(&parts.store, &found.open_shift_cluster_key).await?;
+    let running = cluster.is_some_and(|cluster| cluster.body["asyncOperationId"].as_str() == Some(id));
+    Ok((found, running))
+}
+
+/// What the provider can do (`spec/api.md` §8.4): name, resource, words.
+const OPERATIONS: [(&str, &str, &str); 11] = [
+    ("locations/operationresults/read", "locations/operationresults", "Read operation results"),
+    ("locations/operationsstatus/read", "locations/operationsstatus", "Read operations status"),
+    ("operations/read", "operations", "Read operations"),
+    ("openShiftClusters/read", "openShiftClusters", "Read OpenShift cluster"),
+    ("openShiftClusters/write", "openShiftClusters", "Write OpenShift cluster"),
+    ("openShiftClusters/delete", "openShiftClusters", "Delete OpenShift cluster"),
+    (
+        "openShiftClusters/listCredentials/action",
+        "openShiftClusters",
+        "List credentials of an OpenShift cluster",
+    ),
+    (
+        "openShiftClusters/listAdminCredentials/action",
+        "openShiftClusters",
+        "List Admin Kubeconfig of an OpenShift cluster",
+    ),
+    ("openShiftClusters/detectors/read", "openShiftClusters", "Get OpenShift Cluster Detector"),
+    (
+        "locations/listPlatformWorkloadIdentityRoleSets/read",
+        "listPlatformWorkloadIdentityRoleSets",
+        "Lists all PlatformWorkloadIdentityRoleSets available in the specified location",
+    ),
+    (
+        "locations/openshiftVersions/read",
+        "openshiftVersions",
+        "Lists all OpenShift versions available to install in the specified location",
+    ),
+];
+
+/// The list of operations, for any version: ARM merges what several services say.
+pub(crate) fn all() -> Answer {
+    let value: Vec<Value> = OPERATIONS
+        .iter()
+        .map(|(name, resource, operation)| {
+            json!({
+                "name": format!("Microsoft.RedHatOpenShift/{name}"),
+                "display": {"provider": "Azure Red Hat OpenShift", "resource": resource, "operation": operation},
+                "origin": "user,system",
+            })
+        })
+        .collect();
+    json_of(StatusCode::OK, &json!({"value": value}))
+}

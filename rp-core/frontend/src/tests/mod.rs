@@ -1,0 +1,244 @@
+//! The API over a store in memory, called as ARM calls it.
+
+mod admin;
+mod callers;
+mod life;
+mod lost;
+mod refusals;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt as _;
+use rp_api::CloudError;
+use rp_base::{ManualClock, SystemRandom, Timestamp};
+use rp_database::{SharedStore, in_memory};
+use rp_documents::Collection;
+use rp_seal::Keyring;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::{AdminParts, Detectors, Edge, Everybody, FrontendParts, Offers, OperatorRole, RoleSet, router};
+
+pub(crate) const SUB: &str = "00000000-0000-0000-0000-000000000001";
+pub(crate) const VERSION: &str = "2025-07-25";
+
+#[derive(Debug)]
+struct Offered;
+
+impl Offers for Offered {
+    fn versions(&self) -> Vec<String> {
+        vec!["4.19.1".to_owned(), "4.9.10".to_owned(), "4.18.2".to_owned()]
+    }
+
+    fn default_version(&self) -> Option<String> {
+        Some("4.19.1".to_owned())
+    }
+
+    fn role_sets(&self) -> Vec<RoleSet> {
+        let role = |name: &str| OperatorRole {
+            operator_name: name.to_owned(),
+            role_definition_name: format!("{name} role"),
+            role_definition_id: "/role".to_owned(),
+        };
+        vec![RoleSet {
+            open_shift_version: "4.19".to_owned(),
+            platform_workload_identity_roles: vec![role("disk"), role("file")],
+        }]
+    }
+}
+
+#[derive(Debug)]
+struct Diagnosis;
+
+#[async_trait::async_trait]
+impl Detectors for Diagnosis {
+    async fn list(&self, _: &str) -> Result<Value, CloudError> {
+        Ok(
+            json!({"value": [{"metadata": {"id": "one"}, "x": 1}, {"metadata": {}}, {"metadata": {"id": ""}}]}),
+        )
+    }
+
+    async fn get(&self, cluster: &str, detector: &str) -> Result<Option<Value>, CloudError> {
+        Ok((detector == "one").then(|| json!({"of": cluster})))
+    }
+}
+
+pub(crate) struct Api {
+    router: Router,
+    pub(crate) store: SharedStore,
+    pub(crate) keyring: Keyring,
+}
+
+pub(crate) struct Told {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Told {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    /// `code` and `target` of an error.
+    pub(crate) fn refusal(&self) -> (u16, String, String) {
+        let error = self.json()["error"].clone();
+        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        (self.status.as_u16(), text("code"), text("target"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+    }
+}
+
+impl Api {
+    pub(crate) fn new() -> Self {
+        let clock = ManualClock::at(Timestamp::from_seconds(1_795_230_720));
+        let store = in_memory(Arc::new(clock.clone()));
+        Self::over(store, Keyring::generate(&SystemRandom), clock, AdminParts::default())
+    }
+
+    /// An API over that store.
+    pub(crate) fn over(store: SharedStore, keyring: Keyring, clock: ManualClock, admin: AdminParts) -> Self {
+        Self::of(parts(store, keyring, clock, admin))
+    }
+
+    pub(crate) fn of(parts: FrontendParts) -> Self {
+        let (store, keyring) = (parts.store.clone(), parts.keyring.clone());
+        Self { router: router(parts), store, keyring }
+    }
+
+    /// An API whose subscription is registered.
+    pub(crate) async fn registered() -> Self {
+        let api = Self::new();
+        let told = api.subscription("Registered").await;
+        assert_eq!(told.status, StatusCode::CREATED);
+        api
+    }
+
+    pub(crate) async fn subscription(&self, state: &str) -> Told {
+        let body = json!({"state": state, "properties": {"tenantId": "t", "accountOwner": {"email": "a@b"}, "x": 1}});
+        self.call("PUT", &format!("/subscriptions/{SUB}?api-version=2.0"), Some(body)).await
+    }
+
+    pub(crate) async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Told {
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        self.send(method, path, &[], body).await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Told {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", "application/json")
+            .header("referer", format!("https://management.azure.com{path}"))
+            .body(Body::from(body))
+            .unwrap();
+        for (name, value) in headers {
+            let name: http::HeaderName = name.parse().unwrap();
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        let answer = self.router.clone().oneshot(request).await.unwrap();
+        let (head, body) = answer.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        described(method, path, head.status.as_u16(), &bytes);
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Told { status: head.status, headers: head.headers, text }
+    }
+
+    /// The stored document of the cluster.
+    pub(crate) async fn stored(&self) -> Value {
+        let stored =
+            self.store.get_by_key(Collection::OpenShiftClusters, &id("c").to_lowercase()).await.unwrap();
+        serde_json::from_str(&stored.unwrap().body).unwrap()
+    }
+
+    /// Ends the running operation as a backend would.
+    pub(crate) async fn finish(&self, state: &str) {
+        let key = id("c").to_lowercase();
+        let stored = self.store.get_by_key(Collection::OpenShiftClusters, &key).await.unwrap().unwrap();
+        let mut found = crate::document::Document::of(stored).unwrap();
+        found.body["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
+        found.body.as_object_mut().unwrap().remove("asyncOperationId");
+        found.replace(&self.store).await.unwrap();
+    }
+}
+
+/// Over that store; everybody may call.
+pub(crate) fn parts(
+    store: SharedStore,
+    keyring: Keyring,
+    clock: ManualClock,
+    admin: AdminParts,
+) -> FrontendParts {
+    FrontendParts {
+        store,
+        keyring,
+        clock: Arc::new(clock),
+        random: Arc::new(SystemRandom),
+        authorizer: Arc::new(Everybody),
+        offers: Arc::new(Offered),
+        checks: None,
+        region: "eastus".to_owned(),
+        domain: "eastus.aroapp.io".to_owned(),
+        commit: "commit".to_owned(),
+        development_workers: false,
+        gateway: true,
+        edge: Edge::default(),
+        admin,
+        detectors: Some(Arc::new(Diagnosis)),
+    }
+}
+
+/// An answer is what its version's published description says.
+fn described(method: &str, path: &str, status: u16, body: &[u8]) {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let version = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "api-version");
+    let api_version = version.as_ref().map(|(_, value)| value.as_ref()).unwrap_or_default();
+    let told = tests_kit::Told { method, path, api_version, status, body };
+    tests_kit::Checker::shared().unwrap().check(&told).unwrap();
+}
+
+pub(crate) fn id(name: &str) -> String {
+    format!(
+        "/subscriptions/{SUB}/resourceGroups/Group/providers/Microsoft.RedHatOpenShift/openShiftClusters/{name}"
+    )
+}
+
+pub(crate) fn path(name: &str) -> String {
+    format!("{}?api-version={VERSION}", id(name))
+}
+
+/// A body that makes a cluster; `n` keeps what must be its own apart.
+pub(crate) fn wanted(n: u32) -> Value {
+    let subnet = |name: &str| {
+        format!(
+            "/subscriptions/{SUB}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/{name}"
+        )
+    };
+    json!({
+        "location": "eastus",
+        "tags": {"team": "one"},
+        "properties": {
+            "clusterProfile": {"domain": "abc", "pullSecret": "{\"auths\": {\"q\": {}}}", "fipsValidatedModules": "Disabled",
+                "resourceGroupId": format!("/subscriptions/{SUB}/resourceGroups/Managed{n}")},
+            "servicePrincipalProfile": {"clientId": format!("11111111-1111-1111-1111-{n:012}"), "clientSecret": "hush"},
+            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16"},
+            "masterProfile": {"vmSize": "Standard_D8s_v3", "subnetId": subnet("master"), "encryptionAtHost": "Disabled"},
+            "workerProfiles": [{"name": "worker", "vmSize": "Standard_D4s_v3", "diskSizeGB": 128,
+                "subnetId": subnet("worker"), "count": 3, "encryptionAtHost": "Disabled"}],
+            "apiserverProfile": {"visibility": "Public"},
+            "ingressProfiles": [{"name": "default", "visibility": "Public"}]
+        }
+    })
+}

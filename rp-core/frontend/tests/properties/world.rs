@@ -1,0 +1,292 @@
+//! The API over a store in memory, with clusters in whatever state a property needs.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use http_body_util::BodyExt as _;
+use rp_base::{ManualClock, SystemRandom, Timestamp};
+use rp_database::{Draft, Expect, SharedStore, StoreError, in_memory};
+use rp_documents::Collection;
+use rp_frontend::{AdminParts, Edge, Everybody, FrontendParts, Offers, OperatorRole, RoleSet, router};
+use rp_seal::Keyring;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+pub(crate) const SUB: &str = "00000000-0000-0000-0000-000000000001";
+pub(crate) const NEWEST: &str = "2025-07-25";
+
+/// Codes of refusals that a caller of the API may see.
+pub(crate) const CODES: [&str; 20] = [
+    "DuplicateClientID",
+    "DuplicateResourceGroup",
+    "InvalidCIDRRange",
+    "InvalidLocation",
+    "InvalidNetworkAddress",
+    "InvalidOperationID",
+    "InvalidParameter",
+    "InvalidRequestContent",
+    "InvalidResource",
+    "InvalidResourceNamespace",
+    "InvalidResourceType",
+    "InvalidSubscriptionID",
+    "InvalidSubscriptionState",
+    "MismatchingResourceID",
+    "MismatchingResourceName",
+    "MismatchingResourceType",
+    "PlatformWorkloadIdentityMismatch",
+    "PropertyChangeNotAllowed",
+    "RequestNotAllowed",
+    "ResourceNotFound",
+];
+
+#[derive(Debug)]
+struct Offered;
+
+impl Offers for Offered {
+    fn versions(&self) -> Vec<String> {
+        vec!["4.9.10".to_owned(), "4.18.2".to_owned(), "4.19.1".to_owned()]
+    }
+
+    fn default_version(&self) -> Option<String> {
+        Some("4.19.1".to_owned())
+    }
+
+    fn role_sets(&self) -> Vec<RoleSet> {
+        let role = |name: &str| OperatorRole {
+            operator_name: name.to_owned(),
+            role_definition_name: format!("{name} role"),
+            role_definition_id: "/role".to_owned(),
+        };
+        vec![RoleSet {
+            open_shift_version: "4.19".to_owned(),
+            platform_workload_identity_roles: vec![role("disk"), role("file")],
+        }]
+    }
+}
+
+pub(crate) struct World {
+    router: Router,
+    pub(crate) store: SharedStore,
+}
+
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) text: String,
+}
+
+impl Told {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    pub(crate) fn code(&self) -> String {
+        self.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A success, or a refusal that the contract knows.
+    pub(crate) fn is_documented(&self) -> bool {
+        match self.status {
+            200..300 => true,
+            404 | 405 | 415 => true,
+            400 => CODES.contains(&self.code().as_str()),
+            _ => false,
+        }
+    }
+}
+
+impl World {
+    /// With a registered subscription.
+    pub(crate) async fn new() -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_795_230_720)));
+        let store = in_memory(clock.clone());
+        let parts = FrontendParts {
+            store: store.clone(),
+            keyring: Keyring::generate(&SystemRandom),
+            clock,
+            random: Arc::new(SystemRandom),
+            authorizer: Arc::new(Everybody),
+            offers: Arc::new(Offered),
+            checks: None,
+            region: "eastus".to_owned(),
+            domain: "eastus.aroapp.io".to_owned(),
+            commit: "commit".to_owned(),
+            development_workers: false,
+            gateway: true,
+            edge: Edge::default(),
+            admin: AdminParts::default(),
+            detectors: None,
+        };
+        let world = Self { router: router(parts), store };
+        assert_eq!(world.subscription("Registered").await.status, 201);
+        world
+    }
+
+    /// With the cluster `c`, installed.
+    pub(crate) async fn with_cluster() -> Self {
+        let world = Self::new().await;
+        let told = world.put("c", NEWEST, &wanted(1)).await;
+        assert_eq!(told.status, 201, "{}", told.text);
+        // Only one version asks for it; the backend finds out for all.
+        world
+            .change("c", |body| {
+                let network = &mut body["openShiftCluster"]["properties"]["networkProfile"];
+                network["softwareDefinedNetwork"] = json!("OVNKubernetes");
+            })
+            .await;
+        world.settle("c", "Succeeded", "").await;
+        world
+    }
+
+    pub(crate) async fn subscription(&self, state: &str) -> Told {
+        let body = json!({"state": state, "properties": {"tenantId": "t"}}).to_string();
+        self.send("PUT", &format!("/subscriptions/{SUB}?api-version=2.0"), body.into_bytes()).await
+    }
+
+    pub(crate) async fn put(&self, name: &str, version: &str, body: &Value) -> Told {
+        self.send("PUT", &path(name, version), body.to_string().into_bytes()).await
+    }
+
+    pub(crate) async fn patch(&self, name: &str, version: &str, body: &Value) -> Told {
+        self.send("PATCH", &path(name, version), body.to_string().into_bytes()).await
+    }
+
+    pub(crate) async fn call(&self, method: &str, path: &str) -> Told {
+        self.send(method, path, Vec::new()).await
+    }
+
+    /// One request; a path that cannot be one of HTTP is answered as such.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Vec<u8>) -> Told {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", "application/json")
+            .header("x-ms-identity-url", "https://identity.example/x")
+            .header("x-ms-home-tenant-id", "t")
+            .body(Body::from(body));
+        let Ok(request) = request else { return Told { status: 404, text: String::new() } };
+        let answer = self.router.clone().oneshot(request).await.unwrap();
+        let (head, body) = answer.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        Told { status: head.status.as_u16(), text: String::from_utf8_lossy(&bytes).into_owned() }
+    }
+
+    /// Where the feeds of everything that a request may write end: what is the same was not written.
+    pub(crate) async fn written(&self) -> Vec<i64> {
+        let mut heads = Vec::new();
+        for collection in
+            [Collection::OpenShiftClusters, Collection::AsyncOperations, Collection::Subscriptions]
+        {
+            heads.push(self.store.head(collection).await.unwrap());
+        }
+        // A name may have been held and given back.
+        let held = self.store.list(Collection::Reservations, None, None, 1000).await.unwrap();
+        heads.push(i64::try_from(held.items.len()).unwrap());
+        heads
+    }
+
+    /// The stored document of a cluster.
+    pub(crate) async fn stored(&self, name: &str) -> Value {
+        let found =
+            self.store.get_by_key(Collection::OpenShiftClusters, &id(name).to_lowercase()).await.unwrap();
+        serde_json::from_str(&found.unwrap().body).unwrap()
+    }
+
+    /// Changes the stored document as another writer would: again, when a request was faster.
+    pub(crate) async fn change(&self, name: &str, change: impl Fn(&mut Value)) {
+        let key = id(name).to_lowercase();
+        loop {
+            let found = self.store.get_by_key(Collection::OpenShiftClusters, &key).await.unwrap().unwrap();
+            let mut body: Value = serde_json::from_str(&found.body).unwrap();
+            change(&mut body);
+            let draft = Draft {
+                id: found.id,
+                partition: found.partition,
+                unique_key: found.unique_key,
+                body: body.to_string(),
+                expires_at: None,
+            };
+            let expect = Expect::Version(found.version);
+            match self.store.replace(Collection::OpenShiftClusters, draft, expect).await {
+                Err(StoreError::Stale { .. }) => {}
+                written => return drop(written.unwrap()),
+            }
+        }
+    }
+
+    /// Ends what is running, as a backend would.
+    pub(crate) async fn settle(&self, name: &str, state: &str, failed: &str) {
+        self.change(name, |body| {
+            let properties = &mut body["openShiftCluster"]["properties"];
+            properties["provisioningState"] = json!(state);
+            properties["failedProvisioningState"] = json!(failed);
+            properties.as_object_mut().unwrap().remove("lastProvisioningState");
+            body.as_object_mut().unwrap().remove("asyncOperationId");
+        })
+        .await;
+    }
+}
+
+pub(crate) fn id(name: &str) -> String {
+    format!(
+        "/subscriptions/{SUB}/resourceGroups/Group/providers/Microsoft.RedHatOpenShift/openShiftClusters/{name}"
+    )
+}
+
+pub(crate) fn path(name: &str, version: &str) -> String {
+    format!("{}?api-version={version}", id(name))
+}
+
+fn subnet(name: &str) -> String {
+    format!(
+        "/subscriptions/{SUB}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/{name}"
+    )
+}
+
+/// A body of the newest version that makes a cluster; `n` keeps what must be its own apart.
+pub(crate) fn wanted(n: u32) -> Value {
+    json!({
+        "location": "eastus",
+        "tags": {"team": "one"},
+        "properties": {
+            "clusterProfile": {"domain": "abc", "fipsValidatedModules": "Disabled", "version": "4.18.2",
+                "resourceGroupId": format!("/subscriptions/{SUB}/resourcegroups/managed{n}")},
+            "servicePrincipalProfile": {"clientId": format!("11111111-1111-1111-1111-{n:012}"), "clientSecret": "hush"},
+            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16",
+                "softwareDefinedNetwork": "OVNKubernetes"},
+            "masterProfile": {"vmSize": "Standard_D8s_v3", "subnetId": subnet("master"), "encryptionAtHost": "Disabled"},
+            "workerProfiles": [{"name": "worker", "vmSize": "Standard_D4s_v3", "diskSizeGB": 128,
+                "subnetId": subnet("worker"), "count": 3, "encryptionAtHost": "Disabled"}],
+            "apiserverProfile": {"visibility": "Public"},
+            "ingressProfiles": [{"name": "default", "visibility": "Public"}]
+        }
+    })
+}
+
+/// The same for a cluster with workload identity.
+pub(crate) fn wanted_with_identities(n: u32) -> Value {
+    let identity = |name: &str| {
+        format!(
+            "/subscriptions/{SUB}/resourceGroups/Group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}{n}"
+        )
+    };
+    let mut body = wanted(n);
+    body["properties"].as_object_mut().unwrap().remove("servicePrincipalProfile");
+    body["properties"]["clusterProfile"]["version"] = json!("4.19.1");
+    body["identity"] = json!({"type": "UserAssigned", "userAssignedIdentities": {identity("cluster"): {}}});
+    body["properties"]["platformWorkloadIdentityProfile"] = json!({"platformWorkloadIdentities": {
+        "disk": {"resourceId": identity("disk")}, "file": {"resourceId": identity("file")}}});
+    body
+}
+
+/// Every version that customers may name.
+pub(crate) fn versions() -> Vec<&'static str> {
+    rp_api::all().iter().map(|version| version.name).collect()
+}
+
+/// Runs an async property.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}

@@ -1,0 +1,171 @@
+//! Pods of the platform (`spec/monitor.md` §9.6).
+
+use super::conditions::{PODS, is_known};
+use super::told::own;
+use super::{CollectError, Told};
+use crate::names::cluster;
+use crate::objects::Pod;
+use crate::sample::Sample;
+use crate::seen::{Need, Seen};
+
+/// The namespaces that are looked at.
+pub(super) const NAMESPACES: [&str; 9] = [
+    "openshift-apiserver",
+    "openshift-azure-logging",
+    "openshift-azure-operator",
+    "openshift-etcd",
+    "openshift-ingress",
+    "openshift-kube-apiserver",
+    "openshift-machine-config-operator",
+    "openshift-machine-api",
+    "openshift-monitoring",
+];
+/// From here on restarts are told.
+const MANY_RESTARTS: i64 = 10;
+
+pub(super) fn needs(_: &Seen) -> Vec<Need> {
+    NAMESPACES.map(Need::Pods).to_vec()
+}
+
+/// One namespace that cannot be read leaves the others' pods.
+pub(super) fn pods(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+    let mut failed = None;
+    for namespace in NAMESPACES {
+        match seen.pods(namespace) {
+            Ok(pods) => pods.iter().for_each(|pod| one(pod, namespace, told)),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+fn one(pod: &Pod, namespace: &'static str, told: &mut Told) {
+    let (name, node) = (pod.metadata.name.as_str(), pod.spec.node_name.as_str());
+    let status = &pod.status;
+    let is_over = status.phase.as_str() == "Succeeded";
+    if !is_over && status.reason.as_str() != "Preempting" {
+        for condition in status.conditions.iter().filter(|it| !is_known(PODS, it)) {
+            let (kind, value) = (own(condition.kind.as_str()), own(condition.status.as_str()));
+            let dims = [own(name), namespace.into(), own(node), kind, value];
+            told.logged(Sample::one(&cluster::POD_CONDITIONS, dims), condition.message.as_str());
+        }
+    }
+    let mut restarts = 0_i64;
+    for container in &status.container_statuses {
+        restarts = restarts.saturating_add(container.restart_count.or_zero());
+        let Some(waiting) = container.state.waiting.as_ref().filter(|_| !is_over) else { continue };
+        let last = container.last_state.terminated.as_ref();
+        let last = own(last.map(|last| last.reason.as_str()).unwrap_or_default());
+        let (container, reason) = (own(container.name.as_str()), own(waiting.reason.as_str()));
+        let dims = [own(name), namespace.into(), own(node), container, reason, last];
+        told.logged(Sample::one(&cluster::POD_CONTAINERS, dims), waiting.message.as_str());
+    }
+    if restarts >= MANY_RESTARTS {
+        told.logged(Sample::int(&cluster::POD_RESTARTS, restarts, [own(name), namespace.into()]), "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::tests::{Fed, aro, named};
+    use super::*;
+
+    #[expect(clippy::needless_pass_by_value, reason = "what json! makes is given away")]
+    fn fed(pod: Value) -> Fed {
+        let mut fed = Fed::new(aro()).hourly();
+        for namespace in NAMESPACES {
+            let items = if namespace == "openshift-etcd" { json!([pod]) } else { json!([]) };
+            fed = fed.with_items(&Need::Pods(namespace), items);
+        }
+        fed
+    }
+
+    fn told(pod: Value) -> Vec<String> {
+        fed(pod).run(named("emitPodConditions"))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "what json! makes is given away")]
+    fn pod(phase: &str, reason: &str, conditions: &[(&str, &str)], containers: Value) -> Value {
+        let conditions: Vec<Value> =
+            conditions.iter().map(|(kind, status)| json!({"type": kind, "status": status})).collect();
+        json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n"},
+            "status": {"phase": phase, "reason": reason, "conditions": conditions, "containerStatuses": containers}})
+    }
+
+    const UNREADY: [(&str, &str); 2] = [("Ready", "False"), ("ContainersReady", "Unknown")];
+
+    #[test]
+    fn known_conditions_are_silent() {
+        let fine = [
+            ("ContainersReady", "True"),
+            ("Initialized", "True"),
+            ("PodScheduled", "True"),
+            ("Ready", "True"),
+            ("PodReadyToStartContainers", "True"),
+        ];
+        assert!(told(pod("Running", "", &fine, json!([]))).is_empty());
+        assert_eq!(
+            told(pod("Running", "", &UNREADY, json!([]))),
+            [
+                "pod.conditions 1 name=p namespace=openshift-etcd nodeName=n type=ContainersReady status=Unknown",
+                "pod.conditions 1 name=p namespace=openshift-etcd nodeName=n type=Ready status=False"
+            ]
+        );
+    }
+
+    #[test]
+    fn pods_that_are_over_or_give_way_are_silent() {
+        assert!(told(pod("Succeeded", "", &UNREADY, json!([]))).is_empty());
+        assert!(told(pod("Running", "Preempting", &UNREADY, json!([]))).is_empty());
+    }
+
+    #[test]
+    fn waiting_containers_are_told_with_reason_and_last_end() {
+        let waiting = json!([
+            {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
+             "lastState": {"terminated": {"reason": "Error"}}},
+            {"name": "d", "state": {"waiting": {"reason": "ImagePullBackOff"}}},
+            {"name": "e", "state": {"running": {}}},
+        ]);
+        let dims = "name=p namespace=openshift-etcd nodeName=n";
+        assert_eq!(
+            told(pod("Running", "", &[], waiting.clone())),
+            [
+                format!(
+                    "pod.containerstatuses 1 {dims} containername=c reason=CrashLoopBackOff lastTerminationState=Error"
+                ),
+                format!(
+                    "pod.containerstatuses 1 {dims} containername=d reason=ImagePullBackOff lastTerminationState="
+                ),
+            ]
+        );
+        assert!(told(pod("Succeeded", "", &[], waiting.clone())).is_empty());
+        let lines = fed(pod("Running", "", &[], waiting)).told(named("emitPodConditions")).unwrap().lines;
+        assert!(lines[0].fields.contains(&("message".into(), "back-off".into())));
+    }
+
+    #[test]
+    fn restarts_are_told_from_10_on() {
+        let restarts = |counts: &[i64]| {
+            let containers: Vec<Value> = counts.iter().map(|count| json!({"restartCount": count})).collect();
+            told(pod("Succeeded", "", &[], json!(containers)))
+        };
+        assert!(restarts(&[5, 4]).is_empty());
+        assert_eq!(restarts(&[5, 5]), ["pod.restartcounter 10 name=p namespace=openshift-etcd"]);
+        assert_eq!(restarts(&[i64::MAX, i64::MAX]).len(), 1);
+    }
+
+    #[test]
+    fn a_namespace_that_is_refused_leaves_the_others() {
+        let fed =
+            fed(pod("Running", "", &UNREADY, json!([]))).failed(&Need::Pods("openshift-apiserver"), 403);
+        let told = fed.run(named("emitPodConditions"));
+        assert_eq!(told.len(), 3);
+        assert!(
+            told.iter().any(|line| line.contains("openshift-apiserver") && line.contains("403")),
+            "{told:?}"
+        );
+    }
+}

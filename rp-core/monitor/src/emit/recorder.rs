@@ -1,0 +1,78 @@
+//! Keeps what is emitted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rp_metrics::Registry;
+use serde::Serialize;
+
+use crate::names::Account;
+use crate::sample::{Sample, Value};
+
+/// The most samples that are kept: a look at the largest clusters has some ten thousand.
+const MOST: usize = 200_000;
+
+/// One line, before it is written.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recorded {
+    #[serde(skip)]
+    pub account: Account,
+    pub metric: &'static str,
+    #[serde(serialize_with = "number")]
+    pub value: Value,
+    /// With those of the scope, without those that the emitter adds.
+    pub dims: BTreeMap<String, String>,
+}
+
+fn number<S: serde::Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Value::Int(value) => serializer.serialize_i64(*value),
+        Value::Float(value) => serializer.serialize_f64(*value),
+    }
+}
+
+/// What was emitted so far. A cheap clone.
+#[derive(Debug, Clone, Default)]
+pub struct Recorder(Arc<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: Mutex<Vec<Recorded>>,
+    registry: Mutex<Registry>,
+}
+
+impl Recorder {
+    pub(super) fn watches(&self, registry: Registry) {
+        *self.0.registry.lock() = registry;
+    }
+
+    pub(super) fn keep(&self, account: Account, sample: &Sample, dims: &[(&str, &str)]) {
+        let mut lines = self.0.lines.lock();
+        if lines.len() < MOST {
+            let dims = dims.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+            lines.push(Recorded { account, metric: sample.metric.name, value: sample.value, dims });
+        }
+    }
+
+    /// Everything that was emitted, in order.
+    pub fn lines(&self) -> Vec<Recorded> {
+        self.0.lines.lock().clone()
+    }
+
+    /// The same, and forgets it.
+    pub fn take(&self) -> Vec<Recorded> {
+        std::mem::take(&mut *self.0.lines.lock())
+    }
+
+    /// The lines of one metric.
+    pub fn of(&self, metric: &str) -> Vec<Recorded> {
+        self.0.lines.lock().iter().filter(|line| line.metric == metric).cloned().collect()
+    }
+
+    /// What Prometheus would be shown now.
+    pub fn exposition(&self) -> String {
+        let registry = self.0.registry.lock().clone();
+        registry.render()
+    }
+}

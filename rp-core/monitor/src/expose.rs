@@ -1,0 +1,240 @@
+//! What Prometheus is shown (`spec/metrics.md` §4): series that are held per cluster until its next look, events as
+//! counters and histograms that name no cluster, numbers of the process, and sums over the fleet.
+//!
+//! Ten thousand clusters with a hundred and fifty series each are three hundred megabytes of text: series are kept
+//! as the ends of their lines, without the labels of the cluster, and the exposition is made piece by piece while it
+//! is read.
+
+mod families;
+mod held;
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rp_documents::ResourceId;
+use rp_metrics::{
+    Counter, Description, Family, Gauge, Histogram, Metric as _, Registry, Source, buckets, labels, metrics,
+};
+
+use crate::emit::ClusterDims;
+use crate::names::{Kind, Metric};
+use crate::sample::Sample;
+use families::Families;
+use held::{Held, PartSeries};
+
+/// The most label sets of one counter or histogram; what comes after is counted under `_overflow`.
+const MOST_EVENTS: usize = 1000;
+
+labels! {
+    struct Cut { part: &'static str }
+}
+metrics! {
+    struct OwnMetrics("aro_monitor") {
+        /// Series of clusters that are held.
+        held: Gauge = "held_series";
+        /// Series that were left out, for their cluster has more than the budget allows.
+        cut: Family<Cut, Counter> = "cut_series_total";
+    }
+}
+
+/// How much of each cluster is shown. Sums over the fleet are always there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Every series.
+    #[default]
+    All,
+    /// What is not as it should be, and alerts, restarts and ends of certificates.
+    Unhealthy,
+    /// No series that names a cluster.
+    Fleet,
+}
+
+/// The text is none of the words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected all, unhealthy or fleet")]
+pub struct InvalidDetail;
+
+impl FromStr for Detail {
+    type Err = InvalidDetail;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDetail> {
+        match text {
+            "all" => Ok(Self::All),
+            "unhealthy" => Ok(Self::Unhealthy),
+            "fleet" => Ok(Self::Fleet),
+            _ => Err(InvalidDetail),
+        }
+    }
+}
+
+/// Parts of a look whose series are replaced each by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The cluster monitor.
+    Cluster,
+    /// The NSG monitor, each round.
+    Nsg,
+    /// The NSG monitor's rules, every ten minutes.
+    NsgRules,
+    /// The Hive monitor.
+    Hive,
+}
+
+impl Part {
+    const COUNT: usize = 4;
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Nsg => "nsg",
+            Self::NsgRules => "nsg_rules",
+            Self::Hive => "hive",
+        }
+    }
+}
+
+/// Everything that is shown. A cheap clone.
+#[derive(Clone)]
+pub struct Exposition(Arc<Inner>);
+
+struct Inner {
+    detail: Detail,
+    families: Families,
+    clusters: RwLock<HashMap<Box<str>, Arc<Held>>>,
+    /// By family and rendered labels.
+    instruments: RwLock<HashMap<(u16, Box<str>), Instrument>>,
+    metrics: OwnMetrics,
+}
+
+#[derive(Debug, Clone)]
+enum Instrument {
+    Counter(Counter),
+    Gauge(Gauge),
+    Histogram(Histogram),
+}
+
+impl Instrument {
+    fn write(&self, name: &str, labels: &str, out: &mut String) {
+        match self {
+            Self::Counter(counter) => counter.write(name, labels, out),
+            Self::Gauge(gauge) => gauge.write(name, labels, out),
+            Self::Histogram(histogram) => histogram.write(name, labels, out),
+        }
+    }
+}
+
+impl fmt::Debug for Exposition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exposition").field("clusters", &self.0.clusters.read().len()).finish_non_exhaustive()
+    }
+}
+
+impl Exposition {
+    /// Nothing yet; becomes a part of the registry.
+    pub fn new(registry: &Registry, detail: Detail) -> Self {
+        let inner = Inner {
+            detail,
+            families: Families::new(),
+            clusters: RwLock::default(),
+            instruments: RwLock::default(),
+            metrics: OwnMetrics::register(registry),
+        };
+        let new = Self(Arc::new(inner));
+        registry.attach("the monitor", Arc::new(new.clone()));
+        new
+    }
+
+    /// Counts an event, observes a duration, or sets a number of the process.
+    pub(crate) fn record(&self, sample: &Sample) {
+        for series in sample.series() {
+            let Some(family) = self.0.families.find(series.exposed.name) else { continue };
+            let mut labels = String::with_capacity(64);
+            for (name, value) in &series.labels {
+                rp_metrics::text::pair(&mut labels, name, value);
+            }
+            match self.instrument(family, labels, sample.metric.kind) {
+                Instrument::Counter(counter) => {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "saturates; events are counted by one"
+                    )]
+                    counter.add(series.value as u64);
+                }
+                Instrument::Gauge(gauge) => gauge.set(series.value),
+                Instrument::Histogram(histogram) => {
+                    let millis = matches!(sample.metric.kind, Kind::Duration { millis: true });
+                    histogram.observe(if millis { series.value / 1000.0 } else { series.value });
+                }
+            }
+        }
+    }
+
+    fn instrument(&self, family: u16, labels: String, kind: Kind) -> Instrument {
+        let mut key = (family, labels.into_boxed_str());
+        if let Some(known) = self.0.instruments.read().get(&key) {
+            return known.clone();
+        }
+        let mut all = self.0.instruments.write();
+        if !all.contains_key(&key) && all.keys().filter(|(of, _)| *of == family).count() >= MOST_EVENTS {
+            key.1 = self.0.families.overflow(family).into_boxed_str();
+        }
+        let fresh = || match kind {
+            Kind::Count => Instrument::Counter(Counter::default()),
+            Kind::Duration { millis: true } => Instrument::Histogram(Histogram::new(buckets::REQUESTS)),
+            Kind::Duration { millis: false } => Instrument::Histogram(Histogram::new(buckets::COLLECTORS)),
+            Kind::Gauge | Kind::State | Kind::Info | Kind::PerObject => Instrument::Gauge(Gauge::default()),
+        };
+        all.entry(key).or_insert_with(fresh).clone()
+    }
+
+    /// Replaces what is held of one part of a cluster. Families of `kept`, and those that are told hourly, stay as
+    /// they were when these samples have none of theirs.
+    pub(crate) fn replace(&self, of: &ClusterDims, part: Part, samples: &[Sample], kept: &[&'static Metric]) {
+        let inner = &*self.0;
+        let before = inner.clusters.read().get(of.id().key()).cloned();
+        let old = before.as_ref().and_then(|held| held.part(part));
+        let keeps = |family: u16| inner.families.is_hourly(family) || inner.families.holds(family, kept);
+        let (fresh, cut) = PartSeries::new(&inner.families, samples, old.as_deref(), keeps);
+        if cut > 0 {
+            inner.metrics.cut.with(&Cut { part: part.name() }).add(cut as u64);
+        }
+        let mut clusters = inner.clusters.write();
+        let key = of.id().key();
+        // Of two parts that are replaced at once neither may undo the other: what stands there now is changed.
+        let now = clusters.get(key).cloned();
+        let count = |held: &Option<Arc<Held>>| held.as_ref().map_or(0, |held| held.count());
+        let next = Held::with(now.as_deref(), of, part, fresh);
+        #[expect(clippy::cast_precision_loss, reason = "series are far below 2^53")]
+        inner.metrics.held.add(next.count() as f64 - count(&now) as f64);
+        if next.count() > 0 {
+            clusters.insert(key.into(), Arc::new(next));
+        } else {
+            clusters.remove(key);
+        }
+    }
+
+    /// Nothing of this cluster is shown any more.
+    pub(crate) fn forget(&self, id: &ResourceId) {
+        if let Some(held) = self.0.clusters.write().remove(id.key()) {
+            #[expect(clippy::cast_precision_loss, reason = "series are far below 2^53")]
+            self.0.metrics.held.add(-(held.count() as f64));
+        }
+    }
+}
+
+impl Source for Exposition {
+    fn list(&self) -> Vec<Description> {
+        self.0.families.list()
+    }
+
+    fn pieces(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        Box::new(pieces::Pieces::new(self.clone()))
+    }
+}

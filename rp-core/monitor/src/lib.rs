@@ -1,0 +1,35 @@
+//! Looks at every cluster from outside and turns what it sees into metrics (`spec/monitor.md`). It never changes a
+//! cluster and never writes a cluster document.
+//!
+//! Entry rule: what concerns one look, or who looks.
+
+pub mod check;
+pub mod collect;
+pub mod connect;
+pub mod emit;
+pub mod expose;
+#[cfg(test)]
+mod far;
+pub mod feed;
+pub mod fetch;
+pub mod health;
+pub mod hive;
+mod looks;
+pub mod mirror;
+pub mod names;
+pub mod nsg;
+pub mod objects;
+pub mod once;
+pub mod pool;
+pub mod runner;
+pub mod sample;
+pub mod seen;
+pub mod service;
+pub mod settings;
+pub mod view;
+pub mod worker;
+
+pub use service::{Emit, MonitorParts, MonitorService, StartError};
+pub use settings::MonitorSettings;
+pub use view::{ClusterView, WorkerProfile};
+pub use worker::{Look, LookDone, Round};

@@ -1,0 +1,320 @@
+//! What the monitor keeps of a cluster's document: no secret, little memory (`spec/monitor.md` §4.1).
+
+use std::sync::Arc;
+
+use rp_base::{Timestamp, sha256};
+use rp_documents::{BucketLooks, ClusterDocument, ImportedCluster, ResourceId};
+use rp_net::Source;
+use serde::Deserialize;
+
+/// The stripped copy of one cluster's document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClusterView {
+    /// Id of the cluster's document, and so of its [`rp_documents::ClusterHealth`]; imported: the lower-case name.
+    pub document: String,
+    pub id: ResourceId,
+    pub source: Source,
+    /// Chosen at creation and never changed; imported: first byte of SHA-256 of the lower-case resource id.
+    pub bucket: u8,
+    /// Azure's name of the region; imported: empty.
+    pub location: String,
+    /// As stored; imported: empty. A state that this version does not know is kept as it is.
+    pub provisioning_state: String,
+    /// As stored; empty when there is none.
+    pub failed_provisioning_state: String,
+    /// Commit of the service that installed the cluster.
+    pub provisioned_by: String,
+    pub created_at: Option<Timestamp>,
+    /// `None`, `Pending`, `Planned`, `Unplanned`, `CustomerActionNeeded`, or empty.
+    pub maintenance_state: String,
+    /// `clusterProfile.domain`.
+    pub domain: String,
+    /// `clusterProfile.version`.
+    pub version: String,
+    pub pod_cidr: String,
+    pub service_cidr: String,
+    pub private_endpoint_ip: String,
+    /// `Enabled`, `Disabled` or empty.
+    pub preconfigured_nsg: String,
+    /// Azure id of the masters' subnet.
+    pub master_subnet: String,
+    /// The enriched profiles (`workerProfilesStatus`) where the document has them, else those of the creation.
+    pub workers: Vec<WorkerProfile>,
+    /// There is a platform workload identity profile.
+    pub workload_identity: bool,
+    /// There is a service principal profile.
+    pub service_principal: bool,
+    /// Of the service principal.
+    pub client_id: String,
+    pub api_url: String,
+    pub api_ip: String,
+    /// Of the API server: `Public` or `Private`.
+    pub visibility: String,
+    /// Where Hive keeps the cluster; `None`: not adopted.
+    pub hive_namespace: Option<String>,
+    /// Lower case; set by the worker from the subscriptions' cache for each look.
+    pub tenant: Option<Arc<str>>,
+}
+
+/// What is kept of a pool of workers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkerProfile {
+    pub name: String,
+    /// Azure id of the subnet.
+    pub subnet_id: String,
+    pub count: i64,
+}
+
+impl ClusterView {
+    /// Reads the stored JSON of a cluster's document: only the members that are kept are looked at, so that a
+    /// document with a strange rest is monitored all the same.
+    ///
+    /// # Errors
+    /// The text is not JSON, or has no id or no resource id.
+    pub fn from_body(body: &str) -> Result<Self, serde_json::Error> {
+        Ok(serde_json::from_str::<Stored>(body)?.view())
+    }
+
+    /// The same of a document that was read whole.
+    ///
+    /// # Errors
+    /// As [`ClusterView::from_body`]; does not happen with a document that came from a store.
+    pub fn from_document(document: &ClusterDocument) -> Result<Self, serde_json::Error> {
+        Self::from_body(&serde_json::to_string(document)?)
+    }
+
+    /// An imported cluster: what only documents of ours have stays empty.
+    pub fn from_imported(imported: &ImportedCluster) -> Self {
+        Self {
+            version: imported.version.clone(),
+            created_at: None,
+            api_url: imported.server.clone(),
+            ..Self::bare(imported.id.clone(), imported.resource_id.clone(), Source::Imported)
+        }
+    }
+
+    /// A cluster of which only id and source are known.
+    pub fn bare(document: String, id: ResourceId, source: Source) -> Self {
+        Self {
+            bucket: bucket_of(&id),
+            document,
+            id,
+            source,
+            location: String::new(),
+            provisioning_state: String::new(),
+            failed_provisioning_state: String::new(),
+            provisioned_by: String::new(),
+            created_at: None,
+            maintenance_state: String::new(),
+            domain: String::new(),
+            version: String::new(),
+            pod_cidr: String::new(),
+            service_cidr: String::new(),
+            private_endpoint_ip: String::new(),
+            preconfigured_nsg: String::new(),
+            master_subnet: String::new(),
+            workers: Vec::new(),
+            workload_identity: false,
+            service_principal: false,
+            client_id: String::new(),
+            api_url: String::new(),
+            api_ip: String::new(),
+            visibility: String::new(),
+            hive_namespace: None,
+            tenant: None,
+        }
+    }
+
+    /// Whether it is looked at in this state (`spec/monitor.md` §4.1): not while it is made or taken away.
+    pub fn is_watched(&self) -> bool {
+        let passing = |state: &str| matches!(state, "Creating" | "Deleting");
+        let state = self.provisioning_state.as_str();
+        let failed_so = state == "Failed" && passing(&self.failed_provisioning_state);
+        !passing(state) && !failed_so
+    }
+
+    /// The document that holds the instant of its last look.
+    pub fn looks_id(&self) -> String {
+        BucketLooks::id_of(u16::from(self.bucket))
+    }
+}
+
+/// The bucket of a cluster that was given none: spread by its resource id.
+pub fn bucket_of(id: &ResourceId) -> u8 {
+    sha256(id.key().as_bytes()).0[0]
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored {
+    id: String,
+    #[serde(default)]
+    bucket: u16,
+    open_shift_cluster: Cluster,
+}
+
+#[derive(Deserialize)]
+struct Cluster {
+    id: ResourceId,
+    #[serde(default)]
+    location: String,
+    #[serde(default)]
+    properties: Properties,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Properties {
+    provisioning_state: String,
+    failed_provisioning_state: Option<String>,
+    provisioned_by: String,
+    created_at: Option<String>,
+    maintenance_state: Option<String>,
+    cluster_profile: ClusterProfile,
+    network_profile: NetworkProfile,
+    master_profile: MasterProfile,
+    worker_profiles: Option<Vec<WorkerProfile>>,
+    worker_profiles_status: Option<Vec<WorkerProfile>>,
+    apiserver_profile: ApiServerProfile,
+    hive_profile: Option<HiveProfile>,
+    service_principal_profile: Option<ServicePrincipal>,
+    platform_workload_identity_profile: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ClusterProfile {
+    domain: String,
+    version: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NetworkProfile {
+    pod_cidr: String,
+    service_cidr: String,
+    private_endpoint_ip: String,
+    #[serde(rename = "preconfiguredNSG")]
+    preconfigured_nsg: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct MasterProfile {
+    subnet_id: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ApiServerProfile {
+    visibility: String,
+    url: String,
+    ip: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct HiveProfile {
+    namespace: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ServicePrincipal {
+    client_id: String,
+}
+
+impl Stored {
+    fn view(self) -> ClusterView {
+        let Cluster { id, location, properties: of } = self.open_shift_cluster;
+        let mut workers = of.worker_profiles_status.or(of.worker_profiles).unwrap_or_default();
+        workers.shrink_to_fit();
+        ClusterView {
+            // More than a byte is no bucket of the contract's 256: it is folded rather than never looked at.
+            bucket: u8::try_from(self.bucket % 256).unwrap_or(0),
+            location,
+            provisioning_state: of.provisioning_state,
+            failed_provisioning_state: of.failed_provisioning_state.unwrap_or_default(),
+            provisioned_by: of.provisioned_by,
+            created_at: of.created_at.and_then(|at| Timestamp::parse(&at).ok()),
+            maintenance_state: of.maintenance_state.unwrap_or_default(),
+            domain: of.cluster_profile.domain,
+            version: of.cluster_profile.version,
+            pod_cidr: of.network_profile.pod_cidr,
+            service_cidr: of.network_profile.service_cidr,
+            private_endpoint_ip: of.network_profile.private_endpoint_ip,
+            preconfigured_nsg: of.network_profile.preconfigured_nsg,
+            master_subnet: of.master_profile.subnet_id,
+            workers,
+            workload_identity: of.platform_workload_identity_profile.is_some(),
+            service_principal: of.service_principal_profile.is_some(),
+            client_id: of.service_principal_profile.unwrap_or_default().client_id,
+            api_url: of.apiserver_profile.url,
+            api_ip: of.apiserver_profile.ip,
+            visibility: of.apiserver_profile.visibility,
+            hive_namespace: of.hive_profile.map(|hive| hive.namespace).filter(|name| !name.is_empty()),
+            ..ClusterView::bare(self.id, id, Source::Aro)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/Group/providers/Microsoft.RedHatOpenShift/openShiftClusters/Name";
+
+    fn read(properties: &Value) -> ClusterView {
+        let body = json!({"id": "a", "key": "k", "partitionKey": "p", "bucket": 7,
+            "openShiftCluster": {"id": ID, "location": "westeurope", "properties": properties}});
+        ClusterView::from_body(&body.to_string()).unwrap()
+    }
+
+    #[test]
+    fn keeps_what_the_contract_names_and_no_secret() {
+        let view = read(&json!({
+            "provisioningState": "Succeeded", "createdAt": "2026-01-02T03:04:05Z", "provisionedBy": "abc",
+            "clusterProfile": {"pullSecret": "hidden", "domain": "d", "version": "4.18.1"},
+            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16",
+                "privateEndpointIp": "10.1.2.3", "preconfiguredNSG": "Enabled"},
+            "masterProfile": {"subnetId": "/m"},
+            "workerProfiles": [{"name": "old", "subnetId": "/w", "count": 3}],
+            "workerProfilesStatus": [{"name": "new", "subnetId": "/v", "count": 4, "vmSize": "x"}],
+            "apiserverProfile": {"visibility": "Private", "url": "https://api:6443/", "ip": "10.0.0.4"},
+            "hiveProfile": {"namespace": "aro-1"},
+            "servicePrincipalProfile": {"clientId": "c", "clientSecret": "hidden"},
+            "aroServiceKubeconfig": "hidden"
+        }));
+        assert_eq!((view.bucket, &*view.document, view.id.name()), (7, "a", "Name"));
+        assert_eq!(view.workers, [WorkerProfile { name: "new".into(), subnet_id: "/v".into(), count: 4 }]);
+        assert_eq!((view.preconfigured_nsg.as_str(), view.api_ip.as_str()), ("Enabled", "10.0.0.4"));
+        assert_eq!(view.hive_namespace.as_deref(), Some("aro-1"));
+        assert!(view.service_principal && !view.workload_identity);
+        assert!(!format!("{view:?}").contains("hidden"));
+    }
+
+    #[test]
+    fn is_watched_unless_made_or_taken_away() {
+        let watched = |state: &str, failed: Value| {
+            read(&json!({"provisioningState": state, "failedProvisioningState": failed})).is_watched()
+        };
+        for state in ["Succeeded", "Updating", "AdminUpdating", "Canceled", "Maintenance", "FromTheFuture"] {
+            assert!(watched(state, Value::Null), "{state}");
+        }
+        assert!(!watched("Creating", Value::Null) && !watched("Deleting", Value::Null));
+        assert!(!watched("Failed", json!("Creating")) && !watched("Failed", json!("Deleting")));
+        assert!(watched("Failed", json!("Updating")) && watched("Failed", Value::Null));
+        assert!(watched("Succeeded", json!("Creating")));
+    }
+
+    #[test]
+    fn a_bucket_that_is_absent_is_the_first() {
+        let body = json!({"id": "a", "openShiftCluster": {"id": ID}});
+        let view = ClusterView::from_body(&body.to_string()).unwrap();
+        assert_eq!((view.bucket, view.looks_id().as_str()), (0, "bucket-000"));
+        assert!(ClusterView::from_body(r#"{"id": "a", "openShiftCluster": {"id": "x"}}"#).is_err());
+    }
+}

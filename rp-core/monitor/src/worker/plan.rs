@@ -1,0 +1,491 @@
+//! Which cluster is looked at when: no I/O, every instant is passed in. One heap of instants for all clusters, so that
+//! ten thousand of them cost one timer and a few hundred bytes each.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_base::SharedRandom;
+use rp_documents::ResourceId;
+use rp_net::Source;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Round;
+use super::pace::Pace;
+use crate::feed::{DocumentKey, Event, Known, Place};
+use crate::pool::Buckets;
+use crate::view::ClusterView;
+
+/// Before the subscriptions are known a round is put off by so long.
+const PUT_OFF: Duration = Duration::from_millis(500);
+
+/// Looks at once in a process that serves people: so many, and one more for each of so many clusters, for those that
+/// hang hold their places.
+const SHARED: (usize, usize) = (16, 40);
+
+/// The clockwork of the workers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) interval: Duration,
+    pub(crate) start_delay: Duration,
+    pub(crate) nsg_interval: Duration,
+    pub(crate) skip_warning: Duration,
+    /// Looks at once.
+    pub(crate) most: usize,
+    /// The process also serves people: fewer looks at once, so that pages answer while many clusters are due.
+    pub(crate) shared: bool,
+    pub(crate) imported: bool,
+}
+
+/// Whether a cluster may be looked at, by its subscription.
+#[derive(Debug, Clone)]
+pub(crate) enum Tenancy {
+    /// Imported clusters have none.
+    NotNeeded,
+    Of(Arc<str>),
+    /// Unknown, deleted, suspended or warned.
+    Invalid,
+    /// Subscriptions were not read yet.
+    NotReady,
+}
+
+/// What is to be done after a call.
+#[derive(Debug)]
+pub(crate) enum Deed {
+    /// A look is to begin. [`Plan::done`] ends it.
+    Look(Box<Start>),
+    /// A round that was skipped; `warn`: it is time to say so again.
+    Skipped { id: ResourceId, warn: bool },
+    /// The worker ended: nothing of the cluster is kept.
+    Forget(ResourceId),
+    /// The document is gone and its bucket is ours: what was mirrored of it goes too.
+    Remove { document: Box<str>, bucket: u8 },
+}
+
+/// A look that is to begin.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) key: Arc<str>,
+    pub(crate) view: Arc<ClusterView>,
+    pub(crate) round: Round,
+    pub(crate) cancel: CancellationToken,
+    /// How long after its instant.
+    pub(crate) late: Duration,
+}
+
+/// One cluster.
+#[derive(Debug)]
+struct Cluster {
+    /// `None`: not looked at, for its state or because it is gone.
+    view: Option<Arc<ClusterView>>,
+    state: State,
+    /// The one entry of the heap that counts.
+    serial: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not ours.
+    Rest,
+    Waiting(Box<Worker>),
+    Looking {
+        worker: Box<Worker>,
+        id: ResourceId,
+        cancel: CancellationToken,
+        removed: Option<(Box<str>, u8)>,
+    },
+}
+
+/// What a worker remembers from round to round.
+#[derive(Debug)]
+struct Worker {
+    /// When its present round was or is due.
+    slot: Instant,
+    number: u64,
+    /// Of the wall clock, in hours since the epoch.
+    hour: Option<i64>,
+    nsg: Option<Instant>,
+    warned: Option<Instant>,
+}
+
+type Due = Reverse<(Instant, u64, Arc<str>)>;
+
+/// All clusters, and when they are due.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    rules: Rules,
+    random: SharedRandom,
+    known: Known,
+    clusters: HashMap<Arc<str>, Cluster>,
+    owned: Buckets,
+    heap: BinaryHeap<Due>,
+    serial: u64,
+    pace: Pace,
+    /// No look may begin before.
+    held: Option<Instant>,
+    workers: usize,
+    running: usize,
+    watched: usize,
+    missed: u64,
+}
+
+impl Plan {
+    pub(crate) fn new(rules: Rules, random: SharedRandom, known: Known, now: Instant) -> Self {
+        Self {
+            rules,
+            random,
+            known,
+            clusters: HashMap::new(),
+            owned: Buckets::none(),
+            heap: BinaryHeap::new(),
+            serial: 0,
+            pace: Pace::new(now),
+            held: None,
+            workers: 0,
+            running: 0,
+            watched: 0,
+            missed: 0,
+        }
+    }
+
+    /// Clusters in the cache.
+    pub(crate) const fn watched(&self) -> usize {
+        self.watched
+    }
+
+    /// Clusters with a worker.
+    pub(crate) const fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Looks that run.
+    pub(crate) const fn running(&self) -> usize {
+        self.running
+    }
+
+    /// Ticks that were dropped since the last call.
+    pub(crate) const fn take_missed(&mut self) -> u64 {
+        std::mem::replace(&mut self.missed, 0)
+    }
+
+    /// Takes what a feed told.
+    pub(crate) fn apply(&mut self, event: Event, now: Instant, deeds: &mut Vec<Deed>) {
+        match event {
+            Event::Seen(view) => self.seen(view, now, deeds),
+            Event::Unreadable(key) => {
+                if let Some(place) = self.known.get(&key) {
+                    self.drop_view(&place.key, &key.id, now, deeds);
+                }
+            }
+            Event::Gone(key) => self.gone(&key, now, deeds),
+            Event::Living { imported, ids } => {
+                for key in self.known.missing(imported, |id| ids.contains(id)) {
+                    self.gone(&key, now, deeds);
+                }
+            }
+        }
+    }
+
+    /// Takes what is ours now.
+    pub(crate) fn own(&mut self, owned: Buckets, now: Instant, deeds: &mut Vec<Deed>) {
+        if owned == self.owned {
+            return;
+        }
+        self.owned = owned;
+        let keys: Vec<Arc<str>> = self.clusters.keys().cloned().collect();
+        for key in keys {
+            self.settle(&key, now, deeds);
+        }
+    }
+
+    fn seen(&mut self, mut view: Arc<ClusterView>, now: Instant, deeds: &mut Vec<Deed>) {
+        let imported = view.source == Source::Imported;
+        let document = DocumentKey::new(imported, &view.document);
+        let key: Arc<str> = match self.clusters.get_key_value(view.id.key()) {
+            Some((key, _)) => Arc::clone(key),
+            None => view.id.key().into(),
+        };
+        if let Some(place) = self.known.get(&document).filter(|place| place.bucket != view.bucket) {
+            tracing::error!(
+                document = view.document,
+                was = place.bucket,
+                is = view.bucket,
+                "the bucket of a cluster never changes: the first one stays"
+            );
+            Arc::make_mut(&mut view).bucket = place.bucket;
+        }
+        self.known.insert(document, Place { key: Arc::clone(&key), bucket: view.bucket });
+        if !view.is_watched() || imported && !self.rules.imported {
+            return self.drop_view(&key, &view.document, now, deeds);
+        }
+        let fresh = || Cluster { view: None, state: State::Rest, serial: 0 };
+        let cluster = self.clusters.entry(Arc::clone(&key)).or_insert_with(fresh);
+        self.watched += usize::from(cluster.view.is_none());
+        // The tenant is kept when nothing else changed, so that most rounds copy nothing.
+        if cluster.view.as_ref().is_none_or(|held| !same(held, &view)) {
+            cluster.view = Some(view);
+        }
+        self.settle(&key, now, deeds);
+    }
+
+    /// The cluster is not looked at any more, if it is that document's.
+    fn drop_view(&mut self, key: &Arc<str>, document: &str, now: Instant, deeds: &mut Vec<Deed>) {
+        let Some(cluster) = self.clusters.get_mut(key) else { return };
+        if cluster.view.as_ref().is_none_or(|view| view.document != document) {
+            return;
+        }
+        cluster.view = None;
+        self.watched -= 1;
+        if let State::Looking { cancel, .. } = &cluster.state {
+            cancel.cancel();
+        }
+        self.settle(key, now, deeds);
+    }
+
+    fn gone(&mut self, document: &DocumentKey, now: Instant, deeds: &mut Vec<Deed>) {
+        let Some(place) = self.known.remove(document) else { return };
+        let ours = self.owned.contains(place.bucket);
+        if ours
+            && let Some(cluster) = self.clusters.get_mut(&place.key)
+            && let State::Looking { removed, .. } = &mut cluster.state
+            && cluster.view.as_ref().is_none_or(|view| *view.document == *document.id)
+        {
+            // A look that still runs could write it again.
+            *removed = Some((document.id.clone(), place.bucket));
+        } else if ours {
+            deeds.push(Deed::Remove { document: document.id.clone(), bucket: place.bucket });
+        }
+        self.drop_view(&place.key, &document.id, now, deeds);
+    }
+
+    /// Starts or ends the worker of a cluster, as it should be. One that looks goes on, and is settled when it is done.
+    fn settle(&mut self, key: &Arc<str>, now: Instant, deeds: &mut Vec<Deed>) {
+        let Some(cluster) = self.clusters.get_mut(key) else { return };
+        let wanted = cluster.view.as_ref().is_some_and(|view| self.owned.contains(view.bucket));
+        match (&cluster.state, wanted) {
+            (State::Rest, true) => {
+                let slot = now + self.rules.start_delay.mul_f64(self.random.unit());
+                let worker = Worker { slot, number: 0, hour: None, nsg: None, warned: None };
+                cluster.state = State::Waiting(Box::new(worker));
+                self.workers += 1;
+                self.queue(key, slot);
+            }
+            (State::Waiting(_), false) => {
+                cluster.state = State::Rest;
+                cluster.serial = 0;
+                self.workers -= 1;
+                if let Ok(id) = ResourceId::parse(key) {
+                    deeds.push(Deed::Forget(id));
+                }
+                self.tidy(key);
+            }
+            (State::Rest, false) => self.tidy(key),
+            (State::Waiting(_), true) | (State::Looking { .. }, _) => {}
+        }
+    }
+
+    /// Of a cluster that is neither looked at nor there nothing stays.
+    fn tidy(&mut self, key: &Arc<str>) {
+        let idle = |cluster: &Cluster| cluster.view.is_none() && matches!(cluster.state, State::Rest);
+        if self.clusters.get(key).is_some_and(idle) {
+            self.clusters.remove(key);
+        }
+    }
+
+    fn queue(&mut self, key: &Arc<str>, at: Instant) {
+        self.serial += 1;
+        if let Some(cluster) = self.clusters.get_mut(key) {
+            cluster.serial = self.serial;
+        }
+        self.heap.push(Reverse((at, self.serial, Arc::clone(key))));
+    }
+
+    /// The next cluster of the heap, and when; entries that were overtaken go.
+    fn head(&mut self) -> Option<(Instant, Arc<str>)> {
+        while let Some(Reverse((at, serial, key))) = self.heap.peek() {
+            if self.clusters.get(key).is_some_and(|cluster| cluster.serial == *serial) {
+                return Some((*at, Arc::clone(key)));
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// No further look may begin before one ends.
+    fn is_full(&self) -> bool {
+        let (least, share) = SHARED;
+        let most = if self.rules.shared { least + self.workers / share } else { usize::MAX };
+        self.running >= most.min(self.rules.most)
+    }
+
+    /// When [`Plan::start`] has something to do; `None`: not before something else happens.
+    pub(crate) fn wake(&mut self) -> Option<Instant> {
+        if self.is_full() {
+            return None;
+        }
+        let (at, _) = self.head()?;
+        Some(self.held.map_or(at, |held| held.max(at)))
+    }
+
+    /// One round that is due: a look to begin or a round to skip; `false`: nothing is due, or nothing may begin yet.
+    pub(crate) fn start(
+        &mut self,
+        now: Instant,
+        hour: i64,
+        tenancy: impl Fn(&ClusterView) -> Tenancy,
+        deeds: &mut Vec<Deed>,
+    ) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        let Some((_, key)) = self.head().filter(|(at, _)| *at <= now) else { return false };
+        let Some(view) = self.clusters.get(&key).and_then(|cluster| cluster.view.clone()) else {
+            self.heap.pop();
+            return true;
+        };
+        let tenant = match tenancy(&view) {
+            Tenancy::NotNeeded => None,
+            Tenancy::Of(tenant) => Some(tenant),
+            Tenancy::NotReady => {
+                self.queue(&key, now + PUT_OFF);
+                return true;
+            }
+            Tenancy::Invalid => {
+                self.skip(&key, &view, now, deeds);
+                return true;
+            }
+        };
+        match self.pace.take(now, self.workers, self.rules.interval) {
+            Ok(()) => self.held = None,
+            Err(at) => {
+                self.held = Some(at);
+                return false;
+            }
+        }
+        self.heap.pop();
+        self.begin(&key, tenant, now, hour, deeds);
+        true
+    }
+
+    fn skip(&mut self, key: &Arc<str>, view: &ClusterView, now: Instant, deeds: &mut Vec<Deed>) {
+        let rules = self.rules;
+        let Some(Cluster { state: State::Waiting(worker), .. }) = self.clusters.get_mut(key) else { return };
+        let quiet = |at: Instant| now.saturating_duration_since(at) < rules.skip_warning;
+        let warn = !worker.warned.is_some_and(quiet);
+        if warn {
+            worker.warned = Some(now);
+        }
+        // Nothing was looked at, so nothing was missed.
+        advance(worker, now, rules.interval);
+        let slot = worker.slot;
+        self.queue(key, slot);
+        deeds.push(Deed::Skipped { id: view.id.clone(), warn });
+    }
+
+    fn begin(
+        &mut self,
+        key: &Arc<str>,
+        tenant: Option<Arc<str>>,
+        now: Instant,
+        hour: i64,
+        deeds: &mut Vec<Deed>,
+    ) {
+        let rules = self.rules;
+        let Some(cluster) = self.clusters.get_mut(key) else { return };
+        let Some(view) = cluster.view.as_mut() else { return };
+        if view.tenant != tenant {
+            Arc::make_mut(view).tenant = tenant;
+        }
+        let view = Arc::clone(view);
+        let mut worker = match std::mem::replace(&mut cluster.state, State::Rest) {
+            State::Waiting(worker) => worker,
+            other => {
+                cluster.state = other;
+                return;
+            }
+        };
+        worker.number += 1;
+        // The hour is remembered with the first round, so that this one is not hourly.
+        let hourly = worker.hour.replace(hour).is_some_and(|before| before != hour);
+        let due = *worker.nsg.get_or_insert(now + rules.nsg_interval);
+        let nsg_due = now >= due;
+        if nsg_due {
+            worker.nsg = Some(next_slot(due, now, rules.nsg_interval).0);
+        }
+        let round = Round { hourly, nsg_due, number: worker.number };
+        let late = now.saturating_duration_since(worker.slot);
+        let cancel = CancellationToken::new();
+        cluster.state = State::Looking { worker, id: view.id.clone(), cancel: cancel.clone(), removed: None };
+        cluster.serial = 0;
+        self.running += 1;
+        deeds.push(Deed::Look(Box::new(Start { key: Arc::clone(key), view, round, cancel, late })));
+    }
+
+    /// A look ended: the worker waits for its next tick, or ends when it is not wanted any more.
+    pub(crate) fn done(&mut self, key: &Arc<str>, now: Instant, deeds: &mut Vec<Deed>) {
+        let rules = self.rules;
+        let Some(cluster) = self.clusters.get_mut(key) else { return };
+        let (mut worker, id, removed) = match std::mem::replace(&mut cluster.state, State::Rest) {
+            State::Looking { worker, id, removed, .. } => (worker, id, removed),
+            other => {
+                cluster.state = other;
+                return;
+            }
+        };
+        self.running -= 1;
+        if let Some((document, bucket)) = removed {
+            deeds.push(Deed::Remove { document, bucket });
+        }
+        let wanted = cluster.view.as_ref().is_some_and(|view| self.owned.contains(view.bucket));
+        if !wanted {
+            self.workers -= 1;
+            deeds.push(Deed::Forget(id));
+            return self.tidy(key);
+        }
+        self.missed += advance(&mut worker, now, rules.interval);
+        let slot = worker.slot;
+        cluster.state = State::Waiting(worker);
+        self.queue(key, slot);
+    }
+
+    /// Asks every running look to end.
+    pub(crate) fn cut(&self) {
+        for cluster in self.clusters.values() {
+            if let State::Looking { cancel, .. } = &cluster.state {
+                cancel.cancel();
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn looking(&self) -> std::collections::HashSet<&str> {
+        let looks = |state: &State| matches!(state, State::Looking { .. });
+        self.clusters.iter().filter(|(_, cluster)| looks(&cluster.state)).map(|(key, _)| &**key).collect()
+    }
+}
+
+/// Whether two views differ in nothing but the tenant, which is set here.
+fn same(held: &ClusterView, seen: &ClusterView) -> bool {
+    let mut seen = seen.clone();
+    seen.tenant.clone_from(&held.tenant);
+    *held == seen
+}
+
+/// The first tick after `now`, in phase with `slot`, and how many ticks before it went by.
+fn next_slot(slot: Instant, now: Instant, interval: Duration) -> (Instant, u64) {
+    let behind = now.saturating_duration_since(slot).as_nanos() / interval.as_nanos().max(1);
+    let ticks = u32::try_from(behind + 1).unwrap_or(u32::MAX);
+    (slot + interval * ticks, u64::from(ticks - 1))
+}
+
+/// Moves a worker to its next tick; gives how many were dropped.
+fn advance(worker: &mut Worker, now: Instant, interval: Duration) -> u64 {
+    let (slot, missed) = next_slot(worker.slot, now, interval);
+    worker.slot = slot;
+    missed
+}
+
+#[cfg(test)]
+mod tests;

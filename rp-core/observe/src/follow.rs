@@ -1,0 +1,430 @@
+//! The task behind one kind of one cluster: list, watch, and what is done when either breaks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_base::{Backoff, Timestamp};
+use rp_kube::KubeClient;
+use rp_net::Cost;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::Cluster;
+use crate::kinds::Kind;
+use crate::metrics::{KindLabels, ListLabels, ObserveMetrics};
+use crate::objects::Project;
+use crate::observer::{Inner, ObserverParts};
+use crate::snapshot::{ClusterSnapshot, Slice, SliceState};
+use crate::trouble::{Trouble, patience};
+use crate::wire::{self, Change, Line, Watch};
+
+/// Smallest page that is asked for when pages are too large.
+const LEAST_PAGE: usize = 5;
+/// Failures in a row after which the whole list is asked for again.
+const RELIST: u32 = 3;
+/// A watch that ended sooner was none.
+const SHORT: Duration = Duration::from_secs(1);
+
+type Key = (Box<str>, Box<str>);
+type Objects<T> = BTreeMap<Key, Arc<T>>;
+
+/// Starts the watch of a kind; `stop` ends it.
+pub(crate) fn start(inner: &Inner, cluster: &Arc<Cluster>, kind: Kind, stop: CancellationToken) {
+    let base = Base {
+        parts: inner.parts.clone(),
+        metrics: inner.metrics.clone(),
+        lists: Arc::clone(&inner.lists),
+        cluster: Arc::clone(cluster),
+        kind,
+        stop,
+    };
+    match kind {
+        Kind::Version => spawn(base, |all| &mut all.version),
+        Kind::Operators => spawn(base, |all| &mut all.operators),
+        Kind::Nodes => spawn(base, |all| &mut all.nodes),
+        Kind::Machines => spawn(base, |all| &mut all.machines),
+        Kind::MachineSets => spawn(base, |all| &mut all.machine_sets),
+        Kind::ControlPlaneMachineSets => spawn(base, |all| &mut all.control_plane_machine_sets),
+        Kind::Pools => spawn(base, |all| &mut all.pools),
+        Kind::Pods => spawn(base, |all| &mut all.pods),
+        Kind::Deployments => spawn(base, |all| &mut all.deployments),
+        Kind::DaemonSets => spawn(base, |all| &mut all.daemon_sets),
+        Kind::StatefulSets => spawn(base, |all| &mut all.stateful_sets),
+        Kind::Events => spawn(base, |all| &mut all.events),
+        Kind::Etcd => spawn(base, |all| &mut all.etcd),
+        Kind::Infrastructure => spawn(base, |all| &mut all.infrastructure),
+        Kind::Network => spawn(base, |all| &mut all.network),
+        Kind::Proxy => spawn(base, |all| &mut all.proxy),
+        Kind::IngressControllers => spawn(base, |all| &mut all.ingress_controllers),
+        Kind::AroCluster => spawn(base, |all| &mut all.aro_cluster),
+    }
+}
+
+struct Base {
+    parts: ObserverParts,
+    metrics: ObserveMetrics,
+    lists: Arc<Semaphore>,
+    cluster: Arc<Cluster>,
+    kind: Kind,
+    stop: CancellationToken,
+}
+
+type Get<T> = fn(&mut ClusterSnapshot) -> &mut Slice<T>;
+
+fn spawn<T: Project>(base: Base, get: Get<T>) {
+    let labels = KindLabels { kind: base.kind };
+    let running = base.metrics.watches.with(&labels).track();
+    let stop = base.stop.clone();
+    let mut follow = Follow {
+        objects: Objects::new(),
+        left_out: 0,
+        dirty: false,
+        published: Instant::now(),
+        state: SliceState::Loading,
+        as_of: None,
+        get,
+        base,
+    };
+    tokio::spawn(async move {
+        let _running = running;
+        stop.run_until_cancelled(follow.go()).await;
+    });
+}
+
+/// One kind of one cluster.
+struct Follow<T: Project> {
+    base: Base,
+    get: Get<T>,
+    objects: Objects<T>,
+    left_out: usize,
+    /// There is something that the snapshot does not have yet.
+    dirty: bool,
+    published: Instant,
+    state: SliceState,
+    as_of: Option<Timestamp>,
+}
+
+impl<T: Project> Follow<T> {
+    async fn go(&mut self) {
+        self.resume();
+        let limits = self.base.parts.limits;
+        let mut backoff = Backoff::new(Duration::from_millis(500), limits.longest_back_off);
+        let mut version = None;
+        let mut why = "first";
+        let mut failures: u32 = 0;
+        loop {
+            let trouble = self.round(&mut version, why, &mut failures).await;
+            if failures == 0 {
+                backoff.reset();
+            }
+            failures += 1;
+            let labels = ListLabels { kind: self.base.kind, why: trouble.word() };
+            self.base.metrics.faults.with(&labels).inc();
+            self.say(&trouble);
+            let lasting = patience(&trouble, &limits);
+            why = if matches!(trouble, Trouble::Expired) { "expired" } else { "broken" };
+            if lasting.is_some() || matches!(trouble, Trouble::Expired) || failures.is_multiple_of(RELIST) {
+                version = None;
+            }
+            let wait = lasting.unwrap_or_else(|| backoff.step(&*self.base.parts.random));
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Goes on with what was known when somebody looked last.
+    fn resume(&mut self) {
+        let get = self.get;
+        let (mut objects, mut left_out, mut as_of) = (Objects::new(), 0, None);
+        self.base.cluster.update(self.now(), |all| {
+            let slice = get(all);
+            slice.state = SliceState::Loading;
+            (left_out, as_of) = (slice.left_out, slice.as_of);
+            objects = slice.items.iter().map(|item| (key(&**item), Arc::clone(item))).collect();
+        });
+        (self.objects, self.left_out, self.as_of) = (objects, left_out, as_of);
+    }
+
+    /// Lists if need be, and watches until something goes wrong.
+    async fn round(
+        &mut self,
+        version: &mut Option<String>,
+        why: &'static str,
+        failures: &mut u32,
+    ) -> Trouble {
+        loop {
+            let client = match self.base.cluster.client(&self.base.parts).await {
+                Ok(client) => client,
+                Err(trouble) => return trouble,
+            };
+            let from = match version.take() {
+                Some(from) => from,
+                None => match self.list(&client, why).await {
+                    Ok(from) => from,
+                    Err(trouble) => return trouble,
+                },
+            };
+            let began = Instant::now();
+            let mut at = from;
+            let ended = self.follow(&client, &mut at, failures).await;
+            *version = Some(at);
+            match ended {
+                // A watch that we ended for its silence was not too short.
+                Ok(()) if began.elapsed() < SHORT.min(self.base.parts.limits.silence) => {
+                    return Trouble::away("The API server ended the watch at once.");
+                }
+                Ok(()) => {}
+                Err(trouble) => return trouble,
+            }
+        }
+    }
+
+    async fn list(&mut self, client: &KubeClient, why: &'static str) -> Result<String, Trouble> {
+        let (kind, began) = (self.base.kind, Instant::now());
+        self.base.metrics.lists.with(&ListLabels { kind, why }).inc();
+        let (cluster, lists) = (Arc::clone(&self.base.cluster), Arc::clone(&self.base.lists));
+        // Few at once: what is decoded takes more memory than what is kept.
+        let _turn = cluster.lists.acquire().await.map_err(|_| Trouble::away("We are stopping."))?;
+        let _share = lists.acquire().await.map_err(|_| Trouble::away("We are stopping."))?;
+        let (mut fresh, mut left_out) = (Objects::<T>::new(), 0);
+        let (mut more, mut limit) = (None::<String>, self.base.parts.limits.page);
+        let version = loop {
+            self.base.parts.budget.take(&self.base.cluster.id, Cost::LIST).await?;
+            let most = kind.row().most;
+            let page = wire::page(client, kind, limit, more.as_deref(), |object| {
+                if let Some(item) = T::project(object) {
+                    left_out += usize::from(!keep(&mut fresh, item, most));
+                }
+            });
+            let page = match page.await {
+                Ok(page) => page,
+                Err(Trouble::TooLarge) if limit > LEAST_PAGE => {
+                    limit = (limit / 4).max(LEAST_PAGE);
+                    continue;
+                }
+                Err(trouble) => return Err(trouble),
+            };
+            more = page.more.filter(|_| page.items > 0);
+            if more.is_none() {
+                break page.version;
+            }
+            if self.as_of.is_none() {
+                // A slow list shows what has come.
+                self.objects.clone_from(&fresh);
+                self.publish();
+            }
+        };
+        self.base.metrics.list_seconds.observe_duration(began.elapsed());
+        (self.objects, self.left_out) = (fresh, left_out);
+        (self.state, self.as_of) = (SliceState::Live, Some(self.now()));
+        self.publish();
+        Ok(version)
+    }
+
+    /// One watch, until the server ends it in order or it falls silent; `at` is where the next one goes on.
+    async fn follow(
+        &mut self,
+        client: &KubeClient,
+        at: &mut String,
+        failures: &mut u32,
+    ) -> Result<(), Trouble> {
+        let limits = self.base.parts.limits;
+        self.base.parts.budget.take(&self.base.cluster.id, Cost::REQUEST).await?;
+        let mut watch = Watch::open(client, self.base.kind, at, limits.watch.as_secs().max(1)).await?;
+        if !matches!(self.state, SliceState::Live) {
+            self.state = SliceState::Live;
+            self.as_of = Some(self.now());
+            self.publish();
+        }
+        loop {
+            tokio::select! {
+                line = timeout(limits.silence, watch.next()) => match line {
+                    Ok(line) => {
+                        let Some(line) = line? else { return Ok(()) };
+                        *failures = 0;
+                        if let Some(version) = self.apply(line) {
+                            *at = version;
+                        }
+                    }
+                    Err(_) => return Ok(()),
+                },
+                () = sleep_until(self.published + limits.every), if self.dirty => self.publish(),
+            }
+            if self.dirty && self.published.elapsed() >= limits.every {
+                self.publish();
+            }
+        }
+    }
+
+    /// Takes a change in; gives the version after it.
+    fn apply(&mut self, line: Line) -> Option<String> {
+        self.as_of = Some(self.now());
+        match line.change {
+            Change::Put(object) => {
+                self.count();
+                match T::project(&object) {
+                    Some(item) => self.put(item),
+                    None => self.remove(&object),
+                }
+            }
+            Change::Gone(object) => {
+                self.count();
+                self.remove(&object);
+            }
+            Change::Bookmark => {}
+        }
+        if !self.dirty {
+            let (get, as_of) = (self.get, self.as_of);
+            self.base.cluster.touch(|all| get(all).as_of = as_of);
+        }
+        line.version
+    }
+
+    fn count(&self) {
+        self.base.metrics.events.with(&KindLabels { kind: self.base.kind }).inc();
+    }
+
+    fn put(&mut self, item: T) {
+        let held = self.objects.get(&key(&item));
+        if held.is_some_and(|held| **held == item) {
+            return;
+        }
+        let known = held.is_some();
+        let kept = keep(&mut self.objects, item, self.base.kind.row().most);
+        self.left_out += usize::from(!kept && !known);
+        self.dirty = true;
+    }
+
+    fn remove(&mut self, object: &Value) {
+        let name = crate::objects::read::word(object, "/metadata/name");
+        let namespace = crate::objects::read::word(object, "/metadata/namespace");
+        if self.objects.remove(&(namespace.into(), name.into())).is_some() {
+            self.dirty = true;
+        } else if T::project(object).is_some() {
+            self.left_out = self.left_out.saturating_sub(1);
+        }
+    }
+
+    /// Brings what is held into the snapshot.
+    fn publish(&mut self) {
+        (self.dirty, self.published) = (false, Instant::now());
+        let mut items: Vec<Arc<T>> = self.objects.values().map(Arc::clone).collect();
+        if self.base.kind == Kind::Events {
+            items.sort_by_key(|item| std::cmp::Reverse(item.age()));
+        }
+        let items: Arc<[Arc<T>]> = items.into();
+        let fresh = Slice { items, state: self.state.clone(), as_of: self.as_of, left_out: self.left_out };
+        let (get, stop) = (self.get, &self.base.stop);
+        let gauge = self.base.metrics.objects.with(&KindLabels { kind: self.base.kind });
+        self.base.cluster.update(self.now(), |all| {
+            // Whoever stopped this watch has said so in the slice already.
+            if stop.is_cancelled() {
+                return;
+            }
+            let slice = get(all);
+            gauge.add(count(fresh.items.len()) - count(slice.items.len()));
+            *slice = fresh;
+        });
+    }
+
+    /// What the trouble makes of the slice.
+    fn say(&mut self, trouble: &Trouble) {
+        let since = match &self.state {
+            SliceState::Stale { since, .. } => *since,
+            _ => self.now(),
+        };
+        self.state = match trouble {
+            Trouble::Expired => return,
+            Trouble::Forbidden(why) => SliceState::Forbidden(why.clone()),
+            Trouble::Missing => {
+                self.objects.clear();
+                SliceState::Missing
+            }
+            Trouble::Away(why) if self.as_of.is_some() => SliceState::Stale { since, why: why.clone() },
+            Trouble::Away(why) => SliceState::Failed(why.clone()),
+            Trouble::TooLarge => {
+                let why = crate::Shown::new("The API server's answer is too large to read.");
+                if self.as_of.is_some() { SliceState::Stale { since, why } } else { SliceState::Failed(why) }
+            }
+        };
+        self.publish();
+    }
+
+    fn now(&self) -> Timestamp {
+        self.base.parts.clock.now()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of objects")]
+fn count(items: usize) -> f64 {
+    items as f64
+}
+
+fn key<T: Project>(item: &T) -> Key {
+    let (namespace, name) = item.key();
+    (namespace.into(), name.into())
+}
+
+/// Puts an object into the map. Beyond the bound the oldest gives way, where objects have an age; else it is not kept.
+fn keep<T: Project>(objects: &mut Objects<T>, item: T, most: usize) -> bool {
+    let key = key(&item);
+    if objects.len() < most || objects.contains_key(&key) {
+        objects.insert(key, Arc::new(item));
+        return true;
+    }
+    let Some(age) = item.age() else { return false };
+    // A tenth at once: looking for the oldest costs a look at all.
+    let mut ages: Vec<Timestamp> = objects.values().filter_map(|held| held.age()).collect();
+    let at = (ages.len() / 10).min(ages.len().saturating_sub(1));
+    let oldest = if ages.is_empty() { age } else { *ages.select_nth_unstable(at).1 };
+    if age <= oldest {
+        return false;
+    }
+    objects.retain(|_, held| held.age().is_some_and(|age| age > oldest));
+    objects.insert(key, Arc::new(item));
+    true
+}
+
+/// Says how well a kind is known.
+pub(crate) fn set_state(cluster: &Cluster, kind: Kind, at: Timestamp, state: &SliceState) {
+    cluster.update(at, |all| all.set_state(kind, state));
+}
+
+/// Objects of a cluster that is forgotten.
+pub(crate) fn uncount(metrics: &ObserveMetrics, snapshot: &ClusterSnapshot) {
+    for kind in Kind::ALL {
+        metrics.objects.with(&KindLabels { kind }).add(-count(snapshot.summary(kind).items));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::{Event, Node};
+    use serde_json::json;
+
+    fn event(n: usize) -> Event {
+        let at = Timestamp::from_seconds(i64::try_from(n).unwrap());
+        let object = json!({"metadata": {"namespace": "openshift-etcd", "name": format!("e{n}")}, "lastTimestamp": at});
+        Event::project(&object).unwrap()
+    }
+
+    #[test]
+    fn beyond_the_bound_events_give_way_to_newer_ones_and_other_objects_are_left_out() {
+        let mut events = Objects::new();
+        for n in 0..500 {
+            keep(&mut events, event(n), 100);
+        }
+        assert!(events.len() <= 100 && events.len() > 50, "{}", events.len());
+        assert!(events.values().any(|held| held.meta.name == "e499"));
+        let held = events.len();
+        assert!(!keep(&mut events, event(1), held), "older than all that are held");
+        let mut nodes = Objects::new();
+        let node = |name: &str| Node::project(&json!({"metadata": {"name": name}})).unwrap();
+        assert!(keep(&mut nodes, node("a"), 1));
+        assert!(!keep(&mut nodes, node("b"), 1));
+        assert!(keep(&mut nodes, node("a"), 1), "a known one is replaced");
+    }
+}

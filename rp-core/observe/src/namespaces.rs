@@ -1,0 +1,25 @@
+//! The namespaces that pages show: those of OpenShift itself (`spec/monitor.md` §9.10) and a few more.
+
+use rp_kube::namespaces::is_openshift;
+
+/// Beside the contract's list: what pages show as well (the sign-in's own pods, and Kubernetes' namespaces).
+static ALSO: &[&str] = &["kube-system", "openshift-authentication", "openshift-user-workload-monitoring"];
+
+/// Whether objects of this namespace are shown: those of OpenShift, not of the customer.
+pub fn is_system(namespace: &str) -> bool {
+    !namespace.is_empty() && is_openshift(namespace) || ALSO.contains(&namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn customers_are_not_in_it() {
+        for (name, shown) in
+            [("openshift", true), ("openshift-etcd", true), ("default", false), ("shop", false), ("", false)]
+        {
+            assert_eq!(is_system(name), shown, "{name}");
+        }
+    }
+}

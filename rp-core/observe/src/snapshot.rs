@@ -1,0 +1,252 @@
+//! What is known of a cluster at one moment.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rp_base::Timestamp;
+use serde::{Serialize, Serializer};
+
+use crate::kinds::Kind;
+use crate::objects::{
+    AroCluster, ControlPlaneMachineSet, Etcd, Event, Infrastructure, IngressController, Machine, MachineSet,
+    Network, Node, Operator, Pod, Pool, Proxy, Version, Workload, read,
+};
+
+/// A sentence that may be shown: cleaned, bounded, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shown(Arc<str>);
+
+impl Shown {
+    pub fn new(text: &str) -> Self {
+        Self(read::shown(text, 500).into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// How well a slice is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SliceState {
+    /// Nobody looks at this kind.
+    #[default]
+    NotAsked,
+    /// The first answer is awaited; items, where there are some, are what was seen before or what has come so far.
+    Loading,
+    /// A watch is open: items are what the cluster has.
+    Live,
+    /// The watch broke; items are the last that was seen.
+    Stale { since: Timestamp, why: Shown },
+    /// The cluster does not let us read this kind.
+    Forbidden(Shown),
+    /// The cluster does not serve this kind.
+    Missing,
+    /// Nothing was ever seen, and this is why.
+    Failed(Shown),
+}
+
+impl SliceState {
+    /// One word, as JSON says it.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::NotAsked => "not_asked",
+            Self::Loading => "loading",
+            Self::Live => "live",
+            Self::Stale { .. } => "stale",
+            Self::Forbidden(_) => "forbidden",
+            Self::Missing => "missing",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// Why it is not live, where somebody said so.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Stale { why, .. } | Self::Forbidden(why) | Self::Failed(why) => Some(why.as_str()),
+            Self::NotAsked | Self::Loading | Self::Live | Self::Missing => None,
+        }
+    }
+
+    /// An answer has come, of whatever kind.
+    pub const fn is_settled(&self) -> bool {
+        !matches!(self, Self::NotAsked | Self::Loading)
+    }
+}
+
+/// The objects of one kind. Whatever the state: `items` are what was last seen, at `as_of`.
+#[derive(Debug)]
+pub struct Slice<T> {
+    /// By namespace and name; events by their instant, newest first.
+    pub items: Arc<[Arc<T>]>,
+    pub state: SliceState,
+    /// When the API server was last heard of this kind.
+    pub as_of: Option<Timestamp>,
+    /// Objects beyond the bound.
+    pub left_out: usize,
+}
+
+impl<T> Clone for Slice<T> {
+    fn clone(&self) -> Self {
+        Self {
+            items: Arc::clone(&self.items),
+            state: self.state.clone(),
+            as_of: self.as_of,
+            left_out: self.left_out,
+        }
+    }
+}
+
+impl<T> Default for Slice<T> {
+    fn default() -> Self {
+        Self { items: Arc::default(), state: SliceState::NotAsked, as_of: None, left_out: 0 }
+    }
+}
+
+impl<T> Slice<T> {
+    /// The first object: of kinds of which there is one.
+    pub fn first(&self) -> Option<&T> {
+        self.items.first().map(AsRef::as_ref)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter().map(AsRef::as_ref)
+    }
+
+    /// A slice of these objects, live: of samples and tests.
+    pub fn live(items: Vec<T>, as_of: Timestamp) -> Self {
+        let items = items.into_iter().map(Arc::new).collect();
+        Self { items, state: SliceState::Live, as_of: Some(as_of), left_out: 0 }
+    }
+}
+
+/// A cluster as it is known now. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ClusterSnapshot {
+    /// When something of it last changed here.
+    pub at: Timestamp,
+    pub version: Slice<Version>,
+    pub operators: Slice<Operator>,
+    pub nodes: Slice<Node>,
+    pub machines: Slice<Machine>,
+    pub machine_sets: Slice<MachineSet>,
+    pub control_plane_machine_sets: Slice<ControlPlaneMachineSet>,
+    pub pools: Slice<Pool>,
+    pub pods: Slice<Pod>,
+    pub deployments: Slice<Workload>,
+    pub daemon_sets: Slice<Workload>,
+    pub stateful_sets: Slice<Workload>,
+    pub events: Slice<Event>,
+    pub etcd: Slice<Etcd>,
+    pub infrastructure: Slice<Infrastructure>,
+    pub network: Slice<Network>,
+    pub proxy: Slice<Proxy>,
+    pub ingress_controllers: Slice<IngressController>,
+    pub aro_cluster: Slice<AroCluster>,
+}
+
+/// What a slice says of itself, without its items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceSummary {
+    pub kind: Kind,
+    pub state: SliceState,
+    pub as_of: Option<Timestamp>,
+    pub items: usize,
+    pub left_out: usize,
+}
+
+impl ClusterSnapshot {
+    /// Nothing is known yet.
+    pub fn empty(at: Timestamp) -> Self {
+        Self {
+            at,
+            version: Slice::default(),
+            operators: Slice::default(),
+            nodes: Slice::default(),
+            machines: Slice::default(),
+            machine_sets: Slice::default(),
+            control_plane_machine_sets: Slice::default(),
+            pools: Slice::default(),
+            pods: Slice::default(),
+            deployments: Slice::default(),
+            daemon_sets: Slice::default(),
+            stateful_sets: Slice::default(),
+            events: Slice::default(),
+            etcd: Slice::default(),
+            infrastructure: Slice::default(),
+            network: Slice::default(),
+            proxy: Slice::default(),
+            ingress_controllers: Slice::default(),
+            aro_cluster: Slice::default(),
+        }
+    }
+
+    /// How well a kind is known.
+    pub fn summary(&self, kind: Kind) -> SliceSummary {
+        fn of<T>(kind: Kind, slice: &Slice<T>) -> SliceSummary {
+            let (state, as_of) = (slice.state.clone(), slice.as_of);
+            SliceSummary { kind, state, as_of, items: slice.items.len(), left_out: slice.left_out }
+        }
+        match kind {
+            Kind::Version => of(kind, &self.version),
+            Kind::Operators => of(kind, &self.operators),
+            Kind::Nodes => of(kind, &self.nodes),
+            Kind::Machines => of(kind, &self.machines),
+            Kind::MachineSets => of(kind, &self.machine_sets),
+            Kind::ControlPlaneMachineSets => of(kind, &self.control_plane_machine_sets),
+            Kind::Pools => of(kind, &self.pools),
+            Kind::Pods => of(kind, &self.pods),
+            Kind::Deployments => of(kind, &self.deployments),
+            Kind::DaemonSets => of(kind, &self.daemon_sets),
+            Kind::StatefulSets => of(kind, &self.stateful_sets),
+            Kind::Events => of(kind, &self.events),
+            Kind::Etcd => of(kind, &self.etcd),
+            Kind::Infrastructure => of(kind, &self.infrastructure),
+            Kind::Network => of(kind, &self.network),
+            Kind::Proxy => of(kind, &self.proxy),
+            Kind::IngressControllers => of(kind, &self.ingress_controllers),
+            Kind::AroCluster => of(kind, &self.aro_cluster),
+        }
+    }
+
+    pub(crate) fn set_state(&mut self, kind: Kind, state: &SliceState) {
+        let state = state.clone();
+        match kind {
+            Kind::Version => self.version.state = state,
+            Kind::Operators => self.operators.state = state,
+            Kind::Nodes => self.nodes.state = state,
+            Kind::Machines => self.machines.state = state,
+            Kind::MachineSets => self.machine_sets.state = state,
+            Kind::ControlPlaneMachineSets => self.control_plane_machine_sets.state = state,
+            Kind::Pools => self.pools.state = state,
+            Kind::Pods => self.pods.state = state,
+            Kind::Deployments => self.deployments.state = state,
+            Kind::DaemonSets => self.daemon_sets.state = state,
+            Kind::StatefulSets => self.stateful_sets.state = state,
+            Kind::Events => self.events.state = state,
+            Kind::Etcd => self.etcd.state = state,
+            Kind::Infrastructure => self.infrastructure.state = state,
+            Kind::Network => self.network.state = state,
+            Kind::Proxy => self.proxy.state = state,
+            Kind::IngressControllers => self.ingress_controllers.state = state,
+            Kind::AroCluster => self.aro_cluster.state = state,
+        }
+    }
+
+    /// Deployments, daemon sets and stateful sets, one after the other.
+    pub fn workloads(&self) -> impl Iterator<Item = &Workload> {
+        self.deployments.iter().chain(self.daemon_sets.iter()).chain(self.stateful_sets.iter())
+    }
+}

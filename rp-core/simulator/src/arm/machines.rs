@@ -1,0 +1,97 @@
+//! What is special of Microsoft.Compute: quota, power, disks.
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, failure};
+use super::functions::guid;
+use super::id::{Id, subscription_of};
+use super::world::World;
+
+pub(super) const MACHINE: &str = "microsoft.compute/virtualmachines";
+
+/// A new machine counts against the quota and runs.
+pub(super) fn prepare(world: &World, id: &Id, body: &mut Value, old: Option<&Value>) -> Result<(), Answer> {
+    if id.kind != MACHINE {
+        return Ok(());
+    }
+    let of = &mut body["properties"];
+    let size = of["hardwareProfile"]["vmSize"].as_str().unwrap_or_default().to_owned();
+    if old.is_none() {
+        quota(world, subscription_of(&id.key), &size)?;
+    }
+    of["vmId"] = json!(guid(std::slice::from_ref(&id.key)));
+    let group = id.asked.split_once("/providers/").map_or("", |(group, _)| group);
+    let disk = &mut of["storageProfile"]["osDisk"];
+    if let Some(name) = disk["name"].as_str().map(str::to_owned) {
+        let disk_id = format!("{group}/providers/Microsoft.Compute/disks/{name}");
+        disk["managedDisk"]["id"] = json!(disk_id);
+    }
+    let name = of["osProfile"]["computerName"].as_str().unwrap_or_else(|| id.name()).to_owned();
+    if let Some(profile) = of["osProfile"].as_object_mut() {
+        // Neither is ever told again.
+        profile.remove("adminPassword");
+        profile.remove("customData");
+    }
+    of["instanceView"] = match old.map(|old| old["properties"]["instanceView"].clone()) {
+        Some(view) if !view.is_null() => view,
+        _ => json!({"computerName": name, "statuses": statuses(world, "running")}),
+    };
+    Ok(())
+}
+
+fn statuses(world: &World, power: &str) -> Value {
+    json!([{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded",
+            "time": world.clock.now()},
+        {"code": format!("PowerState/{power}"), "level": "Info", "displayStatus": format!("VM {power}")}])
+}
+
+/// Cores that the machines of a subscription use, of one family or all.
+pub(super) fn cores(world: &World, subscription: &str, family: Option<&str>) -> i64 {
+    let machines = world.tree.list(&format!("/subscriptions/{subscription}"), MACHINE);
+    let facts = world.facts.lock();
+    let sizes = machines.iter().filter_map(|body| body["properties"]["hardwareProfile"]["vmSize"].as_str());
+    sizes
+        .filter_map(|size| facts.size(size))
+        .filter(|(of, _)| family.is_none_or(|family| family.eq_ignore_ascii_case(of)))
+        .map(|(_, cores)| cores)
+        .sum()
+}
+
+fn quota(world: &World, subscription: &str, size: &str) -> Result<(), Answer> {
+    let Some((family, wanted)) = world.facts.lock().size(size) else { return Ok(()) };
+    for (name, of) in [("cores", None), (family.as_str(), Some(family.as_str()))] {
+        let (used, limit) = world.facts.lock().quota(subscription, name);
+        let used = used + cores(world, subscription, of);
+        if used + wanted > limit {
+            let message = format!(
+                "Operation could not be completed as it results in exceeding approved {name} Cores quota. Additional details - Deployment Model: Resource Manager, Current Limit: {limit}, Current Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
+                used + wanted
+            );
+            return Err(failure(StatusCode::CONFLICT, "OperationNotAllowed", &message));
+        }
+    }
+    Ok(())
+}
+
+/// A machine's disk is a resource of its own, which stays when the machine goes.
+pub(super) fn written(world: &World, id: &Id, body: &Value) {
+    let disk = &body["properties"]["storageProfile"]["osDisk"];
+    if id.kind == MACHINE
+        && let Some(disk_id) = disk["managedDisk"]["id"].as_str()
+        && world.tree.find(disk_id).is_none()
+    {
+        world.write_with(
+            disk_id,
+            json!({"location": body["location"], "sku": {"name": disk["managedDisk"]["storageAccountType"]},
+                "properties": {"diskSizeGB": disk["diskSizeGB"], "osType": "Linux", "diskState": "Attached"}}),
+        );
+    }
+}
+
+/// Changes the power of a machine.
+pub(super) fn power(world: &World, id: &Id, mut body: Value, state: &str) {
+    let name = body["properties"]["instanceView"]["computerName"].clone();
+    body["properties"]["instanceView"] = json!({"computerName": name, "statuses": statuses(world, state)});
+    world.tree.put(id, &mut body);
+}

@@ -1,0 +1,266 @@
+//! Clusters that come while the region runs: what an installer brings up, from its first answer to the last operator.
+//!
+//! Where such a cluster stands is a function of the time since its installation began, as with all others; what clients
+//! write into it is kept in memory.
+
+mod kept;
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use rp_base::{SharedClock, Timestamp};
+use rustls::ServerConfig;
+
+pub(super) use kept::{Kept, Key, merge};
+
+use super::fleet::{Cluster, Shape};
+use super::identity::Pair;
+use super::objects::OPERATORS;
+use super::{RegionError, connect};
+
+/// Clusters that can be installed in one region.
+const MOST: usize = 10_000;
+/// Its operators roll out in so many parts.
+const PARTS: u8 = 100;
+
+/// What is to be installed.
+#[derive(Debug, Clone)]
+pub struct NewCluster {
+    /// Lower-cased resource id: its name among all.
+    pub key: String,
+    pub name: String,
+    pub subscription: String,
+    pub resource_group: String,
+    pub location: String,
+    /// `x.y.z`.
+    pub version: String,
+    /// Full DNS domain: its API is `api.<domain>`.
+    pub domain: String,
+    pub infra_id: String,
+    pub workers: usize,
+    /// Of its private endpoint, in 10.0.0.0/8.
+    pub private_ip: Ipv4Addr,
+    /// PEM of the authority whose client certificates it accepts.
+    pub client_authority: String,
+    /// What its API server shows.
+    pub server: Pair,
+    pub began: Timestamp,
+    pub rollout: Rollout,
+}
+
+/// How an installation goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollout {
+    /// Until the API server answers.
+    pub api: Duration,
+    /// From then until every operator is available.
+    pub operators: Duration,
+    pub fault: Option<InstallFault>,
+}
+
+/// How an installation goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstallFault {
+    /// It stops at this operator, which stays degraded, and says so at the end.
+    Operator(String),
+    /// The API server never answers, and the installation never ends.
+    NoApi,
+}
+
+/// Where an installation is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Installing {
+    /// There is none of that name.
+    Unknown,
+    /// What it does, for people.
+    Running(String),
+    Complete,
+    Failed {
+        reason: String,
+        message: String,
+    },
+}
+
+/// A cluster that was installed.
+#[derive(Debug)]
+pub(super) struct Installed {
+    pub(super) about: NewCluster,
+    pub(super) tls: Arc<ServerConfig>,
+    pub(super) kept: Kept,
+    gone: AtomicBool,
+    /// As fresh as on its first day; what varies over time is filled in by [`Installed::at`].
+    template: Cluster,
+}
+
+/// All of a region, and the way to have more.
+#[derive(Debug, Clone)]
+pub struct Installs {
+    by_key: Arc<RwLock<HashMap<String, Arc<Installed>>>>,
+    clock: SharedClock,
+}
+
+impl Installs {
+    pub(super) fn new(clock: SharedClock) -> Self {
+        Self { by_key: Arc::default(), clock }
+    }
+
+    /// Begins an installation, unless there is one of that name.
+    ///
+    /// # Errors
+    /// The certificates cannot be used; or the region is full.
+    pub fn begin(&self, about: NewCluster) -> Result<(), RegionError> {
+        if self.by_key.read().contains_key(&about.key) {
+            return Ok(());
+        }
+        let tls = connect::server_tls(&about.client_authority, &about.server)?;
+        let installed = Installed::new(about, tls);
+        let mut all = self.by_key.write();
+        if all.len() >= MOST {
+            return Err(RegionError::TooMany);
+        }
+        all.entry(installed.about.key.clone()).or_insert_with(|| Arc::new(installed));
+        Ok(())
+    }
+
+    /// Where it is now.
+    pub fn state(&self, key: &str) -> Installing {
+        let installed = self.by_key.read().get(key).cloned();
+        installed.map_or(Installing::Unknown, |installed| installed.state(self.clock.now()))
+    }
+
+    /// Takes a cluster away with everything that was written into it; none is as good.
+    pub fn remove(&self, key: &str) {
+        if let Some(installed) = self.by_key.write().remove(key) {
+            installed.gone.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Names of all, with the instant when the installation of each began.
+    pub fn all(&self) -> Vec<(String, Timestamp, Option<InstallFault>)> {
+        let told =
+            |one: &Arc<Installed>| (one.about.key.clone(), one.about.began, one.about.rollout.fault.clone());
+        self.by_key.read().values().map(told).collect()
+    }
+
+    /// The machines that a cluster has when it is complete: name, whether it is a master, zone.
+    pub fn machines(&self, key: &str) -> Vec<(String, bool, usize)> {
+        let Some(installed) = self.by_key.read().get(key).cloned() else { return Vec::new() };
+        let Rollout { api, operators, .. } = installed.about.rollout;
+        let complete = installed.about.began + api + operators;
+        let all = super::machines(&Installed::at(&installed, complete), complete);
+        all.into_iter().map(|machine| (machine.name, machine.master, machine.zone)).collect()
+    }
+
+    /// The cluster behind a private address.
+    pub(super) fn at(&self, ip: Ipv4Addr) -> Option<Cluster> {
+        let all = self.by_key.read();
+        let installed = all.values().find(|installed| installed.about.private_ip == ip)?;
+        Some(Installed::at(installed, self.clock.now()))
+    }
+}
+
+impl Installed {
+    fn new(about: NewCluster, tls: Arc<ServerConfig>) -> Self {
+        Self {
+            template: Cluster::fresh(&about),
+            kept: Kept::default(),
+            gone: AtomicBool::new(false),
+            about,
+            tls,
+        }
+    }
+
+    /// How much of the roll-out is over, in parts; `None`: the API server does not answer yet.
+    fn part(&self, now: Timestamp) -> Option<u8> {
+        let Rollout { api, operators, fault } = &self.about.rollout;
+        let since = now.since(self.about.began).checked_sub(*api)?;
+        if *fault == Some(InstallFault::NoApi) {
+            return None;
+        }
+        let share = since.as_millis().saturating_mul(PARTS.into()) / operators.as_millis().max(1);
+        Some(u8::try_from(share).unwrap_or(PARTS).min(PARTS))
+    }
+
+    /// The cluster at an instant.
+    pub(super) fn at(this: &Arc<Self>, now: Timestamp) -> Cluster {
+        let part = this.part(now);
+        let (shape, part) = match part {
+            _ if this.gone.load(Ordering::Relaxed) => (Shape::Silent, part.unwrap_or(0)),
+            None => (Shape::Refusing, 0),
+            Some(part) if part < PARTS || this.about.rollout.fault.is_some() => (Shape::Finishing, part),
+            Some(part) => (Shape::Healthy, part),
+        };
+        let rollout = &this.about.rollout;
+        let since =
+            this.about.began + rollout.api + rollout.operators.mul_f64(f64::from(part) / f64::from(PARTS));
+        Cluster {
+            shape,
+            base: shape,
+            since,
+            rolled: part,
+            installed: Some(Arc::clone(this)),
+            ..this.template.clone()
+        }
+    }
+
+    /// The operator at which it stops.
+    fn stuck(&self) -> Option<&str> {
+        match &self.about.rollout.fault {
+            Some(InstallFault::Operator(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn state(&self, now: Timestamp) -> Installing {
+        let Some(part) = self.part(now) else {
+            return Installing::Running("the API server does not answer yet".to_owned());
+        };
+        let all = OPERATORS.len();
+        let ready = ready(part, self.stuck());
+        match self.stuck() {
+            Some(operator) if part >= PARTS => Installing::Failed {
+                reason: "OperatorNotAvailable".to_owned(),
+                message: format!(
+                    "{ready} of {all} cluster operators are available; {operator} is not: {}",
+                    STUCK_MESSAGE
+                ),
+            },
+            None if part >= PARTS => Installing::Complete,
+            _ => Installing::Running(format!("{ready} of {all} cluster operators are available")),
+        }
+    }
+}
+
+/// What an operator says that never becomes available.
+const STUCK_MESSAGE: &str = "its deployment has no ready replica: the image cannot be pulled";
+
+/// Operators that are available, of those in order of name.
+fn ready(part: u8, stuck: Option<&str>) -> usize {
+    let mut names = OPERATORS;
+    names.sort_unstable();
+    let ready = names.len() * usize::from(part) / usize::from(PARTS);
+    let at = stuck.and_then(|stuck| names.iter().position(|name| *name == stuck));
+    at.map_or(ready, |at| ready.min(at))
+}
+
+impl Cluster {
+    /// Operators that are available of a cluster that was installed here; `None`: it always was there.
+    pub(super) fn operators_ready(&self) -> Option<usize> {
+        let installed = self.installed.as_ref()?;
+        Some(ready(self.rolled, installed.stuck()))
+    }
+
+    /// The operator that never becomes available, with its words.
+    pub(super) fn stuck_operator(&self) -> Option<(&str, &'static str)> {
+        self.installed.as_ref()?.stuck().map(|name| (name, STUCK_MESSAGE))
+    }
+
+    /// The same at another instant; `None`: it is one of those that always were there.
+    pub(super) fn reinstalled(&self, now: Timestamp) -> Option<Self> {
+        self.installed.as_ref().map(|installed| Installed::at(installed, now))
+    }
+}

@@ -1,0 +1,191 @@
+//! Workers of the resource provider beside a well-known job queue, on one PostgreSQL that keeps its promises (fsync on), in
+//! one run: trivial operations, pick-up latency of an idle queue, and what an operation costs among many documents.
+//!
+//! One of our operations is a whole one: claimed by a fenced lease, its asynchronous operation and its log written, the
+//! cluster's document ended. A job of the peer is claimed and removed.
+
+mod fleet;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use serde::Deserialize;
+use tests_kit::{Postgres, part};
+use tokio::time::Instant;
+
+use crate::measure::{Spread, percentile};
+use crate::report::{line, progress, row, table, verdict};
+use fleet::{Fleet, Workers};
+
+/// Milliseconds: the aim for an idle queue.
+const PICKUP: f64 = 20.0;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DispatchScale {
+    /// Operations, and jobs of the peer, of one round
+    #[arg(long, default_value_t = 5000)]
+    pub(crate) operations: usize,
+    /// Rounds of each
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// At once
+    #[arg(long, default_value_t = 100)]
+    pub(crate) concurrency: usize,
+    /// Operations that come one by one
+    #[arg(long, default_value_t = 200)]
+    pub(crate) singles: usize,
+    /// Most documents of the growth table
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) documents: usize,
+}
+
+impl Default for DispatchScale {
+    fn default() -> Self {
+        Self { operations: 5000, rounds: 3, concurrency: 100, singles: 200, documents: 100_000 }
+    }
+}
+
+/// What the peer's script prints.
+#[derive(Debug, Deserialize)]
+struct Peer {
+    seconds: f64,
+    /// Milliseconds.
+    latencies: Vec<f64>,
+}
+
+/// Prints the tables.
+pub(crate) async fn run(scale: &DispatchScale) -> Result<()> {
+    ensure!(scale.operations > 0 && scale.rounds > 0 && scale.concurrency > 1, "nothing to do");
+    let settings = ["fsync=on", "full_page_writes=on", "synchronous_commit=on", "shared_buffers=256MB"];
+    let postgres = Postgres::start_with(&settings, None).await?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut our_latencies, mut their_latencies) = (Vec::new(), Vec::new());
+    for round in 0..scale.rounds {
+        progress(format_args!("round {round}: the peer"));
+        let peer = peer(&postgres, scale).await?;
+        theirs.push(rate(scale.operations, peer.seconds));
+        their_latencies.extend(peer.latencies);
+        progress(format_args!("round {round}: our workers"));
+        let fleet = Fleet::new(&postgres.database().await?).await?;
+        ours.push(rate(scale.operations, queued(&fleet, scale.operations, scale).await?));
+        our_latencies.extend(one_by_one(&fleet, scale).await?);
+        fleet.close().await;
+    }
+    rates(scale, &ours, &theirs)?;
+    latencies(&mut our_latencies, &mut their_latencies);
+    growth(&postgres, scale).await
+}
+
+/// Seconds until so many operations, queued beforehand, have ended.
+async fn queued(fleet: &Fleet, operations: usize, scale: &DispatchScale) -> Result<f64> {
+    fleet.add("queued", operations, "Updating").await?;
+    let began = Instant::now();
+    let workers = Workers::start(fleet, scale.concurrency);
+    workers.ended(operations).await?;
+    let took = began.elapsed().as_secs_f64();
+    workers.stop().await?;
+    let left = fleet.unfinished("queued", operations).await?;
+    ensure!(left == 0, "{left} operations were not ended");
+    Ok(took)
+}
+
+/// From each operation's write to the start of its work, one at a time.
+async fn one_by_one(fleet: &Fleet, scale: &DispatchScale) -> Result<Vec<Duration>> {
+    let workers = Workers::start(fleet, scale.concurrency);
+    let mut all = Vec::new();
+    for number in 0..scale.singles {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let began = Instant::now();
+        fleet.add(&format!("single-{number}"), 1, "Updating").await?;
+        all.push(workers.begun(number + 1).await?.duration_since(began));
+    }
+    workers.ended(scale.singles).await?;
+    workers.stop().await?;
+    Ok(all)
+}
+
+async fn peer(postgres: &Postgres, scale: &DispatchScale) -> Result<Peer> {
+    let url = postgres.database().await?;
+    let mut node = tokio::process::Command::new(part("node")?);
+    node.arg(part("graphile")?).arg(&url).kill_on_drop(true);
+    node.args([scale.operations, scale.concurrency, scale.singles].map(|number| number.to_string()));
+    let out = node.output().await?;
+    ensure!(out.status.success(), "the peer: {}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).context("the peer's figures")
+}
+
+/// What an operation costs among so many documents at rest, with workers that follow them all.
+async fn growth(postgres: &Postgres, scale: &DispatchScale) -> Result<()> {
+    table(
+        "Operations among documents at rest",
+        &["documents", "operations/s", "ms per operation", "start-up, s"],
+    );
+    for documents in [10, 1000, 100_000].into_iter().filter(|count| *count <= scale.documents) {
+        progress(format_args!("{documents} documents"));
+        let fleet = Fleet::new(&postgres.database().await?).await?;
+        fleet.add("rest", documents, "Succeeded").await?;
+        postgres.sql(fleet.database(), "ANALYZE").await?;
+        let began = Instant::now();
+        let workers = Workers::start(&fleet, scale.concurrency);
+        // Picked up when everything before it was read.
+        fleet.add("first", 1, "Updating").await?;
+        workers.ended(1).await?;
+        let start_up = began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        fleet.add("work", scale.operations, "Updating").await?;
+        workers.ended(1 + scale.operations).await?;
+        let took = began.elapsed().as_secs_f64();
+        workers.stop().await?;
+        fleet.close().await;
+        let each = took * 1000.0 / count(scale.operations);
+        row(&[
+            documents.to_string(),
+            format!("{:.0}", rate(scale.operations, took)),
+            format!("{each:.2}"),
+            format!("{start_up:.2}"),
+        ]);
+    }
+    Ok(())
+}
+
+fn rates(scale: &DispatchScale, ours: &[f64], theirs: &[f64]) -> Result<()> {
+    table(
+        &format!("{} trivial operations, {} at once", scale.operations, scale.concurrency),
+        &["", "median /s", "least /s"],
+    );
+    let (ours, theirs) = (Spread::of(ours)?, Spread::of(theirs)?);
+    for (name, spread) in [("operations of our workers", ours), ("jobs of graphile-worker", theirs)] {
+        row(&[name.to_owned(), format!("{:.0}", spread.median), format!("{:.0}", spread.least)]);
+    }
+    let ratio = theirs.median / ours.median;
+    line(format_args!(
+        "\nRatio of medians, ours to theirs: {:.2} ({}); aim at least 1.",
+        1.0 / ratio,
+        verdict(ratio, 1.0)
+    ));
+    Ok(())
+}
+
+fn latencies(ours: &mut [Duration], theirs: &mut [f64]) {
+    ours.sort_unstable();
+    theirs.sort_unstable_by(f64::total_cmp);
+    let theirs: Vec<Duration> =
+        theirs.iter().map(|millis| Duration::from_secs_f64(millis / 1000.0)).collect();
+    table("From the write to the start of the work, idle queue", &["", "p50 ms", "p99 ms"]);
+    for (name, times) in [("our workers", &*ours), ("graphile-worker", &theirs)] {
+        let at = |share| format!("{:.1}", percentile(times, share));
+        row(&[name.to_owned(), at(0.5), at(0.99)]);
+    }
+    let half = percentile(ours, 0.5);
+    line(format_args!("\nAim: p50 at most {PICKUP} ms: {}.", verdict(half, PICKUP)));
+}
+
+fn rate(operations: usize, seconds: f64) -> f64 {
+    count(operations) / seconds
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of operations")]
+fn count(operations: usize) -> f64 {
+    operations as f64
+}

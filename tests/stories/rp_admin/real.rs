@@ -1,0 +1,170 @@
+//! Objects of a real kube-apiserver, read over the provider's API.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use async_trait::async_trait;
+use rp_base::{Clock as _, SystemClock, SystemRandom};
+use rp_database::{Draft, in_memory};
+use rp_documents::{Collection, ResourceId};
+use rp_frontend::{AdminParts, Edge, Everybody, FrontendParts, Offers, Reach, RoleSet, StoreOffers, router};
+use rp_net::{
+    Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source,
+    Target,
+};
+use rp_seal::Keyring;
+use serde_json::{Value, json};
+use tests_kit::{GENEROUS, OpenShift};
+
+const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/real";
+
+#[derive(Debug)]
+struct One(Arc<Target>);
+
+#[async_trait]
+impl Directory for One {
+    async fn find(&self, _: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+struct Api {
+    url: String,
+    http: reqwest::Client,
+}
+
+impl Api {
+    /// The API in front of that API server.
+    async fn over(openshift: &OpenShift) -> Result<Self> {
+        let token = Credential::Token(openshift.plane.admin_token().to_owned().into());
+        let target = Target {
+            id: ResourceId::parse(ID)?,
+            source: Source::Aro,
+            endpoint: Endpoint::Direct { url: openshift.plane.url().parse()? },
+            server_name: "127.0.0.1".to_owned(),
+            ca_pem: openshift.plane.authority().pem().to_owned(),
+            read: token.clone(),
+            admin: token,
+            as_groups: Vec::new(),
+            fingerprint: 0,
+        };
+        let dialer = Dialer::new(DialerOptions {
+            private: PrivateWay::Direct,
+            networks: Networks::new(vec!["127.0.0.0/8".parse()?], Vec::new()),
+            keepalive: GENEROUS,
+        });
+        let store = in_memory(Arc::new(SystemClock));
+        let body = json!({"id": "d", "key": ID.to_lowercase(), "partitionKey": "s", "openShiftCluster": {
+            "id": ID, "properties": {"provisioningState": "Succeeded", "createdAt": SystemClock.now()}}});
+        let draft = Draft {
+            id: "d".to_owned(),
+            partition: "s".to_owned(),
+            unique_key: Some(ID.to_lowercase()),
+            body: body.to_string(),
+            expires_at: None,
+        };
+        store.create(Collection::OpenShiftClusters, draft).await?;
+        let offers: Arc<dyn Offers> = StoreOffers::start(store.clone()).await;
+        ensure!(offers.role_sets() == Vec::<RoleSet>::new());
+        let parts = FrontendParts {
+            store,
+            keyring: Keyring::generate(&SystemRandom),
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandom),
+            authorizer: Arc::new(Everybody),
+            offers,
+            checks: None,
+            region: "eastus".to_owned(),
+            domain: "eastus.aroapp.io".to_owned(),
+            commit: "commit".to_owned(),
+            development_workers: false,
+            gateway: true,
+            edge: Edge::default(),
+            admin: AdminParts {
+                reach: Some(Reach { directory: Arc::new(One(Arc::new(target.fingerprinted()))), dialer }),
+                issuer: None,
+            },
+            detectors: None,
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/admin{ID}/kubernetesobjects", listener.local_addr()?);
+        let app = router(parts);
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Ok(Self { url, http: reqwest::Client::builder().timeout(GENEROUS).build()? })
+    }
+
+    async fn ask(&self, query: &[(&str, &str)]) -> Result<(u16, Value)> {
+        let mut url = reqwest::Url::parse(&self.url)?;
+        url.query_pairs_mut().extend_pairs(query);
+        let answer = self.http.get(url).send().await?;
+        let status = answer.status().as_u16();
+        Ok((status, serde_json::from_str(&answer.text().await?)?))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_api_server_is_read_by_kind_group_and_plural() -> Result<()> {
+    let openshift = OpenShift::start().await?;
+    let kubectl = openshift.admin();
+    let namespace = "openshift-config";
+    kubectl.run(&["create", "namespace", namespace]).await?;
+    let maps: Vec<Value> = (0..1005)
+        .map(|n| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("m{n:04}"), "namespace": namespace}})
+        })
+        .collect();
+    let some = json!({"apiVersion": "v1", "kind": "List", "items": &maps[..3]}).to_string();
+    kubectl.with_input(some.as_bytes(), &["apply", "-f", "-"]).await?.ok()?;
+    kubectl
+        .ok(&["create", "secret", "generic", "pull-secret", "-n", namespace, "--from-literal=a=b"])
+        .await?;
+
+    let api = Api::over(&openshift).await?;
+    for kind in ["ConfigMap", "configmaps", "configmap"] {
+        let (status, told) = api.ask(&[("kind", kind), ("namespace", namespace), ("name", "m0001")]).await?;
+        ensure!(status == 200 && told["metadata"]["name"] == "m0001", "{kind}: {status} {told}");
+    }
+    for kind in
+        ["ClusterOperator", "ClusterOperator.config.openshift.io", "clusteroperators.config.openshift.io"]
+    {
+        let (status, told) = api.ask(&[("kind", kind)]).await?;
+        ensure!(status == 200 && told["kind"] == "ClusterOperatorList", "{kind}: {status} {told}");
+    }
+    let (status, told) = api.ask(&[("kind", "ClusterRoleBinding.rbac.authorization.k8s.io")]).await?;
+    ensure!(
+        status == 200 && told["items"].as_array().is_some_and(|items| !items.is_empty()),
+        "{status} {told}"
+    );
+    let (status, told) =
+        api.ask(&[("kind", "ConfigMap"), ("namespace", namespace), ("name", "nothing")]).await?;
+    let error = &told["error"];
+    ensure!(
+        status == 404 && error["code"] == "NotFound" && error["target"] == "configmaps/nothing",
+        "{told}"
+    );
+    for kind in ["Secret", "secrets", "Secret."] {
+        let (status, told) = api.ask(&[("kind", kind), ("namespace", namespace)]).await?;
+        ensure!(
+            matches!(status, 400 | 403) && !told.to_string().contains("pull-secret"),
+            "{kind}: {status} {told}"
+        );
+    }
+    // A resource without namespaces is not reached by naming one.
+    let (status, told) = api.ask(&[("kind", "Namespace"), ("namespace", "openshift-etcd")]).await?;
+    ensure!(status == 404, "{status} {told}");
+
+    let rest = json!({"apiVersion": "v1", "kind": "List", "items": &maps[3..]}).to_string();
+    kubectl.with_input(rest.as_bytes(), &["apply", "-f", "-", "--server-side"]).await?.ok()?;
+    let (status, told) = api.ask(&[("kind", "ConfigMap"), ("namespace", namespace)]).await?;
+    let error = &told["error"];
+    ensure!(
+        status == 500 && error["message"] == "Too many items returned." && error["target"] == "ConfigMap",
+        "{told}"
+    );
+    let list = kubectl.ok(&["get", "--raw", "/api/v1/namespaces/openshift-config/configmaps/m0002"]).await?;
+    let same: Value = serde_json::from_str(&list)?;
+    let (_, told) = api.ask(&[("kind", "ConfigMap"), ("namespace", namespace), ("name", "m0002")]).await?;
+    ensure!(told == same, "{told}");
+    api.http.get(&api.url).send().await.context("it serves on")?;
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! What a cluster is made of, as pages show it: plain rows, and from them panels, tables and the verdict.
+//! Rows are values; who reads them from the cluster is no matter of this crate.
+
+mod events;
+mod machines;
+mod nodes;
+mod operations;
+mod operators;
+mod overview;
+mod runs;
+mod sets;
+mod verdict;
+mod version;
+
+use crate::components::{Blank, Bones, Condition, Slot};
+use crate::panel::{Block, Panel};
+use crate::parts::{Badge, Failure, Link, Notice, Tone};
+use crate::text::encode;
+
+pub use events::{EventRow, event_items, events_panel};
+pub use machines::{MachineRow, Vm, machine_board, machines_panel};
+pub use nodes::{Amounts, NodeRow, Taint, node_board, nodes_panel};
+pub use operations::{Done, Operations, followed, operations_board, run_board};
+pub use operators::{Flag, OperatorRow, Related, operator_board, operators_panel};
+pub use overview::{ControlLook, FiringAlert, Overview, alerts_panel, control_panel, overview_board};
+pub use runs::{Run, RunLine, RunStep, lasted, run_notice};
+pub use sets::{
+    ControlPlaneRow, PoolRow, SetRow, control_plane_panels, machine_set_board, machine_sets_panel,
+    pools_panel,
+};
+pub use verdict::{Estate, Problem, looks, problems};
+pub use version::{HistoryRow, VersionRow, version_panel};
+
+/// Where the panels of a page stand.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    /// Over the whole width.
+    pub top: Vec<Panel>,
+    /// The wide column.
+    pub main: Vec<Panel>,
+    /// The narrow column; empty: there is none.
+    pub side: Vec<Panel>,
+}
+
+impl Board {
+    /// Panels over the whole width.
+    #[must_use]
+    pub fn of(top: Vec<Panel>) -> Self {
+        Self { top, ..Self::default() }
+    }
+
+    /// Every panel, in order of reading.
+    pub fn panels(&self) -> impl Iterator<Item = &Panel> {
+        self.top.iter().chain(&self.main).chain(&self.side)
+    }
+
+    /// Nothing stands in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.panels().next().is_none()
+    }
+}
+
+/// The rows of one kind, and how far they can be trusted.
+#[derive(Clone, Debug)]
+pub struct Seen<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// How they are known.
+    pub state: SeenState,
+    /// How many more there are than are kept.
+    pub left_out: u64,
+}
+
+impl<T> Default for Seen<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), state: SeenState::Loading, left_out: 0 }
+    }
+}
+
+/// How rows are known.
+#[derive(Clone, Debug, Default)]
+pub enum SeenState {
+    /// Not heard from yet.
+    #[default]
+    Loading,
+    /// They are so now.
+    Live,
+    /// They were so.
+    Stale {
+        /// When they were last heard from.
+        since: i64,
+        /// Why not since.
+        why: String,
+    },
+    /// The cluster does not let us read them: its words.
+    Forbidden(String),
+    /// The cluster has no such kind.
+    Missing,
+    /// They could not be read.
+    Failed(Failure),
+}
+
+impl<T> Seen<T> {
+    /// Rows that are so now.
+    #[must_use]
+    pub fn live(rows: Vec<T>) -> Self {
+        Self { rows, state: SeenState::Live, left_out: 0 }
+    }
+
+    /// Whether the rows mean anything.
+    #[must_use]
+    pub fn known(&self) -> bool {
+        matches!(self.state, SeenState::Live | SeenState::Stale { .. })
+    }
+
+    /// They were so, and may be otherwise now.
+    #[must_use]
+    pub fn stale(&self) -> bool {
+        matches!(self.state, SeenState::Stale { .. })
+    }
+
+    /// What stands above the rows or in their place.
+    pub(crate) fn slot(&self, what: &str, heads: &[&str], missing: &str) -> Slot {
+        match &self.state {
+            SeenState::Loading => Slot::Loading(Bones::table(what, heads, 4)),
+            SeenState::Live => Slot::Ready,
+            SeenState::Stale { since, why } => Slot::LastKnown { since: *since, why: why.clone() },
+            SeenState::Forbidden(why) => Slot::Empty(forbidden(what, why)),
+            SeenState::Missing => {
+                Slot::Empty(Blank { hook: "missing", ..Blank::nothing("unknown", "Not there").text(missing) })
+            }
+            SeenState::Failed(failure) => Slot::Failed(failure.clone()),
+        }
+    }
+
+    /// Says what is not shown.
+    pub(crate) fn cut(&self, panel: Panel) -> Panel {
+        if self.left_out == 0 || !self.known() {
+            return panel;
+        }
+        let lead = format!("{} more are not kept.", crate::text::number(self.left_out));
+        let text = "There are more of them than this page holds.".to_owned();
+        panel.with(Block::Notice(Notice { tone: Tone::Warn, lead, text, action: None }))
+    }
+}
+
+fn forbidden(what: &str, why: &str) -> Blank {
+    let text = format!("The cluster does not let this service read them. Others are not affected. {why}");
+    Blank { hook: "forbidden", ..Blank::nothing("lock", format!("{what}: not allowed")).text(text) }
+}
+
+/// The page of an object of a cluster; without a name no link.
+pub(crate) fn page_of(base: &str, tab: &str, name: &str) -> Link {
+    if name.is_empty() {
+        return Link::default();
+    }
+    Link::new(name, format!("{base}/{tab}/{}", encode(name)))
+}
+
+/// `MemoryPressure` as "Memory pressure"; what is no such word stays.
+#[must_use]
+pub fn words_of(camel: &str) -> String {
+    if camel.len() > 60 || !camel.is_ascii() {
+        return camel.to_owned();
+    }
+    let bytes = camel.as_bytes();
+    let mut out = String::with_capacity(camel.len() + 4);
+    for (i, c) in camel.char_indices() {
+        let before = i.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_lowercase);
+        let after = bytes.get(i + 1).is_some_and(u8::is_ascii_lowercase);
+        if before && c.is_ascii_uppercase() {
+            out.push(' ');
+            out.push(if after { c.to_ascii_lowercase() } else { c });
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The same state of something that may have changed since.
+pub(crate) fn was(badge: Badge, stale: bool) -> Badge {
+    if !stale {
+        return badge;
+    }
+    let mut letters = badge.word.chars();
+    let first: String = letters.next().map(|c| c.to_lowercase().collect()).unwrap_or_default();
+    Badge {
+        tone: Tone::Mute,
+        quiet: true,
+        word: format!("Was {first}{}", letters.as_str()),
+        icon: badge.icon,
+    }
+}
+
+/// The badge of a condition's status; `well` says which status is well, for types it knows.
+pub fn toned(kind: &str, status: &str, well: impl Fn(&str) -> Option<bool>) -> Badge {
+    match (status, well(kind)) {
+        ("True" | "False", Some(good)) if (status == "True") == good => Badge::quiet(Tone::Ok, "ok", status),
+        ("True" | "False", Some(_)) => Badge::of(Tone::Bad, "failed", status),
+        ("True" | "False", None) => Badge::quiet(Tone::Mute, "info", status),
+        (_, Some(_)) => Badge::of(Tone::Warn, "unknown", "Unknown"),
+        (_, None) => Badge::quiet(Tone::Mute, "unknown", "Unknown"),
+    }
+}
+
+/// A panel of conditions, or that there are none.
+pub(crate) fn conditions_panel(rows: &[Condition]) -> Panel {
+    let panel = Panel::new("conditions", "Conditions");
+    if rows.is_empty() {
+        return panel.nothing("list", "No conditions", "It reports none.");
+    }
+    panel.fact(rows.len().to_string()).with(Block::Conditions(rows.to_vec()))
+}
+
+/// A panel of labels or annotations.
+pub(crate) fn tags_panel(id: &'static str, title: &str, tags: &[(String, String)]) -> Panel {
+    let panel = Panel::new(id, title);
+    if tags.is_empty() {
+        return panel.nothing("list", "None", "");
+    }
+    panel.fact(tags.len().to_string()).with(Block::Tags(tags.to_vec()))
+}
+
+/// In place of an object that is not there (any more).
+pub(crate) fn no_such<T>(kind: &str, name: &str, list: &Link, seen: &Seen<T>) -> Board {
+    let panel = Panel::new("object", kind);
+    let slot = seen.slot(kind, &[], &format!("The cluster has no {}s.", kind.to_lowercase()));
+    if !seen.known() {
+        return Board::of(vec![panel.slot(slot)]);
+    }
+    let blank = Blank {
+        hook: "gone",
+        ..Blank::nothing("search", format!("No {} has this name", kind.to_lowercase()))
+            .text(format!("{name} is not there. It may have been deleted or replaced."))
+            .action(list.clone())
+    };
+    Board::of(vec![panel.slot(Slot::Empty(blank))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_where_they_begin() {
+        for (camel, words) in [
+            ("MemoryPressure", "Memory pressure"),
+            ("PIDPressure", "PIDPressure"),
+            ("DiskPressure", "Disk pressure"),
+            ("NetworkUnavailable", "Network unavailable"),
+            ("", ""),
+            ("größe", "größe"),
+        ] {
+            assert_eq!(words_of(camel), words);
+        }
+    }
+
+    #[test]
+    fn what_was_is_not_passed_off_as_new() {
+        let badge = was(Badge::of(Tone::Bad, "failed", "Not ready"), true);
+        assert_eq!((badge.word.as_str(), badge.tone, badge.quiet), ("Was not ready", Tone::Mute, true));
+    }
+}

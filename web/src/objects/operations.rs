@@ -1,0 +1,155 @@
+//! What is done with the cluster: its document's operations, maintenance, and its versions.
+
+use super::{Board, Run, runs};
+use crate::panel::{At, Block, Item, Pair, Panel, Value};
+use crate::parts::{Badge, Step};
+
+/// What the document and the logs say of operations.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    /// Path of the cluster's pages.
+    pub base: String,
+    /// The server's clock.
+    pub now: i64,
+    /// The one that runs, else the last; or the one that was asked for.
+    pub run: Option<Run>,
+    /// The others, newest first.
+    pub earlier: Vec<Run>,
+    /// In place of both: why they cannot be told.
+    pub unknown: String,
+    /// How it stands.
+    pub state: Badge,
+    /// Since when.
+    pub since: Option<i64>,
+    /// `provisioningState`.
+    pub provisioning: String,
+    /// `lastProvisioningState`.
+    pub last: String,
+    /// `failedProvisioningState`.
+    pub failed: String,
+    /// `asyncOperationId` of the document.
+    pub operation: String,
+    /// `lastAdminUpdateError`, unedited.
+    pub admin_error: String,
+    /// Who last changed it.
+    pub by: String,
+    /// Commit that last provisioned it.
+    pub provisioned_by: String,
+    /// The installation, while it runs or where it stopped.
+    pub install: Vec<Step>,
+    /// `maintenanceState`.
+    pub maintenance: String,
+    /// Any more that the document says of maintenance: label and value.
+    pub more: Vec<(String, String)>,
+    /// What people did through this portal.
+    pub done: Vec<Done>,
+    /// In place of that: why it is not shown.
+    pub done_hidden: String,
+    /// It is no cluster of ours.
+    pub imported: bool,
+}
+
+/// Something that somebody did.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// What.
+    pub verb: String,
+    /// Who.
+    pub person: String,
+    /// On what.
+    pub what: String,
+    /// When.
+    pub at: i64,
+    /// It did not come about.
+    pub failed: bool,
+}
+
+/// The page of operations.
+#[must_use]
+pub fn operations_board(operations: &Operations) -> Board {
+    let mut main = followed(operations);
+    let mut side = Vec::new();
+    if !operations.imported {
+        side.push(document(operations));
+        main.push(maintenance(operations));
+    }
+    main.push(done(operations));
+    Board { top: Vec::new(), main, side }
+}
+
+/// The panels that change while an operation runs.
+#[must_use]
+pub fn followed(operations: &Operations) -> Vec<Panel> {
+    if operations.imported {
+        return Vec::new();
+    }
+    if !operations.unknown.is_empty() {
+        return vec![Panel::new("operation", "Operation").nothing(
+            "unknown",
+            "Operations cannot be told now",
+            &*operations.unknown,
+        )];
+    }
+    let mut panels = runs::panels(operations.run.as_ref(), operations.now);
+    panels.push(runs::earlier(&operations.base, &operations.earlier));
+    panels
+}
+
+/// The page of one operation.
+#[must_use]
+pub fn run_board(run: &Run, now: i64) -> Board {
+    Board { main: runs::panels(Some(run), now), ..Board::default() }
+}
+
+fn document(operations: &Operations) -> Panel {
+    let mut panel = Panel::new("stored", "What its document says");
+    if !operations.install.is_empty() {
+        panel = panel.with(Block::Steps(operations.install.clone()));
+    }
+    panel.with(Block::Pairs(vec![
+        Pair::new("State", Value::Badge(operations.state.clone())),
+        Pair::new("Since", Value::Time(operations.since)),
+        Pair::text("Provisioning state", &*operations.provisioning),
+        Pair::text("State before", &*operations.last),
+        Pair::text("Failed state", &*operations.failed),
+        Pair::code("Operation ID", &*operations.operation),
+        Pair::text("Last modified by", &*operations.by),
+        Pair::code("Provisioned by", &*operations.provisioned_by),
+        Pair::new("Last admin update error", Value::Long(operations.admin_error.clone())),
+    ]))
+}
+
+fn maintenance(operations: &Operations) -> Panel {
+    let panel = Panel::new("maintenance", "Maintenance");
+    let quiet = operations.maintenance.is_empty() || operations.maintenance == "None";
+    if quiet && operations.more.is_empty() {
+        return panel.well("None", "No maintenance is planned or runs.");
+    }
+    let mut pairs = vec![Pair::text("State", &*operations.maintenance)];
+    pairs.extend(operations.more.iter().map(|(label, value)| Pair::text(label, value)));
+    panel.with(Block::Pairs(pairs))
+}
+
+fn done(operations: &Operations) -> Panel {
+    let panel = Panel::new("done", "Done through this portal");
+    if !operations.done_hidden.is_empty() {
+        return panel.nothing("lock", "Not shown", &*operations.done_hidden);
+    }
+    if operations.done.is_empty() {
+        return panel.nothing(
+            "list",
+            "Nothing",
+            "Nobody has done anything with this cluster through this portal.",
+        );
+    }
+    let items = operations.done.iter().map(|done| Item {
+        tone: if done.failed { crate::parts::Tone::Bad } else { crate::parts::Tone::Mute },
+        icon: if done.failed { "failed" } else { "ok" },
+        name: crate::parts::Link::new(&*done.verb, ""),
+        kind: done.person.clone(),
+        quote: done.what.clone(),
+        at: Some(At::Ago(done.at)),
+        ..Item::default()
+    });
+    panel.fact("newest first").with(Block::Items(items.collect()))
+}

@@ -1,0 +1,290 @@
+//! The overview: what is wrong first, then what the cluster is made of, at a glance.
+
+use super::verdict::{Problem, verdict};
+use super::{
+    Board, Estate, Run, SeenState, events_panel, machine_sets_panel, machines_panel, nodes_panel, run_notice,
+    version_panel,
+};
+use crate::cluster::Verdict;
+use crate::components::{Bones, LastLook, Slot};
+use crate::panel::{At, Block, Item, LANES, Lane, Pair, Panel, Value};
+use crate::parts::{Badge, Link, Notice, Step, Tone};
+use crate::text::plural;
+
+/// What the page knows beside the estate.
+#[derive(Clone, Debug, Default)]
+pub struct Overview {
+    /// Path of the cluster's pages.
+    pub base: String,
+    /// The server's clock.
+    pub now: i64,
+    /// How the document has it.
+    pub document: Verdict,
+    /// The installation, while it runs or where it stopped.
+    pub install: Vec<Step>,
+    /// What is seen of the cluster.
+    pub estate: Estate,
+    /// What the last look knew.
+    pub look: ControlLook,
+    /// The document's own last operation: from, to, colour.
+    pub operation: Vec<(i64, i64, Tone)>,
+    /// It is no cluster of ours: panels of what plain Kubernetes has not are left out.
+    pub imported: bool,
+    /// Nothing can be asked: why.
+    pub unreachable: Option<String>,
+    /// The operation that runs, or the last that failed.
+    pub run: Option<Run>,
+}
+
+/// What the monitor's last look knew.
+#[derive(Clone, Debug, Default)]
+pub struct ControlLook {
+    /// The look itself; none: nobody has looked.
+    pub look: Option<LastLook>,
+    /// Status of the API server's `/healthz`; 0: no answer; none: not asked.
+    pub healthz: Option<u16>,
+    /// End of the certificate that ends first.
+    pub certificate: Option<i64>,
+    /// Operators that were degraded.
+    pub operators: Vec<String>,
+    /// Nodes.
+    pub nodes: u64,
+    /// Nodes that were not ready.
+    pub not_ready: u64,
+    /// Alerts that fired.
+    pub alerts: Vec<String>,
+}
+
+/// An alert that fires.
+#[derive(Clone, Debug, Default)]
+pub struct FiringAlert {
+    /// Its name.
+    pub name: String,
+    /// `critical`, `warning`, `info`.
+    pub severity: String,
+    /// How many of the name fire.
+    pub count: u64,
+    /// Since when the first does.
+    pub since: Option<i64>,
+    /// What it says.
+    pub summary: String,
+    /// Its run-book, or empty.
+    pub runbook: String,
+}
+
+/// The whole overview but the document and the access, which do not change by the second.
+#[must_use]
+pub fn overview_board(overview: &Overview, problems: &[Problem]) -> Board {
+    let (base, estate) = (overview.base.as_str(), &overview.estate);
+    let shown = |state: &SeenState| !(overview.imported && matches!(state, SeenState::Missing));
+    let mut main = vec![nodes_panel(base, &estate.nodes, None)];
+    if shown(&estate.machines.state) {
+        main.push(machines_panel(base, &estate.machines, None));
+    }
+    if shown(&estate.sets.state) {
+        main.push(machine_sets_panel(base, &estate.sets, None));
+    }
+    main.push(events_panel(base, &estate.events));
+    let mut side = Vec::new();
+    if shown(&estate.version.state) {
+        side.push(version_panel(&estate.version, false).link("Operations", format!("{base}/operations")));
+    }
+    side.push(control_panel(overview));
+    if overview.unreachable.is_some() {
+        // Nothing of it can be asked: one sentence instead of a wall of failures.
+        return Board::of(vec![verdict_panel(overview, problems)]);
+    }
+    Board { top: vec![verdict_panel(overview, problems)], main, side }
+}
+
+fn verdict_panel(overview: &Overview, problems: &[Problem]) -> Panel {
+    let told = verdict(&overview.document, &overview.estate, problems);
+    let mut panel = Panel::new("verdict", "");
+    let lanes = if overview.estate.nodes.known() { lanes(overview) } else { Vec::new() };
+    panel = panel.with(Block::Verdict(told, lanes));
+    for notice in notices(overview) {
+        panel = panel.with(Block::Notice(notice));
+    }
+    if !overview.install.is_empty() {
+        panel = panel.with(Block::Steps(overview.install.clone()));
+    }
+    if problems.is_empty() {
+        return panel;
+    }
+    let items: Vec<Item> = problems.iter().take(20).map(|problem| problem.item.clone()).collect();
+    let more = problems.len().saturating_sub(items.len());
+    panel = panel.with(Block::Items(items));
+    if more > 0 {
+        panel = panel.with(Block::Foot(format!("and {more} more, on the pages of their kind"), None));
+    }
+    panel
+}
+
+/// What keeps the page from saying more.
+fn notices(overview: &Overview) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = overview.run.iter().map(|run| run_notice(&overview.base, run)).collect();
+    if let Some(why) = &overview.unreachable {
+        notices.push(Notice { tone: Tone::Mute, lead: String::new(), text: why.clone(), action: None });
+    }
+    match (&overview.estate.nodes.state, &overview.estate.operators.state) {
+        (SeenState::Failed(failure), _) => notices.push(Notice {
+            tone: failure.tone(),
+            lead: format!("{}.", failure.what.trim_end_matches('.')),
+            text: format!(
+                "{} What is below is what was last known. {}, {}",
+                failure.why,
+                failure.status_words(),
+                failure.side.words()
+            ),
+            action: Some(Link::new("Try again", format!("{}/overview", overview.base))),
+        }),
+        (SeenState::Stale { why, .. }, _) | (_, SeenState::Stale { why, .. }) => notices.push(Notice {
+            tone: Tone::Warn,
+            lead: "This is how it was.".to_owned(),
+            text: why.clone(),
+            action: Some(Link::new("Try again", format!("{}/overview", overview.base))),
+        }),
+        _ => {}
+    }
+    if overview.unreachable.is_none() && matches!(overview.estate.nodes.state, SeenState::Loading) {
+        let text = "The cluster is being asked; what it says appears here by itself.".to_owned();
+        notices.push(Notice { tone: Tone::Busy, lead: String::new(), text, action: None });
+    }
+    notices
+}
+
+/// What lasted when: the cause stands left of the effect.
+fn lanes(overview: &Overview) -> Vec<Lane> {
+    let now = overview.now;
+    let estate = &overview.estate;
+    let open = |since: Option<i64>, tone: Tone| since.map(|since| (since, now, tone));
+    let mut update: Vec<(i64, i64, Tone)> = overview.operation.clone();
+    update.extend(estate.version.rows.iter().flat_map(|row| &row.history).filter_map(|each| {
+        let end = if each.completed { each.ended? } else { now };
+        Some((each.started?, end, Tone::Busy))
+    }));
+    let nodes = estate.nodes.rows.iter().filter(|node| node.wrong()).filter_map(|node| match node.ready {
+        Some(true) => open(node.pressures.first().and_then(|(_, since, _)| *since), Tone::Warn),
+        _ => open(node.ready_since, Tone::Bad),
+    });
+    let operators = estate.operators.rows.iter().filter(|row| row.wrong()).filter_map(|row| {
+        let tone = if row.available.status == Some(false) { Tone::Bad } else { Tone::Warn };
+        open(row.leading().since, tone)
+    });
+    let warnings = estate.events.rows.iter().filter(|event| event.warning);
+    let warnings = warnings.filter_map(|event| event.at.map(|at| (at, at, Tone::Warn)));
+    let mut all = vec![
+        Lane { name: "Update", marks: update },
+        Lane { name: "Nodes", marks: nodes.collect() },
+        Lane { name: "Operators", marks: operators.collect() },
+        Lane { name: "Warnings", marks: warnings.take(200).collect() },
+    ];
+    let begin = now.saturating_sub(LANES);
+    for lane in &mut all {
+        lane.marks.retain(|(from, to, _)| *to >= begin && *from <= now);
+    }
+    if all.iter().all(|lane| lane.marks.is_empty()) { Vec::new() } else { all }
+}
+
+/// etcd, API server and certificates, as far as they are known without asking Prometheus.
+#[must_use]
+pub fn control_panel(overview: &Overview) -> Panel {
+    let (look, estate) = (&overview.look, &overview.estate);
+    let healthz = match look.healthz {
+        Some(200) => Value::Badge(Badge::quiet(Tone::Ok, "ok", "Well")),
+        Some(0) => Value::Badge(Badge::of(Tone::Bad, "away", "No answer")),
+        Some(code) => Value::Badge(Badge::of(Tone::Bad, "failed", format!("/healthz says {code}"))),
+        None => Value::Unknown("not looked at yet".to_owned()),
+    };
+    let mut pairs = vec![Pair::new("API server", healthz)];
+    pairs.extend(etcd(overview));
+    let certificate = match look.certificate {
+        Some(end) => Value::End(Some(end)),
+        None if look.look.is_some() => Value::Unknown("not known".to_owned()),
+        None => Value::Unknown("not looked at yet".to_owned()),
+    };
+    pairs.push(Pair::new("Certificate", certificate));
+    if let Some(row) = estate.control_plane.rows.first().filter(|_| estate.control_plane.known()) {
+        pairs.push(Pair::new("Machines", Value::Badge(row.badge())));
+    }
+    for pool in estate.pools.rows.iter().filter(|_| estate.pools.known()).take(8) {
+        let badge = pool.badges().into_iter().next().unwrap_or_default();
+        pairs.push(Pair::new(format!("Pool {}", pool.name), Value::Badge(badge)));
+    }
+    Panel::new("control", "Control plane")
+        .link("Statistics", format!("{}/statistics", overview.base))
+        .with(Block::Pairs(pairs))
+}
+
+fn etcd(overview: &Overview) -> Vec<Pair> {
+    let conditions = &overview.estate.etcd;
+    let find = |kind: &str| conditions.rows.iter().find(|row| row.kind == kind);
+    if conditions.known()
+        && let Some(members) = find("EtcdMembersAvailable")
+    {
+        let degraded = find("EtcdMembersDegraded").filter(|row| row.status.word == "True");
+        let badge = match (members.status.word.as_str(), degraded) {
+            (_, Some(_)) => Badge::of(Tone::Warn, "degraded", "Degraded"),
+            ("True", None) => Badge::quiet(Tone::Ok, "ok", "Well"),
+            _ => Badge::of(Tone::Bad, "failed", "Not available"),
+        };
+        let words = degraded.unwrap_or(members).message.clone();
+        return vec![Pair::new("etcd", Value::Badge(badge)), Pair::text("etcd members", words)];
+    }
+    // The operator says it too, in fewer words.
+    let operators = &overview.estate.operators;
+    match operators.rows.iter().find(|row| row.name == "etcd").filter(|_| operators.known()) {
+        Some(row) => {
+            let badge = row.badges().into_iter().next().unwrap_or_default();
+            vec![Pair::new("etcd", Value::Badge(badge)), Pair::text("etcd says", row.leading().why())]
+        }
+        None if matches!(conditions.state, SeenState::Forbidden(_)) => {
+            vec![Pair::new("etcd", Value::Unknown("not allowed".to_owned()))]
+        }
+        None => vec![Pair::new("etcd", Value::Unknown("not known".to_owned()))],
+    }
+}
+
+/// What fires. `later`: where the list is fetched from; until then what the last look knew.
+#[must_use]
+pub fn alerts_panel(base: &str, slot: Slot, alerts: &[FiringAlert], later: Option<String>) -> Panel {
+    let panel = Panel::new("alerts", "Alerts").link("All alerts", format!("{base}/alerts"));
+    if let Some(later) = later {
+        let bones = Bones::lines("Alerts", 3);
+        return Panel { later, ..panel.slot(Slot::Loading(bones)) };
+    }
+    let ready = slot.shows();
+    let panel = panel.slot(slot);
+    if !ready {
+        return panel;
+    }
+    if alerts.is_empty() {
+        return panel.well("Nothing fires", "Its Prometheus was asked.");
+    }
+    let firing: u64 = alerts.iter().map(|alert| alert.count).sum();
+    let items = alerts.iter().take(8).map(|alert| {
+        let (tone, icon) = match alert.severity.as_str() {
+            "critical" => (Tone::Bad, "failed"),
+            "warning" => (Tone::Warn, "degraded"),
+            _ => (Tone::Mute, "info"),
+        };
+        let mut acts = Vec::new();
+        if alert.runbook.starts_with("https://") {
+            acts.push(Link::new("Run-book", &*alert.runbook));
+        }
+        Item {
+            tone,
+            icon,
+            name: Link::new(&*alert.name, format!("{base}/alerts")),
+            kind: alert.severity.clone(),
+            badges: Vec::new(),
+            quote: alert.summary.clone(),
+            at: alert.since.map(At::For),
+            aside: if alert.count > 1 { format!("×{}", alert.count) } else { String::new() },
+            acts,
+        }
+    });
+    let panel = panel.fact(plural(firing, "fires", "fire")).with(Block::Items(items.collect()));
+    let more = alerts.len().saturating_sub(8);
+    if more == 0 { panel } else { panel.with(Block::Foot(format!("and {more} more"), None)) }
+}

@@ -1,0 +1,441 @@
+//! One operation on a cluster, step by step: while it runs, and when it has ended.
+
+use super::words_of;
+use crate::cluster::Verdict;
+use crate::panel::{Block, Line, Pair, Panel, Value};
+use crate::parts::{Badge, Link, Notice, Step, StepState, Tone};
+use crate::table::{Cell, Column, Table};
+use crate::text::{encode, plural};
+use crate::when;
+
+/// A step that lasts longer is told as held, in seconds.
+const LONG: i64 = 15 * 60;
+/// Steps shown at once; those before them are folded together.
+const SHOWN: usize = 12;
+
+/// One operation; instants in seconds since 1970 UTC.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// `Creating`, `Updating`, `AdminUpdating`, `Deleting`.
+    pub kind: String,
+    /// Its phase, or empty.
+    pub phase: String,
+    /// When it began.
+    pub started: i64,
+    /// When it ended; none: it runs.
+    pub ended: Option<i64>,
+    /// The state it left the cluster in, once ended.
+    pub result: String,
+    /// Why it failed.
+    pub error: String,
+    /// How often a worker took it.
+    pub attempt: u32,
+    /// Steps of the phase's plan; 0: not known.
+    pub planned: u32,
+    /// In their order.
+    pub steps: Vec<RunStep>,
+    /// What it said, oldest first.
+    pub lines: Vec<RunLine>,
+    /// Gathered after a failure: name and text.
+    pub diagnostics: Vec<(String, String)>,
+    /// Who asked for it.
+    pub asked_by: String,
+    /// Names under which other systems know the request: label and value.
+    pub correlation: Vec<(String, String)>,
+}
+
+/// One step.
+#[derive(Clone, Debug, Default)]
+pub struct RunStep {
+    /// Its stored name, e.g. `condition.apiServersReady`.
+    pub name: String,
+    /// Its place in the plan of its phase, from 1; 0: not known.
+    pub at: u32,
+    /// When it began.
+    pub started: i64,
+    /// How long it took; none: it has not ended.
+    pub took_ms: Option<u64>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What it waits for, or why it failed.
+    pub message: String,
+    /// It failed.
+    pub failed: bool,
+}
+
+/// A sentence of the log.
+#[derive(Clone, Debug, Default)]
+pub struct RunLine {
+    /// When.
+    pub at: i64,
+    /// `info`, `warning`, `error`.
+    pub level: String,
+    /// The sentence.
+    pub text: String,
+}
+
+impl RunStep {
+    /// The stored name in words: "Wait: API servers ready".
+    #[must_use]
+    pub fn words(&self) -> String {
+        let (kind, name) = self.name.split_once('.').unwrap_or(("", &self.name));
+        let words = words_of(name);
+        let mut letters = words.chars();
+        let first: String = letters.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
+        match kind {
+            "condition" => format!("Wait: {words}"),
+            _ => format!("{first}{}", letters.as_str()),
+        }
+    }
+}
+
+/// `340 ms`, `1.2 s`, `47 min`.
+#[must_use]
+pub fn lasted(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => when::span(i64::try_from(ms / 1_000).unwrap_or(i64::MAX)),
+    }
+}
+
+impl Run {
+    /// The step that runs, or where it stopped.
+    #[must_use]
+    pub fn current(&self) -> Option<&RunStep> {
+        self.steps.last().filter(|step| step.took_ms.is_none() || step.failed)
+    }
+
+    /// Whether it failed.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.ended.is_some() && (self.result == "Failed" || !self.error.is_empty())
+    }
+
+    /// Place of the step that runs in the plan, from 1.
+    #[must_use]
+    pub fn place(&self) -> u32 {
+        let last = self.steps.last().map_or(0, |step| step.at);
+        if last > 0 { last } else { u32::try_from(self.steps.len()).unwrap_or(0) }
+    }
+
+    /// "Step 14 of 49", as far as it is known.
+    #[must_use]
+    pub fn progress(&self) -> String {
+        match (self.place(), self.planned) {
+            (0, _) => "Not begun".to_owned(),
+            (at, 0) => format!("Step {at}"),
+            (at, planned) => format!("Step {at} of {}", planned.max(at)),
+        }
+    }
+
+    /// In words: "Creating", "Admin update".
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self.kind.as_str() {
+            "AdminUpdating" => "Admin update",
+            "" => "Operation",
+            kind => kind,
+        }
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn badge(&self) -> Badge {
+        match (self.ended, self.failed()) {
+            (None, _) => Badge::of(Tone::Busy, "busy", "Running"),
+            (_, true) => Badge::of(Tone::Bad, "failed", "Failed"),
+            _ if self.kind == "Deleting" => Badge::quiet(Tone::Ok, "ok", "Deleted"),
+            _ => Badge::quiet(Tone::Ok, "ok", "Succeeded"),
+        }
+    }
+
+    /// One sentence for lists: "Step 14 of 49: wait for API servers ready".
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let step = self.current().map(|step| format!(": {}", step.words())).unwrap_or_default();
+        let phase =
+            if self.phase.is_empty() { String::new() } else { format!("{}, ", words_of(&self.phase)) };
+        let at = self.progress();
+        // Within a sentence.
+        let at = if phase.is_empty() { at } else { at.replacen('S', "s", 1).replacen('N', "n", 1) };
+        format!("{phase}{at}{step}")
+    }
+
+    fn took(&self) -> String {
+        match self.ended {
+            Some(ended) => when::span(ended.saturating_sub(self.started)),
+            None => String::new(),
+        }
+    }
+
+    /// The last error of the log, where the reason does not tell it.
+    fn complaint(&self) -> Option<&str> {
+        let last = self.lines.iter().rev().find(|line| line.level == "error")?;
+        (!self.error.contains(&last.text)).then_some(&last.text)
+    }
+
+    /// What to do about a failure.
+    fn advice(&self) -> &'static str {
+        match self.kind.as_str() {
+            "Creating" => {
+                "A creation that failed is not taken up again: once the cause is gone, the cluster is deleted and created anew. Everything that was made is removed by the delete."
+            }
+            "Deleting" => {
+                "Send the delete again once the cause is gone: what is removed already is passed over."
+            }
+            _ => "The cluster goes on as it was. Once the cause is gone, the same update can be sent again.",
+        }
+    }
+
+    /// The answer first.
+    fn verdict(&self, now: i64) -> Verdict {
+        let step = self.current();
+        let waits = step.filter(|step| !step.message.is_empty());
+        if self.ended.is_none() {
+            let long = step.is_some_and(|step| now.saturating_sub(step.started) > LONG);
+            let mut text = format!("{}.", self.sentence());
+            if let Some(step) = waits {
+                text.push_str(&format!(" It waits: {}.", step.message.trim_end_matches('.')));
+            }
+            let (tone, icon) = if long { (Tone::Warn, "degraded") } else { (Tone::Busy, "busy") };
+            return Verdict { tone, icon, head: self.name().to_owned(), since: Some(self.started), text };
+        }
+        let badge = self.badge();
+        let head = format!("{}: {}", self.name(), badge.word.to_lowercase());
+        let text = match (self.failed(), step) {
+            (true, Some(step)) => format!("It stopped at step {} after {}.", self.where_(step), self.took()),
+            (true, None) => format!("It stopped after {}.", self.took()),
+            _ => format!("It took {}.", self.took()),
+        };
+        Verdict { tone: badge.tone, icon: badge.icon, head, since: None, text }
+    }
+
+    fn where_(&self, step: &RunStep) -> String {
+        let of = if self.planned > 0 { format!(" of {}", self.planned) } else { String::new() };
+        format!("{}{of}, {}", self.place(), step.words())
+    }
+}
+
+fn thousandths(run: &Run) -> Option<u32> {
+    let done = run.place().saturating_sub(u32::from(run.ended.is_none()));
+    (run.planned > 0).then(|| (done.min(run.planned) * 1000) / run.planned)
+}
+
+/// The panels of one operation. All of them are there whatever it has, so that a page that is open can fill them.
+pub(super) fn panels(run: Option<&Run>, now: i64) -> Vec<Panel> {
+    let Some(run) = run else {
+        let none = Panel::new("operation", "Operation").nothing(
+            "list",
+            "No operation is known",
+            "The log of an operation is kept for 30 days.",
+        );
+        return std::iter::once(none).chain(["steps", "lines", "diagnostics"].map(Panel::hidden)).collect();
+    };
+    vec![head(run, now), steps(run, now), lines(run), diagnostics(run)]
+}
+
+fn head(run: &Run, now: i64) -> Panel {
+    let title = if run.ended.is_none() { "Running operation" } else { "Last operation" };
+    let mut panel = Panel::new("operation", title).with(Block::Verdict(run.verdict(now), Vec::new()));
+    if let Some(share) = thousandths(run).filter(|_| run.ended.is_none() || run.failed()) {
+        let tone = if run.failed() { Tone::Bad } else { Tone::Busy };
+        panel = panel.with(Block::Progress(share, run.progress(), tone));
+    }
+    if run.failed() {
+        let text = run.advice().to_owned();
+        let mut why = vec![Pair::new("Reason", Value::Long(run.error.clone()))];
+        why.extend(run.complaint().map(|said| Pair::new("It said", Value::Long(said.to_owned()))));
+        panel = panel.with(Block::Pairs(why)).with(Block::Notice(Notice {
+            tone: Tone::Bad,
+            lead: "What to do.".to_owned(),
+            text,
+            action: None,
+        }));
+    }
+    let mut pairs = vec![
+        Pair::text("Phase", words_of(&run.phase)),
+        Pair::new("Began", Value::Time(Some(run.started))),
+        Pair::new("Ended", Value::Time(run.ended)),
+        Pair::text("Asked by", &*run.asked_by),
+        Pair::text("Taken up", plural(u64::from(run.attempt.max(1)), "time", "times")),
+        Pair::code("Operation ID", &*run.id),
+    ];
+    if run.ended.is_none() {
+        pairs.retain(|pair| pair.label != "Ended");
+    }
+    pairs.extend(run.correlation.iter().map(|(label, value)| Pair::code(&**label, &**value)));
+    panel.with(Block::Pairs(pairs))
+}
+
+fn steps(run: &Run, now: i64) -> Panel {
+    let panel = Panel::new("steps", "Steps").fact(run.progress());
+    if run.steps.is_empty() {
+        return panel.nothing("wait", "No step has begun", "A worker takes it up within seconds.");
+    }
+    let all: Vec<Step> = run.steps.iter().map(|each| step(each, run, now)).collect();
+    let folded = all.len().saturating_sub(SHOWN);
+    let mut panel = panel;
+    if folded > 2 {
+        let words = format!("{folded} steps before, in {}", lasted(total(&run.steps[..folded])));
+        panel = panel
+            .with(Block::Folded(words, all[..folded].to_vec()))
+            .with(Block::Steps(all[folded..].to_vec()));
+    } else {
+        panel = panel.with(Block::Steps(all));
+    }
+    let left = run.planned.saturating_sub(run.place());
+    match run.ended {
+        None if left > 0 => {
+            panel.with(Block::Foot(format!("{} to come", plural(u64::from(left), "step", "steps")), None))
+        }
+        _ => panel,
+    }
+}
+
+fn total(steps: &[RunStep]) -> u64 {
+    steps.iter().filter_map(|step| step.took_ms).fold(0, u64::saturating_add)
+}
+
+fn step(step: &RunStep, run: &Run, now: i64) -> Step {
+    let runs = step.took_ms.is_none() && run.ended.is_none();
+    let state = match (step.failed, step.took_ms) {
+        (true, _) => StepState::Failed,
+        (false, Some(_)) => StepState::Done,
+        (false, None) if !runs => StepState::Failed,
+        _ if now.saturating_sub(step.started) > LONG => StepState::Held,
+        _ => StepState::Now,
+    };
+    let tries = if step.attempts > 1 { format!("{} tries", step.attempts) } else { String::new() };
+    let took = step.took_ms.map(lasted).unwrap_or_default();
+    let note = match (tries.is_empty(), took.is_empty()) {
+        (true, _) => took,
+        (false, true) => tries,
+        (false, false) => format!("{tries}, {took}"),
+    };
+    let hint = if state == StepState::Done { String::new() } else { step.message.clone() };
+    Step { state, text: step.words(), note, hint, since: runs.then_some(step.started) }
+}
+
+fn lines(run: &Run) -> Panel {
+    if run.lines.is_empty() {
+        return Panel::hidden("lines");
+    }
+    let line = |line: &RunLine| Line {
+        at: line.at,
+        tone: match line.level.as_str() {
+            "error" => Tone::Bad,
+            "warning" => Tone::Warn,
+            _ => Tone::Mute,
+        },
+        text: line.text.clone(),
+    };
+    Panel::new("lines", "Log")
+        .fact(plural(u64::try_from(run.lines.len()).unwrap_or(0), "line", "lines"))
+        .with(Block::Lines(run.lines.iter().map(line).collect()))
+}
+
+fn diagnostics(run: &Run) -> Panel {
+    if run.diagnostics.is_empty() {
+        return Panel::hidden("diagnostics");
+    }
+    let panel = Panel::new("diagnostics", "Diagnostics").fact("gathered when it failed");
+    run.diagnostics
+        .iter()
+        .fold(panel, |panel, (name, text)| panel.with(Block::Fold(name.clone(), text.clone())))
+}
+
+/// Operations that have ended, newest first, each with its own page.
+pub(super) fn earlier(base: &str, runs: &[Run]) -> Panel {
+    let panel = Panel::new("earlier", "Earlier operations");
+    if runs.is_empty() {
+        return panel.nothing("history", "None", "No other operation of the last 30 days is known.");
+    }
+    let columns = vec![
+        Column::new("", "Operation"),
+        Column::new("", "Result").short(),
+        Column::new("", "Began").rank(2),
+        Column::new("", "Took").number(),
+        Column::new("", "Asked by").rank(2),
+    ];
+    let row = |run: &Run| {
+        let page = Link::new(run.name(), format!("{base}/operations/{}", encode(&run.id)));
+        let why = if run.failed() { run.error.chars().take(160).collect() } else { run.id.clone() };
+        vec![
+            Cell::LinkTwo(page, why),
+            Cell::Badges(vec![run.badge()]),
+            Cell::Time(Some(run.started)),
+            if run.ended.is_some() { Cell::Text(run.took()) } else { Cell::Lasting(Some(run.started)) },
+            Cell::Text(run.asked_by.clone()),
+        ]
+    };
+    let count = plural(u64::try_from(runs.len()).unwrap_or(0), "operation", "operations");
+    let rows = runs.iter().map(row).collect();
+    panel.fact(count).with(Block::Table(Table {
+        caption: "Earlier operations".to_owned(),
+        columns,
+        rows,
+        query: None,
+    }))
+}
+
+/// For the overview: what goes on now, and the way to all of it.
+#[must_use]
+pub fn run_notice(base: &str, run: &Run) -> Notice {
+    Notice {
+        tone: if run.failed() { Tone::Bad } else { Tone::Busy },
+        lead: if run.failed() { format!("{} failed.", run.name()) } else { format!("{}.", run.name()) },
+        text: if run.failed() && !run.error.is_empty() {
+            run.error.chars().take(300).collect()
+        } else {
+            format!("{}.", run.sentence())
+        },
+        action: Some(Link::new("Operation", format!("{base}/operations"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Run {
+        let step = |name: &str, at, took_ms| RunStep { name: name.into(), at, took_ms, ..RunStep::default() };
+        Run {
+            kind: "Creating".into(),
+            phase: "Bootstrap".into(),
+            planned: 4,
+            steps: vec![
+                step("action.ensureResourceGroup", 1, Some(900)),
+                step("condition.apiServersReady", 2, None),
+            ],
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn a_running_operation_says_where_it_is() {
+        assert_eq!(run().sentence(), "Bootstrap, step 2 of 4: Wait: api servers ready");
+        assert_eq!(thousandths(&run()), Some(250), "the step that runs is not done");
+        assert_eq!(
+            (lasted(340), lasted(1_250), lasted(61_000)),
+            ("340 ms".into(), "1.2 s".into(), "1 min".into())
+        );
+    }
+
+    #[test]
+    fn an_operation_that_broke_off_has_no_running_step() {
+        let ended = Run { ended: Some(60), result: "Failed".into(), error: "no quota".into(), ..run() };
+        assert!(ended.failed());
+        let last = step(&ended.steps[1], &ended, 60);
+        assert_eq!((last.state, last.since), (StepState::Failed, None));
+        assert!(ended.verdict(60).text.contains("step 2 of 4"), "{}", ended.verdict(60).text);
+    }
+
+    #[test]
+    fn panels_are_there_before_they_have_something() {
+        let ids = |run: Option<&Run>| panels(run, 0).iter().map(|panel| panel.id).collect::<Vec<_>>();
+        assert_eq!(ids(None), ids(Some(&run())));
+    }
+}

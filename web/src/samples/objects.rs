@@ -1,0 +1,837 @@
+//! What a cluster is made of, in every state that the pages can be in.
+
+use super::runs;
+use super::{DAY, HOSTILE, HOUR, MINUTE, NOW, endless};
+use crate::objects::{
+    Amounts, Board, ControlLook, ControlPlaneRow, Done, Estate, EventRow, FiringAlert, Flag, HistoryRow,
+    MachineRow, NodeRow, Operations, OperatorRow, Overview, PoolRow, Related, Run, Seen, SeenState, SetRow,
+    Taint, VersionRow, Vm, alerts_panel, control_plane_panels, looks, machine_board, machine_set_board,
+    machine_sets_panel, machines_panel, node_board, nodes_panel, operations_board, operator_board,
+    operators_panel, overview_board, problems, run_board, toned, version_panel,
+};
+use crate::{
+    Badge, Cluster, ClusterPage, Condition, Failure, ItemHead, LastLook, Link, LiveBar, LiveState, Side,
+    Slot, Tab, TableFilter, TableQuery, Tone,
+};
+
+const GIB: i64 = 1 << 30;
+const INFRA: &str = "harbor-prod-weu-01-x7k2p";
+
+fn node(name: &str, role: &str, zone: &str) -> NodeRow {
+    let ready = |status: &str, message: &str| Condition {
+        kind: "Ready".into(),
+        status: toned("Ready", status, |_| Some(true)),
+        reason: "KubeletReady".into(),
+        since: Some(NOW - 9 * DAY),
+        message: message.into(),
+    };
+    NodeRow {
+        name: format!("{INFRA}-{name}"),
+        ready: Some(true),
+        ready_since: Some(NOW - 9 * DAY),
+        schedulable: true,
+        roles: vec![role.into()],
+        instance_type: if role == "master" { "Standard_D8s_v5" } else { "Standard_D4s_v5" }.into(),
+        zone: zone.into(),
+        version: "v1.31.9".into(),
+        os: "Red Hat Enterprise Linux CoreOS 418.94".into(),
+        kernel: "5.14.0-427.61.1.el9_4.x86_64".into(),
+        runtime: "cri-o://1.31.6".into(),
+        machine: format!("{INFRA}-{name}"),
+        provider_id: format!(
+            "azure:///subscriptions/0b6f3c1e/resourceGroups/aro-x7k2p/providers/Microsoft.Compute/virtualMachines/{INFRA}-{name}"
+        ),
+        conditions: vec![ready("True", "kubelet is posting ready status")],
+        capacity: Amounts {
+            cpu_millis: Some(8000),
+            memory: Some(32 * GIB),
+            storage: Some(1023 * GIB),
+            pods: Some(250),
+        },
+        allocatable: Amounts {
+            cpu_millis: Some(7500),
+            memory: Some(30 * GIB),
+            storage: Some(900 * GIB),
+            pods: Some(250),
+        },
+        addresses: vec![
+            ("InternalIP".into(), "10.0.2.7".into()),
+            ("Hostname".into(), format!("{INFRA}-{name}")),
+        ],
+        config_state: "Done".into(),
+        volumes: 2,
+        created: Some(NOW - 411 * DAY),
+        labels: vec![
+            ("kubernetes.io/arch".into(), "amd64".into()),
+            (format!("node-role.kubernetes.io/{role}"), String::new()),
+            ("topology.kubernetes.io/zone".into(), format!("westeurope-{zone}")),
+        ],
+        annotations: vec![(
+            "machine.openshift.io/machine".into(),
+            format!("openshift-machine-api/{INFRA}-{name}"),
+        )],
+        ..NodeRow::default()
+    }
+}
+
+fn nodes() -> Vec<NodeRow> {
+    let dead = node("master-2", "master", "3");
+    let unknown = Condition {
+        status: toned("Ready", "Unknown", |_| Some(true)),
+        reason: "NodeStatusUnknown".into(),
+        since: Some(NOW - 47 * MINUTE),
+        message: "Kubelet stopped posting node status.".into(),
+        kind: "Ready".into(),
+    };
+    vec![
+        node("master-0", "master", "1"),
+        node("master-1", "master", "2"),
+        NodeRow {
+            ready: None,
+            ready_since: Some(NOW - 47 * MINUTE),
+            ready_why: "NodeStatusUnknown: Kubelet stopped posting node status.".into(),
+            conditions: vec![unknown],
+            taints: vec![Taint {
+                key: "node.kubernetes.io/unreachable".into(),
+                value: String::new(),
+                effect: "NoExecute".into(),
+                added: Some(NOW - 46 * MINUTE),
+            }],
+            ..dead
+        },
+        node("worker-weu1-4tq8z", "worker", "1"),
+        NodeRow {
+            pressures: vec![(
+                "DiskPressure".into(),
+                Some(NOW - 4 * HOUR - 28 * MINUTE),
+                "KubeletHasDiskPressure: 4.1 GiB of 128 GiB left on /var".into(),
+            )],
+            ..node("worker-weu2-9hxkd", "worker", "2")
+        },
+        NodeRow {
+            schedulable: false,
+            config_state: "Working".into(),
+            version: "v1.30.14".into(),
+            ..node("worker-weu2-vv7r2", "worker", "2")
+        },
+        node("worker-weu3-t5b2n", "worker", "3"),
+    ]
+}
+
+fn machine(name: &str, role: &str, set: &str) -> MachineRow {
+    MachineRow {
+        name: format!("{INFRA}-{name}"),
+        namespace: "openshift-machine-api".into(),
+        phase: "Running".into(),
+        node: format!("{INFRA}-{name}"),
+        set: set.into(),
+        role: role.into(),
+        zone: "1".into(),
+        vm_size: "Standard_D4s_v5".into(),
+        provider_id: format!(
+            "azure:///subscriptions/0b6f3c1e/resourceGroups/aro-x7k2p/providers/Microsoft.Compute/virtualMachines/{INFRA}-{name}"
+        ),
+        created: Some(NOW - 411 * DAY),
+        updated: Some(NOW - 2 * HOUR),
+        last_operation: "Update".into(),
+        last_operation_at: Some(NOW - 2 * HOUR),
+        conditions: vec![Condition {
+            kind: "InstanceExists".into(),
+            status: toned("InstanceExists", "True", |_| Some(true)),
+            since: Some(NOW - 411 * DAY),
+            ..Condition::default()
+        }],
+        vm: vm("running", ""),
+        ..MachineRow::default()
+    }
+}
+
+fn vm(power: &str, message: &str) -> Vm {
+    Vm::Known {
+        power: power.into(),
+        provisioning: "Succeeded".into(),
+        message: message.into(),
+        href: "https://portal.azure.example/vm".into(),
+    }
+}
+
+fn machines() -> Vec<MachineRow> {
+    let why = "AllocationFailed: not enough capacity for Standard_D8s_v5 in zone 3";
+    vec![
+        machine("master-0", "master", "cluster"),
+        machine("master-1", "master", "cluster"),
+        MachineRow { vm: vm("deallocated", why), ..machine("master-2", "master", "cluster") },
+        machine("worker-weu1-4tq8z", "worker", &format!("{INFRA}-worker-weu1")),
+        machine("worker-weu2-9hxkd", "worker", &format!("{INFRA}-worker-weu2")),
+        MachineRow {
+            phase: "Failed".into(),
+            node: String::new(),
+            error_reason: "CreateError".into(),
+            error_message: "failed to create vm: SkuNotAvailable".into(),
+            spot: true,
+            ..machine("worker-weu3-kkq8w", "worker", &format!("{INFRA}-worker-weu3"))
+        },
+    ]
+}
+
+fn set(name: &str, desired: i64, ready: i64) -> SetRow {
+    SetRow {
+        name: format!("{INFRA}-{name}"),
+        namespace: "openshift-machine-api".into(),
+        role: "worker".into(),
+        desired,
+        replicas: desired,
+        ready,
+        available: ready,
+        vm_size: "Standard_D4s_v5".into(),
+        zone: "1".into(),
+        vnet: "vnet-harbor".into(),
+        subnet: "worker-subnet".into(),
+        disk_type: "Premium_LRS".into(),
+        disk_gb: Some(128),
+        created: Some(NOW - 411 * DAY),
+        ..SetRow::default()
+    }
+}
+
+fn flag(status: bool, since: i64, reason: &str, message: &str) -> Flag {
+    Flag { status: Some(status), since: Some(since), reason: reason.into(), message: message.into() }
+}
+
+fn operator(name: &str) -> OperatorRow {
+    let fine = |status| flag(status, NOW - 30 * DAY, "AsExpected", "All is well");
+    let row = |kind: &str, status: &str, well: bool| Condition {
+        kind: kind.into(),
+        status: toned(kind, status, move |_| Some(well)),
+        reason: "AsExpected".into(),
+        since: Some(NOW - 30 * DAY),
+        message: "All is well".into(),
+    };
+    OperatorRow {
+        name: name.into(),
+        available: fine(true),
+        progressing: fine(false),
+        degraded: fine(false),
+        upgradeable: fine(true),
+        version: "4.18.22".into(),
+        versions: vec![("operator".into(), "4.18.22".into()), (name.into(), "4.18.22".into())],
+        conditions: vec![
+            row("Available", "True", true),
+            row("Progressing", "False", false),
+            row("Degraded", "False", false),
+        ],
+        related: vec![
+            Related {
+                resource: "namespaces".into(),
+                name: format!("openshift-{name}"),
+                ..Related::default()
+            },
+            Related {
+                group: "operator.openshift.io".into(),
+                resource: format!("{name}s"),
+                name: "cluster".into(),
+                ..Related::default()
+            },
+        ],
+        runbook: format!("https://runbooks.example/operators/{name}"),
+    }
+}
+
+fn operators() -> Vec<OperatorRow> {
+    let mut all: Vec<OperatorRow> =
+        ["dns", "image-registry", "ingress", "kube-apiserver", "monitoring", "network", "storage"]
+            .into_iter()
+            .map(operator)
+            .collect();
+    all.push(OperatorRow {
+        available: flag(
+            false,
+            NOW - 41 * MINUTE,
+            "OAuthServerRouteEndpointAccessibleController_EndpointUnavailable",
+            "Get \"https://oauth-openshift.apps.harbor-prod-weu-01.example.net/healthz\": EOF",
+        ),
+        ..operator("authentication")
+    });
+    all.push(OperatorRow {
+        degraded: flag(
+            true,
+            NOW - 46 * MINUTE,
+            "EtcdMembersDegraded",
+            "2 of 3 members are available, harbor-prod-weu-01-x7k2p-master-2 is unhealthy",
+        ),
+        ..operator("etcd")
+    });
+    all.push(OperatorRow {
+        progressing: flag(true, NOW - 90 * MINUTE, "RollingOut", "Working towards 4.19.9"),
+        ..operator("machine-config")
+    });
+    all
+}
+
+fn version() -> VersionRow {
+    let past = |version: &str, days: i64| HistoryRow {
+        version: version.into(),
+        completed: true,
+        started: Some(NOW - days * DAY - HOUR),
+        ended: Some(NOW - days * DAY),
+        verified: true,
+    };
+    VersionRow {
+        current: "4.18.22".into(),
+        desired: "4.19.9".into(),
+        channel: "stable-4.19".into(),
+        updating: Some("Working towards 4.19.9: 543 of 880 done (61% complete), waiting on etcd".into()),
+        failing: "ClusterOperatorNotAvailable: Cluster operator authentication is not available".into(),
+        upgradeable: (Some(false), "Cluster operator etcd should not be upgraded".into()),
+        history: vec![
+            HistoryRow {
+                version: "4.19.9".into(),
+                started: Some(NOW - 134 * MINUTE),
+                ..HistoryRow::default()
+            },
+            past("4.18.22", 70),
+            past("4.17.30", 200),
+        ],
+        conditions: Vec::new(),
+        available: vec![("4.19.10".into(), String::new()), ("4.19.11".into(), "Known issue".into())],
+        cluster_id: "8f9b1d6e-1111-4222-8333-abcdefabcdef".into(),
+    }
+}
+
+fn events() -> Vec<EventRow> {
+    let event = |minutes: i64, kind: &str, name: &str, reason: &str, message: &str, count| EventRow {
+        at: Some(NOW - minutes * MINUTE),
+        warning: true,
+        kind: kind.into(),
+        namespace: if kind == "Pod" { "openshift-etcd".into() } else { String::new() },
+        name: name.into(),
+        reason: reason.into(),
+        message: message.into(),
+        count,
+    };
+    vec![
+        event(
+            1,
+            "Pod",
+            "etcd-master-2",
+            "FailedMount",
+            "MountVolume.SetUp failed: object \"openshift-etcd\"/\"kube-root-ca.crt\" not registered",
+            38,
+        ),
+        event(
+            2,
+            "Node",
+            &format!("{INFRA}-worker-weu2-9hxkd"),
+            "EvictionThresholdMet",
+            "Attempting to reclaim ephemeral-storage",
+            12,
+        ),
+        event(46, "Node", &format!("{INFRA}-master-2"), "NodeNotReady", "Node is not ready", 1),
+        EventRow {
+            warning: false,
+            ..event(3, "Pod", "oauth-openshift-7c9d", "Pulled", "Image already present", 1)
+        },
+    ]
+}
+
+fn etcd() -> Vec<Condition> {
+    let row = |kind: &str, status: &str, well: bool, message: &str| Condition {
+        kind: kind.into(),
+        status: toned(kind, status, move |_| Some(well)),
+        reason: kind.into(),
+        since: Some(NOW - 46 * MINUTE),
+        message: message.into(),
+    };
+    vec![
+        row("EtcdMembersAvailable", "True", true, "2 of 3 members are available"),
+        row("EtcdMembersDegraded", "True", false, "harbor-prod-weu-01-x7k2p-master-2 is unhealthy"),
+    ]
+}
+
+/// The night of the lost etcd member.
+pub(super) fn degraded() -> Estate {
+    let workers =
+        Seen::live(vec![set("worker-weu1", 2, 2), set("worker-weu2", 2, 1), set("worker-weu3", 1, 0)]);
+    Estate {
+        version: Seen::live(vec![version()]),
+        operators: Seen::live(operators()),
+        nodes: Seen::live(nodes()),
+        machines: Seen::live(machines()),
+        sets: workers,
+        control_plane: Seen::live(vec![ControlPlaneRow {
+            name: "cluster".into(),
+            state: "Active".into(),
+            strategy: "RollingUpdate".into(),
+            desired: 3,
+            replicas: 3,
+            ready: 2,
+            updated: 3,
+            unavailable: 1,
+            vm_size: "Standard_D8s_v5".into(),
+            zones: vec!["1".into(), "2".into(), "3".into()],
+            conditions: etcd(),
+            created: Some(NOW - 411 * DAY),
+        }]),
+        pools: Seen::live(vec![
+            PoolRow {
+                name: "master".into(),
+                machines: 3,
+                ready: 2,
+                updated: 2,
+                degraded: 1,
+                unavailable: 1,
+                configuration: "rendered-master-6f1c".into(),
+                ..PoolRow::default()
+            },
+            PoolRow {
+                name: "worker".into(),
+                machines: 4,
+                ready: 4,
+                updated: 4,
+                paused: true,
+                configuration: "rendered-worker-91ab".into(),
+                ..PoolRow::default()
+            },
+        ]),
+        events: Seen::live(events()),
+        etcd: Seen::live(etcd()),
+    }
+}
+
+/// Nothing needs a look.
+pub(super) fn well() -> Estate {
+    let fine = degraded();
+    let at_rest =
+        VersionRow { updating: None, failing: String::new(), desired: "4.18.22".into(), ..version() };
+    Estate {
+        version: Seen::live(vec![VersionRow { upgradeable: (Some(true), String::new()), ..at_rest }]),
+        operators: Seen::live(["dns", "etcd", "ingress", "monitoring"].into_iter().map(operator).collect()),
+        nodes: Seen::live(nodes().into_iter().filter(|node| !node.wrong()).collect()),
+        machines: Seen::live(machines().into_iter().filter(|machine| !machine.wrong()).collect()),
+        sets: Seen::live(vec![set("worker-weu1", 2, 2)]),
+        control_plane: Seen::live(Vec::new()),
+        pools: Seen::live(fine.pools.rows.into_iter().skip(1).collect()),
+        events: Seen::live(Vec::new()),
+        etcd: Seen::live(etcd().into_iter().take(1).collect()),
+    }
+}
+
+/// Everything in one state, with the rows that there are.
+fn all_in(state: &SeenState, rows: Estate) -> Estate {
+    fn of<T>(seen: Seen<T>, state: &SeenState) -> Seen<T> {
+        Seen { state: state.clone(), ..seen }
+    }
+    Estate {
+        version: of(rows.version, state),
+        operators: of(rows.operators, state),
+        nodes: of(rows.nodes, state),
+        machines: of(rows.machines, state),
+        sets: of(rows.sets, state),
+        control_plane: of(rows.control_plane, state),
+        pools: of(rows.pools, state),
+        events: of(rows.events, state),
+        etcd: of(rows.etcd, state),
+    }
+}
+
+fn stale() -> SeenState {
+    SeenState::Stale {
+        since: NOW - 6 * MINUTE,
+        why: "It did not accept a connection on its private link within 5 s.".into(),
+    }
+}
+
+fn failed() -> SeenState {
+    SeenState::Failed(Failure {
+        status: 502,
+        what: "The cluster did not answer".into(),
+        why: "It did not accept a connection on its private link within 5 s. It is asked again by itself."
+            .into(),
+        side: Side::Cluster,
+        actions: vec![Link::new("Try again", "?wait=1")],
+        request_id: String::new(),
+    })
+}
+
+fn forbidden() -> SeenState {
+    SeenState::Forbidden("machines.machine.openshift.io is forbidden: User \"system:serviceaccount:sre\" cannot list resource \"machines\"".into())
+}
+
+/// An imported cluster that is plain Kubernetes.
+fn plain() -> Estate {
+    let rows = well();
+    let nodes =
+        Seen::live(vec![NodeRow { machine: String::new(), ..node("control-plane", "control-plane", "") }]);
+    Estate {
+        nodes,
+        events: Seen::live(Vec::new()),
+        ..all_in(&SeenState::Missing, Estate { nodes: Seen::default(), ..rows })
+    }
+}
+
+fn many() -> Estate {
+    let node = |i: i64| NodeRow {
+        ready: Some(i % 37 != 0),
+        schedulable: i % 23 != 0,
+        ready_why: "NodeStatusUnknown: Kubelet stopped posting node status.".into(),
+        ..node(&format!("worker-weu{}-{i:04}", i % 3 + 1), "worker", &(i % 3 + 1).to_string())
+    };
+    let machine = |i: i64| machine(&format!("worker-weu{}-{i:04}", i % 3 + 1), "worker", "worker-weu1");
+    Estate {
+        nodes: Seen { left_out: 12, ..Seen::live((0..300).map(node).collect()) },
+        machines: Seen::live((0..300).map(machine).collect()),
+        ..degraded()
+    }
+}
+
+fn hostile() -> Estate {
+    let text = || HOSTILE.to_owned();
+    let long = endless();
+    let condition = || Condition {
+        kind: text(),
+        status: Badge::of(Tone::Bad, "failed", HOSTILE),
+        reason: text(),
+        since: Some(i64::MAX),
+        message: long.clone(),
+    };
+    let flag = || Flag { status: None, since: Some(i64::MIN), reason: text(), message: long.clone() };
+    let bad = NodeRow {
+        name: text(),
+        ready: Some(false),
+        ready_since: Some(i64::MAX),
+        ready_why: long.clone(),
+        schedulable: false,
+        pressures: (0..4).map(|_| (text(), Some(NOW + DAY), long.clone())).collect(),
+        roles: vec![text(); 4],
+        instance_type: text(),
+        zone: text(),
+        version: text(),
+        machine: text(),
+        provider_id: long.clone(),
+        taints: vec![Taint { key: text(), value: text(), effect: text(), added: Some(i64::MAX) }; 3],
+        conditions: (0..6).map(|_| condition()).collect(),
+        addresses: vec![(text(), text())],
+        config_reason: long.clone(),
+        config_state: text(),
+        capacity: Amounts {
+            cpu_millis: Some(i64::MIN),
+            memory: Some(i64::MAX),
+            storage: Some(-1),
+            pods: Some(0),
+        },
+        labels: vec![(text(), long.clone()); 5],
+        annotations: vec![(long.clone(), text()); 5],
+        ..NodeRow::default()
+    };
+    let machine = MachineRow {
+        name: text(),
+        phase: text(),
+        node: text(),
+        set: text(),
+        role: text(),
+        error_reason: text(),
+        error_message: long.clone(),
+        vm: Vm::Known {
+            power: text(),
+            provisioning: text(),
+            message: long.clone(),
+            href: "javascript:alert(1)".into(),
+        },
+        conditions: vec![condition()],
+        ..MachineRow::default()
+    };
+    Estate {
+        version: Seen::live(vec![VersionRow {
+            current: text(),
+            desired: format!("{HOSTILE}2"),
+            updating: Some(long.clone()),
+            failing: long.clone(),
+            history: vec![HistoryRow { version: text(), started: Some(i64::MAX), ..HistoryRow::default() }],
+            available: vec![(text(), text()); 30],
+            ..VersionRow::default()
+        }]),
+        operators: Seen::live(vec![OperatorRow {
+            name: text(),
+            available: flag(),
+            degraded: flag(),
+            version: text(),
+            versions: vec![(text(), text())],
+            conditions: vec![condition()],
+            related: vec![
+                Related {
+                    group: text(),
+                    resource: "namespaces".into(),
+                    namespace: text(),
+                    name: text()
+                };
+                3
+            ],
+            runbook: "javascript:alert(1)".into(),
+            ..OperatorRow::default()
+        }]),
+        nodes: Seen { left_out: u64::MAX, ..Seen::live(vec![bad]) },
+        machines: Seen::live(vec![machine]),
+        sets: Seen::live(vec![SetRow {
+            name: text(),
+            desired: i64::MAX,
+            replicas: i64::MIN,
+            error_message: long.clone(),
+            autoscaled: Some((i64::MIN, i64::MAX)),
+            ..SetRow::default()
+        }]),
+        control_plane: Seen { state: SeenState::Forbidden(long.clone()), ..Seen::default() },
+        pools: Seen::live(vec![PoolRow {
+            name: text(),
+            degraded: i64::MAX,
+            configuration: long.clone(),
+            ..PoolRow::default()
+        }]),
+        events: Seen::live(vec![EventRow {
+            at: Some(i64::MAX),
+            warning: true,
+            kind: text(),
+            name: text(),
+            reason: text(),
+            message: long,
+            count: u64::MAX,
+            ..EventRow::default()
+        }]),
+        etcd: Seen::default(),
+    }
+}
+
+pub(super) fn last_look() -> ControlLook {
+    ControlLook {
+        look: Some(LastLook { at: NOW - 40, took_ms: 1840, failed: Vec::new(), overdue: false }),
+        healthz: Some(200),
+        certificate: Some(NOW + 6 * DAY),
+        operators: vec!["etcd".into()],
+        nodes: 7,
+        not_ready: 1,
+        alerts: vec!["etcdMembersDown".into()],
+    }
+}
+
+/// The panels of an overview over this estate.
+pub(super) fn overview(page: ClusterPage, estate: Estate, look: ControlLook) -> ClusterPage {
+    let base = page.cluster.path.clone();
+    let found = problems(&base, &estate, &look, NOW);
+    let waiting = matches!(estate.nodes.state, SeenState::Loading);
+    let overview = Overview {
+        base: base.clone(),
+        now: NOW,
+        document: page.cluster.verdict.clone(),
+        install: page.cluster.install.clone(),
+        estate,
+        look,
+        operation: Vec::new(),
+        imported: page.cluster.imported.is_some(),
+        unreachable: None,
+        run: None,
+    };
+    let mut board = overview_board(&overview, &found);
+    board.side.push(alerts_panel(&base, Slot::Ready, &alerts(), None));
+    let cluster = Cluster { looks: looks(&found), ..page.cluster };
+    let state = if waiting { LiveState::Loading } else { LiveState::Live };
+    ClusterPage { cluster, board, waiting, live: live(state), ..page }
+}
+
+fn live(state: LiveState) -> LiveBar {
+    LiveBar { state, as_of: Some(NOW - 3), ..LiveBar::default() }
+}
+
+fn alerts() -> Vec<FiringAlert> {
+    let alert = |name: &str, severity: &str, minutes: i64, summary: &str| FiringAlert {
+        name: name.into(),
+        severity: severity.into(),
+        count: 2,
+        since: Some(NOW - minutes * MINUTE),
+        summary: summary.into(),
+        runbook: "https://runbooks.example/alerts".into(),
+    };
+    vec![
+        alert("etcdMembersDown", "critical", 44, "etcd cluster members are down."),
+        alert("KubeNodeUnreachable", "warning", 41, "Node is unreachable."),
+    ]
+}
+
+fn listed(page: &ClusterPage, tab: Tab, estate: &Estate, query: &[(&str, &str)]) -> ClusterPage {
+    let base = page.cluster.path.clone();
+    let query = TableQuery::read(format!("{base}/{}", tab.segment()), query.iter().copied());
+    let (panel, what) = match tab {
+        Tab::Machines => (machines_panel(&base, &estate.machines, Some(&query)), "machines"),
+        Tab::MachineSets => (machine_sets_panel(&base, &estate.sets, Some(&query)), "machine sets"),
+        Tab::Operators => (operators_panel(&base, &estate.operators, &query), "operators"),
+        _ => (nodes_panel(&base, &estate.nodes, Some(&query)), "nodes"),
+    };
+    let filter = TableFilter { query, what, problems: Some(2), all: Some(9) };
+    ClusterPage { tab, board: Board::of(vec![panel]), filter: Some(filter), ..one_of(page, estate) }
+}
+
+fn one_of(page: &ClusterPage, estate: &Estate) -> ClusterPage {
+    let mut page = page.clone();
+    page.cluster.looks = looks(&problems(&page.cluster.path, estate, &last_look(), NOW));
+    page.live = live(LiveState::Live);
+    page
+}
+
+fn detail(page: &ClusterPage, tab: Tab, estate: &Estate, name: &str) -> ClusterPage {
+    let base = page.cluster.path.clone();
+    let board = match tab {
+        Tab::Machines => machine_board(&base, name, &estate.machines, &estate.events),
+        Tab::MachineSets => machine_set_board(&base, name, &estate.sets, &estate.machines, &estate.events),
+        Tab::Operators => operator_board(&base, name, &estate.operators, &estate.events),
+        _ => node_board(&base, name, &estate.nodes, &estate.machines, &estate.events),
+    };
+    let list = Link::new(tab.words(), format!("{base}/{}", tab.segment()));
+    let item = Some(ItemHead { list, name: name.into(), badges: Vec::new() });
+    ClusterPage { tab, board, item, ..one_of(page, estate) }
+}
+
+fn operations(page: &ClusterPage, operations: &Operations) -> ClusterPage {
+    let base = page.cluster.path.clone();
+    let operations = Operations { base, now: NOW, ..operations.clone() };
+    let mut board = operations_board(&operations);
+    board.side.push(version_panel(&degraded().version, true));
+    ClusterPage { tab: Tab::Operations, board, ..one_of(page, &degraded()) }
+}
+
+/// The page of one operation that is over.
+fn one_run(page: &ClusterPage, run: &Run) -> ClusterPage {
+    let list = Link::new("Operations", format!("{}/operations", page.cluster.path));
+    let item = Some(ItemHead { list, name: run.id.clone(), badges: Vec::new() });
+    ClusterPage { tab: Tab::Operations, board: run_board(run, NOW), item, ..one_of(page, &degraded()) }
+}
+
+/// The overview of a cluster that is being made: nothing of it can be asked yet.
+fn creating(page: &ClusterPage) -> ClusterPage {
+    let state = crate::State::Creating;
+    let badge = state.badge();
+    let verdict = crate::Verdict {
+        tone: badge.tone,
+        icon: badge.icon,
+        head: badge.word,
+        since: Some(runs::running().started),
+        text: "Nobody has looked at its health; this is what its document says.".into(),
+    };
+    let overview = Overview {
+        base: page.cluster.path.clone(),
+        now: NOW,
+        document: verdict.clone(),
+        unreachable: Some("It has no private endpoint yet, so nothing of it can be asked.".into()),
+        run: Some(runs::running()),
+        ..Overview::default()
+    };
+    let cluster = Cluster { state, verdict, looks: Vec::new(), ..page.cluster.clone() };
+    ClusterPage {
+        cluster,
+        board: overview_board(&overview, &[]),
+        live: live(LiveState::Live),
+        ..page.clone()
+    }
+}
+
+fn done() -> Operations {
+    Operations {
+        state: Badge::of(Tone::Busy, "wrench", "Admin update"),
+        since: Some(NOW - 134 * MINUTE),
+        provisioning: "AdminUpdating".into(),
+        last: "Succeeded".into(),
+        operation: "0f6c1f6e-4b1f-4a29-9a1f-3d1f9d1c2b3a".into(),
+        admin_error: "ensureMTUSize: timed out waiting for machine config pool master (10 m)".into(),
+        by: "ops-automation@example.com".into(),
+        provisioned_by: "a1c9e07".into(),
+        maintenance: "Planned".into(),
+        more: vec![("Task".into(), "Everything".into())],
+        done: vec![Done {
+            verb: "grant.issue".into(),
+            person: "Juno Aaltonen".into(),
+            what: "Replace a lost etcd member".into(),
+            at: NOW - 31 * MINUTE,
+            failed: false,
+        }],
+        ..Operations::default()
+    }
+}
+
+/// Pages of what a cluster is made of; `page` is the cluster that they are of.
+pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'static str, ClusterPage)> {
+    let (bad, full, odd) = (degraded(), many(), hostile());
+    let list = |tab, estate: &Estate, query: &[(&str, &str)]| listed(page, tab, estate, query);
+    let dead = format!("{INFRA}-master-2");
+    let in_state = |state: &SeenState| all_in(state, Estate::default());
+    let control = |estate: &Estate| {
+        let board =
+            control_plane_panels(&page.cluster.path, &estate.control_plane, &estate.machines, &estate.pools);
+        ClusterPage { tab: Tab::ControlPlane, board, ..one_of(page, estate) }
+    };
+    let some_forbidden = Estate {
+        machines: Seen { state: forbidden(), ..Seen::default() },
+        sets: Seen { state: forbidden(), ..Seen::default() },
+        ..degraded()
+    };
+    let over = |estate| overview(page.clone(), estate, last_look());
+    vec![
+        ("loading", overview(page.clone(), Estate::default(), ControlLook::default())),
+        ("stale", over(all_in(&stale(), degraded()))),
+        ("silent", over(in_state(&failed()))),
+        ("partly-forbidden", over(some_forbidden)),
+        ("plain", over(plain())),
+        ("nodes", list(Tab::Nodes, &bad, &[])),
+        ("nodes-many", list(Tab::Nodes, &full, &[("sort", "-name"), ("page", "2")])),
+        ("nodes-none-match", list(Tab::Nodes, &bad, &[("q", "lighthouse"), ("show", "problems")])),
+        ("nodes-loading", list(Tab::Nodes, &Estate::default(), &[])),
+        ("nodes-stale", list(Tab::Nodes, &all_in(&stale(), degraded()), &[])),
+        ("nodes-failed", list(Tab::Nodes, &in_state(&failed()), &[])),
+        ("nodes-empty", list(Tab::Nodes, &Estate { nodes: Seen::live(Vec::new()), ..well() }, &[])),
+        ("nodes-hostile", listed(strange, Tab::Nodes, &odd, &[("q", HOSTILE)])),
+        ("node", detail(page, Tab::Nodes, &bad, &dead)),
+        ("node-gone", detail(page, Tab::Nodes, &bad, "worker-that-was")),
+        ("node-loading", detail(page, Tab::Nodes, &Estate::default(), &dead)),
+        ("node-hostile", detail(strange, Tab::Nodes, &odd, HOSTILE)),
+        ("machines", list(Tab::Machines, &bad, &[])),
+        ("machines-forbidden", list(Tab::Machines, &in_state(&forbidden()), &[])),
+        ("machine", detail(page, Tab::Machines, &bad, &dead)),
+        ("machine-hostile", detail(strange, Tab::Machines, &odd, HOSTILE)),
+        ("machine-sets", list(Tab::MachineSets, &bad, &[])),
+        ("machine-set", detail(page, Tab::MachineSets, &bad, &format!("{INFRA}-worker-weu3"))),
+        ("machine-set-hostile", detail(strange, Tab::MachineSets, &odd, HOSTILE)),
+        ("control-plane", control(&bad)),
+        ("control-plane-missing", control(&in_state(&SeenState::Missing))),
+        ("operators", list(Tab::Operators, &bad, &[])),
+        ("operators-well", list(Tab::Operators, &well(), &[("show", "problems")])),
+        ("operators-missing", list(Tab::Operators, &in_state(&SeenState::Missing), &[])),
+        ("operator", detail(page, Tab::Operators, &bad, "etcd")),
+        ("operator-hostile", detail(strange, Tab::Operators, &odd, HOSTILE)),
+        ("operations", operations(page, &done())),
+        (
+            "operations-none",
+            operations(
+                page,
+                &Operations {
+                    state: done().state,
+                    done_hidden: "Auditors see it.".into(),
+                    ..Operations::default()
+                },
+            ),
+        ),
+        ("operations-away", operations(page, &Operations { unknown: "The store is away.".into(), ..done() })),
+        ("operations-running", operations(page, &Operations { run: Some(runs::running()), ..done() })),
+        ("operations-waiting", operations(page, &Operations { run: Some(runs::waiting()), ..done() })),
+        ("operations-failed", operations(page, &Operations { run: Some(runs::failed()), ..done() })),
+        (
+            "operations-many",
+            operations(page, &Operations { run: Some(runs::succeeded()), earlier: runs::ten(), ..done() }),
+        ),
+        (
+            "operations-hostile",
+            operations(
+                strange,
+                &Operations { run: Some(runs::strange()), earlier: vec![runs::strange()], ..done() },
+            ),
+        ),
+        ("operation", one_run(page, &runs::failed())),
+        ("creating", creating(page)),
+        ("overview-hostile", overview(strange.clone(), hostile(), last_look())),
+    ]
+}
