@@ -63,6 +63,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("rp-observe", &["rp-base", "rp-documents", "rp-net", "rp-kube", "rp-metrics"]),
     (
+        "rp-recording",
+        &["rp-base", "rp-documents", "rp-seal", "rp-database", "rp-audit", "rp-azure", "rp-metrics"],
+    ),
+    (
         "rp-monitor",
         &[
             "rp-base",
@@ -80,6 +84,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "rp-core",
         &[
+            "rp-recording",
             "rp-base",
             "rp-documents",
             "rp-seal",
@@ -102,6 +107,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "proxy",
         &[
+            "rp-recording",
             "rp-base",
             "rp-documents",
             "rp-seal",
@@ -117,6 +123,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "portal",
         &[
+            "rp-recording",
             "web",
             "proxy",
             "rp-base",
@@ -138,6 +145,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "aro",
         &[
+            "rp-recording",
             "portal",
             "proxy",
             "portal-cli",
@@ -167,6 +175,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "aro-dev",
         &[
+            "rp-recording",
             "aro",
             "portal",
             "rp-core",
@@ -197,6 +206,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
+            "rp-recording",
             "tests-kit",
             "rp-base",
             "rp-documents",

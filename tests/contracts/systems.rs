@@ -89,7 +89,7 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 28] = [
+const FOLDERS: [(&str, &str); 29] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("rp-access", "rp-core/access"),
@@ -109,6 +109,7 @@ const FOLDERS: [(&str, &str); 28] = [
     ("rp-monitor", "rp-core/monitor"),
     ("rp-net", "rp-core/net"),
     ("rp-observe", "rp-core/observe"),
+    ("rp-recording", "rp-core/recording"),
     ("rp-runtime", "rp-core/runtime"),
     ("rp-seal", "rp-core/seal"),
     ("rp-simulator", "rp-core/simulator"),

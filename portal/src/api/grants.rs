@@ -358,13 +358,14 @@ pub(crate) async fn create(
     let entry = state.0.index.snapshot().get(&target).cloned().ok_or_else(Fault::no_cluster)?;
     let wanted = asked.rights.as_deref().map_or(Some(Rights::Read), rights);
     let ask = Ask {
-        kind,
-        target: Some(entry.id.clone()),
-        rights: wanted.ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
-        reason: asked.reason,
         ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
         life: asked.life.map(Duration::from_secs),
-        auth_time: None,
+        ..Ask::of(
+            kind,
+            Some(entry.id.clone()),
+            wanted.ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
+            asked.reason,
+        )
     };
     let issued = state.0.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
     let urls = &state.0.urls;

@@ -87,13 +87,9 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
     let roles = policy.roles_of(&agreed.person.groups);
     let from = context.from.to_string();
     let ask = Ask {
-        kind: GrantKind::Cli,
-        target: None,
-        rights: Rights::Read,
-        reason: format!("aro login from {from}"),
-        ticket: None,
         life: Some(parts.rules.cli_life.min(policy.longest(Rights::Read))),
         auth_time: agreed.auth_time,
+        ..Ask::of(GrantKind::Cli, None, Rights::Read, format!("aro login from {from}"))
     };
     let caller =
         Caller { person: agreed.person, roles, from, request_id: context.id.clone(), via: Via::default() };

@@ -131,13 +131,9 @@ pub(crate) async fn issue(
     let policy = state.0.access.policy();
     let usual = policy.default_life.min(policy.longest(Rights::Read));
     let ask = Ask {
-        kind: GrantKind::Page,
-        target: Some(id.clone()),
-        rights: Rights::Read,
-        reason: reason.reason.clone(),
         ticket: reason.ticket.clone(),
         life: Some(left.map_or(usual, |left| left.min(usual)).max(LEAST)),
-        auth_time: None,
+        ..Ask::of(GrantKind::Page, Some(id.clone()), Rights::Read, reason.reason.clone())
     };
     state.0.access.issue(&user.caller, ask).await.map(drop)
 }

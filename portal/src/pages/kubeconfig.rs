@@ -224,13 +224,14 @@ fn ask(posted: &Posted, entry: &Entry) -> Result<Ask, Box<KubeconfigErrors>> {
     }
     let ticket = form.ticket.trim();
     Ok(Ask {
-        kind: GrantKind::Kubeconfig,
-        target: Some(entry.id.clone()),
-        rights,
-        reason: if posted.empty { NO_REASON.to_owned() } else { form.reason.clone() },
         ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
         life,
-        auth_time: None,
+        ..Ask::of(
+            GrantKind::Kubeconfig,
+            Some(entry.id.clone()),
+            rights,
+            if posted.empty { NO_REASON.to_owned() } else { form.reason.clone() },
+        )
     })
 }
 

@@ -61,13 +61,14 @@ pub(crate) async fn issue(
     let life = page.form.life.trim().parse::<u64>().ok().map(Duration::from_secs);
     let ticket = Some(page.form.ticket.trim()).filter(|text| !text.is_empty());
     let ask = Ask {
-        kind: GrantKind::Metrics,
-        target: Some(entry.id.clone()),
-        rights: Rights::Read,
-        reason: page.form.reason.trim().to_owned(),
         ticket: ticket.map(str::to_owned),
         life,
-        auth_time: None,
+        ..Ask::of(
+            GrantKind::Metrics,
+            Some(entry.id.clone()),
+            Rights::Read,
+            page.form.reason.trim().to_owned(),
+        )
     };
     let status = match state.0.access.issue(&user.caller, ask).await {
         Ok(issued) => {

@@ -345,15 +345,12 @@ impl Kit {
             request_id: Id::random(&SystemRandom),
             via: rp_access::Via::Session,
         };
-        let ask = Ask {
+        let ask = Ask::of(
             kind,
-            target: (kind == GrantKind::Kubeconfig).then(|| ResourceId::parse(ID).unwrap()),
-            rights: Rights::Read,
-            reason: "for this very test".to_owned(),
-            ticket: None,
-            life: None,
-            auth_time: None,
-        };
+            (kind == GrantKind::Kubeconfig).then(|| ResourceId::parse(ID).unwrap()),
+            Rights::Read,
+            "for this very test".to_owned(),
+        );
         access.issue(&caller, ask).await.unwrap().token.expose().clone()
     }
 

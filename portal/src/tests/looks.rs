@@ -37,13 +37,13 @@ impl Signed {
             via: Via::default(),
         };
         let ask = Ask {
-            kind: GrantKind::Kubeconfig,
-            target: Some(ResourceId::parse(RES).unwrap()),
-            rights: Rights::Read,
-            reason: "for this very test".to_owned(),
-            ticket: None,
             life: Some(Duration::from_secs(12 * 3600)),
-            auth_time: None,
+            ..Ask::of(
+                GrantKind::Kubeconfig,
+                Some(ResourceId::parse(RES).unwrap()),
+                Rights::Read,
+                "for this very test".to_owned(),
+            )
         };
         let token = access.issue(&caller, ask).await.unwrap().token.expose().clone();
         Self { kit, cookie, token }

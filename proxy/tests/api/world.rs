@@ -227,15 +227,7 @@ impl World {
     }
 
     pub(crate) async fn issue(&self, kind: GrantKind, rights: Rights) -> Issued {
-        let ask = Ask {
-            kind,
-            target: Some(id()),
-            rights,
-            reason: REASON.to_owned(),
-            ticket: None,
-            life: None,
-            auth_time: None,
-        };
+        let ask = Ask::of(kind, Some(id()), rights, REASON.to_owned());
         if rights > Rights::Read {
             self.elevate(rights).await;
         }

@@ -8,7 +8,9 @@ use rp_audit::AuditError;
 use rp_base::{Id, Secret, Timestamp};
 use rp_database::StoreError;
 use rp_documents::grant::GrantState;
-use rp_documents::{Elevation, Grant, GrantKind, Person, Phase, ResourceId, Rights, Robot, Role, Unknown};
+use rp_documents::{
+    Elevation, Grant, GrantKind, GrantOptions, Person, Phase, ResourceId, Rights, Robot, Role, Unknown,
+};
 use rp_net::TooOften;
 
 use crate::access::Access;
@@ -37,6 +39,29 @@ pub struct Ask {
     pub life: Option<Duration>,
     /// When the person last showed the provider who they are, for kind cli.
     pub auth_time: Option<Timestamp>,
+    /// The machine that a shell is for.
+    pub machine: Option<String>,
+    /// `host:port` that a tunnel, or a local forwarding of a shell, may reach.
+    pub destinations: Vec<String>,
+    pub options: GrantOptions,
+}
+
+impl Ask {
+    /// With nothing but what every ask has.
+    pub fn of(kind: GrantKind, target: Option<ResourceId>, rights: Rights, reason: String) -> Self {
+        Self {
+            kind,
+            target,
+            rights,
+            reason,
+            ticket: None,
+            life: None,
+            auth_time: None,
+            machine: None,
+            destinations: Vec::new(),
+            options: GrantOptions::default(),
+        }
+    }
 }
 
 /// A grant and its token, which is shown once.
@@ -108,19 +133,6 @@ impl Access {
     /// # Errors
     /// [`IssueError`]; then nothing was given and no token exists.
     pub async fn issue(&self, caller: &Caller, ask: Ask) -> Result<Issued, IssueError> {
-        self.issue_on(caller, ask, None).await
-    }
-
-    /// As [`Access::issue`], for one machine of the cluster: `master-0` and so on.
-    ///
-    /// # Errors
-    /// As [`Access::issue`].
-    pub async fn issue_on(
-        &self,
-        caller: &Caller,
-        ask: Ask,
-        machine: Option<&str>,
-    ) -> Result<Issued, IssueError> {
         self.rates.issue(&caller.person.sub).map_err(IssueError::TooOften)?;
         self.check_text(&ask.reason, ask.ticket.as_deref())?;
         let basis = match caller.robot_name() {
@@ -137,7 +149,6 @@ impl Access {
         self.check_count(&caller.person, basis.most_grants).await?;
         let now = self.clock.now();
         let not_after = basis.latest.map_or(now + life, |latest| latest.min(now + life));
-        let machine = machine.map(|name| ("machine".to_owned(), name.into()));
         let grant = Grant {
             target: ask.target,
             rights: ask.rights,
@@ -146,7 +157,9 @@ impl Access {
             auth_time: ask.auth_time.filter(|_| ask.kind == GrantKind::Cli),
             elevation_id: basis.elevation.map(|elevation| elevation.id.clone()),
             parent: basis.parent,
-            unknown: machine.into_iter().collect(),
+            machine: ask.machine,
+            destinations: ask.destinations,
+            options: ask.options,
             ..self.blank(ask.kind, caller.person.clone(), now, not_after)
         };
         let issued = self.forge(grant).ok_or(IssueError::NoKey)?;
@@ -186,7 +199,9 @@ impl Access {
             elevation_id: parent.elevation_id.clone(),
             parent: Some(parent.id.clone()),
             renewal: true,
+            machine: parent.machine.clone(),
             destinations: parent.destinations.clone(),
+            options: parent.options.clone(),
             ..self.blank(parent.kind, parent.owner.clone(), now, not_after)
         };
         let issued = self.forge(grant).ok_or(RenewError::NoKey)?;
@@ -219,7 +234,9 @@ impl Access {
             elevation_id: None,
             parent: None,
             renewal: false,
+            machine: None,
             destinations: Vec::new(),
+            options: GrantOptions::default(),
             created: now,
             auth_time: None,
             not_after,

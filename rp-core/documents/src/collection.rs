@@ -36,11 +36,14 @@ pub enum Collection {
     AuditTombstones,
     AuditIndex,
     AuditSinks,
+    HostKeys,
+    Recordings,
+    ServiceKeys,
 }
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 31] = [
         Self::OpenShiftClusters,
         Self::ImportedClusters,
         Self::ClusterHealth,
@@ -69,6 +72,9 @@ impl Collection {
         Self::AuditTombstones,
         Self::AuditIndex,
         Self::AuditSinks,
+        Self::HostKeys,
+        Self::Recordings,
+        Self::ServiceKeys,
     ];
 
     /// The stored name.
@@ -102,6 +108,9 @@ impl Collection {
             Self::AuditTombstones => "AuditTombstones",
             Self::AuditIndex => "AuditIndex",
             Self::AuditSinks => "AuditSinks",
+            Self::HostKeys => "HostKeys",
+            Self::Recordings => "Recordings",
+            Self::ServiceKeys => "ServiceKeys",
         }
     }
 

@@ -76,6 +76,20 @@ impl Rights {
     }
 }
 
+/// What else a shell may do; nothing unless it was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantOptions {
+    /// Offer an agent on the machine that holds the cluster's key, to hop on from there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub agent_forwarding: bool,
+}
+
+impl GrantOptions {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Who ended a grant, when and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revocation {
@@ -106,9 +120,14 @@ pub struct Grant {
     /// A further token of the parent, for a short while: shown nowhere as an access of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub renewal: bool,
-    /// `host:port` that a tunnel may reach; empty for other kinds.
+    /// The one machine of the cluster that a shell is for, by name; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// `host:port` that a tunnel, or a local forwarding of a shell, may reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<String>,
+    #[serde(default, skip_serializing_if = "GrantOptions::is_empty")]
+    pub options: GrantOptions,
     pub created: Timestamp,
     /// When the owner last showed the provider who they are; of a command line's token only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

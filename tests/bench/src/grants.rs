@@ -195,15 +195,12 @@ async fn issue(access: &Access, n: usize) -> Result<(Grant, String)> {
         request_id: Id::random(&SystemRandom),
         via: Via::Session,
     };
-    let ask = Ask {
-        kind: GrantKind::Kubeconfig,
-        target: Some(ResourceId::imported(&format!("cluster-{:04}", n % 997)).context("a name")?),
-        rights: Rights::Read,
-        reason: "INC-1234 pods of the ingress are pending".to_owned(),
-        ticket: None,
-        life: None,
-        auth_time: None,
-    };
+    let ask = Ask::of(
+        GrantKind::Kubeconfig,
+        Some(ResourceId::imported(&format!("cluster-{:04}", n % 997)).context("a name")?),
+        Rights::Read,
+        "INC-1234 pods of the ingress are pending".to_owned(),
+    );
     let issued = access.issue(&caller, ask).await?;
     Ok((issued.grant, issued.token.expose().as_str().to_owned()))
 }

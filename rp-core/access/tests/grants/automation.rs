@@ -27,8 +27,12 @@ async fn a_shell_names_its_machine_and_nothing_else_is_given() {
     let world = World::new().await;
     let of = |kind| Ask { kind, ..ask(Rights::Write) };
     let bob = automation("bob");
-    let issued = world.access.issue_on(&bob, of(GrantKind::Ssh), Some("master-1")).await.unwrap();
-    assert_eq!(issued.grant.unknown["machine"], "master-1");
+    let issued = world
+        .access
+        .issue(&bob, Ask { machine: Some("master-1".to_owned()), ..of(GrantKind::Ssh) })
+        .await
+        .unwrap();
+    assert_eq!(issued.grant.machine.as_deref(), Some("master-1"));
     for kind in [GrantKind::Cli, GrantKind::Robot, GrantKind::Tunnel, GrantKind::Page, GrantKind::Metrics] {
         let refused = world.access.issue(&bob, of(kind)).await;
         assert!(matches!(refused, Err(IssueError::NotAllowed { .. })), "{kind:?}");

@@ -73,15 +73,7 @@ pub(crate) fn target() -> ResourceId {
 }
 
 pub(crate) fn ask(rights: Rights) -> Ask {
-    Ask {
-        kind: GrantKind::Kubeconfig,
-        target: Some(target()),
-        rights,
-        reason: REASON.to_owned(),
-        ticket: None,
-        life: None,
-        auth_time: None,
-    }
+    Ask::of(GrantKind::Kubeconfig, Some(target()), rights, REASON.to_owned())
 }
 
 pub(crate) fn elevation(rights: Rights) -> ElevationAsk {

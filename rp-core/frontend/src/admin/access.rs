@@ -72,7 +72,7 @@ pub(super) async fn kubeconfig(
         "admin kubeconfig create"
     );
     let ask = ask(GrantKind::Kubeconfig, &found, rights, life)?;
-    let issued = issuer.issue(parts, call, &person, ask, None).await?;
+    let issued = issuer.issue(parts, call, &person, ask).await?;
     let server = format!("{}{}/kubeconfig/proxy", issuer.proxy, path.key());
     let text = rp_kube::write::issued(&server, issuer.ca_pem.as_deref(), &issued.token);
     let suffix = if elevated { "-elevated" } else { "" };
@@ -115,8 +115,8 @@ pub(super) async fn ssh(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
         "admin ssh create"
     );
     let ask = ask(GrantKind::Ssh, &found, Rights::Write, PASSWORD)?;
-    let machine = format!("master-{master}");
-    let issued = issuer.issue(parts, call, &person, ask, Some(&machine)).await?;
+    let ask = Ask { machine: Some(format!("master-{master}")), ..ask };
+    let issued = issuer.issue(parts, call, &person, ask).await?;
     let SshDoor { host, known_host } = door;
     let command = format!(
         "echo '{known_host}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host -o Ciphers=aes256-ctr -o \
@@ -134,13 +134,8 @@ fn ask(kind: GrantKind, found: &Document, rights: Rights, life: Duration) -> Res
     let id = found.cluster()["id"].as_str().unwrap_or_default();
     let target = ResourceId::parse(id).map_err(|_| Fault::Stored("a cluster has no resource id"))?;
     Ok(Ask {
-        kind,
-        target: Some(target),
-        rights,
-        reason: "asked for by automation over the admin API".to_owned(),
-        ticket: None,
         life: Some(life),
-        auth_time: None,
+        ..Ask::of(kind, Some(target), rights, "asked for by automation over the admin API".to_owned())
     })
 }
 
@@ -151,12 +146,11 @@ impl Issuer {
         call: &Call,
         person: &str,
         ask: Ask,
-        machine: Option<&str>,
     ) -> Result<Issued, CloudError> {
         // The request's id ties the grant's entry in the trail to the request's.
         let request = Id::parse(&call.correlation.request).unwrap_or_else(|_| Id::random(&*parts.random));
         let caller = Caller::automated(person, call.peer.clone(), request);
-        self.access.issue_on(&caller, ask, machine).await.map_err(|error| told(&error))
+        self.access.issue(&caller, ask).await.map_err(|error| told(&error))
     }
 }
 

@@ -1,0 +1,1 @@
+//! Recordings of sessions: format, sealing, disk and blob storage, search.
