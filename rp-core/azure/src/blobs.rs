@@ -16,6 +16,9 @@ use crate::transport::{Answer, Name};
 const VERSION: HeaderValue = HeaderValue::from_static("2021-12-02");
 const VERSION_NAME: HeaderName = HeaderName::from_static("x-ms-version");
 const BLOB_TYPE: HeaderName = HeaderName::from_static("x-ms-blob-type");
+const APPEND_AT: HeaderName = HeaderName::from_static("x-ms-blob-condition-appendpos");
+const RANGE: HeaderName = HeaderName::from_static("x-ms-range");
+const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// By what right blobs are read and written.
 #[derive(Debug, Clone)]
@@ -85,6 +88,73 @@ impl BlobStore {
         missing(asked.await).map(|_| ())
     }
 
+    /// Makes an empty append blob, over what was there.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn create_append(&self, container: &str, name: &str) -> Result<(), AzureError> {
+        let kind = (BLOB_TYPE, HeaderValue::from_static("AppendBlob"));
+        let body = Some((BYTES, Bytes::new()));
+        let asked =
+            self.ask(("put", "create append blob"), Method::PUT, container, Some(name), vec![kind], body);
+        asked.await.map(|_| ())
+    }
+
+    /// Adds a block (at most 4 MiB) to an append blob that is `at` bytes long: a try that is made again, for its
+    /// answer got lost, adds nothing twice.
+    ///
+    /// # Errors
+    /// [`AzureError`]; code `AppendPositionConditionNotMet` when the blob has another length.
+    pub async fn append(
+        &self,
+        container: &str,
+        name: &str,
+        at: u64,
+        block: Bytes,
+    ) -> Result<(), AzureError> {
+        let shown = "append to blob";
+        let mut url = self.url(shown, container, Some(name))?;
+        url.query_pairs_mut().append_pair("comp", "appendblock");
+        let at = (APPEND_AT, HeaderValue::from(at));
+        self.send(("append", shown), Method::PUT, url, vec![at], Some((BYTES, block))).await.map(|_| ())
+    }
+
+    /// The length of a blob, bytes; `None`: it is not there.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn length(&self, container: &str, name: &str) -> Result<Option<u64>, AzureError> {
+        let shown = "look for blob";
+        let asked = self.ask(("head", shown), Method::HEAD, container, Some(name), Vec::new(), None);
+        let Some(answer) = missing(asked.await)? else { return Ok(None) };
+        let length = answer.headers.get(http::header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let length = length.and_then(|length| length.parse().ok());
+        length.map(Some).ok_or_else(|| AzureError::new(shown, ErrorKind::Malformed, "it names no length"))
+    }
+
+    /// A part of a blob: at most `most` bytes (up to 16 MiB) from `from` on; empty at its end. `None`: it is not there.
+    ///
+    /// # Errors
+    /// [`AzureError`].
+    pub async fn part(
+        &self,
+        container: &str,
+        name: &str,
+        from: u64,
+        most: u64,
+    ) -> Result<Option<Bytes>, AzureError> {
+        let last = from.saturating_add(most.max(1)) - 1;
+        let range = HeaderValue::from_str(&format!("bytes={from}-{last}"))
+            .map_err(|_| AzureError::new("get blob", ErrorKind::Request, "this is no range"))?;
+        let asked =
+            self.ask(("get", "get blob"), Method::GET, container, Some(name), vec![(RANGE, range)], None);
+        match asked.await {
+            // Nothing is there from there on.
+            Err(error) if error.status == Some(416) => Ok(Some(Bytes::new())),
+            asked => Ok(missing(asked)?.map(|answer| answer.body)),
+        }
+    }
+
     /// Creates a container; one that is there is as good.
     ///
     /// # Errors
@@ -115,10 +185,21 @@ impl BlobStore {
         method: Method,
         container: &str,
         blob: Option<&str>,
-        mut headers: Vec<(HeaderName, HeaderValue)>,
+        headers: Vec<(HeaderName, HeaderValue)>,
         body: Option<(HeaderValue, Bytes)>,
     ) -> Result<Answer, AzureError> {
         let url = self.url(shown, container, blob)?;
+        self.send((operation, shown), method, url, headers, body).await
+    }
+
+    async fn send(
+        &self,
+        (operation, shown): (&'static str, &'static str),
+        method: Method,
+        url: Url,
+        mut headers: Vec<(HeaderName, HeaderValue)>,
+        body: Option<(HeaderValue, Bytes)>,
+    ) -> Result<Answer, AzureError> {
         headers.push((VERSION_NAME, VERSION));
         let whom = matches!(self.access, BlobAccess::Token).then(|| self.client.whom(Audience::Storage));
         let name = Name { client: "blobs", operation, shown };

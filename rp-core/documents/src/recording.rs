@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rp_base::{Digest, Id, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{Collection, Document, Person, ResourceId, Unknown};
+use crate::{Collection, Document, Person, ResourceId, Sealed, Unknown};
 
 /// What kind of session was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,6 +62,10 @@ pub struct Recording {
     /// Digest of the last chunk as it is stored; each chunk names its predecessor's.
     #[serde(default)]
     pub head: Digest,
+    /// When its writer last said that it lives: once a minute while the session runs.
+    pub heard: Timestamp,
+    /// The key of its chunks, sealed at `Recordings/ID/sealed`: with the document goes what opens them.
+    pub sealed: Sealed,
     /// It is removed after this instant.
     pub keep_until: Timestamp,
     #[serde(flatten)]

@@ -3,6 +3,7 @@
 //! A sealed value names its key and is bound to its place (`Collection/id/field`), so it can neither be
 //! opened with a guess nor moved to another document.
 
+mod data_key;
 mod envelope;
 mod error;
 mod file;
@@ -10,6 +11,7 @@ mod keyring;
 mod legacy;
 mod rotation;
 
+pub use data_key::DataKey;
 pub use error::SealError;
 pub use keyring::{DerivedKey, KeyIds, Keyring};
 pub use legacy::Form;

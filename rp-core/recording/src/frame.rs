@@ -1,0 +1,123 @@
+//! The container: chunks one after the other, each `"ARO-REC1" | number | length | digest of the chunk before | sealed`.
+//!
+//! Numbers and length are 32-bit, big-endian; the first chunk is 0 and names the digest of nothing, 32 zero bytes. A
+//! chunk's digest is SHA-256 over all of it. Sealed is the raw deflate (RFC 1951) of whole lines of the cast, under
+//! the recording's own key with the recording's id, the number and the digest before as associated data: a chunk
+//! opens nowhere else.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use rp_base::{Digest, Id, sha256};
+use rp_seal::{DataKey, SealError};
+
+const MAGIC: &[u8; 8] = b"ARO-REC1";
+pub(crate) const HEAD: usize = MAGIC.len() + 4 + 4 + 32;
+/// Of a sealed chunk; ours are far smaller.
+pub(crate) const MOST_SEALED: usize = 4 * 1024 * 1024;
+/// Of an opened chunk: lines for [`crate::writer`]'s buffer, whose every byte may take six in JSON.
+const MOST_PLAIN: u64 = 4 * 1024 * 1024;
+
+/// What is wrong with a chunk, or with the end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The writer was killed, or the storage lost the end: everything before is there.
+    #[error("the recording breaks off within chunk {0}")]
+    Torn(u32),
+    /// Nothing after it can be read.
+    #[error("what should be chunk {0} is no chunk")]
+    NoChunk(u32),
+    #[error("chunks {from} to {to} are missing", to = .before - 1)]
+    Missing { from: u32, before: u32 },
+    #[error("chunk {found} stands where chunk {expected} should")]
+    Order { expected: u32, found: u32 },
+    /// Of another recording, or changed.
+    #[error("chunk {0} is not this recording's, or was changed")]
+    Foreign(u32),
+    #[error("chunk {0} does not follow the one before it")]
+    Broken(u32),
+    /// It opens, and is not what we write.
+    #[error("chunk {0} holds something else than a recording")]
+    Content(u32),
+    /// The document knows of more.
+    #[error("the recording ends after {found} chunks of {expected}")]
+    Short { expected: u32, found: u32 },
+    /// The last chunk is not the one that the document names.
+    #[error("the last chunk is not the one that was last written")]
+    Head,
+}
+
+/// A chunk as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    pub number: u32,
+    /// Whole lines of the cast; `None`: it could not be opened.
+    pub text: Option<String>,
+    /// What is wrong with it.
+    pub faults: Vec<Fault>,
+}
+
+/// A chunk's clear part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) number: u32,
+    pub(crate) length: usize,
+    pub(crate) before: Digest,
+}
+
+impl Head {
+    /// `None`: this is no chunk of ours.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.get(..HEAD)?.strip_prefix(MAGIC)?;
+        let (number, rest) = rest.split_first_chunk::<4>()?;
+        let (length, rest) = rest.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let before = Digest(rest.try_into().ok()?);
+        let good = (DataKey::OVERHEAD..=MOST_SEALED).contains(&length);
+        good.then_some(Self { number: u32::from_be_bytes(*number), length, before })
+    }
+}
+
+/// Makes one chunk and gives it with its digest.
+pub(crate) fn seal(
+    key: &DataKey,
+    id: &Id,
+    number: u32,
+    before: Digest,
+    lines: &[u8],
+) -> Result<(Vec<u8>, Digest), SealError> {
+    let mut packed = DeflateEncoder::new(Vec::with_capacity(lines.len() / 4), Compression::fast());
+    packed.write_all(lines).map_err(|_| SealError::Unsealable)?;
+    let packed = packed.finish().map_err(|_| SealError::Unsealable)?;
+    let length = packed.len() + DataKey::OVERHEAD;
+    let written = u32::try_from(length).ok().filter(|_| length <= MOST_SEALED);
+    let written = written.ok_or(SealError::Unsealable)?;
+    let mut frame = Vec::with_capacity(HEAD + length);
+    frame.extend_from_slice(MAGIC);
+    frame.extend_from_slice(&number.to_be_bytes());
+    frame.extend_from_slice(&written.to_be_bytes());
+    frame.extend_from_slice(&before.0);
+    key.seal(&packed, &associated(id, number, before), &mut frame)?;
+    let digest = sha256(&frame);
+    Ok((frame, digest))
+}
+
+/// Opens the sealed part of a chunk.
+pub(crate) fn open(key: &DataKey, id: &Id, head: Head, sealed: &[u8]) -> Result<String, Fault> {
+    let place = associated(id, head.number, head.before);
+    let packed = key.open(sealed, &place).map_err(|_| Fault::Foreign(head.number))?;
+    let content = || Fault::Content(head.number);
+    let mut text = String::new();
+    // What is sealed we wrote ourselves; it is bounded all the same.
+    let read = DeflateDecoder::new(packed.as_slice()).take(MOST_PLAIN + 1).read_to_string(&mut text);
+    match read {
+        Ok(read) if read as u64 <= MOST_PLAIN && (text.is_empty() || text.ends_with('\n')) => Ok(text),
+        Ok(_) | Err(_) => Err(content()),
+    }
+}
+
+fn associated(id: &Id, number: u32, before: Digest) -> Vec<u8> {
+    format!("Recordings/{id}/chunk/{number}/{before}").into_bytes()
+}

@@ -1,0 +1,131 @@
+//! Which recordings there are, newest first.
+
+use std::time::Duration;
+
+use rp_base::Timestamp;
+use rp_base::text::contains_ignore_case;
+use rp_database::Span;
+use rp_documents::{Recording, ResourceId};
+
+use crate::writer::HEARD_EVERY;
+use crate::{ReadError, Recordings};
+
+/// Documents read for one answer.
+const MOST_READ: usize = 5000;
+const PAGE: u32 = 500;
+
+/// Which are asked for; what is not said is not asked.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Of the person with this subject.
+    pub owner: Option<String>,
+    /// Of people whose name contains this.
+    pub person: Option<String>,
+    pub target: Option<ResourceId>,
+    /// Begun at or after, and before.
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// Goes on after an earlier answer.
+    pub after: Option<String>,
+    /// At most so many, 1 to 500.
+    pub limit: usize,
+}
+
+/// An answer.
+#[derive(Debug, Clone, Default)]
+pub struct Listed {
+    pub recordings: Vec<Recording>,
+    /// Where to go on; `None`: that was all.
+    pub next: Option<String>,
+}
+
+/// Whether a session still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Running,
+    Ended,
+    /// Its writer was not heard of for a while: it was killed, and the recording ends where it was.
+    BrokenOff,
+}
+
+impl State {
+    /// Of a recording at an instant.
+    pub fn of(recording: &Recording, now: Timestamp) -> Self {
+        if recording.ended.is_some() {
+            Self::Ended
+        } else if now.since(recording.heard) > HEARD_EVERY * 3 + Duration::from_secs(10) {
+            Self::BrokenOff
+        } else {
+            Self::Running
+        }
+    }
+
+    /// The word on pages and in answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ended => "ended",
+            Self::BrokenOff => "broken off",
+        }
+    }
+}
+
+impl Listing {
+    /// Whether a recording is asked for.
+    pub(crate) fn has(&self, recording: &Recording) -> bool {
+        let person = |name: &String| contains_ignore_case(&recording.owner.name, name);
+        self.owner.as_ref().is_none_or(|sub| *sub == recording.owner.sub)
+            && self.person.as_ref().is_none_or(person)
+            && self.target.as_ref().is_none_or(|target| target.key() == recording.target.key())
+            && self.since.is_none_or(|since| recording.started >= since)
+            && self.until.is_none_or(|until| recording.started < until)
+    }
+}
+
+impl Recordings {
+    /// The recordings that are asked for, newest first. Reads a bounded number of documents, so an answer may be short
+    /// or empty and still say where to go on.
+    ///
+    /// # Errors
+    /// The store's; [`ReadError::Continuation`].
+    pub async fn list(&self, listing: &Listing) -> Result<Listed, ReadError> {
+        let Ok(home) = self.home() else { return Ok(Listed::default()) };
+        let limit = listing.limit.clamp(1, 500);
+        let keys = listing.target.as_ref().map(Recording::keys_of);
+        let span = match (&keys, &listing.owner) {
+            (Some(keys), _) => Span::Keys(keys),
+            (None, Some(owner)) => Span::Partition(owner),
+            (None, None) => Span::All,
+        };
+        // What goes on is the id: it says nothing that the last answer did not.
+        let mut after = match &listing.after {
+            Some(id) => {
+                let id = rp_base::Id::parse(id).map_err(|_| ReadError::Continuation)?;
+                Some(format!("{}{id}", keys.as_deref().unwrap_or_default()))
+            }
+            None => None,
+        };
+        let (mut found, mut read) = (Vec::new(), 0);
+        loop {
+            let page = home.documents.scan(span, after.as_deref(), PAGE).await?;
+            for item in page.items {
+                read += 1;
+                let last = item.value.id.to_string();
+                // Newest first: whatever follows is older.
+                if listing.since.is_some_and(|since| item.value.started < since) {
+                    return Ok(Listed { recordings: found, next: None });
+                }
+                if listing.has(&item.value) {
+                    found.push(item.value);
+                }
+                if found.len() == limit || read == MOST_READ {
+                    return Ok(Listed { recordings: found, next: Some(last) });
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(Listed { recordings: found, next: None });
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The session's side of a recording.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rp_base::{Id, SharedClock, Timestamp};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::metrics::RecordingMetrics;
+use crate::{Policy, RecordError, What};
+
+/// Of one event, bytes.
+const PIECE: usize = 16 * 1024;
+/// Events on their way to the writer: with [`PIECE`] what one recording may hold in memory beside the chunk being made.
+pub(crate) const QUEUE: usize = 16;
+
+/// What the writer is told.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Wrote(Timestamp, What, Bytes),
+    Resized(Timestamp, u16, u16),
+    Marked(Timestamp, String),
+    Finish(String, oneshot::Sender<()>),
+}
+
+/// Takes down what passes in one session. A cheap clone; the recording ends with [`Recorder::finish`], or as `cut` with
+/// the last clone.
+#[derive(Debug, Clone)]
+pub struct Recorder(pub(crate) Arc<Taps>);
+
+#[derive(Debug)]
+pub(crate) struct Taps {
+    pub(crate) id: Id,
+    pub(crate) policy: Policy,
+    pub(crate) input: bool,
+    pub(crate) patience: Duration,
+    pub(crate) clock: SharedClock,
+    pub(crate) metrics: RecordingMetrics,
+    pub(crate) queue: mpsc::Sender<Message>,
+    /// Set by the writer when it gave up.
+    pub(crate) broken: watch::Receiver<Option<RecordError>>,
+    /// Policy wanted: the writer is too slow, the session goes on without.
+    pub(crate) given_up: AtomicBool,
+}
+
+impl Recorder {
+    /// The recording's id, for audit entries and pages.
+    pub fn id(&self) -> &Id {
+        &self.0.id
+    }
+
+    /// Takes down bytes as they pass; waits while the writer is behind. Input is dropped unless the policy records it.
+    ///
+    /// # Errors
+    /// With policy `required` when the recording broke off: the session must end, with these words.
+    pub async fn wrote(&self, what: What, mut bytes: Bytes) -> Result<(), RecordError> {
+        if what == What::Input && !self.0.input {
+            return Ok(());
+        }
+        let at = self.0.clock.now();
+        while !bytes.is_empty() {
+            let piece = bytes.split_to(bytes.len().min(PIECE));
+            let length = piece.len() as u64;
+            self.tell(Message::Wrote(at, what, piece), length).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes down the terminal's new size.
+    ///
+    /// # Errors
+    /// As [`Recorder::wrote`].
+    pub async fn resized(&self, cols: u16, rows: u16) -> Result<(), RecordError> {
+        self.tell(Message::Resized(self.0.clock.now(), cols, rows), 0).await
+    }
+
+    /// Takes down a word about what happens: shown as a mark in the player.
+    ///
+    /// # Errors
+    /// As [`Recorder::wrote`].
+    pub async fn marked(&self, words: &str) -> Result<(), RecordError> {
+        let words = rp_base::text::clean(words, 200);
+        self.tell(Message::Marked(self.0.clock.now(), words), 0).await
+    }
+
+    /// Ends when the session must end because it cannot be recorded any more; never with policy `wanted`.
+    pub async fn failed(&self) -> RecordError {
+        let mut broken = self.0.broken.clone();
+        if self.0.policy == Policy::Required
+            && let Ok(found) = broken.wait_for(Option::is_some).await
+        {
+            return found.clone().unwrap_or(RecordError::Ended);
+        }
+        std::future::pending().await
+    }
+
+    /// Ends the recording and waits until it stands: `exit 0`, `signal KILL`, `revoked`. The first one counts.
+    pub async fn finish(&self, outcome: &str) {
+        let (done, wait) = oneshot::channel();
+        let outcome = rp_base::text::clean(outcome, 200);
+        if self.0.queue.send(Message::Finish(outcome, done)).await.is_ok() {
+            let _ = wait.await;
+        }
+    }
+
+    async fn tell(&self, message: Message, length: u64) -> Result<(), RecordError> {
+        let taps = &*self.0;
+        if taps.given_up.load(Ordering::Relaxed) {
+            taps.metrics.lost.add(length);
+            return Ok(());
+        }
+        let error = match tokio::time::timeout(taps.patience, taps.queue.send(message)).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(_)) => taps.broken.borrow().clone().unwrap_or(RecordError::Ended),
+            Err(_) => RecordError::Late,
+        };
+        if taps.policy == Policy::Required {
+            return Err(error);
+        }
+        if !taps.given_up.swap(true, Ordering::Relaxed) && matches!(error, RecordError::Late) {
+            taps.metrics.failures.inc();
+            tracing::error!(recording = %taps.id, "the recording is not stored in time; the session goes on without");
+        }
+        taps.metrics.lost.add(length);
+        Ok(())
+    }
+}
