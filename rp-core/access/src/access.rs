@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use rp_audit::Audit;
 use rp_base::{Id, SharedClock, SharedRandom};
 use rp_database::{SharedStore, StoreError, Typed};
+use rp_documents::login::LoginCode;
 use rp_documents::{Collection, Elevation, Grant, GrantUse, Robot, StreamRecord};
 use rp_metrics::Registry;
 use rp_net::Rates;
@@ -54,6 +55,7 @@ pub struct Access {
     pub(crate) elevations: Typed<Elevation>,
     pub(crate) robots: Typed<Robot>,
     pub(crate) records: Typed<StreamRecord>,
+    pub(crate) codes: Typed<LoginCode>,
     pub(crate) store: SharedStore,
     pub(crate) audit: Audit,
     pub(crate) clock: SharedClock,
@@ -62,7 +64,7 @@ pub struct Access {
     pub(crate) forge: ArcSwap<TokenForge>,
     pub(crate) metrics: AccessMetrics,
     pub(crate) rates: Rates,
-    keyring: Keyring,
+    pub(crate) keyring: Keyring,
     pub(crate) cache: RwLock<HashMap<Id, Arc<Live>>>,
     pub(crate) powers: Powers,
     pub(crate) owners: Mutex<HashMap<String, Weak<Owner>>>,
@@ -98,6 +100,7 @@ impl Access {
             elevations: Typed::new(Arc::clone(&parts.store)),
             robots: Typed::new(Arc::clone(&parts.store)),
             records: Typed::new(Arc::clone(&parts.store)),
+            codes: Typed::new(Arc::clone(&parts.store)),
             forge: ArcSwap::from_pointee(TokenForge::new(&parts.keyring)),
             metrics: AccessMetrics::register(&parts.registry),
             rates: Rates::new(&parts.policy.rates, &parts.registry),
@@ -151,7 +154,7 @@ impl Access {
         }
     }
 
-    async fn open(&self, token: &str) -> Result<Arc<Live>, Refusal> {
+    pub(crate) async fn open(&self, token: &str) -> Result<Arc<Live>, Refusal> {
         let forge = self.forge.load();
         let parsed = forge.read(token).ok_or(Refusal::Malformed)?;
         let sure = self.age() <= REFUSE_AFTER;
@@ -169,6 +172,11 @@ impl Access {
         if !same || live.grant.kind != parsed.kind {
             return Err(Refusal::Unknown);
         }
+        self.current(live)
+    }
+
+    /// The cached grant as it is at this moment, while it lives.
+    pub(crate) fn current(&self, live: Arc<Live>) -> Result<Arc<Live>, Refusal> {
         let now = self.clock.now();
         // Between two sweeps: an elevation that has just expired gives nothing any more.
         let live = if live.is_due(now) { self.refreshed(live) } else { live };

@@ -11,10 +11,12 @@ use parking_lot::RwLock;
 use rp_base::chain;
 use rp_database::{SharedStore, StoreError, Typed};
 use rp_documents::{ClusterDocument, Collection, ImportedCluster, ResourceId, Sealed};
-use rp_net::{Credential, Directory, DirectoryError, Endpoint, Source, Target};
+use rp_net::{
+    Credential, Directory, DirectoryError, Endpoint, Source, SshKey, SshMachine, SshTarget, Target,
+};
 use rp_seal::Keyring;
 
-use crate::imports::open_credential;
+use crate::imports::{open_credential, open_ssh_key};
 
 /// What a cluster document's kubeconfig is sealed to: whoever seals one and whoever opens it must agree.
 /// `field` is the stored member, such as `aroSREKubeconfig`.
@@ -115,6 +117,7 @@ impl StoreDirectory {
             read: read.credential,
             admin: admin.credential,
             as_groups: Vec::new(),
+            ssh: self.machine_key(document),
             fingerprint: 0,
         }
         .fingerprinted())
@@ -137,6 +140,27 @@ impl StoreDirectory {
         (self.read)(text).map_err(DirectoryError::Unusable)
     }
 
+    /// The key of the user `core` (`spec/portal.md` §16.3). The API is reached whether or not it can be opened.
+    fn machine_key(&self, document: &ClusterDocument) -> Option<SshTarget> {
+        let sealed = document.cluster.properties.ssh_key.as_ref().filter(|sealed| !sealed.0.is_empty())?;
+        let opened = self.keyring.open(sealed, &kubeconfig_place(&document.id, "sshKey"));
+        let key = opened.inspect_err(|error| unopened(&document.cluster.id, error)).ok()?;
+        Some(SshTarget { user: "core".to_owned(), key: SshKey::Pkcs1Der(key), machines: Vec::new() })
+    }
+
+    fn imported_machines(&self, document: &ImportedCluster) -> Option<SshTarget> {
+        let ssh = document.ssh.as_ref()?;
+        let opened = open_ssh_key(&self.keyring, &document.id, &ssh.ssh_key);
+        let key = opened.inspect_err(|error| unopened(&document.resource_id, error)).ok()?;
+        let machines = ssh.machines.iter().map(|machine| SshMachine {
+            name: machine.name.clone(),
+            address: machine.address.clone(),
+            port: machine.port,
+            host_keys: machine.host_keys.clone(),
+        });
+        Some(SshTarget { user: ssh.user.clone(), key: SshKey::Pem(key), machines: machines.collect() })
+    }
+
     fn imported_target(&self, document: &ImportedCluster) -> Result<Target, DirectoryError> {
         let credential = open_credential(&self.keyring, &document.id, &document.sealed)
             .map_err(|_| DirectoryError::Unusable("its credential cannot be opened"))?;
@@ -155,6 +179,7 @@ impl StoreDirectory {
             read: credential.clone(),
             admin: credential,
             as_groups: document.as_groups.clone(),
+            ssh: self.imported_machines(document),
             fingerprint: 0,
         }
         .fingerprinted())
@@ -181,6 +206,10 @@ impl Directory for StoreDirectory {
             }
         }
     }
+}
+
+fn unopened(cluster: &ResourceId, error: &(dyn std::error::Error + 'static)) {
+    tracing::warn!(resource_id = cluster.key(), error = %chain(error), "the key of its machines cannot be opened");
 }
 
 fn unavailable(error: StoreError) -> DirectoryError {

@@ -53,6 +53,32 @@ pub fn open_credential(
     }
 }
 
+/// Seals the key of an imported cluster's machines (PEM).
+///
+/// # Errors
+/// The keyring cannot seal.
+pub fn seal_ssh_key(keyring: &Keyring, name: &str, pem: &Secret<String>) -> Result<Sealed, SealError> {
+    keyring.seal(pem.expose().as_bytes(), &ssh_associated(name))
+}
+
+/// Opens what [`seal_ssh_key`] sealed.
+///
+/// # Errors
+/// Another keyring, another cluster, or damage.
+pub fn open_ssh_key(
+    keyring: &Keyring,
+    name: &str,
+    sealed: &Sealed,
+) -> Result<Secret<String>, CredentialError> {
+    let plain = keyring.open(sealed, &ssh_associated(name)).map_err(CredentialError::Seal)?;
+    let text = std::str::from_utf8(plain.expose()).map_err(|_| CredentialError::Shape)?;
+    Ok(Secret::new(text.to_owned()))
+}
+
+fn ssh_associated(name: &str) -> String {
+    format!("{}/{name}/ssh_key", Collection::ImportedClusters.name())
+}
+
 fn associated(name: &str) -> String {
     format!("{}/{name}/sealed", Collection::ImportedClusters.name())
 }

@@ -164,6 +164,9 @@ impl Access {
         };
         let issued = self.forge(grant).ok_or(IssueError::NoKey)?;
         self.record_issue(caller, &issued.grant).await.map_err(IssueError::Audit)?;
+        if issued.grant.kind == GrantKind::Ssh {
+            self.keep_password(&issued.grant).await?;
+        }
         self.grants.create(issued.grant.clone()).await.map_err(IssueError::Store)?;
         let labels = GrantLabels { kind: issued.grant.kind.name(), rights: issued.grant.rights.name() };
         self.metrics.issued.with(&labels).inc();

@@ -19,6 +19,8 @@ mod powers;
 mod revoke;
 mod rights;
 mod robots;
+mod shell;
+mod ssh;
 mod streams;
 mod token;
 
@@ -33,6 +35,7 @@ pub use page::OwnPage;
 pub use policy::{Caller, Outage, Policy, Via};
 pub use revoke::RevokeScope;
 pub use robots::{RobotAsk, RobotError, RobotView};
+pub use ssh::{ssh_machine, ssh_user};
 pub use streams::{StreamGuard, TooManyStreams};
 pub use token::{ParsedToken, TokenForge};
 

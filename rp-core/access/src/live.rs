@@ -69,6 +69,9 @@ pub enum Refusal {
     Malformed,
     #[error("no grant has this token")]
     Unknown,
+    /// A one-time password that was used, or is too old.
+    #[error("this password was used already, or is too old")]
+    Spent,
     #[error("the grant has ended: {}", .0.sentence())]
     Ended(Ended),
     /// Freshness is lost: new accesses wait until the store answers again.

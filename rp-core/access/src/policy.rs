@@ -82,6 +82,8 @@ pub struct Policy {
     pub max_total_life: Duration,
     /// Longest life of a renewed token.
     pub renew_life: Duration,
+    /// The one-time password of an SSH grant opens a shell within this time of its making.
+    pub password_life: Duration,
     /// Shortest reason, in characters.
     pub min_reason: usize,
     /// Living grants a person may hold at once.
@@ -127,6 +129,7 @@ impl Default for Policy {
             max_power_life: Duration::from_secs(6 * 3600),
             max_total_life: Duration::from_secs(24 * 3600),
             renew_life: Duration::from_secs(15 * 60),
+            password_life: Duration::from_secs(120),
             min_reason: 10,
             max_grants: 100,
             max_streams: 1000,

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use rp_base::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Collection, Document, ResourceId, Sealed, Unknown};
 
@@ -37,6 +37,11 @@ impl ProvisioningState {
     }
 }
 
+/// A member that is null is one that is absent: other writers of these documents leave either.
+fn null_is_absent<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
 /// One stored cluster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,9 +52,9 @@ pub struct ClusterDocument {
     pub key: String,
     /// The subscription id.
     pub partition_key: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub bucket: u16,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub async_operation_id: String,
     #[serde(rename = "openShiftCluster")]
     pub cluster: OpenShiftCluster,
@@ -79,9 +84,9 @@ impl Document for ClusterDocument {
 pub struct OpenShiftCluster {
     /// The resource id in the caller's casing.
     pub id: ResourceId,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub location: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub system_data: SystemData,
     pub properties: Properties,
     #[serde(flatten)]
@@ -113,25 +118,25 @@ pub struct Properties {
     pub last_provisioning_state: Option<ProvisioningState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_provisioning_state: Option<ProvisioningState>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub last_admin_update_error: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub created_by: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub provisioned_by: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub architecture_version: u32,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub infra_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub cluster_profile: ClusterProfile,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub console_profile: ConsoleProfile,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub apiserver_profile: ApiServerProfile,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub network_profile: NetworkProfile,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<Install>,
@@ -141,6 +146,9 @@ pub struct Properties {
     /// Kubeconfig of `system:aro-service` (`system:masters`), sealed.
     #[serde(default, rename = "aroServiceKubeconfig", skip_serializing_if = "Option::is_none")]
     pub service_kubeconfig: Option<Sealed>,
+    /// Private key of the machines' user `core`, RSA as PKCS#1 DER, sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssh_key: Option<Sealed>,
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -149,9 +157,9 @@ pub struct Properties {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterProfile {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub version: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub domain: String,
     #[serde(flatten)]
     pub unknown: Unknown,
@@ -160,7 +168,7 @@ pub struct ClusterProfile {
 /// `properties.consoleProfile`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ConsoleProfile {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub url: String,
     #[serde(flatten)]
     pub unknown: Unknown,
@@ -169,11 +177,11 @@ pub struct ConsoleProfile {
 /// `properties.apiserverProfile`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ApiServerProfile {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub visibility: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub url: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub ip: String,
     #[serde(flatten)]
     pub unknown: Unknown,
@@ -183,7 +191,7 @@ pub struct ApiServerProfile {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NetworkProfile {
     /// The private endpoint's address; empty until it exists.
-    #[serde(default, rename = "privateEndpointIp", skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", rename = "privateEndpointIp", skip_serializing_if = "String::is_empty")]
     pub private_endpoint_ip: String,
     #[serde(flatten)]
     pub unknown: Unknown,
@@ -192,7 +200,7 @@ pub struct NetworkProfile {
 /// `properties.install`: an installation that is going on.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Install {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub phase: String,
     #[serde(flatten)]
     pub unknown: Unknown,
@@ -217,5 +225,24 @@ mod tests {
         });
         let document: ClusterDocument = serde_json::from_value(stored.clone()).unwrap();
         assert_eq!(serde_json::to_value(&document).unwrap(), stored);
+    }
+
+    #[test]
+    fn null_is_as_good_as_absent() {
+        const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/c";
+        let stored = serde_json::json!({
+            "id": "a", "key": "k", "partitionKey": "p", "bucket": null, "asyncOperationId": null, "future": null,
+            "openShiftCluster": {"id": ID, "location": null, "systemData": null,
+                "properties": {"provisioningState": "Succeeded", "createdBy": null, "architectureVersion": null,
+                    "failedProvisioningState": null, "clusterProfile": {"version": null, "domain": "d"},
+                    "consoleProfile": null, "apiserverProfile": {"visibility": null, "url": null, "ip": null},
+                    "networkProfile": {"privateEndpointIp": null}, "install": null}}
+        });
+        let read: ClusterDocument = serde_json::from_value(stored).unwrap();
+        assert_eq!((read.bucket, read.cluster.location.as_str()), (0, ""));
+        assert_eq!(read.cluster.properties.cluster_profile.domain, "d");
+        let without = serde_json::json!({"id": "a", "key": "k", "partitionKey": "p",
+            "openShiftCluster": {"id": ID, "properties": {}}});
+        assert!(serde_json::from_value::<ClusterDocument>(without).is_err(), "a state there must be");
     }
 }

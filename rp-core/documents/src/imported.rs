@@ -13,6 +13,40 @@ pub enum CredentialKind {
     Token,
 }
 
+/// A machine of an imported cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedMachine {
+    pub name: String,
+    /// Host name or IP address.
+    pub address: String,
+    pub port: u16,
+    /// `TYPE BASE64` or `@cert-authority TYPE BASE64`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_keys: Vec<String>,
+}
+
+/// How the machines of an imported cluster are signed in to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ImportedSsh {
+    pub user: String,
+    /// PEM of a private key, sealed.
+    pub ssh_key: Sealed,
+    pub machines: Vec<ImportedMachine>,
+}
+
+/// What `aro tunnel` may reach of an imported cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedTunnel {
+    /// `host:port`, or `host:port=address:port` where the host's name is known to browsers only.
+    pub destinations: Vec<String>,
+    /// Address of its web console, of a host among the destinations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub console: Option<String>,
+    /// PEM certificates that signed what the destinations show; `None`: they are publicly trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_pem: Option<String>,
+}
+
 /// An imported cluster. The id is its lower-case name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ImportedCluster {
@@ -32,6 +66,12 @@ pub struct ImportedCluster {
     /// Groups to impersonate for a person with more than read rights; empty: the credential is shared.
     #[serde(default)]
     pub as_groups: Vec<String>,
+    /// `None`: its machines cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssh: Option<ImportedSsh>,
+    /// `None`: no tunnel leads to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<ImportedTunnel>,
     #[serde(default)]
     pub version: String,
     pub imported_by: String,

@@ -15,6 +15,8 @@ pub enum LoginFlow {
     Loopback,
     /// A browser anywhere (RFC 8628).
     Device,
+    /// The one-time password of an SSH grant (`spec/portal.md` §9).
+    Password,
 }
 
 /// A code that works once. The id is its SHA-256 in hex: a copy of the store opens nothing.

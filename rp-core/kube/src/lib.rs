@@ -3,6 +3,8 @@
 //! Entry rule: what is specific to a Kubernetes client and needs no store and no page.
 
 pub mod connect;
+mod exec;
+mod hosts;
 pub mod kubeconfig;
 pub mod lean;
 pub mod namespaces;
@@ -11,8 +13,10 @@ mod port_forward;
 pub mod write;
 
 pub use connect::api_status;
+pub use exec::{Exec, ExecError, Ran, exec};
+pub use hosts::{Host, hosts};
 pub use kube::Error as KubeError;
 pub use kube::client::{Body as KubeBody, Client as KubeClient};
 pub use kubeconfig::{ImportError, ImportPlan, ImportedCredential};
-pub use pods::{ReadyPod, ready_pods};
+pub use pods::{ReadyPod, pods_on, ready_pods};
 pub use port_forward::{PortForward, port_forward};

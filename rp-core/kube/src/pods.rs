@@ -34,6 +34,24 @@ pub async fn ready_pods(
     Ok(found.items.into_iter().filter_map(ready).collect())
 }
 
+/// Ready pods with these labels on one node.
+///
+/// # Errors
+/// As [`ready_pods`].
+pub async fn pods_on(
+    client: &Client,
+    namespace: &str,
+    labels: &str,
+    node: &str,
+) -> Result<Vec<ReadyPod>, kube::Error> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let asked = ListParams::default().labels(labels).fields(&format!("spec.nodeName={node}")).limit(MOST);
+    let found = pods.list(&asked).await?;
+    // The selector is the server's to obey; a key read on another node would be the wrong one.
+    let here = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node);
+    Ok(found.items.into_iter().filter(here).filter_map(ready).collect())
+}
+
 fn ready(pod: Pod) -> Option<ReadyPod> {
     let conditions = pod.status?.conditions?;
     let is = |condition: &k8s_openapi::api::core::v1::PodCondition| {

@@ -35,6 +35,48 @@ pub enum Credential {
     Token(Secret<String>),
 }
 
+/// A private key by which we sign in to machines.
+#[derive(Debug, Clone)]
+pub enum SshKey {
+    /// RSA as PKCS#1 DER (RFC 8017 A.1.2): `properties.sshKey` of a cluster of ours.
+    Pkcs1Der(Secret<Vec<u8>>),
+    /// PEM in OpenSSH's, PKCS#8 or PKCS#1 form, without a passphrase.
+    Pem(Secret<String>),
+}
+
+/// A machine that an import names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SshMachine {
+    pub name: String,
+    /// Host name or IP address.
+    pub address: String,
+    pub port: u16,
+    /// `TYPE BASE64` or `@cert-authority TYPE BASE64`; empty: trusted at first sight by an administrator.
+    pub host_keys: Vec<String>,
+}
+
+/// How machines are signed in to.
+#[derive(Debug, Clone)]
+pub struct SshTarget {
+    pub user: String,
+    pub key: SshKey,
+    /// Imported clusters: every machine that there is; of ours none, for the cluster is asked.
+    pub machines: Vec<SshMachine>,
+}
+
+impl std::hash::Hash for SshTarget {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.user.hash(state);
+        match &self.key {
+            SshKey::Pkcs1Der(key) => key.expose().hash(state),
+            SshKey::Pem(key) => key.expose().hash(state),
+        }
+        for machine in &self.machines {
+            (&machine.name, &machine.address, machine.port, &machine.host_keys).hash(state);
+        }
+    }
+}
+
 /// One cluster, ready to be dialled.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -51,6 +93,8 @@ pub struct Target {
     pub admin: Credential,
     /// Imported clusters: groups to impersonate for a person; empty means the credential is shared.
     pub as_groups: Vec<String>,
+    /// How machines are signed in to; `None`: there is no way.
+    pub ssh: Option<SshTarget>,
     /// Changes whenever address, trust or credentials do: pools built for another value are dropped.
     pub fingerprint: u64,
 }
@@ -64,7 +108,7 @@ impl Target {
             Endpoint::Private { ip } => ip.hash(&mut hasher),
             Endpoint::Direct { url } => url.as_str().hash(&mut hasher),
         }
-        (&self.server_name, &self.ca_pem, &self.as_groups).hash(&mut hasher);
+        (&self.server_name, &self.ca_pem, &self.as_groups, &self.ssh).hash(&mut hasher);
         for credential in [&self.read, &self.admin] {
             match credential {
                 Credential::Certificate { chain_pem, key_pem } => {

@@ -86,6 +86,22 @@ impl Access {
 
     /// The elevation in force that gives a person these rights for a cluster, the longest living of several.
     /// What another replica made a moment ago is read from the store.
+    /// Whether the caller has an elevation in force with these rights for this cluster, and groups that give them.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn is_elevated(
+        &self,
+        caller: &Caller,
+        target: &ResourceId,
+        rights: Rights,
+    ) -> Result<bool, StoreError> {
+        if self.policy.most_rights(caller.roles).is_none_or(|most| rights > most) {
+            return Ok(false);
+        }
+        Ok(self.elevation_for(&caller.person.sub, Some(target), rights).await?.is_some())
+    }
+
     pub(crate) async fn elevation_for(
         &self,
         sub: &str,

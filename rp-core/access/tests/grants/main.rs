@@ -14,4 +14,5 @@ mod issuing;
 mod managing;
 mod robots;
 mod scale;
+mod ssh;
 mod world;

@@ -175,6 +175,7 @@ async fn server(mood: Mood, by_certificate: bool) -> Server {
         read: credential,
         admin: Credential::Token(Secret::new("another".to_owned())),
         as_groups: Vec::new(),
+        ssh: None,
         fingerprint: 0,
     };
     Server { target, other_ca: authority("other").0, stop, _files: folder }

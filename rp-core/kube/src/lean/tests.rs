@@ -72,6 +72,7 @@ impl Server {
             read: token.clone(),
             admin: token,
             as_groups: Vec::new(),
+            ssh: None,
             fingerprint: 0,
         };
         Self { target: Arc::new(target), accepted, resumed, task }
@@ -205,9 +206,10 @@ async fn what_the_far_side_closed_is_dialled_again() {
 async fn time_and_size_are_bounded() {
     let server = Server::start().await;
     let short = Duration::from_millis(50);
-    let lean = server.lean(LeanOptions { head: short, silence: short, ..LeanOptions::default() });
+    let lean = server.lean(LeanOptions { head: LONG, silence: short, ..LeanOptions::default() });
     let mut body = Vec::new();
     assert!(matches!(lean.get("/stall", 100, &mut body).await, Err(LeanError::Stalled(_))));
+    let lean = server.lean(LeanOptions { head: short, ..LeanOptions::default() });
     assert!(matches!(lean.get("/hang", 100, &mut body).await, Err(LeanError::NoHead(_))));
     let lean = server.lean(LeanOptions::default());
     assert!(matches!(lean.get("/101", 100, &mut body).await, Err(LeanError::TooLong(100))));
