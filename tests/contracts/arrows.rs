@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rp-prometheus", &["rp-base", "rp-documents", "rp-net", "rp-kube", "rp-promql", "rp-metrics"]),
     ("rp-api", &[]),
     ("rp-client", &["rp-base"]),
+    ("rp-tunnel", &["rp-base"]),
     ("rp-azure", &["rp-base", "rp-documents", "rp-net", "rp-metrics"]),
     (
         "rp-frontend",
@@ -108,6 +109,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "proxy",
         &[
             "rp-recording",
+            "rp-tunnel",
             "rp-base",
             "rp-documents",
             "rp-seal",
@@ -141,7 +143,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rp-promql",
         ],
     ),
-    ("portal-cli", &["rp-base"]),
+    ("portal-cli", &["rp-base", "rp-tunnel"]),
     (
         "aro",
         &[

@@ -113,6 +113,7 @@ const FOLDERS: [(&str, &str); 29] = [
     ("rp-runtime", "rp-core/runtime"),
     ("rp-seal", "rp-core/seal"),
     ("rp-simulator", "rp-core/simulator"),
+    ("rp-tunnel", "rp-core/tunnel"),
     ("proxy", "proxy"),
     ("web", "web"),
     ("portal", "portal/src"),
