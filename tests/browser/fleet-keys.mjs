@@ -1,11 +1,10 @@
 // By keyboard alone: find a cluster, open it, take a kubeconfig, jump by the palette, export what is chosen.
-import { input, signIn, story, violations } from "./lib.mjs";
+import { becomes, hears, input, signIn, story, violations } from "./lib.mjs";
 
 await story(async (page) => {
   await signIn(page);
   await page.getByTestId("cluster-row").first().waitFor();
-  // Keys are heard once the script runs.
-  await page.waitForLoadState("load");
+  await hears(page);
   const seen = {};
   const focus = (what) => page.evaluate((name) => document.activeElement?.getAttribute(name), what);
 
@@ -22,9 +21,11 @@ await story(async (page) => {
   await page.keyboard.press("x");
   await page.keyboard.press("Enter");
   await page.getByTestId("cluster-name").waitFor();
+  await hears(page);
   await page.keyboard.press("f");
   const dialog = page.getByTestId("dialog-kubeconfig");
   await dialog.locator("textarea[name=reason]").waitFor();
+  await becomes(page, () => document.activeElement?.getAttribute("name") === "reason");
   await page.keyboard.type("taken by keyboard alone");
   const [kubeconfig] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Control+Enter").then(() => submit(page, dialog))]);
   seen.kubeconfig = kubeconfig.suggestedFilename();

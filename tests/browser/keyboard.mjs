@@ -1,43 +1,52 @@
-import { input, signIn, story } from "./lib.mjs";
+import { becomes, hears, input, signIn, story } from "./lib.mjs";
 
 await story(async (page) => {
   await signIn(page);
   await page.getByTestId("cluster-row").first().waitFor();
   const keys = {};
-  // The row that holds the focus, by its place.
-  const row = () => page.evaluate(() => [...document.querySelectorAll("[data-row]")].findIndex((one) => one.contains(document.activeElement)));
+  // The row that holds the focus, by its place: the wanted one, or another.
+  const row = async (wanted) => {
+    await becomes(page, (at) => document.querySelectorAll("[data-row]")[at]?.contains(document.activeElement), wanted);
+    return page.evaluate(() => [...document.querySelectorAll("[data-row]")].findIndex((one) => one.contains(document.activeElement)));
+  };
 
   await page.keyboard.press("Tab");
   keys.skip = await page.evaluate(() => document.activeElement?.getAttribute("href") === "#main");
   await page.keyboard.press("/");
-  keys.search = await page.evaluate(() => document.activeElement?.getAttribute("name") === "q");
+  keys.search = await becomes(page, () => document.activeElement?.getAttribute("name") === "q");
   await page.keyboard.press("Escape");
   await page.keyboard.press("g");
   await page.keyboard.press("a");
   await page.getByTestId("panel-grants").waitFor();
+  await hears(page);
   await page.keyboard.press("g");
   await page.keyboard.press("c");
   await page.getByTestId("cluster-row").first().waitFor();
+  await hears(page);
   keys.clusters = new URL(page.url()).pathname;
 
   await page.keyboard.press("j");
-  keys.first = await row();
+  keys.first = await row(0);
   await page.keyboard.press("j");
-  keys.second = await row();
+  keys.second = await row(1);
   await page.keyboard.press("k");
-  keys.back = await row();
+  keys.back = await row(0);
   const name = await page.evaluate(() => document.activeElement?.textContent);
   await page.keyboard.press("Enter");
   await page.getByTestId("cluster-name").waitFor();
+  await hears(page);
   keys.opened = (await page.getByTestId("cluster-name").innerText()).includes(name);
 
   await page.keyboard.press("f");
   const dialog = page.getByTestId("dialog-kubeconfig");
   await dialog.locator("textarea[name=reason]").waitFor();
-  keys.dialog = await dialog.evaluate((one) => one.matches(":modal") && one.contains(document.activeElement));
+  keys.dialog = await becomes(page, () => {
+    const one = document.querySelector("[data-testid=dialog-kubeconfig]");
+    return one?.matches(":modal") && one.contains(document.activeElement);
+  });
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   keys.closed = true;
-  keys.focus_back = await page.evaluate(() => document.activeElement?.getAttribute("data-testid") === "kubeconfig");
+  keys.focus_back = await becomes(page, () => document.activeElement?.getAttribute("data-testid") === "kubeconfig");
   return { keys };
 });

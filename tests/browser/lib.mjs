@@ -16,7 +16,7 @@ export async function story(run, options = {}) {
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
   const context = await browser.newContext({ ignoreHTTPSErrors: true, acceptDownloads: true, ...options });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
@@ -54,6 +54,12 @@ export async function fillIn(page, who = input) {
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL((url) => url.origin === new URL(input.url).origin);
 }
+
+/** Until the scripts of the page that stands there hear keys: they are deferred, a page is seen before it listens. */
+export const hears = (page) => page.waitForLoadState("load");
+
+/** Whether a test of the page comes true. */
+export const becomes = (page, test, arg) => page.waitForFunction(test, arg).then(() => true, () => false);
 
 const AXE = readFileSync(process.env.AXE, "utf8");
 

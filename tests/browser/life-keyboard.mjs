@@ -1,5 +1,5 @@
 // The same by keyboard alone.
-import { input, signIn, story } from "./lib.mjs";
+import { becomes, hears, input, signIn, story } from "./lib.mjs";
 
 await story(async (page) => {
   await signIn(page, "/access");
@@ -8,10 +8,13 @@ await story(async (page) => {
   await page.keyboard.press("g");
   await page.keyboard.press("p");
   await page.getByTestId("panel-mine").waitFor();
+  await hears(page);
   keys.elevations = new URL(page.url()).pathname;
   await page.keyboard.press("e");
   const form = page.getByTestId("elevate-form");
   await form.waitFor();
+  await hears(page);
+  await becomes(page, () => document.activeElement?.hasAttribute("name"));
   keys.focus = await page.evaluate(() => document.activeElement?.getAttribute("name"));
   await page.keyboard.type(input.cluster);
   const to = async (name) => {

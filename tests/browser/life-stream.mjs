@@ -1,11 +1,12 @@
 // A page that shows a stream, and its end when the grant is revoked at another screen.
-import { input, signIn, story, violations } from "./lib.mjs";
+import { becomes, hears, input, signIn, story, violations } from "./lib.mjs";
 
 await story(async (page, context) => {
   const found = [];
   await signIn(page, `/access/${input.grant}`);
   const rows = page.getByTestId("stream-row");
   await rows.first().waitFor();
+  await hears(page);
   const shown = await rows.allInnerTexts();
   await page.evaluate(() => (window.same = true));
   found.push(...(await violations(page)));
@@ -19,6 +20,7 @@ await story(async (page, context) => {
   const said = await dialog.getByTestId("consequences").innerText();
   await other.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
+  await becomes(other, () => document.activeElement?.getAttribute("data-testid") === "revoke");
   const back = await other.evaluate(() => document.activeElement?.getAttribute("data-testid"));
   await row.getByTestId("revoke").click();
   await dialog.locator("textarea[name=why]").fill("wrong <b>cluster</b>");

@@ -4,7 +4,7 @@ import { input, signIn, story, violations } from "./lib.mjs";
 await story(async (page, context, errors) => {
   const found = [];
   const second = await context.browser().newContext({ ignoreHTTPSErrors: true });
-  second.setDefaultTimeout(60_000);
+  second.setDefaultTimeout(120_000);
   const theirs = await second.newPage();
   theirs.on("pageerror", (error) => errors.push(String(error)));
 

@@ -1,6 +1,6 @@
 // Statistics and alerts of a cluster, and one query on the fleet.
 import { readFileSync } from "node:fs";
-import { input, signIn, story } from "./lib.mjs";
+import { hears, input, signIn, story } from "./lib.mjs";
 
 await story(async (page) => {
   const seen = {};
@@ -8,6 +8,7 @@ await story(async (page) => {
   await page.getByTestId("tab-statistics").click();
   const panels = page.locator("[data-chart]");
   await panels.first().waitFor();
+  await hears(page);
   seen.charts = await panels.count();
   const settle = async () => {
     for (let i = 0; i < seen.charts; i += 1) {

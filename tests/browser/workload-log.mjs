@@ -1,7 +1,7 @@
 // A person reads a log: says why once, follows, finds, and is told when the access is taken away; then the other pages
 // of what runs, looked at by axe.
 import { existsSync, writeFileSync } from "node:fs";
-import { input, signIn, story, violations } from "./lib.mjs";
+import { hears, input, signIn, story, violations } from "./lib.mjs";
 
 const LIMIT = 120_000;
 
@@ -22,6 +22,7 @@ await story(async (page) => {
   const text = page.getByTestId("log-text");
   const state = page.getByTestId("log-state");
   await text.getByText("a needle in the log").first().waitFor();
+  await hears(page);
   found.push(...(await violations(page)));
   // Find in the page.
   await page.locator("[data-log-find]").fill("needle");
