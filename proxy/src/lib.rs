@@ -1,11 +1,14 @@
 //! Access proxies: authorised target in, bytes out.
 //!
 //! `api` is the Kubernetes API proxy (`spec/portal.md` §11 with its "Do better"); `connect` the CONNECT
-//! proxy for development (§12.4); `prom` questions to the Prometheus of clusters (§13); `tunnel` the local way to a remote listener with a client certificate.
+//! proxy for development (§12.4); `prom` questions to the Prometheus of clusters (§13); `ssh` shells on their machines (§15–17); `tunnel` the local way to a remote listener with a client certificate.
 
 pub mod api;
 pub mod connect;
 pub mod prom;
+pub mod ssh;
+pub mod terminal;
 pub mod tunnel;
+pub mod tunnels;
 
 pub use api::{ApiProxy, ApiProxyParts, Body};

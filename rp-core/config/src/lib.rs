@@ -12,12 +12,14 @@ mod mistakes;
 mod monitor;
 mod parse;
 mod reader;
+mod recording;
 mod reference;
 mod rp;
 mod secret_file;
 mod settings;
 mod sinks;
 mod source;
+mod ssh;
 mod values;
 
 pub use azure::{Azure, AzureCredential};
@@ -26,13 +28,15 @@ pub use load::{LoadError, load};
 pub use mistakes::{Mistake, Mistakes};
 pub use monitor::Monitor;
 pub use parse::{File, Input, Override, parse};
+pub use recording::{BlobRight, Recording, RecordingHome};
 pub use reference::reference_markdown;
-pub use rp::{ArmCallers, CallerCertificate, Rp, RpPlace, TokenCheck, Tokens};
+pub use rp::{AdminRoles, ArmCallers, CallerCertificate, Rp, RpOidc, RpPlace, TokenCheck, Tokens};
 pub use secret_file::{SecretFile, SecretFileError};
+pub use ssh::Ssh;
 pub use settings::{
     Access, Audit, AuditSink, AuditSinkTo, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat,
     Metrics, Oidc, OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy,
-    Roles, Session, Settings, Store, StoreKind, Tls,
+    Roles, Session, Settings, Store, StoreKind, Terminal, Tls,
 };
 
 /// Keys that a role cannot do without, for [`Input::needs`].

@@ -8,9 +8,10 @@ use crate::reader::Reader;
 use crate::settings::{
     Access, Audit, Elevation, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Prometheus,
     Proxy, Robots, Roles, Session, Settings, Store, StoreKind,
+    Terminal,
 };
 use crate::source::Values;
-use crate::{Mistakes, azure, backend, check, monitor, rp, source};
+use crate::{Mistakes, azure, backend, check, monitor, recording, rp, source, ssh};
 
 /// The text of `aro.toml` with its path, which names places and from whose folder relative paths count.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +100,9 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
         },
         monitor: monitor::monitor(r),
         backend: backend::backend(r),
+        recording: recording::recording(r),
+        terminal: Terminal { grace: r.duration("terminal.grace"), most: r.count("terminal.most") },
+        ssh: ssh::ssh(r),
         audit,
         limits: limits(r),
         azure: azure::azure(r),
@@ -168,6 +172,7 @@ fn access(r: &mut Reader<'_>) -> Access {
         max_power_life: r.duration("access.max_power_life"),
         max_total_life: r.duration("access.max_total_life"),
         renew_life: r.duration("access.renew_life"),
+        password_life: r.duration("access.password_life"),
         fresh_sign_in: r.duration("access.fresh_sign_in"),
         max_grants: r.count("access.max_grants"),
         max_streams: r.count("access.max_streams"),
@@ -181,6 +186,9 @@ fn access(r: &mut Reader<'_>) -> Access {
     access.max_total_life = access.max_total_life.max(access.max_life);
     if access.renew_life > Duration::from_secs(15 * 60) {
         r.mistake("access.renew_life", "must be at most 15m: it is how long a lost token stays good");
+    }
+    if access.password_life > Duration::from_secs(10 * 60) {
+        r.mistake("access.password_life", "must be at most 10m: it is how long a lost password stays good");
     }
     access
 }

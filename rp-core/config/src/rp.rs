@@ -33,7 +33,9 @@ pub struct Rp {
     pub admin: Option<CallerCertificate>,
     /// `None`: tokens are not looked at.
     pub tokens: Option<Tokens>,
-    /// Hosts that a caller's `Referer` may name; empty: any.
+    /// What persons may do over the admin API; all empty: whoever has the certificate may do everything.
+    pub admin_roles: AdminRoles,
+    /// Hosts that a caller's `Referer` may name, lower case: `.x` for those below x, `*` for any; empty: ARM's and ours.
     pub referers: Vec<String>,
     /// From the start until the process says that it is ready.
     pub ready_delay: Duration,
@@ -56,6 +58,25 @@ pub struct RpPlace {
     pub registry_host: String,
     /// Object id of the first-party application's service principal.
     pub service_principal: String,
+    /// Client id of the machine's own identity; `None`: the first-party application does its part.
+    pub managed_identity: Option<String>,
+    /// The vault of clusters' certificates; `None`: none are ordered.
+    pub certificate_vault: Option<Url>,
+    /// Its name in the vault.
+    pub certificate_issuer: String,
+    /// `None`: clusters with workload identities are refused.
+    pub oidc: Option<RpOidc>,
+}
+
+/// Where the OpenID documents of clusters' issuers lie.
+#[derive(Debug, Clone)]
+pub struct RpOidc {
+    /// Storage account.
+    pub account: String,
+    /// Where it is written; `None`: the cloud's address of the account.
+    pub storage: Option<Url>,
+    /// Where everybody reads: host and perhaps path, without scheme and slash at the end.
+    pub endpoint: String,
 }
 
 /// How ARM's certificates are known.
@@ -75,6 +96,14 @@ pub struct ArmCallers {
 pub struct CallerCertificate {
     pub ca_file: PathBuf,
     pub common_name: String,
+}
+
+/// Persons by what they may do over the admin API, as the calling tool names them; `*`: whomever it names.
+#[derive(Debug, Clone, Default)]
+pub struct AdminRoles {
+    pub readers: Vec<String>,
+    pub operators: Vec<String>,
+    pub elevated: Vec<String>,
 }
 
 /// Bearer tokens of callers.
@@ -121,6 +150,11 @@ pub(crate) fn rp(r: &mut Reader<'_>, tls: Option<&Tls>) -> Rp {
         },
         admin: certificate(r, "rp.admin_ca_file", "rp.admin_common_name"),
         tokens: tokens(r),
+        admin_roles: AdminRoles {
+            readers: r.texts("rp.admin_readers"),
+            operators: r.texts("rp.admin_operators"),
+            elevated: r.texts("rp.admin_elevated"),
+        },
         referers: r.texts("rp.referers").into_iter().map(|host| host.to_ascii_lowercase()).collect(),
         ready_delay: r.duration("rp.ready_delay"),
         read_time: r.duration("rp.read_time"),
@@ -133,6 +167,8 @@ pub(crate) fn rp(r: &mut Reader<'_>, tls: Option<&Tls>) -> Rp {
 
 /// All of it hangs on the subscription.
 fn place(r: &mut Reader<'_>) -> Option<RpPlace> {
+    let (oidc, certificate_vault) = (oidc(r), r.url("rp.certificate_vault"));
+    let managed_identity = r.text("rp.managed_identity");
     let mut text = |key| r.text(key).unwrap_or_default();
     let place = RpPlace {
         subscription: text("rp.subscription"),
@@ -144,6 +180,10 @@ fn place(r: &mut Reader<'_>) -> Option<RpPlace> {
         registry_id: text("rp.registry_id"),
         registry_host: text("rp.registry_host"),
         service_principal: text("rp.service_principal"),
+        managed_identity,
+        certificate_vault,
+        certificate_issuer: text("rp.certificate_issuer"),
+        oidc,
     };
     if place.subscription.is_empty() {
         return None;
@@ -154,6 +194,15 @@ fn place(r: &mut Reader<'_>) -> Option<RpPlace> {
         }
     }
     Some(place)
+}
+
+fn oidc(r: &mut Reader<'_>) -> Option<RpOidc> {
+    let (account, storage) = (r.text("rp.oidc_account"), r.url("rp.oidc_storage"));
+    let endpoint = r.text("rp.oidc_endpoint");
+    check::pair(r, ("rp.oidc_account", account.is_some()), ("rp.oidc_endpoint", endpoint.is_some()));
+    let (account, endpoint) = (account?, endpoint?);
+    let bare = endpoint.strip_prefix("https://").unwrap_or(&endpoint).trim_end_matches('/').to_owned();
+    Some(RpOidc { account, storage, endpoint: bare })
 }
 
 /// Both or none.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::{Azure, Backend, Monitor, Rp, SecretFile};
+use crate::{Azure, Backend, Monitor, Recording, Rp, SecretFile, Ssh};
 
 /// Every setting. Keys that a role needs ([`crate::needs`]) are there when it named them.
 #[derive(Debug, Clone)]
@@ -30,6 +30,9 @@ pub struct Settings {
     pub monitor: Monitor,
     pub backend: Backend,
     pub rp: Rp,
+    pub recording: Recording,
+    pub terminal: Terminal,
+    pub ssh: Ssh,
     pub audit: Audit,
     pub limits: Limits,
     pub azure: Azure,
@@ -193,6 +196,7 @@ pub struct Access {
     pub max_power_life: Duration,
     pub max_total_life: Duration,
     pub renew_life: Duration,
+    pub password_life: Duration,
     pub fresh_sign_in: Duration,
     pub max_grants: usize,
     pub max_streams: usize,
@@ -317,6 +321,14 @@ pub struct Limits {
     pub kept_clusters: usize,
     pub live_pages: usize,
     pub live_pages_per_person: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    /// A session waits so long for its browser.
+    pub grace: Duration,
+    /// Sessions of one process.
+    pub most: usize,
 }
 
 #[derive(Debug, Clone)]

@@ -62,7 +62,7 @@ fn within(networks: &[IpNet], address: IpAddr) -> bool {
 ///
 /// # Errors
 /// There is no such header, it is too long, or the connection broke.
-pub(crate) async fn read_header<S: AsyncRead + Unpin>(
+pub async fn read_header<S: AsyncRead + Unpin>(
     stream: &mut S,
     peer: SocketAddr,
 ) -> io::Result<SocketAddr> {

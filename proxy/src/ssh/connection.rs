@@ -1,0 +1,471 @@
+//! What the tasks of one connection share: who signed in, the machine, the legs, and the way to end it all with words.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rp_access::{Refusal, StreamGuard};
+use rp_base::{Id, Timestamp, chain};
+use rp_documents::{Actor, Entry, Outcome, Phase, Rights, Side};
+use rp_net::{Target, TooOften};
+use russh::server::{self, ChannelOpenHandle};
+use russh::{Channel, ChannelOpenFailure, ChannelWriteHalf, client};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::audit::{AgentWitness, Bytes, Trail, What};
+use super::auth::{Authority, Known};
+use super::leg::{Leg, LegError, LegOptions};
+use super::limits::{Place, SshLimits};
+use super::machines::Machine;
+use super::metrics::{ChannelLabels, LoginLabels};
+use super::program::{ForwardGate, SessionGate, settle};
+use super::relay::{Begun, End, Outlet, Relay};
+use super::server::Bastion;
+use super::banner;
+
+/// Legs that are kept for the next channel.
+const MOST_SPARES: usize = 4;
+
+/// Where a channel leads.
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    Session,
+    Forward { host: String, port: u16 },
+}
+
+impl Way {
+    /// The channel's type, as in the access log (`spec/portal.md` §17.2).
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Forward { .. } => "direct-tcpip",
+        }
+    }
+}
+
+/// A channel that the client asked for.
+pub(super) struct Opening {
+    pub(super) way: Way,
+    pub(super) person: ChannelWriteHalf<server::Msg>,
+    pub(super) outlet: Outlet,
+    pub(super) handle: server::Handle,
+    pub(super) reply: ChannelOpenHandle,
+    pub(super) cut: CancellationToken,
+}
+
+/// One connection of one client.
+#[derive(Debug)]
+pub(super) struct Connection {
+    bastion: Arc<Bastion>,
+    pub(super) from: IpAddr,
+    place: Place,
+    began: Timestamp,
+    /// The client is gone: every channel ends.
+    pub(super) over: CancellationToken,
+    known: OnceLock<Known>,
+    signed_in: CancellationToken,
+    reached: OnceLock<Reached>,
+    is_reached: CancellationToken,
+    /// Why it shall end.
+    words: watch::Sender<Option<String>>,
+    spares: Mutex<Vec<Leg>>,
+    pub(super) bytes: Arc<Bytes>,
+    misses: AtomicUsize,
+    /// The user that a stranger claimed to be.
+    claimed: Mutex<String>,
+}
+
+/// The machine, and what is held while it is used.
+#[derive(Debug)]
+pub(super) struct Reached {
+    pub(super) target: Arc<Target>,
+    pub(super) machine: Machine,
+    pub(super) trail: Trail,
+    _guard: StreamGuard,
+}
+
+/// Why no machine was reached. The text is for the person.
+#[derive(Debug, thiserror::Error)]
+enum Unreached {
+    #[error("{0}")]
+    TooOften(TooOften),
+    #[error(transparent)]
+    TooMany(rp_access::TooManyStreams),
+    #[error("this access names no cluster")]
+    NoTarget,
+    #[error("{0}")]
+    Directory(#[source] rp_net::DirectoryError),
+    #[error("the audit entry could not be written, so nothing was opened")]
+    Audit(#[source] rp_audit::AuditError),
+    #[error("say which machine: sign in as {user}+MACHINE")]
+    NoMachine { user: String },
+    #[error("{0}")]
+    Leg(#[source] LegError),
+    #[error("this access is read-only now; a shell needs more")]
+    Fallen,
+}
+
+impl Connection {
+    pub(super) fn new(bastion: Arc<Bastion>, from: IpAddr, place: Place) -> Arc<Self> {
+        Arc::new(Self {
+            began: bastion.clock().now(),
+            bastion,
+            from,
+            place,
+            over: CancellationToken::new(),
+            known: OnceLock::new(),
+            signed_in: CancellationToken::new(),
+            reached: OnceLock::new(),
+            is_reached: CancellationToken::new(),
+            words: watch::Sender::new(None),
+            spares: Mutex::default(),
+            bytes: Arc::default(),
+            misses: AtomicUsize::new(0),
+            claimed: Mutex::default(),
+        })
+    }
+
+    pub(super) fn limits(&self) -> &SshLimits {
+        self.bastion.limits()
+    }
+
+    pub(super) fn host(&self) -> &str {
+        self.bastion.host()
+    }
+
+    pub(super) fn fips(&self) -> bool {
+        self.bastion.fips()
+    }
+
+    pub(super) fn authority(&self) -> &Authority {
+        self.bastion.authority()
+    }
+
+    pub(super) fn recordings(&self) -> &rp_recording::Recordings {
+        self.bastion.recordings()
+    }
+
+    /// Ends the connection; the first words stay.
+    pub(super) fn end(&self, words: &str) {
+        self.words.send_if_modified(|before| match before {
+            Some(_) => false,
+            None => {
+                *before = Some(banner::reason(words));
+                true
+            }
+        });
+    }
+
+    /// Waits until it must end, and says why.
+    pub(super) async fn must_end(&self) -> String {
+        let mut words = self.words.subscribe();
+        let told = async move {
+            let told = words.wait_for(Option::is_some).await;
+            told.ok().and_then(|words| words.clone()).unwrap_or_default()
+        };
+        let timely = async {
+            if tokio::time::timeout(self.limits().login, self.signed_in.cancelled()).await.is_err() {
+                return "nobody signed in in time".to_owned();
+            }
+            let Some(known) = self.known.get() else { return String::new() };
+            known.live.token_for(rights_of(known)).cancelled().await;
+            known.live.cut(self.bastion.clock().now()).sentence().to_owned()
+        };
+        tokio::select! {
+            words = told => words,
+            words = timely => words,
+        }
+    }
+
+    /// Somebody signed in.
+    pub(super) fn succeeded(&self, known: Known) {
+        self.place.known();
+        let labels = LoginLabels { way: known.way, result: "ok" };
+        self.bastion.metrics().logins.with(&labels).inc();
+        let _ = self.known.set(known);
+        self.signed_in.cancel();
+    }
+
+    /// Somebody showed what opens nothing. What it was is told nobody.
+    pub(super) fn failed(&self, user: &str, way: &'static str, refusal: Refusal) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        user.clone_into(&mut self.claimed.lock());
+        self.bastion.metrics().logins.with(&LoginLabels { way, result: "refused" }).inc();
+        tracing::warn!(
+            target: "proxy.ssh",
+            remote_addr = %self.from,
+            username = user,
+            why = %refusal,
+            "authentication failed"
+        );
+        if matches!(refusal, Refusal::TooOften(_) | Refusal::Unsure | Refusal::Unavailable) {
+            self.end(&refusal.to_string());
+        }
+    }
+
+    /// Too many channels at once.
+    pub(super) fn crowded(&self) {
+        self.count("channel", "refused");
+    }
+
+    fn count(&self, kind: &'static str, result: &'static str) {
+        self.bastion.metrics().opened.with(&ChannelLabels { kind, result }).inc();
+    }
+
+    /// What the client asked for and may not have.
+    pub(super) async fn refused(&self, verb: &'static str, what: &str) {
+        self.count(verb.strip_prefix("ssh.").unwrap_or(verb), "refused");
+        if let Some(trail) = self.trail() {
+            trail.refused(&What::named(verb, what)).await;
+        }
+    }
+
+    pub(super) fn may_forward_agent(&self) -> bool {
+        self.known.get().is_some_and(|known| known.live.grant.options.agent_forwarding)
+    }
+
+    /// The destination as the grant names it; `None`: it does not.
+    pub(super) fn destination(&self, host: &str, port: u32) -> Option<(String, u16)> {
+        let port = u16::try_from(port).ok()?;
+        let asked = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let named = &self.known.get()?.live.grant.destinations;
+        named.iter().any(|each| each.eq_ignore_ascii_case(&asked)).then(|| (host.to_owned(), port))
+    }
+
+    fn trail(&self) -> Option<Trail> {
+        if let Some(reached) = self.reached.get() {
+            return Some(reached.trail.clone());
+        }
+        let known = self.known.get()?;
+        Some(Trail {
+            audit: self.bastion.audit().clone(),
+            clock: Arc::clone(self.bastion.clock()),
+            random: Arc::clone(self.bastion.random()),
+            live: Arc::clone(&known.live),
+            from: self.from,
+            machine: known.machine.clone().unwrap_or_default(),
+            identity: String::new(),
+        })
+    }
+
+    /// Reaches the machine, as soon as somebody signed in.
+    pub(super) async fn reach(self: Arc<Self>) {
+        let work = tokio::select! {
+            () = self.over.cancelled() => return,
+            work = self.try_reach() => work,
+        };
+        match work {
+            Ok(reached) => {
+                let took = self.bastion.clock().now().since(self.began);
+                self.bastion.metrics().reach.observe_duration(took);
+                reached.trail.log("connected", "", None);
+                let _ = self.reached.set(reached);
+                self.is_reached.cancel();
+            }
+            Err(error) => {
+                self.bastion.metrics().unreached.inc();
+                tracing::warn!(
+                    target: "proxy.ssh",
+                    remote_addr = %self.from,
+                    error = %chain(&error),
+                    "the machine was not reached"
+                );
+                if let Some(trail) = self.trail() {
+                    trail.refused(&What::named("ssh.reach", error.to_string())).await;
+                }
+                self.end(&error.to_string());
+            }
+        }
+    }
+
+    async fn try_reach(&self) -> Result<Reached, Unreached> {
+        let (known, mut trail) = self.known.get().zip(self.trail()).ok_or(Unreached::NoTarget)?;
+        let (access, live) = (&self.authority().access, &known.live);
+        if live.rights < rights_of(known) {
+            return Err(Unreached::Fallen);
+        }
+        access.rates().stream(live.grant.known_as().as_str()).map_err(Unreached::TooOften)?;
+        let told = known.machine.clone().unwrap_or_default();
+        let guard = access.stream(live, || format!("ssh {told}")).map_err(Unreached::TooMany)?;
+        trail.promise(&What::named("ssh.login", known.way)).await.map_err(Unreached::Audit)?;
+        trail.log("authentication succeeded", "", None);
+        let id = live.grant.target.as_ref().ok_or(Unreached::NoTarget)?;
+        let target = self.bastion.directory().find(id).await.map_err(Unreached::Directory)?;
+        let user = || rp_access::ssh_user(&live.grant.owner.name).to_owned();
+        let name = known.machine.as_ref().ok_or_else(|| Unreached::NoMachine { user: user() })?;
+        let machines = self.bastion.legs().machines();
+        let machine = machines.find(&target, name).await;
+        let machine = machine.map_err(|error| Unreached::Leg(LegError::Machines(error)))?;
+        trail.machine.clone_from(&machine.name);
+        trail.identity = target.ssh.as_ref().map(|ssh| ssh.user.clone()).unwrap_or_default();
+        let leg = self.connect(&target, &machine, &trail).await.map_err(Unreached::Leg)?;
+        self.spares.lock().push(leg);
+        Ok(Reached { target, machine, trail, _guard: guard })
+    }
+
+    async fn connect(&self, target: &Arc<Target>, machine: &Machine, trail: &Trail) -> Result<Leg, LegError> {
+        let agent = self.may_forward_agent().then(|| Arc::new(AgentWitness(trail.clone())) as _);
+        self.bastion.legs().connect_with(&trail.live, target, machine, LegOptions { agent }).await
+    }
+
+    /// A leg that no channel uses.
+    async fn leg(&self, reached: &Reached) -> Result<Leg, LegError> {
+        loop {
+            let Some(spare) = self.spares.lock().pop() else { break };
+            if !spare.closed().is_cancelled() {
+                return Ok(spare);
+            }
+        }
+        self.connect(&reached.target, &reached.machine, &reached.trail).await
+    }
+
+    fn give_back(&self, leg: Leg) {
+        let mut spares = self.spares.lock();
+        if !leg.closed().is_cancelled() && !self.over.is_cancelled() && spares.len() < MOST_SPARES {
+            spares.push(leg);
+        }
+    }
+
+    /// Carries a channel from its opening to its end.
+    pub(super) async fn carry(self: Arc<Self>, opening: Opening) {
+        let Opening { way, person, outlet, handle, reply, cut } = opening;
+        tokio::select! {
+            () = self.is_reached.cancelled() => {}
+            () = cut.cancelled() => return,
+        }
+        let Some(reached) = self.reached.get() else { return };
+        let opened = tokio::select! {
+            opened = self.open(reached, &way) => opened,
+            () = cut.cancelled() => return,
+        };
+        let (leg, far, begun) = match opened {
+            Ok(opened) => opened,
+            Err(words) => {
+                self.count(way.name(), "failed");
+                cut.cancel();
+                let why = ChannelOpenFailure::Other { code: 2, reason: banner::reason(&words) };
+                return reply.reject(why).await;
+            }
+        };
+        reply.accept().await;
+        let _open = self.bastion.metrics().channels.track();
+        self.count(way.name(), "ok");
+        reached.trail.log("opened", way.name(), None);
+        let began = self.bastion.clock().now();
+        let total = Arc::clone(&self.bytes);
+        let (end, begun) = match &way {
+            Way::Session => {
+                let gate = SessionGate::new(Arc::clone(&self), reached.trail.clone());
+                let leg = &leg;
+                let relay = Relay { outlet, person, handle, far, leg, gate, cut, total, begun, tells: true };
+                Box::pin(relay.run()).await
+            }
+            Way::Forward { .. } => {
+                let leg = &leg;
+                let relay =
+                    Relay { outlet, person, handle, far, leg, gate: ForwardGate, cut, total, begun, tells: false };
+                Box::pin(relay.run()).await
+            }
+        };
+        if let End::Unrecorded(words) = &end {
+            self.end(words);
+        }
+        self.give_back(leg);
+        settle(&self, end, begun).await;
+        let took = self.bastion.clock().now().since(began);
+        reached.trail.log("closed", way.name(), Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
+    }
+
+    /// The machine's end of a channel. What leads elsewhere than to the machine is audited before.
+    async fn open(
+        &self,
+        reached: &Reached,
+        way: &Way,
+    ) -> Result<(Leg, Channel<client::Msg>, Option<Begun>), String> {
+        let settle = match way {
+            Way::Session => None,
+            Way::Forward { host, port } => {
+                let what = What::named("ssh.forward", format!("{host}:{port}"));
+                let started = reached.trail.start(what).await;
+                Some(started.map_err(|error| Unreached::Audit(error).to_string())?)
+            }
+        };
+        let leg = self.leg(reached).await.map_err(|error| error.to_string())?;
+        let opened = match way {
+            Way::Session => leg.session().await,
+            Way::Forward { host, port } => leg.direct_tcpip(host, *port).await,
+        };
+        match (opened, settle) {
+            (Ok(channel), settle) => {
+                let begun = settle.map(|settle| Begun {
+                    counted: Arc::clone(&settle.bytes),
+                    settle: Some(settle),
+                    recorder: None,
+                });
+                Ok((leg, channel, begun))
+            }
+            (Err(error), settle) => {
+                self.give_back(leg);
+                if let Some(mut settle) = settle {
+                    settle.outcome("failed", 0, Some(Side::Cluster));
+                }
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// How the access ended, when that is why.
+    pub(super) fn access_over(&self) -> Option<&'static str> {
+        let known = self.known.get()?;
+        let over = known.live.token_for(rights_of(known)).is_cancelled();
+        over.then(|| known.live.cut(self.bastion.clock().now()).sentence())
+    }
+
+    /// The connection is gone: what there is to write down.
+    pub(super) async fn gone(&self, words: Option<&str>) {
+        self.over.cancel();
+        self.spares.lock().clear();
+        let metrics = self.bastion.metrics();
+        metrics.received.add(self.bytes.received.load(Ordering::Relaxed));
+        metrics.sent.add(self.bytes.sent.load(Ordering::Relaxed));
+        let Some(trail) = self.trail() else { return self.stranger_gone().await };
+        let took = self.bastion.clock().now().since(self.began);
+        trail.log("disconnected", "", Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
+        let cut = self.access_over().is_some();
+        let (word, side) = match (cut, words) {
+            (true, _) => ("cut", Some(Side::You)),
+            (false, Some(_)) => ("failed", None),
+            (false, None) => ("ok", None),
+        };
+        let outcome = Outcome { status: 0, word: word.to_owned(), side };
+        trail.over(self.began, &self.bytes, outcome).await;
+    }
+
+    /// One entry for all that a stranger tried.
+    async fn stranger_gone(&self) {
+        let misses = self.misses.load(Ordering::Relaxed);
+        if misses == 0 {
+            return;
+        }
+        let name = self.claimed.lock().clone();
+        let actor = Actor { sub: String::new(), name, from: self.from.to_string() };
+        let id = Id::random(&**self.bastion.random());
+        let mut entry = Entry::new(self.bastion.clock().now(), Phase::Single, id, actor, "ssh.login");
+        entry.query = format!("{misses} refused");
+        entry.result = Outcome { status: 0, word: "refused".to_owned(), side: Some(Side::You) };
+        if let Err(error) = self.bastion.audit().queue(entry).await {
+            tracing::error!(error = %chain(&error), "a refused sign-in could not be audited");
+        }
+    }
+
+    /// How long the client has to take its last message.
+    pub(super) const GRACE: Duration = Duration::from_millis(400);
+}
+
+/// The rights that a shell of this grant was given with: with less it ends.
+fn rights_of(known: &Known) -> Rights {
+    known.live.grant.rights
+}

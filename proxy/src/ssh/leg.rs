@@ -1,0 +1,504 @@
+//! The connection towards a machine: dialled, its host key checked, signed in with the cluster's key
+//! (`spec/portal.md` §16.3, "Do better" 21).
+//!
+//! A library's client is one loop for all channels of a connection, and a channel whose reader stalls stalls
+//! that loop. So each shell has a leg of its own: one slow reader stalls nobody else's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rp_access::Live;
+use rp_base::{SharedClock, chain};
+use rp_documents::Side;
+use rp_net::{DialError, Dialer, Port, SshTarget, Target};
+use russh::client::{self, AuthResult, ChannelOpenHandle, DisconnectReason, Handle, Msg, Session};
+use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKeyOrCertificate};
+use russh::{Channel, ChannelOpenFailure, Disconnect, SshId};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::agent::{Agent, Witness};
+use super::algorithms::towards_machines;
+use super::host_keys::{HostKeyError, HostKeys};
+use super::keys::{KeysError, machine_key};
+use super::machines::{Machine, Machines, MachinesError, Way};
+
+/// What each leg calls itself: no version for whoever listens.
+const NAME: &str = "SSH-2.0-aro";
+/// Pieces of up to 32 KiB that wait for a slow reader; then the machine is told to wait.
+const WAITING: usize = 16;
+/// Masters that are tried as the way to a worker.
+const MOST_MASTERS: usize = 3;
+/// Parsed keys that are kept.
+const MOST_KEYS: usize = 256;
+/// Silent keep-alives after which a machine counts as gone.
+const MOST_SILENT: usize = 3;
+
+/// Why a machine was not reached. The text is for people.
+#[derive(Debug, thiserror::Error)]
+pub enum LegError {
+    #[error("the machines of this cluster cannot be signed in to: no key of theirs is known")]
+    NoKey,
+    #[error("the stored key of the cluster's machines cannot be used")]
+    BadKey(#[source] KeysError),
+    #[error("{0}")]
+    Machines(#[source] MachinesError),
+    #[error("no control plane machine is ready to pass the connection on")]
+    NoMaster,
+    #[error("{0}")]
+    HostKey(#[source] HostKeyError),
+    #[error("{0}")]
+    Dial(#[source] DialError),
+    #[error("the machine does not accept the cluster's key")]
+    KeyRefused,
+    #[error("the machine did not answer in time")]
+    Slow,
+    #[error("the connection to the machine broke off")]
+    Broken(#[source] russh::Error),
+    #[error("the machine refused to open the channel")]
+    ChannelRefused(ChannelOpenFailure),
+    #[error("the access ended: {}", .0.sentence())]
+    Ended(rp_access::Ended),
+}
+
+impl LegError {
+    /// Whose fault it is.
+    pub fn side(&self) -> Side {
+        match self {
+            Self::BadKey(_) => Side::Us,
+            Self::Dial(error) => error.side,
+            Self::Machines(error) => error.side(),
+            Self::Ended(_) => Side::You,
+            Self::NoKey
+            | Self::NoMaster
+            | Self::HostKey(_)
+            | Self::KeyRefused
+            | Self::Slow
+            | Self::Broken(_)
+            | Self::ChannelRefused(_) => Side::Cluster,
+        }
+    }
+
+    fn of(error: russh::Error) -> Self {
+        match error {
+            russh::Error::ChannelOpenFailure(why) => Self::ChannelRefused(why),
+            russh::Error::ConnectionTimeout | russh::Error::KeepaliveTimeout => Self::Slow,
+            other => Self::Broken(other),
+        }
+    }
+}
+
+/// What legs are made with.
+#[derive(Debug)]
+pub struct LegParts {
+    pub machines: Arc<dyn Machines>,
+    pub host_keys: Arc<HostKeys>,
+    pub dialer: Dialer,
+    pub clock: SharedClock,
+    /// Only the algorithms of `spec/portal.md` §16.1.
+    pub fips: bool,
+    /// Newer algorithms before those of §16.1, where the machine has them.
+    pub modern: bool,
+    /// Silence after which a machine is asked whether it is there.
+    pub keepalive: Duration,
+    /// From the dial to the sign-in.
+    pub within: Duration,
+}
+
+/// What else a leg is for.
+#[derive(Debug, Default)]
+pub struct LegOptions {
+    /// Told of every use of the cluster's key by the machine; `None`: no agent is offered.
+    pub agent: Option<Arc<dyn Witness>>,
+}
+
+/// Makes legs.
+#[derive(Debug)]
+pub struct Legs {
+    parts: LegParts,
+    /// By the target's fingerprint: parsing an RSA key is work.
+    keys: Mutex<HashMap<u64, Arc<PrivateKey>>>,
+}
+
+/// A connection to a machine, signed in. Dropped: closed.
+#[derive(Debug)]
+pub struct Leg {
+    handle: Arc<Connection>,
+    state: Arc<State>,
+    /// The control plane machine that passes it on.
+    _through: Option<Box<Self>>,
+}
+
+struct Connection(Handle<Far>);
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Connection")
+    }
+}
+
+/// What the connection's own task knows.
+#[derive(Debug, Default)]
+struct State {
+    gone: CancellationToken,
+    why: Mutex<Option<String>>,
+    refused: Mutex<Option<HostKeyError>>,
+}
+
+impl Legs {
+    /// With these parts.
+    pub fn new(parts: LegParts) -> Arc<Self> {
+        Arc::new(Self { parts, keys: Mutex::default() })
+    }
+
+    /// The machines of clusters.
+    pub fn machines(&self) -> &Arc<dyn Machines> {
+        &self.parts.machines
+    }
+
+    /// Connects to a machine and signs in.
+    ///
+    /// # Errors
+    /// [`LegError`]: also when the grant ends meanwhile.
+    pub async fn connect(
+        &self,
+        live: &Arc<Live>,
+        target: &Arc<Target>,
+        machine: &Machine,
+    ) -> Result<Leg, LegError> {
+        self.connect_with(live, target, machine, LegOptions::default()).await
+    }
+
+    /// The same, with an agent.
+    ///
+    /// # Errors
+    /// As [`Legs::connect`].
+    pub async fn connect_with(
+        &self,
+        live: &Arc<Live>,
+        target: &Arc<Target>,
+        machine: &Machine,
+        options: LegOptions,
+    ) -> Result<Leg, LegError> {
+        let token = live.token();
+        let work = Box::pin(self.reach(target, machine, options));
+        tokio::select! {
+            biased;
+            () = token.cancelled() => Err(LegError::Ended(live.cut(self.parts.clock.now()))),
+            reached = tokio::time::timeout(self.parts.within, work) => reached.map_err(|_| LegError::Slow)?,
+        }
+    }
+
+    async fn reach(
+        &self,
+        target: &Arc<Target>,
+        machine: &Machine,
+        options: LegOptions,
+    ) -> Result<Leg, LegError> {
+        let within = self.parts.within;
+        match &machine.way {
+            Way::Master(number) => {
+                let stream = self.parts.dialer.dial(target, Port::Ssh(*number), within).await;
+                self.sign_in(stream.map_err(LegError::Dial)?, target, machine, options, None).await
+            }
+            Way::Direct { host, port } => {
+                let stream = self.parts.dialer.dial_address(host, *port, within).await;
+                self.sign_in(stream.map_err(LegError::Dial)?, target, machine, options, None).await
+            }
+            Way::Through { address, port } => {
+                let (master, channel) = self.through(target, address, *port).await?;
+                self.sign_in(channel.into_stream(), target, machine, options, Some(Box::new(master))).await
+            }
+        }
+    }
+
+    /// A channel to the worker's SSH port from the first control plane machine that gives one.
+    async fn through(
+        &self,
+        target: &Arc<Target>,
+        address: &str,
+        port: u16,
+    ) -> Result<(Leg, Channel<Msg>), LegError> {
+        let machines = self.parts.machines.list(target).await.map_err(LegError::Machines)?;
+        let ready = machines.iter().filter(|each| each.ready);
+        let masters = ready.filter_map(|each| match each.way {
+            Way::Master(number) => Some((each, number)),
+            Way::Through { .. } | Way::Direct { .. } => None,
+        });
+        let mut last = LegError::NoMaster;
+        for (master, number) in masters.take(MOST_MASTERS) {
+            match self.pass_on(target, master, number, address, port).await {
+                Ok(passed) => return Ok(passed),
+                Err(error) => {
+                    tracing::info!(machine = %master.name, error = %chain(&error), "no way through this machine");
+                    last = error;
+                }
+            }
+        }
+        Err(last)
+    }
+
+    async fn pass_on(
+        &self,
+        target: &Arc<Target>,
+        master: &Machine,
+        number: u8,
+        address: &str,
+        port: u16,
+    ) -> Result<(Leg, Channel<Msg>), LegError> {
+        let stream = self.parts.dialer.dial(target, Port::Ssh(number), self.parts.within).await;
+        let stream = stream.map_err(LegError::Dial)?;
+        let leg = Box::pin(self.sign_in(stream, target, master, LegOptions::default(), None)).await?;
+        let channel = leg.direct_tcpip(address, port).await?;
+        Ok((leg, channel))
+    }
+
+    async fn sign_in<S>(
+        &self,
+        stream: S,
+        target: &Arc<Target>,
+        machine: &Machine,
+        options: LegOptions,
+        through: Option<Box<Leg>>,
+    ) -> Result<Leg, LegError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let ssh = target.ssh.as_ref().ok_or(LegError::NoKey)?;
+        let key = self.key(target.fingerprint, ssh)?;
+        let state = Arc::new(State::default());
+        let far = Far {
+            target: Arc::clone(target),
+            machine: machine.clone(),
+            host_keys: Arc::clone(&self.parts.host_keys),
+            agent: options.agent.map(|witness| Arc::new(Agent::new(Arc::clone(&key), witness))),
+            state: Arc::clone(&state),
+            _gone: state.gone.clone().drop_guard(),
+        };
+        let config = self.config(target, machine).await;
+        let mut handle = client::connect_stream(config, stream, far).await.map_err(|error| {
+            let refused = state.refused.lock().take();
+            refused.map_or_else(|| LegError::of(error), LegError::HostKey)
+        })?;
+        authenticate(&mut handle, &ssh.user, &key).await?;
+        Ok(Leg { handle: Arc::new(Connection(handle)), state, _through: through })
+    }
+
+    async fn config(&self, target: &Arc<Target>, machine: &Machine) -> Arc<client::Config> {
+        let known = self.parts.host_keys.known(target, machine).await;
+        let mut preferred = towards_machines(self.parts.fips, self.parts.modern, &known.algorithms);
+        if known.certificate {
+            preferred.host_key_certificates = preferred.key.clone();
+        }
+        Arc::new(client::Config {
+            client_id: SshId::Standard(NAME.into()),
+            preferred,
+            channel_buffer_size: WAITING,
+            keepalive_interval: Some(self.parts.keepalive),
+            keepalive_max: MOST_SILENT,
+            ..client::Config::default()
+        })
+    }
+
+    fn key(&self, fingerprint: u64, ssh: &SshTarget) -> Result<Arc<PrivateKey>, LegError> {
+        if let Some(known) = self.keys.lock().get(&fingerprint) {
+            return Ok(Arc::clone(known));
+        }
+        let parsed = Arc::new(machine_key(ssh).map_err(LegError::BadKey)?);
+        let mut keys = self.keys.lock();
+        if keys.len() >= MOST_KEYS {
+            keys.clear();
+        }
+        keys.insert(fingerprint, Arc::clone(&parsed));
+        Ok(parsed)
+    }
+}
+
+/// SHA-512 first; SHA-1 never.
+async fn authenticate(handle: &mut Handle<Far>, user: &str, key: &Arc<PrivateKey>) -> Result<(), LegError> {
+    let hashes: &[Option<HashAlg>] =
+        if key.algorithm().is_rsa() { &[Some(HashAlg::Sha512), Some(HashAlg::Sha256)] } else { &[None] };
+    for hash in hashes {
+        let key = PrivateKeyWithHashAlg::new(Arc::clone(key), *hash);
+        match handle.authenticate_publickey(user, key).await.map_err(LegError::of)? {
+            AuthResult::Success => return Ok(()),
+            AuthResult::Failure { .. } => {}
+        }
+    }
+    Err(LegError::KeyRefused)
+}
+
+impl Leg {
+    /// A channel of type session.
+    ///
+    /// # Errors
+    /// The machine refuses, or is gone.
+    pub async fn session(&self) -> Result<Channel<Msg>, LegError> {
+        self.handle.0.channel_open_session().await.map_err(LegError::of)
+    }
+
+    /// A channel to an address that the machine reaches.
+    ///
+    /// # Errors
+    /// The machine refuses, or is gone.
+    pub async fn direct_tcpip(&self, host: &str, port: u16) -> Result<Channel<Msg>, LegError> {
+        let opened = self.handle.0.channel_open_direct_tcpip(host, u32::from(port), "127.0.0.1", 0);
+        opened.await.map_err(LegError::of)
+    }
+
+    /// Cancelled when the connection is gone.
+    pub fn closed(&self) -> CancellationToken {
+        self.state.gone.clone()
+    }
+
+    /// Why it is gone, in the machine's or our words; `None` while it is there, or when it went without a word.
+    pub fn ended_because(&self) -> Option<String> {
+        self.state.why.lock().clone()
+    }
+}
+
+impl Drop for Leg {
+    fn drop(&mut self) {
+        let handle = Arc::clone(&self.handle);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let bye = handle.0.disconnect(Disconnect::ByApplication, "the session ended", "en");
+                // A machine that no longer reads does not keep us.
+                let _ = tokio::time::timeout(Duration::from_secs(5), bye).await;
+            });
+        }
+    }
+}
+
+/// Our end's callbacks: what the machine starts by itself is refused, but for the agent where it was asked for.
+struct Far {
+    target: Arc<Target>,
+    machine: Machine,
+    host_keys: Arc<HostKeys>,
+    agent: Option<Arc<Agent>>,
+    state: Arc<State>,
+    _gone: DropGuard,
+}
+
+impl client::Handler for Far {
+    type Error = russh::Error;
+
+    async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, russh::Error> {
+        match self.host_keys.check(&self.target, &self.machine, shown).await {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                *self.state.refused.lock() = Some(error);
+                Ok(false)
+            }
+        }
+    }
+
+    async fn server_channel_open_agent_forward(
+        &mut self,
+        channel: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        match self.agent.clone().and_then(|agent| agent.place().map(|place| (agent, place))) {
+            None => reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await,
+            Some((agent, place)) => {
+                reply.accept().await;
+                tokio::spawn(async move {
+                    if let Err(error) = agent.serve(channel.into_stream()).await {
+                        tracing::debug!(error = %chain(&error), "agent channel broke off");
+                    }
+                    drop(place);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn server_channel_open_forwarded_tcpip(
+        &mut self,
+        _channel: Channel<Msg>,
+        _connected_address: &str,
+        _connected_port: u32,
+        _originator_address: &str,
+        _originator_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        refuse(reply).await
+    }
+
+    async fn server_channel_open_forwarded_streamlocal(
+        &mut self,
+        _channel: Channel<Msg>,
+        _socket_path: &str,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        refuse(reply).await
+    }
+
+    async fn server_channel_open_session(
+        &mut self,
+        _channel: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        refuse(reply).await
+    }
+
+    async fn server_channel_open_direct_tcpip(
+        &mut self,
+        _channel: Channel<Msg>,
+        _host_to_connect: &str,
+        _port_to_connect: u32,
+        _originator_address: &str,
+        _originator_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        refuse(reply).await
+    }
+
+    async fn server_channel_open_direct_streamlocal(
+        &mut self,
+        _channel: Channel<Msg>,
+        _socket_path: &str,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        refuse(reply).await
+    }
+
+    async fn server_channel_open_x11(
+        &mut self,
+        _channel: Channel<Msg>,
+        _originator_address: &str,
+        _originator_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        refuse(reply).await
+    }
+
+    async fn disconnected(&mut self, reason: DisconnectReason<russh::Error>) -> Result<(), russh::Error> {
+        let why = match reason {
+            DisconnectReason::ReceivedDisconnect(info) => rp_base::text::clean(&info.message, 200),
+            DisconnectReason::Error(russh::Error::KeepaliveTimeout) => {
+                "the machine no longer answers".to_owned()
+            }
+            DisconnectReason::Error(error) => {
+                tracing::debug!(machine = %self.machine.name, error = %chain(&error), "leg broke off");
+                "the connection to the machine broke off".to_owned()
+            }
+        };
+        *self.state.why.lock() = Some(why).filter(|why| !why.is_empty());
+        Ok(())
+    }
+}
+
+async fn refuse(reply: ChannelOpenHandle) -> Result<(), russh::Error> {
+    reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await;
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What strangers and the ill-mannered may not do.
+
+use std::time::Duration;
+
+use proxy::ssh::SshLimits;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::world::{Setup, World, done, soon};
+
+fn limited(limits: SshLimits) -> Setup {
+    Setup { limits, ..Setup::default() }
+}
+
+/// Everything until the far end closes.
+async fn rest(mut stream: TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let read = soon("the far end's close", stream.read_to_end(&mut bytes)).await;
+    drop(read);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_turned_away_with_words_and_people_are_not() {
+    let world = World::with(limited(SshLimits { strangers: 2, ..SshLimits::default() })).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let mut name = [0; 8];
+        soon("the version", stream.read_exact(&mut name)).await.unwrap();
+        assert_eq!(&name, b"SSH-2.0-");
+        held.push(stream);
+    }
+    let third = TcpStream::connect(world.address).await.unwrap();
+    let words = rest(third).await;
+    assert!(words.contains("too many connections are signing in"), "{words}");
+    drop(held);
+    let client = world.granted().await;
+    let signed_in = crate::world::until("a place", async || {
+        let ran = client.run("echo in").await;
+        (ran.code == Some(0)).then_some(ran.text())
+    });
+    assert_eq!(signed_in.await, "in\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_stranger_is_cut_in_time() {
+    let login = Duration::from_millis(300);
+    let world = World::with(limited(SshLimits { login, ..SshLimits::default() })).await;
+    let silent = TcpStream::connect(world.address).await.unwrap();
+    assert!(rest(silent).await.starts_with("SSH-2.0-"));
+    let mut slow = TcpStream::connect(world.address).await.unwrap();
+    slow.write_all(b"SSH-2.0-slow\r\n").await.unwrap();
+    // Its key exchange never comes.
+    assert!(rest(slow).await.starts_with("SSH-2.0-"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_packets_end_their_connection_and_nothing_else() {
+    let world = World::new().await;
+    let version = b"SSH-2.0-bad\r\n".as_slice();
+    let huge = [version, &[0xff; 64]].concat();
+    let empty = [version, &[0; 64]].concat();
+    let short = [version, &[0, 0, 0, 12, 200, 20, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]].concat();
+    // Claims names of 4 GiB in its key exchange.
+    let names = [version, &[0, 0, 0, 44, 4, 20], &[7; 16], &[0xff; 26]].concat();
+    let long = [b"SSH-2.0-".as_slice(), &[b'x'; 100_000], b"\r\n"].concat();
+    let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
+    for (name, bytes) in
+        [("huge", huge), ("empty", empty), ("short", short), ("names", names), ("long", long), ("http", http)]
+    {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let _ = stream.write_all(&bytes).await;
+        let _ = stream.shutdown().await;
+        let _ = rest(stream).await;
+        let ran = world.granted().await.run("echo in").await;
+        assert_eq!(ran.text(), "in\n", "after {name}: {}", ran.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn channels_of_one_connection_are_bounded() {
+    let world = World::with(limited(SshLimits { channels: 2, ..SshLimits::default() })).await;
+    let socket = world.folder.path().join("master");
+    let client = world.granted().await.option(&format!("ControlPath={}", socket.display()));
+    let mut master = client.ssh(&["-M", "-N"], &[]).spawn().unwrap();
+    crate::world::until("the master's socket", async || socket.exists().then_some(())).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut child = client.ssh(&[], &["echo in; sleep 1000"]).spawn().unwrap();
+        let mut first = [0; 3];
+        soon("its output", child.stdout.as_mut().unwrap().read_exact(&mut first)).await.unwrap();
+        held.push(child);
+    }
+    let refused = done(client.ssh(&["-o", "ControlMaster=no"], &["echo in"])).await;
+    assert!(refused.out.is_empty() || refused.code != Some(0) || refused.text() == "in\n", "{refused:?}");
+    assert!(!held.is_empty());
+    master.kill().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_variables_do_no_harm() {
+    let world = World::new().await;
+    let names: Vec<String> = (0..200).map(|n| format!("LC_{}=x", "A".repeat(n % 30 + 1))).collect();
+    let client = world.granted().await.option(&format!("SetEnv={}", names.join(" ")));
+    assert_eq!(client.run("echo in").await.text(), "in\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_requests_without_end_end_the_connection() {
+    let world = World::new().await;
+    let client = world.granted().await.option("ExitOnForwardFailure=no");
+    let forwards: Vec<String> = (0..70).map(|_| "0:127.0.0.1:1".to_owned()).collect();
+    let mut command = client.program("ssh");
+    for forward in &forwards {
+        command.args(["-R", forward]);
+    }
+    command.args(["ada@127.0.0.1", "sleep 1000"]);
+    let ran = done(command).await;
+    assert!(ran.err.contains("too many requests were refused"), "{}", ran.err);
+}

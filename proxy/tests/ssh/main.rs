@@ -1,0 +1,12 @@
+//! The bastion between the real OpenSSH client and the real OpenSSH server.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod cuts;
+mod files;
+mod floods;
+mod forwards;
+mod logins;
+mod negotiated;
+mod shells;
+mod world;
