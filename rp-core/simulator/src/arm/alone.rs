@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rp_base::{SharedClock, SystemRandom};
@@ -54,6 +55,19 @@ impl Alone {
         contents: Arc<dyn Contents>,
         clock: SharedClock,
     ) -> io::Result<Self> {
+        Self::start_with(applications, contents, clock, None).await
+    }
+
+    /// As [`Self::start`]; what is put is kept in the file.
+    ///
+    /// # Errors
+    /// There is no port, or the file cannot be used.
+    pub async fn start_with(
+        applications: &[(&str, &str)],
+        contents: Arc<dyn Contents>,
+        clock: SharedClock,
+        file: Option<PathBuf>,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let cut = CancellationToken::new();
@@ -67,6 +81,7 @@ impl Alone {
             url: url.parse().map_err(io::Error::other)?,
             applications: applications.iter().map(application).collect(),
             contents,
+            file,
             clock,
             random: Arc::new(SystemRandom),
             stop: Stop { stop: cut.clone(), cut: cut.clone() },

@@ -19,6 +19,11 @@ impl ArmControl {
         self.0.world.tree.subscribe(subscription, tenant);
     }
 
+    /// The directory that a subscription belongs to; `None`: it is not known here.
+    pub fn tenant(&self, subscription: &str) -> Option<String> {
+        self.0.world.tree.tenant(&subscription.to_ascii_lowercase())
+    }
+
     /// Any application (a UUID) with any secret may have tokens from now on.
     pub fn open_directory(&self) {
         self.0.issuer.open();
@@ -87,6 +92,11 @@ impl ArmControl {
         self.0.world.script.lock().log()
     }
 
+    /// The number of the latest request; 0: there was none.
+    pub fn latest_request(&self) -> u64 {
+        self.0.world.script.lock().numbers()
+    }
+
     /// Forgets the requests so far.
     pub fn forget_requests(&self) {
         self.0.world.script.lock().forget();
@@ -122,6 +132,22 @@ impl ArmControl {
         self.0.world.settle();
         let all = self.0.world.tree.everything(&scope.to_ascii_lowercase());
         all.iter().filter_map(|body| body["id"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// What a machine said on its serial console, in place of what is made up.
+    pub fn serial_log(&self, machine: &str, log: Bytes) {
+        self.0.consoles.lock().log(machine, log);
+    }
+
+    /// What a machine shows on its screen, in place of what is made up.
+    pub fn screenshot(&self, machine: &str, picture: Bytes) {
+        self.0.consoles.lock().screen(machine, picture);
+    }
+
+    /// Keys of everything that was put below a scope, ordered: also parts of resources, deployments and assignments.
+    pub fn keys(&self, scope: &str) -> Vec<String> {
+        self.0.world.settle();
+        self.0.world.tree.keys(&scope.to_ascii_lowercase())
     }
 
     /// A blob; `None`: it is not there.

@@ -10,7 +10,7 @@ use super::world::World;
 use super::{machines, network};
 
 const ACCOUNT: &str = "microsoft.storage/storageaccounts";
-const CONTAINER: &str = "microsoft.storage/storageaccounts/blobservices/containers";
+pub(super) const CONTAINER: &str = "microsoft.storage/storageaccounts/blobservices/containers";
 const IDENTITY: &str = "microsoft.managedidentity/userassignedidentities";
 
 /// The object id of an application or identity.

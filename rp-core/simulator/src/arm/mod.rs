@@ -1,5 +1,6 @@
 //! A stand-in for Azure as a real listener: the resource manager with the token endpoint in front of it, and beside it
-//! key vaults (`/vault/NAME`), blobs (`/blob/ACCOUNT`), the directory (`/v1.0`) and the authorization service.
+//! key vaults (`/vault/NAME`), blobs (`/blob/ACCOUNT`), consoles of machines (`/serial`), the directory (`/v1.0`) and the
+//! authorization service.
 //!
 //! A resource is an id with a body, kept in a tree ([`tree`]) over what a [`Contents`] tells (the simulated clusters'
 //! networks and machines). What is special of a kind stands in [`network`], [`machines`], [`kinds`]. Templates are
@@ -11,11 +12,13 @@ mod alone;
 mod answer;
 mod blobs;
 mod clusters;
+mod consoles;
 mod control;
 mod expression;
 mod facts;
 mod functions;
 mod id;
+mod keep;
 mod kinds;
 mod links;
 mod lists;
@@ -35,9 +38,9 @@ mod world;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -103,6 +106,9 @@ pub struct ArmOptions {
     pub url: Url,
     pub applications: Vec<Application>,
     pub contents: Arc<dyn Contents>,
+    /// Keeps what is put, deleted and changed for the next start; `None`: it ends with the process. Blobs, vaults and
+    /// operations end with it in any case.
+    pub file: Option<PathBuf>,
     pub clock: SharedClock,
     pub random: SharedRandom,
     pub stop: Stop,
@@ -122,6 +128,7 @@ struct Shared {
     issuer: Issuer,
     /// Applications for which deny assignments are meant.
     guarded: Mutex<BTreeSet<String>>,
+    consoles: Mutex<consoles::Told>,
     stop: Stop,
 }
 
@@ -129,15 +136,21 @@ impl ArmStandIn {
     /// Starts to serve.
     ///
     /// # Errors
-    /// The listener has no address.
+    /// The listener has no address, or the file cannot be used.
     pub fn start(options: ArmOptions) -> std::io::Result<Self> {
         let address = options.listener.local_addr()?;
         let url = options.url.as_str().trim_end_matches('/').to_owned();
         let (clock, random) = (options.clock, options.random);
         let issuer = Issuer::new(&url, options.applications, Arc::clone(&clock), Arc::clone(&random));
-        let world = World::new(url, Tree::new(options.contents), clock, random);
-        let shared =
-            Arc::new(Shared { world, issuer, guarded: Mutex::default(), stop: options.stop.clone() });
+        let tree = Tree::open(options.contents, options.file.as_deref())?;
+        let world = World::new(url, tree, options.file.is_some(), clock, random);
+        let shared = Arc::new(Shared {
+            world,
+            issuer,
+            guarded: Mutex::default(),
+            consoles: Mutex::default(),
+            stop: options.stop.clone(),
+        });
         let listener = Listener {
             tcp: options.listener,
             tls: options.tls,
@@ -198,7 +211,7 @@ impl Handler for Routes {
         let query = request.uri().query().unwrap_or_default().to_owned();
         let agent = request.headers().get("user-agent").and_then(|value| value.to_str().ok());
         let agent = agent.unwrap_or_default().chars().take(200).collect();
-        let mut logged = Logged { method, path, query, status: 0, agent };
+        let mut logged = Logged { number: 0, method, path, query, status: 0, agent };
         let scripted = shared.world.script.lock().answer(&logged.method, &logged.path);
         let answer = match scripted {
             Some(FaultAnswer::Hang) => {
@@ -242,8 +255,8 @@ impl Shared {
             let token = issued.is_ok();
             return blobs::answer(&self.world, &parts.method, path, query, &parts.headers, token, content);
         }
-        if path.starts_with("/serial/") {
-            return Answer::bytes(StatusCode::OK, "text/plain", Bytes::from_static(SERIAL));
+        if path.starts_with(consoles::PLACE) {
+            return consoles::answer(&self.world, &self.consoles.lock(), path, query, &parts.headers);
         }
         let issued = match issued {
             Ok(issued) => issued,
@@ -322,8 +335,6 @@ impl Shared {
 }
 
 /// What a machine said while it started.
-const SERIAL: &[u8] = b"[    0.000000] Linux version 5.14.0 (simulated)\n[   12.345678] ignition[1]: Ignition finished successfully\nmaster login: \n";
-
 fn unknown_subscription(subscription: &str) -> Answer {
     let message = format!("The subscription '{subscription}' could not be found.");
     failure(StatusCode::NOT_FOUND, "SubscriptionNotFound", &message)

@@ -75,6 +75,8 @@ impl FaultAnswer {
 /// One request and what it got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
+    /// Counts from 1 in the order of their ends.
+    pub number: u64,
     pub method: Method,
     pub path: String,
     pub query: String,
@@ -88,6 +90,7 @@ pub struct Logged {
 pub(super) struct Script {
     faults: Vec<Fault>,
     log: VecDeque<Logged>,
+    numbers: u64,
 }
 
 impl Script {
@@ -111,11 +114,18 @@ impl Script {
         Some(fault.answer.clone())
     }
 
-    pub(super) fn record(&mut self, request: Logged) {
+    pub(super) fn record(&mut self, mut request: Logged) {
+        self.numbers += 1;
+        request.number = self.numbers;
         if self.log.len() >= MOST {
             self.log.pop_front();
         }
         self.log.push_back(request);
+    }
+
+    /// How many there were so far, also of those that are forgotten.
+    pub(super) const fn numbers(&self) -> u64 {
+        self.numbers
     }
 
     pub(super) fn forget(&mut self) {

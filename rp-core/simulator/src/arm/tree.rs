@@ -1,7 +1,9 @@
 //! The resources: what was put and deleted, over what is there by itself, and who refers to whom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::Contents;
 use super::id::{GROUP, Id, ResourcePath, group_of, subscription_of};
+use super::keep::{Keep, Line};
 
 /// The most resources that may be put.
 const MOST: usize = 500_000;
@@ -29,6 +32,8 @@ struct State {
     /// Target → (resource, item of it) that names it.
     refs: BTreeMap<String, BTreeSet<(String, String)>>,
     tenants: HashMap<String, String>,
+    /// `None`: it ends with the process.
+    keep: Option<Keep>,
 }
 
 #[derive(Debug)]
@@ -40,8 +45,19 @@ struct Entry {
 }
 
 impl Tree {
-    pub(super) fn new(contents: Arc<dyn Contents>) -> Self {
-        Self { contents, state: RwLock::default() }
+    /// With what the file keeps, where there is one.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub(super) fn open(contents: Arc<dyn Contents>, file: Option<&Path>) -> io::Result<Self> {
+        let mut state = State::default();
+        if let Some(file) = file {
+            for line in Keep::read(file)? {
+                state.replay(line);
+            }
+            state.keep = Some(Keep::write(file, &state.lines())?);
+        }
+        Ok(Self { contents, state: RwLock::new(state) })
     }
 
     /// A body, by the id in lower case.
@@ -62,26 +78,24 @@ impl Tree {
         body["id"] = json!(id.asked);
         body["name"] = json!(id.name());
         body["type"] = json!(id.shown_kind());
-        let mut refs = Vec::new();
-        references(body, &id.key, &id.asked, DEPTH, &mut refs);
         let mut state = self.state.write();
         if state.put.len() >= MOST && !state.put.contains_key(&id.key) {
             return false;
         }
-        state.forget(&id.key);
-        for (target, item) in &refs {
-            state.refs.entry(target.clone()).or_default().insert((id.key.clone(), item.clone()));
+        if !state.note(|| Line::Put(body.clone())) {
+            return false;
         }
-        state.kinds.entry(id.kind.clone()).or_default().insert(id.key.clone());
-        let entry = Entry { kind: id.kind.clone(), body: body.clone(), refs };
-        state.put.insert(id.key.clone(), Some(entry));
+        state.insert(id, body.clone());
         true
     }
 
     /// Changes a body in place, without a change of its references.
     pub(super) fn change(&self, key: &str, change: impl FnOnce(&mut Value)) {
-        if let Some(Some(entry)) = self.state.write().put.get_mut(key) {
+        let mut state = self.state.write();
+        if let Some(Some(entry)) = state.put.get_mut(key) {
             change(&mut entry.body);
+            let body = entry.body.clone();
+            state.note(|| Line::Put(body));
         }
     }
 
@@ -91,17 +105,8 @@ impl Tree {
         let own = ResourcePath::of(key).is_some_and(|path| self.contents.get(&path).is_some());
         let group = own || self.contents_group(key);
         let mut state = self.state.write();
-        let below = format!("{key}/");
-        let mut gone: Vec<String> = state.under(&below).map(|(key, _)| key.clone()).collect();
-        gone.push(key.to_owned());
-        for one in gone {
-            state.forget(&one);
-            state.put.remove(&one);
-        }
-        if group {
-            // What is there by itself stays away only while the tree remembers that.
-            state.put.insert(key.to_owned(), None);
-        }
+        state.note(|| Line::Gone { key: key.to_owned(), away: group });
+        state.remove(key, group);
         there
     }
 
@@ -141,6 +146,14 @@ impl Tree {
         };
         let all = state.under(&below).filter_map(|(_, entry)| entry.as_ref());
         all.filter(shown).map(|entry| entry.body.clone()).collect()
+    }
+
+    /// Keys of what was put below a scope, ordered.
+    pub(super) fn keys(&self, scope: &str) -> Vec<String> {
+        let state = self.state.read();
+        let below = format!("{scope}/");
+        let all = state.under(&below);
+        all.filter(|(_, entry)| entry.is_some()).map(|(key, _)| key.clone()).collect()
     }
 
     /// Keys of a type, wherever they are.
@@ -202,6 +215,63 @@ impl Tree {
 }
 
 impl State {
+    fn insert(&mut self, id: &Id, body: Value) {
+        let mut refs = Vec::new();
+        references(&body, &id.key, &id.asked, DEPTH, &mut refs);
+        self.forget(&id.key);
+        for (target, item) in &refs {
+            self.refs.entry(target.clone()).or_default().insert((id.key.clone(), item.clone()));
+        }
+        self.kinds.entry(id.kind.clone()).or_default().insert(id.key.clone());
+        let entry = Entry { kind: id.kind.clone(), body, refs };
+        self.put.insert(id.key.clone(), Some(entry));
+    }
+
+    fn remove(&mut self, key: &str, away: bool) {
+        let below = format!("{key}/");
+        let mut gone: Vec<String> = self.under(&below).map(|(key, _)| key.clone()).collect();
+        gone.push(key.to_owned());
+        for one in gone {
+            self.forget(&one);
+            self.put.remove(&one);
+        }
+        if away {
+            // What is there by itself stays away only while the tree remembers that.
+            self.put.insert(key.to_owned(), None);
+        }
+    }
+
+    fn replay(&mut self, line: Line) {
+        match line {
+            Line::Put(body) => {
+                if let Some(id) = body["id"].as_str().and_then(Id::of) {
+                    self.insert(&id, body);
+                }
+            }
+            Line::Gone { key, away } => self.remove(&key, away),
+        }
+    }
+
+    /// Of what is there now.
+    fn lines(&self) -> Vec<Line> {
+        let line = |(key, entry): (&String, &Option<Entry>)| match entry {
+            Some(entry) => Line::Put(entry.body.clone()),
+            None => Line::Gone { key: key.clone(), away: true },
+        };
+        self.put.iter().map(line).collect()
+    }
+
+    /// Keeps a change before it is made; false: it cannot be kept.
+    fn note(&mut self, line: impl FnOnce() -> Line) -> bool {
+        let Some(mut keep) = self.keep.take() else { return true };
+        if keep.is_long() {
+            keep.renew(&self.lines());
+        }
+        let kept = keep.add(&line());
+        self.keep = Some(keep);
+        kept
+    }
+
     fn under(&self, below: &str) -> impl Iterator<Item = (&String, &Option<Entry>)> {
         let range = self.put.range::<String, _>((Bound::Excluded(below.to_owned()), Bound::Unbounded));
         let below = below.to_owned();

@@ -41,7 +41,23 @@ pub(super) struct World {
 pub(super) const DEPLOYMENT: &str = "microsoft.resources/deployments";
 
 impl World {
-    pub(super) fn new(url: String, tree: Tree, clock: SharedClock, random: SharedRandom) -> Self {
+    /// `kept`: the tree may be of an earlier process.
+    pub(super) fn new(
+        url: String,
+        tree: Tree,
+        kept: bool,
+        clock: SharedClock,
+        random: SharedRandom,
+    ) -> Self {
+        // Numbers tell versions apart, also from those of an earlier process.
+        let first = if kept { u32::try_from(clock.now().seconds()).unwrap_or_default() } else { 0 };
+        let mut blobs = Blobs::default();
+        for (key, _) in tree.of_kind(kinds::CONTAINER) {
+            let mut words = key.split('/').skip(8).step_by(4);
+            if let (Some(account), Some(container)) = (words.next(), words.next()) {
+                blobs.create(account, container);
+            }
+        }
         Self {
             url,
             tree,
@@ -49,11 +65,11 @@ impl World {
             operations: Mutex::default(),
             access: Mutex::default(),
             script: Mutex::default(),
-            blobs: Mutex::default(),
+            blobs: Mutex::new(blobs),
             vaults: Mutex::default(),
             clock,
             random,
-            next: AtomicU32::new(0),
+            next: AtomicU32::new(first),
             writing: Mutex::default(),
         }
     }

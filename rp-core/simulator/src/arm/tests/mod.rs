@@ -6,6 +6,7 @@ use rp_base::SystemClock;
 
 use super::*;
 
+mod keep;
 mod network;
 mod planes;
 mod templates;
