@@ -134,7 +134,16 @@ fn sku(told: &Value) -> Sku {
     let mut zones: Vec<String> = each("locationInfo").flat_map(|info| texts(&info["zones"])).collect();
     zones.sort_unstable();
     zones.dedup();
-    let restricted = each("restrictions")
+    // A restriction of zones takes those zones away; the size may be had in the others.
+    let in_zones = |of: &&Value| of["type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("zone"));
+    let had_zones = !zones.is_empty();
+    for of in each("restrictions").filter(in_zones) {
+        let barred = texts(&of["restrictionInfo"]["zones"]);
+        zones.retain(|zone| !barred.contains(zone));
+    }
+    let everywhere = had_zones && zones.is_empty();
+    let restricted = each("restrictions").filter(|of| everywhere || !in_zones(of));
+    let restricted = restricted
         .flat_map(|of| texts(&of["values"]).into_iter().chain(texts(&of["restrictionInfo"]["locations"])));
     Sku {
         name: text(&told["name"]),
@@ -142,5 +151,31 @@ fn sku(told: &Value) -> Sku {
         zones,
         restricted: restricted.collect(),
         capabilities: each("capabilities").map(|of| (text(&of["name"]), text(&of["value"]))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_restriction_of_zones_leaves_the_others() {
+        let of = |zones: &[&str], restrictions: Value| {
+            sku(&json!({"name": "S", "locationInfo": [{"location": "eastus", "zones": zones}],
+                "restrictions": restrictions}))
+        };
+        let zone = |zones: &[&str]| {
+            json!({"type": "Zone", "values": ["eastus"], "reasonCode": "NotAvailableForSubscription",
+                "restrictionInfo": {"locations": ["eastus"], "zones": zones}})
+        };
+        let one = of(&["3", "1", "2"], json!([zone(&["2"])]));
+        assert_eq!((one.zones.as_slice(), one.restricted.len()), (["1", "3"].map(String::from).as_slice(), 0));
+        let all = of(&["1", "2"], json!([zone(&["1"]), zone(&["2"])]));
+        assert!(all.zones.is_empty() && all.restricted.contains(&"eastus".to_owned()), "{all:?}");
+        let place = json!([{"type": "Location", "values": ["eastus"], "restrictionInfo": {"locations": ["eastus"]}}]);
+        let none = of(&["1"], place);
+        assert_eq!((none.zones, none.restricted.first().map(String::as_str)), (vec!["1".to_owned()], Some("eastus")));
+        assert!(of(&[], json!([])).restricted.is_empty());
     }
 }

@@ -97,8 +97,10 @@ pub(crate) fn begun(
     } else if let Some(poll) = location.filter(|_| answer.status == 202) {
         new(Told::Location, poll, resource)
     } else {
-        let running = answer.status == 202 || !is_final(state(body));
-        resource.filter(|_| running).and_then(|own| new(Told::State, own, None))
+        let running = answer.status == 202 || asked == Asked::Write && !is_final(state(body));
+        // A deletion that is only accepted goes on until the resource is not there any more.
+        let own = resource.or_else(|| (asked == Asked::Delete).then(|| of_url(own)));
+        own.filter(|_| running).and_then(|own| new(Told::State, own, None))
     })
 }
 
@@ -127,6 +129,8 @@ pub(crate) fn looked(
     };
     match state {
         Some(state) if is_failed(state) => Err(AzureError::of_operation(shown, state, failure(&body))),
+        // What is there still is not deleted, whatever its state was before.
+        _ if operation.deletes && operation.told == Told::State => running(),
         Some(_) if !is_final(state) => running(),
         None if operation.told == Told::Status && answer.status == 202 => running(),
         None if operation.told == Told::Status && !body.is_null() => Err(unread("it tells no status")),
@@ -176,5 +180,33 @@ pub(crate) fn of_url(url: &Url) -> String {
     match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use http::HeaderMap;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer { status, headers: HeaderMap::new(), body: Bytes::from(body.to_owned()) }
+    }
+
+    #[test]
+    fn a_deletion_that_is_only_accepted_ends_when_there_is_nothing_any_more() {
+        let own: Url = "https://azure.invalid/a/b?api-version=1".parse().unwrap();
+        let begin = |status| begun("delete", Asked::Delete, &own, &answer(status, ""), &Value::Null).unwrap();
+        assert_eq!((begin(200), begin(204)), (None, None));
+        let operation = begin(202).unwrap();
+        assert_eq!((operation.told, operation.poll.as_str()), (Told::State, "/a/b?api-version=1"));
+        for body in ["", "{}", r#"{"properties":{"provisioningState":"Succeeded"}}"#] {
+            let look = looked("delete", &operation, Ok(answer(200, body)));
+            assert_eq!(look.unwrap(), Look::Running(None), "{body}");
+        }
+        let failed = r#"{"properties":{"provisioningState":"Failed"}}"#;
+        assert!(looked("delete", &operation, Ok(answer(200, failed))).is_err());
+        let gone = AzureError::of_answer("get", 404, br#"{"error":{"code":"ResourceNotFound"}}"#);
+        assert_eq!(looked("delete", &operation, Err(gone)).unwrap(), Look::Done(Value::Null));
     }
 }

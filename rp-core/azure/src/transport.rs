@@ -1,10 +1,12 @@
 //! One HTTP exchange: our TLS, bounded in time and size, counted.
 
 use std::error::Error as _;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::HeaderMap;
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderValue};
 use reqwest::{Client, Request};
 use tokio::time::{Instant, timeout_at};
 
@@ -13,6 +15,11 @@ use crate::metrics::{CallMetrics, Observed};
 
 /// Largest answer, bytes.
 const MOST: usize = 16 * 1024 * 1024;
+/// Who asks, in Azure's logs: which of several processes made a change.
+static AGENT: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let text = format!("aro/{} (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("aro"))
+});
 /// Longest that an answer can make us wait, whatever it says.
 const LONGEST: Duration = Duration::from_mins(10);
 
@@ -67,13 +74,14 @@ impl Transport {
         done
     }
 
-    async fn send(&self, name: Name, request: Request) -> Result<Answer, AzureError> {
+    async fn send(&self, name: Name, mut request: Request) -> Result<Answer, AzureError> {
         let path = request.url().path().to_owned();
         let failed = |error: &reqwest::Error| {
             let mut failed = AzureError::new(name.shown, kind(error), "");
             failed.more().url.clone_from(&path);
             failed
         };
+        request.headers_mut().insert(USER_AGENT, AGENT.clone());
         let mut response = self.http.execute(request).await.map_err(|error| failed(&error))?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let mut body = BytesMut::new();
