@@ -197,6 +197,16 @@ pub(crate) async fn correct_certificate_issuer(context: &Context) -> Result<(), 
     for certificate in &both {
         let Some(mut found) = vault.policy(&certificate.name).await? else { continue };
         if found.pointer("/issuer/name").and_then(Value::as_str) == Some(issuer.as_str()) {
+            // An earlier run may have ended while it waited for what it ordered.
+            match vault.order_state(&certificate.name).await? {
+                Order::None | Order::Done => continue,
+                Order::InProgress(_) => {}
+                Order::Failed(why) => {
+                    context.line("warning", &format!("the certificate of {} is ordered again: {why}", certificate.dns));
+                    vault.order(&certificate.name, &found).await?;
+                }
+            }
+            issued(context, vault, certificate).await?;
             continue;
         }
         overlay(&mut found, &json!({"issuer": {"name": issuer}}));

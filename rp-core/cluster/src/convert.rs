@@ -32,6 +32,9 @@ pub(crate) fn failure(step: Option<&Step>, error: StepError, group: &str) -> Fai
         }
         // Already the customer's own words.
         StepError::Cloud(error) if !hides_authorization(&error) => return told(error),
+        StepError::Explained { told, detail } if !hides_authorization(&told) => {
+            return Failure::Told { told, detail };
+        }
         error => error,
     };
     let retried = step.is_some_and(|step| matches!(step.kind, Kind::AuthorizationRetrying(_)));
@@ -42,7 +45,7 @@ pub(crate) fn failure(step: Option<&Step>, error: StepError, group: &str) -> Fai
         return told(error);
     }
     match error {
-        StepError::Cloud(error) => told(error),
+        StepError::Cloud(error) | StepError::Explained { told: error, .. } => told(error),
         _ => Failure::Internal(detail),
     }
 }
@@ -126,7 +129,7 @@ fn is_credential(error: &StepError) -> bool {
 fn is_authorization_failed(error: &StepError) -> bool {
     match error {
         StepError::Azure(error) => is_failed_code(&error.code) || has_code_of_failure(error),
-        StepError::Cloud(error) => hides_authorization(error),
+        StepError::Cloud(error) | StepError::Explained { told: error, .. } => hides_authorization(error),
         _ => false,
     }
 }
@@ -152,7 +155,7 @@ fn hides_authorization(error: &CloudError) -> bool {
 fn has(error: &StepError, text: &str) -> bool {
     match error {
         StepError::Azure(error) => error.code.contains(text) || error.has_text(text),
-        StepError::Cloud(error) => error.to_string().contains(text),
+        StepError::Cloud(error) | StepError::Explained { told: error, .. } => error.to_string().contains(text),
         StepError::Other(found) => found.contains(text),
         _ => false,
     }

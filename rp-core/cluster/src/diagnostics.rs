@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use rp_azure::{Machines as _, Resources as _};
+use rp_base::terminal::Cleaner;
 use rp_base::text::clean;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
@@ -18,7 +19,8 @@ use crate::templates::versions::{COMPUTE, NETWORK};
 
 /// Bytes of one entry.
 const MOST: usize = 16 * 1024;
-/// Bytes of one machine's serial console, and machines.
+/// Bytes of one machine's serial console in the process's log and in the entry, and machines.
+const CONSOLE_LOGGED: usize = 50 * 1024;
 const CONSOLE: usize = 3 * 1024;
 const MOST_MACHINES: usize = 8;
 /// Objects whose lines are shown.
@@ -120,7 +122,15 @@ async fn machines(context: &Context) -> Result<String, StepError> {
             machine.pointer("/properties/provisioningState").and_then(Value::as_str).unwrap_or("Unknown");
         let _ = writeln!(out, "{name} - {state}");
         match client.serial_log(id).await {
-            Ok(Some(log)) => console(&mut out, &log),
+            Ok(Some(log)) => {
+                let cluster = document.cluster_id();
+                for line in console(&log, CONSOLE_LOGGED) {
+                    tracing::info!(cluster, failed_role_instance = name, "LogVMSerialConsole: {line}");
+                }
+                for line in console(&log, CONSOLE) {
+                    let _ = writeln!(out, "  {line}");
+                }
+            }
             Ok(None) => {}
             Err(error) => {
                 let _ = writeln!(out, "  the serial console could not be read: {error}");
@@ -130,17 +140,19 @@ async fn machines(context: &Context) -> Result<String, StepError> {
     Ok(if out.is_empty() { "there are none".to_owned() } else { out })
 }
 
-/// The last lines, none empty and none twice in a row.
-fn console(out: &mut String, log: &[u8]) {
-    let tail = &log[log.len().saturating_sub(CONSOLE)..];
-    let text = String::from_utf8_lossy(tail);
-    let mut last = "";
+/// The lines of its last `most` bytes, none empty and none twice in a row, without what steers terminals.
+fn console(log: &[u8], most: usize) -> Vec<String> {
+    let tail = &log[log.len().saturating_sub(most)..];
+    let plain = Cleaner::new(false).clean(tail);
+    let text = String::from_utf8_lossy(&plain);
+    let mut lines: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-        if line != last {
-            let _ = writeln!(out, "  {}", clean(line, 400));
+        let line = clean(line, 400);
+        if lines.last() != Some(&line) {
+            lines.push(line);
         }
-        last = line;
     }
+    lines
 }
 
 /// The internal load balancer, which API and machine configuration go through.
@@ -160,4 +172,17 @@ fn lines(objects: &[Value], say: impl Fn(&Value) -> String) -> String {
         let _ = writeln!(out, "and {} more", objects.len() - MOST_LINES);
     }
     if out.is_empty() { "there are none".to_owned() } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_console_is_its_end_without_repeats_and_without_what_steers_terminals() {
+        let log = b"old\r\n\x1b[31mred\x1b[0m\x1b]0;title\x07\nsame\n\nsame\n  x\t\n";
+        assert_eq!(console(log, 1000), ["old", "red", "same", "  x"]);
+        assert_eq!(console(log, 12), ["same", "  x"]);
+        assert!(console(b"", 10).is_empty());
+    }
 }

@@ -19,6 +19,9 @@ pub enum StepError {
     /// What the customer is told, as it is.
     #[error(transparent)]
     Cloud(#[from] CloudError),
+    /// What the customer is told, and what somebody else said of it: that is for the log of the operation.
+    #[error("{told}")]
+    Explained { told: CloudError, detail: String },
     /// A call to the cluster's API server.
     #[error("{what}: {}", chain(error))]
     Kube {

@@ -72,8 +72,9 @@ pub(crate) async fn installation_complete(context: &Context) -> Result<Seen, Ste
             begun => begun.map(|()| Seen::not_yet("the installation is begun again")),
         },
         Ok(InstallState::Failed { reason, message }) => {
-            context.line("error", &clean(&format!("{reason}: {message}"), 2000));
-            Err(failed(&reason).into())
+            let detail = clean(&format!("{reason}: {message}"), 2000);
+            context.line("error", &detail);
+            Err(StepError::Explained { told: failed(&reason), detail })
         }
         Err(InstallError::Away(why)) => Ok(Seen::not_yet(why)),
         Err(refused) => Err(refused.into()),

@@ -138,6 +138,7 @@ const NETWORK_KIND: Step =
 const ENDPOINTS: Step = action!("ensureServiceEndpoints", resources::subnets::ensure_service_endpoints);
 const GROUP: Step = action!("ensureResourceGroup", resources::group::ensure_resource_group);
 const BILL: Step = action!("ensureBillingRecord", install::ensure_billing_record);
+const ROTATE: Step = action!("rotateACRTokenPassword", resources::registry::rotate_acr_token_password);
 const FIX_SSH: Step = action!("fixSSH", resources::machines::fix_ssh);
 const REGISTRY_ACCOUNT: Step =
     action!("populateRegistryStorageAccountName", cluster_data::populate_registry_storage_account_name);
@@ -269,6 +270,7 @@ fn update(shape: &Shape) -> Vec<Step> {
     plan.add_if(shape.deny_assignment, DENY);
     plan.add(START);
     plan.add(API);
+    plan.add_if(shape.registry, ROTATE);
     if shape.signed_certificates {
         plan.0.extend([ISSUER, API_CERTIFICATE, INGRESS_CERTIFICATE]);
     }
@@ -340,6 +342,7 @@ fn general_fixes(shape: &Shape, plan: &mut Plan) {
     plan.add(USER_KUBECONFIG);
     plan.add(action!("createOrUpdateRouterIPFromCluster", cluster_data::router_ip_from_cluster));
     plan.add_if(shape.gateway, action!("ensureGatewayUpgrade", resources::endpoints::ensure_gateway_upgrade));
+    plan.add_if(shape.registry, ROTATE);
     plan.add(action!("ensureMTUSize", cluster_data::ensure_mtu_size));
     plan.add(NETWORK_KIND);
 }

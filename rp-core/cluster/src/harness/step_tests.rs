@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::errors::StepError;
 use crate::installer::InstallState;
 use crate::manager::Operation;
+use crate::resources::registry;
 use crate::step::Seen;
 use crate::{
     certificates, cluster_data, conditions, credentials, day_one, diagnostics, install, kubeconfigs,
@@ -294,12 +295,51 @@ async fn certificates_are_ordered_once_and_placed() {
         ordered.values().all(|(policy, _)| policy["issuer"]["name"] == "OneCertV2-PublicCA"),
         "{ordered:?}"
     );
+    // A run that ended while it waited: what it ordered is waited for, so that the old one is not placed.
+    world.certificates.0.lock().values_mut().for_each(|(_, looks)| *looks = 0);
+    certificates::correct_certificate_issuer(&context).await.unwrap();
+    assert!(world.certificates.0.lock().values().all(|(_, looks)| *looks > 0));
+    assert_eq!(world.certificates.orders(), 3);
     certificates::delete_certificates(&context).await.unwrap();
     assert!(world.certificates.0.lock().is_empty());
 
     context.set("/properties/clusterProfile/domain", "aro.example.com").await.unwrap();
     certificates::create_certificates(&context).await.unwrap();
     assert!(world.certificates.0.lock().is_empty(), "a domain of the customer's own");
+}
+
+#[tokio::test]
+async fn a_new_password_of_the_registry_reaches_the_pull_secret_and_leaves_what_is_the_customers() {
+    let (world, context) = ready().await;
+    let path = "/api/v1/namespaces/openshift-config/secrets/pull-secret";
+    let config = || {
+        let data = world.api.get(path).unwrap()["data"][".dockerconfigjson"].clone();
+        let bytes = STANDARD.decode(data.as_str().unwrap()).unwrap();
+        serde_json::from_slice::<Value>(&bytes).unwrap()
+    };
+    let put = |kind: &str, config: Value| {
+        let data = json!({".dockerconfigjson": STANDARD.encode(config.to_string())});
+        world.api.put(path, json!({"metadata": {"name": "pull-secret"}, "type": kind, "data": data}));
+    };
+    let host = context.env.registry_host.clone();
+    let place = async |password: &str| {
+        registry::place(&context, "token-a", &Secret::new(password.to_owned())).await.unwrap();
+        assert_eq!(config()["auths"][&host]["auth"], STANDARD.encode(format!("token-a:{password}")));
+    };
+    // None, one with the customer's own, one that is no configuration, one of another type.
+    place("one").await;
+    put("kubernetes.io/dockerconfigjson", json!({"auths": {"quay.io": {"auth": "x"}}, "more": 1}));
+    place("two").await;
+    assert_eq!((&config()["auths"]["quay.io"]["auth"], &config()["more"]), (&json!("x"), &json!(1)));
+    world.api.take_writes();
+    place("two").await;
+    assert_eq!(world.api.take_writes(), Vec::<String>::new(), "it is there already");
+    put("kubernetes.io/dockerconfigjson", json!([1]));
+    place("three").await;
+    world.api.take_writes();
+    put("Opaque", json!({}));
+    place("four").await;
+    assert_eq!(world.api.take_writes().len(), 3, "a type cannot change: it is put, deleted, and made anew");
 }
 
 #[tokio::test]

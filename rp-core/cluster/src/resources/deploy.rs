@@ -45,7 +45,14 @@ pub(crate) fn failed(error: AzureError) -> StepError {
     if error.is_authorization() || error.status.is_none() && error.service().is_none() {
         return StepError::Azure(error);
     }
-    refused(&error).into()
+    StepError::Explained { told: refused(&error), detail: words(&error) }
+}
+
+/// Code and words of the innermost error: what a person reads first.
+fn words(error: &AzureError) -> String {
+    let found = error.service().map(rp_azure::ServiceError::innermost);
+    let (code, message) = found.map_or((error.code.clone(), error.message.clone()), |of| (of.code, of.message));
+    format!("{code}: {message}")
 }
 
 /// 400 `DeploymentFailed` with Azure's own error as JSON.

@@ -1,15 +1,31 @@
 //! The cluster's token of the container registry (`spec/cluster.md` §6.3).
 
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rp_azure::{Client, Resources};
-use rp_base::Secret;
+use rp_base::{Secret, Timestamp};
+use rp_kube::api_status;
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::document::set;
 use crate::errors::StepError;
+use crate::kube_api::{Kube, secret, secrets};
 use crate::templates::versions;
 
 const PASSWORD: &str = "/properties/registryProfiles/0/password";
+const ISSUED: &str = "/properties/registryProfiles/0/issueDate";
+/// A password lives 180 days.
+const OLD: Duration = Duration::from_hours(140 * 24);
+/// Between the registry's clock and ours.
+const LEEWAY: Duration = Duration::from_mins(5);
+const CONFIG: &str = ".dockerconfigjson";
+const CONFIG_TYPE: &str = "kubernetes.io/dockerconfigjson";
+/// Of a write into the cluster, and what is between them.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// The cluster may pull: a token with a password, made once.
 pub(crate) async fn ensure_acr_token(context: &Context) -> Result<(), StepError> {
@@ -29,9 +45,121 @@ pub(crate) async fn ensure_acr_token(context: &Context) -> Result<(), StepError>
     let issued = env.clock.now().to_string();
     let change = move |cluster: &mut Value| {
         set(cluster, PASSWORD, json!(sealed));
-        set(cluster, "/properties/registryProfiles/0/issueDate", json!(issued));
+        set(cluster, ISSUED, json!(issued));
     };
     context.patch(change).await.map(|_| ())
+}
+
+/// Makes a new password before the old one ends; the cluster has what the document has. A run that ended in between is
+/// taken up by the next: what the registry made and nobody kept is made again.
+pub(crate) async fn rotate_acr_token_password(context: &Context) -> Result<(), StepError> {
+    let env = &context.env;
+    let name = token_name(context);
+    if env.features.development || env.registry_id.is_empty() || name.is_empty() {
+        return Ok(());
+    }
+    let issued = Timestamp::parse(context.document().text_or_empty(ISSUED)).ok();
+    if issued.is_none_or(|issued| env.clock.now().since(issued) > OLD) {
+        let client = context.own();
+        let token = super::azure::must_get(&client, &token_id(&env.registry_id, &name), versions::REGISTRY).await?;
+        let which = to_make(&token["properties"]["credentials"]["passwords"], issued);
+        let password = generate(&client, &env.registry_id, &name, which).await?;
+        let sealed = context.sealed(PASSWORD, &password)?;
+        let now = env.clock.now().to_string();
+        let change = move |cluster: &mut Value| {
+            set(cluster, PASSWORD, json!(sealed));
+            set(cluster, ISSUED, json!(now));
+        };
+        context.patch(change).await?;
+        context.line("info", &format!("the registry's token has a new {which}"));
+    }
+    let Some(password) = context.secret(PASSWORD)? else { return Ok(()) };
+    place(context, &name, &password).await
+}
+
+/// Which of the two passwords is made anew: one that an interrupted run made, one that is missing, one of unknown age, the
+/// older.
+fn to_make(passwords: &Value, issued: Option<Timestamp>) -> &'static str {
+    let made = |which: &str| -> Option<Option<Timestamp>> {
+        let mut all = passwords.as_array().into_iter().flatten();
+        let found = all.find(|password| password["name"] == which)?;
+        Some(Timestamp::parse(found["creationTime"].as_str().unwrap_or_default()).ok())
+    };
+    let both = ["password1", "password2"];
+    let lost = |which: &&&str| {
+        let made = made(which).flatten();
+        made.zip(issued).is_some_and(|(made, issued)| made > issued + LEEWAY)
+    };
+    let missing = |which: &&&str| made(which).is_none();
+    let ageless = |which: &&&str| made(which) == Some(None);
+    let older = || both.iter().min_by_key(|which| made(which).flatten());
+    let found = both.iter().find(lost).or_else(|| both.iter().find(missing));
+    found.or_else(|| both.iter().find(ageless)).or_else(older).copied().unwrap_or("password1")
+}
+
+/// The operator's own secret, where the operator is, and the cluster's pull secret.
+pub(crate) async fn place(
+    context: &Context,
+    name: &str,
+    password: &Secret<String>,
+) -> Result<(), StepError> {
+    let kube = Kube::of(context)?;
+    let host = context.env.registry_host.as_str();
+    let auth = STANDARD.encode(format!("{name}:{}", password.expose()));
+    insist(context, || async {
+        let operator = "openshift-azure-operator";
+        if kube.get(&format!("/api/v1/namespaces/{operator}")).await?.is_some() {
+            let own = json!({"auths": {host: {"auth": auth}}}).to_string();
+            let object = secret(operator, "cluster", CONFIG_TYPE, &[(CONFIG, &own)]);
+            kube.ensure(&secrets(operator), &object).await?;
+        }
+        merge(&kube, host, &auth).await
+    })
+    .await
+}
+
+/// Puts the registry into the pull secret; what the customer has in it stays.
+async fn merge(kube: &Kube, host: &str, auth: &str) -> Result<(), StepError> {
+    let namespace = "openshift-config";
+    let path = format!("{}/pull-secret", secrets(namespace));
+    let found = kube.get(&path).await?;
+    let data = found.as_ref().and_then(|found| found["data"][CONFIG].as_str()).unwrap_or_default();
+    let usable = found.as_ref().is_some_and(|found| {
+        found["type"] == CONFIG_TYPE && !data.is_empty() && found["immutable"] != true
+    });
+    let mut config: Value = STANDARD
+        .decode(data)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .filter(|config: &Value| usable && config.is_object() && (config["auths"].is_object() || config["auths"].is_null()))
+        .unwrap_or_else(|| json!({}));
+    if usable && config["auths"][host]["auth"] == auth {
+        return Ok(());
+    }
+    config["auths"][host] = json!({ "auth": auth });
+    if found.is_some() && !usable {
+        kube.delete(&path).await?;
+    }
+    kube.apply(&path, &secret(namespace, "pull-secret", CONFIG_TYPE, &[(CONFIG, &config.to_string())])).await
+}
+
+/// Tries again while the API server is busy with itself.
+async fn insist<F: Future<Output = Result<(), StepError>>>(
+    context: &Context,
+    attempt: impl Fn() -> F,
+) -> Result<(), StepError> {
+    let mut tried = 1;
+    loop {
+        match attempt().await {
+            Err(StepError::Kube { error, .. })
+                if tried < TRIES && matches!(api_status(&error), Some(400 | 409 | 500 | 504)) =>
+            {
+                tried += 1;
+                context.sleep(PAUSE).await?;
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Writes which token will be made, before it is.
@@ -84,4 +212,30 @@ pub(crate) async fn generate(
     value
         .map(|value| Secret::new(value.to_owned()))
         .ok_or_else(|| StepError::other("the registry made no password"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_that_is_made_anew_is_the_one_that_nobody_uses() {
+        let issued = Timestamp::parse("2026-05-01T00:00:00Z").ok();
+        let of = |passwords: &[(&str, &str)]| {
+            let all: Vec<Value> =
+                passwords.iter().map(|(name, made)| json!({"name": name, "creationTime": made})).collect();
+            to_make(&json!(all), issued)
+        };
+        let (old, new, lost) = ("2026-01-01T00:00:00Z", "2026-05-01T00:00:00Z", "2026-10-01T00:00:00Z");
+        assert_eq!(to_make(&Value::Null, issued), "password1");
+        assert_eq!(of(&[("password1", new)]), "password2");
+        assert_eq!(of(&[("password1", ""), ("password2", old)]), "password1");
+        assert_eq!(of(&[("password1", new), ("password2", old)]), "password2");
+        assert_eq!(of(&[("password1", old), ("password2", new)]), "password1");
+        // The first of a run that ended before it was kept: what the cluster uses stays good.
+        assert_eq!(of(&[("password1", new), ("password2", lost)]), "password2");
+        assert_eq!(of(&[("password1", lost), ("password2", new)]), "password1");
+        let text = json!([{"name": "password1", "creationTime": lost}, {"name": "password2", "creationTime": new}]);
+        assert_eq!(to_make(&text, None), "password2", "without a date the older");
+    }
 }
