@@ -1,10 +1,11 @@
 //! What the end of a worker's turn writes into a cluster's document: pure (`spec/backend.md` §3.5, §3.6).
 
 use rp_api::CloudError;
+use rp_api::state::write;
 use rp_base::text::{clean, contains_ignore_case};
 use rp_cluster::Operation;
 use rp_documents::Lease;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Characters of an error that is kept in a document.
 const LONGEST_ERROR: usize = 4096;
@@ -45,7 +46,13 @@ pub(crate) struct Wrong {
 impl Wrong {
     /// Made for the customer, with the whole of it for the log.
     pub(crate) fn told(error: &CloudError, detail: &str) -> Self {
-        let text = if detail.is_empty() { error.to_string() } else { format!("{error}: {detail}") };
+        let whole = error.to_string();
+        let text = if detail.is_empty() || whole.contains(detail) {
+            whole
+        } else {
+            // In place of the details, which say the same as JSON.
+            format!("{}: {}: {detail}", error.status, error.body)
+        };
         // Azure says so of a deny assignment whose principal it does not know yet: it is not the customer's error.
         if contains_ignore_case(&text, "nullorinvalidguidexcludeprincipalid") {
             return Self::internal(&text);
@@ -183,15 +190,6 @@ fn stored_state(body: &Value, operation: Operation, target: Target) -> &'static 
         "Succeeded" => "Succeeded",
         "Failed" => "Failed",
         _ => target.name(),
-    }
-}
-
-/// An empty text is left out of documents.
-fn write(properties: &mut Map<String, Value>, name: &str, value: &str) {
-    if value.is_empty() {
-        properties.remove(name);
-    } else {
-        properties.insert(name.to_owned(), Value::from(value));
     }
 }
 

@@ -10,6 +10,7 @@ mod context;
 mod dimensions;
 mod end;
 mod feed;
+mod gateways;
 mod journal;
 mod kind;
 mod metrics;
@@ -26,6 +27,7 @@ mod subscription;
 mod take;
 mod time;
 
+pub use gateways::StoredGateways;
 pub use metrics::{BackendMetrics, KindLabels, Turn, TurnLabels, register_metrics};
 pub use service::{Backend, BackendParts};
 pub use settings::Settings;

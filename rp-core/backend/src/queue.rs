@@ -53,6 +53,8 @@ enum Place {
 struct Entry {
     seen: Sighting,
     place: Place,
+    /// What it waits for happened while it was at work: the pause that its worker writes is over at once.
+    nudged: bool,
 }
 
 /// What is ready, subscription by subscription in turn.
@@ -120,8 +122,9 @@ impl Queue {
             let due = entry.seen.due;
             self.waiting.remove(&(due, Box::from(id)));
             entry.seen = seen;
+            entry.end_pause(now);
         } else {
-            self.known.insert(id.into(), Entry { seen, place: Place::Waiting });
+            self.known.insert(id.into(), Entry { seen, place: Place::Waiting, nudged: false });
         }
         self.place(id, now);
     }
@@ -150,7 +153,9 @@ impl Queue {
     /// Something happened that a pausing document waits for.
     pub(crate) fn nudge(&mut self, id: &str, now: Instant) {
         let Some(entry) = self.known.get_mut(id) else { return };
-        if entry.place == Place::Waiting && !entry.seen.owned {
+        if matches!(entry.place, Place::Held { .. }) {
+            entry.nudged = true;
+        } else if entry.place == Place::Waiting && !entry.seen.owned {
             self.waiting.remove(&(entry.seen.due, Box::from(id)));
             entry.seen.due = now;
             self.place(id, now);
@@ -181,6 +186,8 @@ impl Queue {
         let Place::Held { queued, other } = entry.place else { return };
         if entry.seen.version <= picked.version {
             entry.seen.due = entry.seen.due.max(now + pause);
+        } else {
+            entry.end_pause(now);
         }
         let subscription = Arc::clone(&entry.seen.subscription);
         let of = &mut self.busy[usize::from(other)];
@@ -325,6 +332,16 @@ impl Queue {
             return Some(Picked { id, version: entry.seen.version });
         }
         None
+    }
+}
+
+impl Entry {
+    /// What its worker wrote at the end has been seen, and with it the pause that is not needed any more.
+    fn end_pause(&mut self, now: Instant) {
+        if self.nudged && !self.seen.owned {
+            self.nudged = false;
+            self.seen.due = self.seen.due.min(now);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use rp_base::chain;
-use rp_database::{Draft, Expect, Span, StoreError, Stored};
+use rp_database::{Expect, Span, StoreError, Stored};
 use rp_documents::{Collection, Lease};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -136,14 +136,7 @@ async fn delete_cluster(context: &Context, mut stored: Stored) -> Result<(), Tro
         }
         queue(&mut body);
         let expect = Expect::Version(stored.version);
-        let draft = Draft {
-            id: stored.id,
-            partition: stored.partition,
-            unique_key: stored.unique_key,
-            body: body.to_string(),
-            expires_at: stored.expires_at,
-        };
-        match context.store.replace(CLUSTERS, draft, expect).await {
+        match context.store.replace(CLUSTERS, stored.with_body(body.to_string()), expect).await {
             Ok(_) => return Ok(()),
             Err(StoreError::Gone { .. }) => return Ok(()),
             Err(StoreError::Stale { .. }) => {}

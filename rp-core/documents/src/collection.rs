@@ -18,6 +18,7 @@ pub enum Collection {
     AsyncOperations,
     Reservations,
     Billing,
+    Gateway,
     OpenShiftVersions,
     RoleSets,
     OperationLogs,
@@ -43,7 +44,7 @@ pub enum Collection {
 
 impl Collection {
     /// Every collection.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::OpenShiftClusters,
         Self::ImportedClusters,
         Self::ClusterHealth,
@@ -54,6 +55,7 @@ impl Collection {
         Self::AsyncOperations,
         Self::Reservations,
         Self::Billing,
+        Self::Gateway,
         Self::OpenShiftVersions,
         Self::RoleSets,
         Self::OperationLogs,
@@ -90,6 +92,7 @@ impl Collection {
             Self::AsyncOperations => "AsyncOperations",
             Self::Reservations => "Reservations",
             Self::Billing => "Billing",
+            Self::Gateway => "Gateway",
             Self::OpenShiftVersions => "OpenShiftVersions",
             Self::RoleSets => "PlatformWorkloadIdentityRoleSets",
             Self::OperationLogs => "OperationLogs",

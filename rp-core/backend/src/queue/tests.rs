@@ -48,6 +48,33 @@ async fn deletions_have_every_other_turn_and_places_of_their_own() {
 }
 
 #[tokio::test]
+async fn what_is_told_of_while_it_is_at_work_has_no_pause_afterwards() {
+    let later = Duration::from_secs(600);
+    for seen_first in [true, false] {
+        let (mut queue, now) = (Queue::new(BOUNDS), Instant::now());
+        queue.see("s", seen(1, "s", false, now), now);
+        let picked = queue.pick(now).unwrap();
+        queue.see("s", Sighting { owned: true, ..seen(2, "s", false, now + later) }, now);
+        queue.nudge("s", now);
+        // The worker found something left to wait for, and wrote a long pause.
+        if seen_first {
+            queue.see("s", seen(3, "s", false, now + later), now);
+            queue.release(&picked, Duration::from_secs(2), now);
+        } else {
+            queue.release(&picked, Duration::from_secs(2), now);
+            assert_eq!(queue.pick(now), None, "its worker's last write is not seen yet");
+            queue.see("s", seen(3, "s", false, now + later), now);
+        }
+        let again = queue.pick(now).unwrap();
+        assert_eq!(again.version, Version(3));
+        // Once.
+        queue.see("s", seen(4, "s", false, now + later), now);
+        queue.release(&again, Duration::from_secs(2), now);
+        assert_eq!((queue.pick(now), queue.next_due()), (None, Some(now + later)));
+    }
+}
+
+#[tokio::test]
 async fn a_subscription_with_all_its_places_taken_still_deletes() {
     let (mut queue, now) = (Queue::new(BOUNDS), Instant::now());
     for n in 0..9 {
