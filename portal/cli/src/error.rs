@@ -95,6 +95,14 @@ pub enum CliError {
         #[source]
         cause: std::io::Error,
     },
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: std::net::SocketAddr,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("{host} does not answer: {why}")]
+    Away { host: String, why: String },
     #[error("{0}")]
     Usage(String),
     #[error("no cluster is called {0}")]
@@ -123,7 +131,7 @@ impl CliError {
                 429 | 502..=504 => Exit::Away,
                 _ => Exit::Failed,
             },
-            Self::Unreachable { .. } => Exit::Away,
+            Self::Unreachable { .. } | Self::Away { .. } => Exit::Away,
             Self::NotSignedIn { .. } | Self::Waited(_) => Exit::NotSignedIn,
             Self::Declined(_) | Self::NotElevated(_) => Exit::NotAllowed,
             Self::Usage(_) | Self::BadFile { .. } | Self::Exposed { .. } => Exit::Usage,
@@ -133,6 +141,7 @@ impl CliError {
             | Self::File { .. }
             | Self::Busy { .. }
             | Self::Program { .. }
+            | Self::Listen { .. }
             | Self::Tls(_)
             | Self::Output(_) => Exit::Failed,
         }
@@ -170,6 +179,8 @@ impl CliError {
             Self::Busy { .. } => ("busy", "Wait until it is done, or end it."),
             Self::Program { .. } => ("program", "Install it, or put it on the PATH."),
             Self::BadFile { .. } | Self::File { .. } => ("bad_file", ""),
+            Self::Listen { .. } => ("listen", "Give another address by --listen; port 0 is any that is free."),
+            Self::Away { .. } => ("proxy_unreachable", "Try again in a moment; check the network."),
             Self::Usage(_) => ("usage", ""),
             Self::NoSuchCluster(_) => ("cluster_not_found", "Look for it with: aro clusters"),
             Self::Tls(_) => ("tls", ""),

@@ -14,18 +14,21 @@ mod profile;
 mod reach;
 mod report;
 mod sign_in;
+mod ssh;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod tunnel;
 mod verbs;
 
 use std::process::ExitCode;
 
 pub use args::{
-    AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection, CredentialArgs,
-    ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs, GrantsVerb, KubeconfigArgs,
-    KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ObjectsArgs, OperationsArgs, OperationsVerb, PromqlArgs,
-    ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, Span, Verb, WhoamiArgs,
+    AccessWish, AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection,
+    ConsoleArgs, CredentialArgs, ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs,
+    GrantsVerb, ImportTunnel, KubeconfigArgs, KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ObjectsArgs,
+    OperationsArgs, OperationsVerb, PromqlArgs, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs,
+    RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb, WhoamiArgs,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};

@@ -1,7 +1,8 @@
 //! Sign-ins of this person on this machine: `CONFIG/profiles/NAME/`, folders 0700 and files 0600.
 //!
 //! `profile.json` says where the portal is, `token.json` holds the token of `aro login`, `grants/` the
-//! tokens that kubectl was given last, `kubeconfigs/` the files of `aro kubectl`.
+//! tokens that kubectl was given last, `kubeconfigs/` the files of `aro kubectl`, `tunnels/` the accesses of `aro tunnel`,
+//! `ssh/` keys and certificates of `aro ssh`, `browsers/` what `aro console` started.
 
 use std::ffi::OsString;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -79,6 +80,21 @@ impl Profile {
         self.folder.join("kubeconfigs")
     }
 
+    /// Accesses of kind tunnel with their tokens.
+    pub(crate) fn tunnels(&self) -> PathBuf {
+        self.folder.join("tunnels")
+    }
+
+    /// Profiles of browsers while they run.
+    pub(crate) fn browsers(&self) -> PathBuf {
+        self.folder.join("browsers")
+    }
+
+    /// Keys and certificates for machines, one folder a cluster.
+    pub(crate) fn ssh(&self) -> PathBuf {
+        self.folder.join("ssh")
+    }
+
     /// What is remembered; `None` before the first sign-in.
     pub(crate) fn settings(&self) -> Result<Option<Settings>, CliError> {
         read(&self.folder.join("profile.json"))
@@ -117,7 +133,7 @@ impl Profile {
     }
 
     fn forget_grants(&self) {
-        for folder in [self.grants(), self.kubeconfigs()] {
+        for folder in [self.grants(), self.kubeconfigs(), self.tunnels(), self.browsers(), self.ssh()] {
             // What is not there is forgotten; locks and files of others are no secrets.
             let _ = std::fs::remove_dir_all(folder);
         }

@@ -30,8 +30,8 @@ fn add(roots: &mut RootCertStore, pem: &str) -> Option<()> {
     (roots.len() > before).then_some(())
 }
 
-/// Trusts the system's authorities and those of `pem`; follows no redirect; bounded in time.
-pub(crate) fn http(pem: Option<&str>) -> Result<reqwest::Client, CliError> {
+/// Trusts the system's authorities and those of `pem`.
+pub(crate) fn config(pem: Option<&str>) -> Result<ClientConfig, CliError> {
     let mut roots = RootCertStore::empty();
     // A system without authorities trusts only the file.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -40,13 +40,17 @@ pub(crate) fn http(pem: Option<&str>) -> Result<reqwest::Client, CliError> {
             || CliError::Usage("the remembered authority is damaged: sign in with --ca-file".to_owned());
         add(&mut roots, pem).ok_or_else(bad)?;
     }
-    let tls = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    Ok(ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(CliError::Tls)?
         .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_no_client_auth())
+}
+
+/// Trusts as [`config`]; follows no redirect; bounded in time.
+pub(crate) fn http(pem: Option<&str>) -> Result<reqwest::Client, CliError> {
     reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(config(pem)?)
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(60))

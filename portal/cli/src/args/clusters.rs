@@ -132,6 +132,11 @@ pub enum ClustersVerb {
         /// Groups to impersonate for a person with more than read rights
         #[arg(long, value_delimiter = ',', value_name = "GROUP,…")]
         as_groups: Vec<String>,
+        /// JSON with user, private_key and machines, to sign in to its machines
+        #[arg(long, value_name = "FILE")]
+        ssh: Option<PathBuf>,
+        #[command(flatten)]
+        tunnel: Box<ImportTunnel>,
         #[command(flatten)]
         connection: Connection,
     },
@@ -146,6 +151,20 @@ pub enum ClustersVerb {
         #[command(flatten)]
         connection: Connection,
     },
+}
+
+/// What tunnels may reach of an imported cluster.
+#[derive(Debug, Args)]
+pub struct ImportTunnel {
+    /// Where tunnels may lead, e.g. console.apps.example:443, or HOST:PORT=ADDRESS:PORT where only browsers know the name
+    #[arg(long, value_name = "HOST:PORT")]
+    pub destination: Vec<String>,
+    /// Address of its web console, of a host among the destinations
+    #[arg(long, value_name = "URL")]
+    pub console: Option<String>,
+    /// PEM file with the authorities of the destinations' certificates, where they are not publicly trusted
+    #[arg(long, value_name = "FILE")]
+    pub destinations_ca: Option<PathBuf>,
 }
 
 impl ClustersVerb {

@@ -10,6 +10,8 @@ mod operations;
 mod promql;
 mod robots;
 mod sign_in;
+mod ssh;
+mod tunnel;
 
 use std::path::PathBuf;
 
@@ -17,7 +19,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use url::Url;
 
 pub use audit::{AuditArgs, AuditFilter, AuditVerb, ReportFormat, Span};
-pub use clusters::{ClusterFilter, ClustersArgs, ClustersVerb};
+pub use clusters::{ClusterFilter, ClustersArgs, ClustersVerb, ImportTunnel};
 pub use elevation::{ElevateArgs, ElevationVerb, ElevationsArgs};
 pub use grants::{GrantsArgs, GrantsVerb, RevokeArgs};
 pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
@@ -26,6 +28,8 @@ pub use operations::{OperationsArgs, OperationsVerb};
 pub use promql::PromqlArgs;
 pub use robots::{RobotCreateArgs, RobotsArgs, RobotsVerb};
 pub use sign_in::{LoginArgs, LogoutArgs, WhoamiArgs};
+pub use ssh::{ScpArgs, SerialArgs, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb};
+pub use tunnel::{AccessWish, ConsoleArgs, TunnelArgs};
 
 /// Verbs for people. Flatten it into the binary's own subcommands.
 #[derive(Debug, Subcommand)]
@@ -53,6 +57,16 @@ pub enum Verb {
     /// Print a token for kubectl: what a kubeconfig of `aro kubeconfig` runs
     #[command(hide = true)]
     Credential(CredentialArgs),
+    /// A shell on a machine of a cluster, or a command there
+    Ssh(Box<SshArgs>),
+    /// Copy files to and from machines of a cluster
+    Scp(Box<ScpArgs>),
+    /// What a machine wrote to its serial console
+    Serial(Box<SerialArgs>),
+    /// Reach a cluster's web console and other routes through a proxy on this machine
+    Tunnel(TunnelArgs),
+    /// Open a cluster's web console in a browser of its own
+    Console(Box<ConsoleArgs>),
     /// See, extend and end what was given out
     Grants(GrantsArgs),
     /// Ask for more rights, for a while and a reason
@@ -83,6 +97,11 @@ impl Verb {
             Self::Kubeconfig(args) => args.connection.output,
             Self::Kubectl(args) => args.connection.output,
             Self::Credential(_) => Format::Table,
+            Self::Ssh(args) => args.connection().output,
+            Self::Scp(args) => args.connection.output,
+            Self::Serial(args) => args.connection.output,
+            Self::Tunnel(args) => args.connection.output,
+            Self::Console(args) => args.connection.output,
             Self::Grants(args) => args.verb.connection().output,
             Self::Elevate(args) => args.connection.output,
             Self::Elevations(args) => args.verb.connection().output,

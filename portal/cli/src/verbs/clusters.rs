@@ -1,10 +1,12 @@
 //! `aro clusters …`
 
+use std::path::Path;
+
 use rp_base::Secret;
 use serde_json::{Value, json};
 
 use super::{items, list, segment};
-use crate::args::{ClustersVerb, Connection};
+use crate::args::{ClustersVerb, Connection, ImportTunnel};
 use crate::client::Client;
 use crate::output::{Column, cell, table};
 use crate::{CliError, Output, files};
@@ -36,19 +38,16 @@ pub(super) async fn run(verb: ClustersVerb, out: &mut Output) -> Result<(), CliE
             query.extend(asked.iter().map(|(name, value)| (*name, value.as_str())));
             list(&client, &connection, out, "/api/v1/clusters", &query, filter.limit, &CLUSTERS).await
         }
-        ClustersVerb::Import { kubeconfig, name, context, as_groups, connection } => {
+        ClustersVerb::Import { kubeconfig, name, context, as_groups, ssh, tunnel, connection } => {
             let client = Client::new(&connection)?;
             let text = files::read(&kubeconfig)?;
-            import(
-                &client,
-                &connection,
-                out,
-                &text,
-                json!({
-                    "name": name, "context": context, "as_groups": as_groups,
-                }),
-            )
-            .await
+            let mut asked = json!({
+                "name": name, "context": context, "as_groups": as_groups, "tunnel": tunnel_of(&tunnel)?,
+            });
+            if let Some(path) = ssh {
+                asked["ssh"] = ssh_of(&path)?;
+            }
+            import(&client, &connection, out, &text, asked).await
         }
         ClustersVerb::Remove { name, connection } => {
             let client = Client::new(&connection)?;
@@ -61,6 +60,17 @@ pub(super) async fn run(verb: ClustersVerb, out: &mut Output) -> Result<(), CliE
             out.value(connection.output, &answer, |answer| table(items(answer), &IMPORTED))
         }
     }
+}
+
+fn ssh_of(path: &Path) -> Result<Value, CliError> {
+    let text = files::read(path)?;
+    // The parser's own words may quote the key.
+    serde_json::from_str(text.expose()).map_err(|_| CliError::BadFile { path: path.to_owned(), what: "is no JSON" })
+}
+
+fn tunnel_of(tunnel: &ImportTunnel) -> Result<Value, CliError> {
+    let ca = tunnel.destinations_ca.as_deref().map(crate::tls::authorities).transpose()?;
+    Ok(json!({ "destinations": tunnel.destination, "console": tunnel.console, "ca": ca }))
 }
 
 async fn import(

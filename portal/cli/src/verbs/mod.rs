@@ -2,6 +2,7 @@
 
 mod audit;
 mod clusters;
+mod console;
 mod credential;
 mod elevations;
 mod grants;
@@ -11,7 +12,10 @@ mod objects;
 mod operations;
 mod promql;
 mod robots;
+mod serial;
 mod sign_in;
+mod ssh;
+mod tunnel;
 
 use std::io::{BufRead as _, IsTerminal as _};
 
@@ -40,6 +44,11 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Kubeconfig(args) => kubeconfig::run(args, out).await,
         Verb::Kubectl(args) => kubectl::run(args, out).await,
         Verb::Credential(args) => credential::run(args, out).await,
+        Verb::Ssh(args) => Box::pin(ssh::ssh(*args, out)).await,
+        Verb::Scp(args) => Box::pin(ssh::scp(*args, out)).await,
+        Verb::Serial(args) => serial::run(*args, out).await,
+        Verb::Tunnel(args) => Box::pin(tunnel::run(args, out)).await,
+        Verb::Console(args) => Box::pin(console::run(*args, out)).await,
         Verb::Grants(args) => grants::run(args.verb, out).await,
         Verb::Elevate(args) => elevations::ask(args, out).await,
         Verb::Elevations(args) => elevations::run(args.verb, out).await,
@@ -85,7 +94,7 @@ async fn resolve(client: &Client, cluster: &str) -> Result<String, CliError> {
 }
 
 /// What can stand between two slashes of one of our paths without changing the path.
-fn segment(text: &str) -> Result<&str, CliError> {
+pub(crate) fn segment(text: &str) -> Result<&str, CliError> {
     let sound = !text.is_empty()
         && text != "."
         && text != ".."
@@ -106,7 +115,7 @@ async fn resolve_some(client: &Client, cluster: Option<&str>) -> Result<Option<S
 }
 
 /// Puts what is there under a name.
-fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
+pub(crate) fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         body[name] = value.into();
     }
@@ -130,7 +139,7 @@ fn confirm(question: &str, yes: bool, out: &mut Output) -> Result<(), CliError> 
     }
 }
 
-fn items(answer: &Value) -> &[Value] {
+pub(crate) fn items(answer: &Value) -> &[Value] {
     answer.get("items").or(Some(answer)).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 

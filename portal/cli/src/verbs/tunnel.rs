@@ -1,0 +1,78 @@
+//! `aro tunnel CLUSTER`
+
+use std::sync::Arc;
+
+use rp_tunnel::Place;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::resolve;
+use crate::args::{AccessWish, TunnelArgs};
+use crate::client::Client;
+use crate::output::cell;
+use crate::profile::Profile;
+use crate::tunnel::{Door, Link, Tunnel, Wish, obtain, shown};
+use crate::{CliError, Output};
+
+pub(super) async fn run(args: TunnelArgs, out: &mut Output) -> Result<(), CliError> {
+    let places = args
+        .to
+        .iter()
+        .map(|text| Place::parse(text).map_err(|error| CliError::Usage(format!("--to {text}: {error}"))));
+    let to = places.collect::<Result<Vec<_>, _>>()?;
+    let door = Door::open(args.listen).await?;
+    let client = Client::new(&args.connection)?;
+    let resource = resolve(&client, &args.cluster).await?;
+    let tunnel = take(&client, &args.connection, &resource, to, args.wish, out).await?;
+    let (link, remarks) = Link::new(tunnel.clone())?;
+    let told = shown(&tunnel, door.address);
+    out.value(args.connection.output, &told, |told| format!("{}\n", cell(told, &["/address"])))?;
+    out.note(&format!(
+        "SOCKS5 and HTTP proxy for {} until {}. End it with Ctrl-C.",
+        tunnel.destinations.join(", "),
+        tunnel.not_after
+    ));
+    serve(door, link, remarks, std::future::pending(), out).await
+}
+
+/// The access for a wish of the command line.
+pub(super) async fn take(
+    client: &Client,
+    connection: &crate::args::Connection,
+    resource: &str,
+    to: Vec<Place>,
+    wish: AccessWish,
+    out: &mut Output,
+) -> Result<Tunnel, CliError> {
+    let profile = Profile::named(connection.config_dir.as_deref(), connection.profile.as_deref())?;
+    let AccessWish { reason, ticket, life } = wish;
+    obtain(client, &profile, resource, Wish { to, reason, ticket, life }, out).await
+}
+
+/// Serves until the access ends, the person ends it, or `done`.
+pub(super) async fn serve(
+    door: Door,
+    link: Arc<Link>,
+    mut remarks: mpsc::Receiver<String>,
+    done: impl Future<Output = ()>,
+    out: &mut Output,
+) -> Result<(), CliError> {
+    let serving = tokio::spawn(door.serve(Arc::clone(&link)));
+    let mut terminated = signal(SignalKind::terminate()).map_err(CliError::Output)?;
+    let keeping = async move { link.keep().await };
+    tokio::pin!(keeping, done);
+    let ended = loop {
+        tokio::select! {
+            error = &mut keeping => break Err(error),
+            remark = remarks.recv() => if let Some(remark) = remark { out.note(&remark) },
+            _ = tokio::signal::ctrl_c() => break Ok(()),
+            _ = terminated.recv() => break Ok(()),
+            () = &mut done => break Ok(()),
+        }
+    };
+    serving.abort();
+    while let Ok(remark) = remarks.try_recv() {
+        out.note(&remark);
+    }
+    ended
+}
