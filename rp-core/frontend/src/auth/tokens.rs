@@ -8,10 +8,11 @@ use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use http::header::AUTHORIZATION;
 use http::request;
-use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use jsonwebtoken::Algorithm;
+use jsonwebtoken::jwk::Jwk;
 use rp_base::{SharedClock, Timestamp};
 use rp_net::http::client;
+use rp_net::jwt::{Expected, JwtError, SignedToken};
 use rp_net::tls::TlsError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,8 +24,6 @@ use super::TokenCheck;
 use super::arm::why;
 
 const TIME: Duration = Duration::from_secs(10);
-/// Longer tokens are not read.
-const MOST: usize = 16 * 1024;
 /// Larger answers are not read.
 const MOST_ANSWER: usize = 1 << 20;
 /// Clocks may differ by this much.
@@ -141,39 +140,24 @@ impl TokenIssuer {
 
     /// The claims of a token with a good signature, for us, by the issuer, in its life.
     async fn claims(&self, token: &str) -> Result<Map<String, Value>, String> {
-        let bad = |why: &str| why.to_owned();
-        if token.len() > MOST {
-            return Err(bad("it is too long"));
-        }
-        let header = decode_header(token).map_err(|_| bad("it is no signed token"))?;
-        if !ALGORITHMS.contains(&header.alg) {
-            return Err(bad("it is signed in a way that is not allowed"));
-        }
-        let mut validation = Validation::new(header.alg);
-        // By our clock, below.
-        validation.validate_exp = false;
-        validation.set_required_spec_claims(&["iss", "aud", "exp"]);
+        let token = SignedToken::read(token, &ALGORITHMS).map_err(|error| error.to_string())?;
         let issuer = self.rules.issuer.trim_end_matches('/');
-        validation.set_issuer(&[issuer.to_owned(), format!("{issuer}/")]);
-        validation.set_audience(&[&self.rules.audience]);
-        let open = |keys: &Keys| {
-            let named = keys.keys.iter().filter(|key| signs(key, header.kid.as_deref()));
-            let mut opened = named.filter_map(|key| {
-                let key = DecodingKey::from_jwk(key).ok()?;
-                decode::<Map<String, Value>>(token, &key, &validation).ok()
-            });
-            opened.next().map(|data| data.claims)
+        let expected = Expected {
+            issuers: &[issuer, &format!("{issuer}/")],
+            audience: &self.rules.audience,
+            claims: &["iss", "aud", "exp"],
         };
+        let open = |keys: &Keys| token.open(&keys.keys, expected);
         let keys = self.keys(None).await?;
-        if let Some(claims) = open(&keys) {
+        if let Ok(claims) = open(&keys) {
             return Ok(claims);
         }
         // It may have rolled its keys over. A key that is known and does not fit is not asked about.
-        if keys.keys.iter().any(|key| signs(key, header.kid.as_deref())) {
-            return Err(bad("its signature, issuer or audience is wrong"));
+        if keys.keys.iter().any(|key| token.names(key)) {
+            return Err(JwtError::Wrong.to_string());
         }
         let keys = self.keys(Some(&keys)).await?;
-        open(&keys).ok_or_else(|| bad("its signature, issuer or audience is wrong"))
+        open(&keys).map_err(|error| error.to_string())
     }
 
     fn check(&self, claims: &Map<String, Value>) -> Result<(), &'static str> {
@@ -201,12 +185,6 @@ impl TokenIssuer {
         }
         Ok(())
     }
-}
-
-/// Whether a key may have signed what names that key.
-fn signs(key: &Jwk, kid: Option<&str>) -> bool {
-    matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature))
-        && kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid))
 }
 
 #[async_trait]
