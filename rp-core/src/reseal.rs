@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use rp_base::chain;
-use rp_database::{Draft, Expect, SharedStore, StoreError, Stored};
+use rp_database::{Expect, SharedStore, StoreError, Stored};
 use rp_documents::{Collection, Sealed};
 use rp_seal::{Keyring, SealError};
 use serde::{Deserialize, Serialize};
@@ -110,9 +110,8 @@ async fn one(
             leave(progress, failed);
             return Ok(());
         }
-        let Stored { id, partition, unique_key, expires_at, version, .. } = document;
-        let draft = Draft { id: id.clone(), partition, unique_key, body, expires_at };
-        match store.replace(collection, draft, Expect::Version(version)).await {
+        let (id, expect) = (document.id.clone(), Expect::Version(document.version));
+        match store.replace(collection, document.with_body(body), expect).await {
             Ok(_) => {
                 progress.resealed += changed;
                 leave(progress, failed);

@@ -188,14 +188,7 @@ async fn whoever_writes_beside_a_look_loses_no_token_and_ends_no_new_sign_in() {
     let only = async || sign_ins.all().await.unwrap().remove(0);
     let touch = async || {
         let stored = signed.kit.store.list(Collection::SignIns, None, None, 1).await.unwrap().items.remove(0);
-        let draft = rp_database::Draft {
-            id: stored.id,
-            partition: stored.partition,
-            unique_key: stored.unique_key,
-            body: stored.body,
-            expires_at: stored.expires_at,
-        };
-        signed.kit.store.replace(Collection::SignIns, draft, rp_database::Expect::Any).await.unwrap();
+        signed.kit.store.replace(Collection::SignIns, stored.into(), rp_database::Expect::Any).await.unwrap();
     };
     // Keys are rotated, and every document is sealed again, while the provider is being asked.
     let claimed = sign_ins.claim(only().await, now).await.unwrap().unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_base::{Backoff, chain};
-use rp_database::{Draft, Expect, StoreError, Stored};
+use rp_database::{Expect, StoreError, Stored};
 use rp_documents::Lease;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -88,17 +88,11 @@ async fn claim(
     body: Value,
     lease: &Lease,
 ) -> Result<Option<(Stored, Value)>, StoreError> {
-    let draft = Draft {
-        id: stored.id.clone(),
-        partition: stored.partition,
-        unique_key: stored.unique_key,
-        body: body.to_string(),
-        expires_at: stored.expires_at,
-    };
-    match context.store.replace(kind.collection(), draft, Expect::Version(stored.version)).await {
+    let (id, expect) = (stored.id.clone(), Expect::Version(stored.version));
+    match context.store.replace(kind.collection(), stored.with_body(body.to_string()), expect).await {
         Ok(stored) => Ok(Some((stored, body))),
         Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(None),
-        Err(error) => settle(context, kind, &stored.id, lease, error).await,
+        Err(error) => settle(context, kind, &id, lease, error).await,
     }
 }
 

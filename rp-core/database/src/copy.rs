@@ -93,13 +93,7 @@ async fn transfer(from: &dyn Store, to: &dyn Store, collection: Collection) -> R
                 bytes = 0;
             }
             bytes += document.body.len();
-            drafts.push(Draft {
-                id: document.id,
-                partition: document.partition,
-                unique_key: document.unique_key,
-                body: document.body,
-                expires_at: document.expires_at,
-            });
+            drafts.push(document.into());
         }
         written += put(to, collection, drafts).await?;
         cursor = changes.cursor;

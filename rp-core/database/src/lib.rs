@@ -75,6 +75,21 @@ pub struct Stored {
     pub expires_at: Option<Timestamp>,
 }
 
+impl Stored {
+    /// The same document with another body, to be written over this one.
+    pub fn with_body(self, body: String) -> Draft {
+        Draft { body, ..self.into() }
+    }
+}
+
+/// As it stands, to be written again or elsewhere.
+impl From<Stored> for Draft {
+    fn from(stored: Stored) -> Self {
+        let Stored { id, partition, unique_key, body, expires_at, .. } = stored;
+        Self { id, partition, unique_key, body, expires_at }
+    }
+}
+
 /// A part of a list, ordered by (partition, id).
 #[derive(Debug, Clone, Default)]
 pub struct Page {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use rp_database::{Draft, Expect, SharedStore, StoreError};
+use rp_database::{Expect, SharedStore, StoreError};
 use rp_documents::Collection;
 use serde_json::Value;
 use tests_kit::{Answered, Between, Interposed, Method, StoreCall, told_to_fail};
@@ -151,14 +151,8 @@ async fn rewrite(
     let Some(found) = store.get(collection, id).await? else { return Ok(()) };
     let mut body: Value = serde_json::from_str(&found.body).unwrap_or_default();
     change(&mut body);
-    let draft = Draft {
-        id: found.id,
-        partition: found.partition,
-        unique_key: found.unique_key,
-        body: body.to_string(),
-        expires_at: found.expires_at,
-    };
-    match store.replace(collection, draft, Expect::Version(found.version)).await {
+    let expect = Expect::Version(found.version);
+    match store.replace(collection, found.with_body(body.to_string()), expect).await {
         // Somebody else was faster still.
         Ok(_) | Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(()),
         Err(error) => Err(error),

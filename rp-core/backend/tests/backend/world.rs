@@ -149,14 +149,9 @@ impl World {
             let found = self.store.inner.get(CLUSTERS, id).await.unwrap().unwrap();
             let mut body: Value = serde_json::from_str(&found.body).unwrap();
             change(&mut body);
-            let draft = Draft {
-                id: found.id,
-                partition: found.partition,
-                unique_key: found.unique_key,
-                body: body.to_string(),
-                expires_at: None,
-            };
-            if self.store.inner.replace(CLUSTERS, draft, Expect::Version(found.version)).await.is_ok() {
+            let expect = Expect::Version(found.version);
+            let draft = found.with_body(body.to_string());
+            if self.store.inner.replace(CLUSTERS, draft, expect).await.is_ok() {
                 return;
             }
         }
