@@ -31,6 +31,8 @@ pub(crate) async fn seed(region: &Region, foundation: &Foundation, monitored: bo
             let service = sealed(keyring, &document, "aroServiceKubeconfig", kubeconfigs.service.expose())?;
             document.cluster.properties.sre_kubeconfig = Some(sre);
             document.cluster.properties.service_kubeconfig = Some(service);
+            let place = rp_access::kubeconfig_place(&document.id, "sshKey");
+            document.cluster.properties.ssh_key = Some(keyring.seal(region.machine_key().expose(), &place)?);
         }
         clusters.push(draft(&document)?);
         looks.extend(look.as_ref().filter(|_| !monitored).map(draft).transpose()?);

@@ -51,9 +51,13 @@ pub enum HostKeyError {
     Untrusted { machine: String, shown: String },
     #[error("the host certificate of {machine} is not good for it: {why}")]
     Certificate { machine: String, why: &'static str },
-    #[error("the host key of {machine} could not be read by the cluster's API, so the machine is not trusted: {why}")]
+    #[error(
+        "the host key of {machine} could not be read by the cluster's API ({why}), so the machine is not trusted. It shows \
+         {shown}: an administrator can trust that on the cluster's page of host keys after comparing the fingerprint"
+    )]
     Unread {
         machine: String,
+        shown: String,
         why: &'static str,
         #[source]
         cause: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -127,8 +131,15 @@ impl HostKeys {
         machine: &Machine,
         shown: &PublicKeyOrCertificate,
     ) -> Result<(), HostKeyError> {
-        let pinned = self.pinned(target, machine).await?;
         let key = shown.public_key();
+        let pinned = match self.pinned(target, machine).await {
+            Ok(pinned) => pinned,
+            Err(HostKeyError::Unread { machine: name, why, cause, .. }) => {
+                self.refuse(target, machine, &plain(&key), true).await;
+                return Err(HostKeyError::Unread { machine: name, shown: fingerprint(&key), why, cause });
+            }
+            Err(error) => return Err(error),
+        };
         let lines = pinned.as_ref().map(|pinned| pinned.keys.as_slice()).unwrap_or_default();
         let authorities = lines.iter().filter_map(|line| line.strip_prefix(AUTHORITY));
         if let Some(certificate) = shown.certificate()
@@ -292,7 +303,10 @@ impl HostKeys {
     }
 
     async fn read(&self, target: &Arc<Target>, machine: &Machine) -> Result<Vec<String>, HostKeyError> {
-        let unread = |why, cause| HostKeyError::Unread { machine: machine.name.clone(), why, cause };
+        let unread = |why, cause| {
+            let (machine, shown) = (machine.name.clone(), String::new());
+            HostKeyError::Unread { machine, shown, why, cause }
+        };
         let options = ClientOptions { user_agent: "aro-ssh".to_owned(), ..ClientOptions::default() };
         let client = client(self.dialer.clone(), Arc::clone(target), Identity::Admin, &options)
             .map_err(|error: ClientError| unread("the stored access cannot be used", Some(error.into())))?;
@@ -317,7 +331,7 @@ impl HostKeys {
 /// The public keys in lines `TYPE BASE64 [comment]`, each once, without their comments.
 fn read_keys(text: &str) -> Vec<String> {
     let mut keys: Vec<String> = Vec::new();
-    for line in text.lines().filter(|line| line.len() <= MOST_KEY) {
+    for line in text.lines().filter(|line| !line.starts_with('@')) {
         let Some(key) = normal(line.trim()) else { continue };
         if !keys.contains(&key) && keys.len() < MOST_KEYS {
             keys.push(key);

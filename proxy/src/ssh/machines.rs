@@ -5,7 +5,7 @@
 //! fixSSH): the last digit. The proxy does not ask Azure; it reads the same digit in the machine's name. Where two have
 //! the same, as while one replaces the other, the pool has both and one cannot choose: they are reached through a third.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rp_base::sha256;
-use rp_documents::Side;
+use rp_database::{SharedStore, Typed};
+use rp_documents::{HostKey, Side};
 use rp_kube::connect::{ClientError, ClientOptions, Identity, client, dial_error};
 use rp_kube::{Host, KubeError};
 use rp_net::{Dialer, Source, SshMachine, Target};
@@ -100,6 +101,8 @@ pub struct ClusterMachines {
     dialer: Dialer,
     options: ClientOptions,
     kept: Mutex<HashMap<String, Kept>>,
+    /// Machines that were signed in to before.
+    known: Option<Typed<HostKey>>,
 }
 
 #[derive(Debug, Clone)]
@@ -112,12 +115,21 @@ struct Kept {
 impl ClusterMachines {
     /// Machines found with this dialer.
     pub fn new(dialer: Dialer) -> Arc<Self> {
+        Self::with(dialer, None)
+    }
+
+    /// The same; while a cluster's API is away, masters are found whose host keys that store has.
+    pub fn remembering(dialer: Dialer, store: SharedStore) -> Arc<Self> {
+        Self::with(dialer, Some(Typed::new(store)))
+    }
+
+    fn with(dialer: Dialer, known: Option<Typed<HostKey>>) -> Arc<Self> {
         let options = ClientOptions {
             head: Duration::from_secs(15),
             user_agent: "aro-ssh".to_owned(),
             ..ClientOptions::default()
         };
-        Arc::new(Self { dialer, options, kept: Mutex::default() })
+        Arc::new(Self { dialer, options, kept: Mutex::default(), known })
     }
 
     async fn ask(&self, target: &Arc<Target>) -> Result<Arc<[Machine]>, MachinesError> {
@@ -125,6 +137,23 @@ impl ClusterMachines {
             .map_err(MachinesError::Client)?;
         let hosts = rp_kube::hosts(&client).await.map_err(MachinesError::Kube)?;
         Ok(of_hosts(hosts).into())
+    }
+
+    /// Masters that were signed in to before, the newest of each pool. A shell may be what mends the API.
+    async fn remembered(&self, target: &Target) -> Option<Arc<[Machine]>> {
+        let page = self.known.as_ref()?.list(Some(target.id.key()), None, 1000).await.ok()?;
+        let mut known: Vec<HostKey> = page.items.into_iter().map(|versioned| versioned.value).collect();
+        known.sort_by_key(|each| std::cmp::Reverse(each.at));
+        let mut pools = HashSet::new();
+        let of = |known: HostKey| {
+            let uid = known.id.split_once('|')?.1.to_owned();
+            let control_plane = known.machine.contains("master");
+            let fresh = control_plane && pools.insert(known.machine.chars().next_back()?);
+            let machine = Some(known.machine.clone());
+            fresh.then_some(Host { name: known.machine, uid, control_plane, machine, ..Host::default() })
+        };
+        let machines = of_hosts(known.into_iter().filter_map(of).collect());
+        (!machines.is_empty()).then(|| machines.into())
     }
 
     fn keep(&self, key: &str, kept: Kept) {
@@ -146,12 +175,21 @@ impl Machines for ClusterMachines {
             return Ok(ssh.machines.iter().map(imported).collect());
         }
         let key = target.id.key();
-        let kept = self.kept.lock().get(key).cloned();
-        if let Some(kept) = kept.filter(|kept| kept.fingerprint == target.fingerprint && kept.at.elapsed() < FRESH)
-        {
-            return Ok(kept.machines);
+        let kept = self.kept.lock().get(key).cloned().filter(|kept| kept.fingerprint == target.fingerprint);
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.at.elapsed() < FRESH) {
+            return Ok(Arc::clone(&kept.machines));
         }
-        let machines = self.ask(target).await?;
+        let machines = match self.ask(target).await {
+            Ok(machines) => machines,
+            // Better what was last known than nothing.
+            Err(error) => {
+                let last = match kept {
+                    Some(kept) => Some(kept.machines),
+                    None => self.remembered(target).await,
+                };
+                return last.ok_or(error);
+            }
+        };
         let kept =
             Kept { at: Instant::now(), fingerprint: target.fingerprint, machines: Arc::clone(&machines) };
         self.keep(key, kept);

@@ -17,6 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::networks::{Forbidden, Networks};
+use crate::stream::Tunnelled;
 use crate::{Endpoint, Stream, Target};
 
 /// Which service of a cluster (`spec/portal.md` §12.1).
@@ -156,7 +157,8 @@ impl Dialer {
                 let host = url.host_str().unwrap_or_default();
                 let number = url.port_or_known_default().unwrap_or(443);
                 if port != Port::Api {
-                    let why = "an imported cluster has no SSH";
+                    // Its machines stand where the import says: `dial_address`.
+                    let why = "an imported cluster has no private link";
                     return Err(DialError::new(Side::You, Stage::Allow, why).hopeless());
                 }
                 self.direct(host, number, deadline).await.map(Stream::Tcp)
@@ -179,8 +181,8 @@ impl Dialer {
                 Ok(Stream::Tcp(tcp))
             }
             PrivateWay::Connect(proxy) => {
-                let tls = self.tunnel(proxy, SocketAddr::new(ip, port), deadline).await?;
-                Ok(Stream::Tunnel(Box::new(tls)))
+                let tunnel = self.tunnel(proxy, SocketAddr::new(ip, port), deadline).await?;
+                Ok(Stream::Tunnel(Box::new(tunnel)))
             }
         }
     }
@@ -225,7 +227,7 @@ impl Dialer {
         proxy: &ConnectProxy,
         to: SocketAddr,
         deadline: Instant,
-    ) -> Result<TlsStream<TcpStream>, DialError> {
+    ) -> Result<Tunnelled, DialError> {
         let ours =
             |cause: Box<dyn std::error::Error + Send + Sync>| DialError::new(Side::Us, Stage::Proxy, cause);
         let found = timeout_at(deadline, lookup_host(&proxy.address))
@@ -246,11 +248,8 @@ impl Dialer {
     }
 }
 
-/// Sends CONNECT and waits for its 200; the far side has sent nothing yet, for TLS clients speak first.
-async fn ask_for_tunnel(
-    tls: TlsStream<TcpStream>,
-    to: SocketAddr,
-) -> Result<TlsStream<TcpStream>, DialError> {
+/// Sends CONNECT and waits for its 200. What the far side has sent along with it is kept (`spec/portal.md` §12.3).
+async fn ask_for_tunnel(tls: TlsStream<TcpStream>, to: SocketAddr) -> Result<Tunnelled, DialError> {
     let ours = |cause: hyper::Error| DialError::new(Side::Us, Stage::Proxy, cause);
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(tls)).await.map_err(ours)?;
@@ -270,11 +269,7 @@ async fn ask_for_tunnel(
     let parts = upgraded
         .downcast::<TokioIo<TlsStream<TcpStream>>>()
         .map_err(|_| DialError::new(Side::Us, Stage::Proxy, "unexpected connection type"))?;
-    if parts.read_buf.is_empty() {
-        Ok(parts.io.into_inner())
-    } else {
-        Err(DialError::new(Side::Cluster, Stage::Proxy, "the far side spoke before it was spoken to"))
-    }
+    Ok(Tunnelled::new(parts.read_buf, parts.io.into_inner()))
 }
 
 fn forbidden_error(forbidden: Forbidden) -> DialError {

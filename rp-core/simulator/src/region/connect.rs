@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::api::{Api, Identity};
 use super::fleet::{Cluster, Fleet, Shape};
 use super::installed::Installs;
-use super::{Pair, RegionError, RegionIdentity};
+use super::{Pair, RegionError, RegionIdentity, ssh};
 use crate::body::{self, Body};
 
 /// Tunnels at once.
@@ -31,6 +31,14 @@ const TUNNELS: usize = 32_768;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a silent cluster keeps a dialler waiting before the proxy gives up.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// What a port leads to.
+#[derive(Debug, Clone, Copy)]
+enum Service {
+    Api,
+    /// Of the master of that number.
+    Ssh(usize),
+}
 
 /// What the handler needs.
 pub(super) struct Parts {
@@ -107,7 +115,7 @@ impl Tunnels {
     }
 
     /// The checks of `spec/portal.md` §12.4, in its order.
-    fn target(&self, request: &Request<Incoming>) -> Result<Cluster, (StatusCode, &'static str)> {
+    fn target(&self, request: &Request<Incoming>) -> Result<(Cluster, Service), (StatusCode, &'static str)> {
         let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
         let Some((host, port)) = authority.rsplit_once(':') else {
             return Err((StatusCode::BAD_REQUEST, "missing port in address"));
@@ -119,13 +127,19 @@ impl Tunnels {
         let ip = ip.ok_or((StatusCode::FORBIDDEN, "not an address of the subnet"))?;
         let found = self.installs.at(ip).or_else(|| self.fleet.at(ip));
         let cluster = found.ok_or((StatusCode::BAD_REQUEST, "dial: no route to host"))?;
-        if port != "6443" {
-            return Err((
-                StatusCode::BAD_REQUEST,
-                "dial: connection refused: only the API server is simulated",
-            ));
-        }
-        Ok(cluster)
+        let service = match port {
+            "6443" => Service::Api,
+            "2200" => Service::Ssh(0),
+            "2201" => Service::Ssh(1),
+            "2202" => Service::Ssh(2),
+            _ => {
+                return Err((
+                    StatusCode::BAD_REQUEST,
+                    "dial: connection refused: only the API server and SSH are simulated",
+                ));
+            }
+        };
+        Ok((cluster, service))
     }
 }
 
@@ -133,8 +147,8 @@ impl Handler for Tunnels {
     type Body = Body;
 
     async fn handle(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
-        let cluster = match self.target(&request) {
-            Ok(cluster) => self.inner.api.now(&Arc::new(cluster)),
+        let (cluster, service) = match self.target(&request) {
+            Ok((cluster, service)) => (self.inner.api.now(&Arc::new(cluster)), service),
             Err((status, why)) => return answer(status, why),
         };
         match cluster.shape {
@@ -155,7 +169,10 @@ impl Handler for Tunnels {
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
             match upgrade.await {
-                Ok(upgraded) => inner.serve(upgraded, cluster, peer.ip(), slot).await,
+                Ok(upgraded) => match service {
+                    Service::Api => inner.serve(upgraded, cluster, peer.ip(), slot).await,
+                    Service::Ssh(master) => inner.ssh(upgraded, cluster, master, slot).await,
+                },
                 Err(error) => tracing::debug!(error = %chain(&error), "tunnel not opened"),
             }
         });
@@ -164,6 +181,16 @@ impl Handler for Tunnels {
 }
 
 impl Inner {
+    /// A shell on a master, until one side ends it.
+    async fn ssh(&self, tunnel: Upgraded, cluster: Arc<Cluster>, master: usize, _slot: OwnedSemaphorePermit) {
+        let Some(machine) = ssh::Machine::master(cluster, master, self.api.clock.clone()) else { return };
+        let serving = ssh::serve(machine, TokioIo::new(tunnel));
+        tokio::select! {
+            () = serving => {}
+            () = self.stop.stop.cancelled() => {}
+        }
+    }
+
     async fn serve(
         &self,
         tunnel: Upgraded,

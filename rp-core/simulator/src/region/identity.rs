@@ -50,6 +50,8 @@ pub struct RegionIdentity {
     pub service: Pair,
     /// Client certificate for the CONNECT proxy.
     pub proxy_client: Pair,
+    /// Of the user `core` on every machine: RSA as PKCS#1 DER.
+    pub machine_key: Secret<Vec<u8>>,
     folder: PathBuf,
 }
 
@@ -75,6 +77,7 @@ impl RegionIdentity {
             sre: pair("sre")?,
             service: pair("service")?,
             proxy_client: pair("proxy-client")?,
+            machine_key: machine_key(folder)?,
             folder: folder.to_owned(),
         })
     }
@@ -86,6 +89,20 @@ impl RegionIdentity {
             key: self.folder.join("proxy.key"),
         }
     }
+}
+
+/// Folders of earlier versions have none yet.
+fn machine_key(folder: &Path) -> Result<Secret<Vec<u8>>, IdentityError> {
+    use base64::Engine as _;
+    let base64 = base64::engine::general_purpose::STANDARD;
+    let path = folder.join("machine.key");
+    if !path.exists() {
+        let made = super::ssh::client_key().map_err(|cause| IdentityError::File { path: path.clone(), cause })?;
+        write(&path, &base64.encode(made.expose()))?;
+    }
+    let damaged = |cause| IdentityError::File { path: path.clone(), cause: std::io::Error::other(cause) };
+    let text = Secret::new(read(&path)?);
+    base64.decode(text.expose().trim()).map(Secret::new).map_err(damaged)
 }
 
 fn create(folder: &Path, now: Timestamp) -> Result<(), IdentityError> {

@@ -42,6 +42,10 @@ pub struct NewCluster {
     pub domain: String,
     pub infra_id: String,
     pub workers: usize,
+    /// Who it is towards Azure; empty: workload identities.
+    pub client_id: String,
+    /// Resource ids of the subnets of its masters and workers, as the customer named them.
+    pub subnets: [String; 2],
     /// Of its private endpoint, in 10.0.0.0/8.
     pub private_ip: Ipv4Addr,
     /// PEM of the authority whose client certificates it accepts.

@@ -3,7 +3,7 @@
 //! `CONNECT 10.x.y.z:6443` selects a cluster by its private address; inside the tunnel speaks its API server,
 //! TLS with client certificates. A cluster is a function of (seed, index): nothing is kept for it.
 
-mod api;
+pub(crate) mod api;
 mod azure;
 mod connect;
 pub mod fleet;
@@ -11,6 +11,7 @@ mod identity;
 mod installed;
 mod objects;
 mod prometheus;
+mod ssh;
 #[cfg(test)]
 mod tests;
 
@@ -161,6 +162,11 @@ impl Region {
             sre: of("system:aro-sre", &self.identity.sre),
             service: of("system:aro-service", &self.identity.service),
         })
+    }
+
+    /// The private key of the user `core` on every machine of the region, PKCS#1 DER: for `sshKey`.
+    pub fn machine_key(&self) -> &Secret<Vec<u8>> {
+        &self.identity.machine_key
     }
 
     /// The private address of a cluster; `None` when it has none or does not exist.

@@ -27,7 +27,7 @@ use super::path::Resource;
 use super::shell::{self, Done, Editor, Place};
 use super::status::Failure;
 use crate::body::Body;
-use crate::region::objects;
+use crate::region::{objects, ssh};
 
 /// Channels of a message's first byte.
 const STDIN: u8 = 0;
@@ -49,7 +49,7 @@ pub(super) fn answer(
 ) -> Result<Response<Body>, Failure> {
     let kind = objects::find("", "v1", "pods").ok_or_else(Failure::no_path)?;
     let name = at.name.clone().unwrap_or_default();
-    call.find(kind, at.namespace.as_deref(), &name)?;
+    let pod = call.find(kind, at.namespace.as_deref(), &name)?;
     let command: Vec<String> = call.query.all("command").map(str::to_owned).collect();
     if command.is_empty() {
         return Err(Failure::bad("you must specify at least one command for the container"));
@@ -57,8 +57,12 @@ pub(super) fn answer(
     let (accept, protocol) = handshake(&call.headers).ok_or_else(|| {
         Failure::bad("Upgrade request required: the simulated region speaks WebSocket (v4, v5)")
     })?;
+    // The daemon of the machine's configuration sees the machine's own files.
+    let node = pod["spec"]["nodeName"].as_str().filter(|_| name.starts_with("machine-config-daemon-"));
+    let host_keys = node.map(|node| ssh::public_keys(call.view.cluster, node)).unwrap_or_default();
     let session = Session {
         pod: name,
+        host_keys,
         command,
         tty: call.query.flag("tty"),
         stdin: call.query.flag("stdin"),
@@ -122,6 +126,8 @@ pub(super) fn handshake(headers: &HeaderMap) -> Option<(HeaderValue, &'static st
 
 struct Session {
     pod: String,
+    /// Public host keys of the machine, for those that see its files.
+    host_keys: String,
     command: Vec<String>,
     tty: bool,
     stdin: bool,
@@ -152,10 +158,14 @@ impl Session {
         Ok(())
     }
 
+    fn place(&self) -> Place<'_> {
+        Place { pod: &self.pod, now: self.clock.now(), host_keys: &self.host_keys }
+    }
+
     /// Runs the command; gives its exit code.
     async fn command(&self, socket: &mut Socket) -> Result<u8, Error> {
         let words: Vec<&str> = self.command.iter().map(String::as_str).collect();
-        let place = Place { pod: &self.pod, now: self.clock.now() };
+        let place = self.place();
         let done = match shell::shell(&words) {
             Some(None) if self.stdin => return self.interactive(socket).await,
             Some(None) => Done::default(),
@@ -217,7 +227,7 @@ impl Session {
         if line.trim().is_empty() {
             return Ok(false);
         }
-        let done = shell::script(line, &Place { pod: &self.pod, now: self.clock.now() });
+        let done = shell::script(line, &self.place());
         *code = done.code;
         self.print(socket, &done).await?;
         Ok(done.exit)

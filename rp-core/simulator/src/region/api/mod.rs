@@ -9,7 +9,7 @@ mod path;
 mod port_forward;
 mod review;
 mod selector;
-mod shell;
+pub(super) mod shell;
 mod status;
 mod table;
 mod watch;

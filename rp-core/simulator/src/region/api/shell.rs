@@ -3,11 +3,14 @@
 use rp_base::Timestamp;
 
 /// What is said once when a shell opens.
-pub(super) const GREETING: &str = "This is a simulated container: echo, ls, date, hostname, whoami, env, cat, true, false, sleep and exit work.\n";
+pub(in crate::region) const GREETING: &str = "This is a simulated container: echo, ls, date, hostname, whoami, env, cat, true, false, sleep and exit work.\n";
+
+/// Where a machine's public host keys are, as its daemon sees them.
+const HOST_KEYS: &str = "/rootfs/etc/ssh/ssh_host_*_key.pub";
 
 /// What a command did.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Done {
+pub(in crate::region) struct Done {
     pub out: String,
     pub err: String,
     pub code: u8,
@@ -19,13 +22,15 @@ pub(super) struct Done {
 
 /// What a command is told.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(in crate::region) struct Place<'a> {
     pub pod: &'a str,
     pub now: Timestamp,
+    /// What `/rootfs/etc/ssh/ssh_host_*_key.pub` has; empty: there are no such files here.
+    pub host_keys: &'a str,
 }
 
 /// The script of `sh -c SCRIPT`; `Some(None)` for a shell that reads its input; `None` for other commands.
-pub(super) fn shell<'a>(command: &[&'a str]) -> Option<Option<&'a str>> {
+pub(in crate::region) fn shell<'a>(command: &[&'a str]) -> Option<Option<&'a str>> {
     let (program, arguments) = command.split_first()?;
     if !matches!(program.rsplit('/').next(), Some("sh" | "bash" | "ash")) {
         return None;
@@ -38,7 +43,7 @@ pub(super) fn shell<'a>(command: &[&'a str]) -> Option<Option<&'a str>> {
 }
 
 /// Runs a script: commands on lines and between `;`, until one exits.
-pub(super) fn script(text: &str, place: &Place<'_>) -> Done {
+pub(in crate::region) fn script(text: &str, place: &Place<'_>) -> Done {
     let mut all = Done::default();
     for line in text.split(['\n', ';']).take(1000) {
         let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
@@ -57,7 +62,7 @@ pub(super) fn script(text: &str, place: &Place<'_>) -> Done {
 }
 
 /// Runs one command.
-pub(super) fn run(words: &[&str], place: &Place<'_>) -> Done {
+pub(in crate::region) fn run(words: &[&str], place: &Place<'_>) -> Done {
     let out = |text: String| Done { out: text, ..Done::default() };
     let (program, arguments) = words.split_first().map_or(("", [].as_slice()), |(p, a)| (*p, a));
     match program.rsplit('/').next().unwrap_or_default() {
@@ -68,6 +73,7 @@ pub(super) fn run(words: &[&str], place: &Place<'_>) -> Done {
         "whoami" => out("simulated\n".to_owned()),
         "pwd" => out("/\n".to_owned()),
         "env" => out(format!("HOSTNAME={}\nSIMULATED=true\nPATH=/usr/bin:/bin\n", place.pod)),
+        "cat" if !place.host_keys.is_empty() && arguments == [HOST_KEYS] => out(place.host_keys.to_owned()),
         "cat" if arguments.is_empty() => Done { copy: true, ..Done::default() },
         "true" | ":" | "sleep" | "cd" | "stty" | "clear" | "command" => Done::default(),
         "false" => Done { code: 1, ..Done::default() },
@@ -83,20 +89,20 @@ pub(super) fn run(words: &[&str], place: &Place<'_>) -> Done {
 }
 
 /// What a terminal shows before each line.
-pub(super) const PROMPT: &str = "simulated$ ";
+pub(in crate::region) const PROMPT: &str = "simulated$ ";
 /// The longest line.
 const LONGEST: usize = 4096;
 
 /// Gathers lines out of bytes; on a terminal it echoes and knows the usual control keys.
 #[derive(Debug)]
-pub(super) struct Editor {
+pub(in crate::region) struct Editor {
     line: Vec<u8>,
     tty: bool,
 }
 
 /// What a byte did.
 #[derive(Debug, Default)]
-pub(super) struct Key {
+pub(in crate::region) struct Key {
     pub echo: Vec<u8>,
     /// A line is complete.
     pub line: Option<String>,
@@ -105,17 +111,17 @@ pub(super) struct Key {
 }
 
 impl Editor {
-    pub(super) const fn new(tty: bool) -> Self {
+    pub(in crate::region) const fn new(tty: bool) -> Self {
         Self { line: Vec::new(), tty }
     }
 
     /// What was typed and not ended by a line break.
-    pub(super) fn rest(&mut self) -> String {
+    pub(in crate::region) fn rest(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned()
     }
 
     /// Takes one byte.
-    pub(super) fn key(&mut self, byte: u8) -> Key {
+    pub(in crate::region) fn key(&mut self, byte: u8) -> Key {
         let echo =
             |bytes: &[u8]| Key { echo: if self.tty { bytes.to_vec() } else { Vec::new() }, ..Key::default() };
         match byte {
@@ -146,7 +152,7 @@ impl Editor {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'_> = Place { pod: "p-0", now: Timestamp::from_seconds(0) };
+    const PLACE: Place<'_> = Place { pod: "p-0", now: Timestamp::from_seconds(0), host_keys: "" };
 
     #[test]
     fn runs_scripts_until_they_exit() {

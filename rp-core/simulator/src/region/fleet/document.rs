@@ -120,6 +120,7 @@ impl Cluster {
             install: self.install(),
             sre_kubeconfig: None,
             service_kubeconfig: None,
+            ssh_key: None,
             unknown: self.profiles(),
         }
     }

@@ -3,28 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{AGE, Cell, Kind, NAME, View, column, metadata};
-
-const fn single(
-    group: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-    kind: &'static str,
-    list: fn(&View<'_>) -> Vec<Value>,
-) -> Kind {
-    Kind {
-        group,
-        version: "v1",
-        plural,
-        singular,
-        kind,
-        namespaced: false,
-        short: &[],
-        categories: &[],
-        list,
-        columns: &[NAME, AGE],
-    }
-}
+use super::{AGE, Cell, Kind, NAME, View, column, metadata, single};
 
 pub(super) const CONSOLES: Kind = single("operator.openshift.io", "consoles", "console", "Console", consoles);
 pub(super) const SAMPLES: Kind =

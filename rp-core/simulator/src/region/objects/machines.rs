@@ -81,13 +81,39 @@ fn machines(view: &View<'_>) -> Vec<Value> {
 }
 
 fn provider(view: &View<'_>, size: &str, zone: usize) -> Value {
+    let network = network(view, size == MASTER_SIZE);
     json!({
         "kind": "AzureMachineProviderSpec", "apiVersion": "machine.openshift.io/v1beta1",
         "vmSize": size, "zone": zone.to_string(), "location": view.cluster.location,
         "osDisk": {"diskSizeGB": 128, "osType": "Linux"},
-        "networkResourceGroup": view.cluster.resource_group, "vnet": format!("{}-vnet", view.cluster.name),
-        "subnet": if size == MASTER_SIZE { "master" } else { "worker" }, "resourceGroup": format!("aro-{}", view.cluster.infra_id),
+        "networkResourceGroup": network.group, "vnet": network.network, "subnet": network.subnet,
+        "resourceGroup": format!("aro-{}", view.cluster.infra_id),
     })
+}
+
+/// Where machines are in the customer's network.
+struct Network {
+    group: String,
+    network: String,
+    subnet: String,
+}
+
+fn network(view: &View<'_>, master: bool) -> Network {
+    let cluster = view.cluster;
+    let asked = cluster.installed.as_ref().map(|installed| &installed.about.subnets);
+    let id: Vec<&str> = asked.map_or("", |[masters, workers]| if master { masters } else { workers }).split('/').collect();
+    // /subscriptions/S/resourceGroups/GROUP/providers/Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET
+    match id.as_slice() {
+        [_, _, _, _, group, _, _, _, network, _, subnet] => {
+            let own = |text: &&str| (**text).to_owned();
+            Network { group: own(group), network: own(network), subnet: own(subnet) }
+        }
+        _ => Network {
+            group: cluster.resource_group.clone(),
+            network: format!("{}-vnet", cluster.name),
+            subnet: if master { "master" } else { "worker" }.to_owned(),
+        },
+    }
 }
 
 fn set_name(view: &View<'_>, zone: usize) -> String {

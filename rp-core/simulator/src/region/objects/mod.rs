@@ -96,6 +96,28 @@ const fn wide(name: &'static str, cell: Cell) -> Column {
 const NAME: Column = column("Name", Cell::At("/metadata/name"));
 const AGE: Column = column("Age", Cell::Age("/metadata/creationTimestamp"));
 
+/// A kind of which a cluster has one object.
+const fn single(
+    group: &'static str,
+    plural: &'static str,
+    singular: &'static str,
+    kind: &'static str,
+    list: fn(&View<'_>) -> Vec<Value>,
+) -> Kind {
+    Kind {
+        group,
+        version: "v1",
+        plural,
+        singular,
+        kind,
+        namespaced: false,
+        short: &[],
+        categories: &[],
+        list,
+        columns: &[NAME, AGE],
+    }
+}
+
 /// Every kind there is.
 pub(super) static KINDS: &[Kind] = &[
     nodes::NODES,

@@ -124,7 +124,11 @@ fn secrets(view: &View<'_>) -> Vec<Value> {
             "data": {key: STANDARD.encode("simulated: there is no secret here")}})
     };
     let mut principal = one("kube-system", "azure-credentials", "Opaque", "azure_client_secret");
-    principal["data"]["azure_client_id"] = json!(STANDARD.encode(view.cluster.dice("principal").uuid()));
+    let client = match &view.cluster.installed {
+        Some(installed) => installed.about.client_id.clone(),
+        None => view.cluster.dice("principal").uuid(),
+    };
+    principal["data"]["azure_client_id"] = json!(STANDARD.encode(client));
     vec![
         principal,
         one("openshift-config", "pull-secret", "kubernetes.io/dockerconfigjson", ".dockerconfigjson"),

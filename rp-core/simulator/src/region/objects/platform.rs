@@ -4,30 +4,8 @@
 use serde_json::{Value, json};
 
 use super::nodes::nodes;
-use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, metadata, status_of};
+use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, metadata, single, status_of};
 use crate::region::fleet::Shape;
-
-/// A kind of which a cluster has one object.
-const fn single(
-    group: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-    kind: &'static str,
-    list: fn(&View<'_>) -> Vec<Value>,
-) -> Kind {
-    Kind {
-        group,
-        version: "v1",
-        plural,
-        singular,
-        kind,
-        namespaced: false,
-        short: &[],
-        categories: &[],
-        list,
-        columns: &[NAME, AGE],
-    }
-}
 
 pub(super) const POOLS: Kind = Kind {
     short: &["mcp"],

@@ -125,7 +125,7 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
         "alertmanager-main" => "alertmanager",
         name => name,
     };
-    let labels = json!({"app": workload.name, "app.kubernetes.io/name": component,
+    let labels = json!({"app": workload.name, "k8s-app": workload.name, "app.kubernetes.io/name": component,
         "app.kubernetes.io/part-of": workload.operator});
     let metadata = metadata(view, "pods", Some(namespace), &pod.name, &labels);
     let image = format!("quay.invalid/simulated/{}:{}", workload.name, view.cluster.version);

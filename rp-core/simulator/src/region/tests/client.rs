@@ -88,6 +88,7 @@ impl Bench {
             read: Credential::Token(Secret::new(String::new())),
             admin: Credential::Token(Secret::new(String::new())),
             as_groups: Vec::new(),
+            ssh: None,
             fingerprint: 0,
         };
         self.dialer.dial(&target, Port::Api, deadline).await

@@ -65,6 +65,10 @@ impl Installed {
             domain: "mine.example".to_owned(),
             infra_id: "mine-abcde".to_owned(),
             workers: 3,
+            client_id: "00000000-0000-0000-0000-00000000000c".to_owned(),
+            subnets: ["masters", "workers"].map(|subnet| {
+                format!("/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub/subnets/{subnet}")
+            }),
             private_ip: IP,
             client_authority: signer.certificate.clone(),
             server: server_leaf(&root.certificate, &root.key, "mine.example", began).unwrap(),
@@ -121,6 +125,22 @@ async fn operators_and_nodes_come_one_after_the_other() {
     assert_eq!(it.get("/api/v1/nodes").await["items"].as_array().unwrap().len(), 6);
     let version = it.get("/apis/config.openshift.io/v1/clusterversions/version").await;
     assert_eq!(version["status"]["history"][0]["state"], "Completed");
+    // It is who and where its customer said.
+    let machines = it.get("/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines").await;
+    let subnets: std::collections::BTreeSet<_> = machines["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|machine| machine["spec"]["providerSpec"]["value"].clone())
+        .map(|told| format!("{} {} {}", told["networkResourceGroup"], told["vnet"], told["subnet"]))
+        .collect();
+    assert_eq!(Vec::from_iter(subnets), [r#""net" "hub" "masters""#, r#""net" "hub" "workers""#]);
+    let principal = it.get("/api/v1/namespaces/kube-system/secrets/azure-credentials").await;
+    let client = base64::Engine::encode(
+        &base64::engine::general_purpose::STANDARD,
+        "00000000-0000-0000-0000-00000000000c",
+    );
+    assert_eq!(principal["data"]["azure_client_id"], client);
     it.bench.region.installs().remove(NAME);
     assert_eq!(it.state(), Installing::Unknown);
     assert!(it.bench.dial(IP.into(), DEADLINE).await.is_err(), "it is gone");
