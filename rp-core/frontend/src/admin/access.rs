@@ -24,8 +24,8 @@ use crate::path::ClusterPath;
 
 /// Life of a kubeconfig.
 const KUBECONFIG: Duration = Duration::from_hours(6);
-/// Life of a password.
-const PASSWORD: Duration = Duration::from_secs(60);
+/// Life of a shell (`spec/portal.md` §16.4); its password opens it within [`rp_access::Policy::password_life`].
+const SHELL: Duration = Duration::from_hours(1);
 /// The longest name of somebody, in characters.
 const MOST_NAME: usize = 256;
 
@@ -45,8 +45,11 @@ pub struct Issuer {
 #[derive(Debug, Clone)]
 pub struct SshDoor {
     pub host: String,
+    pub port: u16,
     /// Its line of a `known_hosts` file.
     pub known_host: String,
+    /// It offers the algorithms of `spec/portal.md` §16.1 and no others, so the command may name them.
+    pub fips: bool,
 }
 
 /// A kubeconfig for the proxy of a cluster's API server.
@@ -111,19 +114,30 @@ pub(super) async fn ssh(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
         username = person,
         resource_id = path.key(),
         master,
-        ttl_seconds = PASSWORD.as_secs(),
+        ttl_seconds = issuer.access.policy().password_life.as_secs(),
         "admin ssh create"
     );
-    let ask = ask(GrantKind::Ssh, &found, Rights::Write, PASSWORD)?;
+    let life = SHELL.min(issuer.access.policy().longest(Rights::Write));
+    let ask = ask(GrantKind::Ssh, &found, Rights::Write, life)?;
     let ask = Ask { machine: Some(format!("master-{master}")), ..ask };
     let issued = issuer.issue(parts, call, &person, ask).await?;
-    let SshDoor { host, known_host } = door;
-    let command = format!(
-        "echo '{known_host}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host -o Ciphers=aes256-ctr -o \
-         HostKeyAlgorithms=rsa-sha2-512 -o KexAlgorithms=ecdh-sha2-nistp256 -o MACs=hmac-sha2-256-etm@openssh.com \
-         {user}@{host}"
-    );
+    let command = door.command(user);
     Ok(json_of(StatusCode::OK, &json!({"command": command, "password": issued.token.expose()})))
+}
+
+impl SshDoor {
+    /// What the caller pastes. Algorithms are named where they are the only ones: others would not meet.
+    fn command(&self, user: &str) -> String {
+        let Self { host, port, known_host, fips } = self;
+        let pins = if *fips {
+            " -o Ciphers=aes256-ctr -o HostKeyAlgorithms=rsa-sha2-512 -o KexAlgorithms=ecdh-sha2-nistp256 -o \
+             MACs=hmac-sha2-256-etm@openssh.com"
+        } else {
+            ""
+        };
+        let port = if *port == 22 { String::new() } else { format!(" -p {port}") };
+        format!("echo '{known_host}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host{pins}{port} {user}@{host}")
+    }
 }
 
 fn away(message: &str) -> CloudError {

@@ -279,14 +279,19 @@ async fn issuing() -> (Api, Arc<Access>) {
         registry: Registry::default(),
     };
     let access = Access::start(access).await.unwrap();
-    let door = SshDoor { host: "ssh.example".to_owned(), known_host: "ssh.example ssh-rsa AAAA".to_owned() };
+    let door = SshDoor {
+        host: "ssh.example".to_owned(),
+        port: 22,
+        known_host: "ssh.example ssh-rsa AAAA".to_owned(),
+        fips: true,
+    };
     let issuer = Issuer {
         access: access.clone(),
         proxy: "https://proxy.example".to_owned(),
         ca_pem: Some("PEM".to_owned()),
         ssh: Some(door),
     };
-    let api = Api::over(store, keyring, clock, AdminParts { issuer: Some(issuer), reach: None });
+    let api = Api::over(store, keyring, clock, AdminParts { issuer: Some(issuer), ..AdminParts::default() });
     assert_eq!(api.subscription("Registered").await.status, 201);
     assert_eq!(api.call("PUT", &path("Orion"), Some(wanted(1))).await.status, 201);
     (api, access)
@@ -335,7 +340,7 @@ async fn automation_gets_kubeconfigs_that_are_grants() {
 }
 
 #[tokio::test]
-async fn automation_gets_passwords_for_a_minute() {
+async fn automation_gets_passwords_that_work_once() {
     let (api, access) = issuing().await;
     let ssh = format!("/admin{}/ssh/newelevated", id("Orion"));
     let told = api.send("POST", &ssh, &[CALLER], r#"{"master": 2}"#.to_owned()).await;
@@ -348,9 +353,10 @@ async fn automation_gets_passwords_for_a_minute() {
     );
     assert!(command.ends_with(" sre@ssh.example"), "{command}");
     let here = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
-    let live = access.authenticate(answer["password"].as_str().unwrap(), here).await.unwrap();
-    assert_eq!(live.grant.unknown["machine"], "master-2");
-    assert_eq!(live.grant.not_after.since(live.grant.created).as_secs(), 60);
+    assert!(command.contains(" -o HostKeyAlgorithms=rsa-sha2-512 "), "{command}");
+    let live = access.redeem_ssh(answer["password"].as_str().unwrap(), "sre", here).await.unwrap();
+    assert_eq!(live.grant.machine.as_deref(), Some("master-2"));
+    assert_eq!(live.grant.not_after.since(live.grant.created).as_secs(), 3600);
     let refused = |body: &'static str, caller: &'static str| {
         let (api, ssh) = (&api, &ssh);
         async move {

@@ -1,0 +1,236 @@
+//! SSH by JSON: the bastion, a cluster's machines and their host keys, and certificates to sign in with.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use proxy::ssh::host_keys::{TrustError, fingerprint, fingerprint_of};
+use proxy::ssh::keys::person_key;
+use proxy::ssh::machines::Way;
+use rp_base::text::clean;
+use rp_base::{Timestamp, chain};
+use rp_documents::host_key::Learned;
+use rp_documents::{HostKey, ResourceId, Side};
+use serde::{Deserialize, Serialize};
+
+use super::cluster_objects::known;
+use super::prom::ClusterPath;
+use super::{Items, body};
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::refusals;
+use crate::ssh;
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+#[derive(Serialize)]
+struct Door<'a> {
+    host: &'a str,
+    port: u16,
+    /// The caller's SSH user.
+    user: &'a str,
+    known_hosts: Vec<String>,
+}
+
+/// Where the bastion is.
+pub(crate) async fn door(State(state): State<PortalState>, user: CurrentUser) -> Result<Response, Fault> {
+    let parts = ssh::parts(&state)?;
+    super::json(&Door {
+        host: &parts.host,
+        port: parts.port,
+        user: rp_access::ssh_user(&user.caller.person.name),
+        known_hosts: parts.keys.known_hosts(&parts.host, parts.port),
+    })
+}
+
+#[derive(Serialize)]
+struct Machine<'a> {
+    name: &'a str,
+    uid: &'a str,
+    control_plane: bool,
+    ready: bool,
+    /// `master`, `through` or `direct`.
+    way: &'static str,
+    /// Number of the balancer's pool, of masters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    master: Option<u8>,
+}
+
+/// The machines that people may sign in to, masters first.
+pub(crate) async fn machines(
+    State(state): State<PortalState>,
+    Path(path): ClusterPath,
+) -> Result<Response, Fault> {
+    let id = known(&state, &path)?;
+    let machines = ssh::parts(&state)?.list(&id).await?;
+    let items: Vec<Machine<'_>> = machines
+        .iter()
+        .map(|machine| {
+            let (way, master) = match machine.way {
+                Way::Master(number) => ("master", Some(number)),
+                Way::Through { .. } => ("through", None),
+                Way::Direct { .. } => ("direct", None),
+            };
+            let (control_plane, ready) = (machine.control_plane, machine.ready);
+            Machine { name: &machine.name, uid: &machine.uid, control_plane, ready, way, master }
+        })
+        .collect();
+    super::json(&Items { total: Some(items.len()), items, next: None })
+}
+
+#[derive(Serialize)]
+struct Key {
+    machine: String,
+    uid: String,
+    keys: Vec<String>,
+    learned: &'static str,
+    at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Refused>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    at: Timestamp,
+    key: String,
+    fingerprint: String,
+}
+
+impl From<HostKey> for Key {
+    fn from(known: HostKey) -> Self {
+        Self {
+            uid: known.id.split_once('|').map(|(_, uid)| uid.to_owned()).unwrap_or_default(),
+            machine: known.machine,
+            keys: known.keys,
+            learned: match known.learned {
+                Learned::Cluster => "cluster",
+                Learned::Import => "import",
+                Learned::Person => "person",
+            },
+            at: known.at,
+            by: known.by,
+            refused: known.refused.map(|refused| Refused {
+                at: refused.at,
+                fingerprint: fingerprint_of(&refused.key).unwrap_or_default(),
+                key: refused.key,
+            }),
+        }
+    }
+}
+
+/// What is known of a cluster's machines.
+pub(crate) async fn host_keys(
+    State(state): State<PortalState>,
+    Path(path): ClusterPath,
+) -> Result<Response, Fault> {
+    let id = known(&state, &path)?;
+    let listed = ssh::parts(&state)?.host_keys.list(&id).await.map_err(|error| Fault::store(&error))?;
+    let items: Vec<Key> = listed.into_iter().map(Key::from).collect();
+    super::json(&Items { total: Some(items.len()), items, next: None })
+}
+
+/// Which key is trusted: the one that the machine showed last, by its fingerprint.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Trust {
+    pub(crate) uid: String,
+    pub(crate) fingerprint: String,
+}
+
+/// Trusts a key that was refused.
+pub(crate) async fn trust_key(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    Path(path): ClusterPath,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    user.require_fresh(&state, &context)?;
+    let asked: Trust = body(&bytes)?;
+    let id = known(&state, &path)?;
+    let now_known = trust(&state, &user, &id, &asked).await?;
+    super::json(&Key::from(now_known))
+}
+
+/// Writes down who trusts what, then does it.
+pub(crate) async fn trust(
+    state: &PortalState,
+    user: &CurrentUser,
+    target: &ResourceId,
+    asked: &Trust,
+) -> Result<HostKey, Fault> {
+    let parts = ssh::parts(state)?;
+    if asked.uid.is_empty() || asked.uid.len() > 200 || asked.fingerprint.len() > 200 {
+        return Err(Fault::bad_input("uid and fingerprint name a machine and the key that it showed"));
+    }
+    let known = parts.host_keys.get(target, &asked.uid).await.map_err(|error| Fault::store(&error))?;
+    let known = known.filter(|known| known.refused.is_some()).ok_or_else(|| refused(&TrustError::Nothing))?;
+    let entry = |entry: &mut rp_documents::Entry| {
+        entry.target = Some(target.clone());
+        "host-key".clone_into(&mut entry.resource);
+        entry.name.clone_from(&known.machine);
+        entry.query = clean(&asked.fingerprint, 200);
+    };
+    state.0.promise(&user.caller, "host-key.trust", entry).await.map_err(|error| Fault::audit(&error))?;
+    let by = &user.caller.person.name;
+    parts.host_keys.trust(target, &asked.uid, &asked.fingerprint, by).await.map_err(|error| refused(&error))
+}
+
+fn refused(error: &TrustError) -> Fault {
+    let told = |status, code| Fault::new(status, code, Side::You, refusals::sentence(error).trim_end_matches('.'));
+    match error {
+        TrustError::Nothing => told(StatusCode::NOT_FOUND, "nothing_refused"),
+        TrustError::Another => told(StatusCode::CONFLICT, "another_key"),
+        TrustError::Store(cause) => Fault::store(cause),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CertificateAsk {
+    /// One line of OpenSSH: type and base64.
+    public_key: String,
+}
+
+#[derive(Serialize)]
+struct Certified<'a> {
+    certificate: String,
+    /// The SSH user to sign in as: the machine, or the caller's where the grant names it.
+    user: &'a str,
+    not_after: Timestamp,
+    host: &'a str,
+    port: u16,
+    known_hosts: Vec<String>,
+}
+
+/// A certificate of the caller's key for one's own SSH grant, good for some minutes.
+pub(crate) async fn certificate(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let parts = ssh::parts(&state)?;
+    let asked: CertificateAsk = body(&bytes)?;
+    let id = super::grants::parse(&id)?;
+    let key = person_key(&asked.public_key, parts.keys.fips()).map_err(|why| {
+        Fault::bad_input("public_key is one line of an OpenSSH public key").why(why)
+    })?;
+    let certified = state.0.access.certify(&id, &user.caller, &fingerprint(&key)).await;
+    let (live, not_after) = certified.map_err(|error| refusals::renew(&error))?;
+    let now = state.0.clock.now();
+    let certificate = parts.keys.user_certificate(&key, &id, now, not_after).map_err(|error| {
+        tracing::error!(error = %chain(&error), "a certificate could not be signed");
+        Fault::ours()
+    })?;
+    super::json(&Certified {
+        certificate: certificate.to_openssh().map_err(|_| Fault::ours())?,
+        user: rp_access::ssh_user(&live.grant.owner.name),
+        not_after,
+        host: &parts.host,
+        port: parts.port,
+        known_hosts: parts.keys.known_hosts(&parts.host, parts.port),
+    })
+}

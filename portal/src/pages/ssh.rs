@@ -1,0 +1,347 @@
+//! `{RES}/ssh` and `POST {RES}/ssh/new` (`spec/portal.md` §15): a shell on a machine, by page and by JSON.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use rp_access::{IssueError, Issued};
+use rp_documents::{Rights, Role, Side};
+use serde::{Deserialize, Serialize};
+use serde_json::ser::PrettyFormatter;
+use web::{Link, May, Place, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage};
+
+use super::cluster::may_take;
+use super::{ClusterPath, answer, frame};
+use crate::context::{Context, Ctx};
+use crate::fault::Fault;
+use crate::index::Entry;
+use crate::refusals::{self, sentence};
+use crate::ssh::{self, SshParts, Wanted};
+use crate::state::PortalState;
+use crate::user::{CurrentUser, missing};
+
+/// What the contract's request, which has no reason, leaves behind as one.
+const NO_REASON: &str = "not given (contract's request)";
+/// Masters that the contract's request can name.
+const MASTERS: std::ops::RangeInclusive<i64> = 0..=2;
+
+/// The dialog, or its page.
+pub(crate) async fn dialog(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+) -> Result<Response, Fault> {
+    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let page = page(&state, &context, &user, &entry).await?;
+    answer(&context, StatusCode::OK, &page)
+}
+
+async fn page(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+) -> Result<SshPage, Fault> {
+    let mut frame = frame(state, context);
+    frame.place = Place::Clusters;
+    let mut page = SshPage {
+        cluster: entry.id.name().to_owned(),
+        path: entry.path(),
+        lives: lives(state),
+        ..SshPage::default()
+    };
+    let failure = match may_take(entry, user) {
+        _ if !user.has(Role::Sre) => Some(missing(Role::Sre)),
+        May::Yes => ssh::parts(state).err(),
+        May::No(why) => Some(
+            Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet").why(why),
+        ),
+    };
+    page.failure = failure.map(|fault| fault.failure(&frame));
+    page.frame = frame;
+    page.barred = barred(state, user, entry);
+    if page.failure.is_some() || page.barred.is_some() {
+        return Ok(page);
+    }
+    match ssh::parts(state)?.list(&entry.id).await {
+        Ok(machines) => {
+            let row = |machine: &proxy::ssh::machines::Machine| SshMachineRow {
+                name: machine.name.clone(),
+                control_plane: machine.control_plane,
+                ready: machine.ready,
+                way: ssh::way(machine),
+            };
+            page.machines = machines.iter().map(row).collect();
+            if page.machines.is_empty() {
+                "The cluster names no machines: name one yourself.".clone_into(&mut page.machines_note);
+            }
+        }
+        Err(fault) => page.machines_note = format!("{}: name a machine yourself, such as master-0.", fault.message()),
+    }
+    Ok(page)
+}
+
+/// Why the caller may not have a shell now, and how to come by one.
+fn barred(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Option<(String, Option<Link>)> {
+    if !user.has(Role::Elevated) {
+        return Some(("Your groups do not let you elevate: the role elevated is needed.".to_owned(), None));
+    }
+    let active = state.0.access.active_elevations(&user.caller.person.sub);
+    if active.iter().any(|each| each.rights >= Rights::Write && each.covers(Some(&entry.id))) {
+        return None;
+    }
+    let form = web::ElevateForm {
+        cluster: entry.id.to_string(),
+        rights: Rights::Write.name().to_owned(),
+        ..web::ElevateForm::default()
+    };
+    Some(("You are not elevated for this cluster.".to_owned(), Some(Link::new("Elevate first", form.href()))))
+}
+
+/// Lengths of life to choose from, in seconds: a shell is short.
+fn lives(state: &PortalState) -> Vec<u64> {
+    let most = state.0.access.policy().longest(Rights::Write).as_secs();
+    let mut lives: Vec<u64> = [1800, 3600, 4 * 3600, most].into_iter().filter(|life| *life <= most).collect();
+    lives.sort_unstable();
+    lives.dedup();
+    lives
+}
+
+/// JSON of a script; the contract knows `master` alone.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct JsonAsk {
+    master: Option<i64>,
+    machine: Option<String>,
+    reason: Option<String>,
+    ticket: Option<String>,
+    /// Seconds.
+    life: Option<u64>,
+    agent_forwarding: bool,
+    destinations: Vec<String>,
+}
+
+impl JsonAsk {
+    fn is_contracts(&self) -> bool {
+        self.machine.is_none()
+            && self.reason.is_none()
+            && self.ticket.is_none()
+            && self.life.is_none()
+            && !self.agent_forwarding
+            && self.destinations.is_empty()
+    }
+}
+
+/// Gives a shell: the dialog with its password, or the contract's JSON.
+pub(crate) async fn issue(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "application/x-www-form-urlencoded" => by_form(&state, &context, &user, &id, &body).await,
+        "application/json" => by_json(&state, &user, &id, &body).await,
+        _ => Err(Fault::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "media_type",
+            Side::You,
+            "The body must be JSON, and say so",
+        )),
+    }
+}
+
+async fn by_json(
+    state: &PortalState,
+    user: &CurrentUser,
+    id: &rp_documents::ResourceId,
+    body: &[u8],
+) -> Result<Response, Fault> {
+    let asked: JsonAsk = serde_json::from_slice(body).map_err(|error| {
+        Fault::bad_input("The body is not the JSON that is expected here")
+            .why(rp_base::text::clean(&error.to_string(), 200))
+    })?;
+    let master = asked.master.unwrap_or(0);
+    if !MASTERS.contains(&master) {
+        return Err(Fault::bad_input("master is 0, 1 or 2"));
+    }
+    let entry = state.0.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
+    let parts = ssh::parts(state)?;
+    let name = ssh::user(user)?;
+    let contracts = asked.is_contracts();
+    let invalid = |what: String| Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, what);
+    let machine = match &asked.machine {
+        // The contract's request is answered without a look at the cluster.
+        None => format!("master-{master}"),
+        Some(machine) => parts.name(&entry.id, machine).await.map_err(invalid)?,
+    };
+    let wanted = Wanted {
+        machine,
+        reason: if contracts { NO_REASON.to_owned() } else { asked.reason.unwrap_or_default() },
+        ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
+        life: asked.life.map(Duration::from_secs),
+        agent_forwarding: asked.agent_forwarding,
+        destinations: ssh::destinations(&asked.destinations).map_err(invalid)?,
+    };
+    let issued = state.0.access.issue(&user.caller, ssh::ask(entry.id.clone(), wanted)).await;
+    let issued = issued.map_err(|error| refusals::issue(&error))?;
+    let more = (!contracts).then(|| More::of(state, parts, &issued));
+    wire(&Wire { command: parts.command(name), password: issued.token.expose(), more })
+}
+
+/// The answer of §15, and what newer clients are told beside it.
+#[derive(Serialize)]
+struct Wire<'a> {
+    command: String,
+    password: &'a str,
+    #[serde(flatten)]
+    more: Option<More>,
+}
+
+#[derive(Serialize)]
+struct More {
+    grant: rp_base::Id,
+    machine: String,
+    not_after: rp_base::Timestamp,
+    password_not_after: rp_base::Timestamp,
+    host: String,
+    port: u16,
+    /// Lines of a `known_hosts` file.
+    known_hosts: Vec<String>,
+}
+
+impl More {
+    fn of(state: &PortalState, parts: &SshParts, issued: &Issued) -> Self {
+        Self {
+            grant: issued.grant.id.clone(),
+            machine: issued.grant.machine.clone().unwrap_or_default(),
+            not_after: issued.grant.not_after,
+            password_not_after: ssh::password_until(state, issued),
+            host: parts.host.clone(),
+            port: parts.port,
+            known_hosts: parts.keys.known_hosts(&parts.host, parts.port),
+        }
+    }
+}
+
+/// Four spaces, a newline at the end, nothing escaped for HTML (§15).
+fn wire(value: &Wire<'_>) -> Result<Response, Fault> {
+    let mut out = Vec::with_capacity(512);
+    let mut serializer =
+        serde_json::Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    "));
+    value.serialize(&mut serializer).map_err(|_| Fault::ours())?;
+    out.push(b'\n');
+    let mut response = Response::new(Body::from(out));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+fn parse_form(body: &[u8]) -> Option<SshForm> {
+    std::str::from_utf8(body).ok()?;
+    let mut form = SshForm::default();
+    for (name, value) in url::form_urlencoded::parse(body) {
+        let field = match name.as_ref() {
+            "machine" => &mut form.machine,
+            "life" => &mut form.life,
+            "reason" => &mut form.reason,
+            "ticket" => &mut form.ticket,
+            "agent_forwarding" => &mut form.agent_forwarding,
+            "destinations" => &mut form.destinations,
+            _ => continue,
+        };
+        *field = value.into_owned();
+    }
+    Some(form)
+}
+
+async fn by_form(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    id: &rp_documents::ResourceId,
+    body: &[u8],
+) -> Result<Response, Fault> {
+    let form = parse_form(body).ok_or_else(|| Fault::bad_input("The form cannot be read"))?;
+    let entry = state.0.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
+    let parts = ssh::parts(state)?;
+    let name = ssh::user(user)?;
+    let mut errors = SshErrors::default();
+    let wanted = wanted(parts, &entry, &form, &mut errors).await;
+    if errors == SshErrors::default() {
+        match state.0.access.issue(&user.caller, ssh::ask(entry.id.clone(), wanted)).await {
+            Ok(issued) => {
+                let mut page = page(state, context, user, &entry).await?;
+                page.given = Some(given(state, parts, name, &issued));
+                let mut response = answer(context, StatusCode::OK, &page)?;
+                response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                return Ok(response);
+            }
+            Err(error) => {
+                let frame = frame(state, context);
+                match &error {
+                    IssueError::Reason { .. } => errors.reason = Some(sentence(&error)),
+                    IssueError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
+                    IssueError::Life { .. } => errors.life = Some(sentence(&error)),
+                    other => errors.form = Some(refusals::issue(other).failure(&frame)),
+                }
+            }
+        }
+    }
+    let page = SshPage { form, errors, ..page(state, context, user, &entry).await? };
+    answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+async fn wanted(parts: &SshParts, entry: &Entry, form: &SshForm, errors: &mut SshErrors) -> Wanted {
+    let machine = parts.name(&entry.id, form.machine.trim()).await;
+    let words: Vec<String> = form
+        .destinations
+        .split([',', ' ', '\t', '\r', '\n'])
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let destinations = ssh::destinations(&words);
+    let life = match form.life.trim() {
+        "" => None,
+        text => match text.parse::<u64>() {
+            Ok(seconds) => Some(Duration::from_secs(seconds)),
+            Err(_) => {
+                errors.life = Some("A number of seconds.".to_owned());
+                None
+            }
+        },
+    };
+    let ticket = form.ticket.trim();
+    Wanted {
+        machine: machine.unwrap_or_else(|why| {
+            errors.machine = Some(why);
+            String::new()
+        }),
+        reason: form.reason.clone(),
+        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
+        life,
+        agent_forwarding: !form.agent_forwarding.is_empty(),
+        destinations: destinations.unwrap_or_else(|why| {
+            errors.destinations = Some(why);
+            Vec::new()
+        }),
+    }
+}
+
+fn given(state: &PortalState, parts: &SshParts, user: &str, issued: &Issued) -> SshGiven {
+    SshGiven {
+        machine: issued.grant.machine.clone().unwrap_or_default(),
+        command: parts.command(user),
+        password: issued.token.expose().clone(),
+        password_until: ssh::password_until(state, issued).seconds(),
+        ends: issued.grant.not_after.seconds(),
+        grant: format!("/access/{}", issued.grant.id),
+    }
+}
