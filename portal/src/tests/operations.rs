@@ -39,6 +39,7 @@ pub(super) fn log(id: &str) -> OperationLog {
         correlation: Some(serde_json::json!({"correlationId": "corr-1"})),
         error: String::new(),
         attempt: 1,
+        token: 1,
         steps: vec![
             step("action.ensureResourceGroup", 1, Some(1_250), ""),
             step("condition.apiServersReady", 2, None, "<b>2</b> of 3 are ready"),

@@ -12,7 +12,7 @@ use rp_base::chain;
 use rp_base::text::clean;
 use rp_cluster::{Failure, Job, Operation, Outcome};
 use rp_database::Typed;
-use rp_documents::{Collection, Reservation};
+use rp_documents::{Collection, Lease, Reservation};
 use serde_json::Value;
 use tokio::join;
 use tokio::time::Instant;
@@ -100,6 +100,7 @@ impl Work {
             phase: shown_phase(&body).to_owned(),
             asked_by: text("/openShiftCluster/systemData/lastModifiedBy"),
             correlation: body.get("correlationData").cloned(),
+            token: Lease::of(&body).token,
             // Its position has no phase before the first save; a later phase begins with an empty one too.
             fresh: dequeues == 1 && body.pointer("/operation/phase").is_none() && body.get("retry").is_none(),
         };

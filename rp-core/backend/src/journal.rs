@@ -1,11 +1,13 @@
 //! The log of an operation, for people: kept in memory, written with every saved step and every second.
 //!
-//! It never fails an operation. Whoever takes the operation over goes on with the stored log, one attempt more; the write
-//! of a former holder is refused by version.
+//! It never fails an operation. Whoever takes the operation over goes on with the stored log, one attempt more. A write is
+//! made over the version that was read, and after a conflict the greater lease token has the last word: a former holder
+//! whose end was not confirmed may still be at it.
 
 mod record;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -22,6 +24,8 @@ use record::{joined, line, note};
 
 /// Between two writes while something is told.
 const PERIOD: Duration = Duration::from_secs(1);
+/// How often the end of an operation waits for its log.
+const MOST_REFUSED: u32 = 10;
 /// Conflicts of one write.
 const TRIES: u32 = 3;
 
@@ -34,6 +38,8 @@ pub(crate) struct About {
     pub(crate) phase: String,
     pub(crate) asked_by: String,
     pub(crate) correlation: Option<Value>,
+    /// Of the lease; grows with each holder.
+    pub(crate) token: u64,
     /// Nobody worked on the operation before.
     pub(crate) fresh: bool,
 }
@@ -47,6 +53,8 @@ pub(crate) struct Journal {
     state: Mutex<State>,
     stored: tokio::sync::Mutex<Stored>,
     soon: Notify,
+    /// How often the last words were not taken.
+    refused: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -81,6 +89,7 @@ impl Journal {
             correlation: about.correlation,
             error: String::new(),
             attempt: 1,
+            token: about.token,
             steps: Vec::new(),
             planned: 0,
             lines: Vec::new(),
@@ -95,6 +104,7 @@ impl Journal {
             state: Mutex::new(State { log, dirty: true }),
             stored: tokio::sync::Mutex::new(stored),
             soon: Notify::new(),
+            refused: AtomicU32::new(0),
         }
     }
 
@@ -141,7 +151,7 @@ impl Journal {
         sleep(PERIOD / 4).await;
         loop {
             let next = Instant::now() + PERIOD;
-            self.flush().await;
+            let _ = self.flush().await;
             tokio::select! {
                 () = sleep_until(next) => {}
                 () = self.soon.notified() => {}
@@ -149,22 +159,40 @@ impl Journal {
         }
     }
 
-    /// Writes what is not written yet. A store that does not take it is asked with the next flush.
-    pub(crate) async fn flush(&self) {
+    /// Writes what is not written yet.
+    ///
+    /// # Errors
+    /// The store did not take it; it is asked with the next flush.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         let mut stored = self.stored.lock().await;
         for _ in 0..TRIES {
             if !self.take_up() {
-                return;
+                return Ok(());
             }
             match self.write(&mut stored).await {
-                Ok(true) => return,
+                Ok(true) => return Ok(()),
                 Ok(false) => self.state.lock().dirty = true,
                 Err(error) => {
                     self.state.lock().dirty = true;
                     tracing::warn!(error = %chain(&error), "an operation's log is written later");
-                    return;
+                    return Err(error);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Writes the last words, before the end of the operation is written: nobody comes back to them.
+    ///
+    /// # Errors
+    /// The store did not take them: ask again. Only so many times, for a log never fails an operation.
+    pub(crate) async fn last_words(&self) -> Result<(), StoreError> {
+        match self.flush().await {
+            Err(error @ StoreError::Unavailable(_)) => {
+                let refused = self.refused.fetch_add(1, Ordering::Relaxed);
+                if refused < MOST_REFUSED { Err(error) } else { Ok(()) }
+            }
+            _ => Ok(()),
         }
     }
 
@@ -209,30 +237,40 @@ impl Journal {
         }
     }
 
+    /// The log's id and our lease token.
+    fn who(&self) -> (String, u64) {
+        let state = self.state.lock();
+        (state.log.id.clone(), state.log.token)
+    }
+
     /// Goes on with the log of an earlier attempt.
     async fn go_on(&self, stored: &mut Stored) -> Result<(), StoreError> {
-        let id = self.state.lock().log.id.clone();
-        let Some(found) = self.logs.get(&id).await? else {
-            *stored = Stored::Fresh;
-            return Ok(());
+        let (id, token) = self.who();
+        *stored = match self.logs.get(&id).await? {
+            None => Stored::Fresh,
+            Some(found) if found.value.token > token => Stored::Theirs,
+            // Our own write that was not confirmed: its words are in ours.
+            Some(found) if found.value.token == token => Stored::Written(found.version),
+            Some(found) => {
+                let mut state = self.state.lock();
+                state.log = joined(found.value, &state.log);
+                Stored::Written(found.version)
+            }
         };
-        let mut state = self.state.lock();
-        state.log = joined(found.value, &state.log);
-        *stored = Stored::Written(found.version);
         Ok(())
     }
 
     /// Our own write that was not confirmed, a former holder's, or a later holder's.
     async fn conflict(&self, stored: &mut Stored) -> Result<(), StoreError> {
-        let (id, attempt) = {
-            let state = self.state.lock();
-            (state.log.id.clone(), state.log.attempt)
-        };
+        let (id, token) = self.who();
         *stored = match self.logs.get(&id).await? {
             None => Stored::Fresh,
-            Some(found) if found.value.attempt > attempt => Stored::Theirs,
+            Some(found) if found.value.token > token => Stored::Theirs,
             Some(found) => Stored::Written(found.version),
         };
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,9 @@ pub struct OperationLog {
     /// How often a worker took it.
     #[serde(default)]
     pub attempt: u32,
+    /// Lease token of the holder who wrote it last. What a smaller one knows is older, whenever it comes.
+    #[serde(default)]
+    pub token: u64,
     /// In their order; the last one may still run.
     pub steps: Vec<StepRecord>,
     /// How many steps the plan of the phase has.

@@ -63,11 +63,11 @@ impl Work {
                 now: self.context.clock.now(),
             };
             self.journal.end(target.name(), wrong.map_or("", |wrong| &wrong.text));
-            let (written, ()) =
-                tokio::join!(operation::end(&operations, found, &ended), self.journal.flush());
-            written.map_err(store)?;
+            let (written, told) =
+                tokio::join!(operation::end(&operations, found, &ended), self.journal.last_words());
+            written.and(told).map_err(store)?;
         } else {
-            self.journal.flush().await;
+            self.journal.last_words().await.map_err(store)?;
         }
         self.pen.end(&|body| end::apply(body, self.operation, target, wrong)).await
     }
@@ -101,8 +101,9 @@ impl Work {
             now: self.context.clock.now(),
         };
         self.journal.end(Target::Succeeded.name(), "");
-        let (written, ()) = tokio::join!(operation::end(&operations, found, &ended), self.journal.flush());
-        written.map_err(store)?;
+        let (written, told) =
+            tokio::join!(operation::end(&operations, found, &ended), self.journal.last_words());
+        written.and(told).map_err(store)?;
         self.pen.remove().await
     }
 
@@ -140,7 +141,7 @@ impl Work {
 
     async fn give_up(&self, wait: Duration, counts: bool, retries: u32, turn: Turn) -> Turn {
         let release = || async {
-            self.journal.flush().await;
+            let _ = self.journal.flush().await;
             // A lease is free from the second after its end, so that whole seconds are rounded down.
             let expires =
                 if wait.is_zero() { 0 } else { (self.context.time.now() + wait).seconds().saturating_sub(1) };

@@ -63,6 +63,7 @@ pub(super) fn joined(mut stored: OperationLog, ours: &OperationLog) -> Operation
         }
     }
     stored.attempt = stored.attempt.saturating_add(1);
+    stored.token = ours.token;
     stored.phase.clone_from(&ours.phase);
     if stored.asked_by.is_empty() {
         stored.asked_by.clone_from(&ours.asked_by);
