@@ -46,9 +46,7 @@ pub async fn start(
     if matches!(settings.store.kind, StoreKind::Sqlite) {
         tracing::warn!("the store is SQLite: this process has it alone, the portal cannot run beside it");
     }
-    rp_runtime::register_runtime_metrics(&foundation.registry);
-    rp_runtime::count_panics(&foundation.registry);
-    process::register(&foundation.registry);
+    rp_runtime::register_process_metrics(&foundation.registry);
     let readiness = serve::start_admin(settings, &foundation, life, log).await?;
     let directory = parts::directory(&foundation).await?;
     let budget = parts::budget(settings, &foundation);

@@ -63,9 +63,7 @@ pub async fn start(
     log: Option<LogControl>,
 ) -> anyhow::Result<RpServing> {
     let registry = &foundation.registry;
-    rp_runtime::register_runtime_metrics(registry);
-    rp_runtime::count_panics(registry);
-    rp_metrics::process::register(registry);
+    rp_runtime::register_process_metrics(registry);
     rp_audit::register_metrics(registry);
     let readiness = serve::start_admin(settings, &foundation, life, log).await?;
     let access = parts::access(&foundation, settings).await?;

@@ -177,9 +177,7 @@ pub(crate) fn api_proxy(
 
 /// Registers everything that `aro serve` counts.
 pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
-    rp_runtime::register_runtime_metrics(registry);
-    rp_runtime::count_panics(registry);
-    rp_metrics::process::register(registry);
+    rp_runtime::register_process_metrics(registry);
     rp_net::rate::register_metrics(registry);
     rp_audit::register_metrics(registry);
     rp_access::register_metrics(registry);

@@ -22,3 +22,10 @@ pub use panics::count_panics;
 pub use readiness::{Check, Readiness, Report};
 pub use tasks::register as register_runtime_metrics;
 pub use watch::{WATCH_PERIOD, Watch};
+
+/// Registers what every process counts: its tasks, its panics, what the kernel knows of it.
+pub fn register_process_metrics(registry: &rp_metrics::Registry) {
+    register_runtime_metrics(registry);
+    count_panics(registry);
+    rp_metrics::process::register(registry);
+}
