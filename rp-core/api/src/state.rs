@@ -83,8 +83,8 @@ fn member<'a>(stored: &'a Value, name: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// An empty text is left out of documents.
-fn write(properties: &mut Map<String, Value>, name: &str, value: &str) {
+/// Writes a member of a document's `properties`; an empty text is left out of documents.
+pub fn write(properties: &mut Map<String, Value>, name: &str, value: &str) {
     if value.is_empty() {
         properties.remove(name);
     } else {
