@@ -6,9 +6,10 @@ use http::{Method, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use rp_kube::{KubeClient, api_status, port_forward};
 
+use crate::cluster::{ALERTMANAGER_PORT, PLATFORM};
 use crate::error::PromError;
+use crate::exchange::{of_kube, of_wire, request};
 use crate::lane::{AnyWire, Connection};
-use crate::reach::{ALERTMANAGER_PORT, PLATFORM, of_kube, of_wire, request};
 use crate::source::Place;
 use crate::way::Way;
 

@@ -4,30 +4,30 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http::Method;
 use parking_lot::Mutex;
 use rp_base::SharedClock;
 use rp_documents::{ResourceId, Side};
-use rp_kube::connect::{ClientOptions, Identity, client, dial_error};
-use rp_kube::{KubeClient, KubeError, port_forward, ready_pods};
+use rp_kube::connect::{ClientOptions, Identity, client};
+use rp_kube::port_forward;
 use rp_metrics::{Counter, Family, Histogram, Registry, buckets, labels, metrics};
 use rp_net::{Budget, Cost, DialError, Dialer, Target};
-use rp_promql::Position;
-use serde::{Deserialize, Serialize};
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
 use crate::answer::Answer;
 use crate::body::{AnswerBody, Upstream};
-use crate::call::{Call, Endpoint};
+use crate::call::Call;
+use crate::cluster::{Cluster, PORT, SourceState};
 use crate::error::PromError;
-use crate::lane::{AnyWire, Connection, Lane};
+use crate::exchange::{
+    Head, JSON, check, of_kube, of_wire, parted, request, said, service_path, through_api,
+};
+use crate::lane::{AnyWire, Connection};
 use crate::names::NameCache;
 use crate::scan::Scanner;
-use crate::source::{Choice, Place, SOURCES, Source};
+use crate::source::{Choice, Place, SOURCES};
 use crate::table::Table;
 use crate::way::Way;
 
@@ -79,58 +79,10 @@ pub struct Prometheus {
     metrics: PrometheusMetrics,
 }
 
-/// What is known of a source of a cluster.
-#[derive(Debug, Clone, Serialize)]
-pub struct SourceState {
-    #[serde(flatten)]
-    pub source: Source,
-    /// `namespace/pod:port`, or an address.
-    #[serde(rename = "where")]
-    pub place: String,
-    pub way: &'static str,
-    /// Whether it answered last; `None`: not tried yet.
-    pub ok: Option<bool>,
-    pub why: String,
-}
-
-#[derive(Debug, Clone)]
-struct Health {
-    ok: bool,
-    why: String,
-    at: Instant,
-}
-
-struct Cluster {
-    target: Arc<Target>,
-    client: KubeClient,
-    configured: Option<Way>,
-    /// What was found by itself; asked once.
-    found: OnceCell<Option<Way>>,
-    lanes: Mutex<HashMap<Place, Arc<Lane>>>,
-    health: Mutex<HashMap<Place, Health>>,
-    thanos: Mutex<Option<(String, Instant)>>,
-    budget: Arc<Semaphore>,
-    used: Mutex<Instant>,
-}
-
-impl std::fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("id", &self.target.id).finish_non_exhaustive()
-    }
-}
-
-pub(crate) const PLATFORM: &str = "openshift-monitoring";
-const USER: &str = "openshift-user-workload-monitoring";
-const PORT: u16 = 9090;
-pub(crate) const ALERTMANAGER_PORT: u16 = 9093;
-/// A source that failed is passed over for so long.
-const AVOID: Duration = Duration::from_secs(30);
 /// For a place in a cluster's budget.
 const QUEUE: Duration = Duration::from_secs(10);
 /// Beyond what Prometheus was given: it answers that its time is up.
 const GRACE: Duration = Duration::from_secs(3);
-/// Words of an error.
-const MOST_ERROR: usize = 64 * 1024;
 const SWEEP: Duration = Duration::from_secs(30);
 const FORGET: Duration = Duration::from_secs(600);
 
@@ -182,17 +134,8 @@ impl Prometheus {
         };
         let client = client(self.options.dialer.clone(), Arc::clone(target), Identity::Admin, &options)
             .map_err(|error| PromError::Unusable(error.into()))?;
-        let cluster = Arc::new(Cluster {
-            target: Arc::clone(target),
-            client,
-            configured: self.options.ways.get(&target.id).cloned(),
-            found: OnceCell::new(),
-            lanes: Mutex::default(),
-            health: Mutex::default(),
-            thanos: Mutex::default(),
-            budget: Arc::new(Semaphore::new(self.options.per_cluster.max(1))),
-            used: Mutex::new(Instant::now()),
-        });
+        let configured = self.options.ways.get(&target.id).cloned();
+        let cluster = Cluster::new(target, client, configured, self.options.per_cluster);
         clusters.insert(target.id.clone(), Arc::clone(&cluster));
         Ok(cluster)
     }
@@ -401,151 +344,6 @@ impl Prometheus {
     }
 }
 
-const JSON: &str = "application/json";
-const TEXT: &str = "text/plain; charset=utf-8";
-
-type Head = http::response::Parts;
-
-fn parted(
-    answer: Response<hyper::body::Incoming>,
-    connection: Connection,
-    lane: Arc<Lane>,
-) -> (Head, Upstream) {
-    let (head, body) = answer.into_parts();
-    (head, Upstream::Wire { body, connection: Some(connection), lane })
-}
-
-pub(crate) fn request(
-    method: &Method,
-    way: &Way,
-    path: &str,
-    body: Option<&str>,
-) -> Result<Request<Full<bytes::Bytes>>, PromError> {
-    let (host, base) = match way {
-        Way::Pod { pod, port, .. } => (format!("{pod}:{port}"), ""),
-        Way::Address(url) => (
-            format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(PORT)),
-            url.path().trim_end_matches('/'),
-        ),
-        Way::Service { service, .. } => (service.clone(), ""),
-    };
-    let mut request = Request::new(Full::new(bytes::Bytes::from(body.unwrap_or_default().to_owned())));
-    *request.method_mut() = method.clone();
-    *request.uri_mut() = format!("{base}{path}").parse().map_err(|_| PromError::RefusedPath)?;
-    let headers = request.headers_mut();
-    headers.insert(HOST, HeaderValue::from_str(&host).map_err(|_| PromError::RefusedPath)?);
-    headers.insert(ACCEPT, HeaderValue::from_static(JSON));
-    headers.insert(USER_AGENT, HeaderValue::from_static("aro"));
-    if body.is_some() {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-    }
-    Ok(request)
-}
-
-fn service_path(namespace: &str, service: &str, port: &str, tls: bool) -> String {
-    let scheme = if tls { "https:" } else { "" };
-    format!("/api/v1/namespaces/{namespace}/services/{scheme}{service}:{port}/proxy")
-}
-
-async fn through_api(
-    cluster: &Cluster,
-    call: &Call,
-    place: Place,
-    base: &str,
-) -> Result<(Head, Upstream), PromError> {
-    let (method, path, body) = call.wire();
-    let mut request = Request::new(rp_kube::KubeBody::from(body.clone().unwrap_or_default().into_bytes()));
-    *request.method_mut() = method;
-    *request.uri_mut() = format!("{base}{path}").parse().map_err(|_| PromError::RefusedPath)?;
-    if body.is_some() {
-        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
-        request.headers_mut().insert(CONTENT_TYPE, form);
-    }
-    let answer = cluster.client.send(request).await.map_err(|error| of_kube(place, base, &error))?;
-    let (head, body) = answer.into_parts();
-    Ok((head, Upstream::Kube(Box::new(body))))
-}
-
-/// Only Prometheus' own answers pass; its refusals keep their words.
-async fn check(
-    head: &Head,
-    upstream: Upstream,
-    place: Place,
-    call: &Call,
-) -> Result<(&'static str, Upstream), PromError> {
-    let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let json = kind.starts_with(JSON);
-    let health = matches!(&call.endpoint, Endpoint::Other(tail) if tail.starts_with("-/"));
-    if head.status.is_success() && (json || health) {
-        return Ok((if json { JSON } else { TEXT }, upstream));
-    }
-    let bytes = match upstream {
-        Upstream::Wire { body, .. } => timeout(GRACE, Limited::new(body, MOST_ERROR).collect()).await.ok(),
-        Upstream::Kube(body) => timeout(GRACE, Limited::new(body, MOST_ERROR).collect()).await.ok(),
-    };
-    let text = bytes.and_then(Result::ok).map(|read| read.to_bytes()).unwrap_or_default();
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Said {
-        #[serde(default)]
-        error_type: String,
-        error: String,
-    }
-    if let Some(said) = json.then(|| serde_json::from_slice::<Said>(&text).ok()).flatten() {
-        let position = Position::in_message(&call.query, &said.error);
-        let message = rp_base::text::clean(&said.error, 4000);
-        return Err(PromError::Refused {
-            status: head.status.as_u16(),
-            kind: said.error_type,
-            message,
-            position,
-        });
-    }
-    let text = String::from_utf8_lossy(&text);
-    if head.status == StatusCode::SERVICE_UNAVAILABLE && !kind.contains("html") {
-        let why = "it is starting, or restarting (Service Unavailable)".to_owned();
-        return Err(PromError::SourceAway { place: place.id(), why });
-    }
-    if head.status == StatusCode::NOT_FOUND && text.trim() == "404 page not found" {
-        let message = "this version of Prometheus does not know this path".to_owned();
-        return Err(PromError::Refused {
-            status: 404,
-            kind: "not_found".to_owned(),
-            message,
-            position: None,
-        });
-    }
-    let what = if kind.contains("html") { "a web page" } else { "no JSON" };
-    Err(PromError::NotPrometheus {
-        place: place.id(),
-        what: format!("{what} (HTTP {})", head.status.as_u16()),
-    })
-}
-
-fn said(error: &(dyn std::error::Error + 'static)) -> String {
-    rp_base::text::clean(&rp_base::chain(error).to_string(), 300)
-}
-
-pub(crate) fn of_wire(place: Place, error: &hyper::Error) -> PromError {
-    PromError::SourceAway { place: place.id(), why: said(error) }
-}
-
-/// A dial that failed is the cluster's; a refusal by its API server is about the pod.
-pub(crate) fn of_kube(place: Place, what: &str, error: &KubeError) -> PromError {
-    if let Some(dial) = dial_error(error) {
-        let cause = said(dial);
-        let mut copy = DialError::new(dial.side, dial.stage, cause);
-        copy.timed_out = dial.timed_out;
-        return PromError::Cluster(Box::new(copy));
-    }
-    let why = match rp_kube::api_status(error) {
-        Some(404) => format!("{what} is not there"),
-        Some(403) => "our credential may not open it".to_owned(),
-        _ => said(error),
-    };
-    PromError::SourceAway { place: place.id(), why }
-}
-
 /// One sentence of all that was tried.
 fn all_failed(mut failed: Vec<(Place, PromError)>, choice: Choice) -> PromError {
     if failed.len() <= 1 || !matches!(choice, Choice::Auto) {
@@ -563,138 +361,6 @@ fn all_failed(mut failed: Vec<(Place, PromError)>, choice: Choice) -> PromError 
         })
         .collect();
     PromError::SourceAway { place, why: whys.join("; ") }
-}
-
-impl Cluster {
-    /// Where to try: those that failed lately last.
-    fn order(&self, choice: Choice) -> Vec<Place> {
-        let own = self.configured.is_some() || self.found.get().is_some_and(Option::is_some);
-        let mut places = choice.places(own);
-        let health = self.health.lock();
-        let bad =
-            |place: &Place| health.get(place).is_some_and(|health| !health.ok && health.at.elapsed() < AVOID);
-        places.sort_by_key(bad);
-        places
-    }
-
-    /// Why an answer does not come from the first choice.
-    fn why(&self, place: Place, choice: Choice) -> Option<String> {
-        let own = self.configured.is_some() || self.found.get().is_some_and(Option::is_some);
-        let first = choice.places(own).first().copied()?;
-        if first.id() == place.id() {
-            return None;
-        }
-        let health = self.health.lock();
-        let why = health.get(&first).map(|health| health.why.clone())?;
-        Some(format!("{} did not answer: {why}", first.id()))
-    }
-
-    fn mark(&self, place: Place, error: Option<&PromError>) {
-        let why = match error {
-            None => String::new(),
-            Some(PromError::SourceAway { why, .. }) => why.clone(),
-            Some(error) => error.to_string(),
-        };
-        if error.is_some()
-            && let Some(lane) = self.lanes.lock().get(&place)
-        {
-            lane.clear();
-        }
-        if place == Place::Thanos && error.is_some() {
-            *self.thanos.lock() = None;
-        }
-        self.health.lock().insert(place, Health { ok: error.is_none(), why, at: Instant::now() });
-    }
-
-    fn state(&self, source: &'static Source) -> Option<SourceState> {
-        let place = source.places.first()?;
-        let way = match place {
-            Place::Configured => self.own_way()?.clone(),
-            Place::Thanos => pod(PLATFORM, "thanos-querier".to_owned(), PORT),
-            place => fixed(*place)?,
-        };
-        let health = self.health.lock();
-        let health =
-            source.places.iter().filter_map(|place| health.get(place)).max_by_key(|health| health.ok);
-        Some(SourceState {
-            source: *source,
-            place: way.to_string(),
-            way: way.kind(),
-            ok: health.map(|health| health.ok),
-            why: health.map(|health| health.why.clone()).unwrap_or_default(),
-        })
-    }
-
-    fn own_way(&self) -> Option<&Way> {
-        self.configured.as_ref().or_else(|| self.found.get().and_then(Option::as_ref))
-    }
-
-    async fn way(&self, place: Place) -> Result<Way, PromError> {
-        let away = |why: &str| PromError::SourceAway { place: place.id(), why: why.to_owned() };
-        match place {
-            Place::Configured => self.own_way().cloned().ok_or_else(|| away("none is configured")),
-            Place::Thanos => Ok(pod(PLATFORM, self.querier().await?, PORT)),
-            place => fixed(place).ok_or_else(|| away("no such source")),
-        }
-    }
-
-    /// The name of a ready querier pod, which changes with every roll-out.
-    async fn querier(&self) -> Result<String, PromError> {
-        let known = self.thanos.lock().clone().filter(|(_, at)| at.elapsed() < FORGET);
-        if let Some((name, _)) = known {
-            return Ok(name);
-        }
-        let labels = "app.kubernetes.io/name=thanos-query";
-        let found = timeout(QUEUE, ready_pods(&self.client, Some(PLATFORM), labels)).await;
-        let away = |why: String| PromError::SourceAway { place: Place::Thanos.id(), why };
-        let pods = found
-            .map_err(|_| away("its pods could not be listed in time".to_owned()))?
-            .map_err(|error| of_kube(Place::Thanos, "thanos-querier", &error))?;
-        let name = pods.into_iter().next().ok_or_else(|| away("no pod of it is ready".to_owned()))?.name;
-        *self.thanos.lock() = Some((name.clone(), Instant::now()));
-        Ok(name)
-    }
-
-    fn may_look(&self) -> bool {
-        self.target.source == rp_net::Source::Imported && self.own_way().is_none()
-    }
-
-    /// Looks for a Prometheus by the usual labels, in every namespace; once.
-    async fn look(&self) -> bool {
-        let found = self.found.get_or_try_init(|| async {
-            for labels in ["app.kubernetes.io/name=prometheus", "app=prometheus"] {
-                let pods = timeout(QUEUE, ready_pods(&self.client, None, labels)).await.map_err(drop)?;
-                // The platform's own were tried under their names.
-                let others = |pod: &rp_kube::ReadyPod| !matches!(pod.namespace.as_str(), PLATFORM | USER);
-                if let Some(found) = pods.map_err(drop)?.into_iter().find(others) {
-                    let web = |name: &Option<String>| {
-                        name.as_deref().is_some_and(|name| matches!(name, "web" | "http-web" | "http"))
-                    };
-                    let named = found.ports.iter().find(|(name, _)| web(name));
-                    let port = named.or(found.ports.first()).map_or(PORT, |(_, port)| *port);
-                    return Ok(Some(pod(&found.namespace, found.name, port)));
-                }
-            }
-            Ok::<_, ()>(None)
-        });
-        found.await.is_ok_and(Option::is_some)
-    }
-}
-
-fn pod(namespace: &str, pod: String, port: u16) -> Way {
-    Way::Pod { namespace: namespace.to_owned(), pod, port }
-}
-
-/// The places that are always called the same.
-fn fixed(place: Place) -> Option<Way> {
-    Some(match place {
-        Place::Platform(number) => pod(PLATFORM, format!("prometheus-k8s-{number}"), PORT),
-        Place::User(number) => pod(USER, format!("prometheus-user-workload-{number}"), PORT),
-        Place::Alertmanager(number) => {
-            pod(PLATFORM, format!("alertmanager-main-{number}"), ALERTMANAGER_PORT)
-        }
-        Place::Thanos | Place::Configured => return None,
-    })
 }
 
 impl PromError {
