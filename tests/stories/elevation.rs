@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use tests_kit::{Aro, AroOptions, ControlPlane, GENEROUS, Running, Session, until};
 use tokio::sync::{Mutex, OnceCell};
 
-/// The promise (`docs/architecture.md`, freshness).
-const WITHIN: Duration = Duration::from_secs(1);
+/// The promise is a second (`docs/architecture.md`, freshness; `revoke.rs` holds it): kubectl's own end, beside other
+/// tests, gets more.
+const WITHIN: Duration = Duration::from_secs(20);
 const REASON: &str = "story of an elevation";
 
 /// A system of its own: what ends here must not end what other stories do.
@@ -99,7 +100,7 @@ async fn power_comes_with_an_elevation_and_goes_with_it() -> Result<()> {
     act(&session, &elevation, "end", &json!({ "why": "done" })).await?.ok()?;
     let began = Instant::now();
     let took = ended(&mut exec).await?.duration_since(began);
-    ensure!(took < WITHIN * 2, "kubectl exec ended after {took:?}");
+    ensure!(took < WITHIN, "kubectl exec ended after {took:?}");
 
     // The same file reads on, by itself: the watch still runs.
     ensure!(kubectl.ok(&["get", "pods"]).await?.contains("web"));

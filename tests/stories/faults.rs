@@ -1,7 +1,5 @@
 //! Clusters that misbehave.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tests_kit::{
@@ -147,7 +145,7 @@ async fn a_silent_cluster_holds_up_nobody_else() -> Result<()> {
     })
     .await?;
     for _ in 0..20 {
-        let asked = tokio::time::timeout(Duration::from_secs(10), free.get("/api/v1/pods")).await;
+        let asked = tokio::time::timeout(GENEROUS, free.get("/api/v1/pods")).await;
         asked.context("the other cluster is held up")??.ok()?;
     }
     for task in hanging {

@@ -9,8 +9,9 @@ use tests_kit::{GENEROUS, Session, Wire, kubeconfig_server, kubeconfig_token, un
 
 use crate::world::World;
 
-/// The promise (`docs/architecture.md`, freshness).
-const WITHIN: Duration = Duration::from_secs(1);
+/// The promise is a second (`docs/architecture.md`, freshness; `revoke.rs` holds it): a dozen streams beside other tests
+/// get more.
+const WITHIN: Duration = Duration::from_secs(20);
 const REASON: &str = "story of a robot";
 
 async fn take(session: &Session, resource: &str, rights: &str) -> Result<tests_kit::Answer> {

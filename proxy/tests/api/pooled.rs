@@ -65,7 +65,7 @@ async fn goaway_fails_no_get() {
 
 #[tokio::test]
 async fn a_silent_connection_is_not_offered_to_the_next() {
-    let timeouts = Timeouts { connect: SOON, head: Duration::from_millis(300), idle: SOON };
+    let timeouts = Timeouts { connect: SOON, head: Duration::from_secs(3), idle: SOON };
     let world = World::with(Setup { timeouts, ..Setup::default() }).await;
     let requests = Arc::new(AtomicUsize::new(0));
     let upstream = upstream::h2(

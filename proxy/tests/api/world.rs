@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::faults::{Faulty, faulty};
 
 /// Far more than anything here needs: speed is asserted in benchmarks.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const RES: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers/Microsoft.RedHatOpenShift/openShiftClusters/harbor";
 /// The reason that every grant here has.
 pub(crate) const REASON: &str = "look at the ingress";

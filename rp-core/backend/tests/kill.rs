@@ -106,7 +106,8 @@ async fn connect(url: &str) -> SharedStore {
 async fn works_until_killed() {
     let (Ok(url), Ok(record)) = (std::env::var(URL), std::env::var(RECORD)) else { return };
     let settings = Settings {
-        lease: Duration::from_secs(3),
+        // A process that gets no time for so long loses its work, as one that is frozen does.
+        lease: Duration::from_secs(6),
         heartbeat: Duration::from_millis(500),
         poll: Duration::from_millis(500),
         retry: Duration::from_millis(100),
@@ -290,7 +291,7 @@ async fn whatever_dies_every_operation_ends_and_none_is_done_twice_at_once() {
             signal("STOP", pid);
             frozen(pid).await;
             world.record.note("frozen", pid, "");
-            sleep(Duration::from_secs(5)).await;
+            sleep(Duration::from_secs(9)).await;
             signal("CONT", pid);
             continue;
         }

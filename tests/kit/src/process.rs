@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -12,12 +13,25 @@ use parking_lot::Mutex;
 
 use crate::{Folder, until};
 
-/// A port that the kernel says is free on 127.0.0.1.
+/// A port that nobody has on 127.0.0.1. Until its part listens on it nobody takes it: the kernel gives connections and
+/// listeners that do not care ports above these (`ip_local_port_range`), and no port is given out twice.
 ///
 /// # Errors
 /// There is none.
 pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Test processes that run at once begin apart.
+    let begin = std::process::id().wrapping_mul(97);
+    for _ in 0..COUNT {
+        let next = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST + next % COUNT)?;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port from {FIRST} on is free")
 }
 
 /// A running process.

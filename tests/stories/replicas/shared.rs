@@ -8,8 +8,9 @@ use tests_kit::{GENEROUS, Session, Wire, kubeconfig_server, kubeconfig_token};
 
 use super::world::Replicas;
 
-/// The promise of `design.md` §3, with a second for a debug build on busy cores.
-const WITHIN: Duration = Duration::from_secs(2);
+/// The promise is a second (`docs/architecture.md`, freshness): debug builds of several processes and a server beside
+/// other tests get more. A watch that is not told of it lives for an hour.
+const WITHIN: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_in_begun_on_one_replica_ends_on_another_and_holds_on_both() -> Result<()> {

@@ -44,7 +44,7 @@ async fn a_full_disk_refuses_and_harms_no_neighbours() {
 async fn a_writer_that_hangs_holds_up_writes_only_and_not_for_long() {
     let database = database().await;
     let mut options = database.options();
-    options.statement_timeout = Duration::from_millis(200);
+    options.statement_timeout = Duration::from_secs(3);
     options.retry_for = Duration::from_millis(200);
     let store = PostgresStore::connect(options).await.unwrap();
     store.create(ANY, draft("a")).await.unwrap();

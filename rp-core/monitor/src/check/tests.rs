@@ -169,8 +169,8 @@ async fn a_sick_api_server_is_pinged_and_left_alone() {
 #[tokio::test]
 async fn a_cluster_without_a_way_has_code_0_and_says_where_the_way_ends() {
     let short = LeanOptions {
-        dial: Duration::from_millis(100),
-        head: Duration::from_millis(100),
+        dial: Duration::from_secs(1),
+        head: Duration::from_millis(200),
         ..LeanOptions::default()
     };
     let options = || CheckOptions { connection: short.clone(), ..CheckOptions::default() };
@@ -239,7 +239,7 @@ async fn the_deadline_ends_a_look_and_what_came_before_is_told() {
         _ => well(asked),
     })
     .await;
-    let bench = bench(&far, CheckOptions { timeout: Duration::from_secs(3), ..CheckOptions::default() });
+    let bench = bench(&far, CheckOptions { timeout: Duration::from_secs(8), ..CheckOptions::default() });
     let observed = bench.look(2).await;
     assert!(observed.done.failed.contains(&"deadline"));
     let error = error_of(&observed, "emitNodeConditions").unwrap();

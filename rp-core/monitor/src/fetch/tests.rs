@@ -114,15 +114,18 @@ async fn a_busy_cluster_is_asked_again_when_it_says_when() {
 #[tokio::test]
 async fn what_hangs_ends_and_says_where() {
     let short = Duration::from_millis(100);
-    let connection = LeanOptions { dial: short, head: short, silence: short, ..LeanOptions::default() };
+    let connection =
+        LeanOptions { dial: Duration::from_secs(1), head: LONG, silence: LONG, ..LeanOptions::default() };
     let told = async |far: &Far, connection: &LeanOptions| {
         fetched(&fetcher(far, FetchLimits::default(), connection.clone())).await.unwrap_err()
     };
     let patient = LeanOptions { dial: LONG, ..connection.clone() };
     let far = Far::start(|_| Reply::Silent).await;
-    assert_eq!(told(&far, &patient).await, FetchError::NoAnswer(0));
+    let for_head = LeanOptions { head: short, ..patient.clone() };
+    assert_eq!(told(&far, &for_head).await, FetchError::NoAnswer(0));
     let far = Far::start(|_| Reply::Half).await;
-    assert_eq!(told(&far, &patient).await, FetchError::Stalled(0));
+    let for_body = LeanOptions { silence: short, ..patient.clone() };
+    assert_eq!(told(&far, &for_body).await, FetchError::Stalled(0));
     let far = Far::behind(Door::NoTls, well).await;
     let error = told(&far, &connection).await;
     assert!(matches!(error, FetchError::Unreachable { stage: "tls", .. }), "{error}");
