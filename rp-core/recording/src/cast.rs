@@ -154,7 +154,7 @@ mod tests {
     fn lines_are_those_of_the_format() {
         let mut out = Vec::new();
         let mut cast = header(&mut out);
-        let at = |millis| Timestamp::from_millis(1_700_000_000_250 + millis);
+        let at = |millis: i64| Timestamp::from_millis(1_700_000_000_250 + millis);
         cast.wrote(at(1), What::Output, b"a\x1b[1m\r\n", &mut out);
         cast.wrote(at(1501), What::Error, b"no\n", &mut out);
         cast.event(at(1400), "r", "100x50", &mut out);

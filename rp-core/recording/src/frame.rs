@@ -29,7 +29,7 @@ pub enum Fault {
     /// Nothing after it can be read.
     #[error("what should be chunk {0} is no chunk")]
     NoChunk(u32),
-    #[error("chunks {from} to {to} are missing", to = .before - 1)]
+    #[error("{}", missing(*from, *before))]
     Missing { from: u32, before: u32 },
     #[error("chunk {found} stands where chunk {expected} should")]
     Order { expected: u32, found: u32 },
@@ -47,6 +47,13 @@ pub enum Fault {
     /// The last chunk is not the one that the document names.
     #[error("the last chunk is not the one that was last written")]
     Head,
+}
+
+fn missing(from: u32, before: u32) -> String {
+    match before.saturating_sub(1) {
+        last if last == from => format!("chunk {from} is missing"),
+        last => format!("chunks {from} to {last} are missing"),
+    }
 }
 
 /// A chunk as it was read.

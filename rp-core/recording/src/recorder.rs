@@ -85,6 +85,20 @@ impl Recorder {
         self.tell(Message::Marked(self.0.clock.now(), words), 0).await
     }
 
+    /// What passes cannot be read for the recording any more: a mark says so.
+    ///
+    /// # Errors
+    /// With policy `required`: the session must end, with these words.
+    pub async fn unreadable(&self, why: &'static str) -> Result<(), RecordError> {
+        self.0.metrics.failures.inc();
+        tracing::error!(recording = %self.0.id, why, "what passes cannot be read for its recording");
+        self.marked(&format!("not recorded from here on: {why}")).await?;
+        match self.0.policy {
+            Policy::Required => Err(RecordError::Unreadable(why)),
+            Policy::Off | Policy::Wanted => Ok(()),
+        }
+    }
+
     /// Ends when the session must end because it cannot be recorded any more; never with policy `wanted`.
     pub async fn failed(&self) -> RecordError {
         let mut broken = self.0.broken.clone();
