@@ -1,0 +1,20 @@
+//! Tunnels to the web consoles and other TLS services of clusters: one WebSocket, many streams, a list of places.
+//!
+//! A grant of kind tunnel names the places; each stream's place is compared with that list before anything is dialled.
+//! A cluster of ours is entered through a port-forward to a ready router pod, an imported one at the addresses that
+//! its import names. TLS goes from the browser to the cluster: nothing is read here.
+
+mod carry;
+mod handle;
+mod pin;
+mod places;
+mod session;
+
+pub use handle::{TunnelApi, TunnelApiParts};
+pub use places::{Offer, Places, PlacesError, entry};
+pub use rp_tunnel::{Keepalive, Place};
+
+/// Registers what is counted: for the generated reference, and once by [`TunnelApi::new`].
+pub fn register_metrics(registry: &rp_metrics::Registry) {
+    handle::TunnelMetrics::register(registry);
+}
