@@ -9,6 +9,7 @@ mod hash;
 mod id;
 mod random;
 mod secret;
+pub mod terminal;
 pub mod text;
 mod timestamp;
 
