@@ -45,6 +45,17 @@ pub struct Endpoints {
     /// Scopes of vaults and of storage.
     pub key_vault_scope: String,
     pub storage_scope: String,
+    /// AppLens; `None`: there is none.
+    pub diagnosis: Option<Diagnosis>,
+}
+
+/// Where AppLens is, and whose tokens it takes (`spec/frontend.md` §8.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    pub url: Url,
+    pub scope: String,
+    /// Its own directory, whoever's cluster it looks at.
+    pub tenant: String,
 }
 
 /// Whom a token is for.
@@ -55,6 +66,26 @@ pub enum Audience {
     Storage,
     Graph,
     Authorization,
+    /// AppLens.
+    Diagnosis,
+}
+
+impl Diagnosis {
+    fn of(cloud: Cloud) -> Option<Self> {
+        let (url, scope, tenant) = match cloud {
+            Cloud::Public => (
+                "https://diag-runtimehost-prod.trafficmanager.net/api/invoke",
+                "0d7b6142-46a3-426a-ad6d-eed97c2a48ee/.default",
+                "33e01921-4d64-4f8c-a055-5bdaffd5e33d",
+            ),
+            Cloud::UsGovernment => (
+                "https://diag-runtimehost-prod-bn1-001.azurewebsites.us/api/invoke",
+                "https://microsoft.onmicrosoft.com/runtimehost/.default",
+                "cab8a31a-1906-4287-a0d8-4eef66b95f6e",
+            ),
+        };
+        Some(Self { url: url.parse().ok()?, scope: scope.to_owned(), tenant: tenant.to_owned() })
+    }
 }
 
 impl Endpoints {
@@ -82,6 +113,7 @@ impl Endpoints {
             authorization: Some(authorization),
             key_vault_scope: vault.to_owned(),
             storage_scope: "https://storage.azure.com/.default".to_owned(),
+            diagnosis: Diagnosis::of(cloud),
             ..at
         })
     }
@@ -94,6 +126,7 @@ impl Endpoints {
             authorization: None,
             key_vault_scope: scope.clone(),
             storage_scope: scope.clone(),
+            diagnosis: None,
             resource_manager,
             authority,
             scope,
@@ -106,6 +139,9 @@ impl Endpoints {
             Audience::ResourceManager => self.scope.clone(),
             Audience::KeyVault => self.key_vault_scope.clone(),
             Audience::Storage => self.storage_scope.clone(),
+            Audience::Diagnosis => {
+                self.diagnosis.as_ref().map_or_else(|| self.scope.clone(), |place| place.scope.clone())
+            }
             Audience::Graph => format!("{}/.default", self.graph.as_str().trim_end_matches('/')),
             Audience::Authorization => self
                 .authorization

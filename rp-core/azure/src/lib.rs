@@ -5,8 +5,10 @@
 //! [`Arm`] and [`Client`], one identity in one tenant, which [`AzureClients`] gives.
 
 mod access;
+mod app_lens;
 pub mod arm;
 mod blobs;
+mod boot_diagnostics;
 mod class;
 mod client;
 mod clients;
@@ -23,6 +25,7 @@ mod path;
 mod record_sets;
 mod resources;
 mod retry;
+pub mod serial;
 mod service_error;
 mod storage_accounts;
 mod subnets;
@@ -34,12 +37,14 @@ mod vault;
 mod virtual_machines;
 
 pub use access::{AccessChecks, Decision, Directory, Subject};
+pub use app_lens::{AppLens, Diagnoses};
 pub use arm::{Arm, ArmOptions, Call, Habits};
 pub use blobs::{BlobAccess, BlobStore};
+pub use boot_diagnostics::{BootDiagnostics, Screenshot, SerialLog};
 pub use class::ErrorClass;
 pub use client::{Client, Polling};
 pub use clients::{AzureClients, CloudClients, CloudOptions};
-pub use cloud::{Audience, Cloud, Endpoints, UnknownCloud};
+pub use cloud::{Audience, Cloud, Diagnosis, Endpoints, UnknownCloud};
 pub use credential::{Credential, IdentityEndpoint};
 pub use deployments::Deployments;
 pub use error::{AzureError, ErrorKind, More};

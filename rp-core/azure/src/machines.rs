@@ -1,18 +1,13 @@
 //! What is done with single machines, and what they said while they started (Microsoft.Compute).
 
 use async_trait::async_trait;
-use http::Method;
 use serde_json::Value;
-use url::Url;
 
-use crate::arm::Wire;
 use crate::client::Client;
-use crate::error::{AzureError, ErrorKind};
-use crate::resources::{Request, Resources};
-use crate::transport::Name;
+use crate::error::AzureError;
+use crate::resources::Resources;
 
 const API_VERSION: &str = "2024-03-01";
-const READ: Name = Name { client: "blobs", operation: "get", shown: "get serial console log" };
 
 /// Machines by their ids.
 #[async_trait]
@@ -29,7 +24,7 @@ pub trait Machines: Send + Sync {
     /// [`AzureError`].
     async fn instance_view(&self, id: &str) -> Result<Option<Value>, AzureError>;
 
-    /// Its serial console's log, up to 16 MiB; `None`: boot diagnostics are off.
+    /// The end of its serial console's log, up to 4 MiB; `None`: boot diagnostics are off.
     ///
     /// # Errors
     /// [`AzureError`].
@@ -47,18 +42,6 @@ impl Machines for Client {
     }
 
     async fn serial_log(&self, id: &str) -> Result<Option<Vec<u8>>, AzureError> {
-        let id = format!("{id}/retrieveBootDiagnosticsData");
-        let query = [("sasUriExpirationTimeInMinutes", "60")];
-        let request = Request { query: &query, ..Request::new(Method::POST, &id, API_VERSION) };
-        let answer = self.run(&request).await?;
-        let url = answer["serialConsoleLogBlobUri"].as_str().and_then(|url| url.parse::<Url>().ok());
-        let Some(url) = url else { return Ok(None) };
-        // The address has its own proof and goes to storage; plain HTTP only where Azure itself is a stand-in.
-        let own = self.arm.endpoints().resource_manager.origin();
-        if url.scheme() != "https" && url.origin() != own {
-            return Err(AzureError::new(READ.shown, ErrorKind::Malformed, "the log is at an odd address"));
-        }
-        let wire = Wire { name: READ, whom: None, method: Method::GET, url, headers: Vec::new(), body: None };
-        Ok(Some(self.arm.wire(&wire).await?.body.to_vec()))
+        Ok(self.console(id).await?.map(|log| log.bytes.to_vec()))
     }
 }
