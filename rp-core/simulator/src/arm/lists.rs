@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::access::{self, Who};
 use super::answer::Answer;
+use super::consoles;
 use super::functions::guid;
 use super::id::{Id, group_of, subscription_of};
 use super::kinds;
@@ -138,14 +139,7 @@ impl World {
         };
         Ok(match (id.kind.as_str(), word) {
             (MACHINE, "instanceview") => Answer::ok(body["properties"]["instanceView"].clone()),
-            (MACHINE, "retrievebootdiagnosticsdata") => {
-                let url = |name: &str| {
-                    format!("{}/serial/{}/{name}", self.url, guid(std::slice::from_ref(&id.key)))
-                };
-                Answer::ok(
-                    json!({"serialConsoleLogBlobUri": url("log"), "consoleScreenshotBlobUri": url("screen")}),
-                )
-            }
+            (MACHINE, "retrievebootdiagnosticsdata") => consoles::addresses(self, asked, id, &body),
             (MACHINE, _) if power.is_some() => {
                 access::locked(&self.tree, &Method::POST, id)?;
                 machines::power(self, id, body, power.unwrap_or_default());
