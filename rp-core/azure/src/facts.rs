@@ -170,12 +170,19 @@ mod tests {
                 "restrictionInfo": {"locations": ["eastus"], "zones": zones}})
         };
         let one = of(&["3", "1", "2"], json!([zone(&["2"])]));
-        assert_eq!((one.zones.as_slice(), one.restricted.len()), (["1", "3"].map(String::from).as_slice(), 0));
+        assert_eq!(
+            (one.zones.as_slice(), one.restricted.len()),
+            (["1", "3"].map(String::from).as_slice(), 0)
+        );
         let all = of(&["1", "2"], json!([zone(&["1"]), zone(&["2"])]));
         assert!(all.zones.is_empty() && all.restricted.contains(&"eastus".to_owned()), "{all:?}");
-        let place = json!([{"type": "Location", "values": ["eastus"], "restrictionInfo": {"locations": ["eastus"]}}]);
+        let place =
+            json!([{"type": "Location", "values": ["eastus"], "restrictionInfo": {"locations": ["eastus"]}}]);
         let none = of(&["1"], place);
-        assert_eq!((none.zones, none.restricted.first().map(String::as_str)), (vec!["1".to_owned()], Some("eastus")));
+        assert_eq!(
+            (none.zones, none.restricted.first().map(String::as_str)),
+            (vec!["1".to_owned()], Some("eastus"))
+        );
         assert!(of(&[], json!([])).restricted.is_empty());
     }
 }

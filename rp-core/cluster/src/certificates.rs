@@ -202,7 +202,10 @@ pub(crate) async fn correct_certificate_issuer(context: &Context) -> Result<(), 
                 Order::None | Order::Done => continue,
                 Order::InProgress(_) => {}
                 Order::Failed(why) => {
-                    context.line("warning", &format!("the certificate of {} is ordered again: {why}", certificate.dns));
+                    context.line(
+                        "warning",
+                        &format!("the certificate of {} is ordered again: {why}", certificate.dns),
+                    );
                     vault.order(&certificate.name, &found).await?;
                 }
             }

@@ -155,7 +155,9 @@ fn hides_authorization(error: &CloudError) -> bool {
 fn has(error: &StepError, text: &str) -> bool {
     match error {
         StepError::Azure(error) => error.code.contains(text) || error.has_text(text),
-        StepError::Cloud(error) | StepError::Explained { told: error, .. } => error.to_string().contains(text),
+        StepError::Cloud(error) | StepError::Explained { told: error, .. } => {
+            error.to_string().contains(text)
+        }
         StepError::Other(found) => found.contains(text),
         _ => false,
     }

@@ -593,7 +593,12 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "The key vault that orders certificates of clusters' API and ingress; empty: none are ordered.",
     ),
-    key("rp.certificate_issuer", Kind::Text, "OneCertV2-PublicCA", "The issuer that the vault orders them of."),
+    key(
+        "rp.certificate_issuer",
+        Kind::Text,
+        "OneCertV2-PublicCA",
+        "The issuer that the vault orders them of.",
+    ),
     key(
         "rp.oidc_account",
         Kind::Text,
@@ -601,7 +606,12 @@ pub(crate) const KEYS: &[Key] = &[
         "The storage account of issuers of workload identities; empty: such clusters are refused.",
     )
     .contract("OIDC_STORAGE_ACCOUNT_NAME", same),
-    key("rp.oidc_storage", Kind::Url, "", "Where that account's blobs are written; empty: the cloud's address."),
+    key(
+        "rp.oidc_storage",
+        Kind::Url,
+        "",
+        "Where that account's blobs are written; empty: the cloud's address.",
+    ),
     key(
         "rp.oidc_endpoint",
         Kind::Text,

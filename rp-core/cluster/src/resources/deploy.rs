@@ -51,7 +51,8 @@ pub(crate) fn failed(error: AzureError) -> StepError {
 /// Code and words of the innermost error: what a person reads first.
 fn words(error: &AzureError) -> String {
     let found = error.service().map(rp_azure::ServiceError::innermost);
-    let (code, message) = found.map_or((error.code.clone(), error.message.clone()), |of| (of.code, of.message));
+    let (code, message) =
+        found.map_or((error.code.clone(), error.message.clone()), |of| (of.code, of.message));
     format!("{code}: {message}")
 }
 

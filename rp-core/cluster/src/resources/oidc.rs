@@ -67,7 +67,9 @@ pub(crate) async fn remove(context: &Context) -> Result<(), StepError> {
 fn storage(context: &Context) -> Result<&OidcStorage, StepError> {
     let storage = context.env.oidc.as_ref();
     storage.ok_or_else(|| {
-        StepError::other("the region has no storage for issuers of workload identities: rp.oidc_account is not set")
+        StepError::other(
+            "the region has no storage for issuers of workload identities: rp.oidc_account is not set",
+        )
     })
 }
 

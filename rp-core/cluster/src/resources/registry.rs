@@ -61,7 +61,8 @@ pub(crate) async fn rotate_acr_token_password(context: &Context) -> Result<(), S
     let issued = Timestamp::parse(context.document().text_or_empty(ISSUED)).ok();
     if issued.is_none_or(|issued| env.clock.now().since(issued) > OLD) {
         let client = context.own();
-        let token = super::azure::must_get(&client, &token_id(&env.registry_id, &name), versions::REGISTRY).await?;
+        let token =
+            super::azure::must_get(&client, &token_id(&env.registry_id, &name), versions::REGISTRY).await?;
         let which = to_make(&token["properties"]["credentials"]["passwords"], issued);
         let password = generate(&client, &env.registry_id, &name, which).await?;
         let sealed = context.sealed(PASSWORD, &password)?;
@@ -98,11 +99,7 @@ fn to_make(passwords: &Value, issued: Option<Timestamp>) -> &'static str {
 }
 
 /// The operator's own secret, where the operator is, and the cluster's pull secret.
-pub(crate) async fn place(
-    context: &Context,
-    name: &str,
-    password: &Secret<String>,
-) -> Result<(), StepError> {
+pub(crate) async fn place(context: &Context, name: &str, password: &Secret<String>) -> Result<(), StepError> {
     let kube = Kube::of(context)?;
     let host = context.env.registry_host.as_str();
     let auth = STANDARD.encode(format!("{name}:{}", password.expose()));
@@ -124,14 +121,16 @@ async fn merge(kube: &Kube, host: &str, auth: &str) -> Result<(), StepError> {
     let path = format!("{}/pull-secret", secrets(namespace));
     let found = kube.get(&path).await?;
     let data = found.as_ref().and_then(|found| found["data"][CONFIG].as_str()).unwrap_or_default();
-    let usable = found.as_ref().is_some_and(|found| {
-        found["type"] == CONFIG_TYPE && !data.is_empty() && found["immutable"] != true
-    });
+    let usable = found
+        .as_ref()
+        .is_some_and(|found| found["type"] == CONFIG_TYPE && !data.is_empty() && found["immutable"] != true);
     let mut config: Value = STANDARD
         .decode(data)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .filter(|config: &Value| usable && config.is_object() && (config["auths"].is_object() || config["auths"].is_null()))
+        .filter(|config: &Value| {
+            usable && config.is_object() && (config["auths"].is_object() || config["auths"].is_null())
+        })
         .unwrap_or_else(|| json!({}));
     if usable && config["auths"][host]["auth"] == auth {
         return Ok(());
@@ -235,7 +234,8 @@ mod tests {
         // The first of a run that ended before it was kept: what the cluster uses stays good.
         assert_eq!(of(&[("password1", new), ("password2", lost)]), "password2");
         assert_eq!(of(&[("password1", lost), ("password2", new)]), "password1");
-        let text = json!([{"name": "password1", "creationTime": lost}, {"name": "password2", "creationTime": new}]);
+        let text =
+            json!([{"name": "password1", "creationTime": lost}, {"name": "password2", "creationTime": new}]);
         assert_eq!(to_make(&text, None), "password2", "without a date the older");
     }
 }

@@ -42,13 +42,7 @@ pub(super) const DEPLOYMENT: &str = "microsoft.resources/deployments";
 
 impl World {
     /// `kept`: the tree may be of an earlier process.
-    pub(super) fn new(
-        url: String,
-        tree: Tree,
-        kept: bool,
-        clock: SharedClock,
-        random: SharedRandom,
-    ) -> Self {
+    pub(super) fn new(url: String, tree: Tree, kept: bool, clock: SharedClock, random: SharedRandom) -> Self {
         // Numbers tell versions apart, also from those of an earlier process.
         let first = if kept { u32::try_from(clock.now().seconds()).unwrap_or_default() } else { 0 };
         let mut blobs = Blobs::default();
