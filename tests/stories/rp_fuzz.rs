@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use rp_client::ClusterId;
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, Folder, part, workspace};
+use tests_kit::{Aro, AroOptions, Folder, cluster_body, part, workspace};
 
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-0000000000f5";
 const GROUP: &str = "fuzz";
@@ -105,26 +105,10 @@ fn prepared(folder: &Folder, version: &str, real: bool) -> Result<PathBuf> {
 
 /// A body that makes a cluster; `n` keeps apart what must be its own.
 fn wanted(n: usize) -> Value {
-    let subnet = |name: &str| {
-        format!(
-            "/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/{name}"
-        )
-    };
-    json!({
-        "location": "westeurope",
-        "properties": {
-            "clusterProfile": {
-                "domain": format!("fuzz{n}"),
-                "fipsValidatedModules": "Disabled",
-                "resourceGroupId": format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/managed{n}"),
-            },
-            "servicePrincipalProfile": {"clientId": format!("22222222-2222-2222-2222-{n:012}"), "clientSecret": "hush"},
-            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16"},
-            "masterProfile": {"vmSize": "Standard_D8s_v3", "subnetId": subnet("master"), "encryptionAtHost": "Disabled"},
-            "workerProfiles": [{"name": "worker", "vmSize": "Standard_D2s_v3", "diskSizeGB": 128,
-                "subnetId": subnet("worker"), "count": 3, "encryptionAtHost": "Disabled"}],
-            "apiserverProfile": {"visibility": "Public"},
-            "ingressProfiles": [{"name": "default", "visibility": "Public"}],
-        },
-    })
+    let mut body = cluster_body(SUBSCRIPTION, n as u64);
+    body["location"] = json!("westeurope");
+    let properties = &mut body["properties"];
+    properties["servicePrincipalProfile"]["clientId"] = json!(format!("22222222-2222-2222-2222-{n:012}"));
+    properties["workerProfiles"][0]["vmSize"] = json!("Standard_D2s_v3");
+    body
 }

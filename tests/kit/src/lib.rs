@@ -7,6 +7,7 @@
 mod aro;
 mod authority;
 mod browser;
+mod cluster_body;
 mod control_plane;
 mod faulty_prometheus;
 mod folder;
@@ -29,6 +30,7 @@ mod wire;
 pub use aro::{Account, Aro, AroOptions, Dev, binary};
 pub use authority::{Authority, Pair};
 pub use browser::browser;
+pub use cluster_body::cluster_body;
 pub use control_plane::ControlPlane;
 pub use faulty_prometheus::FaultyPrometheus;
 pub use folder::Folder;

@@ -8,7 +8,7 @@ use rp_base::Secret;
 use rp_net::Credential;
 use rp_net::tls::client_config;
 use serde_json::{Value, json};
-use tests_kit::{Answer, Authority, Folder, GENEROUS, Pair, Process, binary, free_port, until};
+use tests_kit::{Answer, Authority, Folder, GENEROUS, Pair, Process, binary, cluster_body, free_port, until};
 
 pub(super) const SUB: &str = "00000000-0000-0000-0000-00000000a001";
 pub(super) const VERSION: &str = "2025-07-25";
@@ -205,24 +205,10 @@ pub(super) fn path(name: &str) -> String {
 
 /// A body that makes a cluster; `n` keeps what must be its own apart.
 pub(super) fn wanted(n: usize) -> Value {
-    let subnet = |name: &str| {
-        format!(
-            "/subscriptions/{SUB}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/{name}"
-        )
-    };
-    json!({
-        "location": "eastus",
-        "tags": {"n": n.to_string()},
-        "properties": {
-            "clusterProfile": {"domain": format!("abc{n}"), "pullSecret": "", "fipsValidatedModules": "Disabled",
-                "version": "4.17.27", "resourceGroupId": format!("/subscriptions/{SUB}/resourceGroups/managed-{n}")},
-            "servicePrincipalProfile": {"clientId": format!("11111111-1111-1111-1111-{n:012}"), "clientSecret": "hush"},
-            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16"},
-            "masterProfile": {"vmSize": "Standard_D8s_v3", "subnetId": subnet("master"), "encryptionAtHost": "Disabled"},
-            "workerProfiles": [{"name": "worker", "vmSize": "Standard_D4s_v3", "diskSizeGB": 128,
-                "subnetId": subnet("worker"), "count": 3, "encryptionAtHost": "Disabled"}],
-            "apiserverProfile": {"visibility": "Public"},
-            "ingressProfiles": [{"name": "default", "visibility": "Public"}]
-        }
-    })
+    let mut body = cluster_body(SUB, n as u64);
+    let profile = &mut body["properties"]["clusterProfile"];
+    profile["pullSecret"] = json!("");
+    profile["version"] = json!("4.17.27");
+    profile["resourceGroupId"] = json!(format!("/subscriptions/{SUB}/resourceGroups/managed-{n}"));
+    body
 }

@@ -7,6 +7,7 @@ mod lost;
 mod refusals;
 
 use std::sync::Arc;
+mod stand;
 
 use axum::Router;
 use axum::body::Body;
@@ -24,31 +25,6 @@ use crate::{AdminParts, Detectors, Edge, Everybody, FrontendParts, Offers, Opera
 
 pub(crate) const SUB: &str = "00000000-0000-0000-0000-000000000001";
 pub(crate) const VERSION: &str = "2025-07-25";
-
-#[derive(Debug)]
-struct Offered;
-
-impl Offers for Offered {
-    fn versions(&self) -> Vec<String> {
-        vec!["4.19.1".to_owned(), "4.9.10".to_owned(), "4.18.2".to_owned()]
-    }
-
-    fn default_version(&self) -> Option<String> {
-        Some("4.19.1".to_owned())
-    }
-
-    fn role_sets(&self) -> Vec<RoleSet> {
-        let role = |name: &str| OperatorRole {
-            operator_name: name.to_owned(),
-            role_definition_name: format!("{name} role"),
-            role_definition_id: "/role".to_owned(),
-        };
-        vec![RoleSet {
-            open_shift_version: "4.19".to_owned(),
-            platform_workload_identity_roles: vec![role("disk"), role("file")],
-        }]
-    }
-}
 
 #[derive(Debug)]
 struct Diagnosis;
@@ -181,23 +157,7 @@ pub(crate) fn parts(
     clock: ManualClock,
     admin: AdminParts,
 ) -> FrontendParts {
-    FrontendParts {
-        store,
-        keyring,
-        clock: Arc::new(clock),
-        random: Arc::new(SystemRandom),
-        authorizer: Arc::new(Everybody),
-        offers: Arc::new(Offered),
-        checks: None,
-        region: "eastus".to_owned(),
-        domain: "eastus.aroapp.io".to_owned(),
-        commit: "commit".to_owned(),
-        development_workers: false,
-        gateway: true,
-        edge: Edge::default(),
-        admin,
-        detectors: Some(Arc::new(Diagnosis)),
-    }
+    FrontendParts { admin, detectors: Some(Arc::new(Diagnosis)), ..stand::parts(store, keyring, clock) }
 }
 
 /// An answer is what its version's published description says.
@@ -221,24 +181,9 @@ pub(crate) fn path(name: &str) -> String {
 
 /// A body that makes a cluster; `n` keeps what must be its own apart.
 pub(crate) fn wanted(n: u32) -> Value {
-    let subnet = |name: &str| {
-        format!(
-            "/subscriptions/{SUB}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/{name}"
-        )
-    };
-    json!({
-        "location": "eastus",
-        "tags": {"team": "one"},
-        "properties": {
-            "clusterProfile": {"domain": "abc", "pullSecret": "{\"auths\": {\"q\": {}}}", "fipsValidatedModules": "Disabled",
-                "resourceGroupId": format!("/subscriptions/{SUB}/resourceGroups/Managed{n}")},
-            "servicePrincipalProfile": {"clientId": format!("11111111-1111-1111-1111-{n:012}"), "clientSecret": "hush"},
-            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16"},
-            "masterProfile": {"vmSize": "Standard_D8s_v3", "subnetId": subnet("master"), "encryptionAtHost": "Disabled"},
-            "workerProfiles": [{"name": "worker", "vmSize": "Standard_D4s_v3", "diskSizeGB": 128,
-                "subnetId": subnet("worker"), "count": 3, "encryptionAtHost": "Disabled"}],
-            "apiserverProfile": {"visibility": "Public"},
-            "ingressProfiles": [{"name": "default", "visibility": "Public"}]
-        }
-    })
+    let mut body = tests_kit::cluster_body(SUB, n.into());
+    let profile = &mut body["properties"]["clusterProfile"];
+    profile["pullSecret"] = json!("{\"auths\": {\"q\": {}}}");
+    profile["resourceGroupId"] = json!(format!("/subscriptions/{SUB}/resourceGroups/Managed{n}"));
+    body
 }

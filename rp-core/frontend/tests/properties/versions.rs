@@ -49,7 +49,7 @@ async fn every_version_makes_clusters_that_every_version_reads() {
             let told = world.call("GET", &path("c", read)).await;
             assert_eq!(told.status, 200, "{made} {read}");
             let shown = told.json();
-            assert_eq!(shown["properties"]["clusterProfile"]["domain"], "abc", "{made} {read}");
+            assert_eq!(shown["properties"]["clusterProfile"]["domain"], "abc1", "{made} {read}");
             assert!(!told.text.contains("hush") && !told.text.contains("clientSecret"), "{made} {read}");
         }
     }

@@ -1,5 +1,8 @@
 //! The API over a store in memory, with clusters in whatever state a property needs.
 
+#[path = "../../src/tests/stand.rs"]
+mod stand;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -7,7 +10,7 @@ use axum::body::Body;
 use http::Request;
 use http_body_util::BodyExt as _;
 use rp_base::{ManualClock, SystemRandom, Timestamp};
-use rp_database::{Draft, Expect, SharedStore, StoreError, in_memory};
+use rp_database::{Expect, SharedStore, StoreError, in_memory};
 use rp_documents::Collection;
 use rp_frontend::{AdminParts, Edge, Everybody, FrontendParts, Offers, OperatorRole, RoleSet, router};
 use rp_seal::Keyring;
@@ -40,31 +43,6 @@ pub(crate) const CODES: [&str; 20] = [
     "RequestNotAllowed",
     "ResourceNotFound",
 ];
-
-#[derive(Debug)]
-struct Offered;
-
-impl Offers for Offered {
-    fn versions(&self) -> Vec<String> {
-        vec!["4.9.10".to_owned(), "4.18.2".to_owned(), "4.19.1".to_owned()]
-    }
-
-    fn default_version(&self) -> Option<String> {
-        Some("4.19.1".to_owned())
-    }
-
-    fn role_sets(&self) -> Vec<RoleSet> {
-        let role = |name: &str| OperatorRole {
-            operator_name: name.to_owned(),
-            role_definition_name: format!("{name} role"),
-            role_definition_id: "/role".to_owned(),
-        };
-        vec![RoleSet {
-            open_shift_version: "4.19".to_owned(),
-            platform_workload_identity_roles: vec![role("disk"), role("file")],
-        }]
-    }
-}
 
 pub(crate) struct World {
     router: Router,
@@ -100,25 +78,9 @@ impl Told {
 impl World {
     /// With a registered subscription.
     pub(crate) async fn new() -> Self {
-        let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_795_230_720)));
-        let store = in_memory(clock.clone());
-        let parts = FrontendParts {
-            store: store.clone(),
-            keyring: Keyring::generate(&SystemRandom),
-            clock,
-            random: Arc::new(SystemRandom),
-            authorizer: Arc::new(Everybody),
-            offers: Arc::new(Offered),
-            checks: None,
-            region: "eastus".to_owned(),
-            domain: "eastus.aroapp.io".to_owned(),
-            commit: "commit".to_owned(),
-            development_workers: false,
-            gateway: true,
-            edge: Edge::default(),
-            admin: AdminParts::default(),
-            detectors: None,
-        };
+        let clock = ManualClock::at(Timestamp::from_seconds(1_795_230_720));
+        let store = in_memory(Arc::new(clock.clone()));
+        let parts = stand::parts(store.clone(), Keyring::generate(&SystemRandom), clock);
         let world = Self { router: router(parts), store };
         assert_eq!(world.subscription("Registered").await.status, 201);
         world
@@ -201,14 +163,8 @@ impl World {
             let found = self.store.get_by_key(Collection::OpenShiftClusters, &key).await.unwrap().unwrap();
             let mut body: Value = serde_json::from_str(&found.body).unwrap();
             change(&mut body);
-            let draft = Draft {
-                id: found.id,
-                partition: found.partition,
-                unique_key: found.unique_key,
-                body: body.to_string(),
-                expires_at: None,
-            };
             let expect = Expect::Version(found.version);
+            let draft = found.with_body(body.to_string());
             match self.store.replace(Collection::OpenShiftClusters, draft, expect).await {
                 Err(StoreError::Stale { .. }) => {}
                 written => return drop(written.unwrap()),
@@ -239,30 +195,15 @@ pub(crate) fn path(name: &str, version: &str) -> String {
     format!("{}?api-version={version}", id(name))
 }
 
-fn subnet(name: &str) -> String {
-    format!(
-        "/subscriptions/{SUB}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/{name}"
-    )
-}
-
 /// A body of the newest version that makes a cluster; `n` keeps what must be its own apart.
 pub(crate) fn wanted(n: u32) -> Value {
-    json!({
-        "location": "eastus",
-        "tags": {"team": "one"},
-        "properties": {
-            "clusterProfile": {"domain": "abc", "fipsValidatedModules": "Disabled", "version": "4.18.2",
-                "resourceGroupId": format!("/subscriptions/{SUB}/resourcegroups/managed{n}")},
-            "servicePrincipalProfile": {"clientId": format!("11111111-1111-1111-1111-{n:012}"), "clientSecret": "hush"},
-            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16",
-                "softwareDefinedNetwork": "OVNKubernetes"},
-            "masterProfile": {"vmSize": "Standard_D8s_v3", "subnetId": subnet("master"), "encryptionAtHost": "Disabled"},
-            "workerProfiles": [{"name": "worker", "vmSize": "Standard_D4s_v3", "diskSizeGB": 128,
-                "subnetId": subnet("worker"), "count": 3, "encryptionAtHost": "Disabled"}],
-            "apiserverProfile": {"visibility": "Public"},
-            "ingressProfiles": [{"name": "default", "visibility": "Public"}]
-        }
-    })
+    let mut body = tests_kit::cluster_body(SUB, n.into());
+    let properties = &mut body["properties"];
+    properties["clusterProfile"]["version"] = json!("4.18.2");
+    properties["clusterProfile"]["resourceGroupId"] =
+        json!(format!("/subscriptions/{SUB}/resourcegroups/managed{n}"));
+    properties["networkProfile"]["softwareDefinedNetwork"] = json!("OVNKubernetes");
+    body
 }
 
 /// The same for a cluster with workload identity.

@@ -11,7 +11,7 @@ use http::Request;
 use http_body_util::Full;
 use rp_client::{Client, ClientOptions, ClusterId};
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, Folder, Postgres};
+use tests_kit::{Aro, AroOptions, Folder, Postgres, cluster_body};
 
 use super::load::{Ask, Target};
 use crate::tls;
@@ -168,33 +168,17 @@ pub(crate) fn body(n: u64) -> Value {
 }
 
 fn body_in(subscription: &str, n: u64) -> Value {
-    let subnet = |name: &str| {
-        format!(
-            "/subscriptions/{subscription}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/{name}"
-        )
-    };
     // A pull secret of the usual size: it is sealed with each cluster.
     let auth = "QUJDRA==".repeat(64);
     let registries = ["cloud.openshift.com", "quay.io", "registry.connect.redhat.com", "registry.redhat.io"];
     let auths: serde_json::Map<String, Value> =
         registries.iter().map(|name| ((*name).to_owned(), json!({"auth": auth}))).collect();
-    json!({
-        "location": "westeurope",
-        "tags": {"team": "bench", "number": n.to_string()},
-        "properties": {
-            "clusterProfile": {
-                "domain": format!("bench{n}"),
-                "fipsValidatedModules": "Disabled",
-                "pullSecret": json!({"auths": auths}).to_string(),
-                "resourceGroupId": format!("/subscriptions/{subscription}/resourceGroups/managed{n}"),
-            },
-            "servicePrincipalProfile": {"clientId": format!("33333333-3333-3333-3333-{n:012}"), "clientSecret": "hush"},
-            "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16"},
-            "masterProfile": {"vmSize": "Standard_D8s_v3", "subnetId": subnet("master"), "encryptionAtHost": "Disabled"},
-            "workerProfiles": [{"name": "worker", "vmSize": "Standard_D2s_v3", "diskSizeGB": 128,
-                "subnetId": subnet("worker"), "count": 3, "encryptionAtHost": "Disabled"}],
-            "apiserverProfile": {"visibility": "Public"},
-            "ingressProfiles": [{"name": "default", "visibility": "Public"}],
-        },
-    })
+    let mut body = cluster_body(subscription, n);
+    body["location"] = json!("westeurope");
+    body["tags"] = json!({"team": "bench", "number": n.to_string()});
+    let properties = &mut body["properties"];
+    properties["clusterProfile"]["pullSecret"] = json!(json!({"auths": auths}).to_string());
+    properties["servicePrincipalProfile"]["clientId"] = json!(format!("33333333-3333-3333-3333-{n:012}"));
+    properties["workerProfiles"][0]["vmSize"] = json!("Standard_D2s_v3");
+    body
 }
