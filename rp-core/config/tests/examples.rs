@@ -80,7 +80,7 @@ fn the_whole_example_names_every_key() {
     assert!(missing.len() > 40, "the reference has another form");
     missing.retain(|key| !named.contains(key));
     // Other ways to say the same, named in the text.
-    let others = ["oidc.client_secret_file", "store.url_file"].map(str::to_owned);
+    let others = ["oidc.client_secret_file", "store.url_file", "recording.folder"].map(str::to_owned);
     assert_eq!(missing, BTreeSet::from(others));
 }
 
