@@ -38,6 +38,8 @@ pub enum ProxyError {
     Crowded,
     #[error("the audit trail cannot be written")]
     Audit(#[source] rp_audit::AuditError),
+    #[error("the session cannot be recorded")]
+    Recording(#[source] rp_recording::RecordError),
     #[error("too many streams")]
     TooManyStreams(#[source] TooManyStreams),
     #[error("too often")]
@@ -134,6 +136,7 @@ impl ProxyError {
                 action: CLUSTER,
                 again: None,
             },
+            Self::Recording(error) => ours("not_recorded", format!("The session is not opened: {error}.")),
             Self::Crowded => ours("crowded", "Too many connections to this cluster are open.".to_owned()),
             Self::TooManyStreams(TooManyStreams { most }) => too_many(
                 "too_many_streams",
@@ -222,6 +225,7 @@ fn ours(code: &'static str, message: String) -> Shown {
 fn refused(refusal: Refusal) -> Shown {
     match refusal {
         Refusal::Malformed => unauthorized("bad_token", "This is not a token of this service.".to_owned()),
+        Refusal::Spent => unauthorized("spent_password", capital(&Refusal::Spent.to_string())),
         Refusal::Unknown => unauthorized("unknown_token", "No access has this token.".to_owned()),
         // The token still opens what reading needs.
         Refusal::Ended(why @ Ended::ElevationOver) => {

@@ -1,5 +1,7 @@
 //! One request, phase by phase.
 
+mod exec;
+
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -14,6 +16,7 @@ use rp_base::{Id, SharedClock, SharedRandom, chain};
 use rp_documents::{GrantKind, Phase, ResourceId, Rights, Side};
 use rp_metrics::Registry;
 use rp_net::{Dialer, Directory};
+use rp_recording::{RecordError, Recorder, Recordings};
 use tokio_util::sync::CancellationToken;
 
 use super::address::{bearer, path_of, split};
@@ -22,10 +25,13 @@ use super::body::{Body, Idle, Tail};
 use super::error::ProxyError;
 use super::headers;
 use super::metrics::{ApiMetrics, RequestLabels};
+use super::recorded;
 use super::pool::{Answer, Class, Outgoing, Pools, Upstream};
 use super::request::{Classified, classify};
 use super::rules::{Denied, needed, permit, stream_of};
 use super::upgrade::{self, Session};
+
+pub(crate) use exec::{Exec, Running};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -63,6 +69,8 @@ pub struct ApiProxyParts {
     pub random: SharedRandom,
     pub registry: Registry,
     pub timeouts: Timeouts,
+    /// Of exec and attach.
+    pub recordings: Recordings,
     /// Cuts upgraded streams when the process must end.
     pub cut: CancellationToken,
 }
@@ -78,6 +86,7 @@ pub struct ApiProxy {
     random: SharedRandom,
     metrics: ApiMetrics,
     timeouts: Timeouts,
+    recordings: Recordings,
     cut: CancellationToken,
 }
 
@@ -128,6 +137,7 @@ impl ApiProxy {
             random: parts.random,
             metrics: ApiMetrics::register(&parts.registry),
             timeouts: parts.timeouts,
+            recordings: parts.recordings,
             cut: parts.cut,
         })
     }
@@ -288,7 +298,13 @@ impl ApiProxy {
             Err(error) => return Err((error, settle)),
         };
         if context.upgrade {
+            let recorder = match self.recorder(context).await {
+                Ok(recorder) => recorder,
+                Err(error) => return Err((ProxyError::Recording(error), settle)),
+            };
             let session = Session {
+                recorder,
+                input: self.recordings.records_input(),
                 live: Arc::clone(&context.live),
                 ended: context.live.token_for(context.needed),
                 settle,
@@ -316,6 +332,14 @@ impl ApiProxy {
             Ok(answer) => Ok(self.pass_on(answer, context, settle, open)),
             Err(error) => Err((error, settle)),
         }
+    }
+
+    /// Begins to record what is a session; `None`: it is none, or is not recorded.
+    async fn recorder(&self, context: &Context) -> Result<Option<Recorder>, RecordError> {
+        if !recorded::is_session(&context.classified) {
+            return Ok(None);
+        }
+        Box::pin(recorded::begin(&self.recordings, &context.live, &context.classified)).await
     }
 
     /// The request for the cluster: our headers, and those of the client's that may pass.

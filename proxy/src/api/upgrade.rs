@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use rp_access::{Live, StreamGuard};
 use rp_base::SharedClock;
 use rp_documents::Side;
+use rp_recording::Recorder;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +23,7 @@ use super::body::{Body, Idle, Tail};
 use super::error::ProxyError;
 use super::headers;
 use super::pool::{Answer, OutBody, Upstream};
+use super::recorded::{Direction, Tap};
 
 /// Copied at a time, each way.
 const CHUNK: usize = 32 * 1024;
@@ -39,6 +41,10 @@ pub(super) struct Session {
     pub(super) cut: CancellationToken,
     /// Longest silence of an answer that refuses; `None` when it may be a stream.
     pub(super) idle: Option<Duration>,
+    /// Of exec and attach.
+    pub(super) recorder: Option<Recorder>,
+    /// Keystrokes are recorded.
+    pub(super) input: bool,
 }
 
 /// Sends the handshake on a connection of its own and passes the answer on.
@@ -52,15 +58,20 @@ pub(super) async fn upgrade(
     let shaken = handshake(upstream, head, silence, &session).await;
     let answer = match shaken {
         Ok(answer) => answer,
-        Err(error) => return Err((error, session.settle)),
+        Err(error) => {
+            finish(session.recorder.take(), "failed").await;
+            return Err((error, session.settle));
+        }
     };
     session.settle.status(answer.status().as_u16(), None);
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+        finish(session.recorder.take(), "refused by the cluster").await;
         return Ok(refused(answer, session));
     }
     let asked = client.headers().get(header::UPGRADE).map(|value| value.as_bytes().to_ascii_lowercase());
     let given = answer.headers().get(header::UPGRADE).map(|value| value.as_bytes().to_ascii_lowercase());
     if asked != given {
+        finish(session.recorder.take(), "failed").await;
         let error = ProxyError::Broken("the cluster switched to a protocol that was not asked for".into());
         return Err((error, session.settle));
     }
@@ -70,13 +81,14 @@ pub(super) async fn upgrade(
     if let Ok(id) = http::HeaderValue::from_str(&session.request_id) {
         response.headers_mut().insert("x-request-id", id);
     }
+    let tap = session.recorder.take().map(|recorder| Tap::new(recorder, answer.headers(), session.input));
     let client = hyper::upgrade::on(client);
     let cluster = hyper::upgrade::on(answer);
-    tokio::spawn(relay(client, cluster, session));
+    tokio::spawn(relay(client, cluster, session, tap));
     Ok(response)
 }
 
-async fn handshake(
+pub(super) async fn handshake(
     upstream: &Arc<Upstream>,
     head: Request<()>,
     silence: Duration,
@@ -129,13 +141,35 @@ fn refused(answer: Response<Incoming>, session: Session) -> Response<Body> {
     response
 }
 
-async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session) {
+async fn finish(recorder: Option<Recorder>, outcome: &str) {
+    if let Some(recorder) = recorder {
+        recorder.finish(outcome).await;
+    }
+}
+
+async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session, tap: Option<Tap>) {
     let Session { live, ended, mut settle, open, streams, cut, clock, .. } = session;
     let (sent, received) = settle.counters();
+    let (up, down, ending) = match tap.map(Tap::split) {
+        Some((up, down, ending)) => (Some(up), Some(down), Some(ending)),
+        None => (None, None, None),
+    };
     let both = async {
         let (client, cluster) = tokio::try_join!(client, cluster).map_err(std::io::Error::other)?;
-        splice(TokioIo::new(client), TokioIo::new(cluster), &sent, &received).await
+        let (client_read, client_write) = tokio::io::split(TokioIo::new(client));
+        let (cluster_read, cluster_write) = tokio::io::split(TokioIo::new(cluster));
+        let up = copy(client_read, cluster_write, &received, up);
+        let down = copy(cluster_read, client_write, &sent, down);
+        // Each direction's end is passed on; the stream ends when both have.
+        tokio::try_join!(up, down).map(drop)
     };
+    let unrecorded = async {
+        match &ending {
+            Some(ending) => ending.failed().await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut how = "closed";
     tokio::select! {
         done = both => if let Err(error) = done {
             // One side went without a word: how kubectl ends most sessions.
@@ -145,30 +179,28 @@ async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session) {
             let why = live.cut(clock.now());
             tracing::info!(grant = %live.grant.known_as(), why = why.sentence(), "stream was cut");
             settle.outcome("cut", Side::You);
+            how = "cut: the access ended";
         }
-        () = cut.cancelled() => settle.outcome("cut", Side::Us),
+        () = cut.cancelled() => {
+            settle.outcome("cut", Side::Us);
+            how = "cut: the service stopped";
+        }
+        error = unrecorded => {
+            tracing::error!(error = %rp_base::chain(&error), "stream was cut");
+            settle.outcome("cut", Side::Us);
+        }
+    }
+    if let Some(ending) = ending {
+        ending.finish(how).await;
     }
     drop((open, streams));
-}
-
-/// Copies both ways; each direction's end is passed on, the stream ends when both have.
-async fn splice(
-    client: TokioIo<Upgraded>,
-    cluster: TokioIo<Upgraded>,
-    sent: &AtomicU64,
-    received: &AtomicU64,
-) -> std::io::Result<()> {
-    let (client_read, client_write) = tokio::io::split(client);
-    let (cluster_read, cluster_write) = tokio::io::split(cluster);
-    let up = copy(client_read, cluster_write, received);
-    let down = copy(cluster_read, client_write, sent);
-    tokio::try_join!(up, down).map(drop)
 }
 
 async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     count: &AtomicU64,
+    mut tap: Option<Direction>,
 ) -> std::io::Result<()> {
     let mut buffer = bytes::BytesMut::with_capacity(CHUNK);
     loop {
@@ -177,7 +209,13 @@ async fn copy(
             return to.shutdown().await;
         }
         count.fetch_add(read as u64, Ordering::Relaxed);
-        to.write_all_buf(&mut buffer).await?;
+        if let Some(tap) = &mut tap {
+            let mut bytes = buffer.split().freeze();
+            tap.pass(&bytes).await.map_err(std::io::Error::other)?;
+            to.write_all_buf(&mut bytes).await?;
+        } else {
+            to.write_all_buf(&mut buffer).await?;
+        }
         if buffer.capacity() == 0 {
             buffer.reserve(CHUNK);
         }

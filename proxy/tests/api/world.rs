@@ -187,6 +187,7 @@ impl World {
             random: Arc::new(SystemRandom),
             registry: rp_metrics::Registry::new(),
             timeouts: setup.timeouts,
+            recordings: rp_recording::Recordings::off(),
             cut: CancellationToken::new(),
         });
         let (ca, stop) = (Ca::new(), Stop::default());
@@ -222,6 +223,7 @@ impl World {
             read: credential("system:aro-sre"),
             admin: credential("system:aro-service"),
             as_groups: Vec::new(),
+            ssh: None,
             fingerprint: 0,
         }
     }

@@ -1,0 +1,176 @@
+//! Exec and attach are taken down as they pass: both directions are read beside the relay, without a byte changed. A
+//! chunk goes on to the other side only after the recording has taken it, so a slow recording slows the session down.
+
+mod headers_block;
+mod spdy;
+mod streams;
+mod websocket;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use parking_lot::Mutex;
+use rp_access::Live;
+use rp_documents::RecordingKind;
+use rp_recording::{RecordError, Recorder, Recordings, Start, What};
+
+use super::request::Classified;
+use spdy::Spdy;
+use streams::Way;
+use websocket::WebSocket;
+
+/// What passes is not what an exec is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct Unreadable(&'static str);
+
+/// Something that passed.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Bytes(What, Bytes),
+    Resized(u16, u16),
+    Outcome(String),
+}
+
+/// Whether a request opens a session that is recorded.
+pub(super) fn is_session(request: &Classified) -> bool {
+    request.resource == "pods" && matches!(request.subresource.as_str(), "exec" | "attach")
+}
+
+/// Begins the recording of a session, before anything is sent to the cluster.
+pub(super) async fn begin(
+    recordings: &Recordings,
+    live: &Live,
+    request: &Classified,
+) -> Result<Option<Recorder>, RecordError> {
+    let asked: Vec<_> = url::form_urlencoded::parse(request.query.as_bytes()).collect();
+    let of = |name: &str| asked.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref());
+    let tty = matches!(of("tty"), Some("true" | "1"));
+    let mut place = format!("{}/{}", request.namespace, request.name);
+    if let Some(container) = of("container") {
+        place = format!("{place}/{container}");
+    }
+    let command = match request.subresource.as_str() {
+        "attach" => vec!["(attach)".to_owned()],
+        _ => request.command.clone(),
+    };
+    let grant = &live.grant;
+    let (kind, person) = (RecordingKind::Exec, &grant.owner);
+    let start = Start { kind, grant, person, place, command, interactive: tty, size: None, term: None };
+    recordings.begin(start).await
+}
+
+/// The recording of one session, for both directions.
+#[derive(Debug)]
+pub(super) struct Tap {
+    recorder: Recorder,
+    outcome: Arc<Mutex<Option<String>>>,
+    up: Direction,
+    down: Direction,
+}
+
+/// One direction's reader; one side of the relay has it.
+#[derive(Debug)]
+pub(super) struct Direction {
+    recorder: Recorder,
+    outcome: Arc<Mutex<Option<String>>>,
+    reader: Reader,
+    /// It could not be read: with policy `wanted` the session goes on.
+    lost: bool,
+}
+
+#[derive(Debug)]
+enum Reader {
+    WebSocket(WebSocket),
+    Spdy(Box<Spdy>),
+    Unknown,
+}
+
+impl Tap {
+    /// Reads what the answer agreed on.
+    pub(super) fn new(recorder: Recorder, agreed: &HeaderMap, input: bool) -> Self {
+        let outcome = Arc::new(Mutex::new(None));
+        let opened = spdy::Opened::default();
+        let direction = |up| Direction {
+            recorder: recorder.clone(),
+            outcome: Arc::clone(&outcome),
+            reader: reader(agreed, Way::new(up, input), &opened),
+            lost: false,
+        };
+        let (up, down) = (direction(true), direction(false));
+        Self { recorder, outcome, up, down }
+    }
+
+    /// The readers, the recorder, and where the session's outcome will stand.
+    pub(super) fn split(self) -> (Direction, Direction, Ending) {
+        (self.up, self.down, Ending { recorder: self.recorder, outcome: self.outcome })
+    }
+}
+
+fn reader(agreed: &HeaderMap, way: Way, opened: &spdy::Opened) -> Reader {
+    let of = |name: &str| agreed.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if of("upgrade").eq_ignore_ascii_case("spdy/3.1") {
+        return Reader::Spdy(Box::new(Spdy::new(way, Arc::clone(opened))));
+    }
+    let base64 = match of("sec-websocket-protocol") {
+        // Without one the API server speaks the first version.
+        "" | "channel.k8s.io" | "v4.channel.k8s.io" | "v5.channel.k8s.io" => false,
+        "base64.channel.k8s.io" | "v4.base64.channel.k8s.io" => true,
+        _ => return Reader::Unknown,
+    };
+    Reader::WebSocket(WebSocket::new(way, base64))
+}
+
+impl Direction {
+    /// Takes down bytes that are about to be sent on.
+    ///
+    /// # Errors
+    /// They must be recorded and cannot be: nothing of them may be sent on.
+    pub(super) async fn pass(&mut self, bytes: &Bytes) -> Result<(), RecordError> {
+        if self.lost {
+            return Ok(());
+        }
+        let mut seen = Vec::new();
+        let read = match &mut self.reader {
+            Reader::WebSocket(reader) => reader.take(bytes, &mut seen),
+            Reader::Spdy(reader) => reader.take(bytes, &mut seen),
+            Reader::Unknown => Err(Unreadable("they agreed on another protocol")),
+        };
+        for seen in seen {
+            match seen {
+                Seen::Bytes(what, bytes) => self.recorder.wrote(what, bytes).await?,
+                Seen::Resized(cols, rows) => self.recorder.resized(cols, rows).await?,
+                Seen::Outcome(outcome) => *self.outcome.lock() = Some(outcome),
+            }
+        }
+        if let Err(Unreadable(why)) = read {
+            self.lost = true;
+            return self.recorder.unreadable(why).await;
+        }
+        Ok(())
+    }
+}
+
+/// The end of a recorded session.
+#[derive(Debug)]
+pub(super) struct Ending {
+    recorder: Recorder,
+    outcome: Arc<Mutex<Option<String>>>,
+}
+
+impl Ending {
+    /// Ends when the session must end, for it cannot be recorded any more.
+    pub(super) async fn failed(&self) -> RecordError {
+        self.recorder.failed().await
+    }
+
+    /// Ends the recording: as the cluster said, or in those words.
+    pub(super) async fn finish(self, otherwise: &str) {
+        let told = self.outcome.lock().take();
+        self.recorder.finish(told.as_deref().unwrap_or(otherwise)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
