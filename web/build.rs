@@ -70,8 +70,12 @@ fn bundle(source: &Path, packages: &Path, built: &Path) -> Result<(), String> {
         .arg(source.join("scripts/explore.ts"))
         .arg(source.join("scripts/charts.ts"))
         .arg(source.join("scripts/log.ts"))
+        .arg(source.join("scripts/terminal.ts"))
+        .arg(source.join("scripts/player.ts"))
         .arg(source.join("static/app.css"))
         .arg(source.join("static/metrics.css"))
+        .arg(source.join("static/terminal.css"))
+        .arg(source.join("static/player.css"))
         .args([
             "--bundle",
             "--minify",

@@ -1,0 +1,239 @@
+//! `{RES}/terminal`, `POST {RES}/terminal/new` and the WebSocket `{RES}/terminal/socket`: a shell in the browser, with an
+//! access of the person's own (`proxy::terminal`).
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Query, Request, State};
+use axum::response::Response;
+use http::{StatusCode, header};
+use proxy::terminal::{Visitor, accept};
+use rp_access::{Ask, IssueError, Live};
+use rp_documents::{GrantKind, Rights, Role, Side};
+use rp_observe::ClusterSnapshot;
+use web::{ElevateForm, Link, Place, Tab, TerminalAccess, TerminalAsk, TerminalPage, TerminalQuery};
+
+use super::{ClusterPath, answer, frame, see_other};
+use crate::context::{Context, Ctx};
+use crate::csrf;
+use crate::fault::Fault;
+use crate::index::Entry;
+use crate::live;
+use crate::look::names::{is_dns, is_segment};
+use crate::refusals::{self, sentence};
+use crate::state::PortalState;
+use crate::user::{CurrentUser, missing};
+
+/// The page waits so long to learn the pod's containers; it can do without.
+const MOMENT: Duration = Duration::from_millis(250);
+/// And so long for the machines to choose from.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The page: a terminal, the question before it, or where it shall lead.
+pub(crate) async fn page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    Query(query): Query<TerminalQuery>,
+) -> Result<Response, Fault> {
+    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let mut page = blank(&state, &context, &user, &entry, sound(query)?);
+    if page.failure.is_some() {
+        return answer(&context, StatusCode::OK, &page);
+    }
+    if !page.query.is_chosen() {
+        page.machines = machines(&state, &entry).await;
+        return answer(&context, StatusCode::OK, &page);
+    }
+    match access(&state, &user, &entry, &page.query).await? {
+        Some(live) => {
+            page.containers = containers(&state, &entry, &page.query).await;
+            page.access = TerminalAccess {
+                id: live.grant.id.to_string(),
+                ticket: live.grant.ticket.clone().unwrap_or_default(),
+                reason: live.grant.reason.clone(),
+                until: live.grant.not_after.seconds(),
+            };
+        }
+        None => page.ask = Some(TerminalAsk { barred: barred(&state, &user, &entry), ..TerminalAsk::default() }),
+    }
+    answer(&context, StatusCode::OK, &page)
+}
+
+fn blank(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+    query: TerminalQuery,
+) -> TerminalPage {
+    let mut frame = frame(state, context);
+    frame.place = Place::Clusters;
+    let unreachable = || {
+        Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet")
+            .why("It has no private endpoint yet.")
+    };
+    let failure = (!entry.reachable).then(|| unreachable().failure(&frame));
+    TerminalPage {
+        cluster: super::cluster::cluster(entry, user),
+        query,
+        failure,
+        frame,
+        ..TerminalPage::default()
+    }
+}
+
+/// The query with names that can be names.
+fn sound(query: TerminalQuery) -> Result<TerminalQuery, Fault> {
+    if query.is_machine() {
+        let alone = TerminalQuery { machine: query.machine, ..TerminalQuery::default() };
+        return if is_dns(&alone.machine, 253) { Ok(alone) } else { Err(Fault::bad_input("That is no machine's name")) };
+    }
+    let pod = query.pod.is_empty() || is_dns(&query.namespace, 63) && is_dns(&query.pod, 253);
+    let container = query.container.is_empty() || is_segment(&query.container);
+    if pod && container { Ok(query) } else { Err(Fault::bad_input("That is no pod's or container's name")) }
+}
+
+async fn access(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    query: &TerminalQuery,
+) -> Result<Option<std::sync::Arc<Live>>, Fault> {
+    let machine = query.is_machine().then_some(query.machine.as_str());
+    state.0.access.own_terminal(&user.caller, &entry.id, machine).await.map_err(|_| {
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
+            .why("Without it no access can be checked, so nothing was opened.")
+            .action("Try again in a moment.")
+    })
+}
+
+/// Why no access can be given now, and the way to change that; `None`: it can.
+fn barred(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Option<(String, Option<Link>)> {
+    let active = state.0.access.active_elevations(&user.caller.person.sub);
+    if active.iter().any(|each| each.rights >= Rights::Write && each.covers(Some(&entry.id))) {
+        return None;
+    }
+    if !user.has(Role::Elevated) {
+        return Some(("It takes the role elevated, which your groups do not give.".to_owned(), None));
+    }
+    let form = ElevateForm {
+        cluster: entry.id.to_string(),
+        rights: Rights::Write.name().to_owned(),
+        ..ElevateForm::default()
+    };
+    Some(("You are not elevated to write on this cluster.".to_owned(), Some(Link::new("Elevate first", form.href()))))
+}
+
+/// Containers of the pod, as far as somebody looks at the pods already or they come at once.
+async fn containers(state: &PortalState, entry: &Entry, query: &TerminalQuery) -> Vec<String> {
+    let viewing = (!query.is_machine()).then(|| live::look(state, entry, Tab::Pods)).flatten();
+    let Some(viewing) = viewing else { return Vec::new() };
+    let snapshot: std::sync::Arc<ClusterSnapshot> = viewing.settled(MOMENT).await;
+    let pod = snapshot.pods.iter().find(|pod| pod.meta.namespace == query.namespace && pod.meta.name == query.pod);
+    let all = pod.into_iter().flat_map(|pod| pod.containers.iter());
+    all.filter(|each| !each.init && is_segment(&each.name)).map(|each| each.name.clone()).collect()
+}
+
+/// Machines of the cluster, when it tells them in time.
+async fn machines(state: &PortalState, entry: &Entry) -> Vec<String> {
+    let Some(ssh) = &state.0.ssh else { return Vec::new() };
+    let listing = async {
+        let target = ssh.directory.find(&entry.id).await.ok()?;
+        ssh.machines.list(&target).await.ok()
+    };
+    let listed = tokio::time::timeout(PATIENCE, listing).await.ok().flatten();
+    listed.map(|all| all.iter().map(|each| each.name.clone()).collect()).unwrap_or_default()
+}
+
+#[derive(Debug, Default)]
+struct Form {
+    query: TerminalQuery,
+    reason: String,
+    ticket: String,
+}
+
+impl Form {
+    fn read(bytes: &[u8]) -> Self {
+        let mut form = Self::default();
+        for (name, value) in url::form_urlencoded::parse(bytes) {
+            let field = match &*name {
+                "namespace" => &mut form.query.namespace,
+                "pod" => &mut form.query.pod,
+                "container" => &mut form.query.container,
+                "machine" => &mut form.query.machine,
+                "reason" => &mut form.reason,
+                "ticket" => &mut form.ticket,
+                _ => continue,
+            };
+            *field = value.into_owned();
+        }
+        form
+    }
+}
+
+/// Gives the access, then goes on to the terminal.
+pub(crate) async fn give(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let form = Form::read(&bytes);
+    let query = sound(form.query)?;
+    if !query.is_chosen() {
+        return Err(Fault::bad_input("A terminal leads to a pod or to a machine"));
+    }
+    let ticket = form.ticket.trim();
+    let ask = Ask {
+        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
+        machine: query.is_machine().then(|| query.machine.clone()),
+        ..Ask::of(GrantKind::Terminal, Some(id.clone()), Rights::Write, form.reason.clone())
+    };
+    let Err(error) = state.0.access.issue(&user.caller, ask).await else {
+        return Ok(see_other(&query.href(&format!("{}/terminal", entry.path()))));
+    };
+    let mut asked = TerminalAsk { reason: form.reason, ticket: form.ticket, ..TerminalAsk::default() };
+    match &error {
+        IssueError::Reason { .. } => asked.reason_error = Some(sentence(&error)),
+        IssueError::Ticket { .. } => asked.ticket_error = Some(sentence(&error)),
+        IssueError::ElevationNeeded { .. } | IssueError::NotAllowed { .. } => {
+            asked.barred = barred(&state, &user, &entry);
+            if asked.barred.is_none() {
+                return Err(refusals::issue(&error));
+            }
+        }
+        other => return Err(refusals::issue(other)),
+    }
+    let page = TerminalPage { ask: Some(asked), ..blank(&state, &context, &user, &entry, query) };
+    answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+/// The WebSocket of a terminal's page. A browser sends a session's cookie from any site, so where the page comes from
+/// must be said, and must be here.
+pub(crate) async fn socket(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    mut request: Request,
+) -> Result<Response, Fault> {
+    if user.token_grant().is_some() {
+        return Err(Fault::bad_input("Terminals are for browsers").why("Scripts use kubectl exec, or aro ssh."));
+    }
+    if !request.headers().contains_key(header::ORIGIN) {
+        return Err(Fault::new(StatusCode::FORBIDDEN, "csrf", Side::You, "Forbidden - origin missing")
+            .why("A page says where it comes from."));
+    }
+    csrf::origin(&state.0.urls.portal, request.headers())?;
+    user.require(Role::Sre).map_err(|_| missing(Role::Sre))?;
+    state.0.index.snapshot().get(&id).ok_or_else(Fault::no_cluster)?;
+    let (response, upgrading) = accept(&mut request).map_err(Fault::bad_input)?;
+    let visitor = Visitor { caller: user.caller, from: context.from, target: id };
+    let terminals = state.0.terminals.clone();
+    tokio::spawn(async move { terminals.serve(upgrading, visitor).await });
+    Ok(response.map(|()| Body::empty()))
+}

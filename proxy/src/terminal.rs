@@ -1,0 +1,173 @@
+//! Terminals in the browser: to a container by exec, to a machine by SSH.
+//!
+//! A page opens a WebSocket with its session's cookie. Binary frames are bytes, small JSON objects say the rest
+//! (`frames`). A session (`session`) stands between the far side (`far`) and the browser's connection, which may break
+//! and come back: what is on its way is numbered and kept until the other end has it (`flow`). The page acknowledges
+//! what is on its screen, and the far side is read no further than a window ahead of that.
+
+mod far;
+mod flow;
+mod frames;
+mod machine;
+mod metrics;
+mod open;
+mod pod;
+mod session;
+mod socket;
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rp_access::{Access, Caller};
+use rp_base::{Digest, Id, SharedClock, SharedRandom};
+use rp_documents::ResourceId;
+use rp_metrics::Registry;
+use rp_recording::Recordings;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use metrics::TerminalMetrics;
+use session::Connection;
+
+use crate::ApiProxy;
+
+pub use frames::{Place, Size};
+pub use machine::Shells;
+pub use socket::{PROTOCOL, Upgrading, accept};
+
+/// Bytes of output that are on their way to one browser, at most.
+const WINDOW: usize = 256 * 1024;
+/// Bytes of input that may come before the far side took them.
+const AHEAD: usize = 64 * 1024;
+/// Ended sessions that are remembered for browsers that come too late.
+const REMEMBERED: usize = 256;
+
+/// What may be configured (`[terminal]`).
+#[derive(Debug, Clone, Copy)]
+pub struct TerminalOptions {
+    /// A session waits so long for a browser whose connection broke.
+    pub grace: Duration,
+    /// Sessions of this process at once.
+    pub most: usize,
+}
+
+impl Default for TerminalOptions {
+    fn default() -> Self {
+        Self { grace: Duration::from_secs(60), most: 2000 }
+    }
+}
+
+/// What terminals are made of.
+#[derive(Debug)]
+pub struct TerminalParts {
+    pub access: Arc<Access>,
+    pub api: Arc<ApiProxy>,
+    /// The way to machines; `None`: there is none.
+    pub shells: Option<Shells>,
+    pub recordings: Recordings,
+    pub clock: SharedClock,
+    pub random: SharedRandom,
+    pub registry: Registry,
+    pub options: TerminalOptions,
+    /// Ends the sessions when the process must end.
+    pub cut: CancellationToken,
+}
+
+/// The terminals of this process. A cheap clone.
+#[derive(Debug, Clone)]
+pub struct Terminals(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    parts: TerminalParts,
+    metrics: Arc<TerminalMetrics>,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    open: HashMap<Id, Entry>,
+    /// The last ones that ended, with the sentence why.
+    ended: VecDeque<(Id, Owner, String)>,
+}
+
+/// Who may come back to a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Owner {
+    sub: String,
+    target: ResourceId,
+    token: Digest,
+}
+
+#[derive(Debug)]
+struct Entry {
+    owner: Owner,
+    attach: mpsc::Sender<Connection>,
+}
+
+/// Who comes, as the edge established it.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    pub caller: Caller,
+    pub from: IpAddr,
+    pub target: ResourceId,
+}
+
+impl Terminals {
+    /// Puts them together.
+    pub fn new(parts: TerminalParts) -> Self {
+        let metrics = Arc::new(TerminalMetrics::register(&parts.registry));
+        Self(Arc::new(Inner { parts, metrics, sessions: Mutex::default() }))
+    }
+
+    /// What is configured.
+    pub fn options(&self) -> TerminalOptions {
+        self.0.parts.options
+    }
+}
+
+impl Inner {
+    /// How to come to a session; or why that is not possible.
+    fn find(&self, id: &str, owner: &Owner) -> Result<mpsc::Sender<Connection>, String> {
+        let sessions = self.sessions.lock();
+        if let Some((_, entry)) = sessions.open.iter().find(|(known, _)| known.as_str() == id)
+            && entry.owner == *owner
+        {
+            return Ok(entry.attach.clone());
+        }
+        let ended = sessions.ended.iter().find(|(known, of, _)| known.as_str() == id && of == owner);
+        Err(ended.map_or_else(
+            || {
+                "This replica does not have the session: it has ended, or another replica of the service holds it. What was on the screen stays; a new session begins anew."
+                    .to_owned()
+            },
+            |(.., words)| format!("The session ended while the page was away. {words}"),
+        ))
+    }
+
+    fn keep(&self, id: &Id, owner: Owner, attach: mpsc::Sender<Connection>) -> bool {
+        let mut sessions = self.sessions.lock();
+        if sessions.open.len() >= self.parts.options.most {
+            return false;
+        }
+        sessions.open.insert(id.clone(), Entry { owner, attach });
+        true
+    }
+
+    fn forget(&self, id: &Id, words: String) {
+        let mut sessions = self.sessions.lock();
+        let Some(entry) = sessions.open.remove(id) else { return };
+        if sessions.ended.len() >= REMEMBERED {
+            sessions.ended.pop_front();
+        }
+        sessions.ended.push_back((id.clone(), entry.owner, words));
+    }
+}
+
+/// Registers what is counted: for the generated reference, and once by [`Terminals::new`].
+pub fn register_metrics(registry: &Registry) {
+    TerminalMetrics::register(registry);
+}

@@ -1,0 +1,254 @@
+//! Opening a terminal, and coming back to one.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rp_access::{Live, Refusal};
+use rp_base::{Id, chain, sha256};
+use rp_documents::{RecordingKind, Rights};
+use rp_recording::{Recorder, Start};
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::far::Far;
+use super::frames::{Hello, Place, Size, ToPage};
+use super::machine::Around;
+use super::pod;
+use super::session::{Connection, Parts, Session};
+use super::socket::Wires;
+use super::{AHEAD, Owner, Terminals, Visitor, WINDOW};
+use crate::api::{Exec, Told};
+
+/// Why nothing was opened, in words for the page.
+#[derive(Debug)]
+pub(super) struct No {
+    code: String,
+    words: String,
+    action: String,
+    again: Option<u64>,
+}
+
+impl No {
+    pub(super) fn new(code: &str, words: impl Into<String>, action: &str) -> Self {
+        Self { code: code.to_owned(), words: words.into(), action: action.to_owned(), again: None }
+    }
+
+    pub(super) fn too_often(seconds: u64) -> Self {
+        let no = Self::new("too_often", "Terminals are opened too often.", "Wait a moment.");
+        Self { again: Some(seconds), ..no }
+    }
+
+    fn text(&self) -> String {
+        ToPage::Refused { code: &self.code, words: &self.words, action: &self.action, again: self.again }.text()
+    }
+}
+
+impl From<Told> for No {
+    fn from(told: Told) -> Self {
+        Self { code: told.code.to_owned(), words: told.message, action: told.action.to_owned(), again: told.again }
+    }
+}
+
+fn refusal(refusal: Refusal) -> No {
+    match refusal {
+        Refusal::Unsure | Refusal::Unavailable => {
+            No::new("store_away", "The store does not answer, so no access can be checked.", "Try again in a moment.")
+        }
+        Refusal::TooOften(wait) => No::too_often(wait.seconds()),
+        Refusal::Malformed | Refusal::Unknown | Refusal::Spent | Refusal::Ended(_) => grant_needed(),
+    }
+}
+
+fn grant_needed() -> No {
+    No::new("grant_needed", "You have no access for this terminal, or it has ended.", "Say why you need it, under an elevation.")
+}
+
+impl Terminals {
+    /// Opens a session and tells the page; the text of the refusal otherwise.
+    pub(super) async fn open(
+        &self,
+        visitor: &Visitor,
+        place: &Place,
+        size: Size,
+        wires: Wires,
+    ) -> Result<(), String> {
+        match Box::pin(self.begin(visitor, place, size.bounded(), wires)).await {
+            Ok(()) => Ok(()),
+            Err(no) => {
+                self.0.metrics.over(place.kind(), "refused");
+                tracing::info!(person = %visitor.caller.person.name, cluster = visitor.target.key(), place = %place.words(), code = no.code, "a terminal was refused");
+                Err(no.text())
+            }
+        }
+    }
+
+    async fn begin(&self, visitor: &Visitor, place: &Place, size: Size, wires: Wires) -> Result<(), No> {
+        if !place.is_sound() {
+            return Err(No::new("malformed", "That is no place in a cluster.", ""));
+        }
+        let parts = &self.0.parts;
+        let machine = match place {
+            Place::Machine { name } => Some(name.as_str()),
+            Place::Pod { .. } => None,
+        };
+        let live = parts.access.own_terminal(&visitor.caller, &visitor.target, machine).await;
+        let live = live.map_err(refusal)?.ok_or_else(grant_needed)?;
+        let recorder = self.recorder(visitor, place, size, &live).await?;
+        let far = match place {
+            Place::Pod { namespace, name, container } => self.pod(visitor, &live, [namespace, name, container]).await,
+            Place::Machine { name } => self.machine(visitor, &live, name, size).await,
+        };
+        let far = match far {
+            Ok(far) => far,
+            Err(no) => {
+                if let Some(recorder) = recorder {
+                    recorder.finish("refused").await;
+                }
+                return Err(no);
+            }
+        };
+        let kept = self.start(visitor, place, size, live, far, recorder.as_ref(), wires);
+        if let (Err(_), Some(recorder)) = (&kept, recorder) {
+            recorder.finish("refused").await;
+        }
+        kept
+    }
+
+    async fn pod(&self, visitor: &Visitor, live: &Arc<Live>, names: [&str; 3]) -> Result<Far, No> {
+        let [namespace, pod, container] = names;
+        let exec = Exec {
+            live: Arc::clone(live),
+            request_id: visitor.caller.request_id.clone(),
+            from: visitor.from,
+            namespace,
+            pod,
+            container,
+            command: &pod::SHELL,
+        };
+        let running = self.0.parts.api.exec(exec).await.map_err(|told| No::from(*told))?;
+        Ok(Far::spawn(|carried| pod::carry(running, carried)))
+    }
+
+    async fn machine(&self, visitor: &Visitor, live: &Arc<Live>, name: &str, size: Size) -> Result<Far, No> {
+        let parts = &self.0.parts;
+        let Some(shells) = &parts.shells else {
+            return Err(No::new("no_machines", "Machines cannot be reached from here.", "Use a pod on the machine."));
+        };
+        let around = Around { access: &parts.access, clock: &parts.clock, cut: &parts.cut };
+        Box::pin(shells.open(around, visitor, live, name, size)).await
+    }
+
+    async fn recorder(
+        &self,
+        visitor: &Visitor,
+        place: &Place,
+        size: Size,
+        live: &Live,
+    ) -> Result<Option<Recorder>, No> {
+        let command = match place {
+            Place::Pod { .. } => pod::SHELL.map(str::to_owned).to_vec(),
+            Place::Machine { .. } => Vec::new(),
+        };
+        let start = Start {
+            kind: RecordingKind::Terminal,
+            grant: &live.grant,
+            person: &visitor.caller.person,
+            place: place.words(),
+            command,
+            interactive: true,
+            size: Some((size.cols, size.rows)),
+            term: Some("xterm-256color".to_owned()),
+        };
+        self.0.parts.recordings.begin(start).await.map_err(|error| {
+            tracing::error!(error = %chain(&error), "a terminal is refused because it cannot be recorded");
+            No::new("recording", "Terminals must be recorded here, and the recording cannot be written.", "Try again in a moment.")
+        })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a session is made of")]
+    fn start(
+        &self,
+        visitor: &Visitor,
+        place: &Place,
+        size: Size,
+        live: Arc<Live>,
+        far: Far,
+        recorder: Option<&Recorder>,
+        wires: Wires,
+    ) -> Result<(), No> {
+        let inner = &self.0;
+        let (id, token) = (Id::random(&*inner.parts.random), self.token());
+        let (attach, attached) = mpsc::channel(1);
+        if !inner.keep(&id, owner(visitor, &token), attach) {
+            return Err(No::new("crowded", "Too many terminals are open here.", "Try again in a moment."));
+        }
+        let hello = Hello {
+            id: id.as_str(),
+            token: &token,
+            grant: live.grant.id.as_str(),
+            until: live.grant.not_after.seconds(),
+            grace: inner.parts.options.grace.as_secs(),
+            window: WINDOW,
+            ahead: AHEAD,
+            recording: recorder.map(|recorder| recorder.id().as_str()),
+        };
+        // The first of a queue that is empty.
+        let _ = wires.to.try_send(Message::text(ToPage::Hello(hello).text()));
+        let parts = Parts {
+            id: id.clone(),
+            ended: live.token_for(Rights::Write),
+            live,
+            far,
+            recorder: recorder.cloned(),
+            attach: attached,
+            cut: inner.parts.cut.clone(),
+            clock: Arc::clone(&inner.parts.clock),
+            grace: inner.parts.options.grace,
+            window: WINDOW,
+            metrics: Arc::clone(&inner.metrics),
+            open: inner.metrics.open.track(),
+        };
+        let session = Session::new(parts, Connection { to: wires.to, from: wires.from, seen: 0, size });
+        let (inner, kind) = (Arc::clone(inner), place.kind());
+        tokio::spawn(async move {
+            let closed = session.run().await;
+            inner.metrics.over(kind, closed.word);
+            inner.forget(&id, closed.words);
+        });
+        Ok(())
+    }
+
+    fn token(&self) -> String {
+        let mut bytes = [0u8; 24];
+        self.0.parts.random.fill(&mut bytes);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Puts a new connection onto a session.
+    pub(super) async fn resume(
+        &self,
+        visitor: &Visitor,
+        id: &str,
+        token: &str,
+        seen: u64,
+        size: Size,
+        wires: Wires,
+    ) -> Result<(), String> {
+        let lost = |words: &str| {
+            self.0.metrics.resumed("lost");
+            ToPage::Lost { words }.text()
+        };
+        let attach = self.0.find(id, &owner(visitor, token)).map_err(|words| lost(&words))?;
+        let connection = Connection { to: wires.to, from: wires.from, seen, size };
+        attach.send(connection).await.map_err(|_| lost("The session has just ended."))
+    }
+}
+
+fn owner(visitor: &Visitor, token: &str) -> Owner {
+    Owner {
+        sub: visitor.caller.person.sub.clone(),
+        target: visitor.target.clone(),
+        token: sha256(token.as_bytes()),
+    }
+}

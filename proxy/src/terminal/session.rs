@@ -1,0 +1,372 @@
+//! One terminal: a task between the far side and whichever connection of the browser is there now. The connection
+//! may break; the session waits for the next one for a while, and goes on at the byte where the last one ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rp_access::Live;
+use rp_base::{Id, SharedClock};
+use rp_metrics::GaugeGuard;
+use rp_recording::{Recorder, What};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_util::sync::CancellationToken;
+
+use super::AHEAD;
+use super::far::{End, Far, Input, Output};
+use super::flow::{Broken, Inbox, Outbox};
+use super::frames::{FromPage, Size, ToPage};
+use super::metrics::{Bytes as Counted, TerminalMetrics};
+
+/// Bytes of one frame for the browser, and of one piece for the far side.
+const PIECE: usize = 16 * 1024;
+/// The browser hears at the latest after so many bytes what was taken.
+const TELL_TAKEN: u64 = 4 * 1024;
+/// A last frame waits so long for a browser that does not read.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A connection of the browser: frames for it, and what it says.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) to: mpsc::Sender<Message>,
+    pub(super) from: mpsc::Receiver<FromSocket>,
+    /// For a resumed session: the first byte that the browser lacks.
+    pub(super) seen: u64,
+    pub(super) size: Size,
+}
+
+/// What comes over a connection.
+#[derive(Debug)]
+pub(super) enum FromSocket {
+    Input(Bytes),
+    Said(FromPage),
+}
+
+/// What a session is made of.
+pub(super) struct Parts {
+    pub(super) id: Id,
+    pub(super) live: Arc<Live>,
+    pub(super) far: Far,
+    pub(super) recorder: Option<Recorder>,
+    pub(super) attach: mpsc::Receiver<Connection>,
+    /// Ends with the access.
+    pub(super) ended: CancellationToken,
+    /// Ends with the process.
+    pub(super) cut: CancellationToken,
+    pub(super) clock: SharedClock,
+    pub(super) grace: Duration,
+    pub(super) window: usize,
+    pub(super) metrics: Arc<TerminalMetrics>,
+    pub(super) open: GaugeGuard,
+}
+
+/// Why a session is over.
+#[derive(Debug)]
+enum Over {
+    /// The program has ended, and the browser knows.
+    Ended,
+    /// The person left.
+    Left,
+    /// No connection came in time.
+    Forgotten,
+    Cut { code: &'static str, words: String },
+}
+
+pub(super) struct Session {
+    parts: Parts,
+    out: Outbox,
+    inn: Inbox,
+    /// What the browser was told of the input that the far side took.
+    told: u64,
+    size: Option<Size>,
+    connection: Option<Connection>,
+    /// Without a connection: until then one may come.
+    until: Instant,
+    end: Option<End>,
+    /// The end was put on the present connection.
+    end_told: bool,
+    /// The far side takes nothing any more; its end is about to come.
+    deaf: bool,
+    /// The page has said something: it knows how to come back.
+    heard: bool,
+}
+
+/// How a session went, for those who ask for it later.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// One word, for metrics.
+    pub(super) word: &'static str,
+    /// A sentence for a browser that comes too late.
+    pub(super) words: String,
+}
+
+impl Session {
+    pub(super) fn new(parts: Parts, connection: Connection) -> Self {
+        let until = Instant::now() + parts.grace;
+        Self {
+            out: Outbox::new(parts.window),
+            inn: Inbox::new(AHEAD),
+            told: 0,
+            size: None,
+            connection: Some(connection),
+            until,
+            end: None,
+            end_told: false,
+            deaf: false,
+            heard: false,
+            parts,
+        }
+    }
+
+    /// Runs until the session is over, then says so wherever it has to be said.
+    pub(super) async fn run(mut self) -> Closed {
+        let over = loop {
+            if let Some(over) = self.step().await {
+                break over;
+            }
+        };
+        self.close(over).await
+    }
+
+    async fn step(&mut self) -> Option<Over> {
+        let (ended, cut) = (self.parts.ended.clone(), self.parts.cut.clone());
+        let waits = self.connection.is_none() || self.end_told;
+        let to = self.connection.as_ref().map(|connection| connection.to.clone());
+        let speaks = self.says_something();
+        let hears = self.end.is_none() && !self.deaf && (!self.inn.is_empty() || self.size.is_some());
+        let input = self.parts.far.input.clone();
+        let room = self.end.is_none() && self.out.has_room();
+        let recorder = self.parts.recorder.clone();
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => Some(self.access_ended()),
+            () = cut.cancelled() => Some(Over::Cut {
+                code: "stopping",
+                words: "Cut: this part of the service is being restarted. Open the terminal again.".to_owned(),
+            }),
+            words = unrecorded(recorder) => Some(Over::Cut { code: "recording", words }),
+            next = self.parts.attach.recv() => self.attach(next?),
+            said = from(&mut self.connection) => self.said(said),
+            place = place(to), if speaks => {
+                match place {
+                    Some(place) => {
+                        self.speak(place);
+                        None
+                    }
+                    None => self.detach(),
+                }
+            }
+            taken = input.reserve_owned(), if hears => {
+                match taken {
+                    Ok(taken) => self.hear(taken).await,
+                    Err(_) => {
+                        self.deaf = true;
+                        None
+                    }
+                }
+            }
+            output = self.parts.far.output.recv(), if room => self.output(output).await,
+            () = sleep_until(self.until), if waits => Some(Over::Forgotten),
+        }
+    }
+
+    fn access_ended(&self) -> Over {
+        let why = self.parts.live.cut(self.parts.clock.now());
+        Over::Cut { code: "access_ended", words: format!("Cut: {}.", why.sentence())  }
+    }
+
+    fn says_something(&self) -> bool {
+        let over = self.end.is_some() && !self.end_told;
+        self.connection.is_some() && (self.out.has_unsent() || self.owes_taken() || over)
+    }
+
+    fn owes_taken(&self) -> bool {
+        let taken = self.inn.taken();
+        taken > self.told && (taken - self.told >= TELL_TAKEN || self.inn.is_empty())
+    }
+
+    /// Puts the next frame on the connection: what was taken, then bytes, the end last.
+    fn speak(&mut self, place: mpsc::OwnedPermit<Message>) {
+        if self.owes_taken() {
+            self.told = self.inn.taken();
+            let said = ToPage::Took { n: self.told }.text();
+            drop(place.send(Message::text(said)));
+        } else if let Some(bytes) = self.out.next(PIECE) {
+            drop(place.send(Message::Binary(bytes)));
+        } else if let Some(end) = &self.end {
+            self.end_told = true;
+            let said = ToPage::Exit { code: end.code, signal: end.signal.as_deref(), words: &end.words };
+            drop(place.send(Message::text(said.text())));
+        }
+    }
+
+    /// Gives the far side the next of what came for it.
+    async fn hear(&mut self, place: mpsc::OwnedPermit<Input>) -> Option<Over> {
+        if let Some(size) = self.size.take() {
+            drop(place.send(Input::Size(size)));
+            return self.record(Recorded::Size(size)).await;
+        }
+        let bytes = self.inn.next(PIECE);
+        self.parts.metrics.count(Counted::In, bytes.len());
+        drop(place.send(Input::Bytes(bytes.clone())));
+        self.record(Recorded::Input(bytes)).await
+    }
+
+    async fn output(&mut self, output: Option<Output>) -> Option<Over> {
+        match output {
+            Some(Output::Bytes(bytes)) => {
+                self.out.push(&bytes);
+                self.parts.metrics.count(Counted::Out, bytes.len());
+                self.record(Recorded::Output(bytes)).await
+            }
+            Some(Output::Ended(end)) => {
+                self.finish(end);
+                None
+            }
+            None => {
+                self.finish(End::broken("The far side went without saying how the shell ended."));
+                None
+            }
+        }
+    }
+
+    fn finish(&mut self, end: End) {
+        self.end = Some(end);
+        self.until = Instant::now() + self.parts.grace;
+    }
+
+    /// What cannot be recorded where it must be ends. A slow recorder slows this session, and no other.
+    async fn record(&mut self, what: Recorded) -> Option<Over> {
+        let recorder = self.parts.recorder.clone()?;
+        let writing = async {
+            match what {
+                Recorded::Output(bytes) => recorder.wrote(What::Output, bytes).await,
+                Recorded::Input(bytes) => recorder.wrote(What::Input, bytes).await,
+                Recorded::Size(size) => recorder.resized(size.cols, size.rows).await,
+            }
+        };
+        let written = tokio::select! {
+            written = writing => written,
+            () = self.parts.ended.cancelled() => return None,
+        };
+        let error = written.err()?;
+        tracing::error!(error = %rp_base::chain(&error), "a terminal ends because it cannot be recorded");
+        let words = "Cut: this session must be recorded, and the recording cannot be written.".to_owned();
+        Some(Over::Cut { code: "recording", words })
+    }
+
+    /// The browser is there again: it goes on where it ended.
+    fn attach(&mut self, connection: Connection) -> Option<Over> {
+        if let Err(broken) = self.out.resume(connection.seen) {
+            // The session stays for whoever has the right byte.
+            tracing::warn!(session = %self.parts.id, why = %broken, "a terminal was not resumed");
+            self.parts.metrics.resumed("lost");
+            let words = "What came meanwhile is not kept any more, so this session cannot go on here.";
+            let _ = connection.to.try_send(Message::text(ToPage::Lost { words }.text()));
+            return None;
+        }
+        // What the former connection still holds was not counted as come: the browser sends it again.
+        let said = ToPage::Resumed { came: self.inn.came() }.text();
+        if connection.to.try_send(Message::text(said)).is_ok() {
+            self.parts.metrics.resumed("same");
+            self.size = Some(connection.size.bounded());
+            self.told = self.inn.taken();
+            self.end_told = false;
+            self.connection = Some(connection);
+        }
+        None
+    }
+
+    /// The connection is gone. A page that has not learnt which session it has cannot come back to it.
+    fn detach(&mut self) -> Option<Over> {
+        self.connection = None;
+        self.until = Instant::now() + self.parts.grace;
+        (!self.heard).then_some(Over::Left)
+    }
+
+    fn said(&mut self, said: Option<FromSocket>) -> Option<Over> {
+        self.heard |= said.is_some();
+        let heard = match said {
+            None => return self.detach(),
+            Some(FromSocket::Input(bytes)) => self.inn.receive(&bytes),
+            Some(FromSocket::Said(FromPage::Ack { n })) => self.out.acknowledge(n),
+            Some(FromSocket::Said(FromPage::Size { size })) => {
+                self.size = Some(size.bounded());
+                Ok(())
+            }
+            Some(FromSocket::Said(FromPage::Bye)) => {
+                return Some(if self.end_told { Over::Ended } else { Over::Left });
+            }
+            // Said once, at the beginning.
+            Some(FromSocket::Said(FromPage::Open { .. } | FromPage::Resume { .. })) => {
+                return Some(malformed("it opened a second session".to_owned()));
+            }
+        };
+        heard.err().map(|broken: Broken| malformed(broken.to_string()))
+    }
+
+    async fn close(mut self, over: Over) -> Closed {
+        let ended = self.end.as_ref().map(|end| (end.outcome(), end.words.clone()));
+        let (outcome, closed) = match (&over, ended) {
+            (Over::Ended | Over::Forgotten, Some((outcome, words))) => (outcome, Closed { word: "ended", words }),
+            (Over::Ended | Over::Left, _) => {
+                ("left".to_owned(), Closed { word: "left", words: "You left this session.".to_owned() })
+            }
+            (Over::Forgotten, None) => {
+                let words = format!("It waited {} s for this page, then it was ended.", self.parts.grace.as_secs());
+                ("the browser was away".to_owned(), Closed { word: "forgotten", words })
+            }
+            (Over::Cut { code, words, .. }, _) => ((*code).to_owned(), Closed { word: "cut", words: words.clone() }),
+        };
+        if let (Over::Cut { code, words }, Some(connection)) = (&over, &self.connection) {
+            let said = Message::text(ToPage::Cut { code, words }.text());
+            let _ = tokio::time::timeout(FAREWELL, connection.to.send(said)).await;
+        }
+        // The far side learns of the end, and the browser's connection is closed, before the recording is.
+        self.connection = None;
+        let Parts { recorder, far, open, .. } = self.parts;
+        drop((far, open));
+        if let Some(recorder) = recorder {
+            recorder.finish(&outcome).await;
+        }
+        closed
+    }
+}
+
+enum Recorded {
+    Output(Bytes),
+    Input(Bytes),
+    Size(Size),
+}
+
+fn malformed(why: String) -> Over {
+    tracing::warn!(why, "a browser broke the rules of a terminal");
+    let words = "Cut: the page and the service do not understand each other. Load the page anew.".to_owned();
+    Over::Cut { code: "malformed", words }
+}
+
+/// A place for a frame; `None`: the connection is gone.
+async fn place(to: Option<mpsc::Sender<Message>>) -> Option<mpsc::OwnedPermit<Message>> {
+    match to {
+        Some(to) => to.reserve_owned().await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves when a session that must be recorded is not any more.
+async fn unrecorded(recorder: Option<Recorder>) -> String {
+    match recorder {
+        Some(recorder) => format!("Cut: {}.", recorder.failed().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// What the browser says; for ever nothing when there is none.
+async fn from(connection: &mut Option<Connection>) -> Option<FromSocket> {
+    match connection {
+        Some(connection) => connection.from.recv().await,
+        None => std::future::pending().await,
+    }
+}
