@@ -301,10 +301,10 @@ impl Session {
             }
             // Said once, at the beginning.
             Some(FromSocket::Said(FromPage::Open { .. } | FromPage::Resume { .. })) => {
-                return Some(malformed("it opened a second session".to_owned()));
+                return Some(malformed("it opened a second session"));
             }
         };
-        heard.err().map(|broken: Broken| malformed(broken.to_string()))
+        heard.err().map(|broken: Broken| malformed(&broken.to_string()))
     }
 
     async fn close(mut self, over: Over) -> Closed {
@@ -341,7 +341,7 @@ enum Recorded {
     Size(Size),
 }
 
-fn malformed(why: String) -> Over {
+fn malformed(why: &str) -> Over {
     tracing::warn!(why, "a browser broke the rules of a terminal");
     let words = "Cut: the page and the service do not understand each other. Load the page anew.".to_owned();
     Over::Cut { code: "malformed", words }
