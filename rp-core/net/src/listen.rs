@@ -54,8 +54,8 @@ pub struct Limits {
     pub handshake: Duration,
     /// For the head of a request on HTTP/1.1, also the longest idle time between two.
     pub head: Duration,
-    /// For such a head once its first byte is there; `None`: as `head`. Not where connections are upgraded: their bytes
-    /// would be taken for a head's.
+    /// For a head once its first byte is there, on HTTP/2 also for every frame that is no body's; `None`: as `head`. Not
+    /// where connections are upgraded: their bytes would be taken for a head's.
     pub begun: Option<Duration>,
     /// HTTP/2: requests at once on a connection.
     pub streams: u32,

@@ -1,7 +1,8 @@
-//! Deadlines for what a client has to say first: on a connection, and on HTTP/1.1 in each request.
+//! Deadlines for what a client has to say first: on a connection, and in each request.
 //!
 //! The server tells HTTP/1.1 from HTTP/2 by the first bytes and waits as long as they take; its own limits begin after. On
-//! HTTP/1.1 its one limit is for silence and head together; here a head that has begun can have a shorter one.
+//! HTTP/1.1 its one limit is for silence and head together, on HTTP/2 it has none; here a head that has begun can have a
+//! shorter one.
 
 use std::io;
 use std::pin::Pin;
@@ -31,7 +32,7 @@ impl Turn {
     }
 }
 
-/// How long a head of HTTP/1.1 may take once it has begun.
+/// How long a head may take once it has begun.
 pub(crate) struct Heads {
     pub(crate) within: Duration,
     pub(crate) turn: Arc<Turn>,
@@ -42,7 +43,61 @@ enum Spoken {
     /// So many bytes of the preface came.
     Opening(usize),
     Http1,
-    Http2,
+    Http2(Frames),
+}
+
+/// Where in its frames a client of HTTP/2 is (RFC 9113 §4.1, §4.3, §6).
+#[derive(Debug, Default)]
+struct Frames {
+    /// The first nine bytes of a frame, as far as they came.
+    head: [u8; 9],
+    seen: usize,
+    /// Bytes of it that are still to come.
+    left: usize,
+    /// Fields of a request are on their way, and no frame has ended them.
+    fields: bool,
+    /// How often there was nothing to wait for.
+    done: u64,
+}
+
+const DATA: u8 = 0;
+/// HEADERS, PUSH_PROMISE, CONTINUATION.
+const FIELDS: [u8; 3] = [1, 5, 9];
+const END_HEADERS: u8 = 4;
+
+impl Frames {
+    fn note(&mut self, mut came: &[u8]) {
+        while let Some((first, rest)) = came.split_first() {
+            if self.left > 0 {
+                let now = self.left.min(came.len());
+                (self.left, came) = (self.left - now, &came[now..]);
+            } else {
+                self.head[self.seen] = *first;
+                (self.seen, came) = (self.seen + 1, rest);
+                if self.seen < self.head.len() {
+                    continue;
+                }
+                self.seen = 0;
+                let [a, b, c, kind, ..] = self.head;
+                self.left = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+                self.fields |= FIELDS.contains(&kind);
+            }
+            if self.left == 0 {
+                let [_, _, _, kind, flags, ..] = self.head;
+                if FIELDS.contains(&kind) && flags & END_HEADERS != 0 {
+                    self.fields = false;
+                }
+                if !self.fields {
+                    self.done += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether a head or a frame has begun and not ended. Bodies have limits of their own.
+    fn waits(&self) -> bool {
+        self.fields || self.seen > 0 || (self.left > 0 && self.head[3] != DATA)
+    }
 }
 
 struct Deadline {
@@ -76,25 +131,40 @@ impl<S> Opening<S> {
             let rest = &PREFACE[seen..];
             let both = rest.len().min(came.len());
             self.spoken = match rest[..both] == came[..both] && both > 0 {
-                true if both == rest.len() => Spoken::Http2,
+                true if both == rest.len() => {
+                    let mut frames = Frames::default();
+                    frames.note(&came[both..]);
+                    Spoken::Http2(frames)
+                }
                 true => Spoken::Opening(seen + both),
                 false => Spoken::Http1,
             };
             if !matches!(self.spoken, Spoken::Opening(_)) {
                 self.deadline = None;
             }
+        } else if let Spoken::Http2(frames) = &mut self.spoken {
+            frames.note(came);
         }
         let Some(Heads { within, turn }) = self.heads.as_ref().filter(|_| !came.is_empty()) else { return };
-        let now = turn.now();
+        let (now, waits) = match &self.spoken {
+            Spoken::Opening(_) => return,
+            Spoken::Http1 => (turn.now(), turn.now().is_multiple_of(2)),
+            Spoken::Http2(frames) => (frames.done, frames.waits()),
+        };
         let known = self.deadline.as_ref().is_some_and(|deadline| deadline.turn == Some(now));
-        if matches!(self.spoken, Spoken::Http1) && now.is_multiple_of(2) && !known {
+        if waits && !known {
             self.deadline = Some(Deadline::new(*within, Some(now)));
+        } else if !waits && matches!(self.spoken, Spoken::Http2(_)) {
+            self.deadline = None;
         }
     }
 
     /// Nothing came: whether it was to come by now.
     fn late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let now = self.heads.as_ref().map(|heads| heads.turn.now());
+        let now = match &self.spoken {
+            Spoken::Http2(frames) => Some(frames.done),
+            Spoken::Opening(_) | Spoken::Http1 => self.heads.as_ref().map(|heads| heads.turn.now()),
+        };
         let Some(deadline) = &mut self.deadline else { return Poll::Pending };
         if deadline.turn.is_some() && deadline.turn != now {
             self.deadline = None;
@@ -220,12 +290,69 @@ mod tests {
         assert!(is_cut(&mut server).await);
         assert!(began.elapsed() <= Duration::from_secs(2), "{:?}", began.elapsed());
 
-        let (mut client, server) = duplex(64);
-        let mut server = Opening::new(server, WITHIN, heads());
-        client.write_all(PREFACE).await.unwrap();
-        assert_eq!(server.read(&mut buffer).await.unwrap(), PREFACE.len());
-        client.write_all(b"frame").await.unwrap();
-        assert_eq!(server.read(&mut buffer).await.unwrap(), 5);
-        assert!(!is_cut(&mut server).await, "HTTP/2 has frames at all times");
+    }
+
+    /// A frame of one stream.
+    fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len()).unwrap();
+        [&[0, 0, length, kind, flags, 0, 0, 0, 1], payload].concat()
+    }
+
+    /// Whether a connection of HTTP/2 that says this and no more is cut.
+    async fn is_cut_after(said: &[&[u8]]) -> bool {
+        let heads = Heads { within: WITHIN, turn: Arc::default() };
+        let (mut client, server) = duplex(256);
+        let mut server = Opening::new(server, 100 * WITHIN, Some(heads));
+        let mut buffer = [0; 256];
+        for part in said {
+            client.write_all(part).await.unwrap();
+            assert_eq!(server.read(&mut buffer).await.unwrap(), part.len());
+        }
+        is_cut(&mut server).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn on_http2_a_head_or_a_frame_that_has_begun_ends_in_time() {
+        let (settings, whole) = (frame(4, 0, b""), frame(1, 4, b"fields"));
+        let (begun, more, end) = (frame(1, 0, b"fie"), frame(9, 0, b"l"), frame(9, 4, b"ds"));
+        let data = frame(0, 0, b"body");
+        let open = [PREFACE, &settings].concat();
+        let at_once = [PREFACE, &settings, &begun].concat();
+        let [open, whole, begun, more, end, data, settings, at_once] =
+            [&open, &whole, &begun, &more, &end, &data, &settings, &at_once].map(Vec::as_slice);
+        for (said, cut) in [
+            (vec![open], false),
+            (vec![open, whole], false),
+            (vec![open, whole, &data[..11]], false),
+            (vec![open, whole, &whole[..4]], true),
+            (vec![open, &whole[..12]], true),
+            (vec![open, begun], true),
+            (vec![open, begun, more, more], true),
+            (vec![open, begun, more, end], false),
+            (vec![open, &settings[..5]], true),
+            // A head that begins with the preface.
+            (vec![at_once], true),
+        ] {
+            assert_eq!(is_cut_after(&said).await, cut, "{said:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_connection_of_http2_is_never_between_two_heads_and_goes_on() {
+        let heads = Heads { within: WITHIN, turn: Arc::default() };
+        let (mut client, server) = duplex(256);
+        let mut server = Opening::new(server, 100 * WITHIN, Some(heads));
+        let (whole, mut buffer) = (frame(1, 4, b"fields"), [0; 256]);
+        client.write_all(&[PREFACE, &whole[..4]].concat()).await.unwrap();
+        assert!(server.read(&mut buffer).await.unwrap() > 0);
+        let shifted = [&whole[4..], &whole[..4]].concat();
+        for _ in 0..10 {
+            tokio::time::advance(WITHIN / 2).await;
+            // A read that waits looks at the deadline.
+            let read = tokio::time::timeout(Duration::from_millis(1), server.read(&mut buffer)).await;
+            assert!(read.is_err(), "nothing was said, and it is not late");
+            client.write_all(&shifted).await.unwrap();
+            assert_eq!(server.read(&mut buffer).await.unwrap(), shifted.len());
+        }
     }
 }
