@@ -197,16 +197,24 @@ impl Work {
         }
     }
 
-    /// A new cluster's names, before anything is made for it.
+    /// A new cluster's names, before anything is made for it, and the name of one that is somebody else now.
     async fn hold_names(&self) -> Result<(), Failure> {
-        if self.operation != Operation::Create || self.body.pointer("/operation/phase").is_some() {
+        let changed = reservation::changed(&self.body);
+        let wanted = match self.operation {
+            Operation::Create => true,
+            Operation::Update | Operation::AdminUpdate => changed,
+            Operation::Delete => false,
+        };
+        if !wanted || self.body.pointer("/operation/phase").is_some() {
             return Ok(());
         }
         let reservations = Typed::<Reservation>::new(Arc::clone(&self.context.store));
         reservation::hold(&reservations, &self.body).await.map_err(|error| match error {
             NotHeld::Taken(told) => Failure::from(*told),
             NotHeld::Store(error) => Failure::Later(chain(&error).to_string()),
-        })
+        })?;
+        let freed = reservation::release_former(&reservations, &self.body).await;
+        freed.map_err(|error| Failure::Later(chain(&error).to_string()))
     }
 }
 

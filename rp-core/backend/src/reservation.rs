@@ -1,5 +1,5 @@
-//! Names that only one cluster of the region may use (`spec/api.md` "Do better" 1): held again when a new cluster is taken
-//! up, for the frontend holds them for a while only, and given back when it is gone.
+//! Names that only one cluster of the region may use (`spec/api.md` "Do better" 1): held again when a cluster is taken up
+//! that is new or has another name, for the frontend holds them for a while only, and given back when it is gone.
 
 use rp_api::CloudError;
 use rp_base::chain;
@@ -41,28 +41,54 @@ pub(crate) async fn hold(reservations: &Typed<Reservation>, body: &Value) -> Res
     Ok(())
 }
 
+/// Whether the cluster has become somebody else towards Azure; the frontend may have died before it was tidied up.
+pub(crate) fn changed(body: &Value) -> bool {
+    former(body).is_some()
+}
+
+/// Who the cluster was before, when it is somebody else now.
+fn former(body: &Value) -> Option<&str> {
+    let former = text(body, "formerClientIdKey");
+    (!former.is_empty() && former != text(body, "clientIdKey")).then_some(former)
+}
+
+/// Gives the name back that the cluster no longer has.
+pub(crate) async fn release_former(
+    reservations: &Typed<Reservation>,
+    body: &Value,
+) -> Result<(), StoreError> {
+    match former(body) {
+        Some(former) => give_back(reservations, text(body, "key"), &format!("client/{former}")).await,
+        None => Ok(()),
+    }
+}
+
 /// Gives the names of a deleted cluster back. Those that are another's stay.
 pub(crate) async fn release(reservations: &Typed<Reservation>, body: &Value) -> Result<(), StoreError> {
-    let cluster = text(body, "key");
     for (name, _) in names(body) {
-        let found = match reservations.get(&name).await {
-            Err(error @ (StoreError::Malformed { .. } | StoreError::BadCall(_))) => {
-                // Nobody can tell whose it is; it must not keep the cluster.
-                tracing::error!(error = %chain(&error), "a reserved name cannot be given back");
-                continue;
-            }
-            found => found?,
-        };
-        let Some(found) = found else { continue };
-        if found.value.cluster != cluster {
-            continue;
-        }
-        match reservations.delete(&name, Expect::Version(found.version)).await {
-            Ok(()) | Err(StoreError::Gone { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        give_back(reservations, text(body, "key"), &name).await?;
     }
-    Ok(())
+    release_former(reservations, body).await
+}
+
+async fn give_back(
+    reservations: &Typed<Reservation>,
+    cluster: &str,
+    name: &str,
+) -> Result<(), StoreError> {
+    let found = match reservations.get(name).await {
+        Err(error @ (StoreError::Malformed { .. } | StoreError::BadCall(_))) => {
+            // Nobody can tell whose it is; it must not keep the cluster.
+            tracing::error!(error = %chain(&error), "a reserved name cannot be given back");
+            return Ok(());
+        }
+        found => found?,
+    };
+    let Some(found) = found.filter(|found| found.value.cluster == cluster) else { return Ok(()) };
+    match reservations.delete(name, Expect::Version(found.version)).await {
+        Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// With what a customer reads whose cluster cannot have it.

@@ -54,7 +54,7 @@ pub(crate) fn error(error: &CloudError) -> Answer {
         Ok(bytes) => with(status, Body::from(bytes)),
         Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
     };
-    if status == StatusCode::SERVICE_UNAVAILABLE {
+    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
         answer.headers_mut().insert(RETRY_AFTER, AGAIN);
     }
     answer

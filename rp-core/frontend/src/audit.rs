@@ -39,8 +39,8 @@ fn entry(seen: &Seen, at: rp_base::Timestamp, phase: Phase) -> Option<Entry> {
     entry.group = crate::path::PROVIDER.to_owned();
     entry.resource = seen.template().to_owned();
     entry.target = seen.cluster().and_then(|path| ResourceId::parse(&path).ok());
-    entry.query = match seen.head.uri.query().filter(|_| seen.reads_objects()) {
-        // Which objects of the cluster, and whether beyond the platform's.
+    entry.query = match seen.head.uri.query().filter(|_| seen.is_named_by_query()) {
+        // Which objects or machine of the cluster, and whether beyond the platform's.
         Some(query) => clean(&format!("{}?{query}", seen.head.uri.path()), 1024),
         None => clean(seen.head.uri.path(), 1024),
     };

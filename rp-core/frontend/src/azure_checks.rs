@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rp_api::{CloudError, vm_sizes};
-use rp_azure::{Arm, AzureError, Sku, SubscriptionFacts};
+use rp_azure::{Arm, AzureError, ErrorClass, Sku, SubscriptionFacts, Usage};
 use serde_json::Value;
 
 use crate::parts::CreateChecks;
 
 /// For all checks of one request: somebody waits for the answer.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Masters, with the bootstrap.
 const MASTERS: i64 = 4;
 /// Public addresses of a cluster.
@@ -40,19 +40,46 @@ impl CreateChecks for AzureChecks {
             Ok(Err(Refusal::Contract(error))) => Err(error),
             Ok(Err(Refusal::Azure(error))) => {
                 tracing::error!(error = %error, subscription, "Azure could not be asked about a new cluster");
-                Err(internal())
+                Err(told(&error, subscription))
             }
             Ok(Ok(())) => Ok(()),
             Err(_) => {
                 tracing::error!(subscription, "Azure did not answer about a new cluster in time");
-                Err(internal())
+                Err(away(subscription))
             }
         }
     }
 }
 
-fn internal() -> CloudError {
-    CloudError::new(500, "InternalServerError", "", "Internal server error.")
+/// What the caller is told of an error of Azure ("Do better" 36): whose it is, and whether to come again.
+fn told(error: &AzureError, subscription: &str) -> CloudError {
+    match error.class() {
+        ErrorClass::Throttled => {
+            let message = format!(
+                "Azure limits requests about subscription '{subscription}'. Please try again later."
+            );
+            CloudError::new(429, "ThrottlingLimitExceeded", "", message)
+        }
+        ErrorClass::Authorization | ErrorClass::Policy => {
+            let message = format!(
+                "The resource provider may not read sizes, quota, features and providers of subscription '{subscription}'. Please register 'Microsoft.RedHatOpenShift' again, and check policies and the provider's access."
+            );
+            CloudError::bad("InvalidResourceProviderPermissions", "", message)
+        }
+        ErrorClass::Unavailable => away(subscription),
+        ErrorClass::Missing
+        | ErrorClass::Lock
+        | ErrorClass::Quota
+        | ErrorClass::Conflict
+        | ErrorClass::Other => CloudError::new(500, "InternalServerError", "", "Internal server error."),
+    }
+}
+
+fn away(subscription: &str) -> CloudError {
+    let message = format!(
+        "Azure did not answer questions about subscription '{subscription}' in time. Please try again."
+    );
+    CloudError::new(503, "ServiceUnavailable", "", message)
 }
 
 #[derive(Debug)]
@@ -101,6 +128,7 @@ fn profiles(cluster: &Value) -> Vec<Profile<'_>> {
         .collect()
 }
 
+/// Everything is asked at once; what is told is looked at in the contract's order.
 async fn all<A: SubscriptionFacts + Sync + ?Sized>(
     azure: &A,
     subscription: &str,
@@ -108,18 +136,39 @@ async fn all<A: SubscriptionFacts + Sync + ?Sized>(
 ) -> Result<(), Refusal> {
     let location = cluster["location"].as_str().unwrap_or_default();
     let profiles = profiles(cluster);
-    let skus = azure.vm_skus(subscription, location).await?;
+    let encrypted = encrypted(&profiles);
+    let feature = async {
+        match encrypted {
+            Some(_) => azure.feature_state(subscription, "Microsoft.Compute", "EncryptionAtHost").await,
+            None => Ok(None),
+        }
+    };
+    let (skus, feature, compute, network, providers) = tokio::join!(
+        azure.vm_skus(subscription, location),
+        feature,
+        azure.usages(subscription, "Microsoft.Compute", location),
+        azure.usages(subscription, "Microsoft.Network", location),
+        azure.provider_states(subscription),
+    );
+    let skus = skus?;
     for profile in &profiles {
         sku(profile, &skus, location)?;
     }
-    feature(azure, subscription, &profiles).await?;
-    quota(azure, subscription, location, &profiles).await?;
-    let states = azure.provider_states(subscription).await?;
+    if let Some(profile) = encrypted {
+        self::feature(feature?.as_deref(), subscription, profile)?;
+    }
+    quota(&demand(&profiles)?, &compute?)?;
+    quota(&BTreeMap::from([("PublicIPAddresses", ADDRESSES)]), &network?)?;
+    registered(&providers?)?;
+    Ok(())
+}
+
+fn registered(states: &[(String, String)]) -> Result<(), CloudError> {
     for wanted in PROVIDERS {
         let mut found = states.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
         if found.next().is_none_or(|(_, state)| state != "Registered") {
             let message = format!("The resource provider '{wanted}' is not registered.");
-            return Err(CloudError::bad("ResourceProviderNotRegistered", "", message).into());
+            return Err(CloudError::bad("ResourceProviderNotRegistered", "", message));
         }
     }
     Ok(())
@@ -145,27 +194,25 @@ fn sku(profile: &Profile<'_>, skus: &[Sku], location: &str) -> Result<(), CloudE
     Ok(())
 }
 
-/// Masters and the first workers, as the contract looks at them.
-async fn feature<A: SubscriptionFacts + Sync + ?Sized>(
-    azure: &A,
-    subscription: &str,
-    profiles: &[Profile<'_>],
-) -> Result<(), Refusal> {
-    let Some(profile) = profiles.iter().take(2).find(|profile| profile.encrypted) else { return Ok(()) };
-    let state = azure.feature_state(subscription, "Microsoft.Compute", "EncryptionAtHost").await?;
-    match state.as_deref() {
+/// Masters or the first workers, as the contract looks at them.
+fn encrypted<'a>(profiles: &'a [Profile<'a>]) -> Option<&'a Profile<'a>> {
+    profiles.iter().take(2).find(|profile| profile.encrypted)
+}
+
+fn feature(state: Option<&str>, subscription: &str, profile: &Profile<'_>) -> Result<(), CloudError> {
+    match state {
         Some("Registered") => Ok(()),
         Some(_) => {
             let message = format!(
                 "Microsoft.Compute/EncryptionAtHost feature is not registered on subscription {subscription}. Please register the feature on your subscription before creating the cluster."
             );
-            Err(CloudError::invalid(&format!("{}.encryptionAtHost", profile.path), message).into())
+            Err(CloudError::invalid(&format!("{}.encryptionAtHost", profile.path), message))
         }
         None => {
             let message = format!(
                 "Microsoft.Compute/EncryptionAtHost feature has no state for subscription {subscription}."
             );
-            Err(CloudError::new(500, "InternalServerError", "", message).into())
+            Err(CloudError::new(500, "InternalServerError", "", message))
         }
     }
 }
@@ -192,24 +239,16 @@ fn demand(profiles: &[Profile<'_>]) -> Result<BTreeMap<&'static str, i64>, Cloud
     Ok(wanted)
 }
 
-async fn quota<A: SubscriptionFacts + Sync + ?Sized>(
-    azure: &A,
-    subscription: &str,
-    location: &str,
-    profiles: &[Profile<'_>],
-) -> Result<(), Refusal> {
-    let wanted = demand(profiles)?;
-    let addresses = BTreeMap::from([("PublicIPAddresses", ADDRESSES)]);
-    for (provider, wanted) in [("Microsoft.Compute", wanted), ("Microsoft.Network", addresses)] {
-        for usage in azure.usages(subscription, provider, location).await? {
-            let Some(more) = wanted.get(usage.name.as_str()) else { continue };
-            if *more > usage.limit.saturating_sub(usage.current) {
-                let message = format!(
-                    "Resource quota of {} exceeded. Maximum allowed: {}, Current in use: {}, Additional requested: {more}.",
-                    usage.name, usage.limit, usage.current
-                );
-                return Err(CloudError::bad("ResourceQuotaExceeded", "", message).into());
-            }
+/// Names that Azure does not tell are not limited.
+fn quota(wanted: &BTreeMap<&'static str, i64>, usages: &[Usage]) -> Result<(), CloudError> {
+    for usage in usages {
+        let Some(more) = wanted.get(usage.name.as_str()) else { continue };
+        if *more > usage.limit.saturating_sub(usage.current) {
+            let message = format!(
+                "Resource quota of {} exceeded. Maximum allowed: {}, Current in use: {}, Additional requested: {more}.",
+                usage.name, usage.limit, usage.current
+            );
+            return Err(CloudError::bad("ResourceQuotaExceeded", "", message));
         }
     }
     Ok(())
@@ -217,7 +256,7 @@ async fn quota<A: SubscriptionFacts + Sync + ?Sized>(
 
 #[cfg(test)]
 mod tests {
-    use rp_azure::{ErrorKind, Usage};
+    use rp_azure::ErrorKind;
     use serde_json::json;
 
     use super::*;
@@ -369,5 +408,22 @@ mod tests {
         let mut away = told();
         away.away = true;
         assert!(refused(&away, &cluster()).await.starts_with("azure: "));
+    }
+
+    #[test]
+    fn errors_of_azure_say_whose_they_are_and_whether_to_come_again() {
+        for (kind, status, code) in [
+            (ErrorKind::Throttled, 429, "ThrottlingLimitExceeded"),
+            (ErrorKind::Forbidden, 400, "InvalidResourceProviderPermissions"),
+            (ErrorKind::Credential, 400, "InvalidResourceProviderPermissions"),
+            (ErrorKind::Timeout, 503, "ServiceUnavailable"),
+            (ErrorKind::Server, 503, "ServiceUnavailable"),
+            (ErrorKind::Malformed, 500, "InternalServerError"),
+            (ErrorKind::NotFound, 500, "InternalServerError"),
+        ] {
+            let told = super::told(&AzureError::new("list resources", kind, "what Azure said"), "sub");
+            assert_eq!((told.status, told.body.code), (status, code), "{kind:?}");
+            assert!(!told.body.message.contains("what Azure said"), "{kind:?}");
+        }
     }
 }

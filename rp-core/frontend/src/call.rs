@@ -85,7 +85,7 @@ pub(crate) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
 /// Where the caller says it is, if it may be there; else, where we are.
 pub(crate) fn referer(head: &request::Parts, edge: &Edge) -> Url {
     let said = header(&head.headers, "referer").and_then(|text| Url::parse(&text).ok());
-    let known = |host: &str| edge.referers.is_empty() || edge.referers.iter().any(|known| known == host);
+    let known = |host: &str| edge.referers.iter().any(|known| is_host(known, host));
     let plain = |url: &Url| url.username().is_empty() && url.password().is_none();
     let web = |url: &Url| matches!(url.scheme(), "https" | "http") && url.host_str().is_some_and(known);
     said.filter(web).filter(plain).unwrap_or_else(|| {
@@ -94,6 +94,15 @@ pub(crate) fn referer(head: &request::Parts, edge: &Edge) -> Url {
         own.set_query(head.uri.query());
         own
     })
+}
+
+/// Whether a host is one that is known: `*`: any; `.azure.com`: those below it.
+fn is_host(known: &str, host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    match known.starts_with('.') {
+        true => host.ends_with(known) && host.len() > known.len(),
+        false => known == "*" || known == host,
+    }
 }
 
 /// Reads the body of a call that has one.

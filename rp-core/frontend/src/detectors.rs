@@ -2,13 +2,14 @@
 
 use async_trait::async_trait;
 use rp_api::CloudError;
+use rp_azure::{AzureError, Diagnoses, ErrorClass};
 use rp_database::Typed;
 use rp_documents::SubscriptionDocument;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, compact};
 use crate::document::Document;
-use crate::fault::{Fault, unavailable};
+use crate::fault::{Fault, internal, unavailable};
 use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
 
@@ -28,6 +29,51 @@ pub trait Detectors: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// What the caller is told.
     async fn get(&self, cluster: &str, detector: &str) -> Result<Option<Value>, CloudError>;
+}
+
+/// [`Detectors`] by AppLens itself.
+#[derive(Debug)]
+pub struct ByAppLens<D> {
+    diagnoses: D,
+}
+
+impl<D: Diagnoses> ByAppLens<D> {
+    /// Asks that.
+    pub const fn new(diagnoses: D) -> Self {
+        Self { diagnoses }
+    }
+}
+
+#[async_trait]
+impl<D: Diagnoses> Detectors for ByAppLens<D> {
+    async fn list(&self, cluster: &str) -> Result<Value, CloudError> {
+        let told = self.diagnoses.diagnose(&format!("{cluster}/detectors")).await;
+        Ok(told.map_err(|error| of_azure(&error))?.unwrap_or_default())
+    }
+
+    async fn get(&self, cluster: &str, detector: &str) -> Result<Option<Value>, CloudError> {
+        let told = self.diagnoses.diagnose(&format!("{cluster}/detectors/{detector}")).await;
+        told.map_err(|error| of_azure(&error))
+    }
+}
+
+/// What the caller is told ("Do better" 36).
+fn of_azure(error: &AzureError) -> CloudError {
+    tracing::error!(error = %error, "a cluster could not be diagnosed");
+    match error.class() {
+        ErrorClass::Throttled => {
+            let message = "Too many diagnoses are asked for. Please try again later.";
+            CloudError::new(429, "ThrottlingLimitExceeded", "", message)
+        }
+        ErrorClass::Unavailable => unavailable(),
+        ErrorClass::Missing
+        | ErrorClass::Authorization
+        | ErrorClass::Policy
+        | ErrorClass::Lock
+        | ErrorClass::Quota
+        | ErrorClass::Conflict
+        | ErrorClass::Other => internal(),
+    }
 }
 
 /// All detectors; those that name themselves.
@@ -84,4 +130,42 @@ fn shown(cluster: &str, location: &str, id: &str, told: &Value) -> Value {
         "location": location,
         "properties": told,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rp_azure::ErrorKind;
+
+    use super::*;
+
+    /// Answers by the path it is asked for.
+    #[derive(Debug)]
+    struct Lens;
+
+    #[async_trait]
+    impl Diagnoses for Lens {
+        async fn diagnose(&self, path: &str) -> Result<Option<Value>, AzureError> {
+            match path {
+                "/c/detectors" => Ok(Some(json!([{"metadata": {"id": "one"}}]))),
+                "/c/detectors/one" => Ok(Some(json!({"found": 1}))),
+                "/c/detectors/busy" => Err(AzureError::new("", ErrorKind::Throttled, "")),
+                "/c/detectors/away" => Err(AzureError::new("", ErrorKind::Timeout, "")),
+                "/c/detectors/forbidden" => Err(AzureError::new("", ErrorKind::Forbidden, "secret words")),
+                _ => Ok(None),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn app_lens_is_asked_by_path_and_its_errors_have_their_words() {
+        let detectors = ByAppLens::new(Lens);
+        assert_eq!(detectors.list("/c").await.unwrap()[0]["metadata"]["id"], "one");
+        assert_eq!(detectors.get("/c", "one").await.unwrap(), Some(json!({"found": 1})));
+        assert_eq!(detectors.get("/c", "none").await.unwrap(), None);
+        for (id, status) in [("busy", 429), ("away", 503), ("forbidden", 500)] {
+            let told = detectors.get("/c", id).await.unwrap_err();
+            assert_eq!(told.status, status, "{id}");
+            assert!(!told.body.message.contains("secret"), "{id}");
+        }
+    }
 }

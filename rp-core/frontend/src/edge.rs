@@ -26,8 +26,9 @@ pub struct Edge {
     pub ready: Ready,
     /// For the body of a request.
     pub read_time: Duration,
-    /// Lower-case hosts that a `Referer` may name, of which the addresses in answers are made; empty: any
-    /// (`spec/clients.md`, "Do better").
+    /// Lower-case hosts that a `Referer` may name, of which the addresses in answers are made: whoever may call decides
+    /// where a client goes next, and nobody else (`spec/clients.md`, "Do better"). `.x`: hosts below x; `*`: any;
+    /// without any, addresses are ours.
     pub referers: Vec<String>,
     /// Our address, where a request has no `Referer` that may be used.
     pub own: Url,
@@ -42,7 +43,7 @@ impl Default for Edge {
             metrics: Metrics::default(),
             ready: Ready::default(),
             read_time: Duration::from_secs(10),
-            referers: Vec::new(),
+            referers: vec!["management.azure.com".to_owned()],
             own: contract_address(),
             bodies: Arc::new(Semaphore::new(BODIES)),
         }

@@ -35,9 +35,9 @@ use std::sync::Arc;
 
 use axum::Router;
 
-pub use admin::{AdminParts, Issuer, Reach, SshDoor};
+pub use admin::{AdminParts, AdminRole, AdminRoles, Issuer, Reach, SshDoor};
 pub use azure_checks::AzureChecks;
-pub use detectors::Detectors;
+pub use detectors::{ByAppLens, Detectors};
 pub use edge::{Edge, Ready};
 pub use metrics::Metrics;
 pub use offers::StoreOffers;

@@ -19,7 +19,7 @@ use rp_base::chain;
 use rp_base::text::clean;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::Admin;
+use crate::admin::{self, Admin};
 use crate::answer::{Answer, empty, error};
 use crate::audit;
 use crate::call::{self, Call, Correlation, header};
@@ -100,9 +100,30 @@ impl Seen {
         self.found.as_ref().ok()?.cluster().map(crate::path::ClusterPath::key)
     }
 
-    /// Objects of a cluster, which the query names.
-    pub(crate) fn reads_objects(&self) -> bool {
-        matches!(&self.found, Ok(Route::Admin(Admin::Objects(_))))
+    /// Objects or a machine of a cluster, which the query names.
+    pub(crate) fn is_named_by_query(&self) -> bool {
+        matches!(&self.found, Ok(Route::Admin(Admin::Objects(_) | Admin::SerialConsole(_))))
+    }
+
+    /// What a machine wrote may hold what nobody meant to show.
+    fn reads_logs(&self) -> bool {
+        matches!(&self.found, Ok(Route::Admin(Admin::SerialConsole(_))))
+    }
+
+    /// Whether the person for whom the admin tool calls may do this.
+    fn permitted(&self, parts: &FrontendParts, route: &Route) -> Result<(), CloudError> {
+        if !self.admin {
+            return Ok(());
+        }
+        // Anything but what says no: a value that nobody can read is refused later.
+        let restricted = ["", "0", "f", "F", "false", "FALSE", "False"];
+        let asked = call::parameter(&self.query, "unrestricted").unwrap_or_default();
+        let needed = admin::needed(&self.head.method, route, !restricted.contains(&asked));
+        let allowed = parts.admin.roles.check(self.principal.as_deref(), needed);
+        if allowed.is_err() {
+            parts.edge.metrics.refused(true);
+        }
+        allowed
     }
 
     fn is_health(&self) -> bool {
@@ -225,9 +246,10 @@ async fn checked(parts: &FrontendParts, seen: &Seen, body: Body) -> Result<Answe
             return Err(CloudError::new(404, "NotFound", "", message).into());
         }
     };
+    seen.permitted(parts, route)?;
     // Held until the answer is there: bodies have their room.
     let (_room, call) = read(parts, seen, body).await?;
-    if let Some(audit) = parts.edge.audit.as_ref().filter(|_| matters(&call.method)) {
+    if let Some(audit) = parts.edge.audit.as_ref().filter(|_| matters(&call.method) || seen.reads_logs()) {
         begins(parts, audit, seen).await?;
     }
     dispatch(parts, &call, route).await

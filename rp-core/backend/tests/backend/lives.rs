@@ -175,6 +175,25 @@ async fn a_name_that_another_cluster_has_fails_the_new_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_is_somebody_else_now_holds_that_name_and_no_other() {
+    let world = World::new().await;
+    // The frontend wrote the change and died: the old name is held, the new one by nobody.
+    let change = |body: &mut serde_json::Value| {
+        body["clientIdKey"] = json!("client-new");
+        body["formerClientIdKey"] = json!("client-a");
+    };
+    world.cluster("a", "Updating", change).await;
+    world.cluster("b", "Succeeded", |_| {}).await;
+    let process = world.start(Scripted::done(), quick());
+    world.reaches("a", "Succeeded").await;
+    process.stop().await;
+    let held = world.get(Collection::Reservations, "client/client-new").await.unwrap();
+    assert_eq!(held["cluster"], key(SUBSCRIPTION, "a"));
+    assert!(world.get(Collection::Reservations, "client/client-a").await.is_none(), "the old name is free");
+    assert!(world.get(Collection::Reservations, "client/client-b").await.is_some(), "others keep theirs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn documents_of_an_older_release_and_damaged_ones_block_nobody() {
     let world = World::new().await;
     world

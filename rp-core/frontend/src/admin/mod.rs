@@ -7,16 +7,23 @@ mod catalogue;
 mod fleet;
 mod hive;
 mod kubernetes;
+mod machines;
 mod objects;
 mod path;
 mod reach;
+mod roles;
 mod rules;
 mod selectors;
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use rp_api::CloudError;
+use rp_azure::BootDiagnostics;
 
 pub use access::{Issuer, SshDoor};
+pub(crate) use roles::needed;
+pub use roles::{AdminRole, AdminRoles};
 pub(crate) use path::{Admin, route};
 pub use reach::Reach;
 
@@ -32,6 +39,10 @@ pub struct AdminParts {
     pub reach: Option<Reach>,
     /// Gives out accesses; `None`: nobody does.
     pub issuer: Option<Issuer>,
+    /// Tells what machines say; `None`: Azure is not asked.
+    pub machines: Option<Arc<dyn BootDiagnostics>>,
+    /// What each person may do for whom the tool calls.
+    pub roles: AdminRoles,
 }
 
 /// Does what was asked for.
@@ -49,6 +60,7 @@ pub(crate) async fn dispatch(parts: &FrontendParts, call: &Call, asked: &Admin) 
         (&Method::GET, Admin::SyncSets { name }) => hive::sync_sets(call, name.as_deref()),
         (&Method::GET, Admin::HiveObjects) => Err(hive::off().into()),
         (&Method::GET, Admin::Objects(path)) => objects::get(parts, call, path).await,
+        (&Method::GET, Admin::SerialConsole(path)) => machines::serial_console(parts, call, path).await,
         (&Method::GET, Admin::Selectors(path)) => selectors::get(parts, path).await,
         (&Method::POST, Admin::Kubeconfig { path, elevated }) => {
             access::kubeconfig(parts, call, path, *elevated).await

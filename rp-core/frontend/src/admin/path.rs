@@ -22,6 +22,8 @@ pub(crate) enum Admin {
     /// Objects of a cluster.
     Objects(ClusterPath),
     Selectors(ClusterPath),
+    /// What a machine of a cluster said while it started.
+    SerialConsole(ClusterPath),
     Kubeconfig {
         path: ClusterPath,
         elevated: bool,
@@ -56,6 +58,7 @@ impl Admin {
             Self::HiveObjects => "/admin/hive/k8sobjects/{resource}",
             Self::Objects(_) => below!("kubernetesobjects"),
             Self::Selectors(_) => below!("selectors"),
+            Self::SerialConsole(_) => below!("serialconsole"),
             Self::Kubeconfig { elevated: false, .. } => below!("kubeconfig/new"),
             Self::Kubeconfig { elevated: true, .. } => below!("kubeconfig/newelevated"),
             Self::Ssh(_) => below!("ssh/newelevated"),
@@ -65,9 +68,11 @@ impl Admin {
     /// The cluster that it names.
     pub(crate) const fn cluster(&self) -> Option<&ClusterPath> {
         match self {
-            Self::Objects(path) | Self::Selectors(path) | Self::Kubeconfig { path, .. } | Self::Ssh(path) => {
-                Some(path)
-            }
+            Self::Objects(path)
+            | Self::Selectors(path)
+            | Self::SerialConsole(path)
+            | Self::Kubeconfig { path, .. }
+            | Self::Ssh(path) => Some(path),
             _ => None,
         }
     }
@@ -92,6 +97,7 @@ pub(crate) fn route(rest: &[&str], of: impl Fn(usize) -> Result<Route, Lost>) ->
             match rest.get(ID..).unwrap_or_default() {
                 ["kubernetesobjects"] => Ok(Admin::Objects(path)),
                 ["selectors"] => Ok(Admin::Selectors(path)),
+                ["serialconsole"] => Ok(Admin::SerialConsole(path)),
                 ["kubeconfig", "new"] => Ok(Admin::Kubeconfig { path, elevated: false }),
                 ["kubeconfig", "newelevated"] => Ok(Admin::Kubeconfig { path, elevated: true }),
                 ["ssh", "newelevated"] => Ok(Admin::Ssh(path)),

@@ -28,6 +28,7 @@ pub(super) async fn create(
     path: &ClusterPath,
     version: &Version,
     subscription: &SubscriptionDocument,
+    checked: &mut bool,
 ) -> Result<Answer, Fault> {
     if version.name == "admin" {
         let message = "Admin API does not allow cluster creation.";
@@ -36,8 +37,9 @@ pub(super) async fn create(
     let mut cluster = wanted(parts, path, version, &call.body)?;
     let profile = subscription.subscription.properties.as_ref();
     let tenant = profile.map(|properties| properties.tenant_id.as_str()).unwrap_or_default();
-    if let Some(checks) = &parts.checks {
+    if let Some(checks) = parts.checks.as_ref().filter(|_| !*checked) {
         checks.check(&path.subscription, tenant, &cluster).await?;
+        *checked = true;
         // That takes a while: it may have ended meanwhile, and nobody would delete what is made in it.
         subscriptions::allow(parts, &path.subscription, &[SubscriptionState::Registered]).await?;
     }
@@ -281,11 +283,35 @@ async fn free(parts: &FrontendParts, key: &str, name: &str) {
 async fn keep(parts: &FrontendParts, cluster: &str, names: &[String]) {
     let reservations = Typed::<Reservation>::new(parts.store.clone());
     for name in names {
-        let kept = Reservation { id: name.clone(), cluster: cluster.to_owned() };
-        // It is ours: nobody else writes it.
-        if let Err(error) = reservations.put(kept, rp_database::Expect::Any).await {
-            tracing::warn!(error = %rp_base::chain(&error), "a reservation will lapse");
+        match keep_one(&reservations, cluster, name).await {
+            Ok(true) => {}
+            // It lapsed while the cluster was written. The backend finds out before it makes anything.
+            Ok(false) => tracing::error!(cluster, "a name that a cluster uses has become another's"),
+            Err(error) => tracing::warn!(error = %rp_base::chain(&error), "a reservation will lapse"),
         }
+    }
+}
+
+/// Whether the name is the cluster's from now on. What is another's stays another's.
+async fn keep_one(
+    reservations: &Typed<Reservation>,
+    cluster: &str,
+    name: &str,
+) -> Result<bool, StoreError> {
+    let kept = Reservation { id: name.to_owned(), cluster: cluster.to_owned() };
+    let written = match reservations.get(name).await? {
+        Some(found) if found.value.cluster != cluster => return Ok(false),
+        Some(found) if found.expires_at.is_none() => return Ok(true),
+        Some(found) => reservations.put(kept, rp_database::Expect::Version(found.version)).await,
+        None => reservations.create(kept).await,
+    };
+    match written {
+        Ok(_) => Ok(true),
+        // Somebody wrote at the same time: the backend for this cluster, or another cluster.
+        Err(StoreError::Stale { .. } | StoreError::Exists { .. } | StoreError::Gone { .. }) => {
+            Ok(reservations.get(name).await?.is_some_and(|found| found.value.cluster == cluster))
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -47,11 +47,12 @@ pub(crate) async fn put(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
     let version = call.version(KIND)?;
     let subscription =
         subscriptions::allow(parts, &path.subscription, &[SubscriptionState::Registered]).await?;
-    let mut tried = 0;
+    let (mut tried, mut checked) = (0, false);
     loop {
         let written = match Document::find(&parts.store, &path.key()).await? {
             Some(found) => update::update(parts, call, path, version, found).await,
-            None => create::create(parts, call, path, version, &subscription).await,
+            // Azure is asked once for a request, however often it is written ("Do better" 39).
+            None => create::create(parts, call, path, version, &subscription, &mut checked).await,
         };
         tried += 1;
         match written {

@@ -53,6 +53,8 @@ pub(super) async fn update(
     if client != before {
         create::hold_client(parts, &path.key(), &stored, &client).await?;
         found.body["clientIdKey"] = Value::from(client.as_str());
+        // Whoever takes it up finishes the change if this process dies before it does.
+        found.body["formerClientIdKey"] = Value::from(before.as_str());
     }
     secrets::seal(&parts.keyring, &found.id, Some((&sealed, &opened)), &mut stored)?;
     found.body["openShiftCluster"] = stored;

@@ -94,10 +94,17 @@ async fn whoever_is_not_taken_learns_nothing_and_is_not_read() {
 
 #[tokio::test]
 async fn addresses_in_answers_are_those_of_a_referer_without_credentials() {
-    let api = Api::registered().await;
+    let referers = ["arm.example".to_owned(), ".arm.example".to_owned()].to_vec();
+    let api = Api::of(FrontendParts { edge: Edge { referers, ..Edge::default() }, ..unguarded() });
+    api.subscription("Registered").await;
     api.call("PUT", &path("c"), Some(wanted(1))).await;
     for (referer, host) in [
         ("https://arm.example/x?api-version=2025-07-25", "https://arm.example/"),
+        ("https://EastUS.ARM.example:8443/x", "https://eastus.arm.example:8443/"),
+        ("https://elsewhere.example/x", "https://localhost:8443/"),
+        ("https://notarm.example/x", "https://localhost:8443/"),
+        ("https://arm.example.elsewhere.example/x", "https://localhost:8443/"),
+        ("https://.arm.example/x", "https://localhost:8443/"),
         ("https://user:word@arm.example/x", "https://localhost:8443/"),
         ("javascript:alert(1)", "https://localhost:8443/"),
         ("::", "https://localhost:8443/"),

@@ -2,12 +2,14 @@
 
 mod admin;
 mod callers;
+mod consoles;
 mod life;
 mod lost;
+mod names;
 mod refusals;
+mod stand;
 
 use std::sync::Arc;
-mod stand;
 
 use axum::Router;
 use axum::body::Body;

@@ -1,0 +1,85 @@
+//! Machines of a cluster, as Azure has them (`spec/frontend.md` §11.7).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+use rp_api::CloudError;
+use rp_azure::{AzureError, BootDiagnostics, serial};
+use rp_database::Typed;
+use rp_documents::SubscriptionDocument;
+
+use super::failed;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::document::Document;
+use crate::fault::Fault;
+use crate::parts::FrontendParts;
+use crate::path::ClusterPath;
+
+/// For everything that is asked of Azure.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// The boot diagnostics log of a machine: its end, without secrets that are known by their form ("Do better" 19) and
+/// without what steers a terminal.
+pub(super) async fn serial_console(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<Answer, Fault> {
+    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    known(parts, path).await?;
+    let machine = machine(call)?;
+    let group = found.cluster()["properties"]["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default();
+    let boot = parts.admin.machines.clone();
+    let boot = boot.ok_or_else(|| failed("machines cannot be asked for from here"))?;
+    let text = read(&boot, group, machine).await?;
+    let mut answer = Response::new(Body::from(text));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    Ok(answer)
+}
+
+/// The cluster's subscription, in whatever state (`spec/frontend.md` §11).
+async fn known(parts: &FrontendParts, path: &ClusterPath) -> Result<(), Fault> {
+    let subscriptions = Typed::<SubscriptionDocument>::new(parts.store.clone());
+    if subscriptions.get(&path.subscription).await?.is_some() {
+        return Ok(());
+    }
+    let message = format!("Request is not allowed in unregistered subscription '{}'.", path.subscription);
+    Err(CloudError::bad("InvalidSubscriptionState", "", message).into())
+}
+
+/// `vmName` (`spec/frontend.md` §11.3).
+fn machine(call: &Call) -> Result<&str, CloudError> {
+    let name = call.parameter("vmName").unwrap_or_default();
+    if name.is_empty() {
+        return Err(CloudError::invalid("", "The vmName parameter is required."));
+    }
+    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
+    if name.len() <= 255 && name.bytes().all(good) && !name.starts_with(['.', '-']) {
+        return Ok(name);
+    }
+    Err(CloudError::invalid("", format!("The provided vmName '{name}' is invalid.")))
+}
+
+async fn read(boot: &Arc<dyn BootDiagnostics>, group: &str, machine: &str) -> Result<String, CloudError> {
+    let late = |_| failed(format!("Azure did not answer within {} s", WITHIN.as_secs()));
+    let read = tokio::time::timeout(WITHIN, boot.serial_log(group, machine)).await.map_err(late)?;
+    let log = read.map_err(|error| told(&error, group, machine))?;
+    let off = || failed(format!("the VirtualMachine '{machine}' has no boot diagnostics"));
+    let log = log.ok_or_else(off)?;
+    // Megabytes are read: not among the requests that wait.
+    let read = tokio::task::spawn_blocking(move || serial::readable(&log.bytes)).await;
+    read.map_err(|_| crate::fault::internal())
+}
+
+fn told(error: &AzureError, group: &str, machine: &str) -> CloudError {
+    if error.is_missing() {
+        let group = group.rsplit('/').next().unwrap_or_default();
+        let message = format!("The VirtualMachine '{machine}' under resource group '{group}' was not found.");
+        return CloudError::new(404, "NotFound", "", message);
+    }
+    failed(error.to_string())
+}
