@@ -384,7 +384,7 @@ async fn a_new_cluster_is_checked_by_what_azure_says() -> Result<()> {
     cloud.control.restrict(&cloud.subscription, "Standard_D4s_v5");
     ensure!(refused().await == "400 InvalidParameter properties.workerProfiles[0].VMSize");
     cloud.fault("GET", "/skus", 1, FaultAnswer::status(403, "AuthorizationFailed"))?;
-    ensure!(refused().await == "500 InternalServerError ");
+    ensure!(refused().await == "400 InvalidResourceProviderPermissions ", "{}", refused().await);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use crate::session::tls_client;
 const LIMIT: Duration = Duration::from_secs(30);
 const MOST: usize = 4 * 1024 * 1024;
 
-/// A TLS connection that speaks HTTP/1.1.
+/// A TLS connection that speaks HTTP/1.1, or whatever is sent on it.
 #[derive(Debug)]
 pub struct Wire {
     stream: TlsStream<TcpStream>,
@@ -28,11 +28,23 @@ impl Wire {
     /// # Errors
     /// No connection, or another authority.
     pub async fn connect(url: &str, ca_pem: &str) -> Result<Self> {
+        Self::speaking(url, ca_pem, b"http/1.1").await
+    }
+
+    /// The same for frames of HTTP/2, which are sent as they are.
+    ///
+    /// # Errors
+    /// As [`Wire::connect`].
+    pub async fn connect_h2(url: &str, ca_pem: &str) -> Result<Self> {
+        Self::speaking(url, ca_pem, b"h2").await
+    }
+
+    async fn speaking(url: &str, ca_pem: &str, protocol: &[u8]) -> Result<Self> {
         let authority = url.strip_prefix("https://").context("an https address")?;
         let authority = authority.split('/').next().unwrap_or_default();
         let (host, _) = authority.rsplit_once(':').context("an address with a port")?;
         let mut config = tls_client(ca_pem)?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         let name = ServerName::try_from(host.to_owned())?;
         let tcp = TcpStream::connect(authority).await?;
         let stream = TlsConnector::from(Arc::new(config)).connect(name, tcp).await?;

@@ -173,6 +173,13 @@ async fn slow(aro: &Aro) -> Result<()> {
         wire.send("GET / HTTP/1.1\r\nhost: ").await?;
         begun.push(wire);
     }
+    // Preface and an empty SETTINGS, then the beginning of a HEADERS frame, or a whole one whose fields are never ended.
+    const OPEN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    for head in [&b"\0\0\x20\x01\x04\0\0\0\x01\x82"[..], b"\0\0\x01\x01\0\0\0\0\x01\x82"] {
+        let mut wire = Wire::connect_h2(&aro.dev.rp_url, &aro.ca_pem()?).await?;
+        wire.send([OPEN, head].concat()).await?;
+        begun.push(wire);
+    }
     let mut stalled = Vec::new();
     for _ in 0..50 {
         let mut wire = Wire::connect(&aro.dev.rp_url, &aro.ca_pem()?).await?;

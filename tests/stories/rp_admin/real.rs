@@ -46,6 +46,7 @@ impl Api {
             read: token.clone(),
             admin: token,
             as_groups: Vec::new(),
+            ssh: None,
             fingerprint: 0,
         };
         let dialer = Dialer::new(DialerOptions {
@@ -82,7 +83,7 @@ impl Api {
             edge: Edge::default(),
             admin: AdminParts {
                 reach: Some(Reach { directory: Arc::new(One(Arc::new(target.fingerprinted()))), dialer }),
-                issuer: None,
+                ..AdminParts::default()
             },
             detectors: None,
         };
