@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rp_azure::{PowerState, VmState, VmStates};
+use rp_azure::{BootDiagnostics, PowerState, VmState, VmStates};
 use rp_base::{SharedClock, Timestamp, chain};
 use rp_database::{SharedStore, Typed};
 use rp_documents::{ClusterDocument, ResourceId};
@@ -22,11 +22,21 @@ const MOST: usize = 300;
 
 /// Who is asked: Azure, or in tests somebody who answers like it.
 #[derive(Clone)]
-pub struct VmSource(Arc<dyn VmStates>);
+pub struct VmSource {
+    states: Arc<dyn VmStates>,
+    boot: Option<Arc<dyn BootDiagnostics>>,
+}
 
 impl VmSource {
+    /// Tells how machines are, and nothing of their consoles.
     pub fn new(states: Arc<dyn VmStates>) -> Self {
-        Self(states)
+        Self { states, boot: None }
+    }
+
+    /// The same, with what machines say and show.
+    #[must_use]
+    pub fn with_consoles(self, boot: Arc<dyn BootDiagnostics>) -> Self {
+        Self { boot: Some(boot), ..self }
     }
 }
 
@@ -98,7 +108,7 @@ impl Vms {
     async fn ask(&self, id: ResourceId, document: &str) {
         let Some(source) = &self.0.source else { return };
         let known = match self.group(document).await {
-            Ok(Some(group)) => match source.0.states(&group).await {
+            Ok(Some(group)) => match source.states.states(&group).await {
                 Ok(states) => Known::Machines(self.0.clock.now(), machines(states)),
                 Err(error) => {
                     tracing::warn!(error = %chain(&error), cluster = %id, "Azure did not say how machines are");
@@ -113,8 +123,13 @@ impl Vms {
         }
     }
 
+    /// Who tells what machines say and show; `None`: nobody is asked.
+    pub(crate) fn boot(&self) -> Option<Arc<dyn BootDiagnostics>> {
+        self.0.source.as_ref()?.boot.clone()
+    }
+
     /// Resource id of the group that the cluster's machines are in.
-    async fn group(&self, document: &str) -> Result<Option<String>, ()> {
+    pub(crate) async fn group(&self, document: &str) -> Result<Option<String>, ()> {
         let found = Typed::<ClusterDocument>::new(Arc::clone(&self.0.store)).get(document).await;
         let document = found.map_err(|error| {
             tracing::error!(error = %chain(&error), "store");

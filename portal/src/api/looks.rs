@@ -18,6 +18,7 @@ use web::LogQuery;
 use crate::auth::{Still, StillSigned};
 use crate::context::Ctx;
 use crate::fault::Fault;
+use crate::index::Entry;
 use crate::look::names::{KindName, ObjectName};
 use crate::look::text::LogBody;
 use crate::look::{self, Entering, logs, yaml};
@@ -60,12 +61,23 @@ struct How {
 }
 
 fn cluster(state: &PortalState, sub: &str, group: &str, name: &str) -> Result<ResourceId, Fault> {
-    let id = ResourceId::from_parts(sub, group, name).map_err(|_| Fault::no_cluster())?;
-    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    Ok(entry.id.clone())
+    entry(state, sub, group, name).map(|entry| entry.id.clone())
 }
 
-async fn enter(
+/// The cluster that a path names.
+///
+/// # Errors
+/// There is none.
+pub(super) fn entry(state: &PortalState, sub: &str, group: &str, name: &str) -> Result<Arc<Entry>, Fault> {
+    let id = ResourceId::from_parts(sub, group, name).map_err(|_| Fault::no_cluster())?;
+    state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)
+}
+
+/// The caller's access to a cluster; `said`: reason and ticket, where the headers have none.
+///
+/// # Errors
+/// A reason is needed, or as `look::enter`.
+pub(super) async fn enter(
     state: &PortalState,
     user: &CurrentUser,
     headers: &HeaderMap,
@@ -138,7 +150,7 @@ async fn over(state: PortalState, key: Option<String>) {
     }
 }
 
-fn attach(headers: &mut HeaderMap, name: &str) {
+pub(super) fn attach(headers: &mut HeaderMap, name: &str) {
     let name: String =
         name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')).collect();
     if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {

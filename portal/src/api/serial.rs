@@ -1,0 +1,95 @@
+//! `GET /api/v1/clusters{RES}/machines/{name}/serial` and `…/screenshot`: what a machine said and shows, for scripts.
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, header};
+use serde::{Deserialize, Serialize};
+use web::SerialQuery;
+
+use super::looks::{attach, enter, entry};
+use crate::fault::Fault;
+use crate::look::logs;
+use crate::look::serial::{Part, Wanted, console, screen};
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// A cluster, then a machine.
+type MachinePath = Path<(String, String, String, String)>;
+
+/// What is asked of a console.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    #[serde(flatten)]
+    part: SerialQuery,
+    #[serde(flatten)]
+    how: How,
+}
+
+/// How it is wanted.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct How {
+    /// `text`: the lines and nothing else, all that were read.
+    #[serde(rename = "as")]
+    form: String,
+    /// `1`: as a file.
+    download: String,
+    /// Why, where a header cannot be sent.
+    reason: String,
+    ticket: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    machine: &'a str,
+    size: u64,
+    cut: bool,
+    #[serde(flatten)]
+    part: Part,
+}
+
+/// A part of the console, or all of it as text.
+pub(crate) async fn serial(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path((sub, group, name, machine)): MachinePath,
+    Query(Asked { part, how }): Query<Asked>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let entry = entry(&state, &sub, &group, &name)?;
+    let wanted = Wanted::of(&part)?;
+    let live = enter(&state, &user, &headers, [&how.reason, &how.ticket], &entry.id).await?;
+    let read = console(&state, &user, &live, &entry, &machine).await?;
+    if how.form != "text" {
+        let part = wanted.part(&read.text);
+        return super::json(&Told { machine: &machine, size: read.size, cut: read.cut, part });
+    }
+    let mut response = Response::new(Body::from(read.text));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if logs::on(&how.download) {
+        attach(headers, &format!("{machine}-serial.log"));
+    }
+    Ok(response)
+}
+
+/// The picture of the screen.
+pub(crate) async fn screenshot(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path((sub, group, name, machine)): MachinePath,
+    Query(how): Query<How>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let entry = entry(&state, &sub, &group, &name)?;
+    let live = enter(&state, &user, &headers, [&how.reason, &how.ticket], &entry.id).await?;
+    let picture = screen(&state, &user, &live, &entry, &machine).await?;
+    let mut response = Response::new(Body::from(picture.bytes));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(picture.kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}

@@ -1,0 +1,73 @@
+//! `{RES}/machines/NAME/serial`: what a machine said while it started, read with the viewer's own access.
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use web::{Link, Place, SerialPage, SerialQuery, Tab};
+
+use super::look::{Opens, question};
+use super::{ClusterPath, answer, frame};
+use crate::context::Ctx;
+use crate::fault::Fault;
+use crate::look::serial::{Line, Wanted, console};
+use crate::look::{self, Entering};
+use crate::state::PortalState;
+use crate::user::CurrentUser;
+
+/// The page.
+pub(crate) async fn page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    Path((.., machine)): Path<(String, String, String, String)>,
+    Query(query): Query<SerialQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let encoded = web::text::encode(&machine);
+    let machine_href = format!("{}/machines/{encoded}", entry.path());
+    let mut frame = frame(&state, &context);
+    frame.place = Place::Clusters;
+    let json = format!("/api/v1/clusters{}/machines/{encoded}", id.key());
+    let mut page = SerialPage {
+        frame,
+        cluster: super::cluster::cluster(&entry, &user),
+        active: super::cluster::active(&state, &user, &entry).await,
+        text: format!("{json}/serial?as=text&download=1"),
+        screen: format!("{json}/screenshot"),
+        query,
+        ..SerialPage::default()
+    };
+    let opens = || {
+        let what = format!("the serial console of {}", rp_base::text::clean(&machine, 100));
+        Opens { tab: Tab::Machines, what, out: Link::new("Back to the machine", machine_href.clone()) }
+    };
+    let found = async {
+        let wanted = Wanted::of(&page.query)?;
+        match look::enter(&state, &user, &headers, &id).await? {
+            Entering::Open(live) => {
+                let read = console(&state, &user, &live, &entry, &machine).await?;
+                Ok(Ok((wanted.part(&read.text), read)))
+            }
+            Entering::Ask { revoked } => Ok(Err(revoked)),
+        }
+    };
+    let found: Result<_, Fault> = found.await;
+    page.machine_href.clone_from(&machine_href);
+    page.machine.clone_from(&machine);
+    match found {
+        Ok(Err(revoked)) => question(&state, &context, &user, &entry, opens(), revoked).await,
+        Ok(Ok((part, read))) => {
+            (page.size, page.cut) = (read.size, read.cut);
+            (page.total, page.matches) = (part.total, part.matches);
+            (page.older, page.newer) = (part.older, part.newer);
+            page.lines = part.lines.into_iter().map(|Line { n, text }| (n, text)).collect();
+            answer(&context, StatusCode::OK, &page)
+        }
+        Err(fault) => {
+            page.failure = Some(fault.failure(&page.frame));
+            answer(&context, fault.status, &page)
+        }
+    }
+}
