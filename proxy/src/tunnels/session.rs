@@ -48,7 +48,7 @@ impl Session {
         target: ResourceId,
         request_id: Id,
         ip: IpAddr,
-        _guard: StreamGuard,
+        guard: StreamGuard,
     ) -> Self {
         let places = live.grant.destinations.iter().filter_map(|text| Place::parse(text).ok()).collect();
         let began = api.clock.now();
