@@ -9,7 +9,7 @@ use http::StatusCode;
 use rp_access::{Ask, GrantView, RevokeScope};
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::{GrantState, Revocation};
-use rp_documents::{Grant, GrantKind, ResourceId, Rights, Role, StreamRecord};
+use rp_documents::{Grant, GrantKind, GrantOptions, ResourceId, Rights, Role, StreamRecord};
 use serde::{Deserialize, Serialize};
 
 use super::elevations::Shown as ElevationShown;
@@ -322,6 +322,12 @@ pub(crate) struct NewGrant {
     life: Option<u64>,
     /// Tokens come from `/token`: none is given here.
     plugin: bool,
+    /// `host:port` each. Of a tunnel, none: the cluster's console and what it needs; of a shell: what may be forwarded.
+    destinations: Vec<String>,
+    /// Of a shell; without it every machine of the cluster.
+    machine: Option<String>,
+    /// Of a shell.
+    agent_forwarding: bool,
 }
 
 #[derive(Serialize)]
@@ -340,6 +346,34 @@ pub(crate) fn rights(name: &str) -> Option<Rights> {
     [Rights::Read, Rights::Write, Rights::Admin].into_iter().find(|rights| rights.name() == name)
 }
 
+/// What is asked for, each word of it checked.
+async fn ask(state: &PortalState, kind: GrantKind, id: &ResourceId, asked: NewGrant) -> Result<Ask, Fault> {
+    let shell = matches!(kind, GrantKind::Ssh | GrantKind::Tunnel);
+    let wanted = match asked.rights.as_deref() {
+        // A shell is more than reading, whatever is said.
+        _ if shell => Rights::Write,
+        None => Rights::Read,
+        Some(name) => rights(name).ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
+    };
+    let destinations = match kind {
+        GrantKind::Tunnel => super::tunnels::destinations(state, id, &asked.destinations).await?,
+        GrantKind::Ssh => crate::ssh::destinations(&asked.destinations).map_err(Fault::bad_input)?,
+        _ => Vec::new(),
+    };
+    let machine = match asked.machine.filter(|_| kind == GrantKind::Ssh) {
+        Some(name) => Some(crate::ssh::parts(state)?.name(id, &name).await.map_err(Fault::bad_input)?),
+        None => None,
+    };
+    Ok(Ask {
+        destinations,
+        machine,
+        options: GrantOptions { agent_forwarding: asked.agent_forwarding && kind == GrantKind::Ssh },
+        ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
+        life: asked.life.map(Duration::from_secs),
+        ..Ask::of(kind, Some(id.clone()), wanted, asked.reason)
+    })
+}
+
 /// Gives a grant.
 pub(crate) async fn create(
     State(state): State<PortalState>,
@@ -351,31 +385,25 @@ pub(crate) async fn create(
         "kubeconfig" => GrantKind::Kubeconfig,
         "metrics" => GrantKind::Metrics,
         "page" => GrantKind::Page,
-        _ => return Err(Fault::bad_input("kind is kubeconfig, metrics or page")),
+        "tunnel" => GrantKind::Tunnel,
+        "ssh" => GrantKind::Ssh,
+        _ => return Err(Fault::bad_input("kind is kubeconfig, metrics, page, ssh or tunnel")),
     };
-    let target = asked.target.ok_or_else(|| Fault::bad_input("target is the resource ID of a cluster"))?;
-    let target = ResourceId::parse(&target).map_err(|error| Fault::bad_input(error.to_string()))?;
+    let target =
+        asked.target.as_deref().ok_or_else(|| Fault::bad_input("target is the resource ID of a cluster"))?;
+    let target = ResourceId::parse(target).map_err(|error| Fault::bad_input(error.to_string()))?;
     let entry = state.0.index.snapshot().get(&target).cloned().ok_or_else(Fault::no_cluster)?;
-    let wanted = asked.rights.as_deref().map_or(Some(Rights::Read), rights);
-    let ask = Ask {
-        ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
-        life: asked.life.map(Duration::from_secs),
-        ..Ask::of(
-            kind,
-            Some(entry.id.clone()),
-            wanted.ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
-            asked.reason,
-        )
-    };
+    let plugin = asked.plugin && matches!(kind, GrantKind::Kubeconfig | GrantKind::Ssh);
+    let ask = ask(&state, kind, &entry.id, asked).await?;
     let issued = state.0.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
     let urls = &state.0.urls;
     let door = match kind {
         GrantKind::Kubeconfig => Some("kubeconfig/proxy"),
         GrantKind::Metrics => Some("prometheus"),
+        GrantKind::Tunnel => Some("tunnel"),
         _ => None,
     };
     let server = |door| format!("{}{}/{door}", urls.proxy.origin().ascii_serialization(), entry.id.key());
-    let plugin = asked.plugin && kind == GrantKind::Kubeconfig;
     super::json(&Given {
         grant: shown(&issued.grant, state.0.clock.now()),
         token: (!plugin).then(|| issued.token.expose().as_str()),
