@@ -56,7 +56,7 @@ bench: parts ## Speed and memory beside other proxies, release build
 	tests/bench/run
 
 soak: parts ## Properties of everything that reads from the network, by the 100,000; a million grants; a thousand dying workers; an audit log of ten million entries; an hour of made-up requests to the API; az aro as it is published
-	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-audit -p rp-documents -p rp-kube -p rp-seal -p rp-config -p proxy never
+	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-audit -p rp-documents -p rp-kube -p rp-seal -p rp-config -p rp-recording -p proxy never
 	ARO_SOAK=1 cargo test -p rp-access --test grants scale
 	ARO_SOAK=1 cargo test -p rp-backend --test kill
 	tests/bench/run audit --entries 10000000

@@ -85,5 +85,7 @@ mod tests {
         assert!(size("metrics.css") < 12_000, "{}", size("metrics.css"));
         assert!(size("charts.js") < 110_000, "{}", size("charts.js"));
         assert!(size("explore.js") < 750_000, "{}", size("explore.js"));
+        assert!(size("terminal.js") < 450_000, "{}", size("terminal.js"));
+        assert!(size("terminal.css") < 12_000, "{}", size("terminal.css"));
     }
 }

@@ -114,6 +114,8 @@ pub enum Place {
     Robots,
     /// Audit.
     Audit,
+    /// Recorded sessions.
+    Recordings,
     /// Imported clusters.
     Imported,
     /// None of them.

@@ -30,6 +30,8 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<FleetPage>("fleet", &mut items)?;
     add::<MetricsPage>("metrics", &mut items)?;
     add::<KubeconfigPage>("kubeconfig", &mut items)?;
+    add::<crate::SshPage>("ssh", &mut items)?;
+    add::<crate::HostKeysPage>("host-keys", &mut items)?;
     add::<AccessPage>("access", &mut items)?;
     add::<GrantPage>("grant", &mut items)?;
     add::<AskPage>("ask", &mut items)?;
@@ -49,6 +51,10 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<crate::PodsPage>("pods", &mut items)?;
     add::<crate::PodPage>("pod", &mut items)?;
     add::<crate::LogPage>("log", &mut items)?;
+    add::<crate::TerminalPage>("terminal", &mut items)?;
+    add::<crate::SerialPage>("serial", &mut items)?;
+    add::<crate::RecordingsPage>("recordings", &mut items)?;
+    add::<crate::RecordingPage>("recording", &mut items)?;
     add::<crate::WorkloadsPage>("workloads", &mut items)?;
     add::<crate::WorkloadPage>("workload", &mut items)?;
     add::<crate::EventsPage>("events", &mut items)?;

@@ -81,6 +81,8 @@ pub struct ImportForm {
     pub context: String,
     /// Groups, separated by commas or blanks.
     pub as_groups: String,
+    /// JSON with user, private key and machines, or empty; a secret too.
+    pub ssh: String,
 }
 
 impl std::fmt::Debug for ImportForm {
@@ -100,6 +102,8 @@ pub struct ImportErrors {
     pub context: Option<String>,
     /// The groups.
     pub as_groups: Option<String>,
+    /// The SSH section.
+    pub ssh: Option<String>,
     /// About all of it.
     pub form: Option<Failure>,
 }

@@ -44,14 +44,18 @@ mod report;
 mod resources;
 mod robots;
 mod samples;
+mod recordings;
+mod serial;
 mod shows;
 mod solo;
+mod ssh;
 mod state;
 mod states_page;
 mod statistics;
 pub mod statuses;
 pub mod table;
 mod tabs;
+mod terminal;
 pub mod text;
 mod view;
 pub mod when;
@@ -99,11 +103,18 @@ pub use resources::{
     ObjectQuery, ObjectRow, ObjectView, ObjectsPage, ResourcesPage,
 };
 pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage};
+pub use recordings::{RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery};
+pub use serial::{SERIAL_LINES, SERIAL_USUAL, SerialPage, SerialQuery};
+pub use ssh::{
+    HostKeyRow, HostKeysPage, RefusedKeyRow, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage,
+};
 pub use solo::{FailureFragment, Group, SoloPage};
 pub use states_page::{GalleryPage, StatesPage};
 pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, StatisticsPage};
 pub use table::{Cell, Table, TableQuery};
 pub use tabs::{Tab, TabCount};
+pub(crate) use terminal::terminal_notes;
+pub use terminal::{TerminalAccess, TerminalAsk, TerminalPage, TerminalQuery};
 pub use view::{Part, Sample, View};
 pub use workloads::{
     ContainerRow, POD_RESTARTS, POD_STATES, Pod, PodPage, PodQuery, PodRow, PodsPage, WORKLOAD_KINDS,

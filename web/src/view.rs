@@ -175,6 +175,19 @@ view!(
     dialog: |p| Some(p.as_dialog().render())
 );
 
+view!(
+    crate::SshPage,
+    |p| format!("SSH to {}", p.cluster),
+    list: |_| None,
+    dialog: |p| Some(p.as_dialog().render())
+);
+view!(
+    crate::HostKeysPage,
+    |p| format!("Host keys of {}", p.cluster),
+    list: |p| Some(p.as_list().render()),
+    dialog: |_| None
+);
+
 macro_rules! of_cluster {
     ($($page:path, $words:literal, $list:expr;)*) => {$(
         view!($page, |p| format!($words, p.cluster.name), list: $list, dialog: |_| None);
@@ -191,7 +204,16 @@ of_cluster! {
 }
 view!(crate::PodPage, |p| p.pod.row.name.clone(), list: |_| None, dialog: |_| None);
 view!(crate::WorkloadPage, |p| p.row.name.clone(), list: |_| None, dialog: |_| None);
+view!(
+    crate::TerminalPage,
+    |p| if p.query.is_chosen() { format!("{}, terminal", p.query.words()) } else { "Terminal".into() },
+    list: |_| None,
+    dialog: |_| None
+);
 view!(crate::LogPage, |p| format!("Log of {}", p.pod), list: |_| None, dialog: |_| None);
+view!(crate::SerialPage, |p| format!("Serial console of {}", p.machine), list: |_| None, dialog: |_| None);
+view!(crate::RecordingsPage, |_p| "Recordings".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
+view!(crate::RecordingPage, |p| format!("Recording of {}", p.row.place), list: |_| None, dialog: |_| None);
 view!(
     crate::ObjectsPage,
     |p| format!("{}, {}", p.kind.kind, p.cluster.name),

@@ -61,6 +61,10 @@ fn everything() -> Vec<Rendered> {
     of::<web::PodsPage>("pods", &mut all);
     of::<web::PodPage>("pod", &mut all);
     of::<web::LogPage>("log", &mut all);
+    of::<web::TerminalPage>("terminal", &mut all);
+    of::<web::SerialPage>("serial", &mut all);
+    of::<web::RecordingsPage>("recordings", &mut all);
+    of::<web::RecordingPage>("recording", &mut all);
     of::<web::WorkloadsPage>("workloads", &mut all);
     of::<web::WorkloadPage>("workload", &mut all);
     of::<web::EventsPage>("events", &mut all);

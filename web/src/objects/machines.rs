@@ -247,7 +247,7 @@ pub fn machine_board(base: &str, name: &str, machines: &Seen<MachineRow>, events
             conditions_panel(&machine.conditions),
             about(base, "Machine", &machine.namespace, &machine.name, events),
         ],
-        side: vec![vm_panel(machine)],
+        side: vec![vm_panel(base, machine)],
     }
 }
 
@@ -276,9 +276,12 @@ fn about_machine(base: &str, machine: &MachineRow, machines: &Seen<MachineRow>) 
     Panel::new("object", "Machine").slot(machines.slot("Machine", &heads, MISSING)).with(Block::Pairs(pairs))
 }
 
-fn vm_panel(machine: &MachineRow) -> Panel {
+fn vm_panel(base: &str, machine: &MachineRow) -> Panel {
     let mut pairs = vec![Pair::new("State", machine.vm.value())];
-    let mut panel = Panel::new("vm", "Virtual machine");
+    let console = format!("{base}/machines/{}/serial", crate::text::encode(&machine.name));
+    let shell = format!("{base}/terminal?machine={}", crate::text::encode(&machine.name));
+    let panel = Panel::new("vm", "Virtual machine").link("Terminal", shell);
+    let mut panel = panel.link("Serial console", console);
     if let Vm::Known { power, provisioning, message, href } = &machine.vm {
         pairs.extend([
             Pair::text("Power", &**power),

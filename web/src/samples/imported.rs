@@ -102,10 +102,11 @@ impl Sample for ImportedPage {
             name: Some(text()),
             context: Some(text()),
             as_groups: Some(text()),
+            ssh: Some(text()),
             form: Some(Failure { what: text(), why: text(), ..away.clone() }),
         };
         let form =
-            ImportForm { kubeconfig: "never shown".into(), name: text(), context: text(), as_groups: text() };
+            ImportForm { kubeconfig: "never shown".into(), name: text(), context: text(), as_groups: text(), ssh: "never shown".into() };
         let many =
             (0..50).map(|i| row(&format!("edge-{i:03}"), "https://10.20.0.4:6443", &["view"])).collect();
         vec![

@@ -18,8 +18,12 @@ mod report;
 mod resources;
 mod robots;
 mod runs;
+mod recordings;
+mod serial;
 mod solo;
+mod ssh;
 mod states;
+mod terminal;
 mod workloads;
 
 use crate::{Elevation, Failure, Frame, KeysPage, Link, Notice, Person, Place, Rights, Sample, Side, Tone};
