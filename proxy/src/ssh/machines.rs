@@ -136,7 +136,7 @@ impl ClusterMachines {
         let client = client(self.dialer.clone(), Arc::clone(target), Identity::Read, &self.options)
             .map_err(MachinesError::Client)?;
         let hosts = rp_kube::hosts(&client).await.map_err(MachinesError::Kube)?;
-        Ok(of_hosts(hosts).into())
+        Ok(of_hosts(&hosts).into())
     }
 
     /// Masters that were signed in to before, the newest of each pool. A shell may be what mends the API.
@@ -152,7 +152,8 @@ impl ClusterMachines {
             let machine = Some(known.machine.clone());
             fresh.then_some(Host { name: known.machine, uid, control_plane, machine, ..Host::default() })
         };
-        let machines = of_hosts(known.into_iter().filter_map(of).collect());
+        let hosts: Vec<Host> = known.into_iter().filter_map(of).collect();
+        let machines = of_hosts(&hosts);
         (!machines.is_empty()).then(|| machines.into())
     }
 
@@ -209,7 +210,7 @@ fn imported(machine: &SshMachine) -> Machine {
     }
 }
 
-fn of_hosts(hosts: Vec<Host>) -> Vec<Machine> {
+fn of_hosts(hosts: &[Host]) -> Vec<Machine> {
     let masters: Vec<&Host> = hosts.iter().filter(|host| host.control_plane).collect();
     let numbers = numbers(&masters);
     let mut machines: Vec<Machine> = hosts

@@ -25,7 +25,7 @@ fn masters_have_the_pool_of_their_last_digit_and_others_go_through_them() {
         host("harbor-x7k2p-master-abcde-0", true),
         host("harbor-x7k2p-master-1", true),
     ];
-    let machines = of_hosts(hosts);
+    let machines = of_hosts(&hosts);
     let told: Vec<_> = machines.iter().map(|machine| (machine.name.as_str(), machine.way.clone())).collect();
     assert_eq!(
         told,
@@ -41,25 +41,25 @@ fn masters_have_the_pool_of_their_last_digit_and_others_go_through_them() {
 #[test]
 fn two_masters_in_one_pool_are_reached_through_a_third() {
     let hosts = vec![host("c-master-0", true), host("c-master-new-0", true), host("c-master-1", true)];
-    let ways: Vec<_> = of_hosts(hosts).into_iter().map(|machine| machine.way).collect();
+    let ways: Vec<_> = of_hosts(&hosts).into_iter().map(|machine| machine.way).collect();
     assert_eq!(ways, [through(), through(), Way::Master(1)]);
 }
 
 #[test]
 fn masters_without_numbers_are_counted() {
     let hosts = vec![host("alpha", true), host("beta", true), host("gamma", true), host("delta", true)];
-    let ways: Vec<_> = of_hosts(hosts).into_iter().map(|machine| machine.way).collect();
+    let ways: Vec<_> = of_hosts(&hosts).into_iter().map(|machine| machine.way).collect();
     assert_eq!(ways, [Way::Master(0), Way::Master(1), Way::Master(2), through()]);
 }
 
 #[test]
 fn a_machine_without_an_address_is_not_offered() {
     let nowhere = Host { address: None, ..host("c-worker-1", false) };
-    assert!(of_hosts(vec![nowhere]).is_empty());
+    assert!(of_hosts(&[nowhere]).is_empty());
 }
 
 fn cluster() -> Vec<Machine> {
-    of_hosts(vec![
+    of_hosts(&[
         host("c-x-master-0", true),
         host("c-x-master-abcde-1", true),
         host("c-x-worker-a-1", false),
@@ -148,8 +148,8 @@ proptest! {
         let mut names = names;
         names.sort();
         names.dedup();
-        let hosts = names.iter().map(|name| host(name, name.contains("master"))).collect();
-        let mut pools: Vec<u8> = of_hosts(hosts)
+        let hosts: Vec<Host> = names.iter().map(|name| host(name, name.contains("master"))).collect();
+        let mut pools: Vec<u8> = of_hosts(&hosts)
             .into_iter()
             .filter_map(|machine| match machine.way { Way::Master(number) => Some(number), _ => None })
             .collect();
