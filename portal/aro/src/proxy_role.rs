@@ -12,19 +12,24 @@ use rp_base::chain;
 use rp_config::Settings;
 use rp_core::Foundation;
 use rp_database::SharedStore;
+use rp_recording::Recordings;
 use rp_net::listen::{Gauge, Listener, Stop};
 use rp_runtime::{Lifecycle, LogControl, Watch};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::front::Front;
-use crate::{control, parts, serve, statsd};
+use crate::ssh::{self, Ssh};
+use crate::{control, parts, recording, serve, statsd};
 
 /// A process that serves kubectl and its kind.
 #[derive(Debug)]
 pub struct ProxyServing {
     foundation: Foundation,
+    recordings: Recordings,
     front: JoinHandle<()>,
+    ssh: Option<JoinHandle<()>>,
+    tunnels: Arc<proxy::tunnels::TunnelApi>,
 }
 
 /// Opens the listener and serves until `life` ends.
@@ -44,7 +49,12 @@ pub async fn start(
     statsd::start(settings, serve::VERSION, Arc::clone(&foundation.clock), &foundation.registry, life)?;
     let access = parts::access(&foundation, settings).await?;
     let directory = parts::directory(&foundation).await?;
-    let api = serve::api_proxy(settings, &foundation, &access, &directory, life)?;
+    let recordings = recording::recordings(settings, &foundation, life).await?;
+    let api = serve::api_proxy(settings, &foundation, &access, &directory, recordings.clone(), life)?;
+    let tunnels =
+        serve::tunnel_api(&foundation, &access, &serve::places(settings, &foundation, &directory)?, life);
+    let way = ssh::way(settings, &foundation)?;
+    let ssh = Ssh::open(settings, &foundation, &directory, &way).await?;
     let prom = parts::prom(settings, &foundation, directory, parts::budget(settings, &foundation))?;
     let metrics = serve::metrics_api(&foundation, &access, prom);
     let tls = parts::server_tls(settings)?;
@@ -58,6 +68,7 @@ pub async fn start(
     let front = Front {
         api,
         metrics,
+        tunnels: Arc::clone(&tunnels),
         pages,
         proxy_hosts: settings.proxy.hosts.clone(),
         portal_host: None,
@@ -66,8 +77,9 @@ pub async fn start(
     };
     let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
+    let ssh = ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?;
     tracing::info!(listen = %address, "serving the API proxy");
-    Ok(ProxyServing { foundation, front: tokio::spawn(listener.serve(stop)) })
+    Ok(ProxyServing { foundation, recordings, front: tokio::spawn(listener.serve(stop)), ssh, tunnels })
 }
 
 /// For the balancer; the reasons are on the admin listener.
@@ -85,6 +97,9 @@ impl ProxyServing {
         if let Err(error) = self.front.await {
             tracing::error!(error = %chain(&error), "the listener failed");
         }
+        self.tunnels.finished().await;
+        ssh::finished(self.ssh).await;
+        self.recordings.close(recording::CLOSE_WITHIN).await;
         self.foundation.close().await;
         tracing::info!("stopped");
     }

@@ -14,12 +14,13 @@ use axum::extract::ConnectInfo;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use rp_access::{Access, StoreDirectory};
+use rp_azure::{AppLens, Cloud, Endpoints};
 use rp_base::chain;
 use rp_config::Settings;
 use rp_core::Foundation;
 use rp_frontend::{
-    AdminParts, AzureChecks, CreateChecks, Edge, Frontend, FrontendParts, Issuer, Metrics, Reach, Ready,
-    StoreOffers,
+    AdminParts, AdminRole, AdminRoles, AzureChecks, ByAppLens, CreateChecks, Detectors, Edge, Frontend,
+    FrontendParts, Issuer, Metrics, Reach, Ready, SshDoor, StoreOffers,
 };
 use rp_metrics::{Kind, Registry, Spec, Statsd};
 use rp_net::Origins;
@@ -75,8 +76,8 @@ pub async fn start(
         &access,
     )?;
     let directory = parts::directory(&foundation).await?;
-    let admin = admin(settings, &access, &directory)?;
-    let (api, front) = serving(settings, &foundation, life, Callers::Settings, admin).await?;
+    let admin = admin(settings, &access, &directory, None)?;
+    let (api, front) = serving(settings, &foundation, life, (Callers::Settings, None), admin).await?;
     readiness.add("api", move || {
         let api = api.clone();
         async move { api.ready().await }
@@ -93,13 +94,13 @@ pub async fn within(
     settings: &Settings,
     foundation: &Foundation,
     life: &Lifecycle,
-    callers: Callers,
+    (callers, checks): (Callers, Option<Arc<dyn CreateChecks>>),
     admin: AdminParts,
 ) -> anyhow::Result<Option<RpServing>> {
     if !settings.rp.enabled {
         return Ok(None);
     }
-    let (_, front) = serving(settings, foundation, life, callers, admin).await?;
+    let (_, front) = serving(settings, foundation, life, (callers, checks), admin).await?;
     // A simulation has workers of its own.
     let workers = match callers {
         Callers::Settings => workers::start(settings, foundation, life)?,
@@ -139,12 +140,12 @@ async fn serving(
     settings: &Settings,
     foundation: &Foundation,
     life: &Lifecycle,
-    callers: Callers,
+    (callers, checks): (Callers, Option<Arc<dyn CreateChecks>>),
     admin: AdminParts,
 ) -> anyhow::Result<(Frontend, JoinHandle<()>)> {
     let gauge = Arc::new(Gauge::default());
     register_metrics(&foundation.registry, &gauge);
-    let api = Frontend::new(frontend_parts(settings, foundation, life, callers, admin).await?);
+    let api = Frontend::new(frontend_parts(settings, foundation, life, (callers, checks), admin).await?);
     let address = settings.rp.listen;
     let tls = tls(settings, life, callers)?;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -166,6 +167,7 @@ pub fn admin(
     settings: &Settings,
     access: &Arc<Access>,
     directory: &Arc<StoreDirectory>,
+    ssh: Option<SshDoor>,
 ) -> anyhow::Result<AdminParts> {
     let reach = Reach { directory: Arc::clone(directory) as _, dialer: parts::dialer(settings)? };
     let issuer = match &settings.proxy.url {
@@ -174,31 +176,67 @@ pub fn admin(
             access: Arc::clone(access),
             proxy: url.origin().ascii_serialization(),
             ca_pem: parts::issuing_ca(settings)?,
-            // There is no way to machines yet.
-            ssh: None,
+            ssh,
         }),
     };
-    Ok(AdminParts { reach: Some(reach), issuer })
+    Ok(AdminParts { reach: Some(reach), issuer, ..AdminParts::default() })
 }
 
-/// What Azure is asked about a new cluster, where there is an Azure.
+/// What Azure is asked about a new cluster, where there is an Azure; a simulation brings its own.
 fn checks(
     settings: &Settings,
     foundation: &Foundation,
-    callers: Callers,
+    (callers, own): (Callers, Option<Arc<dyn CreateChecks>>),
 ) -> anyhow::Result<Option<Arc<dyn CreateChecks>>> {
     if callers == Callers::Everybody {
-        return Ok(None);
+        return Ok(own);
     }
     let arm = azure::arm(settings, foundation, None)?;
     Ok(arm.map(|arm| Arc::new(AzureChecks::new(arm)) as _))
+}
+
+/// Hosts that may stand in the addresses of answers: those of the settings, else the cloud's resource manager with the
+/// hosts below it (regions have their own), and ourselves.
+fn referers(settings: &Settings) -> anyhow::Result<Vec<String>> {
+    let told = &settings.rp.referers;
+    if !told.is_empty() {
+        return Ok(told.clone());
+    }
+    let cloud: Cloud = settings.azure.environment.parse().context("azure.environment")?;
+    let manager = Endpoints::of(cloud).map(|endpoints| endpoints.resource_manager);
+    let all = [manager.as_ref(), settings.azure.resource_manager.as_ref(), settings.rp.url.as_ref()];
+    let hosts = all.into_iter().flatten().filter_map(url::Url::host_str).map(str::to_ascii_lowercase);
+    let mut hosts: Vec<String> = hosts.flat_map(|host| [format!(".{host}"), host]).collect();
+    if hosts.iter().any(|host| host == "localhost") {
+        // Under its other name.
+        hosts.push("127.0.0.1".to_owned());
+    }
+    Ok(hosts)
+}
+
+/// AppLens, where the cloud has one: a stand-in has none.
+fn detectors(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<Arc<dyn Detectors>>> {
+    let (clock, random) = (Arc::clone(&foundation.clock), Arc::clone(&foundation.random));
+    let arm = azure::arm(settings, foundation, None)?;
+    let lens = arm.and_then(|arm| AppLens::new(arm, clock, random));
+    Ok(lens.map(|lens| Arc::new(ByAppLens::new(lens)) as _))
+}
+
+/// What each person may do for whom the admin tool calls.
+fn roles(settings: &Settings) -> AdminRoles {
+    let told = &settings.rp.admin_roles;
+    AdminRoles::new([
+        (AdminRole::Reader, told.readers.as_slice()),
+        (AdminRole::Operator, told.operators.as_slice()),
+        (AdminRole::Elevated, told.elevated.as_slice()),
+    ])
 }
 
 async fn frontend_parts(
     settings: &Settings,
     foundation: &Foundation,
     life: &Lifecycle,
-    callers: Callers,
+    (callers, checks): (Callers, Option<Arc<dyn CreateChecks>>),
     admin: AdminParts,
 ) -> anyhow::Result<FrontendParts> {
     let told = &settings.rp;
@@ -211,7 +249,7 @@ async fn frontend_parts(
         random: Arc::clone(&foundation.random),
         authorizer: callers::authorizer(settings, foundation, life, callers)?,
         offers: StoreOffers::start(Arc::clone(&foundation.store)).await,
-        checks: checks(settings, foundation, callers)?,
+        checks: self::checks(settings, foundation, (callers, checks))?,
         region: settings.azure.region.clone().ok_or_else(|| missing("azure.region"))?,
         domain: told.domain.clone().ok_or_else(|| missing("rp.domain"))?,
         commit: serve::VERSION.to_owned(),
@@ -222,13 +260,16 @@ async fn frontend_parts(
             metrics: Metrics::new(&foundation.registry, statsd),
             ready: Ready::new(told.ready_delay, life.leaving()),
             read_time: told.read_time,
-            referers: told.referers.clone(),
+            referers: referers(settings)?,
             own: told.url.clone().ok_or_else(|| missing("rp.url"))?,
             ..Edge::default()
         },
-        admin,
-        // AppLens is Azure's own; nobody else diagnoses.
-        detectors: None,
+        admin: AdminParts {
+            machines: azure::boot_diagnostics(settings, foundation)?,
+            roles: roles(settings),
+            ..admin
+        },
+        detectors: detectors(settings, foundation)?,
     })
 }
 

@@ -6,16 +6,20 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use portal::auth::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig};
-use portal::{Link, LiveLimits, PortalParts, PortalState, SessionRules, Urls};
+use portal::{Link, LiveLimits, PortalParts, PortalState, SessionRules, SshParts, Urls};
 use proxy::ApiProxy;
 use proxy::api::{ApiProxyParts, Timeouts};
 use proxy::prom::{MetricsApi, MetricsApiParts, Prom};
+use proxy::terminal::{Shells, TerminalOptions, TerminalParts, Terminals};
+use proxy::tunnels::{Places, TunnelApi, TunnelApiParts};
 use rp_access::{Access, StoreDirectory};
 use rp_base::chain;
 use rp_config::{GroupsFrom, OidcCredential, Settings, StoreKind};
 use rp_core::Foundation;
+use rp_frontend::CreateChecks;
 use rp_metrics::{Kind, Registry, Spec};
 use rp_net::Origins;
+use rp_recording::Recordings;
 use rp_net::listen::{Gauge, Limits, Listener, Stop};
 use rp_net::tls::ServerTls;
 use rp_observe::Observer;
@@ -27,7 +31,8 @@ use tokio_util::sync::CancellationToken;
 use crate::front::Front;
 use crate::monitor::{self, Monitoring};
 use crate::rp::{self, Callers, RpServing};
-use crate::{azure, control, parts, reload, statsd};
+use crate::ssh::{self, Ssh};
+use crate::{azure, control, parts, recording, reload, statsd};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -37,13 +42,17 @@ pub struct Serving {
     pub portal: PortalState,
     pub access: Arc<Access>,
     foundation: Foundation,
+    recordings: Recordings,
     front: JoinHandle<()>,
+    /// `None`: no SSH is configured.
+    ssh: Option<JoinHandle<()>>,
+    tunnels: Arc<TunnelApi>,
     monitor: Option<Monitoring>,
     rp: Option<RpServing>,
 }
 
 /// What whoever starts it tells beside the settings.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Extras {
     /// One of several: clusters are looked at by processes of their own.
     pub replica: bool,
@@ -51,6 +60,8 @@ pub struct Extras {
     pub simulated: bool,
     /// Who may call the resource provider's API.
     pub callers: Callers,
+    /// What is asked about new clusters where everybody may call; `None`: nothing.
+    pub checks: Option<Arc<dyn CreateChecks>>,
 }
 
 /// Opens the listener and serves until `life` ends.
@@ -71,7 +82,15 @@ pub async fn start(
     statsd::start(settings, VERSION, Arc::clone(&foundation.clock), &foundation.registry, life)?;
     let access = parts::access(&foundation, settings).await?;
     let directory = parts::directory(&foundation).await?;
-    let api = api_proxy(settings, &foundation, &access, &directory, life)?;
+    let recordings = recording::recordings(settings, &foundation, life).await?;
+    let api = api_proxy(settings, &foundation, &access, &directory, recordings.clone(), life)?;
+    let places = places(settings, &foundation, &directory)?;
+    let tunnels = tunnel_api(&foundation, &access, &places, life);
+    let way = ssh::way(settings, &foundation)?;
+    let ssh = Ssh::open(settings, &foundation, &directory, &way).await?;
+    let shells = Shells { legs: Arc::clone(&way.legs), directory: Arc::clone(&directory) as _ };
+    let taken_down = (recordings.clone(), Some(shells));
+    let terminals = terminals(settings, &foundation, &access, &api, taken_down, life);
     let budget = parts::budget(settings, &foundation);
     let observer = parts::observer(settings, &foundation, Arc::clone(&directory), budget.clone())?;
     let monitor = match extras.replica {
@@ -81,8 +100,9 @@ pub async fn start(
     let rp = match extras.replica {
         true => None,
         false => {
-            let admin = rp::admin(settings, &access, &directory)?;
-            rp::within(settings, &foundation, life, extras.callers, admin).await?
+            let door = ssh.as_ref().map(|ssh| ssh.door(settings));
+            let admin = rp::admin(settings, &access, &directory, door)?;
+            rp::within(settings, &foundation, life, (extras.callers, extras.checks.clone()), admin).await?
         }
     };
     let prom = parts::prom(settings, &foundation, directory, budget.clone())?;
@@ -91,8 +111,8 @@ pub async fn start(
         settings,
         &foundation,
         &access,
-        Clusters { api: Arc::clone(&api), budget, prom, observer, stopping: life.stopping() },
-        extras,
+        Clusters { api: Arc::clone(&api), terminals, places, budget, prom, observer, recordings: recordings.clone(), stopping: life.stopping(), ssh: ssh.as_ref().map(|ssh| ssh.parts.clone()) },
+        extras.simulated,
     )
     .await?;
     let tls = parts::server_tls(settings)?;
@@ -104,6 +124,7 @@ pub async fn start(
     let front = Front {
         api,
         metrics,
+        tunnels: Arc::clone(&tunnels),
         pages: portal::app(portal.clone()),
         proxy_hosts: settings.proxy.hosts.clone(),
         portal_host: settings.portal.url.as_ref().and_then(url::Url::host_str).map(str::to_ascii_lowercase),
@@ -112,8 +133,9 @@ pub async fn start(
     };
     let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
+    let ssh = ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?;
     tracing::info!(listen = %address, "serving");
-    Ok(Serving { portal, access, foundation, front: tokio::spawn(listener.serve(stop)), monitor, rp })
+    Ok(Serving { portal, access, foundation, recordings, front: tokio::spawn(listener.serve(stop)), ssh, tunnels, monitor, rp })
 }
 
 impl Serving {
@@ -122,6 +144,9 @@ impl Serving {
         if let Err(error) = self.front.await {
             tracing::error!(error = %chain(&error), "the listener failed");
         }
+        self.tunnels.finished().await;
+        ssh::finished(self.ssh).await;
+        self.recordings.close(recording::CLOSE_WITHIN).await;
         if let Some(rp) = self.rp {
             rp.finished().await;
         }
@@ -156,11 +181,63 @@ pub(crate) fn metrics_api(foundation: &Foundation, access: &Arc<Access>, prom: P
     })
 }
 
+/// Shells in the browser: with what takes them down, and the way to machines.
+fn terminals(
+    settings: &Settings,
+    foundation: &Foundation,
+    access: &Arc<Access>,
+    api: &Arc<ApiProxy>,
+    (recordings, shells): (Recordings, Option<Shells>),
+    life: &Lifecycle,
+) -> Terminals {
+    Terminals::new(TerminalParts {
+        access: Arc::clone(access),
+        api: Arc::clone(api),
+        shells,
+        recordings,
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        registry: foundation.registry.clone(),
+        options: TerminalOptions { grace: settings.terminal.grace, most: settings.terminal.most },
+        cut: life.cutting(),
+    })
+}
+
+/// What tunnels may lead to.
+pub(crate) fn places(
+    settings: &Settings,
+    foundation: &Foundation,
+    directory: &Arc<StoreDirectory>,
+) -> anyhow::Result<Arc<Places>> {
+    let dialer = parts::dialer(settings)?;
+    Ok(Places::new(Arc::clone(&foundation.store), Arc::clone(directory) as _, dialer))
+}
+
+/// The door of `aro tunnel`.
+pub(crate) fn tunnel_api(
+    foundation: &Foundation,
+    access: &Arc<Access>,
+    places: &Arc<Places>,
+    life: &Lifecycle,
+) -> Arc<TunnelApi> {
+    TunnelApi::new(TunnelApiParts {
+        access: Arc::clone(access),
+        places: Arc::clone(places),
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        registry: foundation.registry.clone(),
+        keepalive: proxy::tunnels::Keepalive::default(),
+        stopping: life.stopping(),
+        cut: life.cutting(),
+    })
+}
+
 pub(crate) fn api_proxy(
     settings: &Settings,
     foundation: &Foundation,
     access: &Arc<Access>,
     directory: &Arc<StoreDirectory>,
+    recordings: Recordings,
     life: &Lifecycle,
 ) -> anyhow::Result<Arc<ApiProxy>> {
     Ok(ApiProxy::new(ApiProxyParts {
@@ -171,6 +248,7 @@ pub(crate) fn api_proxy(
         random: Arc::clone(&foundation.random),
         registry: foundation.registry.clone(),
         timeouts: Timeouts::default(),
+        recordings,
         cut: life.cutting(),
     }))
 }
@@ -180,10 +258,14 @@ pub fn register_metrics(registry: &Registry, front: &Arc<Gauge>) {
     rp_runtime::register_process_metrics(registry);
     rp_net::rate::register_metrics(registry);
     rp_audit::register_metrics(registry);
+    rp_recording::register_metrics(registry);
     rp_access::register_metrics(registry);
     portal::register_metrics(registry);
     proxy::api::register_metrics(registry);
     proxy::prom::register_metrics(registry);
+    proxy::ssh::register_metrics(registry);
+    proxy::tunnels::register_metrics(registry);
+    proxy::terminal::register_metrics(registry);
     rp_net::budget::register_metrics(registry);
     rp_observe::register_metrics(registry);
     let (front, help) = (Arc::clone(front), "Connections open at the web listener.");
@@ -218,9 +300,13 @@ pub(crate) async fn start_admin(
 /// How the portal looks at clusters.
 struct Clusters {
     api: Arc<ApiProxy>,
+    terminals: Terminals,
+    places: Arc<Places>,
     budget: rp_net::Budget,
     prom: Prom,
     observer: Observer,
+    ssh: Option<SshParts>,
+    recordings: Recordings,
     stopping: CancellationToken,
 }
 
@@ -229,7 +315,7 @@ async fn portal_state(
     foundation: &Foundation,
     access: &Arc<Access>,
     clusters: Clusters,
-    extras: Extras,
+    simulated: bool,
 ) -> anyhow::Result<PortalState> {
     let missing = |key: &str| anyhow!("{key} is not set");
     let urls = Urls {
@@ -250,9 +336,11 @@ async fn portal_state(
         audit: foundation.audit.clone(),
         access: Arc::clone(access),
         api: clusters.api,
+        places: clusters.places,
         budget: clusters.budget,
         prom: clusters.prom,
         observer: clusters.observer,
+        recordings: clusters.recordings,
         live: LiveLimits {
             pages: settings.limits.live_pages,
             per_person: settings.limits.live_pages_per_person,
@@ -267,13 +355,15 @@ async fn portal_state(
         urls,
         region: settings.azure.region.clone().unwrap_or_else(|| "local".to_owned()),
         version: VERSION.to_owned(),
-        simulated: extras.simulated,
+        simulated,
         sessions: session_rules(settings),
         networks: parts::networks(settings),
         network_names: parts::network_names(settings),
         metrics: foundation.registry.clone(),
         run_books: portal::RunBooks::new(settings.portal.run_books.clone()),
-        vm_states: azure::vm_states(settings, foundation)?.map(portal::VmSource::new),
+        vm_states: azure::machines(settings, foundation)?,
+        terminals: clusters.terminals,
+        ssh: clusters.ssh,
         exchange: None,
     };
     PortalState::new(parts).await.context("the portal cannot start")

@@ -23,7 +23,7 @@ pub(crate) struct Kept {
     pub(crate) control: String,
 }
 
-/// Seven ports on loopback.
+/// Eight ports on loopback.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Ports {
     pub(crate) portal: u16,
@@ -37,6 +37,9 @@ pub(crate) struct Ports {
     /// As `azure`.
     #[serde(default)]
     pub(crate) rp: u16,
+    /// As `azure`.
+    #[serde(default)]
+    pub(crate) ssh: u16,
 }
 
 /// The folder itself.
@@ -91,29 +94,30 @@ impl Ports {
         if base != 0 {
             return Self::from_base(base);
         }
-        // All seven are held until the last is known, so that they differ.
+        // All eight are held until the last is known, so that they differ.
         let held: Vec<TcpListener> =
-            (0..7).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+            (0..8).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
         let ports: Vec<u16> = held
             .iter()
             .map(|held| held.local_addr().map(|address| address.port()))
             .collect::<Result<_, _>>()?;
-        let [portal, oidc, region, admin, control, azure, rp] = ports[..] else {
+        let [portal, oidc, region, admin, control, azure, rp, ssh] = ports[..] else {
             anyhow::bail!("no ports are free");
         };
-        Ok(Self { portal, oidc, region, admin, control, azure, rp })
+        Ok(Self { portal, oidc, region, admin, control, azure, rp, ssh })
     }
 
     fn from_base(base: u16) -> anyhow::Result<Self> {
-        base.checked_add(6).context("--port-base is too high")?;
-        let (portal, azure, rp) = (base + 4, base + 5, base + 6);
-        Ok(Self { portal, oidc: base + 1, region: base + 2, admin: base + 3, control: base, azure, rp })
+        base.checked_add(7).context("--port-base is too high")?;
+        let (portal, azure, rp, ssh) = (base + 4, base + 5, base + 6, base + 7);
+        Ok(Self { portal, oidc: base + 1, region: base + 2, admin: base + 3, control: base, azure, rp, ssh })
     }
 
     /// Gives a port to what earlier versions did not have.
     fn complete(&mut self) -> anyhow::Result<()> {
-        let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-        for (port, held) in [&mut self.azure, &mut self.rp].into_iter().zip(held) {
+        let held: Vec<TcpListener> =
+            (0..3).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+        for (port, held) in [&mut self.azure, &mut self.rp, &mut self.ssh].into_iter().zip(held) {
             if *port == 0 {
                 *port = held.local_addr()?.port();
             }

@@ -6,6 +6,7 @@ mod azure;
 mod backend;
 mod body;
 mod certificates;
+mod checks;
 mod control;
 mod folder;
 mod install;
@@ -40,7 +41,7 @@ struct RunArgs {
     /// Where everything is kept; made with mode 0700
     #[arg(long, default_value = ".dev", value_name = "DIR")]
     data_dir: PathBuf,
-    /// First of seven ports; 0 takes free ones and keeps them with the folder
+    /// First of eight ports; 0 takes free ones and keeps them with the folder
     #[arg(long, default_value_t = 8440, value_name = "N")]
     port_base: u16,
     /// How many simulated clusters
@@ -55,6 +56,9 @@ struct RunArgs {
     /// How long the installation of a cluster takes, in milliseconds
     #[arg(long, env = "ARO_DEV_INSTALL_MILLIS", default_value_t = 60_000, value_name = "N")]
     install_millis: u64,
+    /// Pairs of subnets in the customer's network, each for one cluster; of a new data folder
+    #[arg(long, env = "ARO_DEV_PAIRS", default_value_t = names::PAIRS, value_name = "N")]
+    pairs: usize,
     /// Log filter
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,

@@ -11,6 +11,7 @@ use aro::serve::{self, Extras};
 use rp_base::{Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_config::{Override, Settings, needs};
 use rp_core::Foundation;
+use rp_frontend::AzureChecks;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use rp_runtime::Lifecycle;
@@ -20,7 +21,7 @@ use tokio::net::TcpListener;
 
 use crate::folder::{Folder, Kept, Ports, read_text, write_private, write_public};
 use crate::install::RegionInstaller;
-use crate::{RunArgs, accounts, azure, backend, certificates, control, names, offers, seed};
+use crate::{RunArgs, accounts, azure, backend, certificates, checks, control, names, offers, seed};
 
 const CLIENT_ID: &str = "aro-dev";
 /// How often a simulated cluster changes something.
@@ -60,9 +61,19 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
         RegionInstaller::open(region.installs(), &folder, &foundation, takes, domain, stand_in.control())
             .await?;
     let workers =
-        backend::start(&settings, &foundation, &stand_in, Arc::new(installer), &folder, &life).await?;
+        backend::start(&settings, &foundation, &stand_in, Arc::new(installer), &folder, args.pairs, &life)
+            .await?;
     let control_listener = bind(kept.ports.control).await?;
-    let extras = Extras { simulated: true, callers: Callers::Everybody, ..Extras::default() };
+    let subscriptions = region.fleet().clusters().map(|cluster| cluster.subscription);
+    checks::prepare(&stand_in.control(), subscriptions.chain([names::CUSTOMER.to_owned()]));
+    let asked = aro::azure::arm(&settings, &foundation, None)?;
+    let known = |arm| checks::KnownChecks { checks: AzureChecks::new(arm), azure: stand_in.control() };
+    let extras = Extras {
+        simulated: true,
+        callers: Callers::Everybody,
+        checks: asked.map(|arm| Arc::new(known(arm)) as _),
+        ..Extras::default()
+    };
     let serving = serve::start(&settings, foundation, &life, Some(log), extras).await?;
     let portal = serving.portal.clone();
     announce(&folder, &kept, oidc.issuer(), args.clusters)?;
@@ -122,6 +133,10 @@ url = "https://localhost:{portal}"
 # Another host name: a page of a cluster must never act with the portal's cookies.
 [proxy]
 url = "https://127.0.0.1:{portal}"
+
+[ssh]
+listen = "127.0.0.1:{ssh}"
+host = "localhost"
 
 [tls]
 cert_file = "server.pem"
@@ -183,6 +198,16 @@ domain = "westeurope.aroapp.io"
 d2s_workers = true
 ready_delay = "1ms"
 
+# Short, so that a restart of this program goes on soon.
+[backend]
+workers = 20
+lease = "15s"
+heartbeat = "3s"
+poll = "1s"
+retry = "1s"
+retry_most = "10s"
+drain = "10s"
+
 # Often, so that faults are seen soon; nobody waits for looks at the end.
 [monitor]
 interval = "{interval}"
@@ -205,6 +230,7 @@ format = "text"
         region = ports.region,
         azure = ports.azure,
         rp = ports.rp,
+        ssh = ports.ssh,
         azure_client = names::CLIENT_ID,
         // A laptop has better things to do than ten thousand looks in fifteen seconds.
         interval = if clusters > 1000 { "60s" } else { "15s" },
@@ -253,7 +279,7 @@ fn announce(folder: &Folder, kept: &Kept, issuer: &str, clusters: usize) -> anyh
         "url": url,
         "proxy_url": format!("https://127.0.0.1:{}", ports.portal),
         "rp_url": format!("https://localhost:{}", ports.rp),
-        "ssh": null,
+        "ssh": format!("localhost:{}", ports.ssh),
         "admin_url": format!("http://127.0.0.1:{}", ports.admin),
         "issuer": issuer,
         "ca_file": folder.file("ca.pem"),

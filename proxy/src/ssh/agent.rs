@@ -5,9 +5,9 @@ use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use russh::keys::signature::Signer as _;
 use russh::keys::ssh_encoding::Encode as _;
 use russh::keys::ssh_key::private::KeypairData;
-use russh::keys::signature::Signer as _;
 use russh::keys::{HashAlg, PrivateKey};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -60,7 +60,10 @@ impl Agent {
                 Err(error) => return Err(error),
             };
             if length == 0 || length > MOST_BYTES {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "the agent was sent a message too long"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the agent was sent a message too long",
+                ));
             }
             let mut request = vec![0; length];
             stream.read_exact(&mut request).await?;
@@ -183,7 +186,15 @@ mod tests {
     async fn other_keys_and_other_requests_are_refused() {
         let (agent, witness) = agent(true);
         assert_eq!(agent.answer(&sign_request(b"another key")).await, None);
-        for request in [&[][..], &[17, 0], &[18], &[19], &[22, 0, 0, 0, 1], &[27, 0, 0, 0, 3], &[SIGN_REQUEST, 255, 255, 255, 255]] {
+        for request in [
+            &[][..],
+            &[17, 0],
+            &[18],
+            &[19],
+            &[22, 0, 0, 0, 1],
+            &[27, 0, 0, 0, 3],
+            &[SIGN_REQUEST, 255, 255, 255, 255],
+        ] {
             assert_eq!(agent.answer(request).await, None, "{request:?}");
         }
         assert_eq!(witness.0.load(Ordering::Relaxed), 0);
@@ -196,5 +207,22 @@ mod tests {
         let served = tokio::spawn(async move { agent.serve(far).await });
         near.write_u32(u32::MAX).await.unwrap();
         assert!(served.await.unwrap().is_err());
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { cases: 64, ..Default::default() })]
+
+        #[test]
+        fn requests_of_any_bytes_never_panic_and_never_sign(
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300),
+            kind in 0u8..40,
+        ) {
+            static AGENT: std::sync::LazyLock<(Agent, Arc<Counting>)> = std::sync::LazyLock::new(|| agent(true));
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let request = [&[kind], bytes.as_slice()].concat();
+            let answer = runtime.block_on(AGENT.0.answer(&request));
+            proptest::prop_assert!(answer.is_none_or(|answer| answer[0] == IDENTITIES_ANSWER));
+            proptest::prop_assert_eq!(AGENT.1.0.load(Ordering::Relaxed), 0);
+        }
     }
 }

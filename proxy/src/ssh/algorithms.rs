@@ -15,18 +15,12 @@ const STRICT: [kex::Name; 4] = [
     kex::EXTENSION_OPENSSH_STRICT_KEX_AS_SERVER,
 ];
 
-const MODERN_KEX: &[kex::Name] =
-    &[kex::MLKEM768X25519_SHA256, kex::CURVE25519, kex::CURVE25519_PRE_RFC_8731];
+const MODERN_KEX: &[kex::Name] = &[kex::MLKEM768X25519_SHA256, kex::CURVE25519, kex::CURVE25519_PRE_RFC_8731];
 const FIPS_KEX: &[kex::Name] =
     &[kex::ECDH_SHA2_NISTP256, kex::ECDH_SHA2_NISTP384, kex::ECDH_SHA2_NISTP521, kex::DH_G14_SHA256];
 
-const MODERN_CIPHERS: &[cipher::Name] = &[
-    cipher::AES_256_GCM,
-    cipher::AES_128_GCM,
-    cipher::AES_256_CTR,
-    cipher::AES_192_CTR,
-    cipher::AES_128_CTR,
-];
+/// Not CTR beside them: the client's order decides, and OpenSSH's would take it.
+const MODERN_CIPHERS: &[cipher::Name] = &[cipher::AES_256_GCM, cipher::AES_128_GCM];
 const FIPS_CIPHERS: &[cipher::Name] = &[cipher::AES_256_CTR, cipher::AES_192_CTR, cipher::AES_128_CTR];
 
 const MODERN_MACS: &[mac::Name] = &[mac::HMAC_SHA256_ETM, mac::HMAC_SHA512_ETM];
@@ -55,13 +49,17 @@ pub(super) fn towards_machines(fips: bool, modern_too: bool, known: &[Algorithm]
     let mut preferred = contract();
     if modern_too && !fips {
         preferred.kex = joined(MODERN_KEX, FIPS_KEX, &STRICT);
-        preferred.cipher = joined(MODERN_CIPHERS, &[], &[]);
+        preferred.cipher = joined(MODERN_CIPHERS, FIPS_CIPHERS, &[]);
     }
     if !fips {
         preferred.key = Cow::Borrowed(MODERN_KEYS);
     }
-    let allowed: Vec<Algorithm> =
-        preferred.key.iter().filter(|each| known.is_empty() || known.iter().any(|key| is_of(key, each))).cloned().collect();
+    let allowed: Vec<Algorithm> = preferred
+        .key
+        .iter()
+        .filter(|each| known.is_empty() || known.iter().any(|key| is_of(key, each)))
+        .cloned()
+        .collect();
     if !allowed.is_empty() {
         preferred.key = Cow::Owned(allowed);
     }
@@ -113,22 +111,43 @@ mod tests {
     use super::*;
 
     fn names<T: AsRef<str>>(list: &[T]) -> Vec<&str> {
-        list.iter().map(AsRef::as_ref).filter(|name| !name.starts_with("ext-info") && !name.starts_with("kex-strict")).collect()
+        list.iter()
+            .map(AsRef::as_ref)
+            .filter(|name| !name.starts_with("ext-info") && !name.starts_with("kex-strict"))
+            .collect()
     }
 
     /// `spec/portal.md` §16.1, word for word.
     #[test]
     fn fips_offers_exactly_the_contracts_lists() {
-        for preferred in [towards_people(true), towards_machines(true, true, &[]), towards_machines(false, false, &[])] {
-            let kex = ["ecdh-sha2-nistp256", "ecdh-sha2-nistp384", "ecdh-sha2-nistp521", "diffie-hellman-group14-sha256"];
+        for preferred in
+            [towards_people(true), towards_machines(true, true, &[]), towards_machines(false, false, &[])]
+        {
+            let kex = [
+                "ecdh-sha2-nistp256",
+                "ecdh-sha2-nistp384",
+                "ecdh-sha2-nistp521",
+                "diffie-hellman-group14-sha256",
+            ];
             assert_eq!(names(&preferred.kex), kex);
             assert_eq!(names(&preferred.cipher), ["aes256-ctr", "aes192-ctr", "aes128-ctr"]);
-            let macs = ["hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com", "hmac-sha2-256", "hmac-sha2-512"];
+            let macs = [
+                "hmac-sha2-256-etm@openssh.com",
+                "hmac-sha2-512-etm@openssh.com",
+                "hmac-sha2-256",
+                "hmac-sha2-512",
+            ];
             assert_eq!(names(&preferred.mac), macs);
         }
-        let keys: Vec<String> = towards_machines(true, true, &[]).key.iter().map(ToString::to_string).collect();
-        let wanted =
-            ["rsa-sha2-512", "rsa-sha2-256", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"];
+        let keys: Vec<String> =
+            towards_machines(true, true, &[]).key.iter().map(ToString::to_string).collect();
+        let wanted = [
+            "rsa-sha2-512",
+            "rsa-sha2-256",
+            "ecdsa-sha2-nistp256",
+            "ecdsa-sha2-nistp384",
+            "ecdsa-sha2-nistp521",
+        ];
         assert_eq!(keys, wanted);
     }
 
@@ -137,7 +156,8 @@ mod tests {
         let preferred = towards_people(false);
         assert!(preferred.kex.contains(&kex::EXTENSION_OPENSSH_STRICT_KEX_AS_SERVER));
         assert_eq!(names(&preferred.kex)[0], "mlkem768x25519-sha256");
-        let all: Vec<&str> = [names(&preferred.kex), names(&preferred.cipher), names(&preferred.mac)].concat();
+        let all: Vec<&str> =
+            [names(&preferred.kex), names(&preferred.cipher), names(&preferred.mac)].concat();
         for bad in ["sha1", "cbc", "chacha20", "group1-", "group14-sha1", "3des"] {
             assert!(all.iter().all(|name| !name.contains(bad)), "{bad} in {all:?}");
         }

@@ -69,8 +69,7 @@ impl What {
 impl Trail {
     fn entry(&self, at: Timestamp, phase: Phase, request_id: &Id, what: &What) -> Entry {
         let owner = &self.live.grant.owner;
-        let actor =
-            Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: self.from.to_string() };
+        let actor = Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: self.from.to_string() };
         let mut entry = Entry::new(at, phase, request_id.clone(), actor, what.verb);
         entry.grant = Some(self.live.grant.known_as().clone());
         entry.target.clone_from(&self.live.grant.target);
@@ -158,22 +157,36 @@ impl Settle {
             entry.result = Outcome { status, word: word.to_owned(), side };
         }
     }
-}
 
-impl Drop for Settle {
-    fn drop(&mut self) {
-        let Some(mut entry) = self.entry.take() else { return };
+    /// Writes the end, so that it is in the queue when this returns.
+    pub(super) async fn write(mut self) {
+        if let Some(entry) = self.take() {
+            write(self.trail.audit.clone(), entry).await;
+        }
+    }
+
+    fn take(&mut self) -> Option<Entry> {
+        let mut entry = self.entry.take()?;
         let now = self.trail.clock.now();
         entry.at = now;
         entry.took_ms = u64::try_from(now.since(self.began).as_millis()).unwrap_or(u64::MAX);
         entry.bytes_out = self.bytes.sent.load(Ordering::Relaxed);
         entry.bytes_in = self.bytes.received.load(Ordering::Relaxed);
-        let audit = self.trail.audit.clone();
-        tokio::spawn(async move {
-            if let Err(error) = audit.queue(*entry).await {
-                tracing::error!(error = %chain(&error), "the end of a channel could not be audited");
-            }
-        });
+        Some(*entry)
+    }
+}
+
+impl Drop for Settle {
+    fn drop(&mut self) {
+        if let Some(entry) = self.take() {
+            tokio::spawn(write(self.trail.audit.clone(), entry));
+        }
+    }
+}
+
+async fn write(audit: Audit, entry: Entry) {
+    if let Err(error) = audit.queue(entry).await {
+        tracing::error!(error = %chain(&error), "the end of a channel could not be audited");
     }
 }
 

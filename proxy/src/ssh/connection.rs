@@ -14,9 +14,11 @@ use russh::server::{self, ChannelOpenHandle};
 use russh::{Channel, ChannelOpenFailure, ChannelWriteHalf, client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::audit::{AgentWitness, Bytes, Trail, What};
 use super::auth::{Authority, Known};
+use super::banner;
 use super::leg::{Leg, LegError, LegOptions};
 use super::limits::{Place, SshLimits};
 use super::machines::Machine;
@@ -24,7 +26,6 @@ use super::metrics::{ChannelLabels, LoginLabels};
 use super::program::{ForwardGate, SessionGate, settle};
 use super::relay::{Begun, End, Outlet, Relay};
 use super::server::Bastion;
-use super::banner;
 
 /// Legs that are kept for the next channel.
 const MOST_SPARES: usize = 4;
@@ -72,6 +73,8 @@ pub(super) struct Connection {
     /// Why it shall end.
     words: watch::Sender<Option<String>>,
     spares: Mutex<Vec<Leg>>,
+    /// What runs for it.
+    pub(super) tasks: TaskTracker,
     pub(super) bytes: Arc<Bytes>,
     misses: AtomicUsize,
     /// The user that a stranger claimed to be.
@@ -122,6 +125,7 @@ impl Connection {
             is_reached: CancellationToken::new(),
             words: watch::Sender::new(None),
             spares: Mutex::default(),
+            tasks: TaskTracker::new(),
             bytes: Arc::default(),
             misses: AtomicUsize::new(0),
             claimed: Mutex::default(),
@@ -365,8 +369,18 @@ impl Connection {
             }
             Way::Forward { .. } => {
                 let leg = &leg;
-                let relay =
-                    Relay { outlet, person, handle, far, leg, gate: ForwardGate, cut, total, begun, tells: false };
+                let relay = Relay {
+                    outlet,
+                    person,
+                    handle,
+                    far,
+                    leg,
+                    gate: ForwardGate,
+                    cut,
+                    total,
+                    begun,
+                    tells: false,
+                };
                 Box::pin(relay.run()).await
             }
         };
@@ -427,6 +441,10 @@ impl Connection {
     /// The connection is gone: what there is to write down.
     pub(super) async fn gone(&self, words: Option<&str>) {
         self.over.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(Self::SETTLED_WITHIN, self.tasks.wait()).await.is_err() {
+            tracing::warn!(from = %self.from, "the ends of some channels are still being written");
+        }
         self.spares.lock().clear();
         let metrics = self.bastion.metrics();
         metrics.received.add(self.bytes.received.load(Ordering::Relaxed));
@@ -460,6 +478,9 @@ impl Connection {
             tracing::error!(error = %chain(&error), "a refused sign-in could not be audited");
         }
     }
+
+    /// How long the ends of channels may take to be written down.
+    const SETTLED_WITHIN: Duration = Duration::from_secs(30);
 
     /// How long the client has to take its last message.
     pub(super) const GRACE: Duration = Duration::from_millis(400);

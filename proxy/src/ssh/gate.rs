@@ -31,7 +31,11 @@ impl<S> Gate<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         self.open(cx)?;
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }

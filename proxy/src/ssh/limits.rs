@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn strangers_addresses_and_all_are_bounded_and_given_back() {
         let limits = SshLimits { connections: 3, per_address: 2, strangers: 2, ..SshLimits::default() };
-        let (door, here, there) = (Arc::new(Door::default()), IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let (door, here, there) =
+            (Arc::new(Door::default()), IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let first = door.enter(here, &limits).unwrap();
         let second = door.enter(here, &limits).unwrap();
         assert_eq!(door.enter(there, &limits).unwrap_err(), Full::Strangers);

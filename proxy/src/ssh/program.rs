@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rp_base::text::clean;
 use rp_documents::{RecordingKind, Side};
-use rp_recording::{Recorder, Start};
+use rp_recording::Start;
 
-use super::audit::{Settle, Trail, What};
+use super::audit::{Trail, What};
 use super::connection::Connection;
 use super::relay::{Ask, Begun, End, Gatekeeper, short};
 
@@ -48,10 +48,13 @@ impl SessionGate {
             }
         };
         if let Some(recorder) = &recorder {
-            what.query = [what.query.as_str(), &format!("recording {}", recorder.id())].join(" ").trim().to_owned();
+            what.query =
+                [what.query.as_str(), &format!("recording {}", recorder.id())].join(" ").trim().to_owned();
         }
         match self.trail.start(what).await {
-            Ok(settle) => Ok(Some(Begun { counted: Arc::clone(&settle.bytes), settle: Some(settle), recorder })),
+            Ok(settle) => {
+                Ok(Some(Begun { counted: Arc::clone(&settle.bytes), settle: Some(settle), recorder }))
+            }
             Err(error) => {
                 tracing::error!(error = %rp_base::chain(&error), "the start of a session could not be audited");
                 if let Some(recorder) = recorder {
@@ -98,7 +101,9 @@ impl Gatekeeper for ForwardGate {
 pub(super) async fn settle(connection: &Connection, end: End, begun: Option<Begun>) {
     let Some(Begun { settle, recorder, .. }) = begun else { return };
     let (outcome, word, status, side) = match end {
-        End::Exit(status) => (format!("exit {status}"), "ok", u16::try_from(status).unwrap_or(u16::MAX), None),
+        End::Exit(status) => {
+            (format!("exit {status}"), "ok", u16::try_from(status).unwrap_or(u16::MAX), None)
+        }
         End::Signal(name) => (format!("signal {name}"), "ok", 0, None),
         End::Closed => ("closed".to_owned(), "ok", 0, None),
         End::Broken => ("the machine went away".to_owned(), "failed", 0, Some(Side::Cluster)),
@@ -108,18 +113,11 @@ pub(super) async fn settle(connection: &Connection, end: End, begun: Option<Begu
             None => ("left".to_owned(), "ok", 0, None),
         },
     };
-    finish(settle, word, status, side);
-    if let Some(recorder) = recorder {
-        seal(&recorder, &outcome).await;
-    }
-}
-
-fn finish(settle: Option<Settle>, word: &str, status: u16, side: Option<Side>) {
     if let Some(mut settle) = settle {
         settle.outcome(word, status, side);
+        settle.write().await;
     }
-}
-
-async fn seal(recorder: &Recorder, outcome: &str) {
-    recorder.finish(outcome).await;
+    if let Some(recorder) = recorder {
+        recorder.finish(&outcome).await;
+    }
 }

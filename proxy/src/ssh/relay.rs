@@ -341,7 +341,12 @@ async fn down(
 }
 
 /// What is no data. One queue carries all of it, so nothing overtakes the last byte.
-async fn tell(message: ChannelMsg, id: ChannelId, handle: &server::Handle, shared: &Shared) -> Result<(), Gone> {
+async fn tell(
+    message: ChannelMsg,
+    id: ChannelId,
+    handle: &server::Handle,
+    shared: &Shared,
+) -> Result<(), Gone> {
     let told = match message {
         ChannelMsg::Eof => handle.eof(id).await,
         ChannelMsg::ExitStatus { exit_status } => {
@@ -450,9 +455,7 @@ async fn put<G: Gatekeeper>(
     let (answer, wait) = oneshot::channel();
     shared.asked.lock().push_back(answer);
     let sent = match ask {
-        Ask::Terminal(t) => {
-            far.request_pty(true, &t.term, t.cols, t.rows, t.width, t.height, &t.modes).await
-        }
+        Ask::Terminal(t) => far.request_pty(true, &t.term, t.cols, t.rows, t.width, t.height, &t.modes).await,
         Ask::Variable { name, value } => far.set_env(true, name, value).await,
         Ask::Agent => far.agent_forward(true).await,
         Ask::Shell => far.request_shell(true).await,

@@ -10,11 +10,13 @@ use bytes::Bytes;
 use rp_access::Refusal;
 use rp_base::text::clean;
 use russh::keys::Certificate;
-use russh::server::{Auth, ChannelOpenHandle, Handle, Handler, Msg, PublicKeyOffer, Session, VerifiedPublicKey};
+use russh::server::{
+    Auth, ChannelOpenHandle, Handle, Handler, Msg, PublicKeyOffer, Session, VerifiedPublicKey,
+};
 use russh::{Channel, ChannelId, ChannelOpenFailure, MethodKind, MethodSet, Pty, Sig};
 
 use super::auth::{Known, MOST_USER};
-use super::connection::{Connection, Way};
+use super::connection::{Connection, Opening, Way};
 use super::relay::{Ask, Inlet, Terminal, Up, channel};
 use super::{algorithms, banner};
 
@@ -115,8 +117,8 @@ impl Person {
         let (inlet, outlet) = channel(&self.connection.over);
         let cut = inlet.cut.clone();
         self.channels.insert(id, Open { inlet, variables: 0, began: false });
-        let connection = Arc::clone(&self.connection);
-        tokio::spawn(connection.carry(super::connection::Opening { way, person, outlet, handle, reply, cut }));
+        let opening = Opening { way, person, outlet, handle, reply, cut };
+        self.connection.tasks.spawn(Arc::clone(&self.connection).carry(opening));
     }
 }
 
@@ -176,7 +178,11 @@ impl Handler for Person {
         Ok(if good { Auth::Accept } else { rejected() })
     }
 
-    async fn auth_publickey(&mut self, _user: &str, _key: VerifiedPublicKey<'_>) -> Result<Auth, russh::Error> {
+    async fn auth_publickey(
+        &mut self,
+        _user: &str,
+        _key: VerifiedPublicKey<'_>,
+    ) -> Result<Auth, russh::Error> {
         // Nobody's bare key opens anything: a certificate of ours does.
         Ok(rejected())
     }
@@ -192,7 +198,7 @@ impl Handler for Person {
 
     async fn auth_succeeded(&mut self, _session: &mut Session) -> Result<(), russh::Error> {
         // The machine is reached while the client asks for its first channel.
-        tokio::spawn(Arc::clone(&self.connection).reach());
+        self.connection.tasks.spawn(Arc::clone(&self.connection).reach());
         Ok(())
     }
 
@@ -217,7 +223,9 @@ impl Handler for Person {
         session: &mut Session,
     ) -> Result<(), russh::Error> {
         match self.connection.destination(host, port) {
-            Some((host, port)) => self.open(channel, reply, session.handle(), Way::Forward { host, port }).await,
+            Some((host, port)) => {
+                self.open(channel, reply, session.handle(), Way::Forward { host, port }).await
+            }
             None => {
                 reply.reject(prohibited("this access names no such destination")).await;
                 self.refuse("ssh.forward", &format!("{}:{port}", clean(host, MOST_USER))).await;
@@ -250,7 +258,11 @@ impl Handler for Person {
         Ok(())
     }
 
-    async fn channel_close(&mut self, channel: ChannelId, _session: &mut Session) -> Result<(), russh::Error> {
+    async fn channel_close(
+        &mut self,
+        channel: ChannelId,
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
         if let Some(open) = self.channels.remove(&channel) {
             open.inlet.cut.cancel();
         }
@@ -262,7 +274,12 @@ impl Handler for Person {
         Ok(())
     }
 
-    async fn data(&mut self, channel: ChannelId, data: &[u8], _session: &mut Session) -> Result<(), russh::Error> {
+    async fn data(
+        &mut self,
+        channel: ChannelId,
+        data: &[u8],
+        _session: &mut Session,
+    ) -> Result<(), russh::Error> {
         self.push(channel, Up::Data(Bytes::copy_from_slice(data))).await;
         Ok(())
     }
@@ -371,7 +388,11 @@ impl Handler for Person {
         session.channel_success(channel)
     }
 
-    async fn agent_request(&mut self, channel: ChannelId, _session: &mut Session) -> Result<bool, russh::Error> {
+    async fn agent_request(
+        &mut self,
+        channel: ChannelId,
+        _session: &mut Session,
+    ) -> Result<bool, russh::Error> {
         if !self.connection.may_forward_agent() {
             self.refuse("ssh.agent", "this access does not ask for an agent").await;
             return Ok(false);
@@ -380,7 +401,12 @@ impl Handler for Person {
         Ok(open.inlet.ask(Ask::Agent).await.is_ok())
     }
 
-    async fn signal(&mut self, channel: ChannelId, signal: Sig, session: &mut Session) -> Result<(), russh::Error> {
+    async fn signal(
+        &mut self,
+        channel: ChannelId,
+        signal: Sig,
+        session: &mut Session,
+    ) -> Result<(), russh::Error> {
         self.push(channel, Up::Signal(signal)).await;
         session.channel_success(channel)
     }

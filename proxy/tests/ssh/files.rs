@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::world::{Client, Setup, World, done};
+use crate::world::{Client, World, done};
 
 const LARGE: usize = 64 * 1024 * 1024;
 
 async fn fast() -> (World, Client) {
-    let world = World::with(Setup { modern: true, ..Setup::default() }).await;
+    let world = World::new().await;
     let client = world.granted().await;
     (world, client)
 }
@@ -60,8 +60,11 @@ async fn sftp_scp_and_rsync_work() {
 
     let batch = folder.join("batch");
     let (there, back) = (folder.join("there"), folder.join("back"));
-    std::fs::write(&batch, format!("put {0} {1}\nget {1} {2}\n", file.display(), there.display(), back.display()))
-        .unwrap();
+    std::fs::write(
+        &batch,
+        format!("put {0} {1}\nget {1} {2}\n", file.display(), there.display(), back.display()),
+    )
+    .unwrap();
     let mut sftp = client.program("sftp");
     sftp.arg("-b").arg(&batch).arg("ada@127.0.0.1");
     let ran = done(sftp).await;
@@ -85,5 +88,7 @@ async fn sftp_scp_and_rsync_work() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     same(&file, &folder.join("by-rsync"));
     world.audited("the subsystem", |e| e.verb == "ssh.subsystem" && e.query == "sftp").await;
-    world.audited("rsync", |e| e.verb == "ssh.exec" && e.command.iter().any(|c| c.starts_with("rsync"))).await;
+    world
+        .audited("rsync", |e| e.verb == "ssh.exec" && e.command.iter().any(|c| c.starts_with("rsync")))
+        .await;
 }

@@ -93,7 +93,7 @@ async fn channels_of_one_connection_are_bounded() {
         held.push(child);
     }
     let refused = done(client.ssh(&["-o", "ControlMaster=no"], &["echo in"])).await;
-    assert!(refused.out.is_empty() || refused.code != Some(0) || refused.text() == "in\n", "{refused:?}");
+    assert!(refused.err.contains("Session open refused by peer"), "{refused:?}");
     assert!(!held.is_empty());
     master.kill().await.unwrap();
 }
@@ -110,7 +110,7 @@ async fn many_variables_do_no_harm() {
 async fn refused_requests_without_end_end_the_connection() {
     let world = World::new().await;
     let client = world.granted().await.option("ExitOnForwardFailure=no");
-    let forwards: Vec<String> = (0..70).map(|_| "0:127.0.0.1:1".to_owned()).collect();
+    let forwards: Vec<String> = (0..70).map(|n| format!("{}:127.0.0.1:1", 20_000 + n)).collect();
     let mut command = client.program("ssh");
     for forward in &forwards {
         command.args(["-R", forward]);

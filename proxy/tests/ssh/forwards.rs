@@ -40,8 +40,9 @@ async fn any_other_destination_is_refused_and_audited() {
     let world = World::new().await;
     let (named, other) = (reverser().await, reverser().await);
     let issued = world.issue_with(|ask| ask.destinations = vec![format!("127.0.0.1:{named}")]).await;
-    let client = world.client(&issued).await;
-    for place in [format!("127.0.0.1:{other}"), format!("localhost:{named}"), "169.254.169.254:80".to_owned()] {
+    let client = world.client(&issued).await.option("LogLevel=INFO");
+    for place in [format!("127.0.0.1:{other}"), format!("localhost:{named}"), "169.254.169.254:80".to_owned()]
+    {
         let ran = client.feed(&["-W", &place], &[], b"x".to_vec()).await;
         assert_eq!((ran.code, ran.out.len()), (Some(255), 0), "{place}");
         assert!(ran.err.contains("this access names no such destination"), "{}", ran.err);

@@ -36,7 +36,8 @@ async fn wrong_passwords_wrong_people_and_other_tokens_are_refused() {
         ask.machine = None;
     });
     let other = other.await;
-    for password in ["", "x", other.token.expose(), "aro1_ssh_a_b_c", "00000000-0000-0000-0000-000000000000"] {
+    for password in ["", "x", other.token.expose(), "aro1_ssh_a_b_c", "00000000-0000-0000-0000-000000000000"]
+    {
         let ran = world.with_password(password).run("echo in").await;
         assert_eq!((ran.code, ran.out.len()), (Some(255), 0), "{password}");
     }
@@ -91,7 +92,8 @@ async fn an_ended_certificate_and_one_of_an_unknown_grant_open_nothing() {
     write(&file, key.to_openssh(LineEnding::LF).unwrap().as_str(), 0o600);
     let now = SystemClock.now();
     let hour = Duration::from_secs(3600);
-    let late = world.keys.user_certificate(key.public_key(), &issued.grant.id, now - hour, now - hour / 2).unwrap();
+    let late =
+        world.keys.user_certificate(key.public_key(), &issued.grant.id, now - hour, now - hour / 2).unwrap();
     let unknown = Id::random(&SystemRandom);
     let unknown = world.keys.user_certificate(key.public_key(), &unknown, now, now + hour).unwrap();
     for certificate in [late, unknown] {

@@ -3,7 +3,7 @@
 use rp_documents::Phase;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
-use crate::world::{MACHINE, REASON, Setup, World, done, soon};
+use crate::world::{MACHINE, REASON, World, done, soon};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commands_output_errors_and_exit_status_come_back_and_are_audited() {
@@ -65,11 +65,15 @@ async fn a_signal_that_ends_the_program_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn output_ends_before_the_exit_status() {
-    let world = World::with(Setup { modern: true, ..Setup::default() }).await;
+    let world = World::new().await;
     let client = world.granted().await;
     for round in 0..3 {
         let ran = client.run("head -c 3000000 /dev/zero; echo end >&2; exit 5").await;
-        assert_eq!((ran.code, ran.out.len(), ran.err.as_str()), (Some(5), 3_000_000, "end\n"), "round {round}");
+        assert_eq!(
+            (ran.code, ran.out.len(), ran.err.as_str()),
+            (Some(5), 3_000_000, "end\n"),
+            "round {round}"
+        );
     }
 }
 
@@ -83,7 +87,7 @@ async fn the_end_of_input_is_passed_on_while_output_goes_on() {
 /// A client that waits for its output's reader stands in the way of nobody: not of its own other sessions either.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_slow_reader_stalls_nobody() {
-    let world = World::with(Setup { modern: true, ..Setup::default() }).await;
+    let world = World::new().await;
     let socket = world.folder.path().join("master");
     let client = world.granted().await.option(&format!("ControlPath={}", socket.display()));
     let mut master = client.ssh(&["-M", "-N"], &[]).spawn().unwrap();

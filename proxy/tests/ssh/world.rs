@@ -22,8 +22,8 @@ use rp_database::in_memory;
 use rp_documents::{Entry, GrantKind, GrantOptions, Person, ResourceId, Rights, Role};
 use rp_net::listen::Stop;
 use rp_net::{
-    Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, Origins, PrivateWay, Source, SshKey,
-    SshMachine, SshTarget, Target,
+    Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, Origins, PrivateWay, Source,
+    SshKey, SshMachine, SshTarget, Target,
 };
 use rp_recording::Recordings;
 use rp_seal::Keyring;
@@ -35,6 +35,8 @@ use tokio::process::Command;
 
 /// Far more than anything here needs: speed is asserted in benchmarks.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
+/// For tens of mebibytes through a debug build on a busy machine.
+const LONG: Duration = Duration::from_secs(600);
 const RES: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourcegroups/imported/providers/microsoft.redhatopenshift/openshiftclusters/harbor";
 /// The reason of every grant here.
 pub(crate) const REASON: &str = "look at the kubelet";
@@ -52,11 +54,17 @@ impl Directory for One {
 }
 
 /// What a test may choose.
-#[derive(Default)]
 pub(crate) struct Setup {
     pub(crate) limits: SshLimits,
     pub(crate) fips: bool,
+    /// The contract's ciphers are slow in a debug build.
     pub(crate) modern: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { limits: SshLimits::default(), fips: false, modern: true }
+    }
 }
 
 pub(crate) struct World {
@@ -117,8 +125,13 @@ impl World {
             registry: rp_metrics::Registry::new(),
         });
         let access = access.await.unwrap();
-        let parts =
-            KeyParts { store: store.clone(), keyring, clock: clock.clone(), fips: setup.fips, files: Vec::new() };
+        let parts = KeyParts {
+            store: store.clone(),
+            keyring,
+            clock: clock.clone(),
+            fips: setup.fips,
+            files: Vec::new(),
+        };
         let keys = Arc::new(ServiceKeys::open(&parts).await.unwrap());
         let networks = Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new());
         let dialer = Dialer::new(DialerOptions { private: PrivateWay::Direct, networks, keepalive: SOON });
@@ -146,7 +159,7 @@ impl World {
             registry: rp_metrics::Registry::new(),
             limits: setup.limits,
             host: "bastion.test".to_owned(),
-            names: vec!["bastion.test".to_owned()],
+            names: vec!["127.0.0.1".to_owned()],
             origins: Arc::new(Origins::default()),
         });
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -159,7 +172,8 @@ impl World {
 
     /// A cluster with one machine at that port, which shows one of these keys.
     pub(crate) fn cluster(&self, port: u16, host_keys: Vec<String>) {
-        let machine = SshMachine { name: MACHINE.to_owned(), address: "127.0.0.1".to_owned(), port, host_keys };
+        let machine =
+            SshMachine { name: MACHINE.to_owned(), address: "127.0.0.1".to_owned(), port, host_keys };
         let ssh = SshTarget {
             user: self.machine.user.clone(),
             key: SshKey::Pem(Secret::new(self.machine.key.clone())),
@@ -336,7 +350,8 @@ impl Client {
             let _ = stdin.write_all(&input).await;
             drop(stdin);
         });
-        let output = soon("the command's end", child.wait_with_output()).await.unwrap();
+        let output =
+            tokio::time::timeout(LONG, child.wait_with_output()).await.expect("the command's end").unwrap();
         writing.abort();
         output.into()
     }
@@ -364,7 +379,7 @@ impl From<Output> for Done {
 }
 
 pub(crate) async fn done(mut command: Command) -> Done {
-    soon("the command's end", command.output()).await.unwrap().into()
+    tokio::time::timeout(LONG, command.output()).await.expect("the command's end").unwrap().into()
 }
 
 /// OpenSSH's server, one process for each connection: no port is guessed, and each can be killed.

@@ -1,3 +1,6 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::*;
 
 fn data(size: usize) -> Up {
@@ -58,4 +61,56 @@ async fn a_channel_whose_task_is_gone_takes_everything_and_keeps_nothing() {
     }
     assert_eq!(inlet.flow.waiting.load(Ordering::Relaxed), 0);
     assert_eq!(inlet.ask(Ask::Shell).await, Err(None));
+}
+
+/// What a hostile client may send, in any order.
+fn any_message() -> impl Strategy<Value = Up> {
+    prop_oneof![
+        vec(any::<u8>(), 0..4000).prop_map(|bytes| Up::Data(Bytes::from(bytes))),
+        (any::<u32>(), vec(any::<u8>(), 0..100))
+            .prop_map(|(kind, bytes)| Up::Extended(kind, Bytes::from(bytes))),
+        Just(()).prop_map(|()| Up::Eof),
+        any::<(u32, u32, u32, u32)>().prop_map(|(cols, rows, width, height)| Up::Size {
+            cols,
+            rows,
+            width,
+            height
+        }),
+        "\\PC{0,20}".prop_map(|name| Up::Signal(Sig::Custom(name))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn messages_never_overtake_each_other_and_never_stay_counted(
+        messages in vec(any_message(), 0..60),
+        cut_at in 0usize..80,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let (inlet, mut outlet) = channel(&CancellationToken::new());
+            let sent: Vec<String> = messages.iter().map(|message| format!("{message:?}")).collect();
+            for (at, message) in messages.into_iter().enumerate() {
+                if at == cut_at {
+                    inlet.cut.cancel();
+                }
+                inlet.push(message).await;
+            }
+            drop(inlet);
+            let mut taken = Vec::new();
+            while let Some(message) = outlet.up.recv().await {
+                outlet.flow.took(size_of(&message));
+                taken.push(format!("{message:?}"));
+            }
+            assert_eq!(sent, taken);
+            assert_eq!(outlet.flow.waiting.load(Ordering::Relaxed), 0);
+        });
+    }
+
+    #[test]
+    fn sizes_are_never_more_than_a_recording_knows(size: u32) {
+        prop_assert_eq!(u32::from(short(size)), size.min(65535));
+    }
 }
