@@ -41,6 +41,7 @@ async fn azures_sdk_makes_reads_waits_and_is_refused() -> Result<()> {
             secret: Some("right".to_owned()),
         }],
         contents: Arc::new(Nothing),
+        file: None,
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         stop: Stop { stop: cut.clone(), cut },

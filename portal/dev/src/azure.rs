@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rp_base::{Clock as _, Random as _, SharedClock, SystemClock, SystemRandom};
@@ -13,7 +14,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::folder::{Folder, Kept, write_private};
-use crate::names::{CLIENT_ID, PAIRS, SECRET, application};
+use crate::names::{CLIENT_ID, MOST_PAIRS, SECRET, application};
 
 /// Seconds: until the next start, which writes another.
 const LIFE: i64 = 400 * 24 * 3600;
@@ -38,7 +39,7 @@ pub(crate) fn write_token(folder: &Folder) -> anyhow::Result<()> {
 fn applications() -> Vec<Application> {
     let of = |pair| Application { client_id: application(pair), secret: Some(SECRET.to_owned()) };
     let own = Application { client_id: CLIENT_ID.to_owned(), secret: None };
-    std::iter::once(own).chain((1..=PAIRS).map(of)).collect()
+    std::iter::once(own).chain((1..=MOST_PAIRS).map(of)).collect()
 }
 
 /// Starts it.
@@ -57,9 +58,10 @@ pub(crate) fn start(
         url: format!("https://localhost:{}", kept.ports.azure).parse()?,
         applications: applications(),
         contents: Arc::new(region.azure(Arc::clone(clock))),
+        file: Some(folder.file("azure.jsonl")),
         clock: Arc::clone(clock),
         random: Arc::new(SystemRandom),
         stop: stop.clone(),
     };
-    Ok(ArmStandIn::start(options)?)
+    ArmStandIn::start(options).context("azure.jsonl cannot be used; remove the data folder")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use aro::parts;
-use aro::rp::workers::{domain, options, region, stored_role_sets};
+use aro::rp::workers::{backend_settings, domain, options, region, stored_role_sets};
 use rp_azure::{CloudClients, CloudOptions, Credential, Habits, Polling, Repeat, RetryPolicy};
 use rp_backend::{Backend, BackendParts};
 use rp_cluster::{ClusterManager, Environment, Features, Installer, OverPrivateLink, Periods, StepMetrics};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::folder::Folder;
-use crate::names::{CLIENT_ID, CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, OWN, PAIRS};
+use crate::names::{CLIENT_ID, CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, MOST_PAIRS, OWN, PAIRS};
 
 const OWN_GROUP: &str = "aro-rp";
 const GATEWAY_GROUP: &str = "aro-gateway";
@@ -38,9 +38,10 @@ pub(crate) async fn start(
     stand_in: &ArmStandIn,
     installer: Arc<dyn Installer>,
     folder: &Folder,
+    pairs: usize,
     life: &Lifecycle,
 ) -> anyhow::Result<JoinHandle<()>> {
-    prepare(&stand_in.control(), settings);
+    prepare(&stand_in.control(), settings, pairs.clamp(1, MOST_PAIRS));
     register(foundation).await?;
     let environment = environment(settings, foundation, installer, folder)?;
     let manager =
@@ -50,26 +51,12 @@ pub(crate) async fn start(
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),
         manager: Arc::new(manager),
-        settings: speed(),
+        settings: backend_settings(&settings.backend),
         registry: foundation.registry.clone(),
         statsd: Statsd::none(),
         domain: domain(settings)?,
     });
     Ok(tokio::spawn(backend.run(life.stopping())))
-}
-
-/// Short, so that a restart of this program goes on soon.
-fn speed() -> rp_backend::Settings {
-    rp_backend::Settings {
-        workers: 20,
-        lease: Duration::from_secs(15),
-        heartbeat: Duration::from_secs(3),
-        poll: Duration::from_secs(1),
-        retry: Duration::from_secs(1),
-        retry_most: Duration::from_secs(10),
-        drain: Duration::from_secs(10),
-        ..rp_backend::Settings::default()
-    }
 }
 
 fn environment(
@@ -136,12 +123,17 @@ fn clients(settings: &Settings, foundation: &Foundation, folder: &Folder) -> any
 
 /// What stands in Azure before the first cluster: the resource provider's own group with its network and zone, and a
 /// customer's network.
-fn prepare(stand_in: &ArmControl, settings: &Settings) {
+fn prepare(stand_in: &ArmControl, settings: &Settings, pairs: usize) {
     for subscription in [OWN, CUSTOMER] {
         stand_in.subscribe(subscription, &tenant_of(subscription));
     }
     // Whoever tries this out has applications of their own.
     stand_in.open_directory();
+    if pairs > PAIRS {
+        for quota in ["cores", "standardDSv3Family", "PublicIPAddresses"] {
+            stand_in.quota(CUSTOMER, quota, 0, 1_000_000);
+        }
+    }
     let location = settings.azure.region.as_deref().unwrap_or_default();
     let group = |subscription: &str, name: &str| {
         let id = format!("/subscriptions/{subscription}/resourceGroups/{name}");
@@ -157,10 +149,13 @@ fn prepare(stand_in: &ArmControl, settings: &Settings) {
     let zone = format!("{own}/providers/Microsoft.Network/dnsZones/{zone}");
     put(stand_in, &zone, json!({"location": "global", "properties": {}}));
     let customer = group(CUSTOMER, CUSTOMER_GROUP);
-    let subnet = |role: &str, number: usize, third: usize| json!({"name": format!("{role}-{number}"), "properties": {"addressPrefix": format!("10.1.{third}.0/24")}});
+    let subnet = |role: &str, pair: usize, at: usize| {
+        let prefix = format!("10.{}.{}.0/24", 16 + at / 256, at % 256);
+        json!({"name": format!("{role}-{pair}"), "properties": {"addressPrefix": prefix}})
+    };
     let subnets: Vec<Value> =
-        (1..=PAIRS).flat_map(|n| [subnet("master", n, 2 * n), subnet("worker", n, 2 * n + 1)]).collect();
-    put(stand_in, &network(&customer, CUSTOMER_NETWORK), vnet(location, "10.1.0.0/16", &json!(subnets)));
+        (1..=pairs).flat_map(|n| [subnet("master", n, 2 * n), subnet("worker", n, 2 * n + 1)]).collect();
+    put(stand_in, &network(&customer, CUSTOMER_NETWORK), vnet(location, "10.16.0.0/12", &json!(subnets)));
 }
 
 /// The customer's subscription, as the resource manager tells of it.
@@ -188,8 +183,9 @@ fn vnet(location: &str, space: &str, subnets: &Value) -> Value {
     json!({"location": location, "properties": {"addressSpace": {"addressPrefixes": [space]}, "subnets": subnets}})
 }
 
+/// What is there from an earlier start stays as clusters changed it.
 fn put(stand_in: &ArmControl, id: &str, body: Value) {
-    if !stand_in.put(id, body) {
+    if stand_in.get(id).is_none() && !stand_in.put(id, body) {
         tracing::error!(id, "the stand-in for Azure does not take a resource");
     }
 }

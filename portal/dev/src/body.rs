@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use crate::folder::read_text;
-use crate::names::{CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, PAIRS, SECRET, application};
+use crate::names::{CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, MOST_PAIRS, SECRET, application};
 
 /// The version of the API that the body is of.
 const API_VERSION: &str = "2023-11-22";
@@ -25,7 +25,7 @@ pub(crate) fn asked(
     version: &str,
     install: Option<&str>,
 ) -> anyhow::Result<Asked> {
-    ensure!((1..=PAIRS).contains(&subnets), "--subnets: 1 to {PAIRS}");
+    ensure!((1..=MOST_PAIRS).contains(&subnets), "--subnets: 1 to {MOST_PAIRS}");
     let group = format!("/subscriptions/{CUSTOMER}/resourceGroups/{CUSTOMER_GROUP}");
     let network = format!("{group}/providers/Microsoft.Network/virtualNetworks/{CUSTOMER_NETWORK}/subnets");
     let mut body = json!({
@@ -86,6 +86,6 @@ mod tests {
             assert_ne!(of(&one, pointer), of(&two, pointer));
         }
         assert_eq!(of(&two, "/tags/simulated-install"), "no-api");
-        assert!(asked("c", PAIRS + 1, "4.17.27", None).is_err());
+        assert!(asked("c", MOST_PAIRS + 1, "4.17.27", None).is_err());
     }
 }

@@ -147,6 +147,11 @@ impl Installer for RegionInstaller {
 fn machines(azure: &ArmControl, installs: &Installs, document: &Value) {
     let cluster = &document["openShiftCluster"];
     let group = text(cluster, "/properties/clusterProfile/resourceGroupId");
+    if azure.get(group).is_none() {
+        // The folder is of a version that did not keep it. Without its manager nobody would delete it.
+        let body = json!({"location": text(cluster, "/location"), "managedBy": text(cluster, "/id")});
+        azure.put(group, body);
+    }
     let size = |master| {
         let of =
             if master { "/properties/masterProfile/vmSize" } else { "/properties/workerProfiles/0/vmSize" };
@@ -156,7 +161,7 @@ fn machines(azure: &ArmControl, installs: &Installs, document: &Value) {
         let id = format!("{group}/providers/Microsoft.Compute/virtualMachines/{name}");
         let body = json!({"location": text(cluster, "/location"), "zones": [zone.to_string()],
             "properties": {"hardwareProfile": {"vmSize": size(master)}, "osProfile": {"computerName": name}}});
-        if !azure.put(&id, body) {
+        if azure.get(&id).is_none() && !azure.put(&id, body) {
             tracing::warn!(id, "the stand-in for Azure does not take a machine");
         }
     }
@@ -202,6 +207,8 @@ fn plan(document: &Value, began: Timestamp, takes: Duration, parent: &str) -> Re
         domain,
         infra_id: of("/properties/infraId"),
         workers: workers(cluster),
+        client_id: of("/properties/servicePrincipalProfile/clientId"),
+        subnets: [of("/properties/masterProfile/subnetId"), of("/properties/workerProfiles/0/subnetId")],
         private_ip,
         client_authority: authorities.admin_kubeconfig_signer.certificate,
         server,

@@ -12,6 +12,8 @@ pub(crate) const CUSTOMER_GROUP: &str = "dev";
 pub(crate) const CUSTOMER_NETWORK: &str = "dev-vnet";
 /// Pairs of subnets there, each for one cluster: `master-1` and `worker-1`, and so on.
 pub(crate) const PAIRS: usize = 20;
+/// The most that its addresses are enough for.
+pub(crate) const MOST_PAIRS: usize = 2000;
 /// The secret of every simulated application: it opens nothing but the stand-in.
 pub(crate) const SECRET: &str = "simulated-not-a-secret";
 

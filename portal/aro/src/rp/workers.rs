@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
-use rp_azure::{ArmOptions, CloudClients, CloudOptions, Credential, Habits, Repeat, RetryPolicy};
-use rp_backend::{Backend, BackendParts};
+use rp_azure::{
+    ArmOptions, AzureClients as _, CloudClients, CloudOptions, Credential, Habits, Repeat, RetryPolicy, Vault,
+};
+use rp_backend::{Backend, BackendParts, StoredGateways};
 use rp_base::chain;
 use rp_cluster::{
-    ClusterManager, Environment, Features, InstallError, InstallState, Installer, OverPrivateLink, Periods,
-    RoleSets, StepMetrics,
+    CertificateVault, ClusterManager, Environment, Features, Gateways, InstallError, InstallState, Installer,
+    OidcStorage, OverPrivateLink, Periods, RoleSets, StepMetrics,
 };
-use rp_config::{RpPlace, Settings};
+use rp_config::{AzureCredential, RpOidc, RpPlace, Settings};
 use rp_core::Foundation;
 use rp_database::Typed;
 use rp_documents::RoleSetDocument;
@@ -40,30 +42,35 @@ pub(super) fn start(
         return Ok(None);
     };
     let environment = environment(settings, foundation, place)?;
+    tell_what_is_missing(settings, place);
     let emitter = || statsd::emitter(settings, "rp", serve::VERSION, foundation);
     let steps = StepMetrics::new(&foundation.registry, emitter()?);
-    let told = &settings.backend;
     let backend = Backend::new(BackendParts {
         store: Arc::clone(&foundation.store),
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),
         manager: Arc::new(ClusterManager::new(Arc::new(environment), steps)),
-        settings: rp_backend::Settings {
-            workers: told.workers,
-            per_subscription: told.per_subscription,
-            lease: told.lease,
-            heartbeat: told.heartbeat,
-            poll: told.poll,
-            dequeues: told.dequeues,
-            retry: told.retry,
-            retry_most: told.retry_most,
-            drain: told.drain,
-        },
+        settings: backend_settings(&settings.backend),
         registry: foundation.registry.clone(),
         statsd: emitter()?,
         domain: domain(settings)?,
     });
     Ok(Some(tokio::spawn(backend.run(life.stopping()))))
+}
+
+/// `[backend]` as the workers take it.
+pub const fn backend_settings(told: &rp_config::Backend) -> rp_backend::Settings {
+    rp_backend::Settings {
+        workers: told.workers,
+        per_subscription: told.per_subscription,
+        lease: told.lease,
+        heartbeat: told.heartbeat,
+        poll: told.poll,
+        dequeues: told.dequeues,
+        retry: told.retry,
+        retry_most: told.retry_most,
+        drain: told.drain,
+    }
 }
 
 /// Parent of clusters' domains.
@@ -82,7 +89,39 @@ pub fn region(settings: &Settings) -> anyhow::Result<String> {
     settings.azure.region.clone().ok_or_else(|| anyhow!("azure.region is not set"))
 }
 
+/// What clusters here will be refused or go without, and which setting would change that.
+fn tell_what_is_missing(settings: &Settings, place: &RpPlace) {
+    if place.certificate_vault.is_none() {
+        tracing::warn!(
+            "rp.certificate_vault is not set: clusters show the certificates of their installation"
+        );
+    }
+    if place.oidc.is_none() {
+        tracing::warn!("rp.oidc_account is not set: clusters with workload identities are refused");
+    }
+    if place.registry_id.is_empty() {
+        tracing::warn!("rp.registry_id is not set: clusters get no tokens of the registry");
+    }
+    if !settings.rp.gateway && place.gateway_group.is_empty() {
+        tracing::info!("rp.gateway is off: clusters reach the outside without a gateway");
+    }
+    tracing::warn!("{}: creations end at the step runInstaller", NoInstaller::WHY);
+}
+
 fn environment(settings: &Settings, foundation: &Foundation, place: &RpPlace) -> anyhow::Result<Environment> {
+    if settings.rp.gateway && place.gateway_group.is_empty() {
+        anyhow::bail!(
+            "rp.gateway_group is not set: name the gateway's resource group, or set rp.gateway = false"
+        );
+    }
+    let azure = Arc::new(clients(settings, foundation, place)?);
+    let certificates = place.certificate_vault.as_ref().map(|url| {
+        // Of the first-party application, in the service's own directory (`spec/cluster.md` §1.2).
+        Arc::new(Vault::new(azure.first_party().in_tenant(&place.tenant), url.clone()))
+            as Arc<dyn CertificateVault>
+    });
+    let gateways = (!place.gateway_group.is_empty())
+        .then(|| Arc::new(StoredGateways::new(Arc::clone(&foundation.store))) as Arc<dyn Gateways>);
     Ok(Environment {
         region: region(settings)?,
         domain: domain(settings)?,
@@ -96,14 +135,14 @@ fn environment(settings: &Settings, foundation: &Foundation, place: &RpPlace) ->
         registry_host: place.registry_host.clone(),
         fp_client_id: settings.azure.credential.as_ref().map(client_id).unwrap_or_default(),
         fp_service_principal: place.service_principal.clone(),
-        oidc: None,
-        certificate_issuer: "OneCertV2-PublicCA".to_owned(),
+        oidc: place.oidc.as_ref().map(|oidc| issuers(settings, oidc)),
+        certificate_issuer: place.certificate_issuer.clone(),
         commit: serve::VERSION.to_owned(),
-        features: Features { disable_signed_certificates: true, ..Features::default() },
-        azure: Arc::new(clients(settings, foundation)?),
-        certificates: None,
+        features: Features::default(),
+        azure,
+        certificates,
         role_sets: stored_role_sets(foundation),
-        gateways: None,
+        gateways,
         installer: Arc::new(NoInstaller),
         keyring: foundation.keyring.clone(),
         clock: Arc::clone(&foundation.clock),
@@ -113,21 +152,41 @@ fn environment(settings: &Settings, foundation: &Foundation, place: &RpPlace) ->
     })
 }
 
-fn client_id(credential: &rp_config::AzureCredential) -> String {
+/// Where the documents of issuers are written and read.
+fn issuers(settings: &Settings, told: &RpOidc) -> OidcStorage {
+    let cloud = if settings.azure.environment.eq_ignore_ascii_case("AzureUSGovernmentCloud") {
+        "blob.core.usgovcloudapi.net"
+    } else {
+        "blob.core.windows.net"
+    };
+    let own = || format!("https://{}.{cloud}", told.account);
+    OidcStorage {
+        account: told.account.clone(),
+        blob_url: told.storage.as_ref().map_or_else(own, |url| url.as_str().trim_end_matches('/').to_owned()),
+        endpoint: told.endpoint.clone(),
+    }
+}
+
+fn client_id(credential: &AzureCredential) -> String {
     match credential {
-        rp_config::AzureCredential::Certificate { client_id, .. }
-        | rp_config::AzureCredential::WorkloadIdentity { client_id, .. } => client_id.clone(),
-        rp_config::AzureCredential::ManagedIdentity { client_id } => client_id.clone().unwrap_or_default(),
+        AzureCredential::Certificate { client_id, .. }
+        | AzureCredential::WorkloadIdentity { client_id, .. } => client_id.clone(),
+        AzureCredential::ManagedIdentity { client_id } => client_id.clone().unwrap_or_default(),
     }
 }
 
 /// Azure as the identities of the settings see it.
-fn clients(settings: &Settings, foundation: &Foundation) -> anyhow::Result<CloudClients> {
+fn clients(settings: &Settings, foundation: &Foundation, place: &RpPlace) -> anyhow::Result<CloudClients> {
     let credential = settings.azure.credential.as_ref();
     let first_party = azure::credential(credential.ok_or_else(|| anyhow!("azure.credential is not set"))?)?;
+    let own = place
+        .managed_identity
+        .clone()
+        .map(|client_id| AzureCredential::ManagedIdentity { client_id: Some(client_id) });
+    let managed_identity = own.as_ref().map(azure::credential).transpose()?;
     let told = CloudOptions {
         options: options(settings, foundation, RetryPolicy::STEPS, PATIENCE)?,
-        managed_identity: first_party.clone(),
+        managed_identity: managed_identity.unwrap_or_else(|| first_party.clone()),
         first_party,
         habits: Habits { repeat: Repeat::STEPS, ..Habits::default() },
     };
@@ -185,10 +244,14 @@ impl RoleSets for StoredRoleSets {
 #[derive(Debug)]
 struct NoInstaller;
 
+impl NoInstaller {
+    const WHY: &str = "this release has no installer for machines of Azure, and no setting names one";
+}
+
 #[async_trait]
 impl Installer for NoInstaller {
     async fn begin(&self, _: &Value) -> Result<(), InstallError> {
-        Err(InstallError::Refused("this region has no installer".to_owned()))
+        Err(InstallError::Refused(Self::WHY.to_owned()))
     }
 
     async fn state(&self, _: &str) -> Result<InstallState, InstallError> {
