@@ -62,7 +62,9 @@ async fn audited(world: &World) -> Result<()> {
         let entries = auditor.audit("").await?;
         let exec = |phase: &str| {
             let of = |entry: &&Value| {
-                entry["phase"] == phase && entry["subresource"] == "exec" && entry.to_string().contains("exec bash")
+                entry["phase"] == phase
+                    && entry["subresource"] == "exec"
+                    && entry.to_string().contains("exec bash")
             };
             entries.iter().filter(of).cloned().collect::<Vec<_>>()
         };
@@ -85,7 +87,12 @@ async fn only_our_own_pages_come_to_the_socket() -> Result<()> {
     let world = World::get().await?;
     let path = format!("{}/terminal/socket", world.named);
     let session = world.aro.session("elevated").await?;
-    for origin in [None, Some("https://evil.example"), Some("null"), Some(world.aro.dev.proxy_url.trim_end_matches('/'))] {
+    for origin in [
+        None,
+        Some("https://evil.example"),
+        Some("null"),
+        Some(world.aro.dev.proxy_url.trim_end_matches('/')),
+    ] {
         let answer = knock(&session, &path, origin).await?;
         ensure!(answer.status == 403, "{origin:?}: {} {}", answer.status, answer.text);
     }

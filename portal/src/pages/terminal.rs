@@ -56,7 +56,9 @@ pub(crate) async fn page(
                 until: live.grant.not_after.seconds(),
             };
         }
-        None => page.ask = Some(TerminalAsk { barred: barred(&state, &user, &entry), ..TerminalAsk::default() }),
+        None => {
+            page.ask = Some(TerminalAsk { barred: barred(&state, &user, &entry), ..TerminalAsk::default() })
+        }
     }
     answer(&context, StatusCode::OK, &page)
 }
@@ -88,7 +90,11 @@ fn blank(
 fn sound(query: TerminalQuery) -> Result<TerminalQuery, Fault> {
     if query.is_machine() {
         let alone = TerminalQuery { machine: query.machine, ..TerminalQuery::default() };
-        return if is_dns(&alone.machine, 253) { Ok(alone) } else { Err(Fault::bad_input("That is no machine's name")) };
+        return if is_dns(&alone.machine, 253) {
+            Ok(alone)
+        } else {
+            Err(Fault::bad_input("That is no machine's name"))
+        };
     }
     let pod = query.pod.is_empty() || is_dns(&query.namespace, 63) && is_dns(&query.pod, 253);
     let container = query.container.is_empty() || is_segment(&query.container);
@@ -123,7 +129,10 @@ fn barred(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Option<(Str
         rights: Rights::Write.name().to_owned(),
         ..ElevateForm::default()
     };
-    Some(("You are not elevated to write on this cluster.".to_owned(), Some(Link::new("Elevate first", form.href()))))
+    Some((
+        "You are not elevated to write on this cluster.".to_owned(),
+        Some(Link::new("Elevate first", form.href())),
+    ))
 }
 
 /// Containers of the pod, as far as somebody looks at the pods already or they come at once.
@@ -131,7 +140,8 @@ async fn containers(state: &PortalState, entry: &Entry, query: &TerminalQuery) -
     let viewing = (!query.is_machine()).then(|| live::look(state, entry, Tab::Pods)).flatten();
     let Some(viewing) = viewing else { return Vec::new() };
     let snapshot: std::sync::Arc<ClusterSnapshot> = viewing.settled(MOMENT).await;
-    let pod = snapshot.pods.iter().find(|pod| pod.meta.namespace == query.namespace && pod.meta.name == query.pod);
+    let pod =
+        snapshot.pods.iter().find(|pod| pod.meta.namespace == query.namespace && pod.meta.name == query.pod);
     let all = pod.into_iter().flat_map(|pod| pod.containers.iter());
     all.filter(|each| is_segment(&each.name)).map(|each| each.name.clone()).collect()
 }
@@ -222,7 +232,9 @@ pub(crate) async fn socket(
     mut request: Request,
 ) -> Result<Response, Fault> {
     if user.token_grant().is_some() {
-        return Err(Fault::bad_input("Terminals are for browsers").why("Scripts use kubectl exec, or aro ssh."));
+        return Err(
+            Fault::bad_input("Terminals are for browsers").why("Scripts use kubectl exec, or aro ssh.")
+        );
     }
     if !request.headers().contains_key(header::ORIGIN) {
         return Err(Fault::new(StatusCode::FORBIDDEN, "csrf", Side::You, "Forbidden - origin missing")

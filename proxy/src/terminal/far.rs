@@ -48,7 +48,12 @@ impl End {
 
     pub(super) fn signal(name: &str) -> Self {
         let name = rp_base::text::clean(name, 20);
-        Self { code: None, words: format!("The shell was ended by signal {name}."), signal: Some(name), side: None }
+        Self {
+            code: None,
+            words: format!("The shell was ended by signal {name}."),
+            signal: Some(name),
+            side: None,
+        }
     }
 
     /// The far side went without a word.

@@ -44,7 +44,8 @@ impl Place {
     pub fn is_sound(&self) -> bool {
         let dns = |text: &str, most: usize| {
             let first = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-            let all = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
+            let all =
+                text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
             first && all && text.len() <= most && !text.contains("..")
         };
         match self {
@@ -78,12 +79,24 @@ impl Place {
 #[serde(tag = "t", rename_all = "lowercase")]
 pub(super) enum FromPage {
     /// The first: a new session.
-    Open { place: Place, size: Size },
+    Open {
+        place: Place,
+        size: Size,
+    },
     /// The first: on with a session whose connection broke, from byte `seen` of its output.
-    Resume { id: String, token: String, seen: u64, size: Size },
+    Resume {
+        id: String,
+        token: String,
+        seen: u64,
+        size: Size,
+    },
     /// The screen has everything before byte `n`.
-    Ack { n: u64 },
-    Size { size: Size },
+    Ack {
+        n: u64,
+    },
+    Size {
+        size: Size,
+    },
     /// The person leaves: the session ends.
     Bye,
 }
@@ -159,11 +172,19 @@ mod tests {
     #[test]
     fn reads_what_a_page_says() {
         let size = Size { cols: 80, rows: 24 };
-        let open = r#"{"t":"open","place":{"pod":{"namespace":"a","name":"b-0"}},"size":{"cols":80,"rows":24}}"#;
+        let open =
+            r#"{"t":"open","place":{"pod":{"namespace":"a","name":"b-0"}},"size":{"cols":80,"rows":24}}"#;
         assert_eq!(read(open), Ok(FromPage::Open { place: pod("a", "b-0", ""), size }));
         assert_eq!(read(r#"{"t":"ack","n":7}"#), Ok(FromPage::Ack { n: 7 }));
         assert_eq!(read(r#"{"t":"bye"}"#), Ok(FromPage::Bye));
-        for bad in ["", "7", "{}", r#"{"t":"exit"}"#, r#"{"t":"ack","n":-1}"#, r#"{"t":"size","size":{"cols":70000,"rows":1}}"#] {
+        for bad in [
+            "",
+            "7",
+            "{}",
+            r#"{"t":"exit"}"#,
+            r#"{"t":"ack","n":-1}"#,
+            r#"{"t":"size","size":{"cols":70000,"rows":1}}"#,
+        ] {
             assert!(read(bad).is_err(), "{bad}");
         }
         let long = format!(r#"{{"t":"bye","x":"{}"}}"#, "x".repeat(MOST_TEXT));
@@ -175,9 +196,14 @@ mod tests {
     fn only_names_become_paths() {
         assert!(pod("openshift-etcd", "etcd-master-0", "etcd").is_sound());
         assert!(Place::Machine { name: "c-x7k2p-master-0".to_owned() }.is_sound());
-        for (namespace, name, container) in
-            [("", "b", ""), ("..", "b", ""), ("a", "b/exec", ""), ("a", "b?x=y", ""), ("a", "b", "c&command=id"), ("A", "b", "")]
-        {
+        for (namespace, name, container) in [
+            ("", "b", ""),
+            ("..", "b", ""),
+            ("a", "b/exec", ""),
+            ("a", "b?x=y", ""),
+            ("a", "b", "c&command=id"),
+            ("A", "b", ""),
+        ] {
             assert!(!pod(namespace, name, container).is_sound(), "{namespace} {name} {container}");
         }
     }

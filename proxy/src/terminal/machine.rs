@@ -50,12 +50,19 @@ impl Shells {
         rates.stream(live.grant.known_as().as_str()).map_err(|wait| No::too_often(wait.seconds()))?;
         let open = around.access.stream(live, || format!("terminal on {name}"));
         let open = open.map_err(|many| {
-            No::new("too_many_streams", format!("{} streams of yours are open here already.", many.most), "Close some.")
+            No::new(
+                "too_many_streams",
+                format!("{} streams of yours are open here already.", many.most),
+                "Close some.",
+            )
         })?;
         let target = self.directory.find(&visitor.target).await.map_err(|error| no_target(&error))?;
-        let machine = self.legs.machines().find(&target, name).await.map_err(|error| {
-            No::new("no_machine", capital(&error), "Look at the cluster's machines.")
-        })?;
+        let machine = self
+            .legs
+            .machines()
+            .find(&target, name)
+            .await
+            .map_err(|error| No::new("no_machine", capital(&error), "Look at the cluster's machines."))?;
         let audit = around.access.audit().clone();
         let mut settle = Settle::start(audit, around.clock, live, visitor, &machine.name).await.map_err(|error| {
             tracing::error!(error = %rp_base::chain(&error), "the start of a terminal could not be audited");
@@ -77,7 +84,8 @@ impl Shells {
             settle.outcome("failed", Side::Cluster);
             return Err(No::new("machine_refused", "The machine broke the connection off.", "Try again."));
         }
-        let held = Held { settle, _open: open, ended: live.token_for(Rights::Write), cut: around.cut.clone() };
+        let held =
+            Held { settle, _open: open, ended: live.token_for(Rights::Write), cut: around.cut.clone() };
         Ok(Far::spawn(|carried| carry(leg, channel, held, carried)))
     }
 }
@@ -85,7 +93,9 @@ impl Shells {
 fn capital(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.')))
+    letters.next().map_or_else(String::new, |first| {
+        format!("{}{}.", first.to_uppercase(), letters.as_str().trim_end_matches('.'))
+    })
 }
 
 fn no_target(error: &DirectoryError) -> No {
@@ -200,7 +210,14 @@ impl Settle {
         entry.phase = Phase::End;
         entry.result = Outcome { status: 0, word: "ok".to_owned(), side: None };
         let clock = Arc::clone(clock);
-        Ok(Self { entry: Some(Box::new(entry)), audit, clock, began, sent: Arc::default(), received: Arc::default() })
+        Ok(Self {
+            entry: Some(Box::new(entry)),
+            audit,
+            clock,
+            began,
+            sent: Arc::default(),
+            received: Arc::default(),
+        })
     }
 
     fn outcome(&mut self, word: &str, side: Side) {

@@ -40,28 +40,40 @@ impl No {
     }
 
     fn text(&self) -> String {
-        ToPage::Refused { code: &self.code, words: &self.words, action: &self.action, again: self.again }.text()
+        ToPage::Refused { code: &self.code, words: &self.words, action: &self.action, again: self.again }
+            .text()
     }
 }
 
 impl From<Told> for No {
     fn from(told: Told) -> Self {
-        Self { code: told.code.to_owned(), words: told.message, action: told.action.to_owned(), again: told.again }
+        Self {
+            code: told.code.to_owned(),
+            words: told.message,
+            action: told.action.to_owned(),
+            again: told.again,
+        }
     }
 }
 
 fn refusal(refusal: Refusal) -> No {
     match refusal {
-        Refusal::Unsure | Refusal::Unavailable => {
-            No::new("store_away", "The store does not answer, so no access can be checked.", "Try again in a moment.")
-        }
+        Refusal::Unsure | Refusal::Unavailable => No::new(
+            "store_away",
+            "The store does not answer, so no access can be checked.",
+            "Try again in a moment.",
+        ),
         Refusal::TooOften(wait) => No::too_often(wait.seconds()),
         Refusal::Malformed | Refusal::Unknown | Refusal::Spent | Refusal::Ended(_) => grant_needed(),
     }
 }
 
 fn grant_needed() -> No {
-    No::new("grant_needed", "You have no access for this terminal, or it has ended.", "Say why you need it, under an elevation.")
+    No::new(
+        "grant_needed",
+        "You have no access for this terminal, or it has ended.",
+        "Say why you need it, under an elevation.",
+    )
 }
 
 impl Terminals {
@@ -96,7 +108,9 @@ impl Terminals {
         let live = live.map_err(refusal)?.ok_or_else(grant_needed)?;
         let recorder = self.recorder(visitor, place, size, &live).await?;
         let far = match place {
-            Place::Pod { namespace, name, container } => self.pod(visitor, &live, [namespace, name, container]).await,
+            Place::Pod { namespace, name, container } => {
+                self.pod(visitor, &live, [namespace, name, container]).await
+            }
             Place::Machine { name } => self.machine(visitor, &live, name, size).await,
         };
         let far = match far {
@@ -133,7 +147,11 @@ impl Terminals {
     async fn machine(&self, visitor: &Visitor, live: &Arc<Live>, name: &str, size: Size) -> Result<Far, No> {
         let parts = &self.0.parts;
         let Some(shells) = &parts.shells else {
-            return Err(No::new("no_machines", "Machines cannot be reached from here.", "Use a pod on the machine."));
+            return Err(No::new(
+                "no_machines",
+                "Machines cannot be reached from here.",
+                "Use a pod on the machine.",
+            ));
         };
         let around = Around { access: &parts.access, clock: &parts.clock, cut: &parts.cut };
         Box::pin(shells.open(around, visitor, live, name, size)).await
@@ -162,7 +180,11 @@ impl Terminals {
         };
         self.0.parts.recordings.begin(start).await.map_err(|error| {
             tracing::error!(error = %chain(&error), "a terminal is refused because it cannot be recorded");
-            No::new("recording", "Terminals must be recorded here, and the recording cannot be written.", "Try again in a moment.")
+            No::new(
+                "recording",
+                "Terminals must be recorded here, and the recording cannot be written.",
+                "Try again in a moment.",
+            )
         })
     }
 

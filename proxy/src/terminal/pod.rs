@@ -63,8 +63,14 @@ pub(super) async fn carry(running: Running, carried: Carried) {
         loop {
             let message = match from.next().await {
                 Some(Ok(Message::Binary(bytes))) => bytes,
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Text(_) | Message::Frame(_))) => continue,
-                Some(Ok(Message::Close(_))) | None => return End::broken("The cluster closed the connection without saying how the shell ended."),
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Text(_) | Message::Frame(_))) => {
+                    continue;
+                }
+                Some(Ok(Message::Close(_))) | None => {
+                    return End::broken(
+                        "The cluster closed the connection without saying how the shell ended.",
+                    );
+                }
                 Some(Err(error)) => {
                     tracing::debug!(error = %rp_base::chain(&error), "an exec broke off");
                     return End::broken("The connection to the cluster broke off.");

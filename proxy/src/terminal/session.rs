@@ -71,7 +71,10 @@ enum Over {
     Left,
     /// No connection came in time.
     Forgotten,
-    Cut { code: &'static str, words: String },
+    Cut {
+        code: &'static str,
+        words: String,
+    },
 }
 
 pub(super) struct Session {
@@ -174,7 +177,7 @@ impl Session {
 
     fn access_ended(&self) -> Over {
         let why = self.parts.live.cut(self.parts.clock.now());
-        Over::Cut { code: "access_ended", words: format!("Cut: {}.", why.sentence())  }
+        Over::Cut { code: "access_ended", words: format!("Cut: {}.", why.sentence()) }
     }
 
     fn says_something(&self) -> bool {
@@ -310,15 +313,20 @@ impl Session {
     async fn close(mut self, over: Over) -> Closed {
         let ended = self.end.as_ref().map(|end| (end.outcome(), end.words.clone()));
         let (outcome, closed) = match (&over, ended) {
-            (Over::Ended | Over::Forgotten, Some((outcome, words))) => (outcome, Closed { word: "ended", words }),
+            (Over::Ended | Over::Forgotten, Some((outcome, words))) => {
+                (outcome, Closed { word: "ended", words })
+            }
             (Over::Ended | Over::Left, _) => {
                 ("left".to_owned(), Closed { word: "left", words: "You left this session.".to_owned() })
             }
             (Over::Forgotten, None) => {
-                let words = format!("It waited {} s for this page, then it was ended.", self.parts.grace.as_secs());
+                let words =
+                    format!("It waited {} s for this page, then it was ended.", self.parts.grace.as_secs());
                 ("the browser was away".to_owned(), Closed { word: "forgotten", words })
             }
-            (Over::Cut { code, words, .. }, _) => ((*code).to_owned(), Closed { word: "cut", words: words.clone() }),
+            (Over::Cut { code, words, .. }, _) => {
+                ((*code).to_owned(), Closed { word: "cut", words: words.clone() })
+            }
         };
         if let (Over::Cut { code, words }, Some(connection)) = (&over, &self.connection) {
             let said = Message::text(ToPage::Cut { code, words }.text());

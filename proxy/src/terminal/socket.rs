@@ -99,7 +99,9 @@ impl Terminals {
         let wires = Wires { to: frames, from: hear };
         let begun = match first {
             FromPage::Open { place, size } => Box::pin(self.open(&visitor, &place, size, wires)).await,
-            FromPage::Resume { id, token, seen, size } => self.resume(&visitor, &id, &token, seen, size, wires).await,
+            FromPage::Resume { id, token, seen, size } => {
+                self.resume(&visitor, &id, &token, seen, size, wires).await
+            }
             FromPage::Ack { .. } | FromPage::Size { .. } | FromPage::Bye => return,
         };
         match begun {
@@ -133,7 +135,12 @@ async fn first(from: &mut Receiver) -> Option<FromPage> {
 }
 
 /// Passes frames until either end is done with the connection.
-async fn carry(mut to: Sender, mut from: Receiver, mut queue: mpsc::Receiver<Message>, said: mpsc::Sender<FromSocket>) {
+async fn carry(
+    mut to: Sender,
+    mut from: Receiver,
+    mut queue: mpsc::Receiver<Message>,
+    said: mpsc::Sender<FromSocket>,
+) {
     let writing = async {
         let mut beat = interval_at(Instant::now() + BEAT_EVERY, BEAT_EVERY);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -221,12 +228,20 @@ mod tests {
             ("sec-websocket-key", "short"),
             ("sec-websocket-protocol", "v5.channel.k8s.io"),
         ] {
-            assert!(shake(|headers| drop(headers.insert(name, HeaderValue::from_static(value)))).is_err(), "{name}");
+            assert!(
+                shake(|headers| drop(headers.insert(name, HeaderValue::from_static(value)))).is_err(),
+                "{name}"
+            );
             assert!(shake(|headers| drop(headers.remove(name))).is_err(), "{name}");
         }
         let twice = |headers: &mut HeaderMap| {
             headers.append("sec-websocket-key", HeaderValue::from_static("dGhlIHNhbXBsZSBub25jZQ=="));
         };
-        assert!(shake(|headers| { twice(headers); }).is_err());
+        assert!(
+            shake(|headers| {
+                twice(headers);
+            })
+            .is_err()
+        );
     }
 }

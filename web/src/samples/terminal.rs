@@ -1,6 +1,6 @@
-use super::{HOSTILE, NOW, HOUR, frame, hostile};
 use super::cluster::harbor;
 use super::workloads::{away, odd};
+use super::{HOSTILE, HOUR, NOW, frame, hostile};
 use crate::{Link, Place, Sample, TerminalAccess, TerminalAsk, TerminalPage, TerminalQuery};
 
 fn open() -> TerminalPage {
@@ -39,17 +39,16 @@ impl Sample for TerminalPage {
             )),
             ..TerminalAsk::default()
         };
-        let machine = TerminalQuery {
-            machine: "harbor-prod-weu-01-x7k2p-master-0".into(),
-            ..TerminalQuery::default()
-        };
+        let machine =
+            TerminalQuery { machine: "harbor-prod-weu-01-x7k2p-master-0".into(), ..TerminalQuery::default() };
         let odd_query = TerminalQuery {
             namespace: HOSTILE.into(),
             pod: HOSTILE.into(),
             container: HOSTILE.into(),
             machine: String::new(),
         };
-        let access = TerminalAccess { id: HOSTILE.into(), ticket: HOSTILE.into(), reason: HOSTILE.into(), until: NOW };
+        let access =
+            TerminalAccess { id: HOSTILE.into(), ticket: HOSTILE.into(), reason: HOSTILE.into(), until: NOW };
         vec![
             ("open", open()),
             ("machine", Self { query: machine.clone(), containers: Vec::new(), ..open() }),

@@ -202,8 +202,7 @@ fn lost(error: ProxyError, settle: &mut Settle) -> Failed {
 impl Exec<'_> {
     fn path(&self) -> Option<PathAndQuery> {
         let text = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let mut path =
-            format!("/api/v1/namespaces/{}/pods/{}/exec?", self.namespace, self.pod);
+        let mut path = format!("/api/v1/namespaces/{}/pods/{}/exec?", self.namespace, self.pod);
         if !self.container.is_empty() {
             path.push_str(&format!("container={}&", text(self.container)));
         }
