@@ -105,7 +105,7 @@ async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<Current
             "The store did not answer",
         ),
         Refusal::TooOften(rp_net::TooOften(wait)) => Fault::too_often(wait),
-        Refusal::Malformed | Refusal::Unknown | Refusal::Ended(_) => refused_token(refusal.to_string()),
+        Refusal::Malformed | Refusal::Unknown | Refusal::Spent | Refusal::Ended(_) => refused_token(refusal.to_string()),
     })?;
     // A kubeconfig opens its cluster through the proxy, and nothing here.
     if !matches!(live.grant.kind, GrantKind::Cli | GrantKind::Robot) {
@@ -241,6 +241,7 @@ fn verb(route: &Route) -> &'static str {
         | H::NodePage
         | H::MachinesPage
         | H::MachinePage
+        | H::SerialPage
         | H::MachineSetsPage
         | H::MachineSetPage
         | H::ControlPlanePage
@@ -251,6 +252,7 @@ fn verb(route: &Route) -> &'static str {
         | H::OperationPage
         | H::PodsPage
         | H::LogPage
+        | H::TerminalPage
         | H::PodPage
         | H::WorkloadsPage
         | H::WorkloadPage
@@ -259,7 +261,14 @@ fn verb(route: &Route) -> &'static str {
         | H::ResourceKindPage
         | H::ResourcePage
         | H::NetworkPage => "cluster.view",
+        H::TerminalSocket => "terminal",
+        H::V1SshDoor | H::V1SshMachines | H::V1HostKeys | H::HostKeysPage | H::V1Tunnel => "cluster.view",
+        H::V1HostKeyTrust | H::HostKeyTrust => "host-key.trust",
+        H::V1SshCertificate => "grant.certificate",
+        H::V1Credentials => "cluster.credentials",
+        H::SshDialog | H::SshNew => "grant.issue",
         H::LookGive
+        | H::TerminalNew
         | H::KubeconfigDialog
         | H::KubeconfigNew
         | H::MetricsDialog
@@ -284,6 +293,8 @@ fn verb(route: &Route) -> &'static str {
         H::V1RobotNew | H::RobotsPost => "robot.create",
         H::V1RobotRotate | H::RobotRotateDialog | H::RobotRotate => "robot.rotate",
         H::V1RobotRevoke | H::RobotRevokeDialog | H::RobotRevoke => "robot.revoke",
+        H::V1Recordings | H::V1Recording | H::RecordingsPage | H::RecordingPage => "recordings.list",
+        H::V1RecordingCast => "recording.read",
         H::V1Audit | H::AuditPage | H::V1AuditProof => "audit.search",
         H::V1AuditExport => "audit.export",
         H::V1AuditReport | H::ReportPage => "audit.report",
@@ -303,7 +314,7 @@ fn verb(route: &Route) -> &'static str {
         H::StatisticsPage | H::StatisticsTab | H::ExplorePage | H::AlertsPage | H::FleetPage => {
             "cluster.view"
         }
-        H::V1Log | H::V1ObjectList | H::V1Object => "look",
+        H::V1Log | H::V1Serial | H::V1Screenshot | H::V1ObjectList | H::V1Object => "look",
         H::GalleryPage
         | H::GalleryItem
         | H::Ready

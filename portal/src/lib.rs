@@ -24,6 +24,7 @@ mod range;
 mod refusals;
 pub mod routes;
 mod run_books;
+mod ssh;
 mod state;
 mod user;
 mod vms;
@@ -35,6 +36,7 @@ pub use assembly::app;
 pub use index::ClusterIndex;
 pub use live::LiveLimits;
 pub use run_books::RunBooks;
+pub use ssh::SshParts;
 pub use state::{Link, PortalParts, PortalState, SessionRules, StartError, Urls};
 pub use vms::VmSource;
 

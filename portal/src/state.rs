@@ -12,6 +12,7 @@ use rp_documents::{Entry, Outcome, Person, Phase};
 use rp_metrics::Registry;
 use rp_net::Networks;
 use rp_observe::Observer;
+use rp_recording::Recordings;
 use rp_seal::Keyring;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -81,10 +82,14 @@ pub struct PortalParts {
     pub prom: Prom,
     /// The way to clusters with a viewer's own access.
     pub api: Arc<proxy::ApiProxy>,
+    /// What tunnels may lead to.
+    pub places: Arc<proxy::tunnels::Places>,
     /// Requests that a cluster is asked to bear, shared with whoever else asks it.
     pub budget: rp_net::Budget,
     /// Watches of clusters that somebody looks at.
     pub observer: Observer,
+    /// Recordings of sessions.
+    pub recordings: Recordings,
     /// How many pages follow a cluster.
     pub live: LiveLimits,
     /// Cancelled when this process stops: open streams end.
@@ -112,6 +117,10 @@ pub struct PortalParts {
     pub run_books: RunBooks,
     /// Power and allocation of virtual machines; `None`: Azure is not configured.
     pub vm_states: Option<VmSource>,
+    /// Shells in the browser.
+    pub terminals: proxy::terminal::Terminals,
+    /// The way to machines; `None`: there is none.
+    pub ssh: Option<crate::ssh::SshParts>,
     /// How the provider is reached; `None`: over the network, trusting the host's CAs and the configured one.
     pub exchange: Option<Arc<dyn Exchange>>,
 }
@@ -127,10 +136,12 @@ pub(crate) struct Parts {
     pub(crate) access: Arc<Access>,
     pub(crate) prom: Prom,
     pub(crate) api: Arc<proxy::ApiProxy>,
+    pub(crate) places: Arc<proxy::tunnels::Places>,
     pub(crate) budget: rp_net::Budget,
     pub(crate) discovered: crate::look::Discovered,
     pub(crate) moments: crate::look::Moments,
     pub(crate) observer: Observer,
+    pub(crate) recordings: Recordings,
     pub(crate) live: Places,
     pub(crate) live_metrics: LiveMetrics,
     pub(crate) stopping: CancellationToken,
@@ -157,6 +168,8 @@ pub(crate) struct Parts {
     pub(crate) operations: Arc<crate::operations::Operations>,
     pub(crate) run_books: RunBooks,
     pub(crate) vms: Vms,
+    pub(crate) terminals: proxy::terminal::Terminals,
+    pub(crate) ssh: Option<crate::ssh::SshParts>,
     pub(crate) metrics: PortalMetrics,
 }
 
@@ -196,10 +209,12 @@ impl PortalState {
             access: parts.access,
             prom: parts.prom,
             api: parts.api,
+            places: parts.places,
             budget: parts.budget,
             discovered: crate::look::Discovered::default(),
             moments: crate::look::Moments::default(),
             observer: parts.observer,
+            recordings: parts.recordings,
             live: Places::new(parts.live),
             live_metrics: LiveMetrics::register(&parts.metrics),
             stopping: parts.stopping,
@@ -224,6 +239,8 @@ impl PortalState {
             operations,
             run_books: parts.run_books,
             vms,
+            terminals: parts.terminals,
+            ssh: parts.ssh,
             metrics: PortalMetrics::register(&parts.metrics),
         });
         crate::auth::start_revalidation(&parts);

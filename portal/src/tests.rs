@@ -18,3 +18,4 @@ mod queries;
 mod routes;
 mod sessions;
 mod signin;
+mod ssh;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use rp_azure::{
-    Arm, ArmOptions, Cloud, Credential, Endpoints, IdentityEndpoint, Observer, RetryPolicy, Tenants, VmStates,
+    Arm, ArmOptions, BootDiagnostics, Cloud, Credential, Endpoints, IdentityEndpoint, Observer, RetryPolicy, Tenants,
 };
 use rp_config::{AzureCredential, Settings};
 use rp_core::Foundation;
@@ -29,11 +29,20 @@ pub fn arm(
     foundation: &Foundation,
     observer: Option<Observer>,
 ) -> anyhow::Result<Option<Arm>> {
+    let Some(told) = &settings.azure.credential else { return Ok(None) };
+    client(settings, foundation, credential(told)?, observer).map(Some)
+}
+
+fn client(
+    settings: &Settings,
+    foundation: &Foundation,
+    credential: Credential,
+    observer: Option<Observer>,
+) -> anyhow::Result<Arm> {
     let told = &settings.azure;
-    let Some(credential) = &told.credential else { return Ok(None) };
     let options = ArmOptions {
         endpoints: endpoints(settings)?,
-        credential: self::credential(credential)?,
+        credential,
         ca_pem: told.ca_file.as_deref().map(parts::read).transpose()?,
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),
@@ -42,7 +51,17 @@ pub fn arm(
         retry: RetryPolicy::QUICK,
         patience: PATIENCE,
     };
-    Ok(Some(Arm::new(options).context("[azure]")?))
+    Arm::new(options).context("[azure]")
+}
+
+/// A client for what is reached by shared access signatures, which needs no identity.
+///
+/// # Errors
+/// As [`arm`].
+pub(crate) fn without_identity(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Arm> {
+    let credential =
+        Credential::Secret { client_id: String::new(), secret: rp_base::Secret::new(String::new()) };
+    client(settings, foundation, credential, None)
 }
 
 /// Where the parts of Azure are: the cloud's, unless the settings name another resource manager, which then has all of
@@ -66,13 +85,31 @@ fn of_cloud(cloud: Cloud, manager: Option<&Url>, authority: Option<&Url>) -> Opt
     })
 }
 
-/// The machines of clusters, for pages; `None`: Azure is not asked.
+/// The machines of clusters, for pages: how they are, what they say and show; `None`: Azure is not asked.
 ///
 /// # Errors
 /// As [`arm`].
-pub fn vm_states(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<Arc<dyn VmStates>>> {
-    let tenants = Arc::new(StoreTenants(Typed::new(Arc::clone(&foundation.store))));
-    Ok(arm(settings, foundation, None)?.map(|arm| arm.vm_states(tenants)))
+pub fn machines(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<portal::VmSource>> {
+    let source = |arm: Arm| {
+        let states = arm.vm_states(tenants(foundation));
+        portal::VmSource::new(states).with_consoles(arm.boot_diagnostics(tenants(foundation)))
+    };
+    Ok(arm(settings, foundation, None)?.map(source))
+}
+
+fn tenants(foundation: &Foundation) -> Arc<dyn Tenants> {
+    Arc::new(StoreTenants(Typed::new(Arc::clone(&foundation.store))))
+}
+
+/// What the machines of clusters say and show while they start; `None`: Azure is not asked.
+///
+/// # Errors
+/// As [`arm`].
+pub fn boot_diagnostics(
+    settings: &Settings,
+    foundation: &Foundation,
+) -> anyhow::Result<Option<Arc<dyn BootDiagnostics>>> {
+    Ok(arm(settings, foundation, None)?.map(|arm| arm.boot_diagnostics(tenants(foundation))))
 }
 
 /// Subnets for the NSG monitor and the proxy's collector; `None`: Azure is not asked.

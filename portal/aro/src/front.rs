@@ -15,6 +15,7 @@ use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use proxy::ApiProxy;
 use proxy::prom::MetricsApi;
+use proxy::tunnels::TunnelApi;
 use rp_net::Origins;
 use rp_net::listen::Handler;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,8 @@ pub struct Front {
     pub api: Arc<ApiProxy>,
     /// Prometheus' API for tools.
     pub metrics: Arc<MetricsApi>,
+    /// The door of `aro tunnel`.
+    pub tunnels: Arc<TunnelApi>,
     pub pages: Router,
     /// Host names of the API proxy, lower case, without ports.
     pub proxy_hosts: Vec<String>,
@@ -86,9 +89,12 @@ impl Handler for Front {
             Way::Proxy if MetricsApi::matches(request.uri().path()) => {
                 self.metrics.handle(request, peer).await.map(Body::Api)
             }
+            Way::Proxy if TunnelApi::matches(request.uri().path()) => {
+                self.tunnels.handle(request, peer).await.map(Body::Api)
+            }
             Way::Proxy => plain(
                 StatusCode::NOT_FOUND,
-                "This host answers only below {cluster}/kubeconfig/proxy/ and {cluster}/prometheus/api/v1/.\n",
+                "This host answers only below {cluster}/kubeconfig/proxy/, {cluster}/prometheus/api/v1/ and {cluster}/tunnel.\n",
             ),
             Way::Neither => {
                 plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n")

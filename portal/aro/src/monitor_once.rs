@@ -157,6 +157,7 @@ async fn of_kubeconfig(file: &Path, args: &OnceArgs) -> anyhow::Result<Report> {
         read: plan.credential.clone(),
         admin: plan.credential.clone(),
         as_groups: Vec::new(),
+        ssh: None,
         fingerprint: 0,
     };
     // Whoever has the kubeconfig may reach its server; metadata services are out of bounds for anybody.

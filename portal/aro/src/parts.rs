@@ -39,6 +39,7 @@ pub fn policy(settings: &Settings) -> Policy {
         max_power_life: settings.access.max_power_life.min(settings.access.max_life),
         max_total_life: settings.access.max_total_life,
         renew_life: settings.access.renew_life,
+        password_life: settings.access.password_life,
         min_reason: settings.access.min_reason,
         fresh_sign_in: settings.access.fresh_sign_in,
         max_grants: settings.access.max_grants,

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use super::Items;
+use super::import_ssh::{self, SshAsk, Wrong};
 use crate::fault::Fault;
 use crate::refusals::access as refusal;
 use crate::state::PortalState;
@@ -36,12 +37,20 @@ pub(crate) struct ImportAsk {
     /// Groups to impersonate for a person with more than read rights.
     #[serde(default)]
     pub(crate) as_groups: Option<Vec<String>>,
+    /// What tunnels may reach.
+    #[serde(default)]
+    pub(crate) tunnel: super::tunnels::TunnelAsk,
+    /// How its machines are signed in to.
+    #[serde(default)]
+    pub(crate) ssh: Option<SshAsk>,
 }
 
 /// Why nothing was imported.
 pub(crate) enum Refused {
     Name(String),
     Groups(String),
+    Ssh(Wrong),
+    Tunnel(String),
     Kubeconfig { code: &'static str, message: String, action: String },
     Other(Fault),
 }
@@ -52,7 +61,9 @@ impl From<Refused> for Fault {
         match refused {
             Refused::Name(why) => invalid("bad_name", why),
             Refused::Groups(why) => invalid("bad_groups", why),
+            Refused::Tunnel(why) => invalid("bad_tunnel", why),
             Refused::Kubeconfig { code, message, action } => invalid(code, message).action(action),
+            Refused::Ssh(wrong) => wrong.into(),
             Refused::Other(fault) => fault,
         }
     }
@@ -67,6 +78,9 @@ struct Shown {
     version: String,
     credential: &'static str,
     as_groups: Vec<String>,
+    /// Names of the machines that can be signed in to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    machines: Vec<String>,
     imported_by: String,
     imported_at: Timestamp,
 }
@@ -83,6 +97,10 @@ impl From<ImportedCluster> for Shown {
                 CredentialKind::Token => "token",
             },
             as_groups: cluster.as_groups,
+            machines: cluster
+                .ssh
+                .map(|ssh| ssh.machines.into_iter().map(|machine| machine.name).collect())
+                .unwrap_or_default(),
             imported_by: cluster.imported_by,
             imported_at: cluster.imported_at,
         }
@@ -107,7 +125,7 @@ pub(crate) async fn create(
     body: Bytes,
 ) -> Result<Response, Fault> {
     let ask: ImportAsk = serde_json::from_slice(&body).map_err(|_| {
-        Fault::bad_input("The body is JSON with name, kubeconfig and perhaps context and as_groups")
+        Fault::bad_input("The body is JSON with name, kubeconfig and perhaps context, as_groups, tunnel and ssh")
     })?;
     let cluster = import(&state, &user, ask).await?;
     let mut response = super::json(&Shown::from(cluster))?;
@@ -124,6 +142,7 @@ pub(crate) async fn import(
     let name = name(&ask.name)?;
     let resource_id = ResourceId::imported(&name).map_err(|error| Refused::Name(error.to_string()))?;
     let as_groups = groups(ask.as_groups.unwrap_or_default())?;
+    let tunnel = ask.tunnel.checked().map_err(Refused::Tunnel)?;
     let now = state.0.clock.now();
     let context = ask.context.as_deref().filter(|context| !context.is_empty());
     let plan = rp_kube::kubeconfig::read_at(ask.kubeconfig.expose(), context, now).map_err(|error| {
@@ -135,7 +154,10 @@ pub(crate) async fn import(
     if held >= MOST {
         return Err(Refused::Name(format!("The portal holds {MOST} imported clusters and takes no more.")));
     }
-    let cluster = document(state, user, name, resource_id, as_groups, plan, now)?;
+    let parts = &state.0;
+    let ssh = ask.ssh.map(|ssh| import_ssh::checked(&parts.keyring, &parts.networks, &name, ssh));
+    let ssh = ssh.transpose().map_err(Refused::Ssh)?;
+    let cluster = ImportedCluster { tunnel, ssh, ..document(state, user, name, resource_id, as_groups, plan, now)? };
     record(state, user, &cluster, "cluster.import").await.map_err(Refused::Other)?;
     match store.create(cluster).await {
         Ok(created) => {
@@ -175,6 +197,8 @@ fn document(
         },
         sealed,
         as_groups,
+        ssh: None,
+        tunnel: None,
         version: String::new(),
         imported_by: user.caller.person.name.clone(),
         imported_at: now,
@@ -279,6 +303,11 @@ pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) 
     match store.delete(&id, Expect::Version(found.version)).await {
         Ok(()) | Err(StoreError::Gone { .. }) => {
             let id = &found.value.resource_id;
+            if let Some(ssh) = &state.0.ssh
+                && let Err(error) = ssh.host_keys.forget(id).await
+            {
+                tracing::warn!(error = %chain(&error), "host keys of a removed cluster are left over");
+            }
             state.0.index.settle(|clusters| clusters.get(id).is_none()).await;
             Ok(())
         }

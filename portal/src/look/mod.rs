@@ -9,6 +9,7 @@ pub(crate) mod logs;
 mod moments;
 pub(crate) mod names;
 mod reason;
+pub(crate) mod serial;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod yaml;

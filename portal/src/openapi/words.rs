@@ -66,6 +66,10 @@ pub(super) fn of(handler: Handler) -> Told {
         H::ClusterDetail => told("clusters", "One cluster (spec/portal.md §8.5)", "ClusterDetail"),
         H::V1Operations => told("clusters", "Operations on one cluster, newest first", "List"),
         H::V1Operation => told("clusters", "One operation with its steps, log and diagnostics", "Operation"),
+        H::V1Tunnel => told("clusters", "What a tunnel to the cluster may lead to, and the keys to pin", "Object"),
+        H::V1Credentials => {
+            told("clusters", "The password of the cluster's own administrator, to an elevated person", "Object")
+        }
         H::V1Views => told("clusters", "Views that you keep or that others share", "Views"),
         H::V1ViewSave => Told { status: 201, ..told("clusters", "Keep a view of the list", "View") },
         H::V1ViewRemove => gone("clusters", "Remove a view"),
@@ -100,6 +104,24 @@ pub(super) fn of(handler: Handler) -> Told {
             ],
             kind: "text/plain",
             ..told("objects", "The log of a container", "")
+        },
+        H::V1Serial => Told {
+            query: &[
+                ("q", "Only lines with this text, in any case of letters"),
+                ("before", "Only lines before this one: `older` of the answer before"),
+                ("after", "Only lines after this one: `newer` of the answer before"),
+                ("lines", "Lines at most, 1 to 5000; 500 without"),
+                ("as", "text: all lines that were read, as text"),
+                ("download", "1: with as=text, as a file"),
+                ("reason", "Why you look; or the header X-Aro-Reason"),
+                ("ticket", "Ticket or incident; or the header X-Aro-Ticket"),
+            ],
+            ..told("objects", "The end of a machine's serial console, secrets redacted", "Object")
+        },
+        H::V1Screenshot => Told {
+            query: &[("reason", "Why you look; or the header X-Aro-Reason")],
+            kind: "image/png",
+            ..told("objects", "The picture of a machine's screen: PNG, JPEG or BMP", "")
         },
         H::V1ObjectList => Told {
             query: &[
@@ -146,6 +168,13 @@ fn of_rest(handler: Handler) -> Told {
         H::V1GrantRevoke => told("grants", "End a grant", "Object"),
         H::V1GrantExtend => told("grants", "Move a grant's end", "Object"),
         H::V1GrantToken => told("grants", "A token of minutes under a grant", "Object"),
+        H::V1SshCertificate => {
+            told("grants", "A certificate of one's own SSH key, for minutes, under an SSH grant", "Object")
+        }
+        H::V1SshDoor => told("service", "Where the SSH server is, and its host keys", "Object"),
+        H::V1SshMachines => told("objects", "Machines that can be signed in to, and the way to each", "List"),
+        H::V1HostKeys => told("objects", "Host keys of its machines that are known, and that were refused", "List"),
+        H::V1HostKeyTrust => told("objects", "Trust the host key that a machine showed last", "Object"),
         H::V1GrantsRevoke => told("grants", "End many grants", "Object"),
         H::V1Elevations => Told { query: LIST, ..told("elevations", "Elevations, newest first", "List") },
         H::V1Elevation => told("elevations", "One elevation", "Object"),
@@ -165,6 +194,24 @@ fn of_administration(handler: Handler) -> Told {
         H::V1RobotNew => Told { status: 201, ..told("robots", "Make a robot", "Object") },
         H::V1RobotRotate => told("robots", "A new token, the old one for a while beside it", "Object"),
         H::V1RobotRevoke => told("robots", "End a robot and all it was given", "Object"),
+        H::V1Recordings => Told {
+            query: &[
+                ("q", "Only those that showed this text, with the lines"),
+                ("person", "A part of the person's name; auditors"),
+                ("cluster", "A resource id, or the name of a cluster"),
+                ("from", "Begun at or after: RFC 3339 or a day"),
+                ("to", "Begun before; a day is taken whole"),
+                ("limit", "Rows, 1 to 500"),
+                ("continue", "Where the answer before ended"),
+            ],
+            ..told("recordings", "Recorded sessions, newest first: one's own, for auditors everybody's", "List")
+        },
+        H::V1Recording => told("recordings", "What is known of a recorded session", "Object"),
+        H::V1RecordingCast => Told {
+            query: &[("download", "1: as a file")],
+            kind: "application/x-asciicast",
+            ..told("recordings", "The recorded session as asciicast v3; audited before the first byte", "")
+        },
         H::V1Audit => Told { query: LIST, ..told("audit", "Entries, newest first", "List") },
         H::V1AuditExport => {
             Told { kind: "application/x-ndjson", ..told("audit", "Entries as lines, with their proof", "") }

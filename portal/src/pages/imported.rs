@@ -4,9 +4,10 @@ use axum::extract::{Form, Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_documents::Role;
-use web::{ImportErrors, ImportForm, ImportedPage, ImportedRow, Link, Notice, Place, Tone};
+use web::{ImportForm, ImportedPage, ImportedRow, Link, Notice, Place, Tone};
 
 use super::{answer, frame, see_other};
+use crate::api::import_ssh::{self, Wrong};
 use crate::api::imports::{self, ImportAsk, Refused};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
@@ -62,13 +63,21 @@ pub(crate) async fn create(
 ) -> Result<Response, Fault> {
     let groups =
         form.as_groups.split([',', ' ', '\n', '\r']).map(str::trim).filter(|group| !group.is_empty());
+    let text = form.ssh.trim();
+    let ssh = (!text.is_empty()).then(|| import_ssh::read(text)).transpose();
+    let ssh = match ssh {
+        Ok(ssh) => ssh,
+        Err(wrong) => return refuse(&state, &context, &user, form, Refused::Ssh(wrong)),
+    };
     let ask = ImportAsk {
+        ssh,
         name: form.name.clone(),
         kubeconfig: form.kubeconfig.clone().into(),
         context: Some(form.context.clone()).filter(|context| !context.is_empty()),
         as_groups: Some(groups.map(str::to_owned).collect()),
+        tunnel: crate::api::tunnels::TunnelAsk::default(),
     };
-    let refused = match imports::import(&state, &user, ask).await {
+    match imports::import(&state, &user, ask).await {
         Ok(imported) => {
             let mut page = shown(&state, &context, &user);
             page.notice = Some(Notice {
@@ -77,20 +86,33 @@ pub(crate) async fn create(
                 text: "Its CA and credential are sealed in the store.".to_owned(),
                 action: Some(Link::new("Open it", imported.resource_id.key())),
             });
-            return answer(&context, StatusCode::OK, &page);
+            answer(&context, StatusCode::OK, &page)
         }
-        Err(Refused::Other(fault)) => return Err(fault),
-        Err(Refused::Name(why)) => ImportErrors { name: Some(why), ..ImportErrors::default() },
-        Err(Refused::Groups(why)) => ImportErrors { as_groups: Some(why), ..ImportErrors::default() },
-        Err(Refused::Kubeconfig { message, action, .. }) => {
-            ImportErrors { kubeconfig: Some(format!("{message} {action}")), ..ImportErrors::default() }
-        }
-    };
-    let mut page = shown(&state, &context, &user);
-    page.errors = refused;
-    // The pasted file holds a credential: it is not sent back.
-    page.form = ImportForm { kubeconfig: String::new(), ..form };
-    answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+        Err(refused) => refuse(&state, &context, &user, form, refused),
+    }
+}
+
+fn refuse(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    form: ImportForm,
+    refused: Refused,
+) -> Result<Response, Fault> {
+    let mut page = shown(state, context, user);
+    let errors = &mut page.errors;
+    match refused {
+        Refused::Other(fault) => return Err(fault),
+        // The form does not ask for a tunnel.
+        Refused::Tunnel(_) | Refused::Ssh(Wrong::Ours) => return Err(Fault::ours()),
+        Refused::Ssh(Wrong::Input(why)) => errors.ssh = Some(why),
+        Refused::Name(why) => errors.name = Some(why),
+        Refused::Groups(why) => errors.as_groups = Some(why),
+        Refused::Kubeconfig { message, action, .. } => errors.kubeconfig = Some(format!("{message} {action}")),
+    }
+    // What was pasted holds credentials: it is not sent back.
+    page.form = ImportForm { kubeconfig: String::new(), ssh: String::new(), ..form };
+    answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
 /// Removes one; its grants open nothing any more.

@@ -121,8 +121,34 @@ fn api(access: &Arc<Access>, clock: &SharedClock) -> Arc<proxy::ApiProxy> {
         random: Arc::new(SystemRandom),
         registry: Registry::new(),
         timeouts: proxy::api::Timeouts::default(),
+        recordings: rp_recording::Recordings::off(),
         cut: CancellationToken::new(),
     })
+}
+
+/// No terminal opens.
+fn terminals(access: &Arc<Access>, clock: &SharedClock) -> proxy::terminal::Terminals {
+    proxy::terminal::Terminals::new(proxy::terminal::TerminalParts {
+        access: Arc::clone(access),
+        api: api(access, clock),
+        shells: None,
+        recordings: rp_recording::Recordings::off(),
+        clock: Arc::clone(clock),
+        random: Arc::new(SystemRandom),
+        registry: Registry::new(),
+        options: proxy::terminal::TerminalOptions::default(),
+        cut: CancellationToken::new(),
+    })
+}
+
+/// No tunnel leads anywhere.
+fn places(store: &SharedStore) -> Arc<proxy::tunnels::Places> {
+    let options = DialerOptions {
+        private: PrivateWay::Direct,
+        networks: Networks::default(),
+        keepalive: Duration::from_secs(30),
+    };
+    proxy::tunnels::Places::new(Arc::clone(store), Arc::new(Nowhere), Dialer::new(options))
 }
 
 /// Nothing can be watched.
@@ -189,8 +215,11 @@ impl Kit {
         let mut parts = PortalParts {
             prom,
             api: api(&access, &shared),
+            terminals: terminals(&access, &shared),
+            places: places(&store),
             budget: Budget::unlimited(),
             observer: observer(&shared),
+            recordings: rp_recording::Recordings::off(),
             live: LiveLimits::default(),
             stopping: CancellationToken::new(),
             store: Arc::clone(&store),
@@ -219,6 +248,7 @@ impl Kit {
             metrics: Registry::new(),
             run_books: crate::RunBooks::default(),
             vm_states: None,
+            ssh: None,
             exchange: Some(Arc::clone(&provider) as _),
         };
         change(&mut parts);
@@ -232,8 +262,11 @@ impl Kit {
         let state = PortalState::new(PortalParts {
             prom: prom(&parts.audit, &parts.clock),
             api: api(&parts.access, &parts.clock),
+            terminals: terminals(&parts.access, &parts.clock),
+            places: places(&parts.store),
             budget: Budget::unlimited(),
             observer: observer(&parts.clock),
+            recordings: parts.recordings.clone(),
             live: LiveLimits::default(),
             stopping: CancellationToken::new(),
             store: Arc::clone(&parts.store),
@@ -258,6 +291,7 @@ impl Kit {
             metrics: Registry::new(),
             run_books: crate::RunBooks::default(),
             vm_states: None,
+            ssh: None,
             exchange: Some(Arc::clone(&self.provider) as _),
         })
         .await

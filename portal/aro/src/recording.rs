@@ -1,0 +1,87 @@
+//! `[recording]` into recordings: one for a process, given to everything that holds sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use rp_azure::{BlobAccess, BlobStore};
+use rp_config::{BlobRight, RecordingHome, Settings};
+use rp_core::Foundation;
+use rp_recording::{BlobHome, Disk, Options, Parts, Policy, Recordings, SharedStorage};
+use rp_runtime::Lifecycle;
+
+use crate::azure;
+
+/// From one look at what is to be removed to the next.
+const SWEEP_EVERY: Duration = Duration::from_secs(3600);
+
+/// Longest that the end of a process waits for recordings to stand.
+pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Recordings as the settings say; what is over is removed while the process lives.
+///
+/// # Errors
+/// The place cannot be used.
+pub async fn recordings(
+    settings: &Settings,
+    foundation: &Foundation,
+    life: &Lifecycle,
+) -> anyhow::Result<Recordings> {
+    let told = &settings.recording;
+    let Some(home) = &told.home else { return Ok(Recordings::off()) };
+    let policy = match told.policy.as_str() {
+        "required" => Policy::Required,
+        "wanted" => Policy::Wanted,
+        _ => Policy::Off,
+    };
+    let recordings = Recordings::new(Parts {
+        store: Arc::clone(&foundation.store),
+        keyring: foundation.keyring.clone(),
+        audit: foundation.audit.clone(),
+        clock: Arc::clone(&foundation.clock),
+        random: Arc::clone(&foundation.random),
+        storage: storage(settings, foundation, home).await.context("[recording]")?,
+        registry: foundation.registry.clone(),
+        options: Options { policy, input: told.input, keep: told.keep, ..Options::default() },
+    });
+    let (swept, stopping) = (recordings.clone(), life.stopping());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = swept.sweep_every(SWEEP_EVERY) => {}
+            () = stopping.cancelled() => {}
+        }
+    });
+    Ok(recordings)
+}
+
+async fn storage(
+    settings: &Settings,
+    foundation: &Foundation,
+    home: &RecordingHome,
+) -> anyhow::Result<SharedStorage> {
+    let (url, container, access) = match home {
+        RecordingHome::Folder(folder) => return Ok(Arc::new(Disk::open(folder)?)),
+        RecordingHome::Blobs { url, container, access } => (url, container, access),
+    };
+    let blobs = match access {
+        BlobRight::Sas(file) => {
+            let client = azure::without_identity(settings, foundation)?.in_tenant("none");
+            let sas = file.read()?;
+            let sas = rp_base::Secret::new(sas.expose().trim().to_owned());
+            BlobStore::new(client, url.clone(), BlobAccess::Sas(sas))
+        }
+        BlobRight::Identity { tenant } => {
+            let arm = azure::arm(settings, foundation, None)?
+                .ok_or_else(|| anyhow!("azure.credential is needed to write blobs"))?;
+            BlobStore::new(arm.in_tenant(tenant), url.clone(), BlobAccess::Token)
+        }
+    };
+    // A portal comes up without its blob storage: what must be recorded is refused until it is there.
+    let home = BlobHome::new(blobs.clone(), container);
+    match tokio::time::timeout(Duration::from_secs(20), BlobHome::open(blobs, container)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(error = %rp_base::chain(&error), "the container of recordings cannot be made"),
+        Err(_) => tracing::warn!("the blob storage of recordings does not answer"),
+    }
+    Ok(Arc::new(home))
+}
