@@ -82,6 +82,7 @@ impl Looking {
             read: token.clone(),
             admin: token,
             as_groups: Vec::new(),
+            ssh: None,
             fingerprint: 0,
         };
         let (emitters, recorder) = Emitters::recording(Arc::clone(&clock));

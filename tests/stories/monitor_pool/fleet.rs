@@ -113,6 +113,8 @@ impl Fleet {
             credential: CredentialKind::Token,
             sealed: self.keyring.seal(br#"{"token":"none"}"#, &place)?,
             as_groups: Vec::new(),
+            ssh: None,
+            tunnel: None,
             version: String::new(),
             imported_by: "story".to_owned(),
             imported_at: self.store.now().await?,

@@ -19,6 +19,8 @@ pub(super) const ADMIN: &str = "admin.test";
 /// Folder and authorities of any number of processes.
 pub(super) struct Site {
     pub(super) folder: Folder,
+    /// Further lines of `[azure]`.
+    pub(super) azure: String,
     server: Authority,
     pub(super) arm: Authority,
     pub(super) admin: Authority,
@@ -41,6 +43,7 @@ impl Site {
     pub(super) fn new() -> Result<Self> {
         let site = Self {
             folder: Folder::new("rp")?,
+            azure: String::new(),
             server: Authority::new("servers")?,
             arm: Authority::new("arm callers")?,
             admin: Authority::new("admin callers")?,
@@ -74,10 +77,11 @@ impl Site {
     /// As [`Self::run`]; it may not be ready.
     pub(super) fn begin(&self, name: &str, store: &str, callers: &str) -> Result<Rp> {
         let (port, observe) = (free_port()?, free_port()?);
+        let azure = &self.azure;
         let audit = if store == SQLITE { "path = \"audit.db\"\n" } else { "" };
         let text = format!(
             "[listen]\nadmin = \"127.0.0.1:{observe}\"\n[store]\n{store}\n[keys]\nkeyring_file = \"keyring.json\"\n\
-             [audit]\n{audit}checkpoint_key_file = \"{name}-checkpoint.key\"\n[azure]\nregion = \"eastus\"\n\
+             [audit]\n{audit}checkpoint_key_file = \"{name}-checkpoint.key\"\n[azure]\nregion = \"eastus\"\n{azure}\
              [rp]\nlisten = \"127.0.0.1:{port}\"\ncert_file = \"rp.crt\"\nkey_file = \"rp.key\"\n\
              domain = \"eastus.aroapp.io\"\nready_delay = \"1ms\"\nread_time = \"2s\"\n\
              admin_ca_file = \"admin-ca.pem\"\nadmin_common_name = \"{ADMIN}\"\n{callers}"
