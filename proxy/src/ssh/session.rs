@@ -224,7 +224,7 @@ impl Handler for Person {
     ) -> Result<(), russh::Error> {
         match self.connection.destination(host, port) {
             Some((host, port)) => {
-                self.open(channel, reply, session.handle(), Way::Forward { host, port }).await
+                self.open(channel, reply, session.handle(), Way::Forward { host, port }).await;
             }
             None => {
                 reply.reject(prohibited("this access names no such destination")).await;

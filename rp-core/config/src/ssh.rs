@@ -34,9 +34,9 @@ pub struct Ssh {
 
 pub(crate) fn ssh(r: &mut Reader<'_>) -> Ssh {
     let folder = r.folder("ssh.key_files");
-    let listen = r.is_set("ssh.listen").then(|| r.listen("ssh.listen"));
+    let (is_set, address) = (r.is_set("ssh.listen"), r.listen("ssh.listen"));
     let ssh = Ssh {
-        listen,
+        listen: is_set.then_some(address),
         host: r.text("ssh.host"),
         port: Some(r.count::<u16>("ssh.port")).filter(|port| *port != 0),
         fips: r.switch("ssh.fips"),
