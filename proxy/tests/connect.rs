@@ -114,6 +114,7 @@ fn target(ip: &str) -> Target {
         read: Credential::Token(Secret::new(String::new())),
         admin: Credential::Token(Secret::new(String::new())),
         as_groups: vec![],
+        ssh: None,
         fingerprint: 0,
     }
 }

@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_base::{Clock as _, Secret, SharedClock, chain};
+use rp_base::{Secret, SharedClock, chain};
 use russh::keys::ssh_key::rand_core::{TryCryptoRng, TryRng};
 use russh::keys::{Algorithm, EcdsaCurve, PrivateKey};
 use russh::server::{Auth, ChannelOpenHandle, Config, Handler, Msg, Session, VerifiedPublicKey};

@@ -85,6 +85,7 @@ fn target(at: usize, url: &str, ca_pem: &str) -> Result<Target> {
         read: token.clone(),
         admin: token,
         as_groups: Vec::new(),
+        ssh: None,
         fingerprint: 0,
     };
     Ok(target.fingerprinted())
