@@ -5,6 +5,7 @@
 
 mod audit;
 mod clients;
+mod creates;
 mod dispatch;
 mod exposition;
 mod far;
@@ -120,6 +121,8 @@ enum What {
     MonitorLooks(monitor::LookArgs),
     /// The workers: trivial operations beside graphile-worker, idle latency, growth
     Dispatch(dispatch::DispatchScale),
+    /// Many clusters made at once in the simulated region: memory of one
+    Creates(creates::CreateScale),
     /// Grants in use, in a process of their own
     #[command(hide = true)]
     UseGrants(grants::UseArgs),
@@ -187,6 +190,10 @@ fn main() -> Result<()> {
             What::Dispatch(scale) => {
                 report::machine()?;
                 dispatch::run(&scale).await
+            }
+            What::Creates(scale) => {
+                report::machine()?;
+                creates::run(&scale).await
             }
             What::UseGrants(args) => grants::in_use(&args).await,
             What::Far { cert, key } => far::run(&cert, &key).await,
