@@ -183,7 +183,7 @@ impl Handler for Tunnels {
 impl Inner {
     /// A shell on a master, until one side ends it.
     async fn ssh(&self, tunnel: Upgraded, cluster: Arc<Cluster>, master: usize, _slot: OwnedSemaphorePermit) {
-        let Some(machine) = ssh::Machine::master(cluster, master, self.api.clock.clone()) else { return };
+        let Some(machine) = ssh::Machine::master(&cluster, master, &self.api.clock) else { return };
         let serving = ssh::serve(machine, TokioIo::new(tunnel));
         tokio::select! {
             () = serving => {}

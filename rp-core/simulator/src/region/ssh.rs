@@ -40,9 +40,9 @@ pub(super) struct Machine {
 
 impl Machine {
     /// The master of that number.
-    pub(super) fn master(cluster: Arc<Cluster>, number: usize, clock: SharedClock) -> Option<Self> {
+    pub(super) fn master(cluster: &Arc<Cluster>, number: usize, clock: &SharedClock) -> Option<Self> {
         let ends = format!("-master-{number}");
-        Self::find(&cluster, &clock, 0, |node| node.master && node.name.ends_with(&ends))
+        Self::find(cluster, clock, 0, |node| node.master && node.name.ends_with(&ends))
     }
 
     fn find(
