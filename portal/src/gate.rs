@@ -105,7 +105,9 @@ async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<Current
             "The store did not answer",
         ),
         Refusal::TooOften(rp_net::TooOften(wait)) => Fault::too_often(wait),
-        Refusal::Malformed | Refusal::Unknown | Refusal::Spent | Refusal::Ended(_) => refused_token(refusal.to_string()),
+        Refusal::Malformed | Refusal::Unknown | Refusal::Spent | Refusal::Ended(_) => {
+            refused_token(refusal.to_string())
+        }
     })?;
     // A kubeconfig opens its cluster through the proxy, and nothing here.
     if !matches!(live.grant.kind, GrantKind::Cli | GrantKind::Robot) {

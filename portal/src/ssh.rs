@@ -89,7 +89,9 @@ impl SshParts {
         let Self { host, port, .. } = self;
         let line = self.keys.known_hosts_line(host, *port);
         let port = if *port == 22 { String::new() } else { format!(" -p {port}") };
-        format!("echo '{line}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host{port} {user}@{host}")
+        format!(
+            "echo '{line}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host{port} {user}@{host}"
+        )
     }
 }
 
@@ -175,8 +177,9 @@ pub(crate) fn machines(error: &MachinesError) -> Fault {
         MachinesError::Ambiguous { .. } => {
             Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "machine_not_clear", Side::You, what)
         }
-        MachinesError::NoSsh => Fault::new(StatusCode::CONFLICT, "no_ssh", Side::You, what)
-            .action("An import names user, key and machines; a cluster of ours has its key once it is installed."),
+        MachinesError::NoSsh => Fault::new(StatusCode::CONFLICT, "no_ssh", Side::You, what).action(
+            "An import names user, key and machines; a cluster of ours has its key once it is installed.",
+        ),
         MachinesError::Kube(_) => Fault::new(StatusCode::BAD_GATEWAY, "cluster_away", Side::Cluster, what)
             .why(clean(&chain(error).to_string(), 300)),
         MachinesError::Client(_) => {
@@ -187,25 +190,31 @@ pub(crate) fn machines(error: &MachinesError) -> Fault {
 }
 
 fn too_late() -> Fault {
-    Fault::new(StatusCode::GATEWAY_TIMEOUT, "cluster_away", Side::Cluster, "The cluster did not tell its machines in time")
+    Fault::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        "cluster_away",
+        Side::Cluster,
+        "The cluster did not tell its machines in time",
+    )
 }
 
 fn directory(error: &DirectoryError) -> Fault {
     match error {
         DirectoryError::Unknown => Fault::no_cluster(),
-        DirectoryError::NotReachable(why) => {
-            Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet").why(*why)
-        }
+        DirectoryError::NotReachable(why) => Fault::new(
+            StatusCode::CONFLICT,
+            "not_reachable",
+            Side::Cluster,
+            "This cluster cannot be reached yet",
+        )
+        .why(*why),
         DirectoryError::Unusable(why) => {
             tracing::error!(why, "a cluster's stored access cannot be used");
             Fault::ours()
         }
-        DirectoryError::Unavailable(_) => Fault::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "store_away",
-            Side::Us,
-            "The store did not answer",
-        ),
+        DirectoryError::Unavailable(_) => {
+            Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_away", Side::Us, "The store did not answer")
+        }
     }
 }
 
@@ -217,10 +226,15 @@ mod tests {
 
     #[test]
     fn destinations_are_hosts_with_ports() {
-        for (given, read) in [("Localhost:9090", "localhost:9090"), ("[::1]:22", "[::1]:22"), ("10.0.0.8:443", "10.0.0.8:443")] {
+        for (given, read) in
+            [("Localhost:9090", "localhost:9090"), ("[::1]:22", "[::1]:22"), ("10.0.0.8:443", "10.0.0.8:443")]
+        {
             assert_eq!(destination(given).as_deref(), Ok(read));
         }
-        for wrong in ["", "a", "a:", ":1", "a:0", "a:70000", "-a:1", "a b:1", "::1:22", "[x]:1", "a:1:2", "a;b:1", "é:1"] {
+        for wrong in [
+            "", "a", "a:", ":1", "a:0", "a:70000", "-a:1", "a b:1", "::1:22", "[x]:1", "a:1:2", "a;b:1",
+            "é:1",
+        ] {
             assert!(destination(wrong).is_err(), "{wrong}");
         }
         assert!(destinations(&vec!["a:1".to_owned(); 21]).is_err());

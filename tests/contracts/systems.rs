@@ -89,7 +89,7 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 29] = [
+const FOLDERS: [(&str, &str); 30] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("rp-access", "rp-core/access"),

@@ -1,6 +1,8 @@
 //! The circle: a customer's PUT becomes a cluster of the simulated region, step by step before people's eyes; kubectl works
 //! in it; DELETE leaves nothing.
 
+mod restart;
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -34,7 +34,8 @@ impl Recorded {
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value)).to_vec();
         let aro = Aro::start(AroOptions { env, ..AroOptions::default() }).await?;
-        let cluster = aro.import_and_wait(&plane.service_kubeconfig()?, "recorded", &["system:masters"]).await?;
+        let cluster =
+            aro.import_and_wait(&plane.service_kubeconfig()?, "recorded", &["system:masters"]).await?;
         Ok(Self { aro, cluster, place, _folder: folder })
     }
 
@@ -66,7 +67,8 @@ async fn cast(session: &Session, id: &str) -> Result<(Value, Vec<(String, String
     let mut lines = cast.text.lines();
     let head = serde_json::from_str(lines.next().context("a head")?)?;
     let events = lines.map(|line| -> Result<(String, String)> {
-        let (_, code, data): (f64, String, String) = serde_json::from_str(line).with_context(|| line.to_owned())?;
+        let (_, code, data): (f64, String, String) =
+            serde_json::from_str(line).with_context(|| line.to_owned())?;
         Ok((code, data))
     });
     Ok((head, events.collect::<Result<_>>()?))
@@ -86,12 +88,16 @@ async fn exec_is_recorded_as_it_was_by_websocket_and_by_spdy() -> Result<()> {
 async fn told(world: &Recorded) -> Result<()> {
     let (person, auditor) = (world.aro.session("elevated").await?, world.aro.session("auditor").await?);
     let kubectl = world.kubectl().await?;
-    for (way, kubectl) in [("websocket", kubectl.clone()), ("spdy", kubectl.spdy())] {
+    for (way, kubectl) in [("websocket", kubectl.clone()), ("spdy", kubectl.clone().spdy())] {
         let script = format!("read line; echo \"got $line by {way}\"; echo to-stderr >&2; exit 7");
         let exec = ["exec", "-i", "web", "-c", "web", "--", "sh", "-c", &script];
         let output = kubectl.with_input(b"typed words\n", &exec).await?;
-        ensure!(output.status == 7 && output.stdout == format!("got typed words by {way}\n"), "{way}: {output:?}");
-        let ended = |found: &Value| found["outcome"] == "exit 7" && found["command"].to_string().contains(way);
+        ensure!(
+            output.status == 7 && output.stdout == format!("got typed words by {way}\n"),
+            "{way}: {output:?}"
+        );
+        let ended =
+            |found: &Value| found["outcome"] == "exit 7" && found["command"].to_string().contains(way);
         let found = newest(&person, "the recording has its end", ended).await?;
         ensure!(found["kind"] == "exec" && found["place"] == "default/web/web", "{found}");
         ensure!(found["state"] == "ended" && found["interactive"] == false, "{found}");
@@ -99,17 +105,24 @@ async fn told(world: &Recorded) -> Result<()> {
         let (head, events) = cast(&person, id).await?;
         ensure!(head["version"] == 3, "{head}");
         ensure!(of(&events, "o") == format!("got typed words by {way}\n"), "{way}: {events:?}");
-        ensure!(of(&events, "e") == "to-stderr\n" && of(&events, "i") == "typed words\n", "{way}: {events:?}");
+        ensure!(
+            of(&events, "e") == "to-stderr\n" && of(&events, "i") == "typed words\n",
+            "{way}: {events:?}"
+        );
         ensure!(of(&events, "x") == "7", "{way}: {events:?}");
     }
     // A terminal says its size.
-    let output = kubectl.on_terminal(&["exec", "-it", "web", "--", "sh", "-c", "echo on a terminal; exit 5"]).await?;
+    let output =
+        kubectl.on_terminal(&["exec", "-it", "web", "--", "sh", "-c", "echo on a terminal; exit 5"]).await?;
     ensure!(output.status == 5, "{output:?}");
     let found = newest(&person, "the terminal's recording", |found| found["outcome"] == "exit 5").await?;
     ensure!(found["interactive"] == true, "{found}");
     let id = found["id"].as_str().context("an id")?;
     let (_, events) = cast(&auditor, id).await?;
-    ensure!(of(&events, "o").contains("on a terminal") && events.iter().any(|event| event.0 == "r"), "{events:?}");
+    ensure!(
+        of(&events, "o").contains("on a terminal") && events.iter().any(|event| event.0 == "r"),
+        "{events:?}"
+    );
     // Who watched is on the record; others do not learn that there is one.
     let watched = auditor.audit("recording.watch").await?;
     ensure!(watched.iter().any(|entry| entry["name"] == id), "{watched:?}");
@@ -244,7 +257,8 @@ async fn recordings_stand_in_append_blobs() -> Result<()> {
     let now = SystemClock.now();
     let hour = now + Duration::from_hours(1);
     let sas = SasRequest { permissions: "rwdca", resource_types: "co", from: now, until: hour, http: true };
-    let sas = rp_azure::sign_account_sas("devstoreaccount1", &Secret::new(key.to_owned()), &sas).context("a key")?;
+    let sas = rp_azure::sign_account_sas("devstoreaccount1", &Secret::new(key.to_owned()), &sas)
+        .context("a key")?;
     let blobs = BlobStore::new(client(&Registry::new())?, account, BlobAccess::Sas(sas));
     // Three blocks to a blob, so that one recording needs several.
     let home = BlobHome::open(blobs.clone(), "recordings").await?.with_blocks(3);
@@ -263,7 +277,8 @@ async fn recordings_stand_in_append_blobs() -> Result<()> {
     ensure!(blobs.length("recordings", &format!("{id}/0002")).await? == Some(6 + 7 + 2000));
     // A block at a place where the blob does not end adds nothing.
     let name = format!("{id}/0000");
-    let error = blobs.append("recordings", &name, 5, Bytes::from_static(b"x")).await.expect_err("it is longer");
+    let error =
+        blobs.append("recordings", &name, 5, Bytes::from_static(b"x")).await.expect_err("it is longer");
     ensure!(error.code == "AppendPositionConditionNotMet", "{error:?}");
     home.remove(&id).await?;
     ensure!(home.open(&id).await?.is_none() && !blobs.exists("recordings", &format!("{id}/0002")).await?);

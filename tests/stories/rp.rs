@@ -6,3 +6,4 @@ mod hostile;
 mod requests;
 mod site;
 mod stores;
+mod workers;

@@ -13,13 +13,15 @@ const REASON: (&str, &str) = ("x-aro-reason", "the%20machine%20does%20not%20come
 async fn machine(session: &Session) -> Result<(String, String)> {
     let list = session.get("/api/v1/clusters?limit=200").await?.ok()?.json()?;
     let rows = list["items"].as_array().context("items")?;
-    let good = rows.iter().filter(|row| row["source"] != "imported" && row["provisioningState"] == "Succeeded");
+    let good =
+        rows.iter().filter(|row| row["source"] != "imported" && row["provisioningState"] == "Succeeded");
     let ids: Vec<String> = good.filter_map(|row| row["resourceId"].as_str().map(str::to_lowercase)).collect();
     until("a cluster tells its machines", GENEROUS, || async {
         for id in &ids {
             let told = session.get(&format!("/api/v1/clusters{id}/machines")).await?;
             let items = told.json().unwrap_or_default();
-            let name = items["items"].as_array().and_then(|all| all.first()).and_then(|one| one["name"].as_str());
+            let name =
+                items["items"].as_array().and_then(|all| all.first()).and_then(|one| one["name"].as_str());
             if let Some(name) = name {
                 return Ok((id.clone(), name.to_owned()));
             }

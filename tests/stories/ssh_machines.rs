@@ -67,7 +67,12 @@ impl World {
     }
 
     /// An SSH connection after its keys were exchanged; else what was said of the host key.
-    async fn connect<S>(&self, target: &Arc<Target>, machine: &Machine, stream: S) -> Result<Result<Handle<Checked>, String>>
+    async fn connect<S>(
+        &self,
+        target: &Arc<Target>,
+        machine: &Machine,
+        stream: S,
+    ) -> Result<Result<Handle<Checked>, String>>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -155,7 +160,8 @@ async fn simulated() -> Result<Simulated> {
         server_name: "proxy".try_into()?,
         tls: Arc::new(tls),
     });
-    let cluster = region.fleet().clusters().find(|cluster| cluster.shape == Shape::Healthy).context("no cluster")?;
+    let cluster =
+        region.fleet().clusters().find(|cluster| cluster.shape == Shape::Healthy).context("no cluster")?;
     let key = SshKey::Pkcs1Der(region.machine_key().clone());
     let target = Target {
         id: cluster.document()?.cluster.id,
@@ -189,7 +195,11 @@ async fn simulated_machines_show_the_keys_that_their_daemons_read() -> Result<()
     let master = machines.find(&here.target, "master-1").await?;
     ensure!(master.way == Way::Master(1), "{master:?}");
 
-    let mut handle = here.world.connect(&here.target, &master, here.dial(&master).await?).await?.map_err(anyhow::Error::msg)?;
+    let mut handle = here
+        .world
+        .connect(&here.target, &master, here.dial(&master).await?)
+        .await?
+        .map_err(anyhow::Error::msg)?;
     let known = here.world.stored(&here.target, &master).await?;
     ensure!(known.learned == Learned::Cluster && known.keys.len() == 2, "{known:?}");
     sign_in(&here.target, &mut handle).await?;
@@ -202,7 +212,8 @@ async fn simulated_machines_show_the_keys_that_their_daemons_read() -> Result<()
     let worker = all.iter().find(|machine| !machine.control_plane).context("no worker")?;
     let Way::Through { address, port } = &worker.way else { anyhow::bail!("{worker:?}") };
     let hop = handle.channel_open_direct_tcpip(address.clone(), (*port).into(), "127.0.0.1", 1).await?;
-    let mut behind = here.world.connect(&here.target, worker, hop.into_stream()).await?.map_err(anyhow::Error::msg)?;
+    let mut behind =
+        here.world.connect(&here.target, worker, hop.into_stream()).await?.map_err(anyhow::Error::msg)?;
     sign_in(&here.target, &mut behind).await?;
     let mut session = behind.channel_open_session().await?;
     let (out, ..) = run(&mut session, "hostname").await?;
@@ -239,7 +250,12 @@ async fn a_changed_key_is_refused_and_a_replaced_machine_is_learned_anew() -> Re
     ensure!(here.world.stored(&here.target, &replaced).await?.learned == Learned::Cluster);
     // One whose daemon does not run is not trusted, and what it showed is kept for an administrator.
     let silent = Machine { name: "nobody".to_owned(), uid: "uid-nobody".to_owned(), ..master.clone() };
-    let said = here.world.connect(&here.target, &silent, here.dial(&master).await?).await?.err().context("trusted")?;
+    let said = here
+        .world
+        .connect(&here.target, &silent, here.dial(&master).await?)
+        .await?
+        .err()
+        .context("trusted")?;
     ensure!(said.contains("could not be read"), "{said}");
     ensure!(here.world.stored(&here.target, &silent).await?.refused.is_some());
     Ok(())
@@ -304,8 +320,13 @@ impl OpenSsh {
 
 fn imported(host_keys: Vec<String>) -> Result<(Arc<Target>, Machine)> {
     let none = || Credential::Token(Secret::new("none".to_owned()));
-    let machine = SshMachine { name: "node-0".to_owned(), address: "127.0.0.1".to_owned(), port: 22, host_keys };
-    let ssh = SshTarget { user: "core".to_owned(), key: SshKey::Pem(Secret::new(String::new())), machines: vec![machine] };
+    let machine =
+        SshMachine { name: "node-0".to_owned(), address: "127.0.0.1".to_owned(), port: 22, host_keys };
+    let ssh = SshTarget {
+        user: "core".to_owned(),
+        key: SshKey::Pem(Secret::new(String::new())),
+        machines: vec![machine],
+    };
     let target = Target {
         id: ResourceId::imported("lab")?,
         source: Source::Imported,

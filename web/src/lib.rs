@@ -40,11 +40,11 @@ mod panel;
 mod parts;
 mod query;
 mod reason;
+mod recordings;
 mod report;
 mod resources;
 mod robots;
 mod samples;
-mod recordings;
 mod serial;
 mod shows;
 mod solo;
@@ -97,18 +97,18 @@ pub use panel::{At, Block, Item, LANES, Lane, Line, Pair, Panel, Value};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
 pub use query::Query;
 pub use reason::ReasonPage;
+pub use recordings::{RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery};
 pub use report::{ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery};
 pub use resources::{
     Described, Follows, KindGroup, KindQuery, KindRow, Moment, ObjectBody, ObjectHead, ObjectPage,
     ObjectQuery, ObjectRow, ObjectView, ObjectsPage, ResourcesPage,
 };
 pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage};
-pub use recordings::{RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery};
 pub use serial::{SERIAL_LINES, SERIAL_USUAL, SerialPage, SerialQuery};
+pub use solo::{FailureFragment, Group, SoloPage};
 pub use ssh::{
     HostKeyRow, HostKeysPage, RefusedKeyRow, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage,
 };
-pub use solo::{FailureFragment, Group, SoloPage};
 pub use states_page::{GalleryPage, StatesPage};
 pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, StatisticsPage};
 pub use table::{Cell, Table, TableQuery};

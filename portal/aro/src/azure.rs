@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use rp_azure::{
-    Arm, ArmOptions, BootDiagnostics, Cloud, Credential, Endpoints, IdentityEndpoint, Observer, RetryPolicy, Tenants,
+    Arm, ArmOptions, BootDiagnostics, Cloud, Credential, Endpoints, IdentityEndpoint, Observer, RetryPolicy,
+    Tenants,
 };
 use rp_config::{AzureCredential, Settings};
 use rp_core::Foundation;

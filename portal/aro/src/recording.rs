@@ -22,7 +22,7 @@ pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The place cannot be used.
-pub async fn recordings(
+pub(crate) async fn recordings(
     settings: &Settings,
     foundation: &Foundation,
     life: &Lifecycle,
@@ -80,7 +80,9 @@ async fn storage(
     let home = BlobHome::new(blobs.clone(), container);
     match tokio::time::timeout(Duration::from_secs(20), BlobHome::open(blobs, container)).await {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(error = %rp_base::chain(&error), "the container of recordings cannot be made"),
+        Ok(Err(error)) => {
+            tracing::warn!(error = %rp_base::chain(&error), "the container of recordings cannot be made");
+        }
         Err(_) => tracing::warn!("the blob storage of recordings does not answer"),
     }
     Ok(Arc::new(home))

@@ -19,10 +19,10 @@ use rp_core::Foundation;
 use rp_frontend::CreateChecks;
 use rp_metrics::{Kind, Registry, Spec};
 use rp_net::Origins;
-use rp_recording::Recordings;
 use rp_net::listen::{Gauge, Limits, Listener, Stop};
 use rp_net::tls::ServerTls;
 use rp_observe::Observer;
+use rp_recording::Recordings;
 use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, WATCH_PERIOD, Watch};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -111,7 +111,17 @@ pub async fn start(
         settings,
         &foundation,
         &access,
-        Clusters { api: Arc::clone(&api), terminals, places, budget, prom, observer, recordings: recordings.clone(), stopping: life.stopping(), ssh: ssh.as_ref().map(|ssh| ssh.parts.clone()) },
+        Clusters {
+            api: Arc::clone(&api),
+            terminals,
+            places,
+            budget,
+            prom,
+            observer,
+            recordings: recordings.clone(),
+            stopping: life.stopping(),
+            ssh: ssh.as_ref().map(|ssh| ssh.parts.clone()),
+        },
         extras.simulated,
     )
     .await?;
@@ -135,7 +145,17 @@ pub async fn start(
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     let ssh = ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?;
     tracing::info!(listen = %address, "serving");
-    Ok(Serving { portal, access, foundation, recordings, front: tokio::spawn(listener.serve(stop)), ssh, tunnels, monitor, rp })
+    Ok(Serving {
+        portal,
+        access,
+        foundation,
+        recordings,
+        front: tokio::spawn(listener.serve(stop)),
+        ssh,
+        tunnels,
+        monitor,
+        rp,
+    })
 }
 
 impl Serving {

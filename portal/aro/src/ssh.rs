@@ -72,14 +72,14 @@ impl Ssh {
         way: &Way,
     ) -> anyhow::Result<Option<Self>> {
         let Some(address) = settings.ssh.listen else { return Ok(None) };
-        let keys = ServiceKeys::open(&KeyParts {
+        let parts = KeyParts {
             store: Arc::clone(&foundation.store),
             keyring: foundation.keyring.clone(),
             clock: Arc::clone(&foundation.clock),
             fips: settings.ssh.fips,
             files: settings.ssh.key_files.clone(),
-        });
-        let keys = Arc::new(keys.await.context("[ssh]")?);
+        };
+        let keys = Arc::new(ServiceKeys::open(&parts).await.context("[ssh]")?);
         let listener = TcpListener::bind(address).await;
         let listener = listener.with_context(|| format!("cannot listen on {address} (ssh.listen)"))?;
         let port = settings.ssh.port.unwrap_or(listener.local_addr()?.port());

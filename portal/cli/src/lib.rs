@@ -28,7 +28,8 @@ pub use args::{
     ConsoleArgs, CredentialArgs, ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs,
     GrantsVerb, ImportTunnel, KubeconfigArgs, KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ObjectsArgs,
     OperationsArgs, OperationsVerb, PromqlArgs, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs,
-    RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb, WhoamiArgs,
+    RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb,
+    WhoamiArgs,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};

@@ -136,18 +136,22 @@ fn checked_machine(networks: &Networks, machine: MachineAsk) -> Result<ImportedM
     let MachineAsk { name, address, port, host_keys } = machine;
     let called = clean(&name, 80);
     if !is_host(&name) {
-        return Err(Wrong::Input(format!("{called} is no name of a machine: letters, digits, dashes and dots.")));
+        return Err(Wrong::Input(format!(
+            "{called} is no name of a machine: letters, digits, dashes and dots."
+        )));
     }
     if port == 0 {
         return Err(Wrong::Input(format!("The port of {called} is 0.")));
     }
     // Names are looked up, and their addresses checked, whenever they are dialled.
     match address.parse::<IpAddr>() {
-        Ok(ip) => networks.check(SocketAddr::new(ip, port)).map_err(|why| {
-            Wrong::Input(format!("The address of {called} may not be dialled: {why}."))
-        })?,
+        Ok(ip) => networks
+            .check(SocketAddr::new(ip, port))
+            .map_err(|why| Wrong::Input(format!("The address of {called} may not be dialled: {why}.")))?,
         Err(_) if is_host(&address) => {}
-        Err(_) => return Err(Wrong::Input(format!("The address of {called} is no host name and no IP address."))),
+        Err(_) => {
+            return Err(Wrong::Input(format!("The address of {called} is no host name and no IP address.")));
+        }
     }
     if host_keys.len() > MOST_KEYS {
         return Err(Wrong::Input(format!("{called} has more than {MOST_KEYS} host keys.")));

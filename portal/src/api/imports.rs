@@ -125,7 +125,9 @@ pub(crate) async fn create(
     body: Bytes,
 ) -> Result<Response, Fault> {
     let ask: ImportAsk = serde_json::from_slice(&body).map_err(|_| {
-        Fault::bad_input("The body is JSON with name, kubeconfig and perhaps context, as_groups, tunnel and ssh")
+        Fault::bad_input(
+            "The body is JSON with name, kubeconfig and perhaps context, as_groups, tunnel and ssh",
+        )
     })?;
     let cluster = import(&state, &user, ask).await?;
     let mut response = super::json(&Shown::from(cluster))?;
@@ -157,7 +159,8 @@ pub(crate) async fn import(
     let parts = &state.0;
     let ssh = ask.ssh.map(|ssh| import_ssh::checked(&parts.keyring, &parts.networks, &name, ssh));
     let ssh = ssh.transpose().map_err(Refused::Ssh)?;
-    let cluster = ImportedCluster { tunnel, ssh, ..document(state, user, name, resource_id, as_groups, plan, now)? };
+    let cluster =
+        ImportedCluster { tunnel, ssh, ..document(state, user, name, resource_id, as_groups, plan, now)? };
     record(state, user, &cluster, "cluster.import").await.map_err(Refused::Other)?;
     match store.create(cluster).await {
         Ok(created) => {

@@ -43,7 +43,7 @@ pub(crate) struct Asked {
     pub(crate) to: String,
     /// Text that was shown.
     pub(crate) q: String,
-    limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     #[serde(rename = "continue")]
     pub(crate) next: String,
 }
@@ -98,7 +98,11 @@ impl Asked {
         searches(state, user, &text).await?;
         let search = Search { listing: Listing { limit: SEARCHED, ..listing }, text, within: SEARCH_WITHIN };
         let found = recordings.search(&search).await.map_err(|error| refusal(&error))?;
-        Ok(Found { recordings: found.found, searched: Some((found.read, found.unreadable)), next: found.next })
+        Ok(Found {
+            recordings: found.found,
+            searched: Some((found.read, found.unreadable)),
+            next: found.next,
+        })
     }
 }
 
@@ -115,7 +119,9 @@ async fn searches(state: &PortalState, user: &CurrentUser, text: &str) -> Result
 pub(crate) fn refusal(error: &ReadError) -> Fault {
     match error {
         ReadError::Unknown => unknown(),
-        ReadError::NotKept => unknown().why("This service keeps no recordings: its settings name no place for them."),
+        ReadError::NotKept => {
+            unknown().why("This service keeps no recordings: its settings name no place for them.")
+        }
         ReadError::Store(error) => Fault::store(error),
         ReadError::Continuation => {
             Fault::bad_input("There is nothing to go on from there").action("Start the list again.")

@@ -179,7 +179,8 @@ pub(crate) async fn trust(
 }
 
 fn refused(error: &TrustError) -> Fault {
-    let told = |status, code| Fault::new(status, code, Side::You, refusals::sentence(error).trim_end_matches('.'));
+    let told =
+        |status, code| Fault::new(status, code, Side::You, refusals::sentence(error).trim_end_matches('.'));
     match error {
         TrustError::Nothing => told(StatusCode::NOT_FOUND, "nothing_refused"),
         TrustError::Another => told(StatusCode::CONFLICT, "another_key"),
@@ -215,9 +216,8 @@ pub(crate) async fn certificate(
     let parts = ssh::parts(&state)?;
     let asked: CertificateAsk = body(&bytes)?;
     let id = super::grants::parse(&id)?;
-    let key = person_key(&asked.public_key, parts.keys.fips()).map_err(|why| {
-        Fault::bad_input("public_key is one line of an OpenSSH public key").why(why)
-    })?;
+    let key = person_key(&asked.public_key, parts.keys.fips())
+        .map_err(|why| Fault::bad_input("public_key is one line of an OpenSSH public key").why(why))?;
     let certified = state.0.access.certify(&id, &user.caller, &fingerprint(&key)).await;
     let (live, not_after) = certified.map_err(|error| refusals::renew(&error))?;
     let now = state.0.clock.now();

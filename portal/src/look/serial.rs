@@ -67,7 +67,10 @@ impl Wanted {
     pub(crate) fn of(query: &SerialQuery) -> Result<Self, Fault> {
         let number = |text: &str, what: &str| match text.trim() {
             "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| Fault::bad_input(format!("{what} is the number of a line"))),
+            text => text
+                .parse()
+                .map(Some)
+                .map_err(|_| Fault::bad_input(format!("{what} is the number of a line"))),
         };
         let lines: usize = match query.lines.trim() {
             "" => USUAL,
@@ -170,7 +173,8 @@ async fn ask(
             .action("Try again in a moment.")
     })?;
     let group = group.ok_or_else(|| {
-        none("no_console", "The cluster has no machines yet").why("Its document names no resource group of them.")
+        none("no_console", "The cluster has no machines yet")
+            .why("Its document names no resource group of them.")
     })?;
     let noted = state.0.promise(&user.caller, "serial.read", |note| {
         note.grant = Some(live.grant.id.clone());
@@ -191,10 +195,7 @@ fn is_name(machine: &str) -> bool {
     (1..=80).contains(&machine.len()) && machine.bytes().all(good) && !machine.starts_with(['.', '-'])
 }
 
-async fn answered<T>(
-    read: impl Future<Output = Result<T, AzureError>>,
-    machine: &str,
-) -> Result<T, Fault> {
+async fn answered<T>(read: impl Future<Output = Result<T, AzureError>>, machine: &str) -> Result<T, Fault> {
     let fault = |status, what: &str| Fault::new(status, "azure_failed", Side::Us, what);
     let late = |_| {
         fault(StatusCode::GATEWAY_TIMEOUT, "Azure did not answer in time")
@@ -281,8 +282,7 @@ mod tests {
         assert_eq!(wanted("", "", "", "999999").most, MOST);
         assert_eq!(wanted("", "", "", "0").part(&text(3)).lines.len(), 1);
         for (before, lines) in [("x", ""), ("-1", ""), ("", "many")] {
-            let query =
-                SerialQuery { before: before.into(), lines: lines.into(), ..SerialQuery::default() };
+            let query = SerialQuery { before: before.into(), lines: lines.into(), ..SerialQuery::default() };
             assert!(Wanted::of(&query).is_err(), "{query:?}");
         }
         for bad in ["", "..", ".x", "-x", "a/b", "a?b", "a%2fb", "ä", &"a".repeat(81)] {

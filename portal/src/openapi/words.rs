@@ -66,10 +66,14 @@ pub(super) fn of(handler: Handler) -> Told {
         H::ClusterDetail => told("clusters", "One cluster (spec/portal.md §8.5)", "ClusterDetail"),
         H::V1Operations => told("clusters", "Operations on one cluster, newest first", "List"),
         H::V1Operation => told("clusters", "One operation with its steps, log and diagnostics", "Operation"),
-        H::V1Tunnel => told("clusters", "What a tunnel to the cluster may lead to, and the keys to pin", "Object"),
-        H::V1Credentials => {
-            told("clusters", "The password of the cluster's own administrator, to an elevated person", "Object")
+        H::V1Tunnel => {
+            told("clusters", "What a tunnel to the cluster may lead to, and the keys to pin", "Object")
         }
+        H::V1Credentials => told(
+            "clusters",
+            "The password of the cluster's own administrator, to an elevated person",
+            "Object",
+        ),
         H::V1Views => told("clusters", "Views that you keep or that others share", "Views"),
         H::V1ViewSave => Told { status: 201, ..told("clusters", "Keep a view of the list", "View") },
         H::V1ViewRemove => gone("clusters", "Remove a view"),
@@ -173,7 +177,9 @@ fn of_rest(handler: Handler) -> Told {
         }
         H::V1SshDoor => told("service", "Where the SSH server is, and its host keys", "Object"),
         H::V1SshMachines => told("objects", "Machines that can be signed in to, and the way to each", "List"),
-        H::V1HostKeys => told("objects", "Host keys of its machines that are known, and that were refused", "List"),
+        H::V1HostKeys => {
+            told("objects", "Host keys of its machines that are known, and that were refused", "List")
+        }
         H::V1HostKeyTrust => told("objects", "Trust the host key that a machine showed last", "Object"),
         H::V1GrantsRevoke => told("grants", "End many grants", "Object"),
         H::V1Elevations => Told { query: LIST, ..told("elevations", "Elevations, newest first", "List") },
@@ -204,7 +210,11 @@ fn of_administration(handler: Handler) -> Told {
                 ("limit", "Rows, 1 to 500"),
                 ("continue", "Where the answer before ended"),
             ],
-            ..told("recordings", "Recorded sessions, newest first: one's own, for auditors everybody's", "List")
+            ..told(
+                "recordings",
+                "Recorded sessions, newest first: one's own, for auditors everybody's",
+                "List",
+            )
         },
         H::V1Recording => told("recordings", "What is known of a recorded session", "Object"),
         H::V1RecordingCast => Told {

@@ -108,7 +108,9 @@ fn refuse(
         Refused::Ssh(Wrong::Input(why)) => errors.ssh = Some(why),
         Refused::Name(why) => errors.name = Some(why),
         Refused::Groups(why) => errors.as_groups = Some(why),
-        Refused::Kubeconfig { message, action, .. } => errors.kubeconfig = Some(format!("{message} {action}")),
+        Refused::Kubeconfig { message, action, .. } => {
+            errors.kubeconfig = Some(format!("{message} {action}"));
+        }
     }
     // What was pasted holds credentials: it is not sent back.
     page.form = ImportForm { kubeconfig: String::new(), ssh: String::new(), ..form };

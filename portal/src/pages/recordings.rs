@@ -53,8 +53,13 @@ pub(crate) async fn page(
         Policy::Wanted => "wanted",
         Policy::Required => "required",
     };
-    let mut page =
-        RecordingsPage { frame, everybody: sees_all(&user), policy: policy.to_owned(), query, ..RecordingsPage::default() };
+    let mut page = RecordingsPage {
+        frame,
+        everybody: sees_all(&user),
+        policy: policy.to_owned(),
+        query,
+        ..RecordingsPage::default()
+    };
     let asked = Asked {
         person: page.query.person.clone(),
         cluster: page.query.cluster.clone(),

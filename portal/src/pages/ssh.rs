@@ -57,7 +57,13 @@ async fn page(
         _ if !user.has(Role::Sre) => Some(missing(Role::Sre)),
         May::Yes => ssh::parts(state).err(),
         May::No(why) => Some(
-            Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet").why(why),
+            Fault::new(
+                StatusCode::CONFLICT,
+                "not_reachable",
+                Side::Cluster,
+                "This cluster cannot be reached yet",
+            )
+            .why(why),
         ),
     };
     page.failure = failure.map(|fault| fault.failure(&frame));
@@ -79,7 +85,9 @@ async fn page(
                 "The cluster names no machines: name one yourself.".clone_into(&mut page.machines_note);
             }
         }
-        Err(fault) => page.machines_note = format!("{}: name a machine yourself, such as master-0.", fault.message()),
+        Err(fault) => {
+            page.machines_note = format!("{}: name a machine yourself, such as master-0.", fault.message());
+        }
     }
     Ok(page)
 }

@@ -57,7 +57,7 @@ pub(crate) async fn page(
             };
         }
         None => {
-            page.ask = Some(TerminalAsk { barred: barred(&state, &user, &entry), ..TerminalAsk::default() })
+            page.ask = Some(TerminalAsk { barred: barred(&state, &user, &entry), ..TerminalAsk::default() });
         }
     }
     answer(&context, StatusCode::OK, &page)

@@ -12,7 +12,8 @@ use rp_database::{Typed, in_memory};
 use rp_documents::host_key::{Learned, RefusedKey};
 use rp_documents::{GrantKind, HostKey, ResourceId, Role, Unknown};
 use rp_net::{
-    Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source, Target,
+    Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source,
+    Target,
 };
 use rp_seal::Keyring;
 
@@ -64,13 +65,8 @@ impl Machines for Two {
 async fn kit() -> Kit {
     let clock: SharedClock = Arc::new(ManualClock::at(rp_base::Timestamp::from_seconds(1_795_000_000)));
     let store = in_memory(Arc::clone(&clock));
-    let keys = KeyParts {
-        store,
-        keyring: Keyring::generate(&SystemRandom),
-        clock,
-        fips: false,
-        files: Vec::new(),
-    };
+    let keys =
+        KeyParts { store, keyring: Keyring::generate(&SystemRandom), clock, fips: false, files: Vec::new() };
     let keys = Arc::new(ServiceKeys::open(&keys).await.unwrap());
     Kit::with(|parts| {
         let options = DialerOptions {
@@ -78,9 +74,11 @@ async fn kit() -> Kit {
             networks: Networks::default(),
             keepalive: std::time::Duration::from_secs(30),
         };
-        let host_keys = HostKeys::new(Arc::clone(&parts.store), Dialer::new(options), Arc::clone(&parts.clock));
+        let host_keys =
+            HostKeys::new(Arc::clone(&parts.store), Dialer::new(options), Arc::clone(&parts.clock));
         let (host, port) = ("ssh.example".to_owned(), 2222);
-        parts.ssh = Some(SshParts { host, port, keys, host_keys, machines: Arc::new(Two), directory: Arc::new(One) });
+        parts.ssh =
+            Some(SshParts { host, port, keys, host_keys, machines: Arc::new(Two), directory: Arc::new(One) });
     })
     .await
 }
@@ -99,7 +97,10 @@ async fn the_contracts_request_gives_command_and_password_and_nothing_else() {
     kit.elevated(Role::Elevated, "write").await;
     let answer = kit.unsafe_call(Role::Elevated, "POST", &new(), r#"{"master": 2}"#).await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!((answer.header("content-type"), answer.header("cache-control")), ("application/json", "no-store"));
+    assert_eq!(
+        (answer.header("content-type"), answer.header("cache-control")),
+        ("application/json", "no-store")
+    );
     let told = answer.json();
     let (command, password) = (told["command"].as_str().unwrap(), told["password"].as_str().unwrap());
     let golden = format!("{{\n    \"command\": \"{command}\",\n    \"password\": \"{password}\"\n}}\n");
@@ -120,7 +121,9 @@ async fn the_contracts_request_gives_command_and_password_and_nothing_else() {
 #[tokio::test]
 async fn bodies_that_are_none_are_refused_in_the_contracts_order() {
     let kit = kit().await;
-    for wrong in ["null", "", "[]", "7", r#"{"master": 3}"#, r#"{"master": -1}"#, r#"{"master": "0"}"#, "{", "\u{0}"] {
+    for wrong in
+        ["null", "", "[]", "7", r#"{"master": 3}"#, r#"{"master": -1}"#, r#"{"master": "0"}"#, "{", "\u{0}"]
+    {
         let answer = kit.unsafe_call(Role::Sre, "POST", &new(), wrong).await;
         assert_eq!(answer.status, 400, "{wrong}: {answer:?}");
     }
@@ -129,7 +132,8 @@ async fn bodies_that_are_none_are_refused_in_the_contracts_order() {
     assert_eq!(role.status, 403, "{role:?}");
     let answer = kit.unsafe_call(Role::Elevated, "POST", &new(), "{}").await;
     assert_eq!((answer.status.as_u16(), answer.json()["code"].as_str()), (403, Some("elevation_needed")));
-    let grants = kit.state.0.access.list(&rp_access::GrantFilter { limit: 10, ..Default::default() }).await.unwrap();
+    let grants =
+        kit.state.0.access.list(&rp_access::GrantFilter { limit: 10, ..Default::default() }).await.unwrap();
     assert!(grants.items.is_empty());
     let cookie = kit.cookie(Some(Role::Elevated)).await;
     let csrf = kit.csrf(&cookie).await;
@@ -175,15 +179,25 @@ async fn the_dialog_shows_the_machines_and_the_password_once() {
     kit.elevated(Role::Elevated, "write").await;
     let form = kit.page(Role::Elevated, &path).await;
     assert_eq!(form.status, 200);
-    assert!(form.body.contains("harbor-x-worker-a") && form.body.contains("through a master"), "{}", form.body);
-    let fields = [("machine", "harbor-x-master-0"), ("reason", "look at the kubelet"), ("destinations", "9090")];
+    assert!(
+        form.body.contains("harbor-x-worker-a") && form.body.contains("through a master"),
+        "{}",
+        form.body
+    );
+    let fields =
+        [("machine", "harbor-x-master-0"), ("reason", "look at the kubelet"), ("destinations", "9090")];
     let wrong = kit.form(Role::Elevated, &new(), &fields).await;
     assert_eq!(wrong.status, 422);
-    assert!(wrong.body.contains("9090 is no host:port") && !wrong.body.contains("aro1_ssh_"), "{}", wrong.body);
+    assert!(
+        wrong.body.contains("9090 is no host:port") && !wrong.body.contains("aro1_ssh_"),
+        "{}",
+        wrong.body
+    );
     let fields = [("machine", "harbor-x-master-0"), ("reason", "look at the kubelet")];
     let given = kit.form(Role::Elevated, &new(), &fields).await;
     assert_eq!((given.status.as_u16(), given.header("cache-control")), (200, "no-store"), "{}", given.body);
-    let password = given.body.split("data-testid=\"ssh-password\">").nth(1).unwrap().split('<').next().unwrap();
+    let password =
+        given.body.split("data-testid=\"ssh-password\">").nth(1).unwrap().split('<').next().unwrap();
     let here = [192, 0, 2, 7].into();
     let live = kit.state.0.access.redeem_ssh(password, "elevated", here).await.unwrap();
     assert_eq!(live.grant.machine.as_deref(), Some("harbor-x-master-0"));
@@ -212,7 +226,7 @@ async fn scripts_see_machines_and_get_certificates_of_their_own_grants() {
 }
 
 async fn refused(kit: &Kit) -> ResourceId {
-    let id = kit.state.index().snapshot().entries.iter().next().unwrap().id.clone();
+    let id = kit.state.index().snapshot().entries.first().unwrap().id.clone();
     let key = HostKey {
         id: HostKey::id_of(&id, "uid-master-0"),
         target: id.clone(),
@@ -250,12 +264,11 @@ async fn an_administrator_trusts_a_changed_key_and_it_is_on_record() {
     assert_eq!((known.keys, known.learned, known.refused), (vec![KEY.to_owned()], Learned::Person, None));
     let query = rp_audit::Query { verb: Some("host-key.trust".to_owned()), limit: 10, ..Default::default() };
     let entries = kit.state.0.audit.search(&query).await.unwrap().entries;
-    assert!(entries.iter().any(|entry| entry.query == print && entry.name == "harbor-x-master-0"), "{entries:?}");
-    let again = kit.unsafe_call(
-        Role::Admin,
-        "POST",
-        &objects("/host-keys/trust"),
-        &format!(r#"{{"uid": "uid-master-0", "fingerprint": "{print}"}}"#),
+    assert!(
+        entries.iter().any(|entry| entry.query == print && entry.name == "harbor-x-master-0"),
+        "{entries:?}"
     );
-    assert_eq!(again.await.status, 404);
+    let (path, body) =
+        (objects("/host-keys/trust"), format!(r#"{{"uid": "uid-master-0", "fingerprint": "{print}"}}"#));
+    assert_eq!(kit.unsafe_call(Role::Admin, "POST", &path, &body).await.status, 404);
 }

@@ -202,7 +202,8 @@ impl HostKeys {
         let mut outcome = Err(TrustError::Another);
         let now = self.clock.now();
         update(&self.keys, &id, |known: &mut HostKey| {
-            let same = known.refused.take_if(|refused| fingerprint_of(&refused.key).as_deref() == Some(shown));
+            let same =
+                known.refused.take_if(|refused| fingerprint_of(&refused.key).as_deref() == Some(shown));
             outcome = match same {
                 Some(refused) => {
                     known.keys = vec![refused.key];
@@ -250,7 +251,10 @@ impl HostKeys {
         }
         let keys = self.read(target, machine).await?;
         tracing::info!(
-            resource_id = target.id.key(), machine = machine.name, keys = keys.len(), "learned the host keys of a machine"
+            resource_id = target.id.key(),
+            machine = machine.name,
+            keys = keys.len(),
+            "learned the host keys of a machine"
         );
         let document = self.document(target, machine, keys, Learned::Cluster);
         let until = Some(self.clock.now() + KEPT);
@@ -281,7 +285,12 @@ impl HostKeys {
 
     /// Notes the key, so that somebody can look at it and trust it.
     async fn refuse(&self, target: &Target, machine: &Machine, key: &str, first: bool) {
-        tracing::warn!(resource_id = target.id.key(), machine = machine.name, first, "refused the host key of a machine");
+        tracing::warn!(
+            resource_id = target.id.key(),
+            machine = machine.name,
+            first,
+            "refused the host key of a machine"
+        );
         if key.is_empty() || key.len() > MOST_KEY {
             return;
         }
@@ -311,7 +320,8 @@ impl HostKeys {
         let client = client(self.dialer.clone(), Arc::clone(target), Identity::Admin, &options)
             .map_err(|error: ClientError| unread("the stored access cannot be used", Some(error.into())))?;
         let pods = rp_kube::pods_on(&client, DAEMON_NAMESPACE, DAEMON_LABELS, &machine.name).await;
-        let pods = pods.map_err(|error: KubeError| unread("its pods cannot be listed", Some(error.into())))?;
+        let pods =
+            pods.map_err(|error: KubeError| unread("its pods cannot be listed", Some(error.into())))?;
         let pod = pods.first().ok_or_else(|| unread("its machine-config-daemon does not run", None))?;
         let what = Exec {
             namespace: DAEMON_NAMESPACE,
@@ -322,7 +332,8 @@ impl HostKeys {
             within: WITHIN,
         };
         let ran = rp_kube::exec(&client, what).await;
-        let ran = ran.map_err(|error: ExecError| unread("the command could not be run", Some(error.into())))?;
+        let ran =
+            ran.map_err(|error: ExecError| unread("the command could not be run", Some(error.into())))?;
         let keys = read_keys(&String::from_utf8_lossy(&ran.out));
         if keys.is_empty() { Err(unread("the answer holds no key", None)) } else { Ok(keys) }
     }
@@ -350,7 +361,8 @@ pub fn normal(line: &str) -> Option<String> {
         return None;
     }
     let key = PublicKey::from_openssh(key).ok()?;
-    let spoken = matches!(key.algorithm(), Algorithm::Ed25519 | Algorithm::Ecdsa { .. } | Algorithm::Rsa { .. });
+    let spoken =
+        matches!(key.algorithm(), Algorithm::Ed25519 | Algorithm::Ecdsa { .. } | Algorithm::Rsa { .. });
     spoken.then(|| format!("{before}{}", plain(&key)))
 }
 
@@ -375,7 +387,8 @@ fn unfit(certificate: &Certificate, machine: &Machine, now: Timestamp) -> Option
         Way::Direct { host, .. } => Some(host),
     };
     let named = |principal: &String| {
-        principal.eq_ignore_ascii_case(&machine.name) || address.is_some_and(|at| principal.eq_ignore_ascii_case(at))
+        principal.eq_ignore_ascii_case(&machine.name)
+            || address.is_some_and(|at| principal.eq_ignore_ascii_case(at))
     };
     if certificate.cert_type() != CertType::Host {
         Some("it is a person's")

@@ -101,7 +101,8 @@ impl ServiceKeys {
             });
         }
         // The key that the fleet's clients know already, as the last choice.
-        let known = given.into_iter().filter(|key| !wanted.iter().any(|(_, each)| same(&key.algorithm(), each)));
+        let known =
+            given.into_iter().filter(|key| !wanted.iter().any(|(_, each)| same(&key.algorithm(), each)));
         host.extend(known);
         // Both modes have the same authorities, so that a switch changes nothing for those who trust them.
         let host_ca = stored(parts, "ssh-host-ca", P256).await?;
@@ -280,13 +281,15 @@ async fn stored(parts: &KeyParts, id: &'static str, algorithm: Algorithm) -> Res
     let keys: Typed<ServiceKey> = Typed::new(SharedStore::clone(&parts.store));
     let place = format!("{}/{id}/sealed", Collection::ServiceKeys.name());
     let open = |found: &ServiceKey| {
-        let plain = parts.keyring.open(&found.sealed, &place).map_err(|error| KeysError::Unopenable(id, error))?;
+        let plain =
+            parts.keyring.open(&found.sealed, &place).map_err(|error| KeysError::Unopenable(id, error))?;
         PrivateKey::from_openssh(plain.expose()).map_err(KeysError::Key)
     };
     if let Some(found) = keys.get(id).await.map_err(KeysError::Store)? {
         return open(&found.value);
     }
-    let made = tokio::task::spawn_blocking(move || generate(algorithm)).await.map_err(|_| KeysError::Rsa)??;
+    let made =
+        tokio::task::spawn_blocking(move || generate(algorithm)).await.map_err(|_| KeysError::Rsa)??;
     let text = made.to_openssh(LineEnding::LF).map_err(KeysError::Key)?;
     let sealed = parts.keyring.seal(text.as_bytes(), &place).map_err(KeysError::Seal)?;
     let document =

@@ -261,7 +261,8 @@ pub fn pick(machines: &[Machine], name: &str) -> Result<Machine, MachinesError> 
         let whole = machine.name.to_ascii_lowercase();
         whole.strip_suffix(&wanted).is_some_and(|before| before.ends_with('-'))
     };
-    let found: Vec<&Machine> = if wanted.is_empty() { Vec::new() } else { machines.iter().filter(ends).collect() };
+    let found: Vec<&Machine> =
+        if wanted.is_empty() { Vec::new() } else { machines.iter().filter(ends).collect() };
     match found.as_slice() {
         [one] => return Ok((*one).clone()),
         [] => {}
@@ -272,8 +273,8 @@ pub fn pick(machines: &[Machine], name: &str) -> Result<Machine, MachinesError> 
     }
     // Masters that a machine set made have other names: `master-1` is the one in pool 1.
     let number: Option<u8> = wanted.strip_prefix("master-").and_then(|number| number.parse().ok());
-    let of_pool = number
-        .and_then(|number| machines.iter().find(|machine| machine.way == Way::Master(number)));
+    let of_pool =
+        number.and_then(|number| machines.iter().find(|machine| machine.way == Way::Master(number)));
     of_pool.cloned().ok_or_else(|| MachinesError::Unknown(shown(name)))
 }
 

@@ -147,7 +147,8 @@ impl Access {
         let id = code_id(&grant.secret_sha256);
         let not_after = (grant.created + self.policy.password_life).min(grant.not_after);
         let place = format!("{}/{id}/sealed", Collection::LoginCodes.name());
-        let sealed = self.keyring.seal(grant.id.as_str().as_bytes(), &place).map_err(|_| IssueError::NoKey)?;
+        let sealed =
+            self.keyring.seal(grant.id.as_str().as_bytes(), &place).map_err(|_| IssueError::NoKey)?;
         let code = LoginCode {
             id,
             flow: LoginFlow::Password,

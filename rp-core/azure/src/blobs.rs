@@ -105,13 +105,7 @@ impl BlobStore {
     ///
     /// # Errors
     /// [`AzureError`]; code `AppendPositionConditionNotMet` when the blob has another length.
-    pub async fn append(
-        &self,
-        container: &str,
-        name: &str,
-        at: u64,
-        block: Bytes,
-    ) -> Result<(), AzureError> {
+    pub async fn append(&self, container: &str, name: &str, at: u64, block: Bytes) -> Result<(), AzureError> {
         let shown = "append to blob";
         let mut url = self.url(shown, container, Some(name))?;
         url.query_pairs_mut().append_pair("comp", "appendblock");

@@ -170,7 +170,9 @@ impl Client {
         let Some(url) = self.address(&told, "serialConsoleLogBlobUri", LOG)? else { return Ok(None) };
         let first = match self.piece(&url, 0).await {
             // Nothing was written yet: there is no first byte.
-            Err(error) if error.status == Some(416) => return Ok(Some(SerialLog { bytes: Bytes::new(), size: 0 })),
+            Err(error) if error.status == Some(416) => {
+                return Ok(Some(SerialLog { bytes: Bytes::new(), size: 0 }));
+            }
             // Boot diagnostics are on, and the machine never started.
             Err(error) if error.is_missing() => return Ok(Some(SerialLog { bytes: Bytes::new(), size: 0 })),
             first => first?,

@@ -80,9 +80,7 @@ fn short(line: &str) -> Cow<'_, str> {
 
 /// Without characters that turn the direction of a text around or are not seen.
 fn plain(line: &str) -> Cow<'_, str> {
-    let hides = |c: char| {
-        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
+    let hides = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     if line.contains(hides) { Cow::Owned(line.replace(hides, "\u{fffd}")) } else { Cow::Borrowed(line) }
 }
 
@@ -179,10 +177,19 @@ mod tests {
     fn what_opens_something_is_not_told() {
         let jwt = format!("eyJhbGciOiJSUzI1NiJ9.{}.sig-nature_", "eyJzdWIiOiJ4In0");
         for (line, shown) in [
-            (r#"ignition[7]: {"passwd":{"users":[{"name":"core","passwordHash":"$6$salt$hash"}]}}"#, r#"ignition[7]: {"passwd":{"users":[{"name":"core","passwordHash":"[redacted]"}]}}"#),
-            (r#"{"auths":{"quay.example":{"auth":"dXNlcjpwYXNz","email":"a@b"}}}"#, r#"{"auths":{"quay.example":{"auth":"[redacted]","email":"a@b"}}}"#),
+            (
+                r#"ignition[7]: {"passwd":{"users":[{"name":"core","passwordHash":"$6$salt$hash"}]}}"#,
+                r#"ignition[7]: {"passwd":{"users":[{"name":"core","passwordHash":"[redacted]"}]}}"#,
+            ),
+            (
+                r#"{"auths":{"quay.example":{"auth":"dXNlcjpwYXNz","email":"a@b"}}}"#,
+                r#"{"auths":{"quay.example":{"auth":"[redacted]","email":"a@b"}}}"#,
+            ),
             (r#"{\"auth\":\"dXNlcg==\"}"#, r#"{\"auth\":\"[redacted]\"}"#),
-            ("GET https://a.blob.example/c/d?sv=1&sig=abc%2Bdef%3D&se=2 200", "GET https://a.blob.example/c/d?sv=1&sig=[redacted]&se=2 200"),
+            (
+                "GET https://a.blob.example/c/d?sv=1&sig=abc%2Bdef%3D&se=2 200",
+                "GET https://a.blob.example/c/d?sv=1&sig=[redacted]&se=2 200",
+            ),
             ("Authorization: Bearer abc.def", "Authorization: Bearer [redacted]"),
             ("client_secret = hunter2 end", "client_secret = [redacted] end"),
             ("AccountKey=abcd==;EndpointSuffix=x", "AccountKey=[redacted];EndpointSuffix=x"),

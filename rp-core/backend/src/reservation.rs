@@ -71,11 +71,7 @@ pub(crate) async fn release(reservations: &Typed<Reservation>, body: &Value) -> 
     release_former(reservations, body).await
 }
 
-async fn give_back(
-    reservations: &Typed<Reservation>,
-    cluster: &str,
-    name: &str,
-) -> Result<(), StoreError> {
+async fn give_back(reservations: &Typed<Reservation>, cluster: &str, name: &str) -> Result<(), StoreError> {
     let found = match reservations.get(name).await {
         Err(error @ (StoreError::Malformed { .. } | StoreError::BadCall(_))) => {
             // Nobody can tell whose it is; it must not keep the cluster.

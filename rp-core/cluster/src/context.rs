@@ -231,6 +231,7 @@ impl Context {
             read: parts.credential.clone(),
             admin: parts.credential,
             as_groups: Vec::new(),
+            ssh: None,
             fingerprint: 0,
         };
         self.env.clusters.client(Arc::new(target.fingerprinted()))

@@ -738,7 +738,12 @@ pub(crate) const KEYS: &[Key] = &[
         "A file with a shared access signature, in the place of the identity of `[azure]`.",
     ),
     key("ssh.listen", Kind::Listen, "", "The SSH listener, such as `0.0.0.0:22`; unset: there is no SSH."),
-    key("ssh.host", Kind::Text, "", "The name by which SSH clients know it; unset: the host of `portal.url`."),
+    key(
+        "ssh.host",
+        Kind::Text,
+        "",
+        "The name by which SSH clients know it; unset: the host of `portal.url`.",
+    ),
     key("ssh.port", count(0, 65535), "0", "The port by which SSH clients know it; 0: that of the listener."),
     key(
         "ssh.fips",
@@ -758,7 +763,12 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "PEM: host keys of our own, each in the place of the generated one of its algorithm.",
     ),
-    key("ssh.max_connections", count(1, 1_000_000), "4096", "SSH connections at once; more are turned away with words."),
+    key(
+        "ssh.max_connections",
+        count(1, 1_000_000),
+        "4096",
+        "SSH connections at once; more are turned away with words.",
+    ),
     key("ssh.max_per_address", count(1, 1_000_000), "256", "SSH connections at once of one address."),
     key(
         "ssh.max_strangers",
@@ -766,7 +776,12 @@ pub(crate) const KEYS: &[Key] = &[
         "256",
         "SSH connections at once that have not signed in yet.",
     ),
-    key("ssh.max_channels", count(1, 1024), "32", "Shells, commands and forwarded connections at once of one connection."),
+    key(
+        "ssh.max_channels",
+        count(1, 1024),
+        "32",
+        "Shells, commands and forwarded connections at once of one connection.",
+    ),
     key("ssh.login_time", Kind::Duration, "60s", "From the first byte of an SSH connection to its sign-in."),
     key("ssh.tries", count(1, 100), "6", "Passwords that one SSH connection may try."),
     key(

@@ -32,12 +32,12 @@ pub use recording::{BlobRight, Recording, RecordingHome};
 pub use reference::reference_markdown;
 pub use rp::{AdminRoles, ArmCallers, CallerCertificate, Rp, RpOidc, RpPlace, TokenCheck, Tokens};
 pub use secret_file::{SecretFile, SecretFileError};
-pub use ssh::Ssh;
 pub use settings::{
     Access, Audit, AuditSink, AuditSinkTo, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat,
     Metrics, Oidc, OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy,
     Roles, Session, Settings, Store, StoreKind, Terminal, Tls,
 };
+pub use ssh::Ssh;
 
 /// Keys that a role cannot do without, for [`Input::needs`].
 pub mod needs {

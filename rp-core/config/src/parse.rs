@@ -7,8 +7,7 @@ use std::time::Duration;
 use crate::reader::Reader;
 use crate::settings::{
     Access, Audit, Elevation, Imports, Keys, Limits, Listen, Log, LogFormat, Metrics, Portal, Prometheus,
-    Proxy, Robots, Roles, Session, Settings, Store, StoreKind,
-    Terminal,
+    Proxy, Robots, Roles, Session, Settings, Store, StoreKind, Terminal,
 };
 use crate::source::Values;
 use crate::{Mistakes, azure, backend, check, monitor, recording, rp, source, ssh};

@@ -191,7 +191,12 @@ pub struct ApiServerProfile {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NetworkProfile {
     /// The private endpoint's address; empty until it exists.
-    #[serde(default, deserialize_with = "null_is_absent", rename = "privateEndpointIp", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_absent",
+        rename = "privateEndpointIp",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub private_endpoint_ip: String,
     #[serde(flatten)]
     pub unknown: Unknown,

@@ -55,9 +55,8 @@ impl CreateChecks for AzureChecks {
 fn told(error: &AzureError, subscription: &str) -> CloudError {
     match error.class() {
         ErrorClass::Throttled => {
-            let message = format!(
-                "Azure limits requests about subscription '{subscription}'. Please try again later."
-            );
+            let message =
+                format!("Azure limits requests about subscription '{subscription}'. Please try again later.");
             CloudError::new(429, "ThrottlingLimitExceeded", "", message)
         }
         ErrorClass::Authorization | ErrorClass::Policy => {

@@ -41,8 +41,7 @@ pub async fn hosts(client: &Client) -> Result<Vec<Host>, kube::Error> {
     let nodes: Api<Node> = Api::all(client.clone());
     let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", "Machine");
     let resource = ApiResource::from_gvk_with_plural(&kind, "machines");
-    let machines: Api<DynamicObject> =
-        Api::namespaced_with(client.clone(), MACHINE_NAMESPACE, &resource);
+    let machines: Api<DynamicObject> = Api::namespaced_with(client.clone(), MACHINE_NAMESPACE, &resource);
     let (nodes, machines) = tokio::join!(listed(&nodes), listed(&machines));
     let machines = match machines {
         Err(error) if matches!(crate::api_status(&error), Some(403 | 404)) => Vec::new(),
@@ -70,10 +69,8 @@ where
 }
 
 fn joined(nodes: Vec<Node>, machines: Vec<DynamicObject>) -> Vec<Host> {
-    let mut by_name: BTreeMap<String, DynamicObject> = machines
-        .into_iter()
-        .filter_map(|machine| Some((machine.metadata.name.clone()?, machine)))
-        .collect();
+    let mut by_name: BTreeMap<String, DynamicObject> =
+        machines.into_iter().filter_map(|machine| Some((machine.metadata.name.clone()?, machine))).collect();
     let of_node: BTreeMap<String, String> = by_name
         .iter()
         .filter_map(|(name, machine)| {
@@ -165,13 +162,20 @@ mod tests {
 
     #[test]
     fn nodes_take_the_uid_of_their_machine() {
-        let nodes = vec![node("b", None), node("a", Some("openshift-machine-api/machine-a")), node("c", None)];
-        let machines = vec![machine("machine-a", None), machine("machine-b", Some("b")), machine("late", None)];
+        let nodes =
+            vec![node("b", None), node("a", Some("openshift-machine-api/machine-a")), node("c", None)];
+        let machines =
+            vec![machine("machine-a", None), machine("machine-b", Some("b")), machine("late", None)];
         let found = joined(nodes, machines);
         let told: Vec<_> = found.iter().map(|host| (host.name.as_str(), host.uid.as_str())).collect();
         assert_eq!(
             told,
-            [("a", "machine-machine-a"), ("b", "machine-machine-b"), ("c", "node-c"), ("late", "machine-late")]
+            [
+                ("a", "machine-machine-a"),
+                ("b", "machine-machine-b"),
+                ("c", "node-c"),
+                ("late", "machine-late")
+            ]
         );
         assert!(found[0].ready && !found[0].control_plane && found[3].control_plane && !found[3].ready);
         assert_eq!(found[3].address.as_deref(), Some("10.0.0.7"));

@@ -163,6 +163,7 @@ pub(crate) fn target(url: &str, ca_pem: String) -> Target {
         read: token.clone(),
         admin: token,
         as_groups: Vec::new(),
+        ssh: None,
         fingerprint: 0,
     };
     target.fingerprinted()

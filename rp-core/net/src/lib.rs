@@ -24,4 +24,6 @@ pub use networks::{Forbidden, Networks};
 pub use origin::{Origins, read_header};
 pub use rate::{PerMinute, Rates, TooOften};
 pub use stream::Stream;
-pub use target::{Credential, Directory, DirectoryError, Endpoint, Source, SshKey, SshMachine, SshTarget, Target};
+pub use target::{
+    Credential, Directory, DirectoryError, Endpoint, Source, SshKey, SshMachine, SshTarget, Target,
+};

@@ -289,7 +289,6 @@ mod tests {
         let began = tokio::time::Instant::now();
         assert!(is_cut(&mut server).await);
         assert!(began.elapsed() <= Duration::from_secs(2), "{:?}", began.elapsed());
-
     }
 
     /// A frame of one stream.

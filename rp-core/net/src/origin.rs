@@ -62,10 +62,7 @@ fn within(networks: &[IpNet], address: IpAddr) -> bool {
 ///
 /// # Errors
 /// There is no such header, it is too long, or the connection broke.
-pub async fn read_header<S: AsyncRead + Unpin>(
-    stream: &mut S,
-    peer: SocketAddr,
-) -> io::Result<SocketAddr> {
+pub async fn read_header<S: AsyncRead + Unpin>(stream: &mut S, peer: SocketAddr) -> io::Result<SocketAddr> {
     let mut head = vec![0; v2::PROTOCOL_PREFIX.len()];
     stream.read_exact(&mut head).await?;
     if head == v2::PROTOCOL_PREFIX {

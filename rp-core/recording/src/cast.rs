@@ -82,7 +82,9 @@ impl Encoder {
         let millis = at.since(self.last).as_millis();
         self.last = self.last.max(at);
         let data = serde_json::Value::from(data);
-        out.extend_from_slice(format!("[{}.{:03},\"{code}\",{data}]\n", millis / 1000, millis % 1000).as_bytes());
+        out.extend_from_slice(
+            format!("[{}.{:03},\"{code}\",{data}]\n", millis / 1000, millis % 1000).as_bytes(),
+        );
     }
 
     /// What is held back, as it is: nothing follows.
@@ -145,8 +147,13 @@ mod tests {
     fn header(out: &mut Vec<u8>) -> Encoder {
         let started = Timestamp::from_millis(1_700_000_000_250);
         let command = ["ls".to_owned(), "-l".to_owned()];
-        let header =
-            Header { started, size: (80, 24), term: Some("xterm-256color"), title: "a \"b\"", command: &command };
+        let header = Header {
+            started,
+            size: (80, 24),
+            term: Some("xterm-256color"),
+            title: "a \"b\"",
+            command: &command,
+        };
         Encoder::new(&header, out)
     }
 
@@ -159,8 +166,11 @@ mod tests {
         cast.wrote(at(1501), What::Error, b"no\n", &mut out);
         cast.event(at(1400), "r", "100x50", &mut out);
         cast.event(at(2000), "x", "0", &mut out);
-        let lines: Vec<serde_json::Value> =
-            out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect();
+        let lines: Vec<serde_json::Value> = out
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect();
         assert_eq!(lines[0]["version"], 3);
         assert_eq!(lines[0]["term"], json!({"cols": 80, "rows": 24, "type": "xterm-256color"}));
         assert_eq!(lines[0]["command"], "ls -l");

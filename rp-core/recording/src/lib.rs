@@ -23,7 +23,7 @@ mod tests;
 mod writer;
 
 pub use cast::What;
-pub use error::{RecordError, ReadError};
+pub use error::{ReadError, RecordError};
 pub use frame::{Chunk, Fault};
 pub use list::{Listed, Listing, State};
 pub use metrics::register as register_metrics;

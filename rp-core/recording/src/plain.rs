@@ -130,7 +130,10 @@ mod tests {
 
     #[test]
     fn escape_sequences_and_what_was_erased_are_no_text() {
-        assert_eq!(lines(&["\x1b]0;a title\x07\x1b[1;32m$\x1b[0m l", "sx\x08 -l\r\n", "a\tb\x1b[", "Kc\n"]), ["$ ls -l", "a bc"]);
+        assert_eq!(
+            lines(&["\x1b]0;a title\x07\x1b[1;32m$\x1b[0m l", "sx\x08 -l\r\n", "a\tb\x1b[", "Kc\n"]),
+            ["$ ls -l", "a bc"]
+        );
         assert_eq!(lines(&["\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\\x1bPq\x1b\\\x1b(Bok"]), ["linkok"]);
         assert_eq!(lines(&["\x1b]52;c;", "ZXZpbA==", "\x07after"]), ["after"]);
         assert_eq!(lines(&["é€\u{1F600}\n\n\r\n"]), ["é€\u{1F600}"]);

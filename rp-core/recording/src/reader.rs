@@ -55,7 +55,9 @@ impl Reader {
         if !self.fill(HEAD).await? {
             return Ok(self.end());
         }
-        let Some(head) = Head::parse(&self.buffer) else { return Ok(Some(self.stop(Fault::NoChunk(self.next)))) };
+        let Some(head) = Head::parse(&self.buffer) else {
+            return Ok(Some(self.stop(Fault::NoChunk(self.next))));
+        };
         if !self.fill(HEAD + head.length).await? {
             return Ok(self.end());
         }

@@ -265,8 +265,7 @@ impl Home {
         let id = &recording.id;
         let key = DataKey::unwrap(&self.keyring, &recording.sealed, &key_place(id))?;
         let source = self.storage.open(id).await?.ok_or(ReadError::Unknown)?;
-        let told =
-            Told { chunks: recording.chunks, head: recording.head, ended: recording.ended.is_some() };
+        let told = Told { chunks: recording.chunks, head: recording.head, ended: recording.ended.is_some() };
         Ok(Reader::new(source, key, id.clone(), told))
     }
 }

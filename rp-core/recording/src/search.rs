@@ -89,7 +89,12 @@ impl Recordings {
 }
 
 impl Home {
-    async fn look(&self, recording: &Recording, text: &str, bytes: &mut usize) -> Result<Vec<Hit>, ReadError> {
+    async fn look(
+        &self,
+        recording: &Recording,
+        text: &str,
+        bytes: &mut usize,
+    ) -> Result<Vec<Hit>, ReadError> {
         let mut reader = self.read(recording).await?;
         let (mut shown, mut errors, mut at) = (Plain::default(), Plain::default(), 0u64);
         let mut hits = Vec::new();

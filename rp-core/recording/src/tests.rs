@@ -36,7 +36,10 @@ async fn what_passed_is_read_again_with_its_end() {
     let entries = kit.audit_of("recording.end").await;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].query, format!("chunks=2&head={}", found.head));
-    assert!(matches!(recorder.wrote(What::Output, Bytes::from_static(b"late")).await, Err(RecordError::Ended)));
+    assert!(matches!(
+        recorder.wrote(What::Output, Bytes::from_static(b"late")).await,
+        Err(RecordError::Ended)
+    ));
 }
 
 #[tokio::test]
@@ -65,7 +68,12 @@ async fn a_killed_writer_leaves_all_but_the_last_moment() {
         std::fs::write(&file, &whole[..cut]).unwrap();
         let (text, faults) = kit.read_as(&seen).await;
         assert!(text.len() < kit::CAST && whole.len() > cut, "{cut}");
-        assert!(cut == 0 || faults.iter().any(|fault| matches!(fault, Fault::Torn(_))) || text.contains("version"), "{cut}: {faults:?}");
+        assert!(
+            cut == 0
+                || faults.iter().any(|fault| matches!(fault, Fault::Torn(_)))
+                || text.contains("version"),
+            "{cut}: {faults:?}"
+        );
     }
     kit.clock.advance(Duration::from_secs(300));
     assert_eq!(State::of(&seen, kit.now()), State::BrokenOff);
@@ -108,7 +116,10 @@ async fn what_was_done_to_chunks_is_found_and_named() {
     let (text, faults) = told(tampered).await;
     assert!(faults.contains(&Fault::Foreign(2)) && text.contains("three"), "{faults:?}");
     // Something else altogether.
-    assert_eq!(told(vec![all[0], b"not a chunk, for it is far too long to be one and has other letters"]).await.1, [Fault::NoChunk(1)]);
+    assert_eq!(
+        told(vec![all[0], b"not a chunk, for it is far too long to be one and has other letters"]).await.1,
+        [Fault::NoChunk(1)]
+    );
 }
 
 #[tokio::test]
@@ -133,7 +144,14 @@ async fn a_full_disk_cuts_what_must_be_recorded_and_lets_go_on_what_should() {
     // And before the begin.
     let kit = Kit::with(Policy::Required, false, Some(Broken::AtOnce)).await;
     assert!(kit.begin("master-0").await.is_err());
-    assert!(kit.recordings.list(&Listing { limit: 10, ..Listing::default() }).await.unwrap().recordings.is_empty());
+    assert!(
+        kit.recordings
+            .list(&Listing { limit: 10, ..Listing::default() })
+            .await
+            .unwrap()
+            .recordings
+            .is_empty()
+    );
     let kit = Kit::with(Policy::Wanted, false, Some(Broken::AtOnce)).await;
     assert!(kit.begin("master-0").await.unwrap().is_none());
 }
@@ -178,7 +196,8 @@ async fn recordings_are_listed_newest_first_and_narrowed() {
 #[tokio::test]
 async fn text_is_found_where_it_was_shown() {
     let kit = Kit::new(Policy::Wanted, true).await;
-    let (ours, _) = kit.recorded("master-0", &["\x1b[1mcat", " /etc/", "hosts\r\n", "Needle \x1b[31min hay\r\n"]).await;
+    let (ours, _) =
+        kit.recorded("master-0", &["\x1b[1mcat", " /etc/", "hosts\r\n", "Needle \x1b[31min hay\r\n"]).await;
     kit.recorded("master-1", &["nothing to see\r\n"]).await;
     let search = |text: &str| Search {
         listing: Listing { limit: 100, ..Listing::default() },

@@ -45,7 +45,8 @@ impl DataKey {
     /// # Errors
     /// [`SealError::Unsealable`]: the value is too large for the cipher.
     pub fn seal(&self, plain: &[u8], aad: &[u8], out: &mut Vec<u8>) -> Result<(), SealError> {
-        let key = RandomizedNonceKey::new(&AES_256_GCM, self.0.expose()).map_err(|_| SealError::Unsealable)?;
+        let key =
+            RandomizedNonceKey::new(&AES_256_GCM, self.0.expose()).map_err(|_| SealError::Unsealable)?;
         let start = out.len();
         out.reserve(plain.len() + Self::OVERHEAD);
         out.extend_from_slice(&[0; NONCE_LEN]);
@@ -66,7 +67,8 @@ impl DataKey {
         if sealed.len() < Self::OVERHEAD {
             return Err(SealError::Unopenable);
         }
-        let key = RandomizedNonceKey::new(&AES_256_GCM, self.0.expose()).map_err(|_| SealError::Unopenable)?;
+        let key =
+            RandomizedNonceKey::new(&AES_256_GCM, self.0.expose()).map_err(|_| SealError::Unopenable)?;
         let (nonce, sealed) = sealed.split_at(NONCE_LEN);
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| SealError::Unopenable)?;
         let mut in_out = sealed.to_vec();

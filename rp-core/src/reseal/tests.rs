@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use rp_base::{SharedClock, SystemClock, SystemRandom};
-use rp_database::in_memory;
+use rp_database::{Draft, in_memory};
 
 use super::*;
 

@@ -14,13 +14,12 @@ async fn an_installation_goes_on_after_everything_was_killed_and_nothing_is_left
     // OpenShift comes up.
     let begun = |told: &Value| told["items"][0]["step"].as_u64() > Some(8);
     let installs = |told: &Value| told["items"][0]["current"]["name"] == "condition.installationComplete";
-    let until_killed: [(&str, &dyn Fn(&Value) -> bool); 2] =
-        [("some steps are done", &begun), ("OpenShift is installed", &installs)];
-    for (what, so) in until_killed {
-        region.operations(&wanted, what, so).await?;
-        region.aro.process().kill()?;
-        region.aro.restart().await?;
-    }
+    region.operations(&wanted, "some steps are done", begun).await?;
+    region.aro.process().kill()?;
+    region.aro.restart().await?;
+    region.operations(&wanted, "OpenShift is installed", installs).await?;
+    region.aro.process().kill()?;
+    region.aro.restart().await?;
     let done = |told: &Value| told["items"][0]["state"] == "succeeded";
     let told = region.operations(&wanted, "it is installed after all", done).await?;
     ensure!(told["items"].as_array().is_some_and(|all| all.len() == 1), "one operation: {told:#}");

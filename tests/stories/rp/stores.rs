@@ -191,7 +191,7 @@ async fn killed(site: &Site, store: &str) -> Result<()> {
             accepted.insert(format!("kill-{n}"));
         }
     }
-    let found = listed(&rp).await?;
+    let found = listed(&[&rp]).await?;
     let names: BTreeSet<String> =
         found.iter().map(|cluster| cluster["name"].as_str().unwrap_or_default().to_owned()).collect();
     ensure!(found.len() == names.len() && names == accepted, "{} of {}", found.len(), accepted.len());
@@ -236,7 +236,7 @@ async fn a_process_that_is_asked_to_end_finishes_what_it_took() -> Result<()> {
     }
     ensure!(rp.process.wait(GENEROUS).await?.success(), "{}", rp.process.tail());
     let rp = site.again("rp", rp).await?;
-    let found = listed(&rp).await?.len();
+    let found = listed(&[&rp]).await?.len();
     ensure!(found >= accepted, "{found} of {accepted}");
     Ok(())
 }

@@ -105,8 +105,13 @@ impl Sample for ImportedPage {
             ssh: Some(text()),
             form: Some(Failure { what: text(), why: text(), ..away.clone() }),
         };
-        let form =
-            ImportForm { kubeconfig: "never shown".into(), name: text(), context: text(), as_groups: text(), ssh: "never shown".into() };
+        let form = ImportForm {
+            kubeconfig: "never shown".into(),
+            name: text(),
+            context: text(),
+            as_groups: text(),
+            ssh: "never shown".into(),
+        };
         let many =
             (0..50).map(|i| row(&format!("edge-{i:03}"), "https://10.20.0.4:6443", &["view"])).collect();
         vec![

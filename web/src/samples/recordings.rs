@@ -1,6 +1,6 @@
 //! Recorded sessions and their player.
 
-use super::{HOSTILE, HOUR, MINUTE, NOW, endless, ended, frame, hostile, path, store_away};
+use super::{HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, path, store_away};
 use crate::{
     Link, Place, RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery, Sample,
 };
@@ -26,9 +26,21 @@ fn row(n: i64, kind: &'static str, place: &str, command: &str, state: RecordingS
 fn rows() -> Vec<RecordingRow> {
     vec![
         row(0, "ssh", "harbor-prod-weu-01-x7k2p-master-2", "", RecordingState::Running),
-        row(1, "exec", "openshift-etcd/etcd-master-0/etcd", "sh -c etcdctl member list -w table", RecordingState::Ended),
+        row(
+            1,
+            "exec",
+            "openshift-etcd/etcd-master-0/etcd",
+            "sh -c etcdctl member list -w table",
+            RecordingState::Ended,
+        ),
         row(5, "terminal", "harbor-prod-weu-01-x7k2p-worker-1", "", RecordingState::BrokenOff),
-        row(30, "ssh", "harbor-prod-weu-01-x7k2p-master-0", "journalctl -u kubelet -n 200", RecordingState::Ended),
+        row(
+            30,
+            "ssh",
+            "harbor-prod-weu-01-x7k2p-master-0",
+            "journalctl -u kubelet -n 200",
+            RecordingState::Ended,
+        ),
     ]
 }
 
@@ -59,20 +71,59 @@ impl Sample for RecordingsPage {
         let q = |q: &str| RecordingsQuery { q: q.into(), ..RecordingsQuery::default() };
         let mut found = rows();
         found.truncate(2);
-        found[1].hits = vec![(61_000, "member 8e9e05c52164694d is healthy".into()), (75_400, "member removed".into())];
+        found[1].hits =
+            vec![(61_000, "member 8e9e05c52164694d is healthy".into()), (75_400, "member removed".into())];
         vec![
             ("few", list()),
             ("own", Self { everybody: false, policy: "wanted".into(), next: None, ..list() }),
             ("found", Self { rows: found, query: q("member"), searched: Some((120, 1)), ..list() }),
-            ("many", Self { rows: (1..=100).map(|n| row(n, "exec", "default/web-0/web", "sh", RecordingState::Ended)).collect(), ..list() }),
+            (
+                "many",
+                Self {
+                    rows: (1..=100)
+                        .map(|n| row(n, "exec", "default/web-0/web", "sh", RecordingState::Ended))
+                        .collect(),
+                    ..list()
+                },
+            ),
             ("empty", Self { rows: Vec::new(), next: None, ..list() }),
             ("not-kept", Self { rows: Vec::new(), next: None, policy: "".into(), ..list() }),
-            ("nothing-found", Self { rows: Vec::new(), next: None, query: q("absent"), searched: Some((31, 0)), policy: "off".into(), ..list() }),
-            ("not-yet-found", Self { rows: Vec::new(), query: q("absent"), searched: Some((500, 0)), ..list() }),
-            ("mistake", Self { range_error: Some("The end lies before the start.".into()), rows: Vec::new(), next: None, ..list() }),
+            (
+                "nothing-found",
+                Self {
+                    rows: Vec::new(),
+                    next: None,
+                    query: q("absent"),
+                    searched: Some((31, 0)),
+                    policy: "off".into(),
+                    ..list()
+                },
+            ),
+            (
+                "not-yet-found",
+                Self { rows: Vec::new(), query: q("absent"), searched: Some((500, 0)), ..list() },
+            ),
+            (
+                "mistake",
+                Self {
+                    range_error: Some("The end lies before the start.".into()),
+                    rows: Vec::new(),
+                    next: None,
+                    ..list()
+                },
+            ),
             ("error", Self { failure: Some(store_away()), rows: Vec::new(), ..list() }),
             ("expired", Self { frame: ended(Place::Recordings, "/recordings"), ..list() }),
-            ("hostile", Self { frame: hostile(Place::Recordings), rows: vec![strange()], query: q(HOSTILE), next: Some(HOSTILE.into()), ..list() }),
+            (
+                "hostile",
+                Self {
+                    frame: hostile(Place::Recordings),
+                    rows: vec![strange()],
+                    query: q(HOSTILE),
+                    next: Some(HOSTILE.into()),
+                    ..list()
+                },
+            ),
         ]
     }
 }
@@ -93,7 +144,16 @@ impl Sample for RecordingPage {
         vec![
             ("player", player()),
             ("failed", Self { failure: Some(store_away()), ..player() }),
-            ("hostile", Self { frame: hostile(Place::Recordings), row: strange(), grant: HOSTILE.into(), find: HOSTILE.into(), ..player() }),
+            (
+                "hostile",
+                Self {
+                    frame: hostile(Place::Recordings),
+                    row: strange(),
+                    grant: HOSTILE.into(),
+                    find: HOSTILE.into(),
+                    ..player()
+                },
+            ),
         ]
     }
 }

@@ -38,14 +38,30 @@ fn page() -> SerialPage {
 impl Sample for SerialPage {
     fn samples() -> Vec<(&'static str, Self)> {
         let q = |q: &str| SerialQuery { q: q.into(), ..SerialQuery::default() };
-        let long = (1..=500).map(|n| (n, format!("line {n} {}", "x".repeat(usize::try_from(n % 300).unwrap_or(0)))));
+        let long =
+            (1..=500).map(|n| (n, format!("line {n} {}", "x".repeat(usize::try_from(n % 300).unwrap_or(0)))));
         let long = long.collect();
         vec![
             ("lines", page()),
-            ("found", Self { query: q("error"), matches: 1, lines: page().lines.split_off(3), older: None, ..page() }),
-            ("nothing-found", Self { query: q("panic"), matches: 0, lines: Vec::new(), older: None, ..page() }),
+            (
+                "found",
+                Self {
+                    query: q("error"),
+                    matches: 1,
+                    lines: page().lines.split_off(3),
+                    older: None,
+                    ..page()
+                },
+            ),
+            (
+                "nothing-found",
+                Self { query: q("panic"), matches: 0, lines: Vec::new(), older: None, ..page() },
+            ),
             ("empty", Self { size: 0, total: 0, matches: 0, lines: Vec::new(), older: None, ..page() }),
-            ("cut", Self { size: 9_000_000, cut: true, total: 90_000, lines: long, newer: Some(500), ..page() }),
+            (
+                "cut",
+                Self { size: 9_000_000, cut: true, total: 90_000, lines: long, newer: Some(500), ..page() },
+            ),
             ("failed", Self { failure: Some(away()), lines: Vec::new(), ..page() }),
             (
                 "hostile",

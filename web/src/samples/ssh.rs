@@ -1,7 +1,7 @@
 use super::{HOSTILE, HOUR, MINUTE, NOW, ended, frame, hostile, no_rights, path, store_away, viewer};
 use crate::{
-    HostKeyRow, HostKeysPage, Link, Place, RefusedKeyRow, Sample, SshErrors, SshForm, SshGiven, SshMachineRow,
-    SshPage,
+    HostKeyRow, HostKeysPage, Link, Place, RefusedKeyRow, Sample, SshErrors, SshForm, SshGiven,
+    SshMachineRow, SshPage,
 };
 
 const NAME: &str = "harbor-prod-weu-01";
@@ -61,7 +61,10 @@ impl Sample for SshPage {
             ends: NOW + HOUR,
             grant: "/access/01JD7M2N08RA".into(),
         };
-        let barred = ("You are not elevated for this cluster.".to_owned(), Some(Link::new("Elevate first", "/elevate")));
+        let barred = (
+            "You are not elevated for this cluster.".to_owned(),
+            Some(Link::new("Elevate first", "/elevate")),
+        );
         vec![
             ("form", full()),
             ("given", Self { given: Some(given), ..full() }),
@@ -78,7 +81,9 @@ impl Sample for SshPage {
                 "mistake",
                 Self {
                     errors: SshErrors {
-                        reason: Some("Too short: say in at least 10 characters what you are going to do.".into()),
+                        reason: Some(
+                            "Too short: say in at least 10 characters what you are going to do.".into(),
+                        ),
                         destinations: Some("9090 is no host:port.".into()),
                         ..SshErrors::default()
                     },
@@ -86,7 +91,10 @@ impl Sample for SshPage {
                     ..full()
                 },
             ),
-            ("store-away", Self { errors: SshErrors { form: Some(store_away()), ..SshErrors::default() }, ..full() }),
+            (
+                "store-away",
+                Self { errors: SshErrors { form: Some(store_away()), ..SshErrors::default() }, ..full() },
+            ),
             ("error", Self { failure: Some(store_away()), ..full() }),
             (
                 "no-rights",
@@ -103,7 +111,11 @@ impl Sample for SshPage {
                     frame: hostile(Place::Clusters),
                     cluster: HOSTILE.into(),
                     path: "/x".into(),
-                    machines: vec![SshMachineRow { name: HOSTILE.into(), way: HOSTILE.into(), ..SshMachineRow::default() }],
+                    machines: vec![SshMachineRow {
+                        name: HOSTILE.into(),
+                        way: HOSTILE.into(),
+                        ..SshMachineRow::default()
+                    }],
                     machines_note: HOSTILE.into(),
                     form: form(HOSTILE),
                     errors: wrong(HOSTILE),
@@ -151,7 +163,8 @@ impl Sample for HostKeysPage {
             row.uid = HOSTILE.into();
             row.learned = HOSTILE.into();
             row.keys = vec![(HOSTILE.into(), HOSTILE.into())];
-            row.refused = row.refused.take().map(|refused| RefusedKeyRow { fingerprint: HOSTILE.into(), ..refused });
+            row.refused =
+                row.refused.take().map(|refused| RefusedKeyRow { fingerprint: HOSTILE.into(), ..refused });
         }
         vec![
             ("list", keys()),
@@ -159,7 +172,15 @@ impl Sample for HostKeysPage {
             ("may-look", Self { may_trust: false, ..keys() }),
             ("empty", Self { rows: Vec::new(), ..keys() }),
             ("error", Self { failure: Some(store_away()), ..keys() }),
-            ("hostile", Self { frame: hostile(Place::Clusters), cluster: HOSTILE.into(), path: "/x".into(), ..strange }),
+            (
+                "hostile",
+                Self {
+                    frame: hostile(Place::Clusters),
+                    cluster: HOSTILE.into(),
+                    path: "/x".into(),
+                    ..strange
+                },
+            ),
         ]
     }
 }

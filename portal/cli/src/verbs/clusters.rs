@@ -65,7 +65,8 @@ pub(super) async fn run(verb: ClustersVerb, out: &mut Output) -> Result<(), CliE
 fn ssh_of(path: &Path) -> Result<Value, CliError> {
     let text = files::read(path)?;
     // The parser's own words may quote the key.
-    serde_json::from_str(text.expose()).map_err(|_| CliError::BadFile { path: path.to_owned(), what: "is no JSON" })
+    serde_json::from_str(text.expose())
+        .map_err(|_| CliError::BadFile { path: path.to_owned(), what: "is no JSON" })
 }
 
 fn tunnel_of(tunnel: &ImportTunnel) -> Result<Value, CliError> {

@@ -88,7 +88,9 @@ impl Spdy {
         if first & 0x8000_0000 == 0 {
             let opened = self.opened.lock();
             let found = opened.iter().find(|(id, _)| *id == first);
-            let Some((_, channel)) = found else { return Err(Unreadable("a SPDY stream that nobody opened")) };
+            let Some((_, channel)) = found else {
+                return Err(Unreadable("a SPDY stream that nobody opened"));
+            };
             return Ok(Frame { left, fin, kind: Kind::Data(*channel) });
         }
         if first >> 16 & 0x7fff != 3 {
@@ -98,7 +100,11 @@ impl Spdy {
         if !self.way.is_up() {
             // Clusters open no streams here; what they answer about ours is not needed.
             let strange = kind == SYN_STREAM;
-            return if strange { Err(Unreadable("a SPDY stream of the cluster's")) } else { Ok(Frame { left, fin, kind: Kind::Passed }) };
+            return if strange {
+                Err(Unreadable("a SPDY stream of the cluster's"))
+            } else {
+                Ok(Frame { left, fin, kind: Kind::Passed })
+            };
         }
         if !matches!(kind, SYN_STREAM | HEADERS) {
             return Ok(Frame { left, fin, kind: Kind::Passed });

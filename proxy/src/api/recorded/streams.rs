@@ -135,7 +135,8 @@ fn outcome(status: &[u8]) -> Option<String> {
         return Some("exit 0".to_owned());
     }
     let causes = status["details"]["causes"].as_array().into_iter().flatten();
-    let code = causes.filter(|cause| cause["reason"] == "ExitCode").find_map(|cause| cause["message"].as_str());
+    let code =
+        causes.filter(|cause| cause["reason"] == "ExitCode").find_map(|cause| cause["message"].as_str());
     match code.filter(|code| code.len() <= 3 && code.bytes().all(|byte| byte.is_ascii_digit())) {
         Some(code) => Some(format!("exit {code}")),
         None => Some("failed".to_owned()),

@@ -32,7 +32,11 @@ fn frame(opcode: u8, last: bool, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u
 }
 
 /// What is seen of bytes that come in pieces; texts of one kind put together.
-fn read(bytes: &[u8], piece: usize, mut take: impl FnMut(&Bytes, &mut Vec<Seen>) -> Result<(), Unreadable>) -> (Vec<Seen>, Result<(), Unreadable>) {
+fn read(
+    bytes: &[u8],
+    piece: usize,
+    mut take: impl FnMut(&Bytes, &mut Vec<Seen>) -> Result<(), Unreadable>,
+) -> (Vec<Seen>, Result<(), Unreadable>) {
     let mut seen = Vec::new();
     for piece in bytes.chunks(piece.max(1)) {
         if let Err(error) = take(&Bytes::copy_from_slice(piece), &mut seen) {
@@ -76,7 +80,12 @@ fn channels_of_a_websocket_are_told_apart_in_any_pieces() {
         let mut reader = WebSocket::new(Way::new(false, true), false);
         let (seen, end) = read(&down, piece, |bytes, seen| reader.take(bytes, seen));
         assert_eq!(end, Ok(()));
-        let expected = [bytes(What::Output, "out"), bytes(What::Error, "err"), bytes(What::Output, &long), Seen::Outcome("exit 0".to_owned())];
+        let expected = [
+            bytes(What::Output, "out"),
+            bytes(What::Error, "err"),
+            bytes(What::Output, &long),
+            Seen::Outcome("exit 0".to_owned()),
+        ];
         assert!(seen == expected, "{piece}");
     }
     let mask = Some([1, 2, 3, 4]);
@@ -158,7 +167,10 @@ fn streams_of_spdy_are_known_by_their_headers_in_any_pieces() {
         let mut reader = Spdy::new(Way::new(false, true), opened);
         let (seen, end) = read(&down, piece, |bytes, seen| reader.take(bytes, seen));
         let outcome = Seen::Outcome("exit 0".to_owned());
-        assert_eq!((seen, end), (vec![bytes(What::Output, "out"), bytes(What::Error, "err"), outcome], Ok(())));
+        assert_eq!(
+            (seen, end),
+            (vec![bytes(What::Output, "out"), bytes(What::Error, "err"), outcome], Ok(()))
+        );
     }
     let mut reader = Spdy::new(Way::new(false, true), Opened::default());
     assert!(read(&data(11, false, b"x"), 9, |bytes, seen| reader.take(bytes, seen)).1.is_err());

@@ -104,7 +104,12 @@ impl WebSocket {
         Ok(())
     }
 
-    fn payload(&mut self, frame: &mut Frame, mut piece: Bytes, seen: &mut Vec<Seen>) -> Result<(), Unreadable> {
+    fn payload(
+        &mut self,
+        frame: &mut Frame,
+        mut piece: Bytes,
+        seen: &mut Vec<Seen>,
+    ) -> Result<(), Unreadable> {
         if piece.is_empty() {
             return Ok(());
         }

@@ -1,9 +1,7 @@
 use proptest::prelude::*;
 use rp_base::{Clock as _, ManualClock, Secret};
 use rp_database::in_memory;
-use rp_net::{
-    Credential, DialerOptions, Endpoint, Networks, PrivateWay, SshKey, SshMachine, SshTarget,
-};
+use rp_net::{Credential, DialerOptions, Endpoint, Networks, PrivateWay, SshKey, SshMachine, SshTarget};
 use russh::keys::ssh_key::certificate::Builder;
 use russh::keys::{EcdsaCurve, PrivateKey};
 
@@ -123,14 +121,22 @@ struct Signed {
 impl Signed {
     fn good(authority: &PrivateKey) -> Self {
         let (from, until) = (-60, 60);
-        Self { authority: authority.clone(), kind: CertType::Host, names: &["node-0"], from, until, condition: false }
+        Self {
+            authority: authority.clone(),
+            kind: CertType::Host,
+            names: &["node-0"],
+            from,
+            until,
+            condition: false,
+        }
     }
 
     fn certificate(&self, clock: &ManualClock, key: &PrivateKey) -> Certificate {
         let at = |offset: i64| (clock.now().seconds() + offset).unsigned_abs();
         let mut random = russh::keys::key::safe_rng();
         let data = key.public_key().key_data().clone();
-        let mut builder = Builder::new_with_random_nonce(&mut random, data, at(self.from), at(self.until)).unwrap();
+        let mut builder =
+            Builder::new_with_random_nonce(&mut random, data, at(self.from), at(self.until)).unwrap();
         builder.cert_type(self.kind).unwrap().key_id("node").unwrap();
         for name in self.names {
             builder.valid_principal(*name).unwrap();
@@ -149,7 +155,10 @@ impl Signed {
 async fn certificates_of_a_pinned_authority_are_good_for_their_names_and_time() {
     let (world, authority, host) = (world(), key(), key());
     let target = import(vec![format!("@cert-authority {}", plain(authority.public_key()))]);
-    assert_eq!(world.keys.known(&target, &machine()).await, Known { algorithms: Vec::new(), certificate: true });
+    assert_eq!(
+        world.keys.known(&target, &machine()).await,
+        Known { algorithms: Vec::new(), certificate: true }
+    );
     let check = async |signed: Signed| {
         let certificate = signed.certificate(&world.clock, &host);
         world.keys.check(&target, &machine(), &certificate.into()).await

@@ -85,8 +85,12 @@ fn names_may_be_short_where_they_are_clear() {
 
 #[test]
 fn an_imported_machine_is_another_when_it_stands_elsewhere() {
-    let machine =
-        |address: &str| SshMachine { name: "n".to_owned(), address: address.to_owned(), port: 22, host_keys: Vec::new() };
+    let machine = |address: &str| SshMachine {
+        name: "n".to_owned(),
+        address: address.to_owned(),
+        port: 22,
+        host_keys: Vec::new(),
+    };
     let (one, two) = (imported(&machine("10.0.0.1")), imported(&machine("10.0.0.2")));
     assert_ne!(one.uid, two.uid);
     assert_eq!(one.way, Way::Direct { host: "10.0.0.1".to_owned(), port: 22 });
@@ -103,7 +107,12 @@ async fn masters_that_were_signed_in_to_are_remembered_by_their_newest_keys() {
     let store = rp_database::in_memory(clock);
     let keys: Typed<HostKey> = Typed::new(Arc::clone(&store));
     let id = ResourceId::imported("lab").unwrap();
-    let known = [("c-master-0", "old", 1), ("c-master-new-0", "new", 2), ("c-worker-1", "w", 3), ("c-master-2", "two", 4)];
+    let known = [
+        ("c-master-0", "old", 1),
+        ("c-master-new-0", "new", 2),
+        ("c-worker-1", "w", 3),
+        ("c-master-2", "two", 4),
+    ];
     for (machine, uid, at) in known {
         let document = HostKey {
             id: HostKey::id_of(&id, uid),
@@ -136,8 +145,10 @@ async fn masters_that_were_signed_in_to_are_remembered_by_their_newest_keys() {
         ssh: None,
         fingerprint: 0,
     };
-    let machines = ClusterMachines::remembering(Dialer::new(options), store).remembered(&target).await.unwrap();
-    let mut told: Vec<_> = machines.iter().map(|machine| (machine.uid.as_str(), machine.way.clone())).collect();
+    let machines =
+        ClusterMachines::remembering(Dialer::new(options), store).remembered(&target).await.unwrap();
+    let mut told: Vec<_> =
+        machines.iter().map(|machine| (machine.uid.as_str(), machine.way.clone())).collect();
     told.sort_by_key(|(uid, _)| (*uid).to_owned());
     assert_eq!(told, [("new", Way::Master(0)), ("two", Way::Master(2))]);
 }

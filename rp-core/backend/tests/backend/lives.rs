@@ -178,7 +178,7 @@ async fn a_name_that_another_cluster_has_fails_the_new_one() {
 async fn a_cluster_that_is_somebody_else_now_holds_that_name_and_no_other() {
     let world = World::new().await;
     // The frontend wrote the change and died: the old name is held, the new one by nobody.
-    let change = |body: &mut serde_json::Value| {
+    let change = |body: &mut Value| {
         body["clientIdKey"] = json!("client-new");
         body["formerClientIdKey"] = json!("client-a");
     };

@@ -136,7 +136,9 @@ impl SshDoor {
             ""
         };
         let port = if *port == 22 { String::new() } else { format!(" -p {port}") };
-        format!("echo '{known_host}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host{pins}{port} {user}@{host}")
+        format!(
+            "echo '{known_host}' > {host}_known_host ; ssh -o UserKnownHostsFile={host}_known_host{pins}{port} {user}@{host}"
+        )
     }
 }
 

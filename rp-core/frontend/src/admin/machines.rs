@@ -32,7 +32,8 @@ pub(super) async fn serial_console(
     let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     known(parts, path).await?;
     let machine = machine(call)?;
-    let group = found.cluster()["properties"]["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default();
+    let group =
+        found.cluster()["properties"]["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default();
     let boot = parts.admin.machines.clone();
     let boot = boot.ok_or_else(|| failed("machines cannot be asked for from here"))?;
     let text = read(&boot, group, machine).await?;

@@ -22,10 +22,10 @@ use rp_api::CloudError;
 use rp_azure::BootDiagnostics;
 
 pub use access::{Issuer, SshDoor};
-pub(crate) use roles::needed;
-pub use roles::{AdminRole, AdminRoles};
 pub(crate) use path::{Admin, route};
 pub use reach::Reach;
+pub(crate) use roles::needed;
+pub use roles::{AdminRole, AdminRoles};
 
 use crate::answer::{Answer, empty};
 use crate::call::Call;

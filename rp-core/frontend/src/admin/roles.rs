@@ -62,7 +62,10 @@ impl AdminRoles {
         };
         match self.of(principal) {
             Some(role) if role >= needed => Ok(()),
-            _ => forbidden(format!("The caller's principal has no role that allows this request ({}).", needed.name())),
+            _ => forbidden(format!(
+                "The caller's principal has no role that allows this request ({}).",
+                needed.name()
+            )),
         }
     }
 }
@@ -81,9 +84,13 @@ impl AdminRole {
 pub(crate) fn needed(method: &Method, route: &Route, unrestricted: bool) -> AdminRole {
     if let Route::Admin(asked) = route {
         match asked {
-            Admin::Kubeconfig { elevated: true, .. } | Admin::Ssh(_) | Admin::HiveObjects => return AdminRole::Elevated,
+            Admin::Kubeconfig { elevated: true, .. } | Admin::Ssh(_) | Admin::HiveObjects => {
+                return AdminRole::Elevated;
+            }
             Admin::Objects(_) if unrestricted => return AdminRole::Elevated,
-            Admin::SerialConsole(_) | Admin::Kubeconfig { elevated: false, .. } => return AdminRole::Operator,
+            Admin::SerialConsole(_) | Admin::Kubeconfig { elevated: false, .. } => {
+                return AdminRole::Operator;
+            }
             Admin::Versions
             | Admin::RoleSets
             | Admin::VmSizes
@@ -120,7 +127,9 @@ mod tests {
     fn a_role_allows_what_is_below_it() {
         let may = |who: &str, needed| roles().check(Some(who), needed).is_ok();
         for (who, highest) in [("eve@x", 0), ("ann@X", 1), ("BOB@x", 2)] {
-            for (at, needed) in [AdminRole::Reader, AdminRole::Operator, AdminRole::Elevated].into_iter().enumerate() {
+            for (at, needed) in
+                [AdminRole::Reader, AdminRole::Operator, AdminRole::Elevated].into_iter().enumerate()
+            {
                 assert_eq!(may(who, needed), at <= highest, "{who} {needed:?}");
             }
         }

@@ -293,11 +293,7 @@ async fn keep(parts: &FrontendParts, cluster: &str, names: &[String]) {
 }
 
 /// Whether the name is the cluster's from now on. What is another's stays another's.
-async fn keep_one(
-    reservations: &Typed<Reservation>,
-    cluster: &str,
-    name: &str,
-) -> Result<bool, StoreError> {
+async fn keep_one(reservations: &Typed<Reservation>, cluster: &str, name: &str) -> Result<bool, StoreError> {
     let kept = Reservation { id: name.to_owned(), cluster: cluster.to_owned() };
     let written = match reservations.get(name).await? {
         Some(found) if found.value.cluster != cluster => return Ok(false),

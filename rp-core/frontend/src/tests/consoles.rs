@@ -111,7 +111,9 @@ async fn what_a_person_may_not_do_is_refused_before_anything_is_done() {
         told.status.as_u16()
     };
     let (version, admin) = ("/admin/versions", path("c").replace(super::VERSION, "admin"));
-    let body = || json!({"properties": {"version": "4.19.9", "openShiftPullspec": "o", "installerPullspec": "i", "enabled": true, "default": true}}).to_string();
+    let body = || {
+        json!({"properties": {"version": "4.19.9", "openShiftPullspec": "o", "installerPullspec": "i", "enabled": true, "default": true}}).to_string()
+    };
     assert_eq!(call("", "GET", version, String::new()).await, 403, "nobody is named");
     assert_eq!(call("eve@example.org", "GET", version, String::new()).await, 200);
     assert_eq!(call("eve@example.org", "PUT", version, body()).await, 403);

@@ -104,6 +104,7 @@ impl Api {
             read: credential(),
             admin: credential(),
             as_groups: Vec::new(),
+            ssh: None,
             fingerprint: 7,
         };
         *api.target.lock() = Some(Arc::new(target));

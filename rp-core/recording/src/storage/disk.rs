@@ -31,7 +31,8 @@ impl Disk {
         made.map_err(failed("make the folder of recordings"))?;
         let about = folder.metadata().map_err(failed("look at the folder of recordings"))?;
         if about.permissions().mode() & 0o077 != 0 {
-            let why = format!("others may look into {}; run: chmod 700 {}", folder.display(), folder.display());
+            let why =
+                format!("others may look into {}; run: chmod 700 {}", folder.display(), folder.display());
             return Err(failed("use the folder of recordings")(io::Error::other(why)));
         }
         Ok(Self { folder: folder.to_owned() })

@@ -141,6 +141,7 @@ fn what_unpacks_to_too_much_is_refused() {
     let (bytes, _) = frame::seal(&key(1), &id(), 0, Digest::default(), &bomb).unwrap();
     assert!(bytes.len() < 100_000);
     assert_eq!(read(&bytes, 4096, NOTHING), (vec![], vec![Fault::Content(0)]));
-    let (bytes, _) = frame::seal(&DataKey::generate(&SystemRandom), &id(), 0, Digest::default(), b"x\n").unwrap();
+    let (bytes, _) =
+        frame::seal(&DataKey::generate(&SystemRandom), &id(), 0, Digest::default(), b"x\n").unwrap();
     assert_eq!(read(&bytes, 4096, NOTHING).1, [Fault::Foreign(0)]);
 }

@@ -51,7 +51,11 @@ pub(super) fn addresses(world: &World, asked: &Asked<'_>, id: &Id, machine: &Val
     let url = |what: &str| {
         let path = format!("{PLACE}{what}{}", id.key);
         let query = url::form_urlencoded::Serializer::new(String::new())
-            .extend_pairs([("sp", "r"), ("se", until.as_str()), ("sig", &world.signature(&path, "o", "r", &until))])
+            .extend_pairs([
+                ("sp", "r"),
+                ("se", until.as_str()),
+                ("sig", &world.signature(&path, "o", "r", &until)),
+            ])
             .finish();
         format!("{}{path}?{query}", world.url)
     };
@@ -63,7 +67,9 @@ pub(super) fn answer(world: &World, told: &Told, path: &str, query: &str, header
     let pairs: HashMap<String, String> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let of = |name: &str| pairs.get(name).map_or("", String::as_str);
     let until = Timestamp::parse(of("se")).ok();
-    if of("sig") != world.signature(path, "o", "r", of("se")) || until.is_none_or(|until| until <= world.clock.now()) {
+    if of("sig") != world.signature(path, "o", "r", of("se"))
+        || until.is_none_or(|until| until <= world.clock.now())
+    {
         return Answer::bytes(StatusCode::FORBIDDEN, "application/xml", Bytes::from_static(b"<Error/>"))
             .header("x-ms-error-code", "AuthenticationFailed");
     }
@@ -92,10 +98,15 @@ fn part(kind: &'static str, bytes: Bytes, headers: &HeaderMap) -> Answer {
         return Answer::bytes(StatusCode::OK, kind, bytes);
     };
     let size = bytes.len();
-    let (from, to) = (from.parse().unwrap_or(0), to.parse().unwrap_or(usize::MAX).saturating_add(1).min(size));
+    let (from, to) =
+        (from.parse().unwrap_or(0), to.parse().unwrap_or(usize::MAX).saturating_add(1).min(size));
     if from >= size || from >= to {
-        return Answer::bytes(StatusCode::RANGE_NOT_SATISFIABLE, "application/xml", Bytes::from_static(b"<Error/>"))
-            .header("x-ms-error-code", "InvalidRange");
+        return Answer::bytes(
+            StatusCode::RANGE_NOT_SATISFIABLE,
+            "application/xml",
+            Bytes::from_static(b"<Error/>"),
+        )
+        .header("x-ms-error-code", "InvalidRange");
     }
     let told = format!("bytes {from}-{}/{size}", to - 1);
     Answer::bytes(StatusCode::PARTIAL_CONTENT, kind, bytes.slice(from..to)).header("content-range", &told)
@@ -144,7 +155,10 @@ fn log(machine: &Value) -> String {
         let _ = write!(out, "[{at:12.6}] {line}\r\n");
     };
     say(0.0, "Linux version 5.14.0-427.el9.x86_64 (simulated) #1 SMP PREEMPT_DYNAMIC");
-    say(0.0, "Command line: BOOT_IMAGE=(hd0,gpt3)/ostree/vmlinuz ignition.platform.id=azure console=ttyS0,115200n8");
+    say(
+        0.0,
+        "Command line: BOOT_IMAGE=(hd0,gpt3)/ostree/vmlinuz ignition.platform.id=azure console=ttyS0,115200n8",
+    );
     for cpu in 0..8 {
         say(0.004, &format!("smpboot: CPU {cpu} is now online"));
     }
@@ -206,7 +220,10 @@ mod tests {
     #[test]
     fn a_machine_that_runs_waits_for_a_login_and_one_that_does_not_is_down() {
         let text = log(&machine("running"));
-        assert!(text.contains("Ignition finished successfully\r\n") && text.ends_with("m-0 login: "), "{text}");
+        assert!(
+            text.contains("Ignition finished successfully\r\n") && text.ends_with("m-0 login: "),
+            "{text}"
+        );
         assert!(log(&machine("deallocated")).ends_with("Power down\r\n"));
         assert_eq!(log(&machine("running")), text, "it says the same again");
     }

@@ -97,7 +97,8 @@ fn machine_key(folder: &Path) -> Result<Secret<Vec<u8>>, IdentityError> {
     let base64 = base64::engine::general_purpose::STANDARD;
     let path = folder.join("machine.key");
     if !path.exists() {
-        let made = super::ssh::client_key().map_err(|cause| IdentityError::File { path: path.clone(), cause })?;
+        let made =
+            super::ssh::client_key().map_err(|cause| IdentityError::File { path: path.clone(), cause })?;
         write(&path, &base64.encode(made.expose()))?;
     }
     let damaged = |cause| IdentityError::File { path: path.clone(), cause: std::io::Error::other(cause) };

@@ -91,7 +91,9 @@ where
 
 /// The public host keys of a machine, a line each.
 pub(super) fn public_keys(cluster: &Cluster, name: &str) -> String {
-    let line = |key: PrivateKey| key.public_key().to_openssh().map(|text| format!("{} root@{name}\n", text.trim_end()));
+    let line = |key: PrivateKey| {
+        key.public_key().to_openssh().map(|text| format!("{} root@{name}\n", text.trim_end()))
+    };
     host_keys(cluster, name).into_iter().filter_map(|key| line(key).ok()).collect()
 }
 
@@ -170,7 +172,12 @@ struct Server {
 }
 
 impl Server {
-    fn say(&mut self, channel: ChannelId, session: &mut Session, said: shell::Said) -> Result<(), russh::Error> {
+    fn say(
+        &mut self,
+        channel: ChannelId,
+        session: &mut Session,
+        said: shell::Said,
+    ) -> Result<(), russh::Error> {
         if !said.out.is_empty() {
             session.data(channel, said.out)?;
         }
@@ -287,7 +294,12 @@ impl Handler for Server {
         session.channel_failure(channel)
     }
 
-    async fn data(&mut self, channel: ChannelId, data: &[u8], session: &mut Session) -> Result<(), russh::Error> {
+    async fn data(
+        &mut self,
+        channel: ChannelId,
+        data: &[u8],
+        session: &mut Session,
+    ) -> Result<(), russh::Error> {
         let now = self.machine.clock.now();
         let Some(shell) = self.shells.get_mut(&channel) else { return Ok(()) };
         let said = shell.typed(data, now);

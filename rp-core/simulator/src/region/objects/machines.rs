@@ -101,7 +101,8 @@ struct Network {
 fn network(view: &View<'_>, master: bool) -> Network {
     let cluster = view.cluster;
     let asked = cluster.installed.as_ref().map(|installed| &installed.about.subnets);
-    let id: Vec<&str> = asked.map_or("", |[masters, workers]| if master { masters } else { workers }).split('/').collect();
+    let id: Vec<&str> =
+        asked.map_or("", |[masters, workers]| if master { masters } else { workers }).split('/').collect();
     // /subscriptions/S/resourceGroups/GROUP/providers/Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET
     match id.as_slice() {
         [_, _, _, _, group, _, _, _, network, _, subnet] => {

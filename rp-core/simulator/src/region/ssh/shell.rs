@@ -126,7 +126,8 @@ impl Shell {
     fn lines(&mut self, text: &str, now: Timestamp, said: &mut Said) -> Went {
         let tty = self.state == State::Lines { tty: true };
         for line in text.split(['\n', ';']).take(MOST_LINES) {
-            let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+            let words: Vec<&str> =
+                line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
             let words = words.strip_prefix(&["sudo"]).unwrap_or(&words);
             if words.is_empty() {
                 continue;
@@ -198,12 +199,17 @@ impl Shell {
 
     fn containers(&self) -> String {
         let names: &[&str] = match self.master {
-            true => &["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "ovnkube-controller"],
+            true => {
+                &["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "ovnkube-controller"]
+            }
             false => &["ovnkube-controller", "node-exporter", "dns"],
         };
         let mut text = "CONTAINER      STATE    NAME  # simulated\n".to_owned();
         for (number, name) in names.iter().enumerate() {
-            text.push_str(&format!("{:013x}  Running  {name}\n", 0x51A0_0000_0000_u64 + number as u64 * 7919));
+            text.push_str(&format!(
+                "{:013x}  Running  {name}\n",
+                0x51A0_0000_0000_u64 + number as u64 * 7919
+            ));
         }
         text
     }

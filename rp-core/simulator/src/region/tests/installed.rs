@@ -126,7 +126,8 @@ async fn operators_and_nodes_come_one_after_the_other() {
     let version = it.get("/apis/config.openshift.io/v1/clusterversions/version").await;
     assert_eq!(version["status"]["history"][0]["state"], "Completed");
     // It is who and where its customer said.
-    let machines = it.get("/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines").await;
+    let machines =
+        it.get("/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines").await;
     let subnets: std::collections::BTreeSet<_> = machines["items"]
         .as_array()
         .unwrap()
