@@ -463,8 +463,8 @@ static TABLE: &[Route] = &[
     change(Method::Post, res!("/look"), SRE, Handler::LookGive),
     // Robots have scopes instead of the role: giving the access decides. What is read writes its own entries.
     get(objects!("/pods/{namespace}/{item}/log"), VIEWER, AuditClass::None, Handler::V1Log),
-    get(objects!("/machines/{item}/serial"), VIEWER, AuditClass::None, Handler::V1Serial),
-    get(objects!("/machines/{item}/screenshot"), VIEWER, AuditClass::None, Handler::V1Screenshot),
+    get(objects!("/machines/{item}/serial"), SRE, AuditClass::None, Handler::V1Serial),
+    get(objects!("/machines/{item}/screenshot"), SRE, AuditClass::None, Handler::V1Screenshot),
     get(objects!("/objects/{api}/{version}/{plural}"), VIEWER, AuditClass::None, Handler::V1ObjectList),
     get(objects!("/objects/{api}/{version}/{plural}/{*item}"), VIEWER, AuditClass::None, Handler::V1Object),
     get(res!("/report"), AUDITOR, AuditClass::Read, Handler::ReportPage),

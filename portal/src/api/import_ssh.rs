@@ -219,7 +219,7 @@ mod tests {
             ("/machines/0/address", json!("192.0.2.1")),
             ("/machines/0/address", json!("169.254.169.254")),
             ("/machines/0/address", json!("a b")),
-            ("/machines/0/port", json!(0)),
+            ("/machines/1/port", json!(0)),
             ("/machines/0/host_keys", json!(["ssh-dss AAAA"])),
         ];
         for (place, value) in cases {

@@ -171,7 +171,10 @@ async fn by_json(
     id: &rp_documents::ResourceId,
     body: &[u8],
 ) -> Result<Response, Fault> {
-    let asked: JsonAsk = serde_json::from_slice(body).map_err(|error| {
+    // By way of an object: a list of values in order is no request.
+    let members = serde_json::from_slice::<serde_json::Map<_, _>>(body);
+    let asked = members.and_then(|members| serde_json::from_value(members.into()));
+    let asked: JsonAsk = asked.map_err(|error| {
         Fault::bad_input("The body is not the JSON that is expected here")
             .why(rp_base::text::clean(&error.to_string(), 200))
     })?;

@@ -41,9 +41,10 @@ pub(super) async fn run(verb: ClustersVerb, out: &mut Output) -> Result<(), CliE
         ClustersVerb::Import { kubeconfig, name, context, as_groups, ssh, tunnel, connection } => {
             let client = Client::new(&connection)?;
             let text = files::read(&kubeconfig)?;
-            let mut asked = json!({
-                "name": name, "context": context, "as_groups": as_groups, "tunnel": tunnel_of(&tunnel)?,
-            });
+            let mut asked = json!({"name": name, "context": context, "as_groups": as_groups});
+            if let Some(tunnel) = tunnel_of(&tunnel)? {
+                asked["tunnel"] = tunnel;
+            }
             if let Some(path) = ssh {
                 asked["ssh"] = ssh_of(&path)?;
             }
@@ -69,9 +70,13 @@ fn ssh_of(path: &Path) -> Result<Value, CliError> {
         .map_err(|_| CliError::BadFile { path: path.to_owned(), what: "is no JSON" })
 }
 
-fn tunnel_of(tunnel: &ImportTunnel) -> Result<Value, CliError> {
+/// `None`: nothing was said of tunnels.
+fn tunnel_of(tunnel: &ImportTunnel) -> Result<Option<Value>, CliError> {
+    if tunnel.destination.is_empty() && tunnel.console.is_none() && tunnel.destinations_ca.is_none() {
+        return Ok(None);
+    }
     let ca = tunnel.destinations_ca.as_deref().map(crate::tls::authorities).transpose()?;
-    Ok(json!({ "destinations": tunnel.destination, "console": tunnel.console, "ca": ca }))
+    Ok(Some(json!({ "destinations": tunnel.destination, "console": tunnel.console, "ca": ca })))
 }
 
 async fn import(
