@@ -65,7 +65,8 @@ impl Azure {
         let group = group(number);
         let mut made = BTreeMap::new();
         for key in self.control().keys(&group) {
-            let kind: Vec<&str> = key[group.len()..].split('/').skip(2).step_by(2).collect();
+            // "", "providers", a namespace, and then a type and a name by turns; names differ from cluster to cluster.
+            let kind: Vec<&str> = key[group.len()..].split('/').skip(3).step_by(2).collect();
             // Deployments are what was done, not what there is.
             if !key.contains("/microsoft.resources/") {
                 *made.entry(kind.join("/")).or_default() += 1;
