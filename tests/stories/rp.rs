@@ -6,4 +6,3 @@ mod hostile;
 mod requests;
 mod site;
 mod stores;
-mod workers;
