@@ -30,7 +30,28 @@ struct Unreadable(&'static str);
 enum Seen {
     Bytes(What, Bytes),
     Resized(u16, u16),
-    Outcome(String),
+    /// A piece of the status at the end.
+    Status(Bytes),
+}
+
+/// What the cluster said about the end. It is read when the session is over: a kubelet goes after the status without
+/// ending its stream.
+#[derive(Debug, Clone, Default)]
+struct Told(Arc<Mutex<Vec<u8>>>);
+
+impl Told {
+    /// Of a status, bytes.
+    const MOST: usize = 8 * 1024;
+
+    fn take(&self, bytes: &[u8]) {
+        let mut held = self.0.lock();
+        let room = Self::MOST.saturating_sub(held.len()).min(bytes.len());
+        held.extend_from_slice(&bytes[..room]);
+    }
+
+    fn outcome(&self) -> Option<String> {
+        streams::outcome(&self.0.lock())
+    }
 }
 
 /// Whether a request opens a session that is recorded.
@@ -65,7 +86,7 @@ pub(super) async fn begin(
 #[derive(Debug)]
 pub(super) struct Tap {
     recorder: Recorder,
-    outcome: Arc<Mutex<Option<String>>>,
+    status: Told,
     up: Direction,
     down: Direction,
 }
@@ -74,7 +95,7 @@ pub(super) struct Tap {
 #[derive(Debug)]
 pub(super) struct Direction {
     recorder: Recorder,
-    outcome: Arc<Mutex<Option<String>>>,
+    status: Told,
     reader: Reader,
     /// It could not be read: with policy `wanted` the session goes on.
     lost: bool,
@@ -90,21 +111,21 @@ enum Reader {
 impl Tap {
     /// Reads what the answer agreed on.
     pub(super) fn new(recorder: Recorder, agreed: &HeaderMap, input: bool) -> Self {
-        let outcome = Arc::new(Mutex::new(None));
+        let status = Told::default();
         let opened = spdy::Opened::default();
         let direction = |up| Direction {
             recorder: recorder.clone(),
-            outcome: Arc::clone(&outcome),
+            status: status.clone(),
             reader: reader(agreed, Way::new(up, input), &opened),
             lost: false,
         };
         let (up, down) = (direction(true), direction(false));
-        Self { recorder, outcome, up, down }
+        Self { recorder, status, up, down }
     }
 
-    /// The readers, the recorder, and where the session's outcome will stand.
+    /// The readers, the recorder, and where the session's status will stand.
     pub(super) fn split(self) -> (Direction, Direction, Ending) {
-        (self.up, self.down, Ending { recorder: self.recorder, outcome: self.outcome })
+        (self.up, self.down, Ending { recorder: self.recorder, status: self.status })
     }
 }
 
@@ -141,7 +162,7 @@ impl Direction {
             match seen {
                 Seen::Bytes(what, bytes) => self.recorder.wrote(what, bytes).await?,
                 Seen::Resized(cols, rows) => self.recorder.resized(cols, rows).await?,
-                Seen::Outcome(outcome) => *self.outcome.lock() = Some(outcome),
+                Seen::Status(bytes) => self.status.take(&bytes),
             }
         }
         if let Err(Unreadable(why)) = read {
@@ -156,7 +177,7 @@ impl Direction {
 #[derive(Debug)]
 pub(super) struct Ending {
     recorder: Recorder,
-    outcome: Arc<Mutex<Option<String>>>,
+    status: Told,
 }
 
 impl Ending {
@@ -167,7 +188,7 @@ impl Ending {
 
     /// Ends the recording: as the cluster said, or in those words.
     pub(super) async fn finish(self, otherwise: &str) {
-        let told = self.outcome.lock().take();
+        let told = self.status.outcome();
         self.recorder.finish(told.as_deref().unwrap_or(otherwise)).await;
     }
 }

@@ -62,7 +62,7 @@ impl Spdy {
                 if self.head.len() == HEAD {
                     let frame = self.begin()?;
                     self.head.clear();
-                    self.hold(frame, seen)?;
+                    self.hold(frame)?;
                 }
                 continue;
             };
@@ -75,7 +75,7 @@ impl Spdy {
                 Kind::Control(_, held) => held.extend_from_slice(&piece),
                 Kind::Data(None) | Kind::Passed => {}
             }
-            self.hold(frame, seen)?;
+            self.hold(frame)?;
         }
         Ok(())
     }
@@ -116,13 +116,13 @@ impl Spdy {
     }
 
     /// Keeps a frame until it is whole.
-    fn hold(&mut self, frame: Frame, seen: &mut Vec<Seen>) -> Result<(), Unreadable> {
+    fn hold(&mut self, frame: Frame) -> Result<(), Unreadable> {
         if frame.left > 0 {
             self.frame = Some(frame);
             return Ok(());
         }
         match frame.kind {
-            Kind::Data(Some(channel)) if frame.fin => self.way.ended(channel, seen),
+            Kind::Data(Some(channel)) if frame.fin => self.way.ended(channel),
             Kind::Control(kind, held) => self.control(kind, &held)?,
             Kind::Data(_) | Kind::Passed => {}
         }

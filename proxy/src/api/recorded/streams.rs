@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Seen;
 
-/// Of a size or a status, bytes.
+/// Of a size, bytes.
 const MOST: usize = 8 * 1024;
 
 /// What a stream carries.
@@ -51,7 +51,7 @@ pub(super) struct Way {
     up: bool,
     /// Keystrokes are wanted.
     input: bool,
-    /// A size or a status that is not whole yet.
+    /// A size that is not whole yet.
     held: Vec<u8>,
 }
 
@@ -82,21 +82,17 @@ impl Way {
             Channel::Input => seen.push(Seen::Bytes(What::Input, bytes)),
             Channel::Output => seen.push(Seen::Bytes(What::Output, bytes)),
             Channel::Error => seen.push(Seen::Bytes(What::Error, bytes)),
-            Channel::Status | Channel::Resize => {
+            Channel::Status => seen.push(Seen::Status(bytes)),
+            Channel::Resize => {
                 let room = MOST.saturating_sub(self.held.len()).min(bytes.len());
                 self.held.extend_from_slice(&bytes[..room]);
-                if channel == Channel::Resize {
-                    self.resized(seen);
-                }
+                self.resized(seen);
             }
         }
     }
 
     /// A message, or the stream, ended.
-    pub(super) fn ended(&mut self, channel: Channel, seen: &mut Vec<Seen>) {
-        if channel == Channel::Status && self.listens(channel) {
-            seen.extend(outcome(&std::mem::take(&mut self.held)).map(Seen::Outcome));
-        }
+    pub(super) fn ended(&mut self, channel: Channel) {
         if channel == Channel::Resize {
             self.held.clear();
         }
@@ -124,7 +120,7 @@ impl Way {
 }
 
 /// How a session ended, of the status that the API server gives.
-fn outcome(status: &[u8]) -> Option<String> {
+pub(super) fn outcome(status: &[u8]) -> Option<String> {
     if status.is_empty() {
         return None;
     }

@@ -9,7 +9,7 @@ use rp_recording::What;
 use super::spdy::{Opened, Spdy};
 use super::streams::Way;
 use super::websocket::WebSocket;
-use super::{Seen, Unreadable};
+use super::{Seen, Told, Unreadable};
 
 fn frame(opcode: u8, last: bool, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
     let masked = if mask.is_some() { 0x80 } else { 0 };
@@ -55,6 +55,7 @@ fn joined(seen: Vec<Seen>) -> Vec<Seen> {
                 all.extend_from_slice(&more);
                 *bytes = all.freeze();
             }
+            (Some(Seen::Status(bytes)), Seen::Status(more)) => *bytes = [&bytes[..], &more].concat().into(),
             (_, next) => out.push(next),
         }
     }
@@ -63,6 +64,24 @@ fn joined(seen: Vec<Seen>) -> Vec<Seen> {
 
 fn bytes(what: What, text: &str) -> Seen {
     Seen::Bytes(what, Bytes::copy_from_slice(text.as_bytes()))
+}
+
+const STATUS: &[u8] = b"{\"status\":\"Success\"}";
+
+fn status() -> Seen {
+    Seen::Status(Bytes::from_static(STATUS))
+}
+
+#[test]
+fn a_status_is_read_once_it_is_over() {
+    let told = Told::default();
+    assert_eq!(told.outcome(), None);
+    let (begin, end) = STATUS.split_at(9);
+    told.take(begin);
+    told.take(end);
+    assert_eq!(told.outcome().as_deref(), Some("exit 0"));
+    told.take(&[b' '; 2 * Told::MOST]);
+    assert_eq!((told.outcome().as_deref(), told.0.lock().len()), (Some("exit 0"), Told::MOST));
 }
 
 #[test]
@@ -74,18 +93,14 @@ fn channels_of_a_websocket_are_told_apart_in_any_pieces() {
     down.extend(frame(2, false, None, b"\x01"));
     down.extend(frame(0, true, None, long.as_bytes()));
     down.extend(frame(2, true, None, b"\x01"));
-    down.extend(frame(2, true, None, b"\x03{\"status\":\"Success\"}"));
+    down.extend(frame(2, true, None, &[b"\x03", STATUS].concat()));
     down.extend(frame(8, true, None, &[3, 232]));
     for piece in [1, 2, 7, 4096, 1 << 20] {
         let mut reader = WebSocket::new(Way::new(false, true), false);
         let (seen, end) = read(&down, piece, |bytes, seen| reader.take(bytes, seen));
         assert_eq!(end, Ok(()));
-        let expected = [
-            bytes(What::Output, "out"),
-            bytes(What::Error, "err"),
-            bytes(What::Output, &long),
-            Seen::Outcome("exit 0".to_owned()),
-        ];
+        let expected =
+            [bytes(What::Output, "out"), bytes(What::Error, "err"), bytes(What::Output, &long), status()];
         assert!(seen == expected, "{piece}");
     }
     let mask = Some([1, 2, 3, 4]);
@@ -158,7 +173,8 @@ fn streams_of_spdy_are_known_by_their_headers_in_any_pieces() {
     let mut down = control(2, &[0, 0, 0, 1, 9, 9, 9]);
     down.extend(data(5, false, b"out"));
     down.extend(data(7, false, b"err"));
-    down.extend(data(1, true, b"{\"status\":\"Success\"}"));
+    // A kubelet leaves the stream open.
+    down.extend(data(1, false, STATUS));
     for piece in [1, 5, 1000] {
         let opened = Opened::default();
         let mut reader = Spdy::new(Way::new(true, true), opened.clone());
@@ -166,11 +182,8 @@ fn streams_of_spdy_are_known_by_their_headers_in_any_pieces() {
         assert_eq!((seen, end), (vec![bytes(What::Input, "ls\r"), Seen::Resized(80, 24)], Ok(())));
         let mut reader = Spdy::new(Way::new(false, true), opened);
         let (seen, end) = read(&down, piece, |bytes, seen| reader.take(bytes, seen));
-        let outcome = Seen::Outcome("exit 0".to_owned());
-        assert_eq!(
-            (seen, end),
-            (vec![bytes(What::Output, "out"), bytes(What::Error, "err"), outcome], Ok(()))
-        );
+        let expected = vec![bytes(What::Output, "out"), bytes(What::Error, "err"), status()];
+        assert_eq!((seen, end), (expected, Ok(())));
     }
     let mut reader = Spdy::new(Way::new(false, true), Opened::default());
     assert!(read(&data(11, false, b"x"), 9, |bytes, seen| reader.take(bytes, seen)).1.is_err());

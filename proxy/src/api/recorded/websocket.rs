@@ -154,7 +154,7 @@ impl WebSocket {
             let bytes = STANDARD.decode(text).map_err(|_| Unreadable("a message is not in base64"))?;
             self.way.took(stream, bytes.into(), seen);
         }
-        self.way.ended(stream, seen);
+        self.way.ended(stream);
         Ok(())
     }
 }
