@@ -1,6 +1,7 @@
 //! A console and its OAuth server on real nginx, two plain services beside them, and an `aro-dev` that imports all.
 
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
 use std::path::PathBuf;
 use std::process::{Command as StdCommand, Stdio};
 
@@ -12,7 +13,7 @@ use tests_kit::{
     Aro, AroOptions, Authority, Folder, GENEROUS, Output, Process, Session, binary, free_port, part, until,
 };
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::sync::OnceCell;
 
@@ -53,7 +54,7 @@ impl Site {
         let big: Vec<u8> = (0..BIG).map(|n| (n ^ (n >> 9) ^ (n >> 17)) as u8).collect();
         let (console_port, oauth_port) = (free_port()?, free_port()?);
         let nginx = nginx(&folder, &authority, console_port, oauth_port, &big).await?;
-        let (count, noise) = (counter().await?, noise().await?);
+        let (count, noise) = (counter()?, noise()?);
 
         let env = ["SIGN_IN", "ISSUE", "STREAMS"]
             .map(|rate| (format!("ARO_LIMITS__{rate}_PER_MINUTE"), "0".to_owned()));
@@ -275,29 +276,27 @@ http {{
 }
 
 /// Says how many bytes came, once the other side has ended.
-async fn counter() -> Result<u16> {
-    serve(|mut stream| async move {
+fn counter() -> Result<u16> {
+    serve(|mut stream| {
         let mut all = Vec::new();
-        if stream.read_to_end(&mut all).await.is_ok() {
-            let _ = stream.write_all(format!("{} bytes", all.len()).as_bytes()).await;
+        if stream.read_to_end(&mut all).is_ok() {
+            let _ = stream.write_all(format!("{} bytes", all.len()).as_bytes());
         }
     })
-    .await
 }
 
 /// Sends for ever.
-async fn noise() -> Result<u16> {
-    serve(|mut stream| async move { while stream.write_all(&[7; 16 * 1024]).await.is_ok() {} }).await
+fn noise() -> Result<u16> {
+    serve(|mut stream| while stream.write_all(&[7; 16 * 1024]).is_ok() {})
 }
 
-async fn serve<F: Future<Output = ()> + Send + 'static>(
-    each: impl Fn(TcpStream) -> F + Send + 'static,
-) -> Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// On threads: the runtime of the test that started the site ends with that test, the site does not.
+fn serve(each: fn(StdStream)) -> Result<u16> {
+    let listener = StdListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(each(stream));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || each(stream));
         }
     });
     Ok(port)
