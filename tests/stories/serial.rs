@@ -100,7 +100,7 @@ async fn a_machines_console_is_read_with_a_reason_and_on_the_record() -> Result<
     // A person in a browser: says why, pages back, finds a line, and sees the screen.
     let input = json!({"url": world.aro.dev.url, "account": "elevated", "password": world.aro.password("elevated")?,
         "page": page});
-    let seen = world.aro.explain(browser(world.aro.folder(), "serial.mjs", &input).await)?;
+    let seen = world.aro.explain(browser(world.aro.folder(), "serial", &input).await)?;
     ensure!(seen["errors"] == json!([]), "errors of the page: {}", seen["errors"]);
     ensure!(seen["older"] == true && seen["found"].as_u64().is_some_and(|n| n >= 3), "{seen}");
     ensure!(seen["screen"].as_u64().is_some_and(|wide| wide > 100), "the picture is not shown: {seen}");
