@@ -267,7 +267,7 @@ struct OpenSsh {
 }
 
 async fn keygen(folder: &Path, arguments: &[&str]) -> Result<()> {
-    let made = Command::new("ssh-keygen").current_dir(folder).args(arguments).arg("-q").output().await?;
+    let made = Command::new("ssh-keygen").current_dir(folder).arg("-q").args(arguments).output().await?;
     ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     Ok(())
 }

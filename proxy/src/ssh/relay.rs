@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use rp_recording::{RecordError, Recorder, What as Recorded};
 use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Pty, Sig, client, server};
@@ -131,11 +132,13 @@ impl Inlet {
 
     /// Asks the machine and waits for its answer.
     pub(super) async fn ask(&self, ask: Ask) -> Answer {
-        let (answer, wait) = oneshot::channel();
+        let (answer, mut wait) = oneshot::channel();
         self.push(Up::Ask(ask, answer)).await;
         tokio::select! {
-            answered = wait => answered.unwrap_or(Err(None)),
-            () = self.cut.cancelled() => Err(None),
+            biased;
+            answered = &mut wait => answered.unwrap_or(Err(None)),
+            // A program that ends at once cuts the channel right behind its answer.
+            () = self.cut.cancelled() => wait.try_recv().unwrap_or(Err(None)),
         }
     }
 
@@ -237,11 +240,18 @@ impl<G: Gatekeeper> Relay<'_, G> {
             total,
             end: Mutex::new(End::Closed),
         };
-        let end = tokio::select! {
-            biased;
-            () = cut.cancelled() => End::Left,
-            end = down(&mut from_far, &person, &handle, &shared) => end,
-            end = up(outlet, &to_far, &gate, &shared) => end,
+        let end = {
+            let mut up = std::pin::pin!(up(outlet, &to_far, &gate, &shared));
+            tokio::select! {
+                biased;
+                () = cut.cancelled() => End::Left,
+                end = down(&mut from_far, &person, &handle, &shared) => {
+                    // A machine may answer, say everything and close in one breath: its answer stands in the other direction.
+                    let _ = tokio::task::unconstrained(up.as_mut()).now_or_never();
+                    end
+                }
+                end = up.as_mut() => end,
+            }
         };
         if end == End::Broken && tells {
             tokio::select! {
