@@ -93,10 +93,14 @@ impl BlobStore {
     /// # Errors
     /// [`AzureError`].
     pub async fn create_append(&self, container: &str, name: &str) -> Result<(), AzureError> {
-        let kind = (BLOB_TYPE, HeaderValue::from_static("AppendBlob"));
+        // Nothing says that the body is empty unless it is said here, and the service insists.
+        let headers = vec![
+            (BLOB_TYPE, HeaderValue::from_static("AppendBlob")),
+            (http::header::CONTENT_LENGTH, HeaderValue::from_static("0")),
+        ];
         let body = Some((BYTES, Bytes::new()));
         let asked =
-            self.ask(("put", "create append blob"), Method::PUT, container, Some(name), vec![kind], body);
+            self.ask(("put", "create append blob"), Method::PUT, container, Some(name), headers, body);
         asked.await.map(|_| ())
     }
 
