@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::world::Replicas;
 
 /// More than a balancer's checks take to see it.
-const LEAVES: &str = "[limits]\nleave = \"3s\"\ndrain = \"60s\"";
+const LEAVES: &str = "[limits]\nleave = \"8s\"\ndrain = \"60s\"";
 
 /// Asks through the balancer until told to stop; every answer by its request id and status.
 fn asks(session: Session, path: String, stop: Arc<AtomicBool>) -> JoinHandle<Vec<(String, u16)>> {

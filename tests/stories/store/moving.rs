@@ -130,11 +130,12 @@ async fn the_api_proxy_alone_serves_what_a_portal_gave() -> Result<()> {
     let resource = operator.cluster(&sre).await?;
     let token = Kubeconfig::take(&operator, &sre, &resource).await?;
 
-    let (port, admin) = (free_port()?, free_port()?);
+    let (port, admin, ssh) = (free_port()?, free_port()?, free_port()?);
     let base = format!("https://127.0.0.1:{port}");
     let set = [
         format!("listen.portal=127.0.0.1:{port}"),
         format!("listen.admin=127.0.0.1:{admin}"),
+        format!("ssh.listen=127.0.0.1:{ssh}"),
         format!("proxy.url={base}"),
         "audit.path=proxy-audit.db".to_owned(),
         "audit.checkpoint_key_file=proxy-audit.p8".to_owned(),
