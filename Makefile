@@ -27,8 +27,7 @@ parts: ## The real programs that the tests run against
 	tests/parts/install
 
 test: parts ## Every test
-	cargo build -p aro -p aro-dev
-	cargo test --workspace
+	tests/run
 
 check: ## Format and lints
 	cargo fmt --all -- --check

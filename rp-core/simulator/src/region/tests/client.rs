@@ -40,11 +40,7 @@ fn credential(pair: &Pair) -> Credential {
 
 impl Bench {
     pub(super) async fn new() -> Self {
-        Self::with(None).await
-    }
-
-    pub(super) async fn with(faults: Option<Faults>) -> Self {
-        Self::at(faults, Arc::new(SystemClock)).await
+        Self::at(None, Arc::new(SystemClock)).await
     }
 
     pub(super) async fn at(faults: Option<Faults>, clock: SharedClock) -> Self {

@@ -1,10 +1,13 @@
 //! Watches, logs and exec.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http_body_util::{BodyExt as _, Full};
-use hyper::Response;
 use hyper::body::Incoming;
+use rp_base::{ManualClock, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -13,10 +16,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::client::{Bench, DEADLINE, ask};
 use crate::region::Faults;
+use crate::region::fleet::{Episode, Passing};
 
 /// Reads until the text is what is looked for; gives its lines.
-async fn lines_until(response: Response<Incoming>, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut body = response.into_body();
+async fn lines_until(body: &mut Incoming, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let mut text = String::new();
     let read = async {
         loop {
@@ -41,24 +44,35 @@ async fn pod(bench: &Bench) -> String {
 
 #[tokio::test]
 async fn a_watch_tells_of_faults_that_come_and_heal() {
-    let faults = Faults { share: 1.0, period: std::time::Duration::from_secs(1) };
-    let bench = Bench::with(Some(faults)).await;
+    let faults = Faults { share: 1.0, period: Duration::from_secs(1200) };
+    let clock = ManualClock::at(Timestamp::from_seconds(1_795_000_000));
+    let bench = Bench::at(Some(faults), Arc::new(clock.clone())).await;
+    let cluster = bench.region.fleet().cluster(0).unwrap();
+    // The instant decides what is wrong: it is gone to, not waited for, so that the cluster never is silent here.
+    let go_to = |wanted: fn(&Episode) -> bool| {
+        while !bench.region.fleet().episode(&cluster, clock.now()).as_ref().is_some_and(wanted) {
+            clock.advance(Duration::from_secs(1));
+        }
+    };
+    go_to(|episode| episode.healed.is_some());
     let path = "/apis/config.openshift.io/v1/clusteroperators?watch=1&resourceVersion=5";
     let request = ask("GET", path).body(Full::default()).unwrap();
-    let response = bench.send(0, &bench.identity.sre, request).await;
+    let mut body = bench.send(0, &bench.identity.sre, request).await.into_body();
     let degraded = |line: &str, wanted: &str| {
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return None };
-        let conditions = event["object"]["status"]["conditions"].as_array()?.clone();
+        let event = serde_json::from_str::<Value>(line).ok()?;
+        let conditions = event["object"]["status"]["conditions"].as_array()?;
         let is = conditions.iter().any(|one| one["type"] == "Degraded" && one["status"] == wanted);
         (event["type"] == "MODIFIED" && is).then(|| event["object"]["metadata"]["name"].clone())
     };
-    lines_until(response, |text| {
-        let mut bad = text.lines().enumerate().filter_map(|(at, line)| Some((at, degraded(line, "True")?)));
-        bad.any(|(at, name)| {
-            text.lines().skip(at).any(|line| degraded(line, "False").as_ref() == Some(&name))
-        })
-    })
-    .await;
+
+    go_to(|episode| episode.what == Passing::Operators && episode.healed.is_none());
+    let lines =
+        lines_until(&mut body, |text| text.lines().any(|line| degraded(line, "True").is_some())).await;
+    let bad = lines.iter().find_map(|line| degraded(line, "True")).unwrap();
+
+    go_to(|episode| episode.what == Passing::Operators && episode.healed.is_some());
+    let well = |line: &str| degraded(line, "False").as_ref() == Some(&bad);
+    lines_until(&mut body, |text| text.lines().any(well)).await;
 }
 
 #[tokio::test]
@@ -66,10 +80,10 @@ async fn a_watch_shows_what_is_there_then_changes_and_bookmarks() {
     let bench = Bench::new().await;
     let path = "/api/v1/nodes?watch=1&sendInitialEvents=true&allowWatchBookmarks=true";
     let request = ask("GET", path).body(Full::default()).unwrap();
-    let response = bench.send(0, &bench.identity.sre, request).await;
+    let mut body = bench.send(0, &bench.identity.sre, request).await.into_body();
     let kind =
         |line: &str| serde_json::from_str::<Value>(line).map(|e| e["type"].clone()).unwrap_or_default();
-    let lines = lines_until(response, |text| text.lines().any(|line| kind(line) == "MODIFIED")).await;
+    let lines = lines_until(&mut body, |text| text.lines().any(|line| kind(line) == "MODIFIED")).await;
     let kinds: Vec<Value> = lines.iter().map(|line| kind(line)).collect();
     assert!(kinds.iter().filter(|kind| **kind == "ADDED").count() >= 6, "{kinds:?}");
     assert!(kinds.contains(&json!("BOOKMARK")), "{kinds:?}");
@@ -90,8 +104,8 @@ async fn logs_have_a_tail_and_are_followed() {
     assert_eq!((status, log.as_str().unwrap().lines().count()), (200, 3));
     assert_eq!(bench.get(0, &format!("{pod}/log?container=none")).await.0, 400);
     let request = ask("GET", &format!("{pod}/log?follow=true&tailLines=1")).body(Full::default()).unwrap();
-    let response = bench.send(0, &bench.identity.sre, request).await;
-    let lines = lines_until(response, |text| text.lines().count() > 3).await;
+    let mut body = bench.send(0, &bench.identity.sre, request).await.into_body();
+    let lines = lines_until(&mut body, |text| text.lines().count() > 3).await;
     assert!(lines.iter().all(|line| line.contains("simulated")), "{lines:?}");
 }
 
