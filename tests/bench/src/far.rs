@@ -1,7 +1,8 @@
 //! The far side of watches and streams: an API server's stand-in in a process of its own.
 //!
 //! - `…?watch=true`: one event, then silence.
-//! - an upgrade with `bytes=N`: after the 101 takes N bytes and answers with one; with `source=true` sends N.
+//! - an upgrade with `bytes=N`: after the 101 takes N bytes and answers with one; with `source=true` sends N, with `framed=true`
+//!   as the standard output of an exec by WebSocket.
 //! - anything else: an object that also says yes to every review.
 
 use std::convert::Infallible;
@@ -72,10 +73,10 @@ async fn answer(mut request: Request<Incoming>) -> Result<Response<Answer>, Infa
     } else if let Some(protocol) = request.headers().get(header::UPGRADE).cloned() {
         let bytes =
             query.split('&').find_map(|pair| pair.strip_prefix("bytes=")).and_then(|n| n.parse().ok());
-        let (bytes, source) = (bytes.unwrap_or(0), has("source=true"));
+        let (bytes, source, framed) = (bytes.unwrap_or(0), has("source=true"), has("framed=true"));
         let upgrade = hyper::upgrade::on(&mut request);
         tokio::spawn(async move {
-            if let Err(error) = stream(upgrade, bytes, source).await {
+            if let Err(error) = stream(upgrade, bytes, source, framed).await {
                 report::progress(format_args!("far side: stream: {error:#}"));
             }
         });
@@ -88,9 +89,26 @@ async fn answer(mut request: Request<Incoming>) -> Result<Response<Answer>, Infa
     Ok(response)
 }
 
-async fn stream(upgrade: hyper::upgrade::OnUpgrade, bytes: u64, source: bool) -> Result<()> {
+/// So many bytes of lines as a program's log has them.
+pub(crate) fn text(size: usize) -> Vec<u8> {
+    const LINE: &[u8] = b"I1122 18:31:02.123456   12345 controller.go:123] \"Reconciled\" pool=\"worker\" took=\"12.3ms\"\n";
+    LINE.iter().copied().cycle().take(size).collect()
+}
+
+/// Whole messages of a WebSocket with standard output of `v5.channel.k8s.io` in them, [`CHUNK`] bytes.
+fn messages() -> Vec<u8> {
+    const HEAD: usize = 5;
+    let size = CHUNK / 4;
+    let length = u16::try_from(size - HEAD + 1).unwrap_or(u16::MAX).to_be_bytes();
+    // Final and binary; not masked, the length in 16 bits; channel 1.
+    let mut message = vec![0x82, 126, length[0], length[1], 1];
+    message.extend(text(size - HEAD));
+    message.repeat(4)
+}
+
+async fn stream(upgrade: hyper::upgrade::OnUpgrade, bytes: u64, source: bool, framed: bool) -> Result<()> {
     let mut io = TokioIo::new(upgrade.await?);
-    let mut buffer = vec![0; CHUNK];
+    let mut buffer = if framed { messages() } else { vec![0; CHUNK] };
     let mut left = bytes;
     while left > 0 {
         if source {

@@ -24,6 +24,7 @@ mod rebalance;
 mod report;
 mod requests;
 mod revoke;
+mod ssh;
 mod start;
 mod stream;
 mod tls;
@@ -100,6 +101,14 @@ enum What {
     List(list::ListScale),
     /// The resource provider's API: PUT and GET beside kube-apiserver with etcd, pages of a list, idle connections
     Provider(provider::ProviderScale),
+    /// The bastion beside OpenSSH's ProxyJump, memory of sessions, recording, echo in the browser's terminal
+    Ssh(ssh::SshScale),
+    /// A machine for many SSH sessions
+    #[command(hide = true)]
+    SshMachine(ssh::MachineArgs),
+    /// Many SSH clients, in a process of their own
+    #[command(hide = true)]
+    SshClients(ssh::ClientArgs),
     /// The far side of watches and streams
     #[command(hide = true)]
     Far {
@@ -187,6 +196,12 @@ fn main() -> Result<()> {
                 report::machine()?;
                 provider::run(&scale).await
             }
+            What::Ssh(scale) => {
+                report::machine()?;
+                ssh::run(&scale).await
+            }
+            What::SshMachine(args) => ssh::machine(args).await,
+            What::SshClients(args) => ssh::clients(args).await,
             What::Dispatch(scale) => {
                 report::machine()?;
                 dispatch::run(&scale).await
@@ -216,6 +231,7 @@ async fn all(scale: &Scale) -> Result<()> {
     dispatch::run(&dispatch::DispatchScale::default()).await?;
     viewers::run().await?;
     page::run().await?;
+    ssh::run(&ssh::SshScale::default()).await?;
     provider::run(&provider::ProviderScale {
         rounds: 3,
         seconds: 6,

@@ -30,6 +30,35 @@ fn ticks_in(stat: &str, group: u32) -> Option<u64> {
     (of == group).then_some(user + system)
 }
 
+/// User and system time of a process and of all that came from it, the ended ones too as far as they were waited for: `sshd`
+/// gives each connection a process, and a session, of its own.
+pub(crate) fn tree_cpu(root: u32) -> Result<Duration> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let entry = entry?;
+        if let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() {
+            let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+            all.extend(parent_and_ticks(&stat).map(|(parent, ticks)| (pid, parent, ticks)));
+        }
+    }
+    let (mut tree, mut ticks) = (vec![root], 0);
+    let mut at = 0;
+    while let Some(&pid) = tree.get(at) {
+        ticks += all.iter().find(|each| each.0 == pid).map_or(0, |each| each.2);
+        tree.extend(all.iter().filter(|each| each.1 == pid).map(|each| each.0));
+        at += 1;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "hundredths of seconds of one run")]
+    Ok(Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
+}
+
+/// Its parent; its own time and that of its children that it waited for.
+fn parent_and_ticks(stat: &str) -> Option<(u32, u64)> {
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>()).sum::<Result<u64, _>>().ok()?;
+    Some((fields.get(1)?.parse().ok()?, ticks))
+}
+
 /// Resident memory of a process, bytes.
 pub(crate) fn resident(pid: u32) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -82,6 +111,7 @@ mod tests {
         let stat = "12 (a b) c) S 1 77 77 0 -1 4194304 1 0 0 0 250 50 9 9 20 0 1 0 5";
         assert_eq!(ticks_in(stat, 77), Some(300));
         assert_eq!(ticks_in(stat, 12), None);
+        assert_eq!(parent_and_ticks(stat), Some((1, 318)));
     }
 
     #[test]

@@ -53,7 +53,8 @@ impl Ours {
     }
 }
 
-fn kubeconfig(server: SocketAddr, ca_pem: &str) -> String {
+/// A kubeconfig for a far side that asks nobody who they are.
+pub(crate) fn kubeconfig(server: SocketAddr, ca_pem: &str) -> String {
     let ca = base64::engine::general_purpose::STANDARD.encode(ca_pem);
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "far",

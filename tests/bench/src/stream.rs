@@ -21,21 +21,23 @@ const AIM: f64 = 1.0;
 /// No byte for so long: something is stuck.
 const SILENCE: Duration = Duration::from_secs(60);
 
-struct Subject<'a> {
-    name: &'static str,
-    group: u32,
-    address: SocketAddr,
-    ca_pem: &'a str,
-    path: String,
-    token: &'a str,
+pub(crate) struct Subject<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) group: u32,
+    pub(crate) address: SocketAddr,
+    pub(crate) ca_pem: &'a str,
+    pub(crate) path: String,
+    pub(crate) token: &'a str,
 }
 
 #[derive(Clone, Copy)]
-enum Direction {
+pub(crate) enum Direction {
     /// Client to cluster: `kubectl cp file pod:`.
     Up,
     /// Cluster to client.
     Down,
+    /// The same, as messages of a WebSocket with text in them.
+    Framed,
 }
 
 /// Prints the table.
@@ -118,7 +120,7 @@ async fn compare(
 }
 
 /// Does the handshake; gives the stream and how many bytes of it came with the answer's head.
-async fn open(
+pub(crate) async fn open(
     subject: &Subject<'_>,
     bytes: u64,
     direction: Direction,
@@ -128,9 +130,9 @@ async fn open(
     let config = tls::client(subject.ca_pem, &[])?;
     let name = ServerName::from(subject.address.ip());
     let mut stream = TlsConnector::from(config).connect(name, tcp).await?;
-    let source = matches!(direction, Direction::Down);
+    let (source, framed) = (!matches!(direction, Direction::Up), matches!(direction, Direction::Framed));
     let head = format!(
-        "GET {}/api/v1/namespaces/default/pods/x/exec?command=cat&stdin=true&source={source}&bytes={bytes} HTTP/1.1\r\n\
+        "GET {}/api/v1/namespaces/default/pods/x/exec?command=cat&stdin=true&source={source}&framed={framed}&bytes={bytes} HTTP/1.1\r\n\
          Host: {}\r\nAuthorization: Bearer {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\
          Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n",
@@ -156,10 +158,15 @@ async fn open(
     }
 }
 
-async fn pass(stream: &mut TlsStream<TcpStream>, bytes: u64, early: u64, direction: Direction) -> Result<()> {
+pub(crate) async fn pass(
+    stream: &mut TlsStream<TcpStream>,
+    bytes: u64,
+    early: u64,
+    direction: Direction,
+) -> Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut expected = 1;
-    if matches!(direction, Direction::Down) {
+    if !matches!(direction, Direction::Up) {
         expected = bytes;
     } else {
         let mut left = bytes;
