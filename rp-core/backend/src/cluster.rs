@@ -5,6 +5,7 @@ mod finish;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
@@ -39,6 +40,8 @@ const LONGEST_PANIC: usize = 1024;
 enum Ran {
     Done(Outcome),
     Failed(Failure),
+    /// In the middle of a step: the process had no more time.
+    Cut,
     /// With what it said.
     Panicked(String),
 }
@@ -77,11 +80,13 @@ pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
     context.metrics.picked_up(claim.stood);
     let span = span(&claim.body);
     async {
-        tracing::info!(dequeues = claim.dequeues, "dequeued");
+        let token = Lease::of(&claim.body).token;
+        tracing::info!(dequeues = claim.dequeues, token, "dequeued");
         let turn = Work::new(Arc::clone(&context), claim, operation).held().await;
         let duration = began.elapsed();
         context.metrics.turn(state_of(operation), turn, duration);
-        tracing::info!(duration = duration.as_secs_f64(), result = turn.as_str(), "done");
+        // With the token, the logs of all processes say who worked when, and how each gave the lease back.
+        tracing::info!(duration = duration.as_secs_f64(), result = turn.as_str(), token, "done");
         turn
     }
     .instrument(span)
@@ -137,7 +142,8 @@ impl Work {
                 self.finish(state, Target::Failed, Some(Wrong::internal(&text))).await
             }
             Ran::Failed(Failure::Later(text)) => self.put_off(&text).await,
-            Ran::Failed(Failure::HandedOver) => self.hand_over().await,
+            Ran::Failed(Failure::HandedOver) => self.hand_over(Duration::ZERO).await,
+            Ran::Cut => self.hand_over(self.context.settings.margin()).await,
             Ran::Failed(Failure::Lost) => self.lost(),
             Ran::Panicked(text) => self.panicked(&text).await,
         }
@@ -171,7 +177,7 @@ impl Work {
             biased;
             // Dropping the run ends it at once.
             () = self.pen.lost.cancelled() => Ran::Failed(Failure::Lost),
-            () = self.context.cut.cancelled() => Ran::Failed(Failure::HandedOver),
+            () = self.context.cut.cancelled() => Ran::Cut,
             ran = run => match ran {
                 Ok(Ok(outcome)) => Ran::Done(outcome),
                 Ok(Err(failure)) => Ran::Failed(failure),

@@ -58,7 +58,8 @@ impl Settings {
         if self.workers > 1 { (self.workers / 10).max(1) } else { 0 }
     }
 
-    /// So long before the end of a lease that was not renewed its holder gives up.
+    /// So long before the end of a lease that was not renewed its holder gives up; and so long nobody takes a document
+    /// whose holder was cut off. What the holder had asked of others comes to its end meanwhile.
     pub(crate) fn margin(&self) -> Duration {
         self.lease / 6
     }

@@ -118,11 +118,12 @@ impl Work {
         self.give_up(wait, false, retries, Turn::Later).await
     }
 
-    /// The process stops: anybody goes on from the saved step.
-    pub(super) async fn hand_over(&self) -> Turn {
+    /// The process stops: anybody goes on from the saved step, after `pause`: when a step was cut off in its middle, what
+    /// it asked of Azure last may still be under way, and the next owner must not meet it.
+    pub(super) async fn hand_over(&self, pause: Duration) -> Turn {
         let retries = end::retries(&self.pen.known().await);
         self.journal.say("info", "Handed over: this process stops.");
-        self.give_up(Duration::ZERO, false, retries, Turn::HandedOver).await
+        self.give_up(pause, false, retries, Turn::HandedOver).await
     }
 
     /// An attempt that failed: counted, and soon tried again by anybody.

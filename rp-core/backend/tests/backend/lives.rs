@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_api::CloudError;
+use rp_base::{Clock as _, SystemClock};
 use rp_cluster::{Failure, Operation, Outcome};
 use rp_documents::Collection;
 use serde_json::{Value, json};
@@ -302,8 +303,14 @@ async fn an_operation_that_does_not_come_to_its_step_is_cut_off_at_the_deadline(
         if manager.runs_of(&key(SUBSCRIPTION, "a")) == 1 { Ok(()) } else { Err("not yet".into()) }
     })
     .await;
+    let before = SystemClock.now().seconds();
     process.stop().await;
     let document = world.document("a").await;
     assert_eq!((document.get("leaseOwner"), document.get("dequeues")), (None, None), "{document}");
     assert_eq!(properties(&document)["provisioningState"], "Updating");
+    // What the step asked of others may be under way: nobody begins before that has had time to end.
+    let free = document["leaseExpires"].as_i64().unwrap_or_default();
+    assert!(free >= before + 8, "free after {free}, cut off at {before}: {document}");
+    let told = world.log("a").await["lines"].to_string();
+    assert!(told.contains("Handed over"), "{told}");
 }

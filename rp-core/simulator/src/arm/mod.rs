@@ -208,10 +208,14 @@ impl Handler for Routes {
     async fn handle(&self, request: Request<Incoming>, _peer: SocketAddr) -> Response<Body> {
         let shared = &self.0;
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let query = request.uri().query().unwrap_or_default().to_owned();
+        let query = match path == DIAGNOSES {
+            true => diagnoses::question(request.headers()).to_owned(),
+            false => request.uri().query().unwrap_or_default().to_owned(),
+        };
         let agent = request.headers().get("user-agent").and_then(|value| value.to_str().ok());
         let agent = agent.unwrap_or_default().chars().take(200).collect();
-        let mut logged = Logged { number: 0, method, path, query, status: 0, agent };
+        let came = shared.world.clock.now();
+        let mut logged = Logged { number: 0, came, method, path, query, status: 0, agent };
         let scripted = shared.world.script.lock().answer(&logged.method, &logged.path);
         let answer = match scripted {
             Some(FaultAnswer::Hang) => {

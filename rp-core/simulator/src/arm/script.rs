@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use hyper::Method;
+use rp_base::Timestamp;
 use serde_json::{Value, json};
 
 /// The most requests that are remembered.
@@ -77,8 +78,11 @@ impl FaultAnswer {
 pub struct Logged {
     /// Counts from 1 in the order of their ends.
     pub number: u64,
+    /// When it came, by the stand-in's clock.
+    pub came: Timestamp,
     pub method: Method,
     pub path: String,
+    /// Of a question to AppLens, the question.
     pub query: String,
     /// 0: it got no answer.
     pub status: u16,

@@ -3,6 +3,7 @@
 mod changes;
 mod faults;
 mod life;
+mod meanwhile;
 mod surroundings;
 pub(crate) mod world;
 
