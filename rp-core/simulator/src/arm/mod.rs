@@ -208,10 +208,7 @@ impl Handler for Routes {
     async fn handle(&self, request: Request<Incoming>, _peer: SocketAddr) -> Response<Body> {
         let shared = &self.0;
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let query = match path == DIAGNOSES {
-            true => diagnoses::question(request.headers()).to_owned(),
-            false => request.uri().query().unwrap_or_default().to_owned(),
-        };
+        let query = request.uri().query().unwrap_or_default().to_owned();
         let agent = request.headers().get("user-agent").and_then(|value| value.to_str().ok());
         let agent = agent.unwrap_or_default().chars().take(200).collect();
         let came = shared.world.clock.now();
