@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Prints the table of sessions that say nothing.
 pub(crate) async fn idle(site: &Site, counts: &[usize]) -> Result<()> {
     let pass = site.pass(LIBRARY).await?;
-    drop(open(site, &pass, WARM, None).await?);
+    drop(open(site, &pass, "warm", WARM, None).await?);
     site.empty().await?;
     report::table(
         "Idle shells on a terminal, each on an SSH connection of its own; clients and machine are the SSH library's",
@@ -42,7 +42,7 @@ pub(crate) async fn idle(site: &Site, counts: &[usize]) -> Result<()> {
     for count in counts {
         let more = count.checked_sub(there).context("numbers of sessions grow")?;
         let (began, used) = (Instant::now(), cpu(site.pid())?);
-        held.push(site.aro.explain(open(site, &pass, more, None).await)?);
+        held.push(site.aro.explain(open(site, &pass, &format!("idle-{count}"), more, None).await)?);
         there = *count;
         let (took, used) = (began.elapsed(), cpu(site.pid())?.saturating_sub(used));
         let with = resident(site.pid())?;
@@ -68,10 +68,10 @@ pub(crate) async fn idle(site: &Site, counts: &[usize]) -> Result<()> {
 /// Prints the table of recorded sessions whose program writes without a pause.
 pub(crate) async fn busy(site: &Site, count: usize, seconds: u64) -> Result<()> {
     let pass = site.pass(LIBRARY).await?;
-    drop(open(site, &pass, WARM, None).await?);
+    drop(open(site, &pass, "warm", WARM, None).await?);
     site.empty().await?;
     let before = resident(site.pid())?;
-    let clients = site.aro.explain(open(site, &pass, count, Some("write")).await)?;
+    let clients = site.aro.explain(open(site, &pass, "busy", count, Some("write")).await)?;
     let (began, mut most) = (Instant::now(), 0);
     while began.elapsed() < Duration::from_secs(seconds) {
         most = most.max(resident(site.pid())?);
@@ -106,14 +106,14 @@ async fn is_there(site: &Site, count: usize) -> Result<()> {
 }
 
 /// Starts the clients; each has its session when this returns.
-async fn open(site: &Site, pass: &Pass, count: usize, program: Option<&str>) -> Result<Process> {
+async fn open(site: &Site, pass: &Pass, name: &str, count: usize, program: Option<&str>) -> Result<Process> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["ssh-clients", "--address", &pass.address().to_string(), "--user", &pass.user]);
     command.arg("--key").arg(&pass.key).arg("--certificate").arg(&pass.certificate);
     command.args(["--count", &count.to_string()]);
     command.args(program.into_iter().flat_map(|program| ["--command", program]));
-    let name = format!("ssh-clients-{count}");
-    let process = Process::start(site.aro.folder(), &name, &mut command)?;
+    // A log of its own: what another said is not this one's.
+    let process = Process::start(site.aro.folder(), &format!("ssh-clients-{name}"), &mut command)?;
     let look = || async {
         let log = process.log();
         let line = log.lines().find(|line| line.starts_with("{\"got\"")).context("not all have a session")?;
