@@ -42,7 +42,13 @@ pub(crate) async fn recordings(
         random: Arc::clone(&foundation.random),
         storage: storage(settings, foundation, home).await.context("[recording]")?,
         registry: foundation.registry.clone(),
-        options: Options { policy, input: told.input, keep: told.keep, ..Options::default() },
+        options: Options {
+            policy,
+            input: told.input,
+            keep: told.keep,
+            pages: pages(settings),
+            ..Options::default()
+        },
     });
     let (swept, stopping) = (recordings.clone(), life.stopping());
     tokio::spawn(async move {
@@ -52,6 +58,11 @@ pub(crate) async fn recordings(
         }
     });
     Ok(recordings)
+}
+
+/// The portal's address; what else answers there has no pages.
+fn pages(settings: &Settings) -> Option<String> {
+    settings.portal.url.as_ref().map(|url| url.origin().ascii_serialization())
 }
 
 async fn storage(

@@ -5,6 +5,7 @@
 mod answer;
 mod args;
 mod cache;
+mod cast;
 mod client;
 mod error;
 mod files;
@@ -27,9 +28,9 @@ pub use args::{
     AccessWish, AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection,
     ConsoleArgs, CredentialArgs, ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs,
     GrantsVerb, ImportTunnel, KubeconfigArgs, KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ObjectsArgs,
-    OperationsArgs, OperationsVerb, PromqlArgs, ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs,
-    RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb,
-    WhoamiArgs,
+    OperationsArgs, OperationsVerb, PlayArgs, PromqlArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb,
+    ReportFormat, RevokeArgs, RobotCreateArgs, RobotsArgs, RobotsVerb, ScpArgs, SerialArgs, Span, SshArgs,
+    SshConfigArgs, SshRefreshArgs, SshVerb, TunnelArgs, Verb, WhoamiArgs,
 };
 pub use cache::cached_credential;
 pub use error::{CliError, EXIT_CODES, Exit, Refusal};

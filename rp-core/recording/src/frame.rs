@@ -47,6 +47,9 @@ pub enum Fault {
     /// The last chunk is not the one that the document names.
     #[error("the last chunk is not the one that was last written")]
     Head,
+    /// Everything that was written is there; the session went on for a moment, or for as long as nobody recorded it.
+    #[error("cut here: the process that recorded the session ended without a word")]
+    Cut,
 }
 
 fn missing(from: u32, before: u32) -> String {

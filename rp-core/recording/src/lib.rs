@@ -6,6 +6,7 @@
 //! Whoever watches opens one with [`Recordings::open`]; every chunk is checked as it is read.
 
 mod cast;
+mod conclude;
 mod error;
 mod frame;
 mod list;

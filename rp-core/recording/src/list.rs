@@ -14,6 +14,9 @@ use crate::{ReadError, Recordings};
 const MOST_READ: usize = 5000;
 const PAGE: u32 = 500;
 
+/// The outcome of a session whose writer died, written down by who found it.
+pub(crate) const BROKEN_OFF: &str = "broken off";
+
 /// Which are asked for; what is not said is not asked.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
@@ -22,6 +25,8 @@ pub struct Listing {
     /// Of people whose name contains this.
     pub person: Option<String>,
     pub target: Option<ResourceId>,
+    /// Made with this grant, or a child of it.
+    pub grant: Option<String>,
     /// Begun at or after, and before.
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
@@ -52,7 +57,7 @@ impl State {
     /// Of a recording at an instant.
     pub fn of(recording: &Recording, now: Timestamp) -> Self {
         if recording.ended.is_some() {
-            Self::Ended
+            if recording.outcome.as_deref() == Some(BROKEN_OFF) { Self::BrokenOff } else { Self::Ended }
         } else if now.since(recording.heard) > HEARD_EVERY * 3 + Duration::from_secs(10) {
             Self::BrokenOff
         } else {
@@ -65,7 +70,7 @@ impl State {
         match self {
             Self::Running => "running",
             Self::Ended => "ended",
-            Self::BrokenOff => "broken off",
+            Self::BrokenOff => BROKEN_OFF,
         }
     }
 }
@@ -77,6 +82,7 @@ impl Listing {
         self.owner.as_ref().is_none_or(|sub| *sub == recording.owner.sub)
             && self.person.as_ref().is_none_or(person)
             && self.target.as_ref().is_none_or(|target| target.key() == recording.target.key())
+            && self.grant.as_ref().is_none_or(|grant| grant == recording.grant.as_str())
             && self.since.is_none_or(|since| recording.started >= since)
             && self.until.is_none_or(|until| recording.started < until)
     }

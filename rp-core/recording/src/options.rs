@@ -32,6 +32,8 @@ pub struct Options {
     pub keep: Duration,
     /// Longest that a session waits for the storage.
     pub patience: Duration,
+    /// Where the portal is, without a slash at its end: sessions say where their recording is.
+    pub pages: Option<String>,
 }
 
 impl Default for Options {
@@ -41,6 +43,7 @@ impl Default for Options {
             input: false,
             keep: Duration::from_secs(400 * 24 * 3600),
             patience: Duration::from_secs(10),
+            pages: None,
         }
     }
 }

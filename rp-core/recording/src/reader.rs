@@ -13,6 +13,8 @@ pub(crate) struct Told {
     pub(crate) chunks: u32,
     pub(crate) head: Digest,
     pub(crate) ended: bool,
+    /// Its writer died.
+    pub(crate) cut: bool,
 }
 
 /// One recording being read.
@@ -106,6 +108,11 @@ impl Reader {
         Chunk { number: head.number, text, faults }
     }
 
+    /// How many chunks there were up to now, and the digest of the last one.
+    pub(crate) const fn so_far(&self) -> (u32, Digest) {
+        (self.next, self.before)
+    }
+
     fn stop(&mut self, fault: Fault) -> Chunk {
         self.over = true;
         Chunk { number: self.next, text: None, faults: vec![fault] }
@@ -113,13 +120,15 @@ impl Reader {
 
     fn end(&mut self) -> Option<Chunk> {
         self.over = true;
-        let Told { chunks, head, ended } = self.told;
+        let Told { chunks, head, ended, cut: _ } = self.told;
         let fault = if !self.buffer.is_empty() {
             Fault::Torn(self.next)
         } else if self.next < chunks {
             Fault::Short { expected: chunks, found: self.next }
         } else if ended && (self.next > chunks || self.before != head) {
             Fault::Head
+        } else if self.told.cut {
+            Fault::Cut
         } else {
             return None;
         };

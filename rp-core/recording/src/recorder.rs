@@ -33,6 +33,7 @@ pub struct Recorder(pub(crate) Arc<Taps>);
 #[derive(Debug)]
 pub(crate) struct Taps {
     pub(crate) id: Id,
+    pub(crate) page: Option<String>,
     pub(crate) policy: Policy,
     pub(crate) input: bool,
     pub(crate) patience: Duration,
@@ -49,6 +50,11 @@ impl Recorder {
     /// The recording's id, for audit entries and pages.
     pub fn id(&self) -> &Id {
         &self.0.id
+    }
+
+    /// The address of its player, for whoever was recorded; `None`: the settings do not say where the portal is.
+    pub fn page(&self) -> Option<&str> {
+        self.0.page.as_deref()
     }
 
     /// Takes down bytes as they pass; waits while the writer is behind. Input is dropped unless the policy records it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rp_audit::Audit;
 use rp_base::text::clean;
-use rp_base::{Digest, Id, SharedClock, SharedRandom, chain};
+use rp_base::{Digest, Id, SharedClock, SharedRandom, Timestamp, chain};
 use rp_database::{Expect, SharedStore, Typed};
 use rp_documents::{Grant, Person, Recording, RecordingKind};
 use rp_seal::{DataKey, Keyring};
@@ -18,7 +18,7 @@ use crate::metrics::RecordingMetrics;
 use crate::reader::Told;
 use crate::recorder::{QUEUE, Taps};
 use crate::writer::{Writer, key_place};
-use crate::{Options, Parts, Policy, ReadError, Reader, RecordError, Recorder, SharedStorage};
+use crate::{Options, Parts, Policy, ReadError, Reader, RecordError, Recorder, SharedStorage, State};
 
 /// Characters of a place and of each argument that are kept, and arguments.
 const MOST_TEXT: usize = 1024;
@@ -66,6 +66,8 @@ pub(crate) struct Home {
     pub(crate) random: SharedRandom,
     pub(crate) storage: SharedStorage,
     pub(crate) metrics: RecordingMetrics,
+    /// Since when this process may have begun recordings.
+    pub(crate) since: Timestamp,
     writers: TaskTracker,
 }
 
@@ -83,6 +85,7 @@ impl Recordings {
             store,
             keyring,
             audit,
+            since: clock.now(),
             clock,
             random,
             storage,
@@ -202,7 +205,7 @@ impl Home {
             head: Digest::default(),
             heard: now,
             sealed: sealed.map_err(|error| RecordError::Seal(Arc::new(error)))?,
-            keep_until: rp_base::Timestamp::from_millis(now.millis().saturating_add(keep)),
+            keep_until: Timestamp::from_millis(now.millis().saturating_add(keep)),
             unknown: rp_documents::Unknown::new(),
             id,
         })
@@ -248,8 +251,10 @@ impl Home {
         self.metrics.begun.inc();
         let (queue, messages) = mpsc::channel(QUEUE);
         self.writers.spawn(writer.run(messages));
+        let page = options.pages.as_ref().map(|portal| format!("{portal}/recordings/{id}"));
         Ok(Recorder(Arc::new(Taps {
             id,
+            page,
             policy: options.policy,
             input: options.input,
             patience: options.patience,
@@ -265,7 +270,12 @@ impl Home {
         let id = &recording.id;
         let key = DataKey::unwrap(&self.keyring, &recording.sealed, &key_place(id))?;
         let source = self.storage.open(id).await?.ok_or(ReadError::Unknown)?;
-        let told = Told { chunks: recording.chunks, head: recording.head, ended: recording.ended.is_some() };
+        let told = Told {
+            chunks: recording.chunks,
+            head: recording.head,
+            ended: recording.ended.is_some(),
+            cut: State::of(recording, self.clock.now()) == State::BrokenOff,
+        };
         Ok(Reader::new(source, key, id.clone(), told))
     }
 }

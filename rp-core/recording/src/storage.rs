@@ -54,6 +54,11 @@ pub trait Storage: Send + Sync + Debug + 'static {
     /// # Errors
     /// [`StorageError`].
     async fn remove(&self, id: &Id) -> Result<(), StorageError>;
+
+    /// Whether no other process writes here while this one lives: whatever has no end and is older is nobody's.
+    fn is_ours_alone(&self) -> bool {
+        false
+    }
 }
 
 /// The end of one container.

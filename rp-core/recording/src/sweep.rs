@@ -1,4 +1,5 @@
 //! Retention: what is older than it should be kept is removed, chunks first; a word about it stays in the audit trail.
+//! What its writer left without an end is given one.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::{ReadError, Recordings};
 const PAGE: u32 = 500;
 
 impl Recordings {
-    /// Removes what is over, now; gives how many. What cannot be removed is logged and left for the next time.
+    /// Removes what is over, now; gives how many. What broke off gets its end. What cannot be done is logged and left
+    /// for the next time.
     ///
     /// # Errors
     /// The store's.
@@ -23,6 +25,7 @@ impl Recordings {
             let page = home.documents.scan(Span::All, after.as_deref(), PAGE).await?;
             for found in page.items {
                 if found.value.keep_until > home.clock.now() {
+                    home.conclude(found).await;
                     continue;
                 }
                 match home.remove(&found).await {
@@ -39,13 +42,13 @@ impl Recordings {
         }
     }
 
-    /// Sweeps again and again; never ends.
+    /// Sweeps now and again and again; never ends.
     pub async fn sweep_every(&self, period: Duration) {
         loop {
-            tokio::time::sleep(period).await;
             if let Err(error) = self.sweep().await {
                 tracing::warn!(error = %chain(&error), "recordings could not be swept");
             }
+            tokio::time::sleep(period).await;
         }
     }
 }

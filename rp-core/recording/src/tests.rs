@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rp_documents::RecordingKind;
 
-use crate::{Fault, Listing, Policy, RecordError, Search, State, What};
+use crate::{Disk, Fault, Listing, Policy, RecordError, Search, State, Storage as _, What};
 use kit::{Broken, Kit, text};
 
 #[tokio::test]
@@ -77,6 +77,51 @@ async fn a_killed_writer_leaves_all_but_the_last_moment() {
     }
     kit.clock.advance(Duration::from_secs(300));
     assert_eq!(State::of(&seen, kit.now()), State::BrokenOff);
+}
+
+#[tokio::test]
+async fn what_a_dead_process_left_gets_its_end_from_the_next_one() {
+    let mut kit = Kit::new(Policy::Required, false).await;
+    let recorder = kit.begin("master-0").await.unwrap().unwrap();
+    let id = recorder.id().clone();
+    recorder.wrote(What::Output, Bytes::from_static(b"before\r\n")).await.unwrap();
+    let seen = kit.until_stored(&id, "before").await;
+    kit.recordings.sweep().await.unwrap();
+    assert_eq!(State::of(&kit.read(&id).await.0, kit.now()), State::Running, "it is this process's");
+    kit.again();
+    kit.recordings.sweep().await.unwrap();
+    let (found, cast, faults) = kit.read(&id).await;
+    assert_eq!(State::of(&found, kit.now()), State::BrokenOff);
+    assert_eq!((found.chunks, found.bytes, found.ended), (2, 8, Some(seen.started)));
+    assert_eq!((text(&cast).as_str(), &faults[..]), ("before\r\n", &[Fault::Cut][..]));
+    let ends = kit.audit_of("recording.end").await;
+    assert_eq!((ends.len(), ends[0].result.word.as_str(), ends[0].bytes_out), (1, "cut", 8));
+    assert!(ends[0].query.contains(&format!("chunks=2&head={}", found.head)), "{ends:?}");
+    // Once is enough.
+    kit.recordings.sweep().await.unwrap();
+    assert_eq!(kit.audit_of("recording.end").await.len(), 1);
+    // Torn within its last chunk: that is what is said.
+    let file = kit.file(&id);
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(kit.read(&id).await.2, [Fault::Torn(1)]);
+    std::fs::write(&file, &whole).unwrap();
+    // It lived after all: its own word counts.
+    recorder.finish("exit 0").await;
+    let (found, _, faults) = kit.read(&id).await;
+    assert_eq!((State::of(&found, kit.now()), found.outcome.as_deref()), (State::Ended, Some("exit 0")));
+    assert_eq!(faults, []);
+}
+
+#[tokio::test]
+async fn a_folder_is_one_processs_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("recordings");
+    let first = Disk::open(&place).unwrap();
+    let second = Disk::open(&place).unwrap();
+    assert!(first.is_ours_alone() && !second.is_ours_alone());
+    drop((first, second));
+    assert!(Disk::open(&place).unwrap().is_ours_alone());
 }
 
 #[tokio::test]
@@ -185,6 +230,9 @@ async fn recordings_are_listed_newest_first_and_narrowed() {
     assert_eq!(one(Listing { owner: Some("sub-2".to_owned()), ..Listing::default() }).await, 0);
     assert_eq!(one(Listing { person: Some("ELE".to_lowercase()), ..Listing::default() }).await, 5);
     assert_eq!(one(Listing { target: kit.grant().target, ..Listing::default() }).await, 5);
+    for (grant, found) in [("grant-1", 5), ("grant-2", 0)] {
+        assert_eq!(one(Listing { grant: Some(grant.to_owned()), ..Listing::default() }).await, found);
+    }
     let half = kit.now().millis() - 150_000;
     let half = rp_base::Timestamp::from_millis(half);
     assert_eq!(one(Listing { since: Some(half), ..Listing::default() }).await, 2);

@@ -204,7 +204,7 @@ async fn keep(documents: &Typed<Recording>, ours: &Recording) -> Result<(), Stor
 }
 
 /// The word about an ended recording: how many chunks, and the digest of the last.
-fn end_entry(recording: &Recording, now: Timestamp, word: &str) -> Entry {
+pub(crate) fn end_entry(recording: &Recording, now: Timestamp, word: &str) -> Entry {
     let owner = &recording.owner;
     let actor = Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: String::new() };
     let mut entry = Entry::new(now, Phase::End, recording.id.clone(), actor, "recording.end");
@@ -214,7 +214,8 @@ fn end_entry(recording: &Recording, now: Timestamp, word: &str) -> Entry {
     entry.name = recording.id.to_string();
     entry.query = format!("chunks={}&head={}", recording.chunks, recording.head);
     entry.bytes_out = recording.bytes;
-    entry.took_ms = u64::try_from(now.since(recording.started).as_millis()).unwrap_or(u64::MAX);
+    let took = recording.ended.unwrap_or(now).since(recording.started);
+    entry.took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let side = (word != "ok").then_some(Side::Us);
     entry.result = Outcome { status: 0, word: word.to_owned(), side };
     entry

@@ -8,6 +8,7 @@ mod kubeconfig;
 mod objects;
 mod operations;
 mod promql;
+mod recordings;
 mod robots;
 mod sign_in;
 mod ssh;
@@ -26,6 +27,7 @@ pub use kubeconfig::{CredentialArgs, KubeconfigArgs, KubectlArgs};
 pub use objects::{EventsArgs, LogsArgs, ObjectsArgs};
 pub use operations::{OperationsArgs, OperationsVerb};
 pub use promql::PromqlArgs;
+pub use recordings::{PlayArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb};
 pub use robots::{RobotCreateArgs, RobotsArgs, RobotsVerb};
 pub use sign_in::{LoginArgs, LogoutArgs, WhoamiArgs};
 pub use ssh::{ScpArgs, SerialArgs, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb};
@@ -67,6 +69,8 @@ pub enum Verb {
     Tunnel(TunnelArgs),
     /// Open a cluster's web console in a browser of its own
     Console(Box<ConsoleArgs>),
+    /// See, search, play and keep recorded sessions
+    Recordings(RecordingsArgs),
     /// See, extend and end what was given out
     Grants(GrantsArgs),
     /// Ask for more rights, for a while and a reason
@@ -102,6 +106,7 @@ impl Verb {
             Self::Serial(args) => args.connection.output,
             Self::Tunnel(args) => args.connection.output,
             Self::Console(args) => args.connection.output,
+            Self::Recordings(args) => args.verb.connection().output,
             Self::Grants(args) => args.verb.connection().output,
             Self::Elevate(args) => args.connection.output,
             Self::Elevations(args) => args.verb.connection().output,

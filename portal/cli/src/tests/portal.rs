@@ -27,6 +27,13 @@ pub(super) struct Aro {
     pub(super) verb: Asked,
 }
 
+/// A session of a minute, most of it silence, and of tricks.
+pub(super) const CAST: &str = concat!(
+    "{\"version\":3,\"term\":{\"cols\":100,\"rows\":30}}\n",
+    "[0.1,\"o\",\"\\u001b[32m$\\u001b[0m ls\\r\\n\"]\n[0,\"o\",\"\\u001b]0;title\\u0007\\u001b[6n\"]\n",
+    "[0.1,\"i\",\"typed\"]\n[60,\"e\",\"gone\\n\"]\n[0,\"m\",\"exit 0\\u001b[2J\"]\n[0,\"x\",\"0\"]\n",
+);
+
 /// As the binary puts them together.
 #[derive(Subcommand)]
 pub(super) enum Asked {
@@ -171,6 +178,13 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
         ("POST", "/api/v1/imports") => axum::Json(json!({"name": body["name"], "server": "https://h"})).into_response(),
         ("GET", "/api/v1/imports") => axum::Json(json!({"items": [{"name": "lab", "server": "https://h"}]})).into_response(),
         ("DELETE", "/api/v1/imports/lab") => StatusCode::NO_CONTENT.into_response(),
+        ("GET", "/api/v1/recordings") => {
+            let hits = if query.contains("q=") { json!([{"at_ms": 61_000, "line": "member is healthy"}]) } else { Value::Null };
+            axum::Json(json!({"items": [{"id": "rec-1", "kind": "ssh", "state": "broken off", "person": "sre\u{1b}[31m", "started": "2026-11-21T12:00:00Z",
+                "cluster": ID, "place": "master-0", "hits": hits}]})).into_response()
+        }
+        ("GET", "/api/v1/recordings/rec-1") => axum::Json(json!({"id": "rec-1", "kind": "ssh", "outcome": "exit 0"})).into_response(),
+        ("GET", "/api/v1/recordings/rec-1/cast") => CAST.into_response(),
         ("GET", "/api/v1/grants") => axum::Json(json!({"items": [{"id": "g1", "kind": "kubeconfig", "state": "active", "owner": {"name": "sre"}}]})).into_response(),
         ("DELETE", "/api/v1/grants/g1") => axum::Json(json!({"id": "g1"})).into_response(),
         ("DELETE", "/api/v1/grants/away") => error(StatusCode::BAD_GATEWAY, "store_away"),

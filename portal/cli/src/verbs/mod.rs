@@ -11,6 +11,7 @@ mod kubectl;
 mod objects;
 mod operations;
 mod promql;
+mod recordings;
 mod robots;
 mod serial;
 mod sign_in;
@@ -49,6 +50,7 @@ pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError
         Verb::Serial(args) => serial::run(*args, out).await,
         Verb::Tunnel(args) => Box::pin(tunnel::run(args, out)).await,
         Verb::Console(args) => Box::pin(console::run(*args, out)).await,
+        Verb::Recordings(args) => Box::pin(recordings::run(args.verb, out)).await,
         Verb::Grants(args) => grants::run(args.verb, out).await,
         Verb::Elevate(args) => elevations::ask(args, out).await,
         Verb::Elevations(args) => elevations::run(args.verb, out).await,

@@ -4,6 +4,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,10 +15,15 @@ use super::{Appender, Source, Storage, StorageError};
 /// Read at a time, bytes.
 const PIECE: usize = 256 * 1024;
 
+/// In the folder: held while its process lives. The kernel lets go of a dead one's.
+const LOCK: &str = ".lock";
+
 /// The folder.
 #[derive(Debug, Clone)]
 pub struct Disk {
     folder: PathBuf,
+    /// `None`: another process has it, or the disk knows no locks.
+    lock: Option<Arc<File>>,
 }
 
 impl Disk {
@@ -35,12 +41,19 @@ impl Disk {
                 format!("others may look into {}; run: chmod 700 {}", folder.display(), folder.display());
             return Err(failed("use the folder of recordings")(io::Error::other(why)));
         }
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self { folder: folder.to_owned(), lock: lock(folder).map(Arc::new) })
     }
 
     fn file(&self, id: &Id) -> PathBuf {
         self.folder.join(format!("{id}.rec"))
     }
+}
+
+/// A full disk is no reason not to read what stands there.
+fn lock(folder: &Path) -> Option<File> {
+    let options =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(folder.join(LOCK));
+    options.ok().filter(|file| file.try_lock().is_ok())
 }
 
 #[async_trait]
@@ -71,6 +84,10 @@ impl Storage for Disk {
             removed => removed,
         })
         .await
+    }
+
+    fn is_ours_alone(&self) -> bool {
+        self.lock.is_some()
     }
 }
 

@@ -49,7 +49,7 @@ fn id() -> Id {
     Id::parse("a-recording").unwrap()
 }
 
-const NOTHING: Told = Told { chunks: 0, head: Digest([0; 32]), ended: false };
+const NOTHING: Told = Told { chunks: 0, head: Digest([0; 32]), ended: false, cut: false };
 
 fn container(texts: &[String]) -> (Vec<u8>, Vec<usize>) {
     let (mut all, mut ends, mut before) = (Vec::new(), Vec::new(), Digest::default());

@@ -38,6 +38,8 @@ pub(super) struct Kit {
     audit: Audit,
     registry: Registry,
     folder: TempDir,
+    store: SharedStore,
+    keyring: Keyring,
 }
 
 impl Kit {
@@ -59,9 +61,10 @@ impl Kit {
             None => Arc::new(disk),
             Some(broken) => Arc::new(Full { disk, broken }),
         };
+        let keyring = Keyring::generate(&SystemRandom);
         let recordings = Recordings::new(Parts {
-            store,
-            keyring: Keyring::generate(&SystemRandom),
+            store: Arc::clone(&store),
+            keyring: keyring.clone(),
             audit: audit.clone(),
             clock: shared,
             random,
@@ -69,7 +72,23 @@ impl Kit {
             registry: registry.clone(),
             options: Options { policy, input, ..Options::default() },
         });
-        Self { recordings, clock, audit, registry, folder }
+        Self { recordings, clock, audit, registry, folder, store, keyring }
+    }
+
+    /// As another process would find it, after this one.
+    pub(super) fn again(&mut self) {
+        self.clock.advance(Duration::from_secs(1));
+        self.recordings = Recordings::off();
+        self.recordings = Recordings::new(Parts {
+            store: Arc::clone(&self.store),
+            keyring: self.keyring.clone(),
+            audit: self.audit.clone(),
+            clock: Arc::new(self.clock.clone()),
+            random: Arc::new(SystemRandom),
+            storage: Arc::new(Disk::open(&self.folder.path().join("recordings")).unwrap()),
+            registry: Registry::new(),
+            options: Options::default(),
+        });
     }
 
     pub(super) fn now(&self) -> Timestamp {
