@@ -1,5 +1,8 @@
 //! What the tasks of one connection share: who signed in, the machine, the legs, and the way to end it all with words.
 
+mod carry;
+mod reach;
+
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,53 +12,20 @@ use parking_lot::Mutex;
 use rp_access::{Refusal, StreamGuard};
 use rp_base::{Id, Timestamp, chain};
 use rp_documents::{Actor, Entry, Outcome, Phase, Rights, Side};
-use rp_net::{Target, TooOften};
-use russh::server::{self, ChannelOpenHandle};
-use russh::{Channel, ChannelOpenFailure, ChannelWriteHalf, client};
+use rp_net::Target;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::audit::{AgentWitness, Bytes, Trail, What};
+use super::audit::{Bytes, Trail, What};
 use super::auth::{Authority, Known};
 use super::banner;
-use super::leg::{Leg, LegError, LegOptions};
+use super::leg::Leg;
 use super::limits::{Place, SshLimits};
 use super::machines::Machine;
 use super::metrics::{ChannelLabels, LoginLabels};
-use super::program::{ForwardGate, SessionGate, settle};
-use super::relay::{Begun, End, Outlet, Relay};
 use super::server::Bastion;
-
-/// Legs that are kept for the next channel.
-const MOST_SPARES: usize = 4;
-
-/// Where a channel leads.
-#[derive(Debug, Clone)]
-pub(super) enum Way {
-    Session,
-    Forward { host: String, port: u16 },
-}
-
-impl Way {
-    /// The channel's type, as in the access log (`spec/portal.md` §17.2).
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Forward { .. } => "direct-tcpip",
-        }
-    }
-}
-
-/// A channel that the client asked for.
-pub(super) struct Opening {
-    pub(super) way: Way,
-    pub(super) person: ChannelWriteHalf<server::Msg>,
-    pub(super) outlet: Outlet,
-    pub(super) handle: server::Handle,
-    pub(super) reply: ChannelOpenHandle,
-    pub(super) cut: CancellationToken,
-}
+pub(super) use carry::{Opening, Way};
 
 /// One connection of one client.
 #[derive(Debug)]
@@ -88,27 +58,6 @@ pub(super) struct Reached {
     pub(super) machine: Machine,
     pub(super) trail: Trail,
     _guard: StreamGuard,
-}
-
-/// Why no machine was reached. The text is for the person.
-#[derive(Debug, thiserror::Error)]
-enum Unreached {
-    #[error("{0}")]
-    TooOften(TooOften),
-    #[error(transparent)]
-    TooMany(rp_access::TooManyStreams),
-    #[error("this access names no cluster")]
-    NoTarget,
-    #[error("{0}")]
-    Directory(#[source] rp_net::DirectoryError),
-    #[error("the audit entry could not be written, so nothing was opened")]
-    Audit(#[source] rp_audit::AuditError),
-    #[error("say which machine: sign in as {user}+MACHINE")]
-    NoMachine { user: String },
-    #[error("{0}")]
-    Leg(#[source] LegError),
-    #[error("this access is read-only now; a shell needs more")]
-    Fallen,
 }
 
 impl Connection {
@@ -253,182 +202,6 @@ impl Connection {
             machine: known.machine.clone().unwrap_or_default(),
             identity: String::new(),
         })
-    }
-
-    /// Reaches the machine, as soon as somebody signed in.
-    pub(super) async fn reach(self: Arc<Self>) {
-        let work = tokio::select! {
-            () = self.over.cancelled() => return,
-            work = self.try_reach() => work,
-        };
-        match work {
-            Ok(reached) => {
-                let took = self.bastion.clock().now().since(self.began);
-                self.bastion.metrics().reach.observe_duration(took);
-                reached.trail.log("connected", "", None);
-                let _ = self.reached.set(reached);
-                self.is_reached.cancel();
-            }
-            Err(error) => {
-                self.bastion.metrics().unreached.inc();
-                tracing::warn!(
-                    target: "proxy.ssh",
-                    remote_addr = %self.from,
-                    error = %chain(&error),
-                    "the machine was not reached"
-                );
-                if let Some(trail) = self.trail() {
-                    trail.refused(&What::named("ssh.reach", error.to_string())).await;
-                }
-                self.end(&error.to_string());
-            }
-        }
-    }
-
-    async fn try_reach(&self) -> Result<Reached, Unreached> {
-        let (known, mut trail) = self.known.get().zip(self.trail()).ok_or(Unreached::NoTarget)?;
-        let (access, live) = (&self.authority().access, &known.live);
-        if live.rights < rights_of(known) {
-            return Err(Unreached::Fallen);
-        }
-        access.rates().stream(live.grant.known_as().as_str()).map_err(Unreached::TooOften)?;
-        let told = known.machine.clone().unwrap_or_default();
-        let guard = access.stream(live, || format!("ssh {told}")).map_err(Unreached::TooMany)?;
-        trail.promise(&What::named("ssh.login", known.way)).await.map_err(Unreached::Audit)?;
-        trail.log("authentication succeeded", "", None);
-        let id = live.grant.target.as_ref().ok_or(Unreached::NoTarget)?;
-        let target = self.bastion.directory().find(id).await.map_err(Unreached::Directory)?;
-        let user = || rp_access::ssh_user(&live.grant.owner.name).to_owned();
-        let name = known.machine.as_ref().ok_or_else(|| Unreached::NoMachine { user: user() })?;
-        let machines = self.bastion.legs().machines();
-        let machine = machines.find(&target, name).await;
-        let machine = machine.map_err(|error| Unreached::Leg(LegError::Machines(error)))?;
-        trail.machine.clone_from(&machine.name);
-        trail.identity = target.ssh.as_ref().map(|ssh| ssh.user.clone()).unwrap_or_default();
-        let leg = self.connect(&target, &machine, &trail).await.map_err(Unreached::Leg)?;
-        self.spares.lock().push(leg);
-        Ok(Reached { target, machine, trail, _guard: guard })
-    }
-
-    async fn connect(&self, target: &Arc<Target>, machine: &Machine, trail: &Trail) -> Result<Leg, LegError> {
-        let agent = self.may_forward_agent().then(|| Arc::new(AgentWitness(trail.clone())) as _);
-        self.bastion.legs().connect_with(&trail.live, target, machine, LegOptions { agent }).await
-    }
-
-    /// A leg that no channel uses.
-    async fn leg(&self, reached: &Reached) -> Result<Leg, LegError> {
-        loop {
-            let Some(spare) = self.spares.lock().pop() else { break };
-            if !spare.closed().is_cancelled() {
-                return Ok(spare);
-            }
-        }
-        self.connect(&reached.target, &reached.machine, &reached.trail).await
-    }
-
-    fn give_back(&self, leg: Leg) {
-        let mut spares = self.spares.lock();
-        if !leg.closed().is_cancelled() && !self.over.is_cancelled() && spares.len() < MOST_SPARES {
-            spares.push(leg);
-        }
-    }
-
-    /// Carries a channel from its opening to its end.
-    pub(super) async fn carry(self: Arc<Self>, opening: Opening) {
-        let Opening { way, person, outlet, handle, reply, cut } = opening;
-        tokio::select! {
-            () = self.is_reached.cancelled() => {}
-            () = cut.cancelled() => return,
-        }
-        let Some(reached) = self.reached.get() else { return };
-        let opened = tokio::select! {
-            opened = self.open(reached, &way) => opened,
-            () = cut.cancelled() => return,
-        };
-        let (leg, far, begun) = match opened {
-            Ok(opened) => opened,
-            Err(words) => {
-                self.count(way.name(), "failed");
-                cut.cancel();
-                let why = ChannelOpenFailure::Other { code: 2, reason: banner::reason(&words) };
-                return reply.reject(why).await;
-            }
-        };
-        reply.accept().await;
-        let _open = self.bastion.metrics().channels.track();
-        self.count(way.name(), "ok");
-        reached.trail.log("opened", way.name(), None);
-        let began = self.bastion.clock().now();
-        let total = Arc::clone(&self.bytes);
-        let (end, begun) = match &way {
-            Way::Session => {
-                let gate = SessionGate::new(Arc::clone(&self), reached.trail.clone());
-                let leg = &leg;
-                let relay = Relay { outlet, person, handle, far, leg, gate, cut, total, begun, tells: true };
-                Box::pin(relay.run()).await
-            }
-            Way::Forward { .. } => {
-                let leg = &leg;
-                let relay = Relay {
-                    outlet,
-                    person,
-                    handle,
-                    far,
-                    leg,
-                    gate: ForwardGate,
-                    cut,
-                    total,
-                    begun,
-                    tells: false,
-                };
-                Box::pin(relay.run()).await
-            }
-        };
-        if let End::Unrecorded(words) = &end {
-            self.end(words);
-        }
-        self.give_back(leg);
-        settle(&self, end, begun).await;
-        let took = self.bastion.clock().now().since(began);
-        reached.trail.log("closed", way.name(), Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
-    }
-
-    /// The machine's end of a channel. What leads elsewhere than to the machine is audited before.
-    async fn open(
-        &self,
-        reached: &Reached,
-        way: &Way,
-    ) -> Result<(Leg, Channel<client::Msg>, Option<Begun>), String> {
-        let settle = match way {
-            Way::Session => None,
-            Way::Forward { host, port } => {
-                let what = What::named("ssh.forward", format!("{host}:{port}"));
-                let started = reached.trail.start(what).await;
-                Some(started.map_err(|error| Unreached::Audit(error).to_string())?)
-            }
-        };
-        let leg = self.leg(reached).await.map_err(|error| error.to_string())?;
-        let opened = match way {
-            Way::Session => leg.session().await,
-            Way::Forward { host, port } => leg.direct_tcpip(host, *port).await,
-        };
-        match (opened, settle) {
-            (Ok(channel), settle) => {
-                let begun = settle.map(|settle| Begun {
-                    counted: Arc::clone(&settle.bytes),
-                    settle: Some(settle),
-                    recorder: None,
-                });
-                Ok((leg, channel, begun))
-            }
-            (Err(error), settle) => {
-                self.give_back(leg);
-                if let Some(mut settle) = settle {
-                    settle.outcome("failed", 0, Some(Side::Cluster));
-                }
-                Err(error.to_string())
-            }
-        }
     }
 
     /// How the access ended, when that is why.

@@ -4,6 +4,9 @@
 //! A library's client is one loop for all channels of a connection, and a channel whose reader stalls stalls
 //! that loop. So each shell has a leg of its own: one slow reader stalls nobody else's.
 
+mod error;
+mod far;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +14,20 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rp_access::Live;
 use rp_base::{SharedClock, chain};
-use rp_documents::Side;
-use rp_net::{DialError, Dialer, Port, SshTarget, Target};
-use russh::client::{self, AuthResult, ChannelOpenHandle, DisconnectReason, Handle, Msg, Session};
-use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKeyOrCertificate};
-use russh::{Channel, ChannelOpenFailure, Disconnect, SshId};
+use rp_net::{Dialer, Port, SshTarget, Target};
+use russh::client::{self, AuthResult, Handle, Msg};
+use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg};
+use russh::{Channel, Disconnect, SshId};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::agent::{Agent, Witness};
 use super::algorithms::towards_machines;
 use super::host_keys::{HostKeyError, HostKeys};
-use super::keys::{KeysError, machine_key};
-use super::machines::{Machine, Machines, MachinesError, Way};
+use super::keys::machine_key;
+use super::machines::{Machine, Machines, Way};
+pub use error::LegError;
+use far::Far;
 
 /// What each leg calls itself: no version for whoever listens.
 const NAME: &str = "SSH-2.0-aro";
@@ -33,62 +37,10 @@ const WAITING: usize = 16;
 const MOST_MASTERS: usize = 3;
 /// Parsed keys that are kept.
 const MOST_KEYS: usize = 256;
+/// How long a machine's last word may take after its channels are gone.
+const WORD_WITHIN: Duration = Duration::from_secs(2);
 /// Silent keep-alives after which a machine counts as gone.
 const MOST_SILENT: usize = 3;
-
-/// Why a machine was not reached. The text is for people.
-#[derive(Debug, thiserror::Error)]
-pub enum LegError {
-    #[error("the machines of this cluster cannot be signed in to: no key of theirs is known")]
-    NoKey,
-    #[error("the stored key of the cluster's machines cannot be used")]
-    BadKey(#[source] KeysError),
-    #[error("{0}")]
-    Machines(#[source] MachinesError),
-    #[error("no control plane machine is ready to pass the connection on")]
-    NoMaster,
-    #[error("{0}")]
-    HostKey(#[source] HostKeyError),
-    #[error("{0}")]
-    Dial(#[source] DialError),
-    #[error("the machine does not accept the cluster's key")]
-    KeyRefused,
-    #[error("the machine did not answer in time")]
-    Slow,
-    #[error("the connection to the machine broke off")]
-    Broken(#[source] russh::Error),
-    #[error("the machine refused to open the channel")]
-    ChannelRefused(ChannelOpenFailure),
-    #[error("the access ended: {}", .0.sentence())]
-    Ended(rp_access::Ended),
-}
-
-impl LegError {
-    /// Whose fault it is.
-    pub fn side(&self) -> Side {
-        match self {
-            Self::BadKey(_) => Side::Us,
-            Self::Dial(error) => error.side,
-            Self::Machines(error) => error.side(),
-            Self::Ended(_) => Side::You,
-            Self::NoKey
-            | Self::NoMaster
-            | Self::HostKey(_)
-            | Self::KeyRefused
-            | Self::Slow
-            | Self::Broken(_)
-            | Self::ChannelRefused(_) => Side::Cluster,
-        }
-    }
-
-    fn of(error: russh::Error) -> Self {
-        match error {
-            russh::Error::ChannelOpenFailure(why) => Self::ChannelRefused(why),
-            russh::Error::ConnectionTimeout | russh::Error::KeepaliveTimeout => Self::Slow,
-            other => Self::Broken(other),
-        }
-    }
-}
 
 /// What legs are made with.
 #[derive(Debug)]
@@ -353,6 +305,12 @@ impl Leg {
         self.state.gone.clone()
     }
 
+    /// Why it is gone, once it is.
+    pub(super) async fn lost(&self) -> String {
+        let _ = tokio::time::timeout(WORD_WITHIN, self.state.gone.cancelled()).await;
+        self.ended_because().unwrap_or_else(|| "the connection to the machine broke off".to_owned())
+    }
+
     /// Why it is gone, in the machine's or our words; `None` while it is there, or when it went without a word.
     pub fn ended_because(&self) -> Option<String> {
         self.state.why.lock().clone()
@@ -370,135 +328,4 @@ impl Drop for Leg {
             });
         }
     }
-}
-
-/// Our end's callbacks: what the machine starts by itself is refused, but for the agent where it was asked for.
-struct Far {
-    target: Arc<Target>,
-    machine: Machine,
-    host_keys: Arc<HostKeys>,
-    agent: Option<Arc<Agent>>,
-    state: Arc<State>,
-    _gone: DropGuard,
-}
-
-impl client::Handler for Far {
-    type Error = russh::Error;
-
-    async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, russh::Error> {
-        match self.host_keys.check(&self.target, &self.machine, shown).await {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                *self.state.refused.lock() = Some(error);
-                Ok(false)
-            }
-        }
-    }
-
-    async fn server_channel_open_agent_forward(
-        &mut self,
-        channel: Channel<Msg>,
-        reply: ChannelOpenHandle,
-        _session: &mut Session,
-    ) -> Result<(), russh::Error> {
-        match self.agent.clone().and_then(|agent| agent.place().map(|place| (agent, place))) {
-            None => reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await,
-            Some((agent, place)) => {
-                reply.accept().await;
-                tokio::spawn(async move {
-                    if let Err(error) = agent.serve(channel.into_stream()).await {
-                        tracing::debug!(error = %chain(&error), "agent channel broke off");
-                    }
-                    drop(place);
-                });
-            }
-        }
-        Ok(())
-    }
-
-    async fn server_channel_open_forwarded_tcpip(
-        &mut self,
-        _channel: Channel<Msg>,
-        _connected_address: &str,
-        _connected_port: u32,
-        _originator_address: &str,
-        _originator_port: u32,
-        reply: ChannelOpenHandle,
-        _session: &mut Session,
-    ) -> Result<(), russh::Error> {
-        refuse(reply).await
-    }
-
-    async fn server_channel_open_forwarded_streamlocal(
-        &mut self,
-        _channel: Channel<Msg>,
-        _socket_path: &str,
-        reply: ChannelOpenHandle,
-        _session: &mut Session,
-    ) -> Result<(), russh::Error> {
-        refuse(reply).await
-    }
-
-    async fn server_channel_open_session(
-        &mut self,
-        _channel: Channel<Msg>,
-        reply: ChannelOpenHandle,
-        _session: &mut Session,
-    ) -> Result<(), russh::Error> {
-        refuse(reply).await
-    }
-
-    async fn server_channel_open_direct_tcpip(
-        &mut self,
-        _channel: Channel<Msg>,
-        _host_to_connect: &str,
-        _port_to_connect: u32,
-        _originator_address: &str,
-        _originator_port: u32,
-        reply: ChannelOpenHandle,
-        _session: &mut Session,
-    ) -> Result<(), russh::Error> {
-        refuse(reply).await
-    }
-
-    async fn server_channel_open_direct_streamlocal(
-        &mut self,
-        _channel: Channel<Msg>,
-        _socket_path: &str,
-        reply: ChannelOpenHandle,
-        _session: &mut Session,
-    ) -> Result<(), russh::Error> {
-        refuse(reply).await
-    }
-
-    async fn server_channel_open_x11(
-        &mut self,
-        _channel: Channel<Msg>,
-        _originator_address: &str,
-        _originator_port: u32,
-        reply: ChannelOpenHandle,
-        _session: &mut Session,
-    ) -> Result<(), russh::Error> {
-        refuse(reply).await
-    }
-
-    async fn disconnected(&mut self, reason: DisconnectReason<russh::Error>) -> Result<(), russh::Error> {
-        let why = match reason {
-            DisconnectReason::ReceivedDisconnect(info) => rp_base::text::clean(&info.message, 200),
-            DisconnectReason::Error(russh::Error::KeepaliveTimeout) => {
-                "the machine no longer answers".to_owned()
-            }
-            DisconnectReason::Error(error) => {
-                tracing::debug!(machine = %self.machine.name, error = %chain(&error), "leg broke off");
-                "the connection to the machine broke off".to_owned()
-            }
-        };
-        *self.state.why.lock() = Some(why).filter(|why| !why.is_empty());
-        Ok(())
-    }
-}
-
-async fn refuse(reply: ChannelOpenHandle) -> Result<(), russh::Error> {
-    reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await;
-    Ok(())
 }

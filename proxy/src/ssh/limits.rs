@@ -24,6 +24,8 @@ pub struct SshLimits {
     pub tries: usize,
     /// Silence after which a client is asked whether it is there; three unanswered questions end the connection.
     pub keepalive: Duration,
+    /// A shell with a terminal ends when nothing was typed for so long; zero: never.
+    pub idle: Duration,
 }
 
 impl Default for SshLimits {
@@ -36,6 +38,7 @@ impl Default for SshLimits {
             login: Duration::from_secs(60),
             tries: 6,
             keepalive: Duration::from_secs(30),
+            idle: Duration::from_mins(30),
         }
     }
 }

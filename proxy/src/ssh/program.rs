@@ -67,6 +67,10 @@ impl SessionGate {
 }
 
 impl Gatekeeper for SessionGate {
+    fn idle(&self) -> Duration {
+        self.connection.limits().idle
+    }
+
     async fn admit(&self, ask: &Ask) -> Result<Option<Begun>, String> {
         match ask {
             Ask::Terminal(t) => {
@@ -107,6 +111,7 @@ pub(super) async fn settle(connection: &Connection, end: End, begun: Option<Begu
         End::Signal(name) => (format!("signal {name}"), "ok", 0, None),
         End::Closed => ("closed".to_owned(), "ok", 0, None),
         End::Broken => ("the machine went away".to_owned(), "failed", 0, Some(Side::Cluster)),
+        End::Idle => ("nothing was typed".to_owned(), "cut", 0, Some(Side::You)),
         End::Unrecorded(_) => ("cut: not recorded".to_owned(), "cut", 0, Some(Side::Us)),
         End::Left => match connection.access_over() {
             Some(sentence) => (sentence.to_owned(), "cut", 0, Some(Side::You)),

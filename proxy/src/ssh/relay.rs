@@ -1,174 +1,33 @@
 //! One channel between a person's client and a machine: both ways at once, in order, with back-pressure.
 //!
-//! **From the person**: the library hands over each message in the task of the whole connection and widens the client's
-//! window by itself. So what waits for a slow machine is counted here: above [`SOFT`] the window is widened by next to
-//! nothing and the connection's task lingers a moment with each message, above [`HARD`] it waits. It must not simply wait
-//! from the first byte on: behind the data may stand the client's word that it can take more, and a program that only reads when
-//! it can write would then never end.
+//! **From the person**: see [`inlet`].
 //!
 //! **To the person**: data is taken from the leg only when the client has room for it, so the leg's own window fills.
 
+mod inlet;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use rp_recording::{RecordError, Recorder, What as Recorded};
-use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Pty, Sig, client, server};
-use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
+use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, client, server};
+use tokio::sync::{OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::audit::{Bytes as Counted, Settle};
 use super::banner;
-use super::leg::Leg;
+use super::idle::Watch;
+pub(super) use inlet::{Answer, Ask, Inlet, Outlet, Terminal, Up, channel};
 
-/// Bytes waiting for the machine above which the client is slowed down.
-pub(super) const SOFT: usize = 512 * 1024;
-/// Bytes waiting above which nothing more is read from the client.
-const HARD: usize = 4 * 1024 * 1024;
-/// How long the connection's task lingers with a message of a slow channel.
-const LINGER: Duration = Duration::from_millis(20);
-/// What a message without data counts as.
-const SMALL: usize = 512;
 /// How long the last words may take.
 const NEWS_WITHIN: Duration = Duration::from_secs(2);
 /// How long a machine has to answer a request.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
-
-/// What the person's client says on a channel.
-#[derive(Debug)]
-pub(super) enum Up {
-    Data(Bytes),
-    Extended(u32, Bytes),
-    Eof,
-    Size { cols: u32, rows: u32, width: u32, height: u32 },
-    Signal(Sig),
-    Ask(Ask, oneshot::Sender<Answer>),
-}
-
-/// What wants an answer. The words of a refusal are for the person.
-#[derive(Debug)]
-pub(super) enum Ask {
-    Terminal(Box<Terminal>),
-    Variable { name: String, value: String },
-    Agent,
-    Shell,
-    Exec(Vec<u8>),
-    Subsystem(String),
-}
-
-/// A terminal as the client has it.
-#[derive(Debug)]
-pub(super) struct Terminal {
-    pub(super) term: String,
-    pub(super) cols: u32,
-    pub(super) rows: u32,
-    pub(super) width: u32,
-    pub(super) height: u32,
-    pub(super) modes: Vec<(Pty, u32)>,
-}
-
-/// `Err`: refused; with words when we refused it, without when the machine did.
-pub(super) type Answer = Result<(), Option<String>>;
-
-/// How much waits for the machine.
-#[derive(Debug, Default)]
-struct Flow {
-    waiting: AtomicUsize,
-    room: Notify,
-}
-
-impl Flow {
-    fn took(&self, size: usize) {
-        self.waiting.fetch_sub(size, Ordering::Relaxed);
-        self.room.notify_waiters();
-    }
-
-    async fn below(&self, limit: usize) {
-        loop {
-            let room = self.room.notified();
-            tokio::pin!(room);
-            room.as_mut().enable();
-            if self.waiting.load(Ordering::Relaxed) <= limit {
-                return;
-            }
-            room.await;
-        }
-    }
-}
-
-/// The end of a channel that the connection's task holds.
-#[derive(Debug)]
-pub(super) struct Inlet {
-    up: mpsc::UnboundedSender<Up>,
-    flow: Arc<Flow>,
-    /// Ends the channel.
-    pub(super) cut: CancellationToken,
-}
-
-impl Inlet {
-    /// Hands a message on. Returns when there is room for more, or soon.
-    pub(super) async fn push(&self, message: Up) {
-        let size = size_of(&message);
-        self.flow.waiting.fetch_add(size, Ordering::Relaxed);
-        if self.up.send(message).is_err() {
-            return self.flow.took(size);
-        }
-        if !self.is_slow() {
-            return;
-        }
-        let room = async {
-            let _ = tokio::time::timeout(LINGER, self.flow.below(SOFT)).await;
-            self.flow.below(HARD).await;
-        };
-        tokio::select! {
-            () = room => {}
-            () = self.cut.cancelled() => {}
-        }
-    }
-
-    /// Asks the machine and waits for its answer.
-    pub(super) async fn ask(&self, ask: Ask) -> Answer {
-        let (answer, mut wait) = oneshot::channel();
-        self.push(Up::Ask(ask, answer)).await;
-        tokio::select! {
-            biased;
-            answered = &mut wait => answered.unwrap_or(Err(None)),
-            // A program that ends at once cuts the channel right behind its answer.
-            () = self.cut.cancelled() => wait.try_recv().unwrap_or(Err(None)),
-        }
-    }
-
-    /// Whether more waits for the machine than should.
-    pub(super) fn is_slow(&self) -> bool {
-        self.flow.waiting.load(Ordering::Relaxed) > SOFT && !self.cut.is_cancelled()
-    }
-}
-
-fn size_of(message: &Up) -> usize {
-    match message {
-        Up::Data(bytes) | Up::Extended(_, bytes) => bytes.len() + SMALL,
-        Up::Eof | Up::Size { .. } | Up::Signal(_) | Up::Ask(..) => SMALL,
-    }
-}
-
-/// The other end, for the channel's own task.
-#[derive(Debug)]
-pub(super) struct Outlet {
-    up: mpsc::UnboundedReceiver<Up>,
-    flow: Arc<Flow>,
-}
-
-/// A channel's two ends. It ends with `parent`.
-pub(super) fn channel(parent: &CancellationToken) -> (Inlet, Outlet) {
-    let (up, taken) = mpsc::unbounded_channel();
-    let flow = Arc::new(Flow::default());
-    let inlet = Inlet { up, flow: Arc::clone(&flow), cut: parent.child_token() };
-    (inlet, Outlet { up: taken, flow })
-}
 
 /// What was begun when a program was: its place in the audit trail and its recording.
 #[derive(Debug)]
@@ -182,6 +41,11 @@ pub(super) struct Begun {
 pub(super) trait Gatekeeper: Send + Sync {
     /// `Err`: refused, with words for the person. `Some`: a program begins.
     fn admit(&self, ask: &Ask) -> impl Future<Output = Result<Option<Begun>, String>> + Send;
+
+    /// A channel with a terminal ends when nothing was typed for so long; zero: never.
+    fn idle(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// How a channel ended.
@@ -199,23 +63,24 @@ pub(super) enum End {
     Left,
     /// It may not go on unrecorded.
     Unrecorded(String),
+    /// Nothing was typed for long.
+    Idle,
 }
 
 /// One channel, both ends open.
-pub(super) struct Relay<'a, G> {
+pub(super) struct Relay<G, N> {
     pub(super) outlet: Outlet,
     pub(super) person: ChannelWriteHalf<server::Msg>,
     pub(super) handle: server::Handle,
     pub(super) far: Channel<client::Msg>,
-    pub(super) leg: &'a Leg,
     pub(super) gate: G,
     pub(super) cut: CancellationToken,
     /// Of the whole connection.
     pub(super) total: Arc<Counted>,
     /// A forwarded connection is begun from the start.
     pub(super) begun: Option<Begun>,
-    /// It has a stream for words of ours.
-    pub(super) tells: bool,
+    /// Why the machine is gone, once it is; `None` where there is no stream for words of ours.
+    pub(super) news: Option<N>,
 }
 
 /// What both directions look at.
@@ -224,21 +89,23 @@ struct Shared {
     asked: Mutex<VecDeque<oneshot::Sender<bool>>>,
     total: Arc<Counted>,
     end: Mutex<End>,
+    idle: Watch,
 }
 
 /// The person's client, or the machine, is gone.
 struct Gone;
 
-impl<G: Gatekeeper> Relay<'_, G> {
+impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
     /// Carries the channel to its end. The person's side is closed, the machine's too.
     pub(super) async fn run(self) -> (End, Option<Begun>) {
-        let Self { outlet, person, handle, far, leg, gate, cut, total, begun, tells } = self;
+        let Self { outlet, person, handle, far, gate, cut, total, begun, news } = self;
         let (mut from_far, to_far) = far.split();
         let shared = Shared {
             begun: OnceCell::new_with(begun),
             asked: Mutex::default(),
             total,
             end: Mutex::new(End::Closed),
+            idle: Watch::new(gate.idle()),
         };
         let end = {
             let mut up = std::pin::pin!(up(outlet, &to_far, &gate, &shared));
@@ -251,11 +118,12 @@ impl<G: Gatekeeper> Relay<'_, G> {
                     end
                 }
                 end = up.as_mut() => end,
+                () = shared.idle.over(&person) => End::Idle,
             }
         };
-        if end == End::Broken && tells {
+        if let (End::Broken, Some(news)) = (&end, news) {
             tokio::select! {
-                () = break_news(leg, &person) => {}
+                () = break_news(news, &person) => {}
                 () = cut.cancelled() => {}
             }
         }
@@ -274,9 +142,8 @@ impl<G: Gatekeeper> Relay<'_, G> {
 }
 
 /// Tells the person why the program is gone.
-async fn break_news(leg: &Leg, person: &ChannelWriteHalf<server::Msg>) {
-    let _ = tokio::time::timeout(NEWS_WITHIN, leg.closed().cancelled_owned()).await;
-    let why = leg.ended_because().unwrap_or_else(|| "the connection to the machine broke off".to_owned());
+async fn break_news(news: impl Future<Output = String>, person: &ChannelWriteHalf<server::Msg>) {
+    let why = news.await;
     let words = person.extended_data_bytes(1, Bytes::from(banner::line(&why)));
     let _ = tokio::time::timeout(NEWS_WITHIN, words).await;
 }
@@ -337,7 +204,13 @@ async fn down(
                 person.extended_data_bytes(ext, data).await.map_err(|_| Gone)
             }
             ChannelMsg::Close => return shared.end.lock().clone(),
-            other => tell(other, id, handle, shared).await,
+            other => {
+                if matches!(other, ChannelMsg::Eof | ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. })
+                {
+                    farewell(person, shared).await;
+                }
+                tell(other, id, handle, shared).await
+            }
         };
         if passed.is_err() {
             return End::Left;
@@ -347,6 +220,14 @@ async fn down(
     match &*shared.end.lock() {
         End::Closed => End::Broken,
         known => known.clone(),
+    }
+}
+
+/// Tells a person at a terminal where the recording is, before the end of the program.
+async fn farewell(person: &ChannelWriteHalf<server::Msg>, shared: &Shared) {
+    if let Some(page) = shared.recorder().and_then(Recorder::farewell) {
+        let words = Bytes::from(banner::line(&format!("recorded: {page}")));
+        let _ = tokio::time::timeout(NEWS_WITHIN, person.extended_data_bytes(1, words)).await;
     }
 }
 
@@ -386,17 +267,16 @@ async fn up<G: Gatekeeper>(
     gate: &G,
     shared: &Shared,
 ) -> End {
-    while let Some(message) = outlet.up.recv().await {
-        let size = size_of(&message);
+    while let Some((message, size)) = outlet.next().await {
         let passed = pass(message, far, gate, shared).await;
-        outlet.flow.took(size);
+        outlet.took(size);
         match passed {
             Ok(()) => {}
             Err(Stop::Unrecorded(error)) => return unrecorded(&error),
             // What it has said before it went is still on its way down.
             Err(Stop::Gone) => {
-                while let Some(message) = outlet.up.recv().await {
-                    outlet.flow.took(size_of(&message));
+                while let Some((_, size)) = outlet.next().await {
+                    outlet.took(size);
                 }
             }
         }
@@ -429,6 +309,7 @@ async fn pass<G: Gatekeeper>(
 ) -> Result<(), Stop> {
     match message {
         Up::Data(bytes) => {
+            shared.idle.typed();
             shared.took_down(Recorded::Input, &bytes).await?;
             shared.count_up(bytes.len());
             far.data_bytes(bytes).await?;
@@ -461,6 +342,9 @@ async fn put<G: Gatekeeper>(
 ) -> Answer {
     if let Some(begun) = Box::pin(gate.admit(&ask)).await.map_err(Some)? {
         let _ = shared.begun.set(begun);
+    }
+    if matches!(ask, Ask::Terminal(_)) {
+        shared.idle.begin();
     }
     let (answer, wait) = oneshot::channel();
     shared.asked.lock().push_back(answer);
