@@ -103,6 +103,12 @@ fn of_any(error: &StepError, group: &str) -> Option<CloudError> {
         let message = format!("{}: {}", graph.code, sanitized(&graph.message));
         return Some(CloudError::bad(CREDENTIALS, ENCOUNTERED, message));
     }
+    // A lock is the customer's, and only they can take it away. Azure's words name its scope.
+    if let StepError::Azure(locked) = error
+        && locked.has_code("ScopeLocked")
+    {
+        return Some(CloudError::new(409, "ScopeLocked", ENCOUNTERED, locked.message.clone()));
+    }
     let known = has(error, "AADSTS700016") || has(error, "AADSTS7000215") || is_authorization_failed(error);
     if matches!(error, StepError::Azure(_)) && concerns(error, group) {
         let message = sanitized(&error.to_string());

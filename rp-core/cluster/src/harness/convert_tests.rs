@@ -106,6 +106,15 @@ fn what_concerns_the_managed_group_is_ours() {
 }
 
 #[test]
+fn a_lock_is_told_wherever_it_is() {
+    let words = "The scope '/subscriptions/s/x' cannot perform write operation because following scope(s) are locked.";
+    for place in ["/subscriptions/s/resourceGroups/customer/providers/x", GROUP] {
+        let found = told(&ONCE, azure("ScopeLocked", words, place));
+        assert_eq!(found, format!("409: ScopeLocked: encountered error: {words}"));
+    }
+}
+
+#[test]
 fn a_deployment_that_hides_a_refusal_is_one() {
     let mut error = CloudError::bad("DeploymentFailed", "", "Deployment failed.");
     assert!(!is_authorization(&error.clone().into()));
