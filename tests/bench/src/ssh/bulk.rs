@@ -70,11 +70,14 @@ pub(crate) async fn run(hosts: &Hosts, plain: &Site, modern: &Site, scale: &SshS
         (first.name, "aro, AES-CTR towards the machine (as it ships)", Between::Ours(plain.pid())),
         (second.name, "aro, AES-GCM towards the machine", Between::Ours(modern.pid())),
     ];
+    let mut ways = Vec::new();
+    for (name, shown, between) in rows {
+        let held = client.hold(name).await?;
+        ways.push(Way { name, shown, between, held, costs: Vec::new(), speeds: Vec::new() });
+    }
     for (title, up) in [("to the machine", true), ("from the machine", false)] {
-        let mut ways = Vec::new();
-        for (name, shown, between) in rows {
-            let held = client.hold(name).await?;
-            ways.push(Way { name, shown, between, held, costs: Vec::new(), speeds: Vec::new() });
+        for way in &mut ways {
+            (way.costs, way.speeds) = (Vec::new(), Vec::new());
         }
         compare(&client, &mut ways, title, up, scale).await?;
     }

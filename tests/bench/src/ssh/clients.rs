@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::report;
 
 /// Connections that are being made at once.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 8;
 /// For one of them, while all others come too.
 const PATIENCE: Duration = Duration::from_secs(120);
 
