@@ -26,6 +26,8 @@ pub struct GrantPage {
     pub parent: Option<Link>,
     /// Where a tunnel or shell may go.
     pub destinations: Vec<String>,
+    /// Where the recordings of its sessions are listed; empty: there are none, or they are not for this person.
+    pub recordings: String,
     /// Streams that are open now, by replica.
     pub streams: Vec<StreamRow>,
     /// Its entries in the audit, newest first.

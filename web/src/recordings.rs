@@ -63,6 +63,8 @@ pub struct RecordingsQuery {
     pub person: String,
     /// Cluster: name or resource id.
     pub cluster: String,
+    /// Id of the access that they were opened with.
+    pub grant: String,
     /// Begun at or after: `2026-11-21T03:00`; UTC without a zone.
     pub from: String,
     /// Begun before, in the same form.
@@ -79,6 +81,7 @@ impl RecordingsQuery {
         url.add("q", &self.q);
         url.add("person", &self.person);
         url.add("cluster", &self.cluster);
+        url.add("grant", &self.grant);
         url.add("from", &self.from);
         url.add("to", &self.to);
         url.add("after", &self.after);
@@ -91,10 +94,18 @@ impl RecordingsQuery {
         Self { after: place.to_owned(), ..self.clone() }.href()
     }
 
+    /// The same of every access.
+    #[must_use]
+    pub fn of_any_access(&self) -> String {
+        Self { grant: String::new(), after: String::new(), ..self.clone() }.href()
+    }
+
     /// Whether anything narrows it.
     #[must_use]
     pub fn narrows(&self) -> bool {
-        [&self.q, &self.person, &self.cluster, &self.from, &self.to].iter().any(|text| !text.is_empty())
+        [&self.q, &self.person, &self.cluster, &self.grant, &self.from, &self.to]
+            .iter()
+            .any(|text| !text.is_empty())
     }
 }
 

@@ -167,7 +167,8 @@ pub(crate) async fn export(
     let mut export = Export { audit, query, whole, done: false };
     let first = export.part().await.map_err(|error| refusal(&error))?;
     let rest = stream::unfold(export, Export::next);
-    let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest));
+    // Fused: what packs an answer asks once more after its end, and an unfold may not be.
+    let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest).fuse());
     Ok(file(body, "application/x-ndjson", "audit.jsonl"))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, header};
 use rp_prometheus::fleet::{Reply, data};
 use serde::Deserialize;
@@ -79,7 +79,7 @@ pub(crate) async fn query(
     let events = stream::unfold(telling, |mut telling| async move {
         telling.next().await.map(|event| (Ok::<_, Infallible>(event), telling))
     });
-    let mut response = Response::new(Body::from_stream(events));
+    let mut response = Response::new(Body::from_stream(events.fuse()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, StatusCode, header};
 use rp_base::{Timestamp, chain};
 use rp_documents::{Recording, Role, Side};
@@ -39,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) person: String,
     /// A resource id, or the name of one cluster.
     pub(crate) cluster: String,
+    /// Id of a grant that sessions were opened with.
+    pub(crate) grant: String,
     pub(crate) from: String,
     pub(crate) to: String,
     /// Text that was shown.
@@ -81,6 +83,7 @@ impl Asked {
             owner: (!all).then(|| user.caller.person.sub.clone()),
             person: some(&self.person).map(|name| name.to_lowercase()),
             target,
+            grant: some(&self.grant),
             since: range.from,
             until: range.to,
             after: some(&self.next),
@@ -267,7 +270,8 @@ pub(crate) async fn cast(
         }
     });
     let first = stream::iter(first.map(Ok::<Bytes, ReadError>));
-    let mut response = Response::new(Body::from_stream(futures_util::StreamExt::chain(first, rest)));
+    // Fused: what packs an answer asks once more after its end, and an unfold may not be.
+    let mut response = Response::new(Body::from_stream(first.chain(rest).fuse()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-asciicast"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

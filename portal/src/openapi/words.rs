@@ -177,6 +177,7 @@ fn of_rest(handler: Handler) -> Told {
         }
         H::V1SshDoor => told("service", "Where the SSH server is, and its host keys", "Object"),
         H::V1SshMachines => told("objects", "Machines that can be signed in to, and the way to each", "List"),
+        H::V1Terminals => told("objects", "Terminals of people in it that one may look on at", "List"),
         H::V1HostKeys => {
             told("objects", "Host keys of its machines that are known, and that were refused", "List")
         }
@@ -205,6 +206,7 @@ fn of_administration(handler: Handler) -> Told {
                 ("q", "Only those that showed this text, with the lines"),
                 ("person", "A part of the person's name; auditors"),
                 ("cluster", "A resource id, or the name of a cluster"),
+                ("grant", "Only those that were opened with this grant"),
                 ("from", "Begun at or after: RFC 3339 or a day"),
                 ("to", "Begun before; a day is taken whole"),
                 ("limit", "Rows, 1 to 500"),

@@ -186,6 +186,7 @@ fn shown(
         elevation: view.elevation.as_deref().map(|each| elevations::row(each, user, now)),
         parent: grant.parent.as_ref().map(|id| Link::new(id.as_str(), format!("/access/{id}"))),
         destinations: grant.destinations.clone(),
+        recordings: recordings(state, user, view),
         streams: view
             .open
             .iter()
@@ -201,6 +202,19 @@ fn shown(
         grant: row,
         failure: None,
         frame,
+    }
+}
+
+/// Where its sessions' recordings are listed, for those who may watch them.
+fn recordings(state: &PortalState, user: &CurrentUser, view: &GrantView) -> String {
+    use rp_documents::GrantKind::{Kubeconfig, Ssh, Terminal};
+    let grant = &view.grant;
+    let has_sessions = matches!(grant.kind, Kubeconfig | Ssh | Terminal);
+    let own = grant.owner.sub == user.caller.person.sub && user.has(Role::Sre);
+    if state.0.recordings.are_kept() && has_sessions && (own || user.has(Role::Auditor)) {
+        web::RecordingsQuery { grant: grant.known_as().to_string(), ..web::RecordingsQuery::default() }.href()
+    } else {
+        String::new()
     }
 }
 

@@ -63,6 +63,7 @@ pub(crate) async fn page(
     let asked = Asked {
         person: page.query.person.clone(),
         cluster: page.query.cluster.clone(),
+        grant: page.query.grant.clone(),
         from: page.query.from.clone(),
         to: page.query.to.clone(),
         q: page.query.q.clone(),

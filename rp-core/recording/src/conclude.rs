@@ -29,7 +29,7 @@ impl Home {
         match Box::pin(self.end_of(found)).await {
             Ok(false) => {}
             Ok(true) => {
-                tracing::warn!(recording = %id, "a recording broke off with the process that wrote it")
+                tracing::warn!(recording = %id, "a recording broke off with the process that wrote it");
             }
             Err(error) => {
                 tracing::warn!(recording = %id, error = %chain(&error), "a recording that broke off could not be ended");

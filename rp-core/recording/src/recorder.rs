@@ -34,6 +34,8 @@ pub struct Recorder(pub(crate) Arc<Taps>);
 pub(crate) struct Taps {
     pub(crate) id: Id,
     pub(crate) page: Option<String>,
+    /// Somebody sees words of ours, and has not been told yet where the recording is.
+    pub(crate) farewell: AtomicBool,
     pub(crate) policy: Policy,
     pub(crate) input: bool,
     pub(crate) patience: Duration,
@@ -55,6 +57,11 @@ impl Recorder {
     /// The address of its player, for whoever was recorded; `None`: the settings do not say where the portal is.
     pub fn page(&self) -> Option<&str> {
         self.0.page.as_deref()
+    }
+
+    /// [`Self::page`] for the end of a session with a terminal; once.
+    pub fn farewell(&self) -> Option<&str> {
+        self.page().filter(|_| self.0.farewell.swap(false, Ordering::Relaxed))
     }
 
     /// Takes down bytes as they pass; waits while the writer is behind. Input is dropped unless the policy records it.

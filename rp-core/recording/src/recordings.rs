@@ -255,6 +255,7 @@ impl Home {
         Ok(Recorder(Arc::new(Taps {
             id,
             page,
+            farewell: AtomicBool::new(start.interactive),
             policy: options.policy,
             input: options.input,
             patience: options.patience,

@@ -78,6 +78,14 @@ impl Sample for RecordingsPage {
             ("own", Self { everybody: false, policy: "wanted".into(), next: None, ..list() }),
             ("found", Self { rows: found, query: q("member"), searched: Some((120, 1)), ..list() }),
             (
+                "of-access",
+                Self {
+                    query: RecordingsQuery { grant: "g-0024".into(), ..RecordingsQuery::default() },
+                    next: None,
+                    ..list()
+                },
+            ),
+            (
                 "many",
                 Self {
                     rows: (1..=100)
@@ -119,7 +127,7 @@ impl Sample for RecordingsPage {
                 Self {
                     frame: hostile(Place::Recordings),
                     rows: vec![strange()],
-                    query: q(HOSTILE),
+                    query: RecordingsQuery { grant: HOSTILE.into(), ..q(HOSTILE) },
                     next: Some(HOSTILE.into()),
                     ..list()
                 },
