@@ -264,7 +264,13 @@ fn verb(route: &Route) -> &'static str {
         | H::ResourcePage
         | H::NetworkPage => "cluster.view",
         H::TerminalSocket => "terminal",
-        H::V1SshDoor | H::V1SshMachines | H::V1HostKeys | H::HostKeysPage | H::V1Tunnel => "cluster.view",
+        H::V1SshDoor
+        | H::V1SshMachines
+        | H::V1Terminals
+        | H::V1HostKeys
+        | H::HostKeysPage
+        | H::TunnelDialog
+        | H::V1Tunnel => "cluster.view",
         H::V1HostKeyTrust | H::HostKeyTrust => "host-key.trust",
         H::V1SshCertificate => "grant.certificate",
         H::V1Credentials => "cluster.credentials",

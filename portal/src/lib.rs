@@ -24,6 +24,7 @@ mod range;
 mod refusals;
 pub mod routes;
 mod run_books;
+mod signed;
 mod ssh;
 mod state;
 mod user;

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod connect;
+mod idle;
 pub mod prom;
 pub mod ssh;
 pub mod terminal;

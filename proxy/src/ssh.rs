@@ -12,6 +12,7 @@ mod banner;
 mod connection;
 mod gate;
 pub mod host_keys;
+mod idle;
 pub mod keys;
 pub mod leg;
 mod limits;

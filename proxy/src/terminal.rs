@@ -13,7 +13,10 @@ mod metrics;
 mod open;
 mod pod;
 mod session;
+mod signed;
 mod socket;
+mod stage;
+mod watch;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -31,12 +34,15 @@ use tokio_util::sync::CancellationToken;
 
 use metrics::TerminalMetrics;
 use session::Connection;
+use stage::Stage;
 
 use crate::ApiProxy;
 
 pub use frames::{Place, Size};
 pub use machine::Shells;
+pub use signed::SignedIn;
 pub use socket::{PROTOCOL, Upgrading, accept};
+pub use watch::OpenTerminal;
 
 /// Bytes of output that are on their way to one browser, at most.
 const WINDOW: usize = 256 * 1024;
@@ -52,11 +58,15 @@ pub struct TerminalOptions {
     pub grace: Duration,
     /// Sessions of this process at once.
     pub most: usize,
+    /// A session ends when nothing was typed for so long; zero: never.
+    pub idle: Duration,
+    /// Whether others who might open a terminal here may look on.
+    pub watch: bool,
 }
 
 impl Default for TerminalOptions {
     fn default() -> Self {
-        Self { grace: Duration::from_secs(60), most: 2000 }
+        Self { grace: Duration::from_secs(60), most: 2000, idle: Duration::from_mins(30), watch: false }
     }
 }
 
@@ -106,6 +116,8 @@ struct Owner {
 struct Entry {
     owner: Owner,
     attach: mpsc::Sender<Connection>,
+    /// For those who look on.
+    stage: Option<Arc<Stage>>,
 }
 
 /// Who comes, as the edge established it.
@@ -114,6 +126,8 @@ pub struct Visitor {
     pub caller: Caller,
     pub from: IpAddr,
     pub target: ResourceId,
+    /// The session of the portal by which they come.
+    pub signed: Arc<SignedIn>,
 }
 
 impl Terminals {
@@ -148,13 +162,20 @@ impl Inner {
         ))
     }
 
-    fn keep(&self, id: &Id, owner: Owner, attach: mpsc::Sender<Connection>) -> bool {
+    fn keep(&self, id: &Id, entry: Entry) -> bool {
         let mut sessions = self.sessions.lock();
         if sessions.open.len() >= self.parts.options.most {
             return false;
         }
-        sessions.open.insert(id.clone(), Entry { owner, attach });
+        sessions.open.insert(id.clone(), entry);
         true
+    }
+
+    /// Sessions of a cluster that may be looked at.
+    fn stages(&self, target: &ResourceId) -> Vec<Arc<Stage>> {
+        let sessions = self.sessions.lock();
+        let stages = sessions.open.values().filter_map(|entry| entry.stage.as_ref());
+        stages.filter(|stage| stage.target == *target).cloned().collect()
     }
 
     fn forget(&self, id: &Id, words: String) {

@@ -116,7 +116,14 @@ function failed(e: Event): void {
   else if (status === 0) toast("We could not be reached. What you see may be old.", "bad");
 }
 
+/** Long text whose end matters is opened there, unless the address names a line of it. */
+function ends(): void {
+  if (location.hash) return;
+  for (const el of document.querySelectorAll("[data-at-end]")) el.scrollTop = el.scrollHeight;
+}
+
 function start(): void {
+  ends();
   time.start();
   keys.start();
   palette.start();

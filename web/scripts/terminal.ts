@@ -18,6 +18,7 @@ function preferences(): Preferences {
 }
 
 function placeOf(data: DOMStringMap): Place {
+  if (data.watch) return { watch: { id: data.watch } };
   if (data.machine) return { machine: { name: data.machine } };
   return { pod: { namespace: data.namespace ?? "", name: data.pod ?? "", container: data.container ?? "" } };
 }
@@ -80,7 +81,24 @@ class Terminals implements Page {
     this.text("cells", `${cols} × ${rows}`);
     this.text("place", tab.words);
     const recorded = document.querySelector<HTMLElement>("[data-term-recorded]");
-    if (recorded) recorded.hidden = !tab.known?.recording;
+    const recording = tab.known?.recording;
+    const over = tab.wire?.over ?? false;
+    if (recorded) recorded.hidden = !recording || over;
+    const kept = document.querySelector<HTMLAnchorElement>("[data-term-recording]");
+    if (kept) {
+      kept.hidden = !recording || !over;
+      kept.href = `/recordings/${encodeURIComponent(recording ?? "")}`;
+    }
+    const watched = document.querySelector<HTMLElement>("[data-term-watched]");
+    if (watched) {
+      // One's own name says nothing to whoever looks on alone.
+      const names = tab.watchers;
+      const words = tab.watches ? `${names.length} look${names.length === 1 ? "s" : ""} on` : `${names.join(", ")} look${names.length === 1 ? "s" : ""} on`;
+      watched.hidden = names.length === 0;
+      watched.title = names.join(", ");
+      const at = watched.querySelector("span");
+      if (at && at.textContent !== words) at.textContent = words;
+    }
     const end = this.root.querySelector<HTMLButtonElement>('[data-term="end"]');
     if (end) end.disabled = tab.wire?.over ?? false;
   }
@@ -149,7 +167,7 @@ class Terminals implements Page {
       event.stopPropagation();
     });
     addEventListener("beforeunload", (event) => {
-      if (this.all.some((tab) => tab.state.is === "live" || tab.state.is === "away")) event.preventDefault();
+      if (this.all.some((tab) => !tab.watches && (tab.state.is === "live" || tab.state.is === "away"))) event.preventDefault();
     });
     addEventListener("pagehide", () => this.all.forEach((tab) => tab.end()));
   }

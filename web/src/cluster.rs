@@ -137,6 +137,13 @@ pub enum May {
     No(String),
 }
 
+impl Cluster {
+    /// Whether the person may take access to it.
+    pub(crate) const fn may_connect(&self) -> bool {
+        matches!(self.may_take, May::Yes)
+    }
+}
+
 impl May {
     /// Whether they may.
     #[must_use]

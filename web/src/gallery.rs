@@ -31,6 +31,7 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<MetricsPage>("metrics", &mut items)?;
     add::<KubeconfigPage>("kubeconfig", &mut items)?;
     add::<crate::SshPage>("ssh", &mut items)?;
+    add::<crate::TunnelPage>("tunnel", &mut items)?;
     add::<crate::HostKeysPage>("host-keys", &mut items)?;
     add::<AccessPage>("access", &mut items)?;
     add::<GrantPage>("grant", &mut items)?;

@@ -17,7 +17,7 @@ pub struct KeysPage {
 pub(crate) struct KeysDialog;
 
 /// Keys and what they do; `scripts/keys.ts` does it.
-pub const KEYS: [(&[&str], &str); 22] = [
+pub const KEYS: [(&[&str], &str); 23] = [
     (&["Ctrl", "K"], "Jump to a cluster, a page, an action"),
     (&["/"], "Search this page"),
     (&["?"], "This list"),
@@ -35,6 +35,7 @@ pub const KEYS: [(&[&str], &str); 22] = [
     (&["[", "]"], "Previous, next tab"),
     (&["E"], "Elevate"),
     (&["F"], "Kubeconfig of the cluster or row"),
+    (&["T"], "Terminal in the cluster"),
     (&["Q"], "PromQL on the cluster"),
     (&["Y"], "Copy the resource ID"),
     (&["R"], "Refresh"),

@@ -57,6 +57,7 @@ pub mod table;
 mod tabs;
 mod terminal;
 pub mod text;
+mod tunnel;
 mod view;
 pub mod when;
 mod workloads;
@@ -114,7 +115,8 @@ pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, Statistic
 pub use table::{Cell, Table, TableQuery};
 pub use tabs::{Tab, TabCount};
 pub(crate) use terminal::terminal_notes;
-pub use terminal::{TerminalAccess, TerminalAsk, TerminalPage, TerminalQuery};
+pub use terminal::{TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery};
+pub use tunnel::{TunnelErrors, TunnelForm, TunnelGiven, TunnelPage};
 pub use view::{Part, Sample, View};
 pub use workloads::{
     ContainerRow, POD_RESTARTS, POD_STATES, Pod, PodPage, PodQuery, PodRow, PodsPage, WORKLOAD_KINDS,

@@ -101,6 +101,11 @@ impl SerialPage {
         self.query.lines == lines || (self.query.lines.is_empty() && lines == SERIAL_USUAL)
     }
 
+    /// Its last lines are what is looked at first: unless one goes on after a line.
+    pub(crate) fn at_end(&self) -> bool {
+        self.query.after.is_empty()
+    }
+
     /// What is shown, in a sentence.
     pub(crate) fn status(&self) -> String {
         let shown = |n: u64| crate::text::plural(n, "line", "lines");

@@ -109,6 +109,8 @@ pub enum Cell {
     Quote(String),
     /// A share.
     Meter(Meter),
+    /// What can be done with it: icon, words, address.
+    Tools(Vec<(&'static str, String, String)>),
     /// Not known, and why.
     Unknown(&'static str),
 }

@@ -20,6 +20,10 @@ pub struct TerminalPage {
     pub query: TerminalQuery,
     /// What is asked before it opens.
     pub ask: Option<TerminalAsk>,
+    /// Somebody else's, that is looked on at.
+    pub watching: Option<TerminalOpen>,
+    /// Open in the cluster, to look on at.
+    pub open: Vec<TerminalOpen>,
     /// Machines to choose from.
     pub machines: Vec<String>,
     /// Containers of the pod, the first first.
@@ -42,6 +46,25 @@ pub struct TerminalQuery {
     pub container: String,
     /// The machine, in place of a pod.
     pub machine: String,
+    /// A session to look on at, in place of both.
+    pub watch: String,
+}
+
+/// A terminal that is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TerminalOpen {
+    /// Its id.
+    pub id: String,
+    /// Who types.
+    pub person: String,
+    /// It is the viewer's own.
+    pub own: bool,
+    /// Where it leads.
+    pub place: String,
+    /// Since when.
+    pub began: i64,
+    /// Who looks on.
+    pub watchers: Vec<String>,
 }
 
 /// The question for a reason.
@@ -81,19 +104,26 @@ impl TerminalQuery {
         url.add("pod", &self.pod);
         url.add("container", &self.container);
         url.add("machine", &self.machine);
+        url.add("watch", &self.watch);
         url.done()
     }
 
     /// Whether it says where to.
     #[must_use]
     pub fn is_chosen(&self) -> bool {
-        self.is_machine() || !self.pod.is_empty()
+        self.is_watch() || self.is_machine() || !self.pod.is_empty()
     }
 
     /// Whether it leads to a machine.
     #[must_use]
     pub fn is_machine(&self) -> bool {
         !self.machine.is_empty()
+    }
+
+    /// Whether somebody else's is looked on at.
+    #[must_use]
+    pub fn is_watch(&self) -> bool {
+        !self.watch.is_empty()
     }
 
     /// For people: `pod / container`, or the machine.
@@ -118,6 +148,15 @@ impl TerminalPage {
         self.failure.is_none() && self.ask.is_none() && self.query.is_chosen()
     }
 
+    fn is_barred_watch(&self) -> bool {
+        self.watching.is_some() && self.ask.is_some()
+    }
+
+    /// For people: where it leads.
+    pub(crate) fn words(&self) -> String {
+        self.watching.as_ref().map_or_else(|| self.query.words(), |open| open.place.clone())
+    }
+
     /// Containers beside the one that is opened.
     fn others(&self) -> Vec<TerminalQuery> {
         let here = if self.query.container.is_empty() {
@@ -131,11 +170,12 @@ impl TerminalPage {
 }
 
 /// Notes beside the screen: name, tone and icon of each state that a session may be in.
-pub(crate) const fn terminal_notes() -> [(&'static str, &'static str, &'static str); 7] {
+pub(crate) const fn terminal_notes() -> [(&'static str, &'static str, &'static str); 8] {
     [
         ("connecting", "busy", "busy"),
         ("back", "ok", "ok"),
         ("away", "warn", "away"),
+        ("idle", "warn", "clock"),
         ("ended", "mute", "info"),
         ("cut", "bad", "revoke"),
         ("refused", "bad", "failed"),

@@ -182,6 +182,12 @@ view!(
     dialog: |p| Some(p.as_dialog().render())
 );
 view!(
+    crate::TunnelPage,
+    |p| format!("Tunnel to {}", p.cluster),
+    list: |_| None,
+    dialog: |p| Some(p.as_dialog().render())
+);
+view!(
     crate::HostKeysPage,
     |p| format!("Host keys of {}", p.cluster),
     list: |p| Some(p.as_list().render()),
@@ -206,7 +212,7 @@ view!(crate::PodPage, |p| p.pod.row.name.clone(), list: |_| None, dialog: |_| No
 view!(crate::WorkloadPage, |p| p.row.name.clone(), list: |_| None, dialog: |_| None);
 view!(
     crate::TerminalPage,
-    |p| if p.query.is_chosen() { format!("{}, terminal", p.query.words()) } else { "Terminal".into() },
+    |p| if p.query.is_chosen() { format!("{}, terminal", p.words()) } else { "Terminal".into() },
     list: |_| None,
     dialog: |_| None
 );

@@ -143,7 +143,7 @@ pub async fn start(
     };
     let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
-    let ssh = ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?;
+    let ssh = ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?.flatten();
     tracing::info!(listen = %address, "serving");
     Ok(Serving {
         portal,
@@ -218,7 +218,12 @@ fn terminals(
         clock: Arc::clone(&foundation.clock),
         random: Arc::clone(&foundation.random),
         registry: foundation.registry.clone(),
-        options: TerminalOptions { grace: settings.terminal.grace, most: settings.terminal.most },
+        options: TerminalOptions {
+            grace: settings.terminal.grace,
+            most: settings.terminal.most,
+            idle: settings.terminal.idle,
+            watch: settings.terminal.watch,
+        },
         cut: life.cutting(),
     })
 }

@@ -52,16 +52,20 @@ pub fn way(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Way> 
     Ok(Way { legs, machines, host_keys })
 }
 
-/// The listener, open but not serving yet.
+/// The port of a door that another process serves.
+const PORT: u16 = 22;
+
+/// What is told of SSH, and the listener, open but not serving yet.
 #[derive(Debug)]
 pub struct Ssh {
     pub parts: SshParts,
     legs: Arc<Legs>,
-    listener: TcpListener,
+    /// `None`: another process serves it.
+    listener: Option<TcpListener>,
 }
 
 impl Ssh {
-    /// Opens the listener and the service's keys; `None`: no SSH is configured.
+    /// Opens the listener, where there is one here, and the service's keys; `None`: no SSH is configured.
     ///
     /// # Errors
     /// The listener or a key cannot be had.
@@ -71,22 +75,21 @@ impl Ssh {
         directory: &Arc<StoreDirectory>,
         way: &Way,
     ) -> anyhow::Result<Option<Self>> {
-        let Some(address) = settings.ssh.listen else { return Ok(None) };
-        let parts = KeyParts {
-            store: Arc::clone(&foundation.store),
-            keyring: foundation.keyring.clone(),
-            clock: Arc::clone(&foundation.clock),
-            fips: settings.ssh.fips,
-            files: settings.ssh.key_files.clone(),
+        if !is_known(settings) {
+            return Ok(None);
+        }
+        let listener = match settings.ssh.listen {
+            None => None,
+            Some(address) => {
+                let listener = TcpListener::bind(address).await;
+                Some(listener.with_context(|| format!("cannot listen on {address} (ssh.listen)"))?)
+            }
         };
-        let keys = Arc::new(ServiceKeys::open(&parts).await.context("[ssh]")?);
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.with_context(|| format!("cannot listen on {address} (ssh.listen)"))?;
-        let port = settings.ssh.port.unwrap_or(listener.local_addr()?.port());
+        let local = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let parts = SshParts {
             host: host(settings)?,
-            port,
-            keys,
+            port: settings.ssh.port.or(local.map(|local| local.port())).unwrap_or(PORT),
+            keys: Arc::new(keys(settings, foundation).await?),
             host_keys: Arc::clone(&way.host_keys),
             machines: Arc::clone(&way.machines) as _,
             directory: Arc::clone(directory) as _,
@@ -96,15 +99,11 @@ impl Ssh {
 
     /// What the admin API tells of it.
     pub fn door(&self, settings: &Settings) -> SshDoor {
-        SshDoor {
-            host: self.parts.host.clone(),
-            known_host: self.parts.keys.known_hosts_line(&self.parts.host, self.parts.port),
-            port: self.parts.port,
-            fips: settings.ssh.fips,
-        }
+        let SshParts { host, port, keys, .. } = &self.parts;
+        door_of(settings, host.clone(), *port, keys)
     }
 
-    /// Serves until `life` ends.
+    /// Serves until `life` ends; `None`: there is no listener here.
     ///
     /// # Errors
     /// The bastion cannot be made.
@@ -115,7 +114,8 @@ impl Ssh {
         access: &Arc<Access>,
         recordings: &Recordings,
         life: &Lifecycle,
-    ) -> anyhow::Result<JoinHandle<()>> {
+    ) -> anyhow::Result<Option<JoinHandle<()>>> {
+        let Some(listener) = self.listener else { return Ok(None) };
         let limits = &settings.ssh;
         let bastion = Bastion::new(BastionParts {
             access: Arc::clone(access),
@@ -134,6 +134,7 @@ impl Ssh {
                 login: limits.login_time,
                 tries: limits.tries,
                 keepalive: limits.keepalive,
+                idle: settings.terminal.idle,
             },
             names: vec![self.parts.host.clone()],
             host: self.parts.host,
@@ -143,10 +144,44 @@ impl Ssh {
             }),
         });
         let bastion = bastion.context("[ssh]")?;
-        tracing::info!(listen = %self.listener.local_addr()?, "serving SSH");
+        tracing::info!(listen = %listener.local_addr()?, "serving SSH");
         let stop = Stop { stop: life.stopping(), cut: life.cutting() };
-        Ok(tokio::spawn(bastion.serve(self.listener, stop)))
+        Ok(Some(tokio::spawn(bastion.serve(listener, stop))))
     }
+}
+
+/// What a process without proxies tells of a door that others serve; `None`: none is configured.
+///
+/// # Errors
+/// A key cannot be had.
+pub async fn told(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<SshDoor>> {
+    if !is_known(settings) {
+        return Ok(None);
+    }
+    let listened = settings.ssh.listen.map(|address| address.port()).filter(|&port| port != 0);
+    let port = settings.ssh.port.or(listened).unwrap_or(PORT);
+    let keys = keys(settings, foundation).await?;
+    Ok(Some(door_of(settings, host(settings)?, port, &keys)))
+}
+
+/// It is served here, or has a name of its own.
+fn is_known(settings: &Settings) -> bool {
+    settings.ssh.listen.is_some() || settings.ssh.host.is_some()
+}
+
+async fn keys(settings: &Settings, foundation: &Foundation) -> anyhow::Result<ServiceKeys> {
+    let parts = KeyParts {
+        store: Arc::clone(&foundation.store),
+        keyring: foundation.keyring.clone(),
+        clock: Arc::clone(&foundation.clock),
+        fips: settings.ssh.fips,
+        files: settings.ssh.key_files.clone(),
+    };
+    ServiceKeys::open(&parts).await.context("[ssh]")
+}
+
+fn door_of(settings: &Settings, host: String, port: u16, keys: &ServiceKeys) -> SshDoor {
+    SshDoor { known_host: keys.known_hosts_line(&host, port), host, port, fips: settings.ssh.fips }
 }
 
 /// Waits until every connection has ended or was cut.

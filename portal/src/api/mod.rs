@@ -20,6 +20,7 @@ pub(crate) mod recordings;
 pub(crate) mod robots;
 pub(crate) mod serial;
 pub(crate) mod ssh;
+pub(crate) mod terminals;
 pub(crate) mod tunnels;
 pub(crate) mod views;
 

@@ -31,7 +31,7 @@ struct Shown {
     pins: Vec<String>,
 }
 
-fn failed(error: &PlacesError) -> Fault {
+pub(crate) fn failed(error: &PlacesError) -> Fault {
     if error.side() != Side::You {
         tracing::warn!(side = error.side().name(), error = %chain(error), "what a cluster offers to tunnels");
     }

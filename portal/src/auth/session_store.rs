@@ -183,6 +183,17 @@ impl Sessions {
     }
 }
 
+impl Sessions {
+    /// Counts as a use of a session that goes on: its idle end moves.
+    pub(crate) async fn used(&self, id: &str) {
+        if let Ok(Some(cached)) = self.0.find(id).await
+            && self.0.lives(&cached.record)
+        {
+            self.0.touch(&cached).await;
+        }
+    }
+}
+
 /// A copy of the store opens nothing: the id is the hash of the cookie's value.
 fn stored_id(id: &Id) -> String {
     sha256(id.to_string().as_bytes()).to_string()

@@ -41,6 +41,7 @@ pub(crate) mod statistics;
 pub(crate) mod steps;
 pub(crate) mod terminal;
 mod times;
+pub(crate) mod tunnel;
 pub(crate) mod views;
 pub(crate) mod workloads;
 

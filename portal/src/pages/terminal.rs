@@ -3,15 +3,19 @@
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
 use http::{StatusCode, header};
-use proxy::terminal::{Visitor, accept};
+use proxy::terminal::{OpenTerminal, Visitor, accept};
 use rp_access::{Ask, IssueError, Live};
 use rp_documents::{GrantKind, Rights, Role, Side};
 use rp_observe::ClusterSnapshot;
-use web::{ElevateForm, Link, Place, Tab, TerminalAccess, TerminalAsk, TerminalPage, TerminalQuery};
+use tower_sessions::Session;
+use web::{
+    ElevateForm, Link, Place, Tab, TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery,
+};
 
 use super::{ClusterPath, answer, frame, see_other};
 use crate::context::{Context, Ctx};
@@ -21,6 +25,7 @@ use crate::index::Entry;
 use crate::live;
 use crate::look::names::{is_dns, is_segment};
 use crate::refusals::{self, sentence};
+use crate::signed;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -42,8 +47,14 @@ pub(crate) async fn page(
     if page.failure.is_some() {
         return answer(&context, StatusCode::OK, &page);
     }
+    let open = state.0.terminals.open_in(&id);
+    if page.query.is_watch() {
+        let status = watch(&state, &user, &entry, &open, &mut page);
+        return answer(&context, status, &page);
+    }
     if !page.query.is_chosen() {
         page.machines = machines(&state, &entry).await;
+        page.open = open.into_iter().map(|open| shown(open, &user)).collect();
         return answer(&context, StatusCode::OK, &page);
     }
     match access(&state, &user, &entry, &page.query).await? {
@@ -61,6 +72,40 @@ pub(crate) async fn page(
         }
     }
     answer(&context, StatusCode::OK, &page)
+}
+
+fn shown(open: OpenTerminal, user: &CurrentUser) -> TerminalOpen {
+    TerminalOpen {
+        own: open.person == user.caller.person.name,
+        id: open.id.to_string(),
+        person: open.person,
+        place: open.place,
+        began: open.began.seconds(),
+        watchers: open.watchers,
+    }
+}
+
+/// The frame of a terminal that somebody else types at, or why it is not shown.
+fn watch(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    open: &[OpenTerminal],
+    page: &mut TerminalPage,
+) -> StatusCode {
+    let Some(open) = open.iter().find(|open| open.id.as_str() == page.query.watch) else {
+        let fault = Fault::new(StatusCode::NOT_FOUND, "no_session", Side::You, "There is no such terminal")
+            .why("It has ended, or another replica of the service has it, or looking on is off here.")
+            .link("Open terminals", format!("{}/terminal", entry.path()));
+        page.failure = Some(fault.failure(&page.frame));
+        return fault.status;
+    };
+    let open = shown(open.clone(), user);
+    if let Some(barred) = barred(state, user, entry) {
+        page.ask = Some(TerminalAsk { barred: Some(barred), ..TerminalAsk::default() });
+    }
+    page.watching = Some(open);
+    StatusCode::OK
 }
 
 fn blank(
@@ -88,6 +133,11 @@ fn blank(
 
 /// The query with names that can be names.
 fn sound(query: TerminalQuery) -> Result<TerminalQuery, Fault> {
+    if query.is_watch() {
+        let id = query.watch.len() <= 64 && query.watch.bytes().all(|b| b.is_ascii_alphanumeric());
+        let alone = TerminalQuery { watch: query.watch, ..TerminalQuery::default() };
+        return if id { Ok(alone) } else { Err(Fault::bad_input("That is no terminal's id")) };
+    }
     if query.is_machine() {
         let alone = TerminalQuery { machine: query.machine, ..TerminalQuery::default() };
         return if is_dns(&alone.machine, 253) {
@@ -116,7 +166,11 @@ async fn access(
 }
 
 /// Why no access can be given now, and the way to change that; `None`: it can.
-fn barred(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Option<(String, Option<Link>)> {
+pub(super) fn barred(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+) -> Option<(String, Option<Link>)> {
     let active = state.0.access.active_elevations(&user.caller.person.sub);
     if active.iter().any(|each| each.rights >= Rights::Write && each.covers(Some(&entry.id))) {
         return None;
@@ -194,7 +248,7 @@ pub(crate) async fn give(
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let form = Form::read(&bytes);
     let query = sound(form.query)?;
-    if !query.is_chosen() {
+    if !query.is_chosen() || query.is_watch() {
         return Err(Fault::bad_input("A terminal leads to a pod or to a machine"));
     }
     let ticket = form.ticket.trim();
@@ -228,14 +282,16 @@ pub(crate) async fn socket(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
+    session: Option<Extension<Session>>,
     ClusterPath(id): ClusterPath,
     mut request: Request,
 ) -> Result<Response, Fault> {
-    if user.token_grant().is_some() {
+    let key = session.and_then(|Extension(session)| state.0.sessions.key(&session));
+    let Some(key) = key.filter(|_| user.token_grant().is_none()) else {
         return Err(
             Fault::bad_input("Terminals are for browsers").why("Scripts use kubectl exec, or aro ssh.")
         );
-    }
+    };
     if !request.headers().contains_key(header::ORIGIN) {
         return Err(Fault::new(StatusCode::FORBIDDEN, "csrf", Side::You, "Forbidden - origin missing")
             .why("A page says where it comes from."));
@@ -243,7 +299,8 @@ pub(crate) async fn socket(
     csrf::origin(&state.0.urls.portal, request.headers())?;
     state.0.index.snapshot().get(&id).ok_or_else(Fault::no_cluster)?;
     let (response, upgrading) = accept(&mut request).map_err(Fault::bad_input)?;
-    let visitor = Visitor { caller: user.caller, from: context.from, target: id };
+    let signed = signed::follow(&state, key);
+    let visitor = Visitor { caller: user.caller, from: context.from, target: id, signed };
     let terminals = state.0.terminals.clone();
     tokio::spawn(async move { terminals.serve(upgrading, visitor).await });
     Ok(response.map(|()| Body::empty()))

@@ -62,7 +62,8 @@ impl Watch {
                     say(person, &text).await;
                 }
                 Some(Due::End) => {
-                    let text = format!("nothing was typed for {}, so this session has ended", words(self.limit));
+                    let text =
+                        format!("nothing was typed for {}, so this session has ended", words(self.limit));
                     return say(person, &text).await;
                 }
                 None => {}

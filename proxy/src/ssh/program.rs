@@ -1,6 +1,7 @@
 //! What a shell, a command or a subsystem is begun with, and how its end is written down.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_base::text::clean;

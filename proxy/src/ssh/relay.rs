@@ -205,8 +205,10 @@ async fn down(
             }
             ChannelMsg::Close => return shared.end.lock().clone(),
             other => {
-                if matches!(other, ChannelMsg::Eof | ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. })
-                {
+                if matches!(
+                    other,
+                    ChannelMsg::Eof | ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. }
+                ) {
                     farewell(person, shared).await;
                 }
                 tell(other, id, handle, shared).await

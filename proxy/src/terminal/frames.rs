@@ -90,6 +90,10 @@ pub(super) enum FromPage {
         seen: u64,
         size: Size,
     },
+    /// The first: to look on at a session.
+    Watch {
+        id: String,
+    },
     /// The screen has everything before byte `n`.
     Ack {
         n: u64,
@@ -97,6 +101,8 @@ pub(super) enum FromPage {
     Size {
         size: Size,
     },
+    /// The person is there, though nothing is typed.
+    Here,
     /// The person leaves: the session ends.
     Bye,
 }
@@ -111,6 +117,14 @@ pub(super) enum ToPage<'a> {
     Resumed { came: u64 },
     /// The far side took the first `n` bytes of the input.
     Took { n: u64 },
+    /// Whoever looks on at a session is in: who types, where, and how large the screen is.
+    Watching { person: &'a str, place: &'a str, size: Size },
+    /// For those who look on: the screen has another size.
+    Size { size: Size },
+    /// These look on.
+    Watched { by: &'a [String] },
+    /// The session ends in so many seconds unless something is typed.
+    Idle { left: u64, words: &'a str },
     /// So that either end finds out that the other is gone.
     Beat,
     /// The program has ended.
@@ -139,6 +153,8 @@ pub(super) struct Hello<'a> {
     pub(super) ahead: usize,
     /// Whether it is recorded, and by which name.
     pub(super) recording: Option<&'a str>,
+    /// Whether others may look on.
+    pub(super) watch: bool,
 }
 
 impl ToPage<'_> {
@@ -177,6 +193,8 @@ mod tests {
         assert_eq!(read(open), Ok(FromPage::Open { place: pod("a", "b-0", ""), size }));
         assert_eq!(read(r#"{"t":"ack","n":7}"#), Ok(FromPage::Ack { n: 7 }));
         assert_eq!(read(r#"{"t":"bye"}"#), Ok(FromPage::Bye));
+        assert_eq!(read(r#"{"t":"here"}"#), Ok(FromPage::Here));
+        assert_eq!(read(r#"{"t":"watch","id":"x"}"#), Ok(FromPage::Watch { id: "x".to_owned() }));
         for bad in [
             "",
             "7",

@@ -17,7 +17,8 @@ use super::machine::Around;
 use super::pod;
 use super::session::{Connection, Parts, Session};
 use super::socket::Wires;
-use super::{AHEAD, Owner, Terminals, Visitor, WINDOW};
+use super::stage::Stage;
+use super::{AHEAD, Entry, Owner, Terminals, Visitor, WINDOW};
 use crate::api::{Exec, Told};
 
 /// Why nothing was opened, in words for the page.
@@ -39,7 +40,11 @@ impl No {
         Self { again: Some(seconds), ..no }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn code(&self) -> &str {
+        &self.code
+    }
+
+    pub(super) fn text(&self) -> String {
         ToPage::Refused { code: &self.code, words: &self.words, action: &self.action, again: self.again }
             .text()
     }
@@ -202,7 +207,13 @@ impl Terminals {
         let inner = &self.0;
         let (id, token) = (Id::random(&*inner.parts.random), self.token());
         let (attach, attached) = mpsc::channel(1);
-        if !inner.keep(&id, owner(visitor, &token), attach) {
+        let stage = inner.parts.options.watch.then(|| {
+            let ids = (id.clone(), visitor.target.clone(), live.grant.id.clone());
+            let person = visitor.caller.person.clone();
+            Stage::new(ids, person, place.words(), inner.parts.clock.now(), size)
+        });
+        let entry = Entry { owner: owner(visitor, &token), attach, stage: stage.clone() };
+        if !inner.keep(&id, entry) {
             return Err(No::new("crowded", "Too many terminals are open here.", "Try again in a moment."));
         }
         let hello = Hello {
@@ -214,6 +225,7 @@ impl Terminals {
             window: WINDOW,
             ahead: AHEAD,
             recording: recorder.map(|recorder| recorder.id().as_str()),
+            watch: inner.parts.options.watch,
         };
         // The first of a queue that is empty.
         let _ = wires.to.try_send(Message::text(ToPage::Hello(hello).text()));
@@ -227,11 +239,13 @@ impl Terminals {
             cut: inner.parts.cut.clone(),
             clock: Arc::clone(&inner.parts.clock),
             grace: inner.parts.options.grace,
+            idle: inner.parts.options.idle,
+            stage,
             window: WINDOW,
             metrics: Arc::clone(&inner.metrics),
             open: inner.metrics.open.track(),
         };
-        let session = Session::new(parts, Connection { to: wires.to, from: wires.from, seen: 0, size });
+        let session = Session::new(parts, connection(visitor, wires, 0, size));
         let (inner, kind) = (Arc::clone(inner), place.kind());
         tokio::spawn(async move {
             let closed = session.run().await;
@@ -262,9 +276,15 @@ impl Terminals {
             ToPage::Lost { words }.text()
         };
         let attach = self.0.find(id, &owner(visitor, token)).map_err(|words| lost(&words))?;
-        let connection = Connection { to: wires.to, from: wires.from, seen, size };
-        attach.send(connection).await.map_err(|_| lost("The session has just ended."))
+        attach
+            .send(connection(visitor, wires, seen, size))
+            .await
+            .map_err(|_| lost("The session has just ended."))
     }
+}
+
+fn connection(visitor: &Visitor, wires: Wires, seen: u64, size: Size) -> Connection {
+    Connection { to: wires.to, from: wires.from, seen, size, signed: Arc::clone(&visitor.signed) }
 }
 
 fn owner(visitor: &Visitor, token: &str) -> Owner {

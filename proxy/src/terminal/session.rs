@@ -1,6 +1,8 @@
 //! One terminal: a task between the far side and whichever connection of the browser is there now. The connection
 //! may break; the session waits for the next one for a while, and goes on at the byte where the last one ended.
 
+mod aside;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use rp_access::Live;
 use rp_base::{Id, SharedClock};
 use rp_metrics::GaugeGuard;
 use rp_recording::{Recorder, What};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +21,9 @@ use super::far::{End, Far, Input, Output};
 use super::flow::{Broken, Inbox, Outbox};
 use super::frames::{FromPage, Size, ToPage};
 use super::metrics::{Bytes as Counted, TerminalMetrics};
+use super::signed::SignedIn;
+use super::stage::Stage;
+use crate::idle::Idle;
 
 /// Bytes of one frame for the browser, and of one piece for the far side.
 const PIECE: usize = 16 * 1024;
@@ -35,6 +40,8 @@ pub(super) struct Connection {
     /// For a resumed session: the first byte that the browser lacks.
     pub(super) seen: u64,
     pub(super) size: Size,
+    /// The session of the portal by which it came.
+    pub(super) signed: Arc<SignedIn>,
 }
 
 /// What comes over a connection.
@@ -57,6 +64,10 @@ pub(super) struct Parts {
     pub(super) cut: CancellationToken,
     pub(super) clock: SharedClock,
     pub(super) grace: Duration,
+    /// It ends when nothing was typed for so long; zero: never.
+    pub(super) idle: Duration,
+    /// For those who look on; `None`: nobody may.
+    pub(super) stage: Option<Arc<Stage>>,
     pub(super) window: usize,
     pub(super) metrics: Arc<TerminalMetrics>,
     pub(super) open: GaugeGuard,
@@ -94,6 +105,14 @@ pub(super) struct Session {
     deaf: bool,
     /// The page has said something: it knows how to come back.
     heard: bool,
+    /// Of the last connection: the session ends with it, also while there is none.
+    signed: Arc<SignedIn>,
+    idle: Idle,
+    /// The page is to be told that the session ends so soon.
+    owes_idle: Option<Duration>,
+    watched: Option<watch::Receiver<Vec<(u64, String)>>>,
+    /// The page is to be told who looks on.
+    owes_watched: bool,
 }
 
 /// How a session went, for those who ask for it later.
@@ -113,6 +132,11 @@ impl Session {
             inn: Inbox::new(AHEAD),
             told: 0,
             size: None,
+            signed: Arc::clone(&connection.signed),
+            idle: Idle::new(parts.idle, Instant::now()),
+            owes_idle: None,
+            watched: parts.stage.as_ref().map(|stage| stage.watched()),
+            owes_watched: false,
             connection: Some(connection),
             until,
             end: None,
@@ -135,7 +159,7 @@ impl Session {
 
     async fn step(&mut self) -> Option<Over> {
         let (ended, cut) = (self.parts.ended.clone(), self.parts.cut.clone());
-        let waits = self.connection.is_none() || self.end_told;
+        let (signed, alarm) = (self.signed.over(), self.alarm());
         let to = self.connection.as_ref().map(|connection| connection.to.clone());
         let speaks = self.says_something();
         let hears = self.end.is_none() && !self.deaf && (!self.inn.is_empty() || self.size.is_some());
@@ -149,6 +173,7 @@ impl Session {
                 code: "stopping",
                 words: "Cut: this part of the service is being restarted. Open the terminal again.".to_owned(),
             }),
+            () = signed => Some(Over::Cut { code: "signed_out", words: self.signed.words() }),
             words = unrecorded(recorder) => Some(Over::Cut { code: "recording", words }),
             next = self.parts.attach.recv() => self.attach(next?),
             said = from(&mut self.connection) => self.said(said),
@@ -171,7 +196,8 @@ impl Session {
                 }
             }
             output = self.parts.far.output.recv(), if room => self.output(output).await,
-            () = sleep_until(self.until), if waits => Some(Over::Forgotten),
+            () = aside::watchers(&mut self.watched) => self.watchers_changed().await,
+            () = sleep_until(alarm.unwrap_or(self.until)), if alarm.is_some() => self.rang(),
         }
     }
 
@@ -182,7 +208,8 @@ impl Session {
 
     fn says_something(&self) -> bool {
         let over = self.end.is_some() && !self.end_told;
-        self.connection.is_some() && (self.out.has_unsent() || self.owes_taken() || over)
+        let owes = self.owes_taken() || self.has_aside();
+        self.connection.is_some() && (self.out.has_unsent() || owes || over)
     }
 
     fn owes_taken(&self) -> bool {
@@ -190,11 +217,13 @@ impl Session {
         taken > self.told && (taken - self.told >= TELL_TAKEN || self.inn.is_empty())
     }
 
-    /// Puts the next frame on the connection: what was taken, then bytes, the end last.
+    /// Puts the next frame on the connection: what was taken, what is said beside, then bytes, the end last.
     fn speak(&mut self, place: mpsc::OwnedPermit<Message>) {
         if self.owes_taken() {
             self.told = self.inn.taken();
             let said = ToPage::Took { n: self.told }.text();
+            drop(place.send(Message::text(said)));
+        } else if let Some(said) = self.aside() {
             drop(place.send(Message::text(said)));
         } else if let Some(bytes) = self.out.next(PIECE) {
             drop(place.send(Message::Binary(bytes)));
@@ -209,6 +238,9 @@ impl Session {
     async fn hear(&mut self, place: mpsc::OwnedPermit<Input>) -> Option<Over> {
         if let Some(size) = self.size.take() {
             drop(place.send(Input::Size(size)));
+            if let Some(stage) = &self.parts.stage {
+                stage.resized(size);
+            }
             return self.record(Recorded::Size(size)).await;
         }
         let bytes = self.inn.next(PIECE);
@@ -221,6 +253,9 @@ impl Session {
         match output {
             Some(Output::Bytes(bytes)) => {
                 self.out.push(&bytes);
+                if let Some(stage) = &self.parts.stage {
+                    stage.wrote(&bytes);
+                }
                 self.parts.metrics.count(Counted::Out, bytes.len());
                 self.record(Recorded::Output(bytes)).await
             }
@@ -248,6 +283,7 @@ impl Session {
                 Recorded::Output(bytes) => recorder.wrote(What::Output, bytes).await,
                 Recorded::Input(bytes) => recorder.wrote(What::Input, bytes).await,
                 Recorded::Size(size) => recorder.resized(size.cols, size.rows).await,
+                Recorded::Mark(words) => recorder.marked(&words).await,
             }
         };
         let written = tokio::select! {
@@ -277,6 +313,9 @@ impl Session {
             self.size = Some(connection.size.bounded());
             self.told = self.inn.taken();
             self.end_told = false;
+            self.owes_watched |= self.parts.stage.is_some();
+            self.owes_idle = self.idle.left(Instant::now());
+            self.signed = Arc::clone(&connection.signed);
             self.connection = Some(connection);
         }
         None
@@ -293,7 +332,14 @@ impl Session {
         self.heard |= said.is_some();
         let heard = match said {
             None => return self.detach(),
-            Some(FromSocket::Input(bytes)) => self.inn.receive(&bytes),
+            Some(FromSocket::Input(bytes)) => {
+                self.typed();
+                self.inn.receive(&bytes)
+            }
+            Some(FromSocket::Said(FromPage::Here)) => {
+                self.typed();
+                Ok(())
+            }
             Some(FromSocket::Said(FromPage::Ack { n })) => self.out.acknowledge(n),
             Some(FromSocket::Said(FromPage::Size { size })) => {
                 self.size = Some(size.bounded());
@@ -303,7 +349,9 @@ impl Session {
                 return Some(if self.end_told { Over::Ended } else { Over::Left });
             }
             // Said once, at the beginning.
-            Some(FromSocket::Said(FromPage::Open { .. } | FromPage::Resume { .. })) => {
+            Some(FromSocket::Said(
+                FromPage::Open { .. } | FromPage::Resume { .. } | FromPage::Watch { .. },
+            )) => {
                 return Some(malformed("it opened a second session"));
             }
         };
@@ -332,6 +380,9 @@ impl Session {
             let said = Message::text(ToPage::Cut { code, words }.text());
             let _ = tokio::time::timeout(FAREWELL, connection.to.send(said)).await;
         }
+        if let Some(stage) = &self.parts.stage {
+            stage.over();
+        }
         // The far side learns of the end, and the browser's connection is closed, before the recording is.
         self.connection = None;
         let Parts { recorder, far, open, .. } = self.parts;
@@ -347,6 +398,7 @@ enum Recorded {
     Output(Bytes),
     Input(Bytes),
     Size(Size),
+    Mark(String),
 }
 
 fn malformed(why: &str) -> Over {

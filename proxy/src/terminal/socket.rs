@@ -102,7 +102,8 @@ impl Terminals {
             FromPage::Resume { id, token, seen, size } => {
                 self.resume(&visitor, &id, &token, seen, size, wires).await
             }
-            FromPage::Ack { .. } | FromPage::Size { .. } | FromPage::Bye => return,
+            FromPage::Watch { id } => self.watch(&visitor, &id, wires).await,
+            FromPage::Ack { .. } | FromPage::Size { .. } | FromPage::Here | FromPage::Bye => return,
         };
         match begun {
             Ok(()) => carry(to, from, queue, said).await,

@@ -662,6 +662,12 @@ pub(crate) const KEYS: &[Key] = &[
         "Persons for whom it may also take all rights and shells; no list set: everybody may do everything.",
     ),
     key(
+        "rp.admin_certificates",
+        Kind::Texts,
+        "",
+        "Further common names of those authorities, `NAME=ROLE`: `reader`, `operator` or `elevated` is the most that they may.",
+    ),
+    key(
         "rp.tokens",
         Kind::Word(&["off", "accept", "require"]),
         "off",
@@ -700,6 +706,18 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("terminal.most", count(0, 100_000), "2000", "Sessions of one process at once; 0: none."),
     key(
+        "terminal.idle",
+        Kind::Duration,
+        "30m",
+        "A terminal, in the browser or by SSH, ends when nothing was typed for so long; the person is told before.",
+    ),
+    key(
+        "terminal.watch",
+        Kind::Switch,
+        "false",
+        "Whoever is elevated to write on a cluster may look on at the terminals in the browser that others have open there; each sees the other.",
+    ),
+    key(
         "recording.policy",
         Kind::Word(&["off", "wanted", "required"]),
         "off",
@@ -737,14 +755,14 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "A file with a shared access signature, in the place of the identity of `[azure]`.",
     ),
-    key("ssh.listen", Kind::Listen, "", "The SSH listener, such as `0.0.0.0:22`; unset: there is no SSH."),
+    key("ssh.listen", Kind::Listen, "", "The SSH listener, such as `0.0.0.0:22`; unset: none in this process."),
     key(
         "ssh.host",
         Kind::Text,
         "",
-        "The name by which SSH clients know it; unset: the host of `portal.url`.",
+        "The name by which SSH clients know it; unset: the host of `portal.url`. Without `ssh.listen` it is that of a listener in another process.",
     ),
-    key("ssh.port", count(0, 65535), "0", "The port by which SSH clients know it; 0: that of the listener."),
+    key("ssh.port", count(0, 65535), "0", "The port by which SSH clients know it; 0: that of the listener, 22 where it is in another process."),
     key(
         "ssh.fips",
         Kind::Switch,
@@ -929,6 +947,9 @@ pub(crate) const KEYS: &[Key] = &[
         .contract("AZURE_FEDERATED_TOKEN_FILE", same),
     key("azure.resource_manager", Kind::Origin, "", "Azure Resource Manager; empty: the cloud's."),
     key("azure.authority", Kind::Origin, "", "Where tokens are issued; empty: the cloud's."),
+    key("azure.diagnosis", Kind::Url, "", "AppLens, which diagnoses clusters; empty: the cloud's."),
+    key("azure.diagnosis_tenant", Kind::Text, "", "The directory whose tokens it takes."),
+    key("azure.diagnosis_scope", Kind::Text, "", "The scope of those tokens; empty: the cloud's."),
     key("azure.ca_file", Kind::File, "", "PEM: a CA to trust for Azure beside the host's."),
     key(
         "private_link.way",

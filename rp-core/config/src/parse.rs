@@ -100,7 +100,12 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
         monitor: monitor::monitor(r),
         backend: backend::backend(r),
         recording: recording::recording(r),
-        terminal: Terminal { grace: r.duration("terminal.grace"), most: r.count("terminal.most") },
+        terminal: Terminal {
+            grace: r.duration("terminal.grace"),
+            most: r.count("terminal.most"),
+            idle: r.duration("terminal.idle"),
+            watch: r.switch("terminal.watch"),
+        },
         ssh: ssh::ssh(r),
         audit,
         limits: limits(r),

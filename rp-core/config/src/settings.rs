@@ -329,6 +329,10 @@ pub struct Terminal {
     pub grace: Duration,
     /// Sessions of one process.
     pub most: usize,
+    /// A terminal ends when nothing was typed for so long.
+    pub idle: Duration,
+    /// Whether others may look on.
+    pub watch: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -37,6 +37,9 @@ export class Tab {
   known: Hello | undefined;
   /** Bytes that came, for whoever looks. */
   bytes = 0;
+  /** Who looks on. */
+  watchers: string[] = [];
+  private idle = false;
   private note: HTMLElement | undefined;
   private clock: number | undefined;
 
@@ -70,12 +73,15 @@ export class Tab {
   begin(): void {
     const { page } = this;
     const { size, light, reader } = page.preferences;
-    this.screen = screen(this.panel, { fontSize: size, light, reader, onLink: (url) => page.link(url) });
+    this.screen = screen(this.panel, { fontSize: size, light, reader, readOnly: this.watches, onLink: (url) => page.link(url) });
     const { terminal } = this.screen;
     terminal.textarea?.setAttribute("aria-label", `Terminal, ${this.words}`);
     terminal.textarea?.setAttribute("aria-describedby", "term-leave");
     const utf8 = new TextEncoder();
-    terminal.onData((text) => this.wire.type(utf8.encode(text)));
+    terminal.onData((text) => {
+      this.wire.type(utf8.encode(text));
+      this.stays();
+    });
     terminal.onBinary((text) => this.wire.type(Uint8Array.from(text, (c) => c.charCodeAt(0))));
     terminal.onResize((to) => this.wire?.resize({ cols: to.cols, rows: to.rows }));
     terminal.attachCustomKeyEventHandler((event) => this.key(event));
@@ -103,7 +109,21 @@ export class Tab {
         this.bytes += bytes.length;
         this.screen.terminal.write(bytes, shown);
       },
+      size: ({ cols, rows }) => {
+        this.screen.terminal.resize(cols, rows);
+        this.page.changed(this);
+      },
+      watched: (by) => {
+        this.watchers = by;
+        this.page.changed(this);
+      },
+      idle: (words, until) => this.idles(words, until),
     });
+  }
+
+  /** Somebody else types here. */
+  get watches(): boolean {
+    return "watch" in this.place;
   }
 
   get size(): Size {
@@ -113,7 +133,8 @@ export class Tab {
 
   fit(): void {
     if (this.panel.hidden || this.panel.clientWidth === 0) return;
-    this.screen.fit.fit();
+    // A screen that somebody else types at has the size of theirs.
+    if (!this.watches) this.screen.fit.fit();
     this.page.changed(this);
   }
 
@@ -147,11 +168,12 @@ export class Tab {
 
   private set(state: State): void {
     this.state = state;
+    this.idle = false;
     clearInterval(this.clock);
     this.name();
     switch (state.is) {
       case "connecting":
-        this.say("connecting", `Opening a shell in ${this.words}…`);
+        this.say("connecting", this.watches ? `Asking to look on at ${this.words}…` : `Opening a shell in ${this.words}…`);
         break;
       case "live":
         this.say();
@@ -170,10 +192,34 @@ export class Tab {
         this.refused(state);
         break;
       default:
-        this.say(state.is, state.words, "New session", () => this.page.again(this));
+        this.say(state.is, state.words, this.watches ? "Look on again" : "New session", () => this.page.again(this));
     }
-    if (this.screen) this.screen.terminal.options.disableStdin = this.wire?.over ?? false;
+    if (this.screen) this.screen.terminal.options.disableStdin = this.watches || (this.wire?.over ?? false);
     this.page.changed(this);
+  }
+
+  /** Nothing was typed for long: the end is near, unless the person says that they are there. */
+  private idles(words: string, until: number): void {
+    clearInterval(this.clock);
+    const text = () => {
+      const left = Math.max(0, Math.ceil((until - Date.now()) / 1_000));
+      return `${words} The session ends in ${left < 120 ? `${left} s` : `${Math.ceil(left / 60)} min`} unless you type.`;
+    };
+    this.say("idle", text(), "Stay", () => {
+      this.wire.here();
+      this.stays();
+      this.screen.terminal.focus();
+    });
+    this.idle = true;
+    this.clock = setInterval(() => this.tell(text()), 1_000);
+  }
+
+  /** The person is there. */
+  private stays(): void {
+    if (!this.idle) return;
+    this.idle = false;
+    clearInterval(this.clock);
+    this.say();
   }
 
   private refused(state: State & { is: "refused" }): void {

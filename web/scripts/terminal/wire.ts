@@ -12,9 +12,9 @@ const SILENCE = 40_000;
 const RETRY = [300, 700, 1_500, 3_000, 5_000];
 
 export interface Size { cols: number; rows: number }
-export type Place = { pod: { namespace: string; name: string; container: string } } | { machine: { name: string } };
+export type Place = { pod: { namespace: string; name: string; container: string } } | { machine: { name: string } } | { watch: { id: string } };
 
-export interface Hello { id: string; token: string; grant: string; until: number; grace: number; window: number; ahead: number; recording: string | null }
+export interface Hello { id: string; token: string; grant: string; until: number; grace: number; window: number; ahead: number; recording: string | null; watch: boolean }
 
 /** How a session is; `words` are for the person. */
 export type State =
@@ -32,6 +32,12 @@ export interface Told {
   back(away: number): void;
   /** Bytes for the screen; `shown` when they are on it. */
   bytes(bytes: Uint8Array, shown: () => void): void;
+  /** Somebody else's screen has this size. */
+  size(size: Size): void;
+  /** These look on. */
+  watched(by: string[]): void;
+  /** The session ends at that time unless something is typed. */
+  idle(words: string, until: number): void;
 }
 
 type Frame = { t: string; [key: string]: unknown };
@@ -64,9 +70,19 @@ export class Wire {
     this.connect();
   }
 
+  /** Somebody else types. */
+  get watches(): boolean {
+    return "watch" in this.place;
+  }
+
+  /** The person is there, though nothing is typed. */
+  here(): void {
+    this.say({ t: "here" });
+  }
+
   /** What the person typed. */
   type(bytes: Uint8Array): void {
-    if (this.over || bytes.length === 0) return;
+    if (this.over || this.watches || bytes.length === 0) return;
     this.typed.push(bytes);
     this.end += bytes.length;
     this.pour();
@@ -75,14 +91,14 @@ export class Wire {
   resize(size: Size): void {
     if (size.cols === this.size.cols && size.rows === this.size.rows) return;
     this.size = size;
-    if (this.state.is === "live") this.say({ t: "size", size });
+    if (this.state.is === "live" && !this.watches) this.say({ t: "size", size });
   }
 
   /** The person leaves. */
   leave(): void {
     if (this.over) return;
     this.say({ t: "bye" });
-    this.finish({ is: "ended", code: null, words: "You left this session." });
+    this.finish({ is: "ended", code: null, words: this.watches ? "You look on no more." : "You left this session." });
   }
 
   /** Tries at once. */
@@ -108,7 +124,8 @@ export class Wire {
     this.socket = socket;
     socket.onopen = () => {
       const { known, size, place } = this;
-      this.say(known ? { t: "resume", id: known.id, token: known.token, seen: this.came, size } : { t: "open", place, size });
+      if ("watch" in place) this.say({ t: "watch", id: place.watch.id });
+      else this.say(known ? { t: "resume", id: known.id, token: known.token, seen: this.came, size } : { t: "open", place, size });
     };
     socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) => {
       if (socket !== this.socket) return;
@@ -170,6 +187,20 @@ export class Wire {
         this.pour();
         break;
       }
+      case "watching":
+        this.tries = 0;
+        this.to({ is: "live" });
+        this.on.size(frame.size as Size);
+        break;
+      case "size":
+        this.on.size(frame.size as Size);
+        break;
+      case "watched":
+        this.on.watched(frame.by as string[]);
+        break;
+      case "idle":
+        this.on.idle(frame.words as string, Date.now() + (frame.left as number) * 1_000);
+        break;
       case "took":
         this.took(frame.n as number);
         this.pour();
@@ -231,6 +262,10 @@ export class Wire {
     this.socket = undefined;
     clearTimeout(this.quiet);
     if (this.over) return;
+    if (this.watches && this.state.is === "live") {
+      this.finish({ is: "lost", words: "The connection broke off. The terminal itself may go on." });
+      return;
+    }
     if (!this.known) {
       const words = "The connection could not be opened. Your session of the portal may have ended: load the page again.";
       this.finish({ is: "refused", code: "no_connection", words });

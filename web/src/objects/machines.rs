@@ -165,7 +165,7 @@ impl MachineRow {
     }
 }
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     Column::new("name", "Machine"),
     Column::new("status", "Status"),
     Column::new("", "Virtual machine"),
@@ -174,6 +174,7 @@ const COLUMNS: [Column; 8] = [
     Column::new("size", "Size").short().rank(3),
     Column::new("zone", "Zone").short().rank(3),
     Column::new("age", "Age").number().rank(3),
+    Column::new("", "Actions").number(),
 ];
 
 const MISSING: &str = "The cluster has no machine API (machine.openshift.io), so its nodes have no machines.";
@@ -232,6 +233,15 @@ fn row(base: &str, machine: &MachineRow, stale: bool) -> Vec<Cell> {
         Cell::Text(machine.vm_size.clone()),
         Cell::Text(machine.zone.clone()),
         Cell::Lasting(machine.created),
+        Cell::Tools(tools(base, &machine.name)),
+    ]
+}
+
+fn tools(base: &str, name: &str) -> Vec<(&'static str, String, String)> {
+    let encoded = crate::text::encode(name);
+    vec![
+        ("list", format!("Serial console of {name}"), format!("{base}/machines/{encoded}/serial")),
+        ("terminal", format!("Terminal on {name}"), format!("{base}/terminal?machine={encoded}")),
     ]
 }
 

@@ -24,6 +24,7 @@ mod solo;
 mod ssh;
 mod states;
 mod terminal;
+mod tunnel;
 mod workloads;
 
 use crate::{Elevation, Failure, Frame, KeysPage, Link, Notice, Person, Place, Rights, Sample, Side, Tone};

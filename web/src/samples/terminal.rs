@@ -1,7 +1,7 @@
 use super::cluster::harbor;
 use super::workloads::{away, odd};
-use super::{HOSTILE, HOUR, NOW, frame, hostile};
-use crate::{Link, Place, Sample, TerminalAccess, TerminalAsk, TerminalPage, TerminalQuery};
+use super::{HOSTILE, HOUR, MINUTE, NOW, frame, hostile};
+use crate::{Link, Place, Sample, TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery};
 
 fn open() -> TerminalPage {
     TerminalPage {
@@ -21,6 +21,17 @@ fn open() -> TerminalPage {
             until: NOW + HOUR,
         },
         ..TerminalPage::default()
+    }
+}
+
+fn theirs() -> TerminalOpen {
+    TerminalOpen {
+        id: "01JD7M2N08RA".into(),
+        person: "ravi.menon@example.com".into(),
+        own: false,
+        place: "openshift-etcd/etcd-harbor-prod-weu-01-x7k2p-master-1/etcdctl".into(),
+        began: NOW - 7 * MINUTE,
+        watchers: vec!["juno.aaltonen@example.com".into()],
     }
 }
 
@@ -45,7 +56,14 @@ impl Sample for TerminalPage {
             namespace: HOSTILE.into(),
             pod: HOSTILE.into(),
             container: HOSTILE.into(),
-            machine: String::new(),
+            ..TerminalQuery::default()
+        };
+        let watch = TerminalQuery { watch: "01JD7M2N08RA".into(), ..TerminalQuery::default() };
+        let odd_open = TerminalOpen {
+            person: HOSTILE.into(),
+            place: HOSTILE.into(),
+            watchers: vec![HOSTILE.into()],
+            ..theirs()
         };
         let access =
             TerminalAccess { id: HOSTILE.into(), ticket: HOSTILE.into(), reason: HOSTILE.into(), until: NOW };
@@ -54,17 +72,33 @@ impl Sample for TerminalPage {
             ("machine", Self { query: machine.clone(), containers: Vec::new(), ..open() }),
             ("asked", Self { ask: Some(TerminalAsk::default()), ..open() }),
             ("wrong", Self { ask: Some(wrong), query: machine, ..open() }),
-            ("barred", Self { ask: Some(barred), ..open() }),
+            ("barred", Self { ask: Some(barred.clone()), ..open() }),
+            ("watching", Self { query: watch.clone(), watching: Some(theirs()), ..open() }),
+            (
+                "watching-barred",
+                Self { query: watch.clone(), watching: Some(theirs()), ask: Some(barred), ..open() },
+            ),
             (
                 "to-choose",
                 Self {
                     query: TerminalQuery::default(),
+                    open: vec![theirs(), TerminalOpen { own: true, watchers: Vec::new(), ..theirs() }],
                     machines: ["master-0", "master-1", "worker-0"].map(str::to_owned).into(),
                     ..open()
                 },
             ),
             ("none-to-choose", Self { query: TerminalQuery::default(), ..open() }),
             ("away", Self { failure: Some(away()), ..open() }),
+            (
+                "hostile-open",
+                Self {
+                    query: TerminalQuery::default(),
+                    open: vec![odd_open.clone()],
+                    machines: vec![HOSTILE.into()],
+                    ..open()
+                },
+            ),
+            ("hostile-watching", Self { query: watch, watching: Some(odd_open), ..open() }),
             (
                 "hostile",
                 Self {

@@ -1,0 +1,171 @@
+//! A terminal in the browser on a machine: Chromium on the portal, OpenSSH's server behind it.
+
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use russh::keys::ssh_key::LineEnding;
+use russh::keys::{Algorithm, PrivateKey};
+use serde_json::{Value, json};
+use tests_kit::{Aro, AroOptions, ControlPlane, GENEROUS, Session, browser, until};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+const MACHINE: &str = "node-0";
+
+/// OpenSSH's server, one process for each connection, as inetd would have it.
+struct Machine {
+    port: u16,
+    host_key: String,
+    /// PEM of the key that may sign in.
+    key: String,
+    accepting: JoinHandle<()>,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text)?;
+    Ok(std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?)
+}
+
+impl Machine {
+    async fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let key = || PrivateKey::random(&mut russh::keys::key::safe_rng(), Algorithm::Ed25519);
+        let (host, own) = (key()?, key()?);
+        let path = |name: &str| folder.path().join(name);
+        write(&path("host"), host.to_openssh(LineEnding::LF)?.as_str())?;
+        write(&path("allowed"), &own.public_key().to_openssh()?)?;
+        let config = path("sshd_config");
+        let text = format!(
+            "HostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\nPermitRootLogin yes\nStrictModes no\n\
+             PasswordAuthentication no\nPrintMotd no\nPrintLastLog no\nUseDNS no\n",
+            path("host").display(),
+            path("allowed").display()
+        );
+        write(&config, &text)?;
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let port = tcp.local_addr()?.port();
+        let accepting = tokio::spawn(async move {
+            while let Ok((stream, _)) = tcp.accept().await {
+                let Ok(stream) = stream.into_std() else { continue };
+                let blocking = stream.set_nonblocking(false).and_then(|()| stream.try_clone());
+                let Ok(input) = blocking else { continue };
+                let mut command = tokio::process::Command::new("/usr/sbin/sshd");
+                command.arg("-i").arg("-f").arg(&config).stderr(Stdio::null());
+                command.stdin(OwnedFd::from(input)).stdout(OwnedFd::from(stream));
+                let mut child = command.spawn().expect("sshd; tests/parts/install has it");
+                tokio::spawn(async move { child.wait().await });
+            }
+        });
+        let host_key = host.public_key().to_openssh()?;
+        let key = own.to_openssh(LineEnding::LF)?.to_string();
+        Ok(Self { port, host_key, key, accepting, _folder: folder })
+    }
+
+    /// Imports a cluster that has this machine; gives its resource id.
+    async fn import(&self, aro: &Aro) -> Result<String> {
+        let user = std::process::Command::new("id").arg("-un").output()?;
+        let user = String::from_utf8(user.stdout)?.trim().to_owned();
+        let kubeconfig = std::fs::read_to_string(ControlPlane::shared().await?.service_kubeconfig()?)?;
+        let machine = json!({ "name": MACHINE, "address": "127.0.0.1", "port": self.port, "host_keys": [self.host_key] });
+        let body = json!({ "name": "lab", "kubeconfig": kubeconfig,
+            "ssh": { "user": user, "private_key": self.key, "machines": [machine] } });
+        let answer = aro.session("admin").await?.post("/api/v1/imports", &body).await?.ok()?.json()?;
+        let resource = answer["resource_id"].as_str().with_context(|| answer.to_string())?.to_owned();
+        let sre = aro.session("sre").await?;
+        until("the imported cluster is known", GENEROUS, || async {
+            sre.get(&resource).await?.ok().map(|_| ())
+        })
+        .await?;
+        Ok(resource)
+    }
+}
+
+/// The living grant of kind terminal.
+async fn grant(session: &Session) -> Result<String> {
+    let grants = session.grants().await?;
+    let ours = |grant: &&Value| grant["kind"] == "terminal" && grant["state"] == "active";
+    let grant = grants.iter().find(ours).with_context(|| format!("no terminal: {grants:?}"))?;
+    Ok(grant["id"].as_str().context("no id")?.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_on_a_machine_is_seen_by_a_second_person_and_ends_with_sign_in_access_and_patience()
+-> Result<()> {
+    let machine = Machine::start().await?;
+    let watch = ("ARO_TERMINAL__WATCH".to_owned(), "true".to_owned());
+    let mut aro = Aro::start(AroOptions { clusters: 4, env: vec![watch], ..AroOptions::default() }).await?;
+    let resource = machine.import(&aro).await?;
+    let (owner, watcher) = (aro.session("admin").await?, aro.session("elevated").await?);
+    owner.elevate("write").await?;
+    watcher.elevate("write").await?;
+    let person =
+        |name: &str| Ok::<_, anyhow::Error>(json!({ "account": name, "password": aro.password(name)? }));
+    let input = json!({ "url": aro.dev.url, "resource": resource, "machine": MACHINE,
+        "account": "admin", "password": aro.password("admin")?, "watcher": person("elevated")? });
+    let revoke = aro.folder().path().join("revoke");
+    let (seen, revoked) = tokio::join!(browser(aro.folder(), "machine-terminal", &input), async {
+        // The browser says when; it has its own limit.
+        let asked = || async { if revoke.exists() { Ok(()) } else { Err(anyhow!("not yet")) } };
+        until("the page asks for the end", GENEROUS * 6, asked).await?;
+        owner.revoke(&grant(&owner).await?).await
+    });
+    let seen = aro.explain(seen)?;
+    revoked?;
+    ensure!(seen["errors"] == json!([]) && seen["violations"] == json!([]), "{seen}");
+    ensure!(seen["badge"].as_str().is_some_and(|words| words.contains("elevated")), "{seen}");
+    ensure!(seen["cells"][0] == seen["cells"][1], "the sizes differ: {seen}");
+    ensure!(seen["typed"] == false, "who looks on has typed");
+    let says = |of: &str, words: &str| seen[of].as_str().is_some_and(|said| said.contains(words));
+    ensure!(says("signedOut", "no longer signed in"), "{seen}");
+    ensure!(says("watchedOut", "has ended"), "{seen}");
+    ensure!(says("cut", "revoked"), "{seen}");
+    audited(&aro).await?;
+
+    // Nothing is typed: it is said, then it ends.
+    aro.restart_with(&[("ARO_TERMINAL__IDLE", "12s")]).await?;
+    let input = json!({ "url": aro.dev.url, "resource": resource, "machine": MACHINE,
+        "account": "admin", "password": aro.password("admin")? });
+    let seen = aro.explain(browser(aro.folder(), "terminal-idle", &input).await)?;
+    ensure!(seen["errors"] == json!([]) && seen["violations"] == json!([]), "{seen}");
+    let notes = seen["notes"].as_array().context("no notes")?;
+    let told = |name: &str, words: &str| {
+        notes
+            .iter()
+            .position(|note| note[0] == name && note[1].as_str().is_some_and(|said| said.contains(words)))
+    };
+    let (idle, cut) = (told("term-idle", "unless you type"), told("term-cut", "nothing was typed for 12 s"));
+    ensure!(idle.is_some() && idle < cut, "{notes:?}");
+    Ok(())
+}
+
+/// Who opened it and who looked on stand in the trail, with their ends.
+async fn audited(aro: &Aro) -> Result<()> {
+    let auditor = aro.session("auditor").await?;
+    until("the terminals are in the audit", GENEROUS, || async {
+        let entries = auditor.audit("").await?;
+        let of = |verb: &str, phase: &str| {
+            let ours = |entry: &&Value| entry["verb"] == verb && entry["phase"] == phase;
+            entries.iter().filter(ours).cloned().collect::<Vec<_>>()
+        };
+        let ends = of("terminal", "end");
+        ensure!(of("terminal", "start").len() >= 2, "{} entries", entries.len());
+        ensure!(ends.iter().filter(|end| end["result"]["word"] == "cut").count() >= 1, "{ends:?}");
+        let looks = of("terminal.watch", "end");
+        let look = looks.first().context("nobody looked on")?;
+        ensure!(look["name"].to_string().contains(MACHINE) && look["grant"].is_string(), "{look}");
+        ensure!(of("terminal.watch", "start")[0]["reason"] == "story of the tests", "{look}");
+        Ok(())
+    })
+    .await
+}
