@@ -1,13 +1,14 @@
 //! How sessions end that nobody ended.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use proxy::ssh::SshLimits;
 use rp_documents::{Phase, Side};
 use russh::keys::{Algorithm, PrivateKey};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Child;
 
-use crate::world::{Client, Done, World, soon, until};
+use crate::world::{Client, Done, Setup, World, soon, until};
 
 /// A session that runs until it is cut; its first output has arrived.
 async fn running(client: &Client, command: &str) -> Child {
@@ -32,6 +33,47 @@ async fn a_revocation_cuts_a_shell_and_says_why() {
     assert!(ran.err.contains("this access was revoked"), "{}", ran.err);
     let end = world.audited("its end", |e| e.verb == "ssh.exec" && e.phase == Phase::End).await;
     assert_eq!((end.result.word.as_str(), end.result.side), ("cut", Some(Side::You)));
+}
+
+/// The promise (`docs/architecture.md`, freshness).
+const WITHIN: Duration = Duration::from_secs(1);
+/// Revocations until one is as fast as promised: other tests have the machine too, in bursts.
+const ROUNDS: usize = 8;
+
+/// How long sessions live on after the revocation of their access: a shell's, and of files both ways.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revocation_cuts_shells_and_transfers_within_a_second() {
+    let world = World::new().await;
+    for command in ["echo in; sleep 1000", "echo in; cat /dev/zero", "echo in; cat > /dev/null"] {
+        let mut took = Vec::new();
+        while took.iter().all(|&one| one >= WITHIN) {
+            assert!(took.len() < ROUNDS, "{command} went on for {took:?}");
+            let issued = world.issue().await;
+            took.push(revoked_in_use(&world, &issued, command).await);
+        }
+    }
+}
+
+async fn revoked_in_use(world: &World, issued: &rp_access::Issued, command: &str) -> Duration {
+    let mut ssh = world.client(issued).await.ssh(&[], &[command]);
+    let mut child = ssh.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut first = [0; 3];
+    soon("its first output", output.read_exact(&mut first)).await.unwrap();
+    let busy = command.contains("/dev/null");
+    let filling =
+        tokio::spawn(async move { while busy && input.write_all(&[0; 32 * 1024]).await.is_ok() {} });
+    let draining = tokio::spawn(async move {
+        let mut piece = vec![0; 64 * 1024];
+        while matches!(output.read(&mut piece).await, Ok(1..)) {}
+    });
+    world.revoke(issued).await;
+    let began = Instant::now();
+    let status = soon("the client's end", child.wait()).await.unwrap();
+    assert_eq!(status.code(), Some(255));
+    filling.abort();
+    soon("the output's end", draining).await.unwrap();
+    began.elapsed()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,4 +132,27 @@ async fn a_client_that_goes_leaves_nothing_running() {
         (entry.took_ms < Duration::from_secs(3600).as_millis() as u64).then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_at_which_nobody_types_is_told_and_ends_and_a_command_goes_on() {
+    let idle = Duration::from_secs(3);
+    let limits = SshLimits { idle, ..SshLimits::default() };
+    let world = World::with(Setup { limits, ..Setup::default() }).await;
+    let client = world.granted().await;
+    let mut command = client.ssh(&["-tt"], &["echo in; sleep 1000"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    // Open, and nothing comes from it.
+    let stdin = child.stdin.take();
+    let (ran, plain) = tokio::join!(ended(child), client.run("sleep 8; echo out"));
+    drop(stdin);
+    let said = format!("{}{}", ran.text(), ran.err);
+    let (told, over) =
+        (said.find("unless you type"), said.find("nothing was typed for 3 s, so this session has ended"));
+    assert!(told.is_some() && told < over, "{said}");
+    assert_eq!(plain.text(), "out\n");
+    let end = world
+        .audited("its end", |e| e.verb == "ssh.exec" && e.phase == Phase::End && e.result.word == "cut")
+        .await;
+    assert_eq!(end.result.side, Some(Side::You));
 }

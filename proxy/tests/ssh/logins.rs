@@ -8,7 +8,7 @@ use russh::keys::ssh_key::LineEnding;
 use russh::keys::ssh_key::certificate::{Builder, CertType};
 use russh::keys::{Algorithm, PrivateKey};
 
-use crate::world::{World, write};
+use crate::world::{Setup, World, write};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_one_time_password_works_once() {
@@ -47,6 +47,16 @@ async fn wrong_passwords_wrong_people_and_other_tokens_are_refused() {
     // A wrong person's try leaves the password as it was.
     let ran = world.with_password(issued.token.expose()).run("echo in").await;
     assert_eq!(ran.text(), "in\n", "{}", ran.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_whose_time_is_over_opens_nothing_while_its_access_lives() {
+    let world = World::with(Setup { password_life: Duration::ZERO, ..Setup::default() }).await;
+    let issued = world.issue().await;
+    let ran = world.with_password(issued.token.expose()).run("echo in").await;
+    assert_eq!((ran.code, ran.out.len()), (Some(255), 0), "{}", ran.err);
+    assert!(ran.err.contains("Permission denied"), "{}", ran.err);
+    assert_eq!(world.client(&issued).await.run("echo in").await.text(), "in\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

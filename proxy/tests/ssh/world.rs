@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ipnet::IpNet;
 use parking_lot::Mutex;
 use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
@@ -59,11 +60,21 @@ pub(crate) struct Setup {
     pub(crate) fips: bool,
     /// The contract's ciphers are slow in a debug build.
     pub(crate) modern: bool,
+    /// How long a one-time password is good.
+    pub(crate) password_life: Duration,
+    /// Who begins connections with a PROXY protocol header.
+    pub(crate) balancers: Vec<IpNet>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { limits: SshLimits::default(), fips: false, modern: true }
+        Self {
+            limits: SshLimits::default(),
+            fips: false,
+            modern: true,
+            password_life: policy().password_life,
+            balancers: Vec::new(),
+        }
     }
 }
 
@@ -121,7 +132,7 @@ impl World {
             keyring: keyring.clone(),
             clock: clock.clone(),
             random: Arc::new(SystemRandom),
-            policy: policy(),
+            policy: Policy { password_life: setup.password_life, ..policy() },
             registry: rp_metrics::Registry::new(),
         });
         let access = access.await.unwrap();
@@ -160,7 +171,7 @@ impl World {
             limits: setup.limits,
             host: "bastion.test".to_owned(),
             names: vec!["127.0.0.1".to_owned()],
-            origins: Arc::new(Origins::default()),
+            origins: Arc::new(Origins { proxy_protocol_from: setup.balancers, ..Origins::default() }),
         });
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (address, stop) = (tcp.local_addr().unwrap(), Stop::default());
@@ -380,6 +391,12 @@ impl From<Output> for Done {
 
 pub(crate) async fn done(mut command: Command) -> Done {
     tokio::time::timeout(LONG, command.output()).await.expect("the command's end").unwrap().into()
+}
+
+/// The same of a command whose output goes elsewhere.
+pub(crate) async fn done_writing(mut command: Command) -> Done {
+    let child = command.spawn().unwrap();
+    tokio::time::timeout(LONG, child.wait_with_output()).await.expect("the command's end").unwrap().into()
 }
 
 /// OpenSSH's server, one process for each connection: no port is guessed, and each can be killed.
