@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::api::{Api, Identity};
 use super::fleet::{Cluster, Fleet, Shape};
+use super::ingress::Routers;
 use super::installed::Installs;
 use super::{Pair, RegionError, RegionIdentity, ssh};
 use crate::body::{self, Body};
@@ -45,6 +46,7 @@ pub(super) struct Parts {
     pub fleet: Arc<Fleet>,
     pub installs: Installs,
     pub tls: Arc<ServerConfig>,
+    pub routers: Arc<Routers>,
     pub clock: SharedClock,
     pub tick: Duration,
     pub stop: Stop,
@@ -102,6 +104,7 @@ impl Tunnels {
             fleet: Arc::clone(&parts.fleet),
             clock: parts.clock,
             tick: parts.tick,
+            routers: parts.routers,
             stop: parts.stop.stop.clone(),
         });
         let inner = Inner { tls: TlsAcceptor::from(parts.tls), api, http, stop: parts.stop };

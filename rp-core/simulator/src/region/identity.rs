@@ -204,9 +204,13 @@ fn params(
     if let Some(organisation) = organisation {
         params.distinguished_name.push(DnType::OrganizationName, organisation);
     }
-    params.not_before = (now - Duration::from_hours(24)).to_datetime();
-    params.not_after = (now + LIFE).to_datetime();
+    (params.not_before, params.not_after) = validity(now);
     Ok(params)
+}
+
+/// When a certificate made now is good.
+pub(super) fn validity(now: Timestamp) -> (time::OffsetDateTime, time::OffsetDateTime) {
+    ((now - Duration::from_hours(24)).to_datetime(), (now + LIFE).to_datetime())
 }
 
 fn read(path: &Path) -> Result<String, IdentityError> {

@@ -8,6 +8,7 @@ mod azure;
 mod connect;
 pub mod fleet;
 mod identity;
+mod ingress;
 mod installed;
 mod objects;
 mod prometheus;
@@ -61,6 +62,8 @@ pub enum RegionError {
     Tls(#[from] TlsError),
     #[error("the region's certificates do not fit together")]
     Verifier(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("no certificate for the routers can be made")]
+    Router(#[source] rcgen::Error),
     #[error("the listener has no address")]
     Listener(#[source] std::io::Error),
     #[error("at most {MOST_CLUSTERS} clusters")]
@@ -110,6 +113,7 @@ impl Region {
             fleet: Arc::clone(&fleet),
             installs: installs.clone(),
             tls: connect::api_tls(&identity)?,
+            routers: Arc::new(ingress::Routers::new()?),
             clock: options.clock,
             tick: options.tick.max(Duration::from_millis(10)),
             stop: options.stop.clone(),

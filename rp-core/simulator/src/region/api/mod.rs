@@ -30,6 +30,7 @@ use path::{Place, Query};
 use status::Failure;
 
 use super::fleet::{Cluster, Fleet, Shape};
+use super::ingress::Routers;
 use super::objects::{self, Kind, View};
 use crate::body::{self, Body};
 
@@ -39,6 +40,7 @@ pub(super) struct Api {
     pub fleet: Arc<Fleet>,
     pub clock: SharedClock,
     pub tick: Duration,
+    pub routers: Arc<Routers>,
     pub stop: CancellationToken,
 }
 

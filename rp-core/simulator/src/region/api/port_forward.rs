@@ -1,6 +1,7 @@
 //! Port-forward over WebSocket (`v4.channel.k8s.io`): channel 0 is data, channel 1 an error. What listens in
-//! pods here are the simulated Prometheus and Alertmanager.
+//! pods here are the simulated Prometheus, Alertmanager and routers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -20,6 +21,7 @@ use super::exec::{handshake, switch};
 use super::path::Resource;
 use super::status::Failure;
 use crate::body::Body;
+use crate::region::ingress::{Routers, is_router};
 use crate::region::objects;
 use crate::region::prometheus::{Served, serve};
 
@@ -44,24 +46,33 @@ pub(super) fn answer(
         Failure::bad("Upgrade request required: the simulated region forwards ports over WebSocket (v4)")
     })?;
     let listens = pod["status"]["containerStatuses"][0]["ready"] == true;
-    let served = Served::of(&namespace, &name, port).filter(|_| listens);
+    let listener = match Served::of(&namespace, &name, port) {
+        Some(served) => Some(Listener::Monitoring(served)),
+        None => is_router(&namespace, &name, port).then(|| Listener::Router(Arc::clone(&call.api.routers))),
+    };
     let forward = Forward {
         port,
-        served,
+        listener: listener.filter(|_| listens),
         cluster: call.view.cluster.clone(),
         clock: call.api.clock.clone(),
-        fleet: std::sync::Arc::clone(&call.api.fleet),
+        fleet: Arc::clone(&call.api.fleet),
         stop: call.api.stop.clone(),
     };
     Ok(switch(&mut request, (accept, protocol), "port-forward", |upgraded| forward.run(upgraded)))
 }
 
+/// What listens in a pod.
+enum Listener {
+    Monitoring(Served),
+    Router(Arc<Routers>),
+}
+
 struct Forward {
     port: u16,
-    served: Option<Served>,
+    listener: Option<Listener>,
     cluster: crate::region::fleet::Cluster,
     clock: rp_base::SharedClock,
-    fleet: std::sync::Arc<crate::region::fleet::Fleet>,
+    fleet: Arc<crate::region::fleet::Fleet>,
     stop: CancellationToken,
 }
 
@@ -76,7 +87,7 @@ impl Forward {
             let [low, high] = self.port.to_le_bytes();
             socket.send(Message::Binary(Bytes::from(vec![channel, low, high]))).await?;
         }
-        let Some(served) = self.served else {
+        let Some(listener) = self.listener else {
             let why = format!("dial tcp4 127.0.0.1:{}: connect: connection refused", self.port);
             let mut message = BytesMut::with_capacity(why.len() + 1);
             message.put_u8(ERROR);
@@ -85,7 +96,14 @@ impl Forward {
             return socket.close(None).await;
         };
         let (near, far) = tokio::io::duplex(64 * 1024);
-        let server = tokio::spawn(serve(served, self.cluster, (self.fleet, self.clock), far));
+        let server = tokio::spawn(async move {
+            match listener {
+                Listener::Monitoring(served) => {
+                    serve(served, self.cluster, (self.fleet, self.clock), far).await;
+                }
+                Listener::Router(routers) => routers.serve(self.cluster, self.clock, far).await,
+            }
+        });
         let carried = tokio::select! {
             carried = carry(&mut socket, near) => carried,
             () = self.stop.cancelled() => Ok(()),

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use super::{AGE, Cell, Kind, NAME, View, column, metadata, single};
 
 pub(super) const CONSOLES: Kind = single("operator.openshift.io", "consoles", "console", "Console", consoles);
+/// Where the console is.
+pub(super) const CONSOLE_ADDRESSES: Kind =
+    single("config.openshift.io", "consoles", "console", "Console", addresses);
 pub(super) const SAMPLES: Kind =
     single("samples.operator.openshift.io", "configs", "config", "Config", samples);
 pub(super) const OPERATORHUBS: Kind =
@@ -27,6 +30,14 @@ fn object(view: &View<'_>, kind: &Kind, name: &str, spec: &Value) -> Value {
 
 fn consoles(view: &View<'_>) -> Vec<Value> {
     vec![object(view, &CONSOLES, "cluster", &json!({"managementState": "Managed", "logLevel": "Normal"}))]
+}
+
+fn addresses(view: &View<'_>) -> Vec<Value> {
+    let mut object =
+        object(view, &CONSOLE_ADDRESSES, "cluster", &json!({"authentication": {"logoutRedirect": ""}}));
+    let url = format!("https://console-openshift-console.apps.{}", view.cluster.domain);
+    object["status"] = json!({"consoleURL": url});
+    vec![object]
 }
 
 fn samples(view: &View<'_>) -> Vec<Value> {

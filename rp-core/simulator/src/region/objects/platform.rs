@@ -41,6 +41,9 @@ pub(super) const INGRESSCONTROLLERS: Kind = Kind {
     )
 };
 
+pub(super) const INGRESSES: Kind =
+    single("config.openshift.io", "ingresses", "ingress", "Ingress", ingresses);
+
 /// An object without its status.
 fn object(view: &View<'_>, kind: &Kind, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
     json!({"kind": kind.kind, "apiVersion": kind.api_version(), "spec": spec,
@@ -121,5 +124,12 @@ fn ingresscontrollers(view: &View<'_>) -> Vec<Value> {
     let mut object = object(view, &INGRESSCONTROLLERS, namespace, "default", &spec);
     object["status"] = json!({"availableReplicas": 2, "domain": format!("apps.{}", view.cluster.domain),
         "endpointPublishingStrategy": strategy});
+    vec![object]
+}
+
+fn ingresses(view: &View<'_>) -> Vec<Value> {
+    let domain = format!("apps.{}", view.cluster.domain);
+    let mut object = object(view, &INGRESSES, None, "cluster", &json!({"domain": domain}));
+    object["status"] = json!({"defaultPlacement": "Workers"});
     vec![object]
 }

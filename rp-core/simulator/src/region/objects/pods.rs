@@ -125,8 +125,11 @@ fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
         "alertmanager-main" => "alertmanager",
         name => name,
     };
-    let labels = json!({"app": workload.name, "k8s-app": workload.name, "app.kubernetes.io/name": component,
+    let mut labels = json!({"app": workload.name, "k8s-app": workload.name, "app.kubernetes.io/name": component,
         "app.kubernetes.io/part-of": workload.operator});
+    if workload.name == "router-default" {
+        labels["ingresscontroller.operator.openshift.io/deployment-ingresscontroller"] = json!("default");
+    }
     let metadata = metadata(view, "pods", Some(namespace), &pod.name, &labels);
     let image = format!("quay.invalid/simulated/{}:{}", workload.name, view.cluster.version);
     let mut dice = view.cluster.dice(&pod.name);
