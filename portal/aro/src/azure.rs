@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use rp_azure::{
-    Arm, ArmOptions, BootDiagnostics, Cloud, Credential, Endpoints, IdentityEndpoint, Observer, RetryPolicy,
-    Tenants,
+    AppLens, Arm, ArmOptions, BootDiagnostics, Cloud, Credential, Diagnosis, Endpoints, IdentityEndpoint,
+    Observer, RetryPolicy, Tenants,
 };
 use rp_config::{AzureCredential, Settings};
 use rp_core::Foundation;
@@ -20,6 +20,8 @@ use crate::parts;
 
 /// For one call with its repeats: within a look's deadline, and before a page gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// For a diagnosis with its repeats: a customer waits for the answer.
+const DIAGNOSIS_PATIENCE: Duration = Duration::from_secs(50);
 
 /// A client of the resource manager; `None`: `azure.credential` says that Azure is not asked.
 ///
@@ -31,7 +33,18 @@ pub fn arm(
     observer: Option<Observer>,
 ) -> anyhow::Result<Option<Arm>> {
     let Some(told) = &settings.azure.credential else { return Ok(None) };
-    client(settings, foundation, credential(told)?, observer).map(Some)
+    client(settings, foundation, credential(told)?, observer, (RetryPolicy::QUICK, PATIENCE)).map(Some)
+}
+
+/// Who diagnoses clusters; `None`: Azure is not asked, or the cloud has nobody for that.
+///
+/// # Errors
+/// As [`arm`].
+pub fn diagnoses(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<AppLens>> {
+    let Some(told) = &settings.azure.credential else { return Ok(None) };
+    let tries = (RetryPolicy::DIAGNOSES, DIAGNOSIS_PATIENCE);
+    let arm = client(settings, foundation, credential(told)?, None, tries)?;
+    Ok(AppLens::new(arm, Arc::clone(&foundation.clock), Arc::clone(&foundation.random)))
 }
 
 fn client(
@@ -39,6 +52,7 @@ fn client(
     foundation: &Foundation,
     credential: Credential,
     observer: Option<Observer>,
+    (retry, patience): (RetryPolicy, Duration),
 ) -> anyhow::Result<Arm> {
     let told = &settings.azure;
     let options = ArmOptions {
@@ -49,8 +63,8 @@ fn client(
         random: Arc::clone(&foundation.random),
         registry: foundation.registry.clone(),
         observer,
-        retry: RetryPolicy::QUICK,
-        patience: PATIENCE,
+        retry,
+        patience,
     };
     Arm::new(options).context("[azure]")
 }
@@ -62,7 +76,7 @@ fn client(
 pub(crate) fn without_identity(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Arm> {
     let credential =
         Credential::Secret { client_id: String::new(), secret: rp_base::Secret::new(String::new()) };
-    client(settings, foundation, credential, None)
+    client(settings, foundation, credential, None, (RetryPolicy::QUICK, PATIENCE))
 }
 
 /// Where the parts of Azure are: the cloud's, unless the settings name another resource manager, which then has all of
@@ -74,7 +88,13 @@ pub fn endpoints(settings: &Settings) -> anyhow::Result<Endpoints> {
     let told = &settings.azure;
     let cloud: Cloud = told.environment.parse().context("azure.environment")?;
     let found = of_cloud(cloud, told.resource_manager.as_ref(), told.authority.as_ref());
-    found.ok_or_else(|| anyhow!("azure.environment: the cloud has no endpoints"))
+    let mut found = found.ok_or_else(|| anyhow!("azure.environment: the cloud has no endpoints"))?;
+    if let Some(told) = &told.diagnosis {
+        let own = found.diagnosis.as_ref().map_or(&found.scope, |own| &own.scope);
+        let scope = told.scope.as_ref().unwrap_or(own).clone();
+        found.diagnosis = Some(Diagnosis { url: told.url.clone(), scope, tenant: told.tenant.clone() });
+    }
+    Ok(found)
 }
 
 fn of_cloud(cloud: Cloud, manager: Option<&Url>, authority: Option<&Url>) -> Option<Endpoints> {

@@ -14,7 +14,7 @@ use axum::extract::ConnectInfo;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use rp_access::{Access, StoreDirectory};
-use rp_azure::{AppLens, Cloud, Endpoints};
+use rp_azure::{Cloud, Endpoints};
 use rp_base::chain;
 use rp_config::Settings;
 use rp_core::Foundation;
@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tower::Service as _;
 
-use crate::{azure, parts, reload, serve, statsd};
+use crate::{azure, parts, reload, serve, ssh, statsd};
 
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,7 +76,8 @@ pub async fn start(
         &access,
     )?;
     let directory = parts::directory(&foundation).await?;
-    let admin = admin(settings, &access, &directory, None)?;
+    let door = ssh::told(settings, &foundation).await?;
+    let admin = admin(settings, &access, &directory, door)?;
     let (api, front) = serving(settings, &foundation, life, (Callers::Settings, None), admin).await?;
     readiness.add("api", move || {
         let api = api.clone();
@@ -214,11 +215,9 @@ fn referers(settings: &Settings) -> anyhow::Result<Vec<String>> {
     Ok(hosts)
 }
 
-/// AppLens, where the cloud has one: a stand-in has none.
+/// AppLens, where the cloud has one.
 fn detectors(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<Arc<dyn Detectors>>> {
-    let (clock, random) = (Arc::clone(&foundation.clock), Arc::clone(&foundation.random));
-    let arm = azure::arm(settings, foundation, None)?;
-    let lens = arm.and_then(|arm| AppLens::new(arm, clock, random));
+    let lens = azure::diagnoses(settings, foundation)?;
     Ok(lens.map(|lens| Arc::new(ByAppLens::new(lens)) as _))
 }
 

@@ -187,6 +187,8 @@ client_id = "{azure_client}"
 federated_token_file = "azure-token"
 resource_manager = "https://localhost:{azure}"
 authority = "https://localhost:{azure}"
+diagnosis = "https://localhost:{azure}{lens}"
+diagnosis_tenant = "{lens_tenant}"
 ca_file = "ca.pem"
 
 # Everybody on this machine may call it.
@@ -232,6 +234,8 @@ format = "text"
         rp = ports.rp,
         ssh = ports.ssh,
         azure_client = names::CLIENT_ID,
+        lens = rp_simulator::arm::DIAGNOSES,
+        lens_tenant = rp_simulator::arm::DIAGNOSIS_TENANT,
         // A laptop has better things to do than ten thousand looks in fifteen seconds.
         interval = if clusters > 1000 { "60s" } else { "15s" },
     );

@@ -16,6 +16,9 @@ use crate::transport::Name;
 
 const INVOKE: Name = Name { client: "applens", operation: "post", shown: "ask for a diagnosis" };
 
+/// Largest diagnosis, bytes.
+const MOST: usize = 4 * 1024 * 1024;
+
 /// Asks for diagnoses.
 #[async_trait]
 pub trait Diagnoses: Send + Sync + fmt::Debug + 'static {
@@ -86,10 +89,10 @@ impl Diagnoses for AppLens {
             headers: self.headers(path)?,
             body: None,
         };
+        let malformed = |words| AzureError::new(INVOKE.shown, ErrorKind::Malformed, words);
         match self.arm.wire(&wire).await {
-            Ok(answer) => serde_json::from_slice(&answer.body)
-                .map(Some)
-                .map_err(|_| AzureError::new(INVOKE.shown, ErrorKind::Malformed, "")),
+            Ok(answer) if answer.body.len() > MOST => Err(malformed("the diagnosis is too large")),
+            Ok(answer) => serde_json::from_slice(&answer.body).map(Some).map_err(|_| malformed("")),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error),
         }

@@ -59,6 +59,14 @@ impl RetryPolicy {
         per_try: Duration::from_mins(1),
         alone: true,
     };
+    /// For AppLens: three repeats, three seconds before the first (`spec/frontend.md` §8.3).
+    pub const DIAGNOSES: Self = Self {
+        attempts: 4,
+        first: Duration::from_secs(3),
+        most: Duration::from_secs(12),
+        per_try: Duration::from_secs(30),
+        alone: true,
+    };
     /// One try.
     pub const NONE: Self = Self {
         attempts: 1,

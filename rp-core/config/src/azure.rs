@@ -20,8 +20,21 @@ pub struct Azure {
     pub resource_manager: Option<Url>,
     /// In the place of the cloud's own address.
     pub authority: Option<Url>,
+    /// AppLens, in the place of the cloud's own.
+    pub diagnosis: Option<DiagnosisPlace>,
     /// PEM of a CA to trust beside the host's.
     pub ca_file: Option<PathBuf>,
+}
+
+/// Where clusters are diagnosed.
+#[derive(Debug, Clone)]
+pub struct DiagnosisPlace {
+    /// Takes every question.
+    pub url: Url,
+    /// The directory whose tokens it takes.
+    pub tenant: String,
+    /// Of those tokens; `None`: the cloud's, or that of the resource manager which stands for all of it.
+    pub scope: Option<String>,
 }
 
 /// Who asks.
@@ -40,8 +53,16 @@ pub(crate) fn azure(r: &mut Reader<'_>) -> Azure {
         credential: credential(r),
         resource_manager: r.origin("azure.resource_manager"),
         authority: r.origin("azure.authority"),
+        diagnosis: diagnosis(r),
         ca_file: r.file("azure.ca_file"),
     }
+}
+
+fn diagnosis(r: &mut Reader<'_>) -> Option<DiagnosisPlace> {
+    let (url, tenant) = (r.url("azure.diagnosis"), r.text("azure.diagnosis_tenant"));
+    let scope = r.text("azure.diagnosis_scope");
+    check::pair(r, ("azure.diagnosis", url.is_some()), ("azure.diagnosis_tenant", tenant.is_some()));
+    Some(DiagnosisPlace { url: url?, tenant: tenant?, scope })
 }
 
 fn credential(r: &mut Reader<'_>) -> Option<AzureCredential> {

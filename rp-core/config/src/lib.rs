@@ -22,7 +22,7 @@ mod source;
 mod ssh;
 mod values;
 
-pub use azure::{Azure, AzureCredential};
+pub use azure::{Azure, AzureCredential, DiagnosisPlace};
 pub use backend::Backend;
 pub use load::{LoadError, load};
 pub use mistakes::{Mistake, Mistakes};

@@ -35,6 +35,9 @@ pub struct Rp {
     pub tokens: Option<Tokens>,
     /// What persons may do over the admin API; all empty: whoever has the certificate may do everything.
     pub admin_roles: AdminRoles,
+    /// Further names of certificates of `admin`'s authorities, each with the role that its holders have at most:
+    /// `reader`, `operator` or `elevated`.
+    pub admin_certificates: Vec<(String, String)>,
     /// Hosts that a caller's `Referer` may name, lower case: `.x` for those below x, `*` for any; empty: ARM's and ours.
     pub referers: Vec<String>,
     /// From the start until the process says that it is ready.
@@ -155,6 +158,7 @@ pub(crate) fn rp(r: &mut Reader<'_>, tls: Option<&Tls>) -> Rp {
             operators: r.texts("rp.admin_operators"),
             elevated: r.texts("rp.admin_elevated"),
         },
+        admin_certificates: admin_certificates(r),
         referers: r.texts("rp.referers").into_iter().map(|host| host.to_ascii_lowercase()).collect(),
         ready_delay: r.duration("rp.ready_delay"),
         read_time: r.duration("rp.read_time"),
@@ -210,6 +214,24 @@ fn certificate(r: &mut Reader<'_>, ca: &'static str, name: &'static str) -> Opti
     let (ca_file, common_name) = (r.file(ca), r.text(name));
     check::pair(r, (ca, ca_file.is_some()), (name, common_name.is_some()));
     Some(CallerCertificate { ca_file: ca_file?, common_name: common_name? })
+}
+
+/// `NAME=ROLE` each.
+fn admin_certificates(r: &mut Reader<'_>) -> Vec<(String, String)> {
+    const KEY: &str = "rp.admin_certificates";
+    let (told, mut named) = (r.texts(KEY), Vec::new());
+    for text in &told {
+        match text.rsplit_once('=').map(|(name, role)| (name.trim(), role.trim())) {
+            Some((name, role @ ("reader" | "operator" | "elevated"))) if !name.is_empty() => {
+                named.push((name.to_owned(), role.to_owned()));
+            }
+            _ => r.mistake(KEY, format!("{text:?} is not NAME=reader, NAME=operator or NAME=elevated")),
+        }
+    }
+    if !told.is_empty() && !r.is_set("rp.admin_ca_file") {
+        check::missing_once(r, "rp.admin_ca_file", "is needed with rp.admin_certificates");
+    }
+    named
 }
 
 fn tokens(r: &mut Reader<'_>) -> Option<Tokens> {

@@ -73,6 +73,12 @@ pub(crate) fn following(mut answer: Answer, operation: &Url, location: Option<&U
     answer
 }
 
+/// Says when to ask again.
+pub(crate) fn later(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(RETRY_AFTER, AGAIN);
+    answer
+}
+
 /// Says where to ask for what is not there yet.
 pub(crate) fn waiting(location: &Url) -> Answer {
     let mut answer = empty(StatusCode::ACCEPTED);

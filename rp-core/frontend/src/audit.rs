@@ -29,6 +29,8 @@ fn entry(seen: &Seen, at: rp_base::Timestamp, phase: Phase) -> Option<Entry> {
     let agent = seen.header("user-agent");
     let (sub, name) = match &seen.principal {
         Some(principal) => (principal.clone(), principal.clone()),
+        // The tool itself, on behalf of nobody whom it names.
+        None if !seen.tool().is_empty() => (seen.tool().to_owned(), seen.tool().to_owned()),
         None => (clean(&agent, 256), "Azure Resource Manager".to_owned()),
     };
     let actor = Actor { sub, name, from: seen.peer.clone() };

@@ -31,6 +31,8 @@ pub(crate) struct Call {
     pub(crate) identity_url: Option<String>,
     /// `x-ms-home-tenant-id`.
     pub(crate) home_tenant: Option<String>,
+    /// Who stands behind an admin call, as the calling tool says.
+    pub(crate) principal: Option<String>,
     /// The address that it comes from.
     pub(crate) peer: String,
 }

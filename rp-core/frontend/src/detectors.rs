@@ -14,6 +14,8 @@ use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
 
 const KIND: &str = "Microsoft.RedHatOpenShift/openShiftClusters/detectors";
+/// Detectors that are listed: far more than there are.
+const MOST: usize = 1000;
 
 /// Who diagnoses clusters: AppLens.
 #[async_trait]
@@ -84,9 +86,11 @@ pub(crate) async fn list(parts: &FrontendParts, path: &ClusterPath) -> Result<An
     let value: Vec<Value> = all
         .iter()
         .filter_map(|one| {
-            let id = one.pointer("/metadata/id")?.as_str().filter(|id| !id.is_empty())?;
+            // One of another form could not be asked for.
+            let id = one.pointer("/metadata/id")?.as_str().filter(|id| is_plain(id))?;
             Some(shown(&cluster, &location, id, one))
         })
+        .take(MOST)
         .collect();
     Ok(compact(&json!({"value": value})))
 }
@@ -94,9 +98,7 @@ pub(crate) async fn list(parts: &FrontendParts, path: &ClusterPath) -> Result<An
 /// What one detector finds.
 pub(crate) async fn get(parts: &FrontendParts, path: &ClusterPath, id: &str) -> Result<Answer, Fault> {
     let (cluster, location, detectors) = cluster(parts, path).await?;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
-    let known = (1..=128).contains(&id.len()) && id.bytes().all(plain);
-    let told = if known { detectors.get(&cluster, id).await? } else { None };
+    let told = if is_plain(id) { detectors.get(&cluster, id).await? } else { None };
     match told {
         Some(told) => Ok(compact(&shown(&cluster, &location, id, &told))),
         None => {
@@ -104,6 +106,12 @@ pub(crate) async fn get(parts: &FrontendParts, path: &ClusterPath, id: &str) -> 
             Err(CloudError::new(404, "ResourceNotFound", "", message).into())
         }
     }
+}
+
+/// Whether it is the name of a detector, and not the way to something else.
+fn is_plain(id: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    (1..=128).contains(&id.len()) && id.bytes().all(plain) && id.bytes().any(|b| b != b'.')
 }
 
 /// The cluster's id and place, and whom to ask. Its subscription must be known, in whatever state.

@@ -41,7 +41,9 @@ pub use detectors::{ByAppLens, Detectors};
 pub use edge::{Edge, Ready};
 pub use metrics::Metrics;
 pub use offers::StoreOffers;
-pub use parts::{Authorizer, Caller, CreateChecks, Everybody, FrontendParts, Offers, OperatorRole, RoleSet};
+pub use parts::{
+    Authorizer, Caller, CreateChecks, Everybody, FrontendParts, Offers, OperatorRole, RoleSet, Taken,
+};
 
 /// The API as a router that takes every path. A request's extension `ConnectInfo<SocketAddr>` says where it comes from.
 pub fn router(parts: FrontendParts) -> Router {

@@ -8,7 +8,7 @@ use rp_database::{StoreError, Typed};
 use rp_documents::{AsyncOperation, AsyncOperationDocument};
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, empty, json_of, waiting};
+use crate::answer::{Answer, empty, json_of, later, waiting};
 use crate::call::Call;
 use crate::document::Document;
 use crate::fault::Fault;
@@ -102,7 +102,8 @@ pub(crate) async fn status(
             body["error"] = error.clone();
         }
     }
-    Ok(json_of(StatusCode::OK, &body))
+    let answer = json_of(StatusCode::OK, &body);
+    Ok(if running { later(answer) } else { answer })
 }
 
 /// What came of an operation.

@@ -12,7 +12,7 @@ use rp_seal::Keyring;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::admin::AdminParts;
+use crate::admin::{AdminParts, AdminRole};
 use crate::detectors::Detectors;
 use crate::edge::Edge;
 
@@ -30,11 +30,27 @@ impl fmt::Debug for Caller<'_> {
     }
 }
 
+/// A caller who may go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// The common name in its certificate, of an admin call; empty: it is not known by that.
+    pub tool: String,
+    /// The most that it may do over the admin API, whoever it calls for.
+    pub most: AdminRole,
+}
+
+impl Taken {
+    /// Nothing is held against it.
+    pub const fn freely() -> Self {
+        Self { tool: String::new(), most: AdminRole::Elevated }
+    }
+}
+
 /// Decides who may call (`spec/frontend.md` §3).
 #[async_trait]
 pub trait Authorizer: Send + Sync + fmt::Debug + 'static {
-    /// Whether the request may go on.
-    async fn allows(&self, caller: &Caller<'_>) -> bool;
+    /// Who calls, if the request may go on.
+    async fn takes(&self, caller: &Caller<'_>) -> Option<Taken>;
 
     /// Whether it knows whom to allow (`spec/frontend.md` §13).
     ///
@@ -51,8 +67,8 @@ pub struct Everybody;
 
 #[async_trait]
 impl Authorizer for Everybody {
-    async fn allows(&self, _: &Caller<'_>) -> bool {
-        true
+    async fn takes(&self, _: &Caller<'_>) -> Option<Taken> {
+        Some(Taken::freely())
     }
 }
 

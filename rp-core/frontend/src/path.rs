@@ -234,11 +234,13 @@ impl Check<'_> {
         match rest {
             ["locations", region, rest @ ..] => {
                 let route = match rest {
-                    ["operationsstatus", id] => {
-                        Route::OperationStatus { subscription, operation: operation(id)? }
-                    }
-                    ["operationresults", id] => {
-                        Route::OperationResult { subscription, operation: operation(id)? }
+                    ["operationsstatus" | "operationresults", id] => {
+                        self.here(region)?;
+                        let operation = operation(id)?;
+                        match rest.first() {
+                            Some(&"operationsstatus") => Route::OperationStatus { subscription, operation },
+                            _ => Route::OperationResult { subscription, operation },
+                        }
                     }
                     ["openshiftversions"] => Route::OpenShiftVersions { version: None },
                     ["openshiftversions", version] => {
@@ -419,6 +421,8 @@ mod tests {
         let location = format!("/subscriptions/{SUB}/providers/microsoft.redhatopenshift/locations");
         assert_eq!(code(&format!("{location}/mars/operationsstatus/{SUB}")), "InvalidLocation");
         assert_eq!(code(&format!("{location}/eastus/operationsstatus/x")), "InvalidOperationID");
+        assert_eq!(code(&format!("{location}/mars/operationresults/x")), "InvalidLocation");
+        assert_eq!(code(&format!("{location}/mars/nothing/x")), "unknown");
         assert_eq!(code(&format!("{location}/EastUS/openshiftversions")), "found");
         for path in ["/", "/x", "/subscriptions", "/healthz", "/healthz/ready/x", "/providers/x"] {
             assert_eq!(code(path), "unknown", "{path}");

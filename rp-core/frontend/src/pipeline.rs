@@ -5,8 +5,8 @@
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::body::Body;
@@ -19,14 +19,14 @@ use rp_base::chain;
 use rp_base::text::clean;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{self, Admin};
+use crate::admin::{self, Admin, AdminRole};
 use crate::answer::{Answer, empty, error};
 use crate::audit;
 use crate::call::{self, Call, Correlation, header};
 use crate::dispatch::dispatch;
 use crate::fault::{Fault, internal, unavailable};
 use crate::metrics::Ended;
-use crate::parts::{Caller, FrontendParts};
+use crate::parts::{Caller, FrontendParts, Taken};
 use crate::path::{Lost, Route, is_admin, route};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");
@@ -49,6 +49,8 @@ pub(crate) struct Seen {
     found: Result<Route, Lost>,
     body: AtomicU64,
     begun: AtomicBool,
+    /// Set when it is known who calls.
+    taken: OnceLock<Taken>,
     /// Nobody waits for the answer any more.
     gone: CancellationToken,
 }
@@ -79,6 +81,7 @@ impl Seen {
             head,
             body: AtomicU64::new(0),
             begun: AtomicBool::new(false),
+            taken: OnceLock::new(),
             gone,
         }
     }
@@ -110,7 +113,12 @@ impl Seen {
         matches!(&self.found, Ok(Route::Admin(Admin::SerialConsole(_))))
     }
 
-    /// Whether the person for whom the admin tool calls may do this.
+    /// The admin tool that calls, by its certificate; empty: it is not known by that.
+    pub(crate) fn tool(&self) -> &str {
+        self.taken.get().map_or("", |taken| &taken.tool)
+    }
+
+    /// Whether the admin tool, and the person for whom it calls, may do this.
     fn permitted(&self, parts: &FrontendParts, route: &Route) -> Result<(), CloudError> {
         if !self.admin {
             return Ok(());
@@ -119,7 +127,9 @@ impl Seen {
         let restricted = ["", "0", "f", "F", "false", "FALSE", "False"];
         let asked = call::parameter(&self.query, "unrestricted").unwrap_or_default();
         let needed = admin::needed(&self.head.method, route, !restricted.contains(&asked));
-        let allowed = parts.admin.roles.check(self.principal.as_deref(), needed);
+        let most = self.taken.get().map_or(AdminRole::Reader, |taken| taken.most);
+        let allowed = admin::may_tool(most, needed)
+            .and_then(|()| parts.admin.roles.check(self.principal.as_deref(), needed));
         if allowed.is_err() {
             parts.edge.metrics.refused(true);
         }
@@ -205,6 +215,7 @@ fn log(seen: &Seen, code: u16, seconds: f64, (read, written): (u64, u64)) {
         correlation_id = seen.correlation.correlation,
         client_request_id = seen.correlation.client_request,
         client_principal_name = seen.principal.as_deref().unwrap_or_default(),
+        client_certificate = seen.tool(),
         subscription_id = cluster.map(|path| path.subscription.as_str()),
         resource_group = cluster.map(|path| path.group.as_str()),
         resource_name = cluster.map(|path| path.name.as_str()),
@@ -228,10 +239,12 @@ async fn checked(parts: &FrontendParts, seen: &Seen, body: Body) -> Result<Answe
         }
     } else {
         let caller = Caller { head: &seen.head, admin: seen.admin };
-        if !parts.authorizer.allows(&caller).await {
+        let Some(taken) = parts.authorizer.takes(&caller).await else {
             parts.edge.metrics.refused(seen.admin);
             return Err(CloudError::new(403, "Forbidden", "", "Forbidden.").into());
-        }
+        };
+        // A request is looked at once.
+        let _ = seen.taken.set(taken);
         // Who left while we asked who they are does not want it any more (§3).
         if seen.gone.is_cancelled() {
             let message = "The client closed the request.";
@@ -301,6 +314,7 @@ async fn read<'a>(
         system_data,
         identity_url: header(&seen.head.headers, "x-ms-identity-url"),
         home_tenant: header(&seen.head.headers, "x-ms-home-tenant-id"),
+        principal: seen.principal.clone(),
         peer: seen.peer.clone(),
     };
     Ok((room, call))

@@ -40,7 +40,9 @@ pub(crate) async fn check(parts: &FrontendParts, call: &Call, subscription: &str
         Ok(()) => Ok(compact(&json!({"status": "Succeeded"}))),
         Err(Fault::Refused(error)) => {
             let mut told = json!({"message": error.to_string()});
-            if error.body.code != "InvalidParameter" || error.body.target.is_empty() {
+            // What the validation of the form says has none.
+            let of_form = error.body.code == "InvalidParameter" && !error.body.target.is_empty();
+            if !of_form || error.body.target == "properties.clusterProfile.version" {
                 told["code"] = Value::from(error.body.code);
             }
             Ok(compact(&json!({"status": "Failed", "error": told})))

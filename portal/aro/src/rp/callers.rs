@@ -12,7 +12,7 @@ use rp_frontend::auth::{
     self, ArmCertificates, ArmOptions, CertificateCheck, Mise, NamedClient, TokenCheck, TokenIssuer,
     TokenRules,
 };
-use rp_frontend::{Authorizer, Everybody};
+use rp_frontend::{AdminRole, Authorizer, Everybody};
 use rp_runtime::{Lifecycle, WATCH_PERIOD, Watch};
 use url::Url;
 
@@ -41,7 +41,8 @@ pub(super) fn authorizer(
         );
         return Ok(Arc::new(Everybody));
     }
-    let admin = told.admin.as_ref().map(|told| named(told, life)).transpose().context("rp.admin_ca_file")?;
+    let admin = told.admin.as_ref().map(|admin| named(admin, &told.admin_certificates, life));
+    let admin = admin.transpose().context("rp.admin_ca_file")?;
     if admin.is_none() {
         tracing::warn!("rp.admin_ca_file is not set: nobody calls the admin API");
     }
@@ -62,7 +63,7 @@ fn arm(
 ) -> anyhow::Result<Arc<dyn CertificateCheck>> {
     let told = &settings.rp.arm;
     if let Some(certificate) = &told.certificate {
-        return named(certificate, life).context("rp.arm_ca_file");
+        return named(certificate, &[], life).context("rp.arm_ca_file");
     }
     let endpoint = match &told.metadata {
         Some(endpoint) => endpoint.clone(),
@@ -97,9 +98,18 @@ fn published_at(settings: &Settings) -> anyhow::Result<Url> {
     Ok(text.parse()?)
 }
 
-/// Certificates of authorities, which are read again when their file changes.
-fn named(told: &CallerCertificate, life: &Lifecycle) -> anyhow::Result<Arc<dyn CertificateCheck>> {
-    let client = Arc::new(NamedClient::new(&parts::read(&told.ca_file)?, &told.common_name)?);
+/// Certificates of authorities, which are read again when their file changes. `more`: further names, with their roles.
+fn named(
+    told: &CallerCertificate,
+    more: &[(String, String)],
+    life: &Lifecycle,
+) -> anyhow::Result<Arc<dyn CertificateCheck>> {
+    let mut client = NamedClient::new(&parts::read(&told.ca_file)?, &told.common_name)?;
+    for (name, role) in more {
+        let most: AdminRole = role.parse().map_err(|()| anyhow!("rp.admin_certificates: no role {role}"))?;
+        client = client.and(name, most);
+    }
+    let client = Arc::new(client);
     let (followed, file): (_, PathBuf) = (Arc::clone(&client), told.ca_file.clone());
     reload::follow(life, Watch::new(vec![file.clone()]), WATCH_PERIOD, move || {
         let read = parts::read(&file).and_then(|pem| Ok(followed.replace(&pem)?));

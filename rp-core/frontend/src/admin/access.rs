@@ -63,7 +63,7 @@ pub(super) async fn kubeconfig(
     let issuer = parts.admin.issuer.as_ref().ok_or_else(|| {
         away("Portal serving certificate is not available; the kubeconfig endpoint is disabled.")
     })?;
-    let person = person(call)?;
+    let person = person(parts, call)?;
     let rights = if elevated { Rights::Admin } else { Rights::Read };
     let life = KUBECONFIG.min(issuer.access.policy().longest(rights));
     tracing::info!(
@@ -107,7 +107,7 @@ pub(super) async fn ssh(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
     if !(0..=2).contains(&master) {
         return Err(CloudError::invalid("master", "master must be 0, 1, or 2.").into());
     }
-    let person = person(call)?;
+    let person = person(parts, call)?;
     let user = user(&person)?;
     tracing::info!(
         component = "admin",
@@ -193,15 +193,17 @@ fn told(error: &IssueError) -> CloudError {
 }
 
 /// For whom it is, as ARM says ("Do better" 22: nobody is refused).
-fn person(call: &Call) -> Result<String, CloudError> {
+fn person(parts: &FrontendParts, call: &Call) -> Result<String, CloudError> {
     let said = |name: &str| {
         let data = call.system_data.as_ref()?;
         data.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
     };
     let name = said("lastModifiedBy").or_else(|| said("createdBy")).map(|name| clean(name, MOST_NAME));
-    name.filter(|name| !name.is_empty()).ok_or_else(|| {
+    let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
         CloudError::invalid("", "The caller identity could not be determined from the request.")
-    })
+    })?;
+    parts.admin.roles.own(call.principal.as_deref(), &name)?;
+    Ok(name)
 }
 
 /// The part of the name before `@`, as the name of a user of SSH.

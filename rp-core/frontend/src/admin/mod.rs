@@ -24,7 +24,7 @@ use rp_azure::BootDiagnostics;
 pub use access::{Issuer, SshDoor};
 pub(crate) use path::{Admin, route};
 pub use reach::Reach;
-pub(crate) use roles::needed;
+pub(crate) use roles::{may_tool, needed};
 pub use roles::{AdminRole, AdminRoles};
 
 use crate::answer::{Answer, empty};

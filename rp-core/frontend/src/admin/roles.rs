@@ -1,7 +1,8 @@
-//! Who may do what over the admin API, person by person ("Do better" 16 and 17 of `spec/frontend.md`): beside the calling
-//! tool's certificate stands the name of the person for whom it calls.
+//! Who may do what over the admin API, tool by tool and person by person ("Do better" 16 and 17 of `spec/frontend.md`): the
+//! calling tool's certificate has a role, and beside it stands the name of the person for whom it calls. Both must do.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use http::Method;
 use rp_api::CloudError;
@@ -9,7 +10,7 @@ use rp_api::CloudError;
 use super::path::Admin;
 use crate::path::Route;
 
-/// What a person may do, each more than the one before.
+/// What a person or a tool may do, each more than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AdminRole {
     /// Reads what the resource provider knows, and objects of the platform.
@@ -43,6 +44,19 @@ impl AdminRoles {
         self.0.is_empty()
     }
 
+    /// An access is for the person whose role allows it, and for nobody else.
+    ///
+    /// # Errors
+    /// 403 `Forbidden`: it is for somebody else.
+    pub(crate) fn own(&self, principal: Option<&str>, person: &str) -> Result<(), CloudError> {
+        let same = |name: &str| name.trim().to_lowercase() == person.trim().to_lowercase();
+        if self.is_empty() || principal.is_some_and(same) {
+            return Ok(());
+        }
+        let message = "The access must be for the caller's principal.";
+        Err(CloudError::new(403, "Forbidden", "", message))
+    }
+
     fn of(&self, principal: &str) -> Option<AdminRole> {
         let own = self.0.get(&principal.trim().to_lowercase());
         own.max(self.0.get("*")).copied()
@@ -68,6 +82,28 @@ impl AdminRoles {
             )),
         }
     }
+}
+
+impl FromStr for AdminRole {
+    type Err = ();
+
+    /// `reader`, `operator` or `elevated`.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Reader, Self::Operator, Self::Elevated].into_iter().find(|role| role.name() == text).ok_or(())
+    }
+}
+
+/// Whether a tool may do that, whoever it calls for.
+///
+/// # Errors
+/// 403 `Forbidden`: its certificate's role is not enough.
+pub(crate) fn may_tool(most: AdminRole, needed: AdminRole) -> Result<(), CloudError> {
+    if most >= needed {
+        return Ok(());
+    }
+    let message =
+        format!("The caller's certificate has no role that allows this request ({}).", needed.name());
+    Err(CloudError::new(403, "Forbidden", "", message))
 }
 
 impl AdminRole {

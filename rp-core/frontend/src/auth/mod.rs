@@ -22,13 +22,18 @@ pub use mise::Mise;
 pub use named::NamedClient;
 pub use tokens::{TokenIssuer, TokenRules};
 
-use crate::parts::{Authorizer, Caller};
+use crate::parts::{Authorizer, Caller, Taken};
 
 /// Looks at a caller's certificate.
 #[async_trait]
 pub trait CertificateCheck: Send + Sync + std::fmt::Debug + 'static {
     /// Whether this is one of those that may call.
     fn knows(&self, chain: &ClientChain, now: Timestamp) -> bool;
+
+    /// Who of those it is, of the admin side.
+    fn taken(&self, _: &ClientChain) -> Taken {
+        Taken::freely()
+    }
 
     /// Whether it can tell.
     ///
@@ -65,18 +70,20 @@ pub struct Callers {
 
 #[async_trait]
 impl Authorizer for Callers {
-    async fn allows(&self, caller: &Caller<'_>) -> bool {
+    async fn takes(&self, caller: &Caller<'_>) -> Option<Taken> {
         let now = self.clock.now();
         let chain = caller.head.extensions.get::<ClientChain>();
         if caller.admin {
-            return self.admin.as_ref().zip(chain).is_some_and(|(admin, chain)| admin.knows(chain, now));
+            let (admin, chain) = self.admin.as_ref().zip(chain)?;
+            return admin.knows(chain, now).then(|| admin.taken(chain));
         }
         if let Some(tokens) = &self.tokens
             && tokens.accepts(caller.head).await
         {
-            return true;
+            return Some(Taken::freely());
         }
-        !self.tokens_required && chain.is_some_and(|chain| self.arm.knows(chain, now))
+        let known = !self.tokens_required && chain.is_some_and(|chain| self.arm.knows(chain, now));
+        known.then(Taken::freely)
     }
 
     async fn ready(&self) -> Result<(), String> {

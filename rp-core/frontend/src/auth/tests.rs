@@ -13,7 +13,10 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::{Request, request};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use parking_lot::Mutex;
-use rcgen::{CertificateParams, KeyPair, PublicKeyData as _};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, PublicKeyData as _,
+};
 use rp_base::{ManualClock, Timestamp};
 use rp_net::tls::ClientChain;
 use serde_json::{Value, json};
@@ -21,9 +24,11 @@ use tokio::net::TcpListener;
 use url::Url;
 
 use super::{
-    ArmCertificates, ArmOptions, Callers, CertificateCheck, Mise, TokenCheck, TokenIssuer, TokenRules,
+    ArmCertificates, ArmOptions, Callers, CertificateCheck, Mise, NamedClient, TokenCheck, TokenIssuer,
+    TokenRules,
 };
-use crate::parts::{Authorizer as _, Caller};
+use crate::admin::AdminRole;
+use crate::parts::{Authorizer as _, Caller, Taken};
 
 const NOW: i64 = 1_795_230_720;
 
@@ -317,15 +322,50 @@ async fn each_side_has_its_own_callers() {
     ] {
         let callers = callers(required);
         let head = head(&[("authorization", word)], chain.cloned());
-        let allows = async |admin| callers.allows(&Caller { head: &head, admin }).await;
+        let allows = async |admin| callers.takes(&Caller { head: &head, admin }).await.is_some();
         assert_eq!((allows(false).await, allows(true).await), (as_arm, as_admin), "{required:?} {word}");
     }
     let neither = Callers { tokens_required: true, ..callers(None) };
     let shown = head(&[("authorization", "Bearer hush")], Some(arm.clone()));
     assert!(!format!("{:?}", Caller { head: &shown, admin: false }).contains("hush"));
-    assert!(!neither.allows(&Caller { head: &shown, admin: false }).await, "a token is required");
+    assert!(neither.takes(&Caller { head: &shown, admin: false }).await.is_none(), "a token is required");
     let nobody = Callers { admin: None, ..callers(None) };
     let head = head(&[], Some(admin.clone()));
-    assert!(!nobody.allows(&Caller { head: &head, admin: true }).await);
+    assert!(nobody.takes(&Caller { head: &head, admin: true }).await.is_none());
     assert!(callers(Some(false)).ready().await.is_err(), "admin is not ready");
+}
+
+#[test]
+fn each_tools_certificate_has_a_role() {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let chain = |name: &str| {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let made = params.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap();
+        ClientChain(vec![made.der().clone()].into())
+    };
+    let named = NamedClient::new(&ca, "tool")
+        .unwrap()
+        .and("board", AdminRole::Reader)
+        .and("hands", AdminRole::Operator)
+        .and("hands", AdminRole::Elevated)
+        .and("tool", AdminRole::Operator);
+    let now = Timestamp::from_seconds(NOW);
+    for (name, most) in
+        [("tool", AdminRole::Operator), ("board", AdminRole::Reader), ("hands", AdminRole::Operator)]
+    {
+        let chain = chain(name);
+        assert!(named.knows(&chain, now), "{name}");
+        assert_eq!(named.taken(&chain), Taken { tool: name.to_owned(), most });
+    }
+    let stranger = chain("stranger");
+    assert!(!named.knows(&stranger, now));
+    assert_eq!(named.taken(&stranger).most, AdminRole::Reader);
+    assert!(!named.knows(&certificate("board"), now), "of another authority");
 }

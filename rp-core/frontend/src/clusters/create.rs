@@ -43,7 +43,7 @@ pub(super) async fn create(
         // That takes a while: it may have ended meanwhile, and nobody would delete what is made in it.
         subscriptions::allow(parts, &path.subscription, &[SubscriptionState::Registered]).await?;
     }
-    identities(parts, &cluster)?;
+    identities(parts, &cluster, version_of(&cluster))?;
     offered(parts, &cluster)?;
     system_data(call, &mut cluster);
     identity(call, &mut cluster)?;
@@ -60,7 +60,7 @@ pub(super) fn would(
 ) -> Result<(), Fault> {
     let cluster = wanted(parts, path, version, body)?;
     offered(parts, &cluster)?;
-    Ok(identities(parts, &cluster)?)
+    Ok(identities(parts, &cluster, version_of(&cluster))?)
 }
 
 /// The cluster that a request asks for, checked by itself; secrets open.
@@ -104,7 +104,7 @@ fn default_version(parts: &FrontendParts) -> Result<String, CloudError> {
 
 /// The version can be installed (`spec/api.md` §12.2).
 fn offered(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudError> {
-    let version = cluster["properties"]["clusterProfile"]["version"].as_str().unwrap_or_default();
+    let version = version_of(cluster);
     if text::version(version).is_some() && parts.offers.versions().iter().any(|offered| offered == version) {
         return Ok(());
     }
@@ -112,12 +112,16 @@ fn offered(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudError> {
     Err(CloudError::invalid("properties.clusterProfile.version", message))
 }
 
+/// The version of OpenShift that a cluster has.
+pub(super) fn version_of(cluster: &Value) -> &str {
+    cluster["properties"]["clusterProfile"]["version"].as_str().unwrap_or_default()
+}
+
 /// The identities are those that the platform's operators of the version need (`spec/api.md` §12.4).
-pub(super) fn identities(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudError> {
+pub(super) fn identities(parts: &FrontendParts, cluster: &Value, version: &str) -> Result<(), CloudError> {
     let properties = &cluster["properties"];
     let profile = &properties["platformWorkloadIdentityProfile"];
     let Some(given) = profile["platformWorkloadIdentities"].as_object() else { return Ok(()) };
-    let version = properties["clusterProfile"]["version"].as_str().unwrap_or_default();
     let later =
         profile["upgradeableTo"].as_str().filter(|later| text::version(later) > text::version(version));
     let mut minors: Vec<String> =

@@ -145,12 +145,21 @@ async fn enriched(parts: &FrontendParts, document: &Document) -> Value {
     if state::is_passing(&cluster) {
         return cluster;
     }
-    match Typed::<ClusterMirror>::new(parts.store.clone()).get(&document.id).await {
-        Ok(Some(mirror)) => merge(&mirror.value, &mut cluster),
-        Ok(None) => {}
-        Err(error) => tracing::warn!(error = %chain(&error), "the mirror of a cluster cannot be read"),
+    if let Some(mirror) = mirrored(parts, document).await {
+        merge(&mirror, &mut cluster);
     }
     cluster
+}
+
+/// What the monitor mirrored of a cluster, if it can be had.
+async fn mirrored(parts: &FrontendParts, document: &Document) -> Option<ClusterMirror> {
+    match Typed::<ClusterMirror>::new(parts.store.clone()).get(&document.id).await {
+        Ok(found) => found.map(|mirror| mirror.value),
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "the mirror of a cluster cannot be read");
+            None
+        }
+    }
 }
 
 fn merge(mirror: &ClusterMirror, cluster: &mut Value) {

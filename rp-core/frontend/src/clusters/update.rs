@@ -3,9 +3,10 @@
 use http::{Method, StatusCode};
 use rp_api::state::{self, Asked};
 use rp_api::{Version, admin, convert, decode, defaults, validate};
+use rp_documents::{ClusterMirror, Document as _};
 use serde_json::Value;
 
-use super::{create, enriched, ground, identity, mark, merge_again, shown, system_data};
+use super::{create, enriched, ground, identity, mark, merge_again, mirrored, shown, system_data};
 use crate::answer::{Answer, following};
 use crate::call::Call;
 use crate::document::{Document, settled};
@@ -14,6 +15,8 @@ use crate::operations::Begun;
 use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
 use crate::secrets;
+
+const PROFILE: &str = "servicePrincipalProfile";
 
 pub(super) async fn update(
     parts: &FrontendParts,
@@ -29,7 +32,8 @@ pub(super) async fn update(
     // What the caller sees and compares with; it is never stored.
     let live = merge_again(&enriched(parts, &found).await, &opened);
     let mut stored = opened.clone();
-    let (is, wanted) = laid_over(&call.method, &call.body, version, &live)?;
+    let (is, mut wanted) = laid_over(&call.method, &call.body, version, &live)?;
+    own_secret(parts, &found, &is, &mut wanted).await?;
     if version.name == "admin" {
         let task = wanted["properties"]["maintenanceTask"].as_str().unwrap_or_default();
         admin::check_task(task)?;
@@ -37,7 +41,8 @@ pub(super) async fn update(
     validate::update(&ground(parts, path, version, &stored), &is, &wanted)?;
     convert::update(version, &is, &wanted, &mut stored);
     system_data(call, &mut stored);
-    create::identities(parts, &stored)?;
+    // It may have been upgraded since it was stored.
+    create::identities(parts, &stored, create::version_of(&live))?;
     identity(call, &mut stored)?;
     let work = state::accept(asked, &mut stored);
     defaults::fill(&mut stored);
@@ -86,7 +91,7 @@ pub(super) async fn would(
     validate::update(&ground(parts, path, version, &opened), &is, &wanted)?;
     let mut stored = opened;
     convert::update(version, &is, &wanted, &mut stored);
-    Ok(create::identities(parts, &stored)?)
+    Ok(create::identities(parts, &stored, create::version_of(&live))?)
 }
 
 /// The cluster as the version shows it, and as the request wants it: what must not be sent is cleared in both.
@@ -105,6 +110,27 @@ fn laid_over(method: &Method, body: &[u8], version: &Version, live: &Value) -> R
     }
     decode::lay_over(version, &mut wanted, body)?;
     Ok((is, wanted))
+}
+
+/// A request that repeats the service principal which a GET showed of the cluster itself, and no secret, means that one
+/// whole: its secret is the cluster's, not that of the one which is stored.
+async fn own_secret(
+    parts: &FrontendParts,
+    found: &Document,
+    is: &Value,
+    wanted: &mut Value,
+) -> Result<(), Fault> {
+    let (was, now) = (&is["properties"][PROFILE], &wanted["properties"][PROFILE]);
+    if was["clientId"] == now["clientId"] || was["clientSecret"] != now["clientSecret"] {
+        return Ok(());
+    }
+    let principal = mirrored(parts, found).await.and_then(|mirror| mirror.service_principal);
+    let Some(principal) = principal.filter(|one| now["clientId"] == one.client_id) else { return Ok(()) };
+    let place = format!("{}/{}/clientSecret", ClusterMirror::COLLECTION.name(), found.id);
+    let secret = parts.keyring.open(&principal.client_secret, &place)?;
+    let text = std::str::from_utf8(secret.expose()).map_err(|_| Fault::Stored("a mirrored secret"))?;
+    wanted["properties"][PROFILE]["clientSecret"] = Value::from(text);
+    Ok(())
 }
 
 /// A PATCH that names an identity replaces the cluster's, whatever its version (`spec/api.md` §10 step 3).

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
 use super::{Api, SUB, VERSION, id, parts, path, wanted};
-use crate::{AdminParts, Authorizer, Caller, CreateChecks, Edge, FrontendParts};
+use crate::{AdminParts, Authorizer, Caller, CreateChecks, Edge, FrontendParts, Taken};
 
 /// Takes one side's callers.
 #[derive(Debug)]
@@ -24,18 +24,18 @@ struct Side {
 
 #[async_trait]
 impl Authorizer for Side {
-    async fn allows(&self, caller: &Caller<'_>) -> bool {
-        caller.admin == self.admin
+    async fn takes(&self, caller: &Caller<'_>) -> Option<Taken> {
+        (caller.admin == self.admin).then(Taken::freely)
     }
 }
 
-fn unguarded() -> FrontendParts {
+pub(super) fn unguarded() -> FrontendParts {
     let clock = ManualClock::at(Timestamp::from_seconds(1_795_230_720));
     let store = in_memory(Arc::new(clock.clone()));
     parts(store, Keyring::generate(&SystemRandom), clock, AdminParts::default())
 }
 
-async fn trail() -> Audit {
+pub(super) async fn trail() -> Audit {
     let clock = Arc::new(ManualClock::at(Timestamp::from_seconds(1_795_230_720)));
     let options = AuditOptions::new(CheckpointKey::generate().unwrap());
     Audit::start(in_memory(clock.clone()), clock, options).await.unwrap()
@@ -127,10 +127,10 @@ struct Gate {
 
 #[async_trait]
 impl Authorizer for Gate {
-    async fn allows(&self, _: &Caller<'_>) -> bool {
+    async fn takes(&self, _: &Caller<'_>) -> Option<Taken> {
         self.asked.notify_one();
         self.open.notified().await;
-        true
+        Some(Taken::freely())
     }
 }
 

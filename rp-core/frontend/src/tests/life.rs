@@ -27,7 +27,9 @@ async fn a_cluster_is_asked_for_read_listed_changed_and_deleted() {
     assert_eq!(stored["clientIdKey"], "11111111-1111-1111-1111-000000000001");
 
     let at = follow.trim_start_matches("https://management.azure.com");
-    let running = api.call("GET", at, None).await.json();
+    let told = api.call("GET", at, None).await;
+    assert_eq!(told.header("retry-after"), "10", "a running operation says when to come again");
+    let running = told.json();
     assert_eq!((running["status"].as_str(), running.get("endTime")), (Some("Creating"), None));
     let again = api.call("PUT", &path("c"), Some(wanted(1))).await;
     assert_eq!(again.refusal(), (400, "RequestNotAllowed".into(), String::new()));
@@ -98,6 +100,35 @@ async fn what_the_monitor_mirrored_is_shown_and_not_stored() {
     let stored = api.stored().await;
     assert_eq!(stored["openShiftCluster"]["properties"]["clusterProfile"]["version"], "4.19.1");
     assert!(stored["openShiftCluster"]["properties"].get("workerProfilesStatus").is_none());
+}
+
+#[tokio::test]
+async fn identities_are_those_of_the_version_that_the_cluster_has_by_now() {
+    let api = Api::registered().await;
+    let mut body = wanted(1);
+    body["properties"].as_object_mut().unwrap().remove("servicePrincipalProfile");
+    let of = |name: &str| {
+        format!(
+            "/subscriptions/{SUB}/resourceGroups/ids/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
+        )
+    };
+    let operator = |name: &str| json!({"resourceId": of(name)});
+    body["properties"]["platformWorkloadIdentityProfile"] =
+        json!({"platformWorkloadIdentities": {"disk": operator("disk"), "file": operator("file")}});
+    body["identity"] = json!({"type": "UserAssigned", "userAssignedIdentities": {of("cluster"): {}}});
+    let headers = [("x-ms-identity-url", "https://identity.example/"), ("x-ms-home-tenant-id", SUB)];
+    let made = api.send("PUT", &path("c"), &headers, body.to_string()).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    api.finish("Succeeded").await;
+    let tags = json!({"tags": {"a": "b"}});
+    assert_eq!(api.call("PATCH", &path("c"), Some(tags.clone())).await.status, StatusCode::OK);
+    api.finish("Succeeded").await;
+    let id = api.stored().await["id"].as_str().unwrap().to_owned();
+    let mirror = ClusterMirror { id, version: Some("4.20.3".to_owned()), ..ClusterMirror::default() };
+    Typed::<ClusterMirror>::new(api.store.clone()).put(mirror, Expect::Any).await.unwrap();
+    let told = api.call("PATCH", &path("c"), Some(tags)).await;
+    assert_eq!(told.refusal().1, "InvalidParameter");
+    assert!(told.text.contains("OpenShift minor version '4.20'"), "{}", told.text);
 }
 
 #[tokio::test]

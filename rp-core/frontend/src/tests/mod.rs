@@ -7,6 +7,7 @@ mod life;
 mod lost;
 mod names;
 mod refusals;
+mod roles;
 mod stand;
 
 use std::sync::Arc;

@@ -133,6 +133,9 @@ async fn preflight_says_what_a_put_would_say() {
         bad.json()["error"],
         json!({"message": "400: InvalidParameter: location: The provided location 'mars' is invalid."})
     );
+    let other = |c: &mut Value| c["properties"]["clusterProfile"]["version"] = json!("4.1.1");
+    let bad = api.call("POST", &at, Some(ask(&other))).await.json();
+    assert_eq!(bad["error"]["code"], "InvalidParameter", "{bad}");
     for odd in ["x", "admin"] {
         let version = api.call("POST", &at, Some(ask(&|c| c["apiVersion"] = json!(odd)))).await;
         let message =

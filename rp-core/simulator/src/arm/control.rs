@@ -144,6 +144,11 @@ impl ArmControl {
         self.0.consoles.lock().screen(machine, picture);
     }
 
+    /// What AppLens says to `{cluster}/detectors[/{id}]`, in place of what is made up.
+    pub fn diagnosis(&self, question: &str, told: Value) {
+        self.0.diagnoses.lock().tell(question, told);
+    }
+
     /// Keys of everything that was put below a scope, ordered: also parts of resources, deployments and assignments.
     pub fn keys(&self, scope: &str) -> Vec<String> {
         self.0.world.settle();

@@ -1,6 +1,6 @@
 //! A stand-in for Azure as a real listener: the resource manager with the token endpoint in front of it, and beside it
-//! key vaults (`/vault/NAME`), blobs (`/blob/ACCOUNT`), consoles of machines (`/serial`), the directory (`/v1.0`) and the
-//! authorization service.
+//! key vaults (`/vault/NAME`), blobs (`/blob/ACCOUNT`), consoles of machines (`/serial`), the directory (`/v1.0`), AppLens
+//! (`/applens/api/invoke`) and the authorization service.
 //!
 //! A resource is an id with a body, kept in a tree ([`tree`]) over what a [`Contents`] tells (the simulated clusters'
 //! networks and machines). What is special of a kind stands in [`network`], [`machines`], [`kinds`]. Templates are
@@ -14,6 +14,7 @@ mod blobs;
 mod clusters;
 mod consoles;
 mod control;
+mod diagnoses;
 mod expression;
 mod facts;
 mod functions;
@@ -59,6 +60,7 @@ pub use alone::{Alone, Nothing};
 use answer::{Answer, failure};
 pub use clusters::{Clusters, tenant_of};
 pub use control::ArmControl;
+pub use diagnoses::{DIAGNOSES, DIAGNOSIS_TENANT};
 pub use facts::Size;
 use id::Place;
 pub use id::ResourcePath;
@@ -129,6 +131,7 @@ struct Shared {
     /// Applications for which deny assignments are meant.
     guarded: Mutex<BTreeSet<String>>,
     consoles: Mutex<consoles::Told>,
+    diagnoses: Mutex<diagnoses::Told>,
     stop: Stop,
 }
 
@@ -149,6 +152,7 @@ impl ArmStandIn {
             issuer,
             guarded: Mutex::default(),
             consoles: Mutex::default(),
+            diagnoses: Mutex::default(),
             stop: options.stop.clone(),
         });
         let listener = Listener {
@@ -208,7 +212,10 @@ impl Handler for Routes {
     async fn handle(&self, request: Request<Incoming>, _peer: SocketAddr) -> Response<Body> {
         let shared = &self.0;
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let query = request.uri().query().unwrap_or_default().to_owned();
+        let query = match path == DIAGNOSES {
+            true => diagnoses::question(request.headers()).to_owned(),
+            false => request.uri().query().unwrap_or_default().to_owned(),
+        };
         let agent = request.headers().get("user-agent").and_then(|value| value.to_str().ok());
         let agent = agent.unwrap_or_default().chars().take(200).collect();
         let came = shared.world.clock.now();
@@ -263,6 +270,10 @@ impl Shared {
             Ok(issued) => issued,
             Err(code) => return self.unauthorized(path, code),
         };
+        if path == DIAGNOSES {
+            let told = self.diagnoses.lock();
+            return diagnoses::answer(&self.world, &told, &parts.method, &parts.headers, &issued);
+        }
         if path.starts_with("/vault/") {
             let body = serde_json::from_slice(&content).unwrap_or(Value::Null);
             return vaults::answer(&self.world, &parts.method, path, &body);
