@@ -138,6 +138,61 @@ async fn a_living_access_is_used_again_and_a_person_is_asked_once() -> Result<()
     Ok(())
 }
 
+/// By a port-forward to a ready router pod, as clusters behind a private link are reached.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ingress_of_a_cluster_of_ours_is_reached_by_its_routers() -> Result<()> {
+    let site = Site::get().await?;
+    let row = crate::command_ssh::row(site).await?;
+    let text = |name: &str| row[name].as_str().with_context(|| row.to_string());
+    let (name, resource) = (text("name")?, text("resourceId")?.to_ascii_lowercase());
+    let session = site.session().await?;
+    let offer = session.get(&format!("/api/v1/clusters{resource}/tunnel")).await?.ok()?.json()?;
+    let console =
+        offer["console"].as_str().filter(|url| !url.is_empty()).with_context(|| offer.to_string())?;
+    let host = console.trim_start_matches("https://").trim_end_matches('/').to_owned();
+    let pins = offer["pins"].as_array().with_context(|| offer.to_string())?;
+    let pin = pins.first().and_then(|pin| pin.as_str()).with_context(|| offer.to_string())?;
+    let domain = host.split_once('.').context("a domain")?.1;
+    let downloads = format!("downloads-openshift-console.{domain}");
+
+    let evil = ["tunnel", name, "--reason", "somebody else's place", "--to", "console.apps.evil.test:443"];
+    let refused = site.aro_ends(&evil, "ours-evil").await?;
+    ensure!(refused.status == 4 && refused.stderr.contains("does not offer"), "{refused:?}");
+
+    let to = [format!("{host}:443"), format!("{downloads}:443"), format!("nothing.{domain}:443")];
+    let to: Vec<&str> = to.iter().flat_map(|place| ["--to", place]).collect();
+    let local = Local::to(site, name, "the ingress of one of ours", &to).await?;
+    let proxy = format!("socks5h://{}", local.address);
+    // Nobody signed the certificate: the key that the portal was shown is what a browser pins.
+    let pinned = ["-k", "--pinnedpubkey", &format!("sha256//{pin}"), "--proxy", &proxy];
+    for (host, said) in [(&host, "console of"), (&downloads, "downloads of")] {
+        let page = site.curl(&[&pinned[..], &["-f", &format!("https://{host}/")]].concat()).await?.ok()?;
+        ensure!(page.contains(said) && page.contains(name), "{host}: {page}");
+    }
+    let nothing = site.curl(&[&pinned[..], &[&format!("https://nothing.{domain}/")]].concat()).await?.ok()?;
+    ensure!(nothing.contains("Application is not available"), "{nothing}");
+    let other =
+        ["-k", "--pinnedpubkey", "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "--proxy", &proxy];
+    let other = site.curl(&[&other[..], &[console]].concat()).await?;
+    ensure!(other.status == 90, "curl took another key: {other:?}");
+
+    let auditor = site.aro.session("auditor").await?;
+    until("the connections are on the record", GENEROUS, || async {
+        let path = format!("/api/v1/audit?grant={}&limit=500", local.grant);
+        let answer = auditor.get(&path).await?.ok()?.json()?;
+        let entries = answer["items"].as_array().context("items")?;
+        let end = entries.iter().find(|entry| {
+            entry["verb"] == "tunnel.connect"
+                && entry["phase"] == "end"
+                && entry["name"] == format!("{downloads}:443")
+        });
+        let end = end.with_context(|| answer.to_string())?;
+        ensure!(end["identity_used"] == "service" && end["bytes_out"].as_u64() > Some(100), "{end}");
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_an_elevation_no_tunnel_is_given() -> Result<()> {
     let site = Site::get().await?;

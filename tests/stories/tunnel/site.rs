@@ -153,6 +153,12 @@ impl Local {
         Self::run(site, &[&base[..], &all, more].concat(), reason).await
     }
 
+    /// To another cluster's places.
+    pub(crate) async fn to(site: &Site, cluster: &str, reason: &str, places: &[&str]) -> Result<Self> {
+        let base = ["tunnel", cluster, "-o", "json", "--reason", reason];
+        Self::run(site, &[&base[..], places].concat(), reason).await
+    }
+
     /// The same once more, from the same home and without a reason.
     pub(crate) async fn again(first: &Self, site: &Site) -> Result<Self> {
         Self::run(site, &["tunnel", "tunnelled", "-o", "json", "--to", PLACES[0]], &first.home).await
