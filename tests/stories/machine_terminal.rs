@@ -63,7 +63,8 @@ impl Machine {
                 let mut command = tokio::process::Command::new("/usr/sbin/sshd");
                 command.arg("-i").arg("-f").arg(&config).stderr(Stdio::null());
                 command.stdin(OwnedFd::from(input)).stdout(OwnedFd::from(stream));
-                let mut child = command.spawn().expect("sshd; tests/parts/install has it");
+                // Without a server the story says that the machine closed the connection.
+                let Ok(mut child) = command.spawn() else { continue };
                 tokio::spawn(async move { child.wait().await });
             }
         });
@@ -81,7 +82,7 @@ impl Machine {
         let body = json!({ "name": "lab", "kubeconfig": kubeconfig,
             "ssh": { "user": user, "private_key": self.key, "machines": [machine] } });
         let answer = aro.session("admin").await?.post("/api/v1/imports", &body).await?.ok()?.json()?;
-        let resource = answer["resource_id"].as_str().with_context(|| answer.to_string())?.to_owned();
+        let resource = answer["resourceId"].as_str().with_context(|| answer.to_string())?.to_owned();
         let sre = aro.session("sre").await?;
         until("the imported cluster is known", GENEROUS, || async {
             sre.get(&resource).await?.ok().map(|_| ())
