@@ -77,7 +77,8 @@ pub async fn start(
     };
     let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
-    let ssh = ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?.flatten();
+    let ssh =
+        ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?.flatten();
     tracing::info!(listen = %address, "serving the API proxy");
     Ok(ProxyServing { foundation, recordings, front: tokio::spawn(listener.serve(stop)), ssh, tunnels })
 }
