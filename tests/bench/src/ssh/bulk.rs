@@ -155,6 +155,7 @@ async fn pass(client: &Client, way: &Way<'_>, up: bool, bytes: u64) -> Result<()
     let output = tokio::time::timeout(PATIENCE, command.output()).await.context("it does not end")??;
     let counted = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success() && counted == bytes.to_string(), "{counted} of {bytes} bytes: {said}");
+    let status = output.status;
+    ensure!(status.success() && counted == bytes.to_string(), "{counted} of {bytes} bytes, {status}: {said}");
     Ok(())
 }
