@@ -45,7 +45,7 @@ await story(async (page, context) => {
   await page.getByTestId("recording-row").locator("th a").first().click();
   await page.waitForURL((url) => url.pathname === `/recordings/${input.id}`);
   await hears(page);
-  await must("the recording is loaded", () => document.querySelector("[data-player-time]")?.textContent !== "0:00 / 0:00");
+  await must("the recording is loaded", () => document.querySelector("[data-player-state]")?.textContent === "");
   await page.getByTestId("player-find").fill("LINE 8");
   await page.getByTestId("player-find").press("Enter");
   await must("the line is found", () => document.querySelector("[data-player-state]")?.textContent?.startsWith("1 of 1"));
