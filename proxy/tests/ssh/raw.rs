@@ -280,7 +280,7 @@ async fn exchange(mut tcp: TcpStream) -> Raw {
         rest = more;
     }
     let peer = UnparsedPublicKey::new(&X25519, fields[1]);
-    let shared = agree_ephemeral(own, &peer, (), |secret| Ok(secret.to_vec())).unwrap();
+    let shared = agree_ephemeral(own, peer, (), |secret| Ok(secret.to_vec())).unwrap();
     let hashed = Message::default()
         .string(NAME)
         .string(&theirs)
