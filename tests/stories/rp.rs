@@ -2,7 +2,10 @@
 //! hostile requests, and what the portal shows of it.
 
 mod callers;
+mod detectors;
 mod hostile;
+mod mirror;
 mod requests;
 mod site;
 mod stores;
+mod workers;

@@ -18,7 +18,7 @@ use rp_net::tls::certificates;
 use serde_json::{Value, json};
 use tests_kit::{Authority, GENEROUS, Pair, until};
 
-use super::site::{ADMIN, ARM, Rp, SQLITE, SUB, Site};
+use super::site::{ADMIN, ARM, Rp, SQLITE, SUB, Site, VERSION};
 
 const OPERATIONS: &str = "/providers/microsoft.redhatopenshift/operations?api-version=2025-07-25";
 const VERSIONS: &str = "/admin/versions";
@@ -229,5 +229,57 @@ async fn a_token_of_the_issuer_is_needed_where_the_settings_say_so() -> Result<(
     let log = rp.process.log();
     ensure!(!log.contains(good.trim_start_matches("Bearer ")), "a token in the log");
     ensure!(log.contains(SUB) || log.contains("component"), "{log}");
+    Ok(())
+}
+
+/// As the tool with this certificate, for that person.
+async fn as_tool(rp: &Rp, tool: &Pair, person: &str, method: Method, path: &str) -> Result<(u16, String)> {
+    let caller = rp.with(tool)?;
+    let headers = [("x-ms-client-principal-name", person)];
+    let headers = if person.is_empty() { &[][..] } else { &headers[..] };
+    let body = (method == Method::PUT).then(|| "{}".to_owned());
+    let told = rp.send(&caller, method, path, headers, body).await?;
+    Ok((told.status, told.text))
+}
+
+#[tokio::test]
+async fn each_tools_certificate_and_each_person_have_their_role() -> Result<()> {
+    const UNRESTRICTED: &str = "kubernetesobjects?kind=Node&unrestricted=true";
+    let site = Site::new()?;
+    let callers = format!(
+        "{}admin_certificates = [\"board.test=reader\", \"hands.test=operator\"]\n\
+         admin_readers = [\"*\"]\nadmin_operators = [\"Otto@example.org\"]\nadmin_elevated = [\"ella@example.org\"]\n",
+        Site::named()
+    );
+    let rp = site.run("rp", SQLITE, &callers).await?;
+    let cluster = super::site::path("none").replace(&format!("?api-version={VERSION}"), "");
+    let deep = format!("/admin{cluster}/{UNRESTRICTED}");
+    let of = |name: &str| site.admin.client(name, &[]);
+    let (tool, board, hands) = (of(ADMIN)?, of("board.test")?, of("hands.test")?);
+    // Reader's, operator's and elevated's work: 403, or what comes of it.
+    let (read, change, open) =
+        ((Method::GET, VERSIONS), (Method::PUT, VERSIONS), (Method::GET, deep.as_str()));
+    for (who, tool, person, may) in [
+        ("the tool for a stranger", &tool, "rita@example.org", [true, false, false]),
+        ("the tool for an operator", &tool, "OTTO@example.org", [true, true, false]),
+        ("the tool for an elevated person", &tool, "ella@example.org", [true, true, true]),
+        ("the tool for nobody", &tool, "", [false, false, false]),
+        ("the board for an elevated person", &board, "ella@example.org", [true, false, false]),
+        ("hands for an elevated person", &hands, "ella@example.org", [true, true, false]),
+        ("hands for a stranger", &hands, "rita@example.org", [true, false, false]),
+    ] {
+        for ((method, path), may) in [&read, &change, &open].into_iter().zip(may) {
+            let (status, text) = as_tool(&rp, tool, person, method.clone(), path).await?;
+            ensure!((status != 403) == may, "{who}: {method} {path}: {status} {text}");
+        }
+    }
+    let (code, text) = as_tool(&rp, &board, "ella@example.org", Method::PUT, VERSIONS).await?;
+    ensure!(code == 403 && text.contains("The caller's certificate has no role"), "{code} {text}");
+    // Of ARM's side, and of names that nobody told, it opens nothing.
+    ensure!(
+        status(&rp, Some(&board), OPERATIONS).await? == 403
+            && status(&rp, Some(&of("bored.test")?), VERSIONS).await? == 403
+    );
+    ensure!(rp.process.log().contains("board.test"), "the log says which certificate it was");
     Ok(())
 }

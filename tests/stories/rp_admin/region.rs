@@ -1,9 +1,11 @@
 //! The region as a whole, a simulated cluster's objects, and accesses for automation.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests_kit::{Answer, Aro, AroOptions, GENEROUS, Session, until};
+use tests_kit::{Answer, Aro, AroOptions, Folder, GENEROUS, Session, part, until};
 
 /// ARM's word of who asks.
 const CALLER: (&str, &str) = ("x-ms-arm-resource-system-data", r#"{"lastModifiedBy": "kim@example.org"}"#);
@@ -146,6 +148,12 @@ async fn objects_of_a_cluster_are_read_by_the_rules() -> Result<()> {
     ensure!(told.status == 404 && told.json()?["error"]["code"] == "NotFound", "{}", told.text);
     let everywhere = tool.get(&format!("{objects}?kind=Pod&unrestricted=true")).await?;
     ensure!(everywhere["items"].is_array());
+    // What AppLens says of it is there too.
+    let detectors = format!("{id}/detectors");
+    let list = tool.get(&format!("{detectors}?api-version=2025-07-25")).await?;
+    let name = list["value"][0]["name"].as_str().with_context(|| format!("no detector: {list}"))?;
+    let one = tool.get(&format!("{detectors}/{name}?api-version=2025-07-25")).await?;
+    ensure!(one["properties"]["dataset"][0]["table"]["rows"].is_array(), "{one}");
     Ok(())
 }
 
@@ -198,8 +206,28 @@ async fn automation_gets_accesses_that_the_portal_sees_and_ends() -> Result<()> 
         .json()?;
     let command = shell["command"].as_str().unwrap_or_default();
     ensure!(command.contains(" ssh -o UserKnownHostsFile=localhost_known_host"), "{shell}");
-    ensure!(shell["password"].as_str().is_some_and(|text| text.starts_with("aro1_ssh_")), "{shell}");
+    let password = shell["password"].as_str().filter(|text| text.starts_with("aro1_ssh_"));
+    let password = password.with_context(|| format!("no password: {shell}"))?;
+    let host = pasted(command, password).await?;
+    ensure!(host.contains("master-0"), "not on the master: {host}");
+    ensure!(pasted(command, password).await.is_err(), "the password opened a second shell");
     Ok(())
+}
+
+/// What the machine calls itself after that command was pasted, with OpenSSH asking for the password.
+async fn pasted(command: &str, password: &str) -> Result<String> {
+    let folder = Folder::new("ssh")?;
+    let asks = folder.write("askpass", format!("#!/bin/sh\necho '{password}'\n"))?;
+    std::fs::set_permissions(&asks, std::fs::Permissions::from_mode(0o700))?;
+    let alone = "-F /dev/null -o NumberOfPasswordPrompts=1 -o PubkeyAuthentication=no";
+    let command = command.replacen(" ssh -o ", &format!(" {} {alone} -o ", part("ssh")?.display()), 1);
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", &format!("{command} hostname")]).current_dir(folder.path()).kill_on_drop(true);
+    shell.env("SSH_ASKPASS", &asks).env("SSH_ASKPASS_REQUIRE", "force").stdin(std::process::Stdio::null());
+    let output = tokio::time::timeout(GENEROUS, shell.output()).await.context("ssh has no end")??;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command}: {said}");
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 async fn admin_trail(tool: &Tool) -> Result<Vec<Value>> {
