@@ -101,11 +101,10 @@ async fn grant(session: &Session) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shell_on_a_machine_is_seen_by_a_second_person_and_ends_with_sign_in_access_and_patience()
--> Result<()> {
+async fn a_shell_on_a_machine_is_seen_by_a_second_person_and_ends_with_sign_in_and_access() -> Result<()> {
     let machine = Machine::start().await?;
     let watch = ("ARO_TERMINAL__WATCH".to_owned(), "true".to_owned());
-    let mut aro = Aro::start(AroOptions { clusters: 4, env: vec![watch], ..AroOptions::default() }).await?;
+    let aro = Aro::start(AroOptions { clusters: 4, env: vec![watch], ..AroOptions::default() }).await?;
     let resource = machine.import(&aro).await?;
     let (owner, watcher) = (aro.session("admin").await?, aro.session("elevated").await?);
     owner.elevate("write").await?;
@@ -131,23 +130,7 @@ async fn a_shell_on_a_machine_is_seen_by_a_second_person_and_ends_with_sign_in_a
     ensure!(says("signedOut", "no longer signed in"), "{seen}");
     ensure!(says("watchedOut", "has ended"), "{seen}");
     ensure!(says("cut", "revoked"), "{seen}");
-    audited(&aro).await?;
-
-    // Nothing is typed: it is said, then it ends.
-    aro.restart_with(&[("ARO_TERMINAL__IDLE", "12s")]).await?;
-    let input = json!({ "url": aro.dev.url, "resource": resource, "machine": MACHINE,
-        "account": "admin", "password": aro.password("admin")? });
-    let seen = aro.explain(browser(aro.folder(), "terminal-idle", &input).await)?;
-    ensure!(seen["errors"] == json!([]) && seen["violations"] == json!([]), "{seen}");
-    let notes = seen["notes"].as_array().context("no notes")?;
-    let told = |name: &str, words: &str| {
-        notes
-            .iter()
-            .position(|note| note[0] == name && note[1].as_str().is_some_and(|said| said.contains(words)))
-    };
-    let (idle, cut) = (told("term-idle", "unless you type"), told("term-cut", "nothing was typed for 12 s"));
-    ensure!(idle.is_some() && idle < cut, "{notes:?}");
-    Ok(())
+    audited(&aro).await
 }
 
 /// Who opened it and who looked on stand in the trail, with their ends.

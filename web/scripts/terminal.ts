@@ -94,7 +94,7 @@ class Terminals implements Page {
       // One's own name says nothing to whoever looks on alone.
       const names = tab.watchers;
       const words = tab.watches ? `${names.length} look${names.length === 1 ? "s" : ""} on` : `${names.join(", ")} look${names.length === 1 ? "s" : ""} on`;
-      watched.hidden = names.length === 0;
+      watched.hidden = names.length === 0 || (tab.wire?.over ?? false);
       watched.title = names.join(", ");
       const at = watched.querySelector("span");
       if (at && at.textContent !== words) at.textContent = words;
