@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use rp_base::{ManualClock, Timestamp};
+use rp_base::{Clock as _, ManualClock, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
