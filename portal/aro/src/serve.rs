@@ -143,7 +143,8 @@ pub async fn start(
     };
     let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
-    let ssh = ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?.flatten();
+    let ssh =
+        ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?.flatten();
     tracing::info!(listen = %address, "serving");
     Ok(Serving {
         portal,

@@ -755,14 +755,24 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "A file with a shared access signature, in the place of the identity of `[azure]`.",
     ),
-    key("ssh.listen", Kind::Listen, "", "The SSH listener, such as `0.0.0.0:22`; unset: none in this process."),
+    key(
+        "ssh.listen",
+        Kind::Listen,
+        "",
+        "The SSH listener, such as `0.0.0.0:22`; unset: none in this process.",
+    ),
     key(
         "ssh.host",
         Kind::Text,
         "",
         "The name by which SSH clients know it; unset: the host of `portal.url`. Without `ssh.listen` it is that of a listener in another process.",
     ),
-    key("ssh.port", count(0, 65535), "0", "The port by which SSH clients know it; 0: that of the listener, 22 where it is in another process."),
+    key(
+        "ssh.port",
+        count(0, 65535),
+        "0",
+        "The port by which SSH clients know it; 0: that of the listener, 22 where it is in another process.",
+    ),
     key(
         "ssh.fips",
         Kind::Switch,

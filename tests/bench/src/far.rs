@@ -91,7 +91,8 @@ async fn answer(mut request: Request<Incoming>) -> Result<Response<Answer>, Infa
 
 /// So many bytes of lines as a program's log has them.
 pub(crate) fn text(size: usize) -> Vec<u8> {
-    const LINE: &[u8] = b"I1122 18:31:02.123456   12345 controller.go:123] \"Reconciled\" pool=\"worker\" took=\"12.3ms\"\n";
+    const LINE: &[u8] =
+        b"I1122 18:31:02.123456   12345 controller.go:123] \"Reconciled\" pool=\"worker\" took=\"12.3ms\"\n";
     LINE.iter().copied().cycle().take(size).collect()
 }
 

@@ -24,8 +24,8 @@ use rp_azure::BootDiagnostics;
 pub use access::{Issuer, SshDoor};
 pub(crate) use path::{Admin, route};
 pub use reach::Reach;
-pub(crate) use roles::{may_tool, needed};
 pub use roles::{AdminRole, AdminRoles};
+pub(crate) use roles::{may_tool, needed};
 
 use crate::answer::{Answer, empty};
 use crate::call::Call;
