@@ -28,7 +28,8 @@ async function shows(page, wanted) {
 }
 
 async function becomes(page, wanted) {
-  await page.waitForFunction((is) => document.querySelector("[data-terminal]").terminals.chosen.state.is === is, wanted, { timeout: LIMIT });
+  // The page's script is deferred: the frame is there before it.
+  await page.waitForFunction((is) => document.querySelector("[data-terminal]")?.terminals?.chosen.state.is === is, wanted, { timeout: LIMIT });
 }
 
 async function run(page, line) {
