@@ -1,6 +1,10 @@
 //! Recorded sessions: exec through a real API server, both framings, read and searched; a kill in the middle; and a
 //! place that is away.
 
+mod blobs;
+mod player;
+mod shell;
+
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
@@ -12,24 +16,27 @@ struct Recorded {
     aro: Aro,
     cluster: String,
     place: PathBuf,
-    _folder: Folder,
+    folder: Folder,
 }
 
 impl Recorded {
     async fn start(input: bool) -> Result<Self> {
-        let plane = ControlPlane::shared().await?;
         let folder = Folder::new("recordings")?;
         let place = folder.path().join("kept");
-        let env = [
-            ("ARO_RECORDING__POLICY", "required".to_owned()),
-            ("ARO_RECORDING__FOLDER", place.display().to_string()),
-            ("ARO_RECORDING__INPUT", input.to_string()),
-        ];
-        let env = env.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        Self::at(folder, place.clone(), input, &[("FOLDER", &place.display().to_string())]).await
+    }
+
+    /// With other settings of `[recording]`.
+    async fn at(folder: Folder, place: PathBuf, input: bool, settings: &[(&str, &str)]) -> Result<Self> {
+        let plane = ControlPlane::shared().await?;
+        let input = input.to_string();
+        let all = [("POLICY", "required"), ("INPUT", &input)];
+        let env = all.iter().chain(settings);
+        let env = env.map(|(name, value)| (format!("ARO_RECORDING__{name}"), (*value).to_owned())).collect();
         let aro = Aro::start(AroOptions { env, ..AroOptions::default() }).await?;
         let cluster =
             aro.import_and_wait(&plane.service_kubeconfig()?, "recorded", &["system:masters"]).await?;
-        Ok(Self { aro, cluster, place, _folder: folder })
+        Ok(Self { aro, cluster, place, folder })
     }
 
     async fn kubectl(&self) -> Result<Kubectl> {
@@ -68,14 +75,14 @@ async fn cast(session: &Session, id: &str) -> Result<(Value, Vec<(String, String
 }
 
 /// Waits until a recording is known to have been left by a process that died, and says so where it ends.
-async fn broken_off(session: &Session, id: &str) -> Result<()> {
+async fn broken_off(session: &Session, id: &str) -> Result<Vec<(String, String)>> {
     until("the recording is known to break off", GENEROUS, || async {
         let found = session.get(&format!("/api/v1/recordings/{id}")).await?.ok()?.json()?;
         ensure!(found["state"] == "broken off" && found["outcome"] == "broken off", "{found}");
         let (_, events) = cast(session, id).await?;
         let last = events.last().cloned().unwrap_or_default();
         ensure!(last.0 == "m" && last.1.starts_with("cut here:"), "{events:?}");
-        Ok(())
+        Ok(events)
     })
     .await
 }

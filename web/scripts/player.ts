@@ -30,7 +30,8 @@ class Player {
   ) {
     this.part = (name) => root.querySelector(`[data-player-${name}]`) as never;
     const host = this.part("screen");
-    this.screen = screen(host, { readOnly: true, cols: cast.cols, rows: cast.rows, scrollback: 5_000 });
+    const { cols, rows, plain } = cast;
+    this.screen = screen(host, { readOnly: true, cols, rows, plain, scrollback: 5_000 });
     this.part<HTMLInputElement>("seek").max = String(cast.length);
     this.listen();
     this.marks();

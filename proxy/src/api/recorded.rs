@@ -78,7 +78,9 @@ pub(super) async fn begin(
     };
     let grant = &live.grant;
     let (kind, person) = (RecordingKind::Exec, &grant.owner);
-    let start = Start { kind, grant, person, place, command, interactive: tty, size: None, term: None };
+    // What the node gives a container with a terminal.
+    let term = tty.then(|| "xterm".to_owned());
+    let start = Start { kind, grant, person, place, command, interactive: tty, size: None, term };
     recordings.begin(start).await
 }
 

@@ -16,7 +16,7 @@ use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use rp_recording::{RecordError, Recorder, What as Recorded};
 use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, client, server};
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::{Notify, OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::audit::{Bytes as Counted, Settle};
@@ -86,6 +86,8 @@ pub(super) struct Relay<G, N> {
 /// What both directions look at.
 struct Shared {
     begun: OnceCell<Begun>,
+    /// Told when `begun` is there.
+    begins: Notify,
     asked: Mutex<VecDeque<oneshot::Sender<bool>>>,
     total: Arc<Counted>,
     end: Mutex<End>,
@@ -102,6 +104,7 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
         let (mut from_far, to_far) = far.split();
         let shared = Shared {
             begun: OnceCell::new_with(begun),
+            begins: Notify::new(),
             asked: Mutex::default(),
             total,
             end: Mutex::new(End::Closed),
@@ -119,6 +122,7 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
                 }
                 end = up.as_mut() => end,
                 () = shared.idle.over(&person) => End::Idle,
+                error = shared.broke() => unrecorded(&error),
             }
         };
         if let (End::Broken, Some(news)) = (&end, news) {
@@ -151,6 +155,17 @@ async fn break_news(news: impl Future<Output = String>, person: &ChannelWriteHal
 impl Shared {
     fn recorder(&self) -> Option<&Recorder> {
         self.begun.get().and_then(|begun| begun.recorder.as_ref())
+    }
+
+    /// The recording broke off where there must be one: who says nothing more is cut all the same.
+    async fn broke(&self) -> RecordError {
+        if self.begun.get().is_none() {
+            self.begins.notified().await;
+        }
+        match self.recorder() {
+            Some(recorder) => recorder.failed().await,
+            None => std::future::pending().await,
+        }
     }
 
     async fn took_down(&self, what: Recorded, bytes: &Bytes) -> Result<(), RecordError> {
@@ -344,6 +359,7 @@ async fn put<G: Gatekeeper>(
 ) -> Answer {
     if let Some(begun) = Box::pin(gate.admit(&ask)).await.map_err(Some)? {
         let _ = shared.begun.set(begun);
+        shared.begins.notify_one();
     }
     if matches!(ask, Ask::Terminal(_)) {
         shared.idle.begin();

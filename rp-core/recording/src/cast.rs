@@ -2,6 +2,9 @@
 //! since the one before. Beside the format's own codes `o`, `i`, `r`, `m` and `x` ours is `e`, standard error; readers
 //! pass over codes that they do not know.
 
+use std::borrow::Cow;
+use std::io::Write as _;
+
 use rp_base::Timestamp;
 use serde_json::json;
 
@@ -81,10 +84,10 @@ impl Encoder {
     pub(crate) fn event(&mut self, at: Timestamp, code: &str, data: &str, out: &mut Vec<u8>) {
         let millis = at.since(self.last).as_millis();
         self.last = self.last.max(at);
-        let data = serde_json::Value::from(data);
-        out.extend_from_slice(
-            format!("[{}.{:03},\"{code}\",{data}]\n", millis / 1000, millis % 1000).as_bytes(),
-        );
+        // The text goes straight into the chunk; writing to memory cannot fail.
+        let _ = write!(out, "[{}.{:03},\"{code}\",", millis / 1000, millis % 1000);
+        let _ = serde_json::to_writer(&mut *out, data);
+        out.extend_from_slice(b"]\n");
     }
 
     /// What is held back, as it is: nothing follows.
@@ -106,7 +109,12 @@ struct Half {
 
 impl Half {
     /// What is whole now. Bytes that are no UTF-8 become U+FFFD, as a terminal shows them.
-    fn whole(&mut self, bytes: &[u8]) -> String {
+    fn whole<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
+        if self.length == 0
+            && let Ok(text) = std::str::from_utf8(bytes)
+        {
+            return Cow::Borrowed(text);
+        }
         let mut joined = Vec::new();
         let mut rest = match self.length {
             0 => bytes,
@@ -122,7 +130,7 @@ impl Half {
             match std::str::from_utf8(rest) {
                 Ok(good) => {
                     text.push_str(good);
-                    return text;
+                    return text.into();
                 }
                 Err(error) => {
                     let (good, bad) = rest.split_at(error.valid_up_to());
@@ -130,7 +138,7 @@ impl Half {
                     let Some(length) = error.error_len() else {
                         self.length = bad.len().min(3);
                         self.bytes[..self.length].copy_from_slice(&bad[..self.length]);
-                        return text;
+                        return text.into();
                     };
                     text.push('\u{fffd}');
                     rest = &bad[length..];

@@ -185,7 +185,11 @@ pub struct Running {
 }
 
 impl Running {
-    fn new(command: &mut Command, args: &[&str]) -> Result<Self> {
+    /// Starts a program whose pipes are set; `args` is what errors call it beside its name.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn new(command: &mut Command, args: &[&str]) -> Result<Self> {
         let mut child = command.spawn().with_context(|| format!("{:?}", command.as_std().get_program()))?;
         let (stdout, stderr) = (Arc::default(), Arc::default());
         let mut readers = Vec::new();
@@ -196,7 +200,9 @@ impl Running {
             readers.push(collect(pipe, &stderr));
         }
         let input = child.stdin.take();
-        Ok(Self { child, input, stdout, stderr, readers, what: format!("kubectl {}", args.join(" ")) })
+        let program = Path::new(command.as_std().get_program()).file_name().unwrap_or_default();
+        let what = format!("{} {}", program.to_string_lossy(), args.join(" "));
+        Ok(Self { child, input, stdout, stderr, readers, what })
     }
 
     /// What it wrote to standard output so far.

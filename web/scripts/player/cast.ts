@@ -16,6 +16,8 @@ export interface Line {
 export interface Cast {
   cols: number;
   rows: number;
+  /** The session had no terminal. */
+  plain: boolean;
   events: CastEvent[];
   marks: { at: number; text: string }[];
   lines: Line[];
@@ -42,7 +44,7 @@ const ESCAPES =
   /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[()*+#%].|.)|[\x00-\x08\x0b-\x1f\x7f]/gs;
 
 class Reader {
-  readonly cast: Cast = { cols: 80, rows: 24, events: [], marks: [], lines: [], length: 0, complete: true };
+  readonly cast: Cast = { cols: 80, rows: 24, plain: false, events: [], marks: [], lines: [], length: 0, complete: true };
   private headed = false;
   private line: Line = { at: 0, until: 0, text: "" };
 
@@ -56,9 +58,10 @@ class Reader {
     }
     if (!this.headed && !Array.isArray(value)) {
       this.headed = true;
-      const term = (value as { term?: { cols?: unknown; rows?: unknown } } | null)?.term;
+      const term = (value as { term?: { cols?: unknown; rows?: unknown; type?: unknown } } | null)?.term;
       this.cast.cols = within(term?.cols, 500, 80);
       this.cast.rows = within(term?.rows, 300, 24);
+      this.cast.plain = typeof term?.type !== "string";
     } else if (Array.isArray(value)) this.event(value);
   }
 

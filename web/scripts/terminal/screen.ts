@@ -18,6 +18,8 @@ export interface ScreenOptions {
   readOnly?: boolean;
   cols?: number;
   rows?: number;
+  /** What is shown was not written for a terminal: a line feed begins a line. */
+  plain?: boolean;
   /** Somebody pressed an address that is http or https. */
   onLink?: (url: URL) => void;
 }
@@ -40,6 +42,7 @@ export function screen(host: HTMLElement, options: ScreenOptions = {}): Screen {
     allowProposedApi: true,
     cols: options.cols ?? 80,
     rows: options.rows ?? 24,
+    convertEol: options.plain ?? false,
     cursorBlink: false,
     cursorInactiveStyle: "outline",
     disableStdin: options.readOnly ?? false,
