@@ -125,11 +125,16 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
                 error = shared.broke() => unrecorded(&error),
             }
         };
-        if let (End::Broken, Some(news)) = (&end, news) {
-            tokio::select! {
-                () = break_news(news, &person) => {}
-                () = cut.cancelled() => {}
+        let words = async {
+            match (&end, news) {
+                (End::Broken, Some(news)) => break_news(news, &person).await,
+                (End::Unrecorded(why), _) => break_news(std::future::ready(why.clone()), &person).await,
+                _ => {}
             }
+        };
+        tokio::select! {
+            () = words => {}
+            () = cut.cancelled() => {}
         }
         // Whoever waits for room has waited enough.
         cut.cancel();
