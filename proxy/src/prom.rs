@@ -17,7 +17,7 @@ use rp_base::{Id, SharedClock};
 use rp_documents::{Actor, Entry, Phase, ResourceId};
 use rp_net::{Directory, Target};
 use rp_prometheus::alerts::Alerts;
-use rp_prometheus::statistics::{Loaded, Statistic};
+use rp_prometheus::statistics::{Loaded, Span, Statistic};
 use rp_prometheus::{Call, Limits, PromError, Prometheus, Table};
 use tokio_util::sync::CancellationToken;
 
@@ -221,14 +221,13 @@ impl Prom {
         asker: &Asker,
         id: &ResourceId,
         statistic: &Statistic,
-        duration: std::time::Duration,
-        end: rp_base::Timestamp,
+        span: Span,
     ) -> Result<Loaded, AskError> {
         let mut told = self.told(asker, Some(id), "statistics").await?;
-        told.says(format!("{} for {} s until {end}", statistic.name, duration.as_secs()));
+        told.says(format!("{} for {} s until {}", statistic.name, span.duration.as_secs(), span.end));
         let asked = async {
             let target = self.target(id).await?;
-            self.0.prometheus.statistic(&target, statistic, duration, end, self.0.limits.pages).await
+            self.0.prometheus.statistic(&target, statistic, span, self.0.limits.pages).await
         };
         let result = asked.await.map_err(AskError::Prom);
         match &result {

@@ -3,17 +3,26 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tests_kit::{GENEROUS, until};
+use tokio::sync::OnceCell;
 
 use crate::terminal::Terminal;
+use crate::world::World;
 
 fn id(answer: &Value) -> Result<&str> {
     answer["id"].as_str().with_context(|| format!("no id: {answer}"))
 }
 
+/// Where nobody else elevates the person who is to have no rights before and after.
+async fn quiet() -> Result<&'static World> {
+    static QUIET: OnceCell<World> = OnceCell::const_new();
+    QUIET.get_or_try_init(World::start).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_elevation_is_waited_for_approved_used_and_ended() -> Result<()> {
-    let asker = Terminal::of("elevated").await?;
-    let approver = Terminal::new().await?;
+    let asker = Terminal::within(quiet().await?)?;
+    asker.login("elevated", &[]).await?;
+    let approver = Terminal::within(quiet().await?)?;
     approver.login("approver", &["--fresh"]).await?;
     let reason = "a node is stuck, says the command line";
     let refused = asker

@@ -20,7 +20,12 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) async fn new() -> Result<Self> {
-        Ok(Self { world: World::get().await?, home: Folder::new("terminal")? })
+        Self::within(World::get().await?)
+    }
+
+    /// A terminal of somebody for whom no other story acts.
+    pub(crate) fn within(world: &'static World) -> Result<Self> {
+        Ok(Self { world, home: Folder::new("terminal")? })
     }
 
     /// A terminal where this account has signed in by its browser.

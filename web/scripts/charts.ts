@@ -72,7 +72,8 @@ class Statistic {
     }, 200);
     const { range } = this.board.window;
     const end = when.endOf(this.board.window);
-    const fields = new URLSearchParams({ duration: `${Math.round(range)}s`, endtime: new Date(end * 1000).toISOString().replace(".000", "") });
+    const width = String(this.section.clientWidth || 700);
+    const fields = new URLSearchParams({ duration: `${Math.round(range)}s`, endtime: new Date(end * 1000).toISOString().replace(".000", ""), width });
     try {
       const answer = await send("GET", `${this.board.base}/${this.section.dataset["chart"] ?? ""}?${fields.toString()}`, mine.signal);
       const found = (await answer.json()) as Named[];

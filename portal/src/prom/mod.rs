@@ -3,15 +3,13 @@
 
 pub(crate) mod fleet;
 
-use std::time::Duration;
-
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use proxy::prom::{AskError, Asker, error_response};
-use rp_base::{Id, Timestamp};
+use rp_base::Id;
 use rp_documents::{Actor, ResourceId};
 use rp_prometheus::alerts::Alerts;
-use rp_prometheus::statistics::{Loaded, Statistic};
+use rp_prometheus::statistics::{Loaded, Span, Statistic};
 use rp_prometheus::{Call, Choice, PromError, Shown, SourceState, Table};
 use rp_promql::Position;
 
@@ -155,10 +153,9 @@ pub(crate) async fn statistic(
     user: &CurrentUser,
     id: &ResourceId,
     statistic: &Statistic,
-    duration: Duration,
-    end: Timestamp,
+    span: Span,
 ) -> Result<Loaded, PromFault> {
-    Ok(state.0.prom.statistic(&asker(user), id, statistic, duration, end).await?)
+    Ok(state.0.prom.statistic(&asker(user), id, statistic, span).await?)
 }
 
 /// The sources of a cluster: the one that is chosen now, why not the first, all of them.

@@ -141,10 +141,20 @@ const STEP: f64 = 120.0;
 /// Bytes of one statistic.
 const MOST: usize = 16 << 20;
 
-/// Two minutes as long as Prometheus gives so many points, then the next good step ("Do better" 29).
-pub fn step_of(duration: Duration) -> f64 {
-    let least = duration.as_secs_f64() / f64::from(crate::MOST_POINTS - 1);
-    if least <= STEP { STEP } else { step::at_least(least) }
+/// The time that a statistic is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    pub duration: Duration,
+    pub end: Timestamp,
+    /// Of what it is drawn on, where that is known: no finer points are asked for than can be seen.
+    pub width: Option<u32>,
+}
+
+impl Span {
+    /// Seconds: two minutes as long as Prometheus gives so many points, then the next good step ("Do better" 29).
+    pub fn step(&self) -> f64 {
+        step::fit(self.duration.as_secs_f64(), self.width.unwrap_or(crate::MOST_POINTS)).max(STEP)
+    }
 }
 
 /// One series, as the contract writes it.
@@ -182,13 +192,12 @@ impl Prometheus {
         &self,
         target: &Arc<Target>,
         statistic: &Statistic,
-        duration: Duration,
-        end: Timestamp,
+        span: Span,
         limits: Limits,
     ) -> Result<Loaded, PromError> {
-        let until = end.millis() as f64 / 1000.0;
-        let range = (until - duration.as_secs_f64(), until);
-        let step = step_of(duration);
+        let until = span.end.millis() as f64 / 1000.0;
+        let range = (until - span.duration.as_secs_f64(), until);
+        let step = span.step();
         let call = Call::over(statistic.query, range, Some(step), crate::MOST_POINTS, Choice::Auto, limits)?;
         let table = self.table(target, &call, MOST).await?;
         let series = table.series.iter().map(|series| StatSeries {
@@ -253,8 +262,14 @@ mod tests {
 
     #[test]
     fn eight_weeks_fit() {
-        let hours = |hours: u64| step_of(Duration::from_secs(hours * 3600));
-        assert_eq!((hours(1), hours(360), hours(672), hours(1344)), (120.0, 120.0, 300.0, 600.0));
+        let step = |hours: u64, width| {
+            Span { duration: Duration::from_secs(hours * 3600), end: Timestamp::from_millis(0), width }.step()
+        };
+        let steps = [1, 360, 672, 1344].map(|hours| step(hours, None));
+        assert_eq!(steps.map(|step| step / STEP), [1.0, 1.0, 2.5, 5.0]);
+        // As fine as it can be drawn, never finer than the contract's.
+        let steps = [1, 360, 672, 1344].map(|hours| step(hours, Some(700)));
+        assert_eq!(steps.map(|step| step / STEP), [1.0, 5.0, 7.5, 15.0]);
     }
 
     #[test]
