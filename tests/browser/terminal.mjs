@@ -1,41 +1,9 @@
 // A person opens a shell in a container, works in it while the network breaks, and is cut when the access is taken away.
 import { writeFileSync } from "node:fs";
 import { input, signIn, story, violations } from "./lib.mjs";
+import { LIMIT, becomes, picture, run, shows } from "./terminals.mjs";
 
-const LIMIT = 120_000;
 const ask = (name) => writeFileSync(`${process.env.FOLDER}/${name}`, "");
-const picture = (page, name) => page.screenshot({ path: `${process.env.FOLDER}/terminal-${name}.png` });
-
-/** Everything on the chosen screen and above it. */
-const screen = (page) =>
-  page.evaluate(() => {
-    const buffer = document.querySelector("[data-terminal]").terminals.chosen.screen.terminal.buffer.active;
-    return Array.from({ length: buffer.length }, (_, at) => buffer.getLine(at).translateToString(true)).join("\n");
-  });
-
-const state = (page) => page.evaluate(() => document.querySelector("[data-terminal]").terminals.chosen.state.is);
-
-/** Waits for text; says what was there instead. */
-async function shows(page, wanted) {
-  const until = Date.now() + LIMIT;
-  let seen = "";
-  while (Date.now() < until) {
-    seen = await screen(page);
-    if (wanted.test(seen)) return seen;
-    await page.waitForTimeout(100);
-  }
-  throw new Error(`${wanted} is not on the screen (${await state(page)}):\n${seen.slice(-2_000)}`);
-}
-
-async function becomes(page, wanted) {
-  // The page's script is deferred: the frame is there before it.
-  await page.waitForFunction((is) => document.querySelector("[data-terminal]")?.terminals?.chosen.state.is === is, wanted, { timeout: LIMIT });
-}
-
-async function run(page, line) {
-  await page.keyboard.type(line);
-  await page.keyboard.press("Enter");
-}
 
 /** What the server says to frames that no page of ours sends: the last text frame, or that it closed. */
 const hostile = (page, address, frames) =>

@@ -24,10 +24,17 @@ impl World {
 
     /// One of its own, for a story that ends what others have.
     pub(crate) async fn start() -> Result<Self> {
+        Self::with(&[]).await
+    }
+
+    /// One of its own with other settings.
+    pub(crate) async fn with(settings: &[(&str, &str)]) -> Result<Self> {
         let plane = ControlPlane::shared().await?;
         // All the people of all stories come from one address at once; rates have stories of their own.
         let env = ["SIGN_IN", "ISSUE"].map(|rate| (format!("ARO_LIMITS__{rate}_PER_MINUTE"), "0".to_owned()));
-        let aro = Aro::start(AroOptions { clusters: 40, env: env.to_vec(), ..AroOptions::default() }).await?;
+        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let env = env.into_iter().chain(settings).collect();
+        let aro = Aro::start(AroOptions { clusters: 40, env, ..AroOptions::default() }).await?;
         let service = plane.service_kubeconfig()?;
         let named = aro.import_and_wait(&service, "named", &["system:masters"]).await?;
         let shared = aro.import_and_wait(&plane.sre_kubeconfig()?, "shared", &[]).await?;

@@ -10,9 +10,10 @@ use rp_access::{IssueError, Issued};
 use rp_documents::{Rights, Role, Side};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::PrettyFormatter;
-use web::{Link, May, Place, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage};
+use web::{May, Place, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage};
 
 use super::cluster::may_take;
+use super::terminal::barred;
 use super::{ClusterPath, answer, frame};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
@@ -68,7 +69,7 @@ async fn page(
     };
     page.failure = failure.map(|fault| fault.failure(&frame));
     page.frame = frame;
-    page.barred = barred(state, user, entry);
+    page.barred = barred(state, user, entry).await;
     if page.failure.is_some() || page.barred.is_some() {
         return Ok(page);
     }
@@ -90,23 +91,6 @@ async fn page(
         }
     }
     Ok(page)
-}
-
-/// Why the caller may not have a shell now, and how to come by one.
-fn barred(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Option<(String, Option<Link>)> {
-    if !user.has(Role::Elevated) {
-        return Some(("Your groups do not let you elevate: the role elevated is needed.".to_owned(), None));
-    }
-    let active = state.0.access.active_elevations(&user.caller.person.sub);
-    if active.iter().any(|each| each.rights >= Rights::Write && each.covers(Some(&entry.id))) {
-        return None;
-    }
-    let form = web::ElevateForm {
-        cluster: entry.id.to_string(),
-        rights: Rights::Write.name().to_owned(),
-        ..web::ElevateForm::default()
-    };
-    Some(("You are not elevated for this cluster.".to_owned(), Some(Link::new("Elevate first", form.href()))))
 }
 
 /// Lengths of life to choose from, in seconds: a shell is short.

@@ -32,7 +32,7 @@ pub(crate) async fn dialog(
     Query(form): Query<TunnelForm>,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let mut page = blank(&state, &context, &user, &entry);
+    let mut page = blank(&state, &context, &user, &entry).await;
     if page.failure.is_some() || page.barred.is_some() {
         return answer(&context, StatusCode::OK, &page);
     }
@@ -64,7 +64,7 @@ pub(crate) async fn dialog(
     }
 }
 
-fn blank(state: &PortalState, context: &Context, user: &CurrentUser, entry: &Entry) -> TunnelPage {
+async fn blank(state: &PortalState, context: &Context, user: &CurrentUser, entry: &Entry) -> TunnelPage {
     let mut frame = frame(state, context);
     frame.place = Place::Clusters;
     let unreachable = |why: String| {
@@ -85,7 +85,7 @@ fn blank(state: &PortalState, context: &Context, user: &CurrentUser, entry: &Ent
     TunnelPage {
         cluster: entry.id.name().to_owned(),
         path: entry.path(),
-        barred: super::terminal::barred(state, user, entry),
+        barred: super::terminal::barred(state, user, entry).await,
         failure: failure.map(|fault| fault.failure(&frame)),
         lives,
         frame,

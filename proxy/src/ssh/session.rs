@@ -86,6 +86,7 @@ impl Person {
         }
         match open.inlet.ask(ask).await {
             Ok(()) => session.channel_success(id),
+            Err(Some(words)) if begins => not_begun(id, &words, session),
             Err(words) => {
                 if let Some(words) = words {
                     session.extended_data(id, 1, banner::line(&words))?;
@@ -119,6 +120,16 @@ impl Person {
         let opening = Opening { way, person, outlet, handle, reply, cut };
         self.connection.tasks.spawn(Arc::clone(&self.connection).carry(opening));
     }
+}
+
+/// What clients show of a program that refuses is its words; of a request that fails they show none of ours. The status is
+/// that of a connection that went wrong, so that no script takes it for the program's.
+fn not_begun(id: ChannelId, words: &str, session: &mut Session) -> Result<(), russh::Error> {
+    session.channel_success(id)?;
+    session.extended_data(id, 1, banner::line(words))?;
+    session.exit_status_request(id, 255)?;
+    session.eof(id)?;
+    session.close(id)
 }
 
 fn rejected() -> Auth {

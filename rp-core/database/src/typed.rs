@@ -100,6 +100,20 @@ impl<T: Document> Typed<T> {
         Ok(Versioned { value, version: stored.version, expires_at })
     }
 
+    /// Writes several new documents in one transaction, all or none.
+    ///
+    /// # Errors
+    /// As [`Typed::create_until`].
+    pub async fn create_all_until(
+        &self,
+        values: Vec<T>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Vec<Versioned<T>>, StoreError> {
+        let drafts = values.iter().map(|value| draft(value, expires_at)).collect::<Result<_, _>>()?;
+        let stored = self.store.create_all(T::COLLECTION, drafts).await?.into_iter().zip(values);
+        Ok(stored.map(|(stored, value)| Versioned { value, version: stored.version, expires_at }).collect())
+    }
+
     /// Reads by id; `None` when there is none, or it has expired.
     ///
     /// # Errors

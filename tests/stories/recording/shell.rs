@@ -271,7 +271,8 @@ async fn full(site: &Site, disk: &SmallDisk) -> Result<()> {
     let cut = shell.end(GENEROUS).await?;
     ensure!(cut.status != 0 && cut.stderr.contains("must be recorded"), "{cut:?}");
     let refused = site.shell()?.end(GENEROUS).await?;
-    ensure!(refused.status != 0 && !refused.stdout.contains('$'), "{refused:?}");
+    ensure!(refused.status == 255 && !refused.stdout.contains('$'), "{refused:?}");
+    ensure!(refused.stderr.contains("recorded"), "why, in words: {refused:?}");
     // What was written before is there, and the end says why.
     let person = site.world.aro.session("elevated").await?;
     let found =

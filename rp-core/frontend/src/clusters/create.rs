@@ -2,11 +2,10 @@
 
 use http::StatusCode;
 use rp_api::{CloudError, Version, convert, decode, defaults, text, validate};
-use rp_base::Timestamp;
-use rp_database::{StoreError, Typed};
-use rp_documents::{Collection, Reservation, SubscriptionDocument, SubscriptionState};
+use rp_documents::{SubscriptionDocument, SubscriptionState};
 use serde_json::{Value, json};
 
+use super::names::{self, Name};
 use super::{correlation, ground, identity, shown, system_data};
 use crate::answer::{Answer, following};
 use crate::call::Call;
@@ -16,11 +15,6 @@ use crate::operations::Begun;
 use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
 use crate::{secrets, subscriptions};
-
-/// The longest part of a key, in bytes.
-const MOST_KEY: usize = 512;
-/// A name that is held for a cluster which then does not come into being is free again after so long.
-const HELD: std::time::Duration = std::time::Duration::from_secs(120);
 
 pub(super) async fn create(
     parts: &FrontendParts,
@@ -173,17 +167,9 @@ async fn write(
     let id = parts.random.uuid().to_string();
     let group =
         cluster["properties"]["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default().to_owned();
-    let client = client_key(&cluster);
+    let client = names::client_key(&cluster);
     let key = path.key();
-    let until = parts.store.now().await? + HELD;
-    let new = hold_client(parts, &key, &cluster, &client).await?;
-    if let Err(refused) = hold(parts, &key, &format!("group/{group}"), until, || used_group(&group)).await {
-        // Nothing came of it: nobody else is kept from the other name.
-        if new {
-            free(parts, &key, &format!("client/{client}")).await;
-        }
-        return Err(refused);
-    }
+    let held = names::hold(parts, &key, [Name::client(&cluster, &client), Name::group(&group)]).await?;
     let begun = Begun::new(parts, path, "Creating");
     let answer = shown(StatusCode::CREATED, version, &cluster);
     secrets::seal(&parts.keyring, &id, None, &mut cluster)?;
@@ -202,129 +188,7 @@ async fn write(
     };
     let written = new.create(&parts.store).await;
     settled(&parts.store, &key, begun.id(), written).await?;
-    begun.record(parts).await?;
-    keep(parts, &key, &[format!("client/{client}"), format!("group/{group}")]).await;
+    let (recorded, ()) = tokio::join!(begun.record(parts), held.keep());
+    recorded?;
     Ok(following(answer, &call.beside(&begun.status_path()), None))
-}
-
-/// Who the cluster is towards Azure: the client id, or its identity (`spec/api.md` §2).
-pub(super) fn client_key(cluster: &Value) -> String {
-    let client = cluster["properties"]["servicePrincipalProfile"]["clientId"].as_str();
-    let identity = || {
-        let map = cluster["managedServiceIdentity"]["userAssignedIdentities"].as_object();
-        map.and_then(|map| map.keys().next()).map(String::as_str)
-    };
-    key_of(client.or_else(identity).unwrap_or_default())
-}
-
-/// A text of the caller as a part of a key: lower case, and a digest where it cannot be one.
-fn key_of(text: &str) -> String {
-    let key = text.to_lowercase();
-    let odd = |c: char| c.is_uppercase() || c.is_control();
-    if key.len() > MOST_KEY || key.chars().any(odd) {
-        return format!("sha256/{}", rp_base::sha256(key.as_bytes()));
-    }
-    key
-}
-
-/// Holds a name for this cluster, for a while; gives whether it was free. A request that is sent again finds its own hold.
-async fn hold(
-    parts: &FrontendParts,
-    cluster: &str,
-    name: &str,
-    until: Timestamp,
-    used: impl FnOnce() -> CloudError,
-) -> Result<bool, Fault> {
-    let held = Reservation { id: name.to_owned(), cluster: cluster.to_owned() };
-    let reservations = Typed::<Reservation>::new(parts.store.clone());
-    match reservations.create_until(held, Some(until)).await {
-        Err(StoreError::Exists { .. }) => {
-            let holder = reservations.get(name).await?;
-            let ours = holder.is_some_and(|held| held.value.cluster == cluster);
-            if ours { Ok(false) } else { Err(used().into()) }
-        }
-        settled => settled.map(|_| true).map_err(Fault::from),
-    }
-}
-
-/// Holds who the cluster is towards Azure.
-pub(super) async fn hold_client(
-    parts: &FrontendParts,
-    key: &str,
-    cluster: &Value,
-    client: &str,
-) -> Result<bool, Fault> {
-    let until = parts.store.now().await? + HELD;
-    hold(parts, key, &format!("client/{client}"), until, || used_client(cluster, client)).await
-}
-
-/// The cluster is somebody else towards Azure from now on: the new name is kept, the old one is free.
-pub(super) async fn change_client(parts: &FrontendParts, key: &str, old: &str, new: &str) {
-    keep(parts, key, &[format!("client/{new}")]).await;
-    free(parts, key, &format!("client/{old}")).await;
-}
-
-/// The name is nobody's any more, if it was this cluster's.
-async fn free(parts: &FrontendParts, key: &str, name: &str) {
-    let reservations = Typed::<Reservation>::new(parts.store.clone());
-    let freed = match reservations.get(name).await {
-        Ok(Some(held)) if held.value.cluster == key => {
-            parts
-                .store
-                .delete(Collection::Reservations, name, rp_database::Expect::Version(held.version))
-                .await
-        }
-        Ok(_) => Ok(()),
-        Err(error) => Err(error),
-    };
-    if let Err(error) = freed {
-        tracing::warn!(error = %rp_base::chain(&error), "a name stays taken though no cluster uses it");
-    }
-}
-
-/// Holds the names for as long as the cluster lives. A process that dies before leaves them to the backend, which holds
-/// them again when it takes the cluster up.
-async fn keep(parts: &FrontendParts, cluster: &str, names: &[String]) {
-    let reservations = Typed::<Reservation>::new(parts.store.clone());
-    for name in names {
-        match keep_one(&reservations, cluster, name).await {
-            Ok(true) => {}
-            // It lapsed while the cluster was written. The backend finds out before it makes anything.
-            Ok(false) => tracing::error!(cluster, "a name that a cluster uses has become another's"),
-            Err(error) => tracing::warn!(error = %rp_base::chain(&error), "a reservation will lapse"),
-        }
-    }
-}
-
-/// Whether the name is the cluster's from now on. What is another's stays another's.
-async fn keep_one(reservations: &Typed<Reservation>, cluster: &str, name: &str) -> Result<bool, StoreError> {
-    let kept = Reservation { id: name.to_owned(), cluster: cluster.to_owned() };
-    let written = match reservations.get(name).await? {
-        Some(found) if found.value.cluster != cluster => return Ok(false),
-        Some(found) if found.expires_at.is_none() => return Ok(true),
-        Some(found) => reservations.put(kept, rp_database::Expect::Version(found.version)).await,
-        None => reservations.create(kept).await,
-    };
-    match written {
-        Ok(_) => Ok(true),
-        // Somebody wrote at the same time: the backend for this cluster, or another cluster.
-        Err(StoreError::Stale { .. } | StoreError::Exists { .. } | StoreError::Gone { .. }) => {
-            Ok(reservations.get(name).await?.is_some_and(|found| found.value.cluster == cluster))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn used_client(cluster: &Value, client: &str) -> CloudError {
-    let message = if cluster["properties"]["servicePrincipalProfile"].is_object() {
-        format!("The provided service principal with client ID '{client}' is already in use by a cluster.")
-    } else {
-        format!("The provided user assigned identity '{client}' is already in use by a cluster.")
-    };
-    CloudError::bad("DuplicateClientID", "", message)
-}
-
-fn used_group(group: &str) -> CloudError {
-    let message = format!("The provided resource group '{group}' already contains a cluster.");
-    CloudError::bad("DuplicateResourceGroup", "", message)
 }

@@ -2,6 +2,7 @@
 
 mod create;
 mod list;
+mod names;
 mod update;
 
 use http::StatusCode;

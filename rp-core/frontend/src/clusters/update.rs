@@ -6,6 +6,7 @@ use rp_api::{Version, admin, convert, decode, defaults, validate};
 use rp_documents::{ClusterMirror, Document as _};
 use serde_json::Value;
 
+use super::names::{self, Name};
 use super::{create, enriched, ground, identity, mark, merge_again, mirrored, shown, system_data};
 use crate::answer::{Answer, following};
 use crate::call::Call;
@@ -54,9 +55,10 @@ pub(super) async fn update(
     }
     let answer = shown(StatusCode::OK, version, &answered);
     // Who it is towards Azure is unique, also when it changes ("Do better" 2 of `spec/api.md`).
-    let (client, before) = (create::client_key(&stored), create::client_key(&opened));
+    let (client, before) = (names::client_key(&stored), names::client_key(&opened));
+    let mut held = None;
     if client != before {
-        create::hold_client(parts, &path.key(), &stored, &client).await?;
+        held = Some(names::hold(parts, &path.key(), [Name::client(&stored, &client)]).await?);
         found.body["clientIdKey"] = Value::from(client.as_str());
         // Whoever takes it up finishes the change if this process dies before it does.
         found.body["formerClientIdKey"] = Value::from(before.as_str());
@@ -71,8 +73,8 @@ pub(super) async fn update(
     let written = found.replace(&parts.store).await;
     settled(&parts.store, &path.key(), begun.id(), written).await?;
     begun.record(parts).await?;
-    if client != before {
-        create::change_client(parts, &path.key(), &before, &client).await;
+    if let Some(held) = held {
+        held.keep_instead_of(&path.key(), &before).await;
     }
     Ok(following(answer, &call.beside(&begun.status_path()), None))
 }
