@@ -4,78 +4,36 @@
 //! machine-config-daemon pod. An imported cluster names the keys, or an administrator trusts what was shown first. A replaced
 //! machine has another UID and is learned anew; another key on the same machine is refused until an administrator trusts it.
 
+mod error;
+mod lines;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_base::{SharedClock, Timestamp, chain};
+use rp_base::{SharedClock, chain};
 use rp_database::{SharedStore, StoreError, Typed, update};
 use rp_documents::host_key::{Learned, RefusedKey};
 use rp_documents::{HostKey, ResourceId, Unknown};
 use rp_kube::connect::{ClientError, ClientOptions, Identity, client};
 use rp_kube::{Exec, ExecError, KubeError};
 use rp_net::{Dialer, Source, Target};
-use russh::keys::ssh_key::certificate::CertType;
-use russh::keys::{Algorithm, Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
+use russh::keys::{Algorithm, PublicKey, PublicKeyOrCertificate};
 
 use super::keys::plain;
-use super::machines::{Machine, Way};
+use super::machines::Machine;
+pub use error::{HostKeyError, TrustError};
+use lines::{AUTHORITY, MOST_KEY, named_by_import, read_keys, signed_by, unfit};
+pub use lines::{fingerprint, fingerprint_of, normal};
 
 const DAEMON_NAMESPACE: &str = "openshift-machine-config-operator";
 const DAEMON_LABELS: &str = "k8s-app=machine-config-daemon";
 const DAEMON: &str = "machine-config-daemon";
 const READ: &str = "cat /rootfs/etc/ssh/ssh_host_*_key.pub";
-const AUTHORITY: &str = "@cert-authority ";
 /// Longest output of the command.
 const MOST_OUTPUT: usize = 64 * 1024;
-/// Keys of one machine.
-const MOST_KEYS: usize = 16;
-/// Longest stored key, in characters: RSA with 16,384 bits.
-const MOST_KEY: usize = 4096;
 const WITHIN: Duration = Duration::from_secs(20);
 /// What was learned by the API is read there again after so long; so the store forgets machines that are gone.
 const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
-
-/// Why a machine is not trusted. Each is a sentence that says what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum HostKeyError {
-    #[error(
-        "the machine {machine} shows another host key than the one that is known ({shown}). Somebody may be listening, \
-         or its keys were made anew: compare the fingerprint on the machine's own console, then let an administrator \
-         trust it on the cluster's page of host keys"
-    )]
-    Changed { machine: String, shown: String },
-    #[error(
-        "the host key of {machine} is not known yet ({shown}). An administrator can trust it on the cluster's page of \
-         host keys after comparing the fingerprint"
-    )]
-    Untrusted { machine: String, shown: String },
-    #[error("the host certificate of {machine} is not good for it: {why}")]
-    Certificate { machine: String, why: &'static str },
-    #[error(
-        "the host key of {machine} could not be read by the cluster's API ({why}), so the machine is not trusted. It shows \
-         {shown}: an administrator can trust that on the cluster's page of host keys after comparing the fingerprint"
-    )]
-    Unread {
-        machine: String,
-        shown: String,
-        why: &'static str,
-        #[source]
-        cause: Option<Box<dyn std::error::Error + Send + Sync>>,
-    },
-    #[error("the store did not answer, so the machine's host key is not known")]
-    Store(#[source] StoreError),
-}
-
-/// Why a key was not trusted.
-#[derive(Debug, thiserror::Error)]
-pub enum TrustError {
-    #[error("this machine has shown no key that was refused")]
-    Nothing,
-    #[error("the machine has shown another key since; look at it again")]
-    Another,
-    #[error("the store did not answer; nothing was changed")]
-    Store(#[source] StoreError),
-}
 
 /// What is pinned for a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -337,81 +295,6 @@ impl HostKeys {
         let keys = read_keys(&String::from_utf8_lossy(&ran.out));
         if keys.is_empty() { Err(unread("the answer holds no key", None)) } else { Ok(keys) }
     }
-}
-
-/// The public keys in lines `TYPE BASE64 [comment]`, each once, without their comments.
-fn read_keys(text: &str) -> Vec<String> {
-    let mut keys: Vec<String> = Vec::new();
-    for line in text.lines().filter(|line| !line.starts_with('@')) {
-        let Some(key) = normal(line.trim()) else { continue };
-        if !keys.contains(&key) && keys.len() < MOST_KEYS {
-            keys.push(key);
-        }
-    }
-    keys
-}
-
-/// A key of an algorithm that is spoken, as it is stored; `@cert-authority` before it stays.
-pub fn normal(line: &str) -> Option<String> {
-    let (before, key) = match line.strip_prefix(AUTHORITY) {
-        Some(key) => (AUTHORITY, key.trim_start()),
-        None => ("", line),
-    };
-    if line.len() > MOST_KEY || line.contains(['\n', '\r']) {
-        return None;
-    }
-    let key = PublicKey::from_openssh(key).ok()?;
-    let spoken =
-        matches!(key.algorithm(), Algorithm::Ed25519 | Algorithm::Ecdsa { .. } | Algorithm::Rsa { .. });
-    spoken.then(|| format!("{before}{}", plain(&key)))
-}
-
-fn named_by_import(target: &Target, machine: &Machine) -> Vec<String> {
-    let machines = target.ssh.as_ref().map(|ssh| ssh.machines.as_slice()).unwrap_or_default();
-    let named = machines.iter().find(|each| each.name == machine.name);
-    named.map(|each| each.host_keys.iter().filter_map(|line| normal(line)).collect()).unwrap_or_default()
-}
-
-fn signed_by<'a>(certificate: &Certificate, mut authorities: impl Iterator<Item = &'a str>) -> bool {
-    authorities.any(|line| {
-        PublicKey::from_openssh(line).is_ok_and(|key| key.key_data() == certificate.signature_key())
-    })
-}
-
-/// Why a certificate of a trusted authority is not good for this machine (OpenSSH's PROTOCOL.certkeys).
-fn unfit(certificate: &Certificate, machine: &Machine, now: Timestamp) -> Option<&'static str> {
-    let authority = PublicKey::new(certificate.signature_key().clone(), "").fingerprint(HashAlg::Sha256);
-    let address = match &machine.way {
-        Way::Master(_) => None,
-        Way::Through { address, .. } => Some(address),
-        Way::Direct { host, .. } => Some(host),
-    };
-    let named = |principal: &String| {
-        principal.eq_ignore_ascii_case(&machine.name)
-            || address.is_some_and(|at| principal.eq_ignore_ascii_case(at))
-    };
-    if certificate.cert_type() != CertType::Host {
-        Some("it is a person's")
-    } else if certificate.validate_at(now.seconds().unsigned_abs(), [&authority]).is_err() {
-        Some("its signature or its time is wrong")
-    } else if !certificate.critical_options().is_empty() {
-        Some("it has conditions that are not known here")
-    } else if !certificate.valid_principals().iter().any(named) {
-        Some("it is for other names")
-    } else {
-        None
-    }
-}
-
-/// `SHA256:…`, as `ssh-keygen -l` prints it.
-pub fn fingerprint(key: &PublicKey) -> String {
-    key.fingerprint(HashAlg::Sha256).to_string()
-}
-
-/// The fingerprint of a stored key, with or without `@cert-authority` before it.
-pub fn fingerprint_of(line: &str) -> Option<String> {
-    let key = line.strip_prefix(AUTHORITY).unwrap_or(line);
-    PublicKey::from_openssh(key).ok().map(|key| fingerprint(&key))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! One channel between a person's client and a machine: both ways at once, in order, with back-pressure.
 //!
-//! **From the person**: see [`inlet`].
-//!
-//! **To the person**: data is taken from the leg only when the client has room for it, so the leg's own window fills.
+//! **From the person**: see [`inlet`]. **To the person**: see [`flow`].
 
+mod flow;
 mod inlet;
 
 use std::collections::VecDeque;
@@ -15,19 +14,18 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use rp_recording::{RecordError, Recorder, What as Recorded};
-use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, client, server};
+use russh::{Channel, ChannelWriteHalf, client, server};
 use tokio::sync::{Notify, OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::audit::{Bytes as Counted, Settle};
 use super::banner;
 use super::idle::Watch;
+use flow::{down, up};
 pub(super) use inlet::{Answer, Ask, Inlet, Outlet, Terminal, Up, channel};
 
 /// How long the last words may take.
 const NEWS_WITHIN: Duration = Duration::from_secs(2);
-/// How long a machine has to answer a request.
-const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// What was begun when a program was: its place in the audit trail and its recording.
 #[derive(Debug)]
@@ -93,9 +91,6 @@ struct Shared {
     end: Mutex<End>,
     idle: Watch,
 }
-
-/// The person's client, or the machine, is gone.
-struct Gone;
 
 impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
     /// Carries the channel to its end. The person's side is closed, the machine's too.
@@ -197,194 +192,6 @@ impl Shared {
 
 fn unrecorded(error: &RecordError) -> End {
     End::Unrecorded(error.to_string())
-}
-
-/// Machine to person.
-async fn down(
-    from: &mut ChannelReadHalf,
-    person: &ChannelWriteHalf<server::Msg>,
-    handle: &server::Handle,
-    shared: &Shared,
-) -> End {
-    let id = person.id();
-    while let Some(message) = from.wait().await {
-        let passed = match message {
-            ChannelMsg::Data { data } => {
-                if let Err(error) = shared.took_down(Recorded::Output, &data).await {
-                    return unrecorded(&error);
-                }
-                shared.count_down(data.len());
-                person.data_bytes(data).await.map_err(|_| Gone)
-            }
-            ChannelMsg::ExtendedData { data, ext } => {
-                if let Err(error) = shared.took_down(Recorded::Error, &data).await {
-                    return unrecorded(&error);
-                }
-                shared.count_down(data.len());
-                person.extended_data_bytes(ext, data).await.map_err(|_| Gone)
-            }
-            ChannelMsg::Close => return shared.end.lock().clone(),
-            other => {
-                if matches!(
-                    other,
-                    ChannelMsg::Eof | ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. }
-                ) {
-                    farewell(person, shared).await;
-                }
-                tell(other, id, handle, shared).await
-            }
-        };
-        if passed.is_err() {
-            return End::Left;
-        }
-    }
-    // No more messages, and none that it is closed.
-    match &*shared.end.lock() {
-        End::Closed => End::Broken,
-        known => known.clone(),
-    }
-}
-
-/// Tells a person at a terminal where the recording is, before the end of the program.
-async fn farewell(person: &ChannelWriteHalf<server::Msg>, shared: &Shared) {
-    if let Some(page) = shared.recorder().and_then(Recorder::farewell) {
-        let words = Bytes::from(banner::line(&format!("recorded: {page}")));
-        let _ = tokio::time::timeout(NEWS_WITHIN, person.extended_data_bytes(1, words)).await;
-    }
-}
-
-/// What is no data. One queue carries all of it, so nothing overtakes the last byte.
-async fn tell(
-    message: ChannelMsg,
-    id: ChannelId,
-    handle: &server::Handle,
-    shared: &Shared,
-) -> Result<(), Gone> {
-    let told = match message {
-        ChannelMsg::Eof => handle.eof(id).await,
-        ChannelMsg::ExitStatus { exit_status } => {
-            *shared.end.lock() = End::Exit(exit_status);
-            handle.exit_status_request(id, exit_status).await
-        }
-        ChannelMsg::ExitSignal { signal_name, core_dumped, error_message, lang_tag } => {
-            *shared.end.lock() = End::Signal(format!("{signal_name:?}"));
-            handle.exit_signal_request(id, signal_name, core_dumped, error_message, lang_tag).await
-        }
-        ChannelMsg::XonXoff { client_can_do } => handle.xon_xoff_request(id, client_can_do).await,
-        ChannelMsg::Success | ChannelMsg::Failure => {
-            if let Some(asked) = shared.asked.lock().pop_front() {
-                let _ = asked.send(matches!(message, ChannelMsg::Success));
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    };
-    told.map_err(|()| Gone)
-}
-
-/// Person to machine.
-async fn up<G: Gatekeeper>(
-    mut outlet: Outlet,
-    far: &ChannelWriteHalf<client::Msg>,
-    gate: &G,
-    shared: &Shared,
-) -> End {
-    while let Some((message, size)) = outlet.next().await {
-        let passed = pass(message, far, gate, shared).await;
-        outlet.took(size);
-        match passed {
-            Ok(()) => {}
-            Err(Stop::Unrecorded(error)) => return unrecorded(&error),
-            // What it has said before it went is still on its way down.
-            Err(Stop::Gone) => {
-                while let Some((_, size)) = outlet.next().await {
-                    outlet.took(size);
-                }
-            }
-        }
-    }
-    End::Left
-}
-
-enum Stop {
-    Gone,
-    Unrecorded(RecordError),
-}
-
-impl From<russh::Error> for Stop {
-    fn from(_: russh::Error) -> Self {
-        Self::Gone
-    }
-}
-
-impl From<RecordError> for Stop {
-    fn from(error: RecordError) -> Self {
-        Self::Unrecorded(error)
-    }
-}
-
-async fn pass<G: Gatekeeper>(
-    message: Up,
-    far: &ChannelWriteHalf<client::Msg>,
-    gate: &G,
-    shared: &Shared,
-) -> Result<(), Stop> {
-    match message {
-        Up::Data(bytes) => {
-            shared.idle.typed();
-            shared.took_down(Recorded::Input, &bytes).await?;
-            shared.count_up(bytes.len());
-            far.data_bytes(bytes).await?;
-        }
-        Up::Extended(kind, bytes) => {
-            shared.count_up(bytes.len());
-            far.extended_data_bytes(kind, bytes).await?;
-        }
-        Up::Eof => far.eof().await?,
-        Up::Size { cols, rows, width, height } => {
-            if let Some(recorder) = shared.recorder() {
-                recorder.resized(short(cols), short(rows)).await?;
-            }
-            far.window_change(cols, rows, width, height).await?;
-        }
-        Up::Signal(signal) => far.signal(signal).await?,
-        Up::Ask(ask, answer) => {
-            let answered = put(ask, far, gate, shared).await;
-            let _ = answer.send(answered);
-        }
-    }
-    Ok(())
-}
-
-async fn put<G: Gatekeeper>(
-    ask: Ask,
-    far: &ChannelWriteHalf<client::Msg>,
-    gate: &G,
-    shared: &Shared,
-) -> Answer {
-    if let Some(begun) = Box::pin(gate.admit(&ask)).await.map_err(Some)? {
-        let _ = shared.begun.set(begun);
-        shared.begins.notify_one();
-    }
-    if matches!(ask, Ask::Terminal(_)) {
-        shared.idle.begin();
-    }
-    let (answer, wait) = oneshot::channel();
-    shared.asked.lock().push_back(answer);
-    let sent = match ask {
-        Ask::Terminal(t) => far.request_pty(true, &t.term, t.cols, t.rows, t.width, t.height, &t.modes).await,
-        Ask::Variable { name, value } => far.set_env(true, name, value).await,
-        Ask::Agent => far.agent_forward(true).await,
-        Ask::Shell => far.request_shell(true).await,
-        Ask::Exec(command) => far.exec(true, command).await,
-        Ask::Subsystem(name) => far.request_subsystem(true, name).await,
-    };
-    sent.map_err(|_| None)?;
-    match tokio::time::timeout(ANSWER_WITHIN, wait).await {
-        Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false) | Err(_)) => Err(None),
-        Err(_) => Err(Some("the machine did not answer in time".to_owned())),
-    }
 }
 
 /// A recording knows sizes of 16 bits.

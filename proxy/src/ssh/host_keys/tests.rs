@@ -1,11 +1,13 @@
 use proptest::prelude::*;
-use rp_base::{Clock as _, ManualClock, Secret};
+use rp_base::{Clock as _, ManualClock, Secret, Timestamp};
 use rp_database::in_memory;
 use rp_net::{Credential, DialerOptions, Endpoint, Networks, PrivateWay, SshKey, SshMachine, SshTarget};
-use russh::keys::ssh_key::certificate::Builder;
-use russh::keys::{EcdsaCurve, PrivateKey};
+use russh::keys::ssh_key::certificate::{Builder, CertType};
+use russh::keys::{Certificate, EcdsaCurve, PrivateKey};
 
+use super::lines::MOST_KEYS;
 use super::*;
+use crate::ssh::machines::Way;
 
 struct World {
     clock: ManualClock,

@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_base::{ManualClock, SystemRandom};
-use rp_database::in_memory;
+use rp_database::{Typed, in_memory};
+use rp_documents::ServiceKey;
+use russh::keys::ssh_key::LineEnding;
 use russh::keys::ssh_key::rand_core::CryptoRng;
 
 use super::*;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use russh::client::{AuthResult, connect_stream};
 use russh::keys::{Algorithm, PrivateKey, PublicKeyOrCertificate};
 use russh::server::{Auth, ChannelOpenHandle, RunningSession, run_stream};
-use russh::{ChannelId, Disconnect};
+use russh::{ChannelId, ChannelMsg, Disconnect};
 use tokio::sync::mpsc;
 
 use super::*;
