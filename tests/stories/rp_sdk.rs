@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, part, workspace};
+use tests_kit::{Aro, AroOptions, GENEROUS, part, until, workspace};
 
 /// A poller asks every ten seconds, as we tell it.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -85,9 +85,17 @@ fn script() -> PathBuf {
     workspace().join("tests/python/rp_sdk.py")
 }
 
-/// The subscription with most clusters.
+/// The subscription with most clusters, once those that were being deleted are gone: every list shall show the same.
 async fn busiest(aro: &Aro) -> Result<String> {
-    let list = aro.session("viewer").await?.get("/api/v1/clusters?limit=500").await?.ok()?.json()?;
+    let session = aro.session("viewer").await?;
+    let list = until("nothing is being deleted", GENEROUS, || async {
+        let list = session.get("/api/v1/clusters?limit=500").await?.ok()?.json()?;
+        let items = list["items"].as_array().context("a list")?;
+        let goes = items.iter().find(|item| item["provisioningState"] == "Deleting");
+        ensure!(goes.is_none(), "{goes:?}");
+        Ok(list)
+    })
+    .await?;
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
     for item in list["items"].as_array().context("a list")? {
         let id = item["resourceId"].as_str().context("an id")?;

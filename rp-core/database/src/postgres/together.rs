@@ -42,7 +42,8 @@ struct Columns<'a> {
     expiries: Vec<Option<i64>>,
 }
 
-/// One outcome for each request; `None`: they have to do with one another, or there is but one, and nothing was written.
+/// One outcome for each request; `None`: they have to do with one another, or there is but one document, and nothing was
+/// written.
 pub(super) async fn run_together(
     work: &mut Work<'_>,
     batch: &[Request],
@@ -66,19 +67,23 @@ impl<'a> Wanted<'a> {
     fn of(batch: &'a [Request]) -> Option<Self> {
         let mut wanted = Self::default();
         for request in batch {
-            let (id, key) = match &request.op {
-                Op::Create(drafts) if drafts.len() == 1 => (&drafts[0].id, drafts[0].unique_key.as_deref()),
-                Op::Replace(draft, _) => (&draft.id, draft.unique_key.as_deref()),
-                Op::Delete(id, _) => (id, None),
-                Op::Create(_) | Op::Sweep(_) | Op::Probe => return None,
+            let alone = match &request.op {
+                Op::Create(drafts) => drafts.iter().all(|draft| wanted.document(draft)),
+                Op::Replace(draft, _) => wanted.document(draft),
+                Op::Delete(id, _) => wanted.ids.insert(id),
+                Op::Sweep(_) | Op::Probe => false,
             };
-            let twice =
-                !wanted.ids.insert(id) || key.is_some_and(|key| wanted.keys.insert(key, id).is_some());
-            if twice {
+            if !alone {
                 return None;
             }
         }
-        (batch.len() > 1).then_some(wanted)
+        (wanted.ids.len() > 1).then_some(wanted)
+    }
+
+    /// Whether nobody else wants its id or its key.
+    fn document(&mut self, draft: &'a Draft) -> bool {
+        let key = draft.unique_key.as_deref();
+        self.ids.insert(&draft.id) && key.is_none_or(|key| self.keys.insert(key, &draft.id).is_none())
     }
 }
 
@@ -161,10 +166,9 @@ impl Table for Seen {
 async fn write(work: &mut Work<'_>, outcomes: &[Outcome]) -> Result<(), Fault> {
     let mut columns = Columns::default();
     for done in outcomes.iter().flatten() {
-        match (done.stored.first(), &done.mark) {
-            (Some(stored), _) => columns.document(stored),
-            (None, Some((id, seq))) => columns.tombstone(id, *seq),
-            (None, None) => {}
+        match (done.stored.as_slice(), &done.mark) {
+            ([], Some((id, seq))) => columns.tombstone(id, *seq),
+            (stored, _) => stored.iter().for_each(|stored| columns.document(stored)),
         }
     }
     if columns.ids.is_empty() {
