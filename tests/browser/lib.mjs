@@ -74,6 +74,6 @@ export async function violations(page, only = null) {
   // Evaluated by the debugger: our policy would refuse a foreign script in the page.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
   const rules = only ? { type: "rule", values: only } : ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"];
-  const found = await page.evaluate((runOnly) => globalThis.axe.run({ runOnly }), rules);
+  const found = await page.evaluate((runOnly) => globalThis.axe.run({ runOnly, resultTypes: ["violations"] }), rules);
   return found.violations.map((v) => ({ id: v.id, page: page.url(), nodes: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)) }));
 }
