@@ -7,7 +7,7 @@ mod inlet;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -89,6 +89,8 @@ struct Shared {
     asked: Mutex<VecDeque<oneshot::Sender<bool>>>,
     total: Arc<Counted>,
     end: Mutex<End>,
+    /// The person has nothing more to send.
+    said_all: AtomicBool,
     idle: Watch,
 }
 
@@ -103,6 +105,7 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
             asked: Mutex::default(),
             total,
             end: Mutex::new(End::Closed),
+            said_all: AtomicBool::new(false),
             idle: Watch::new(gate.idle()),
         };
         let end = {

@@ -1,5 +1,6 @@
 //! Both ways of a channel. Data is taken from the leg only when the client has room for it, so the leg's own window fills.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +14,10 @@ use crate::ssh::banner;
 /// How long a machine has to answer a request.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
+/// How long the end of a program's output waits for its exit status, once the person has said all too: a client that has
+/// nothing more to say or to hear closes the channel, and nothing can be told on it after that.
+const STATUS_WITHIN: Duration = Duration::from_secs(5);
+
 /// The person's client, or the machine, is gone.
 struct Gone;
 
@@ -24,8 +29,22 @@ pub(super) async fn down(
     shared: &Shared,
 ) -> End {
     let id = person.id();
-    while let Some(message) = from.wait().await {
+    let mut owes_eof = false;
+    loop {
+        let message = if owes_eof {
+            let next = tokio::time::timeout(STATUS_WITHIN, from.wait()).await;
+            next.unwrap_or(Some(ChannelMsg::Eof))
+        } else {
+            from.wait().await
+        };
+        let Some(message) = message else { break };
+        let ends = matches!(message, ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. });
         let passed = match message {
+            ChannelMsg::Eof if !owes_eof && shared.said_all.load(Ordering::Relaxed) => {
+                farewell(person, shared).await;
+                owes_eof = true;
+                continue;
+            }
             ChannelMsg::Data { data } => {
                 if let Err(error) = shared.took_down(Recorded::Output, &data).await {
                     return unrecorded(&error);
@@ -42,14 +61,17 @@ pub(super) async fn down(
             }
             ChannelMsg::Close => return shared.end.lock().clone(),
             other => {
-                if matches!(
-                    other,
-                    ChannelMsg::Eof | ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. }
-                ) {
+                let eof = matches!(other, ChannelMsg::Eof);
+                if eof || ends {
                     farewell(person, shared).await;
                 }
+                owes_eof &= !eof;
                 tell(other, id, handle, shared).await
             }
+        };
+        let passed = match passed {
+            Ok(()) if ends && std::mem::take(&mut owes_eof) => handle.eof(id).await.map_err(|()| Gone),
+            passed => passed,
         };
         if passed.is_err() {
             return End::Left;
@@ -157,7 +179,10 @@ async fn pass<G: Gatekeeper>(
             shared.count_up(bytes.len());
             far.extended_data_bytes(kind, bytes).await?;
         }
-        Up::Eof => far.eof().await?,
+        Up::Eof => {
+            shared.said_all.store(true, Ordering::Relaxed);
+            far.eof().await?;
+        }
         Up::Size { cols, rows, width, height } => {
             if let Some(recorder) = shared.recorder() {
                 recorder.resized(short(cols), short(rows)).await?;

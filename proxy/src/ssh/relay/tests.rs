@@ -253,6 +253,48 @@ async fn the_end_of_input_leaves_the_output_open() {
     );
 }
 
+/// A client that has said all and heard all closes the channel at once, and would never learn the status.
+#[tokio::test]
+async fn the_end_of_output_comes_after_the_exit_status_when_the_person_has_said_all() {
+    let last: Says = |id, session| {
+        session.data(id, "counted")?;
+        session.eof(id)
+    };
+    let mut world = World::new(Script { eof: last, ..AGREES }).await;
+    let Carried { relay, inlet, mut shown, machine: (machine, _) } = world.carried().await;
+    let talking = async {
+        assert_eq!(inlet.ask(command()).await, Ok(()));
+        inlet.push(Up::Eof).await;
+        // The output is there, and the program goes on for a while.
+        while !matches!(shown.wait().await, Some(ChannelMsg::Data { .. })) {}
+        machine.exit_status(3).await.unwrap();
+        machine.close().await.unwrap();
+        seen(shown).await
+    };
+    let (seen, (end, _)) = tokio::join!(talking, relay.run());
+    assert_eq!(
+        (end, seen.as_slice()),
+        (End::Exit(3), ["exit 3", "eof", "close"].map(str::to_owned).as_slice())
+    );
+}
+
+/// Nobody waits for ever for the end of the output of a program that lives on.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_output_does_not_wait_for_a_program_that_lives_on() {
+    let last: Says = |id, session| session.eof(id);
+    let mut world = World::new(Script { eof: last, ..AGREES }).await;
+    let Carried { relay, inlet, mut shown, machine: (machine, _) } = world.carried().await;
+    let talking = async {
+        assert_eq!(inlet.ask(command()).await, Ok(()));
+        inlet.push(Up::Eof).await;
+        while !matches!(shown.wait().await, Some(ChannelMsg::Eof)) {}
+        machine.close().await.unwrap();
+        seen(shown).await
+    };
+    let (seen, (end, _)) = tokio::join!(talking, relay.run());
+    assert_eq!((end, seen.as_slice()), (End::Closed, ["close".to_owned()].as_slice()));
+}
+
 #[tokio::test]
 async fn the_end_of_output_leaves_the_input_open() {
     let silent: Says = |id, session| {
