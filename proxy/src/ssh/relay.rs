@@ -1,6 +1,6 @@
 //! One channel between a person's client and a machine: both ways at once, in order, with back-pressure.
 //!
-//! **From the person**: see [`inlet`]. **To the person**: see [`flow`].
+//! What waits of the person's: [`inlet`]. Both ways: [`flow`].
 
 mod flow;
 mod inlet;
@@ -158,6 +158,11 @@ async fn break_news(news: impl Future<Output = String>, person: &ChannelWriteHal
 impl Shared {
     fn recorder(&self) -> Option<&Recorder> {
         self.begun.get().and_then(|begun| begun.recorder.as_ref())
+    }
+
+    /// At the end of the output: whether nothing but the exit status can still come or go.
+    fn only_status_is_left(&self) -> bool {
+        self.said_all.load(Ordering::Relaxed) && *self.end.lock() == End::Closed
     }
 
     /// The recording broke off where there must be one: who says nothing more is cut all the same.

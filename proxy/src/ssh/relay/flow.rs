@@ -40,7 +40,7 @@ pub(super) async fn down(
         let Some(message) = message else { break };
         let ends = matches!(message, ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. });
         let passed = match message {
-            ChannelMsg::Eof if !owes_eof && shared.said_all.load(Ordering::Relaxed) => {
+            ChannelMsg::Eof if !owes_eof && shared.only_status_is_left() => {
                 farewell(person, shared).await;
                 owes_eof = true;
                 continue;
