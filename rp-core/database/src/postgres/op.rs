@@ -162,7 +162,10 @@ impl Table for Work<'_> {
     async fn standing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<Standing>, Fault> {
         let rows = sqlx::query(
             "SELECT id, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
-             FROM documents WHERE collection = $1 AND (id = $2 OR unique_key = $3)",
+             FROM documents WHERE collection = $1 AND id = $2
+             UNION
+             SELECT id, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
+             FROM documents WHERE collection = $1 AND unique_key = $3",
         )
         .bind(self.collection.name())
         .bind(id)

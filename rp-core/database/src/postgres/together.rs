@@ -87,16 +87,19 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What stands there; `None`: somebody else has one of the keys.
+/// What stands there; `None`: somebody else has one of the keys. Each id and key is looked up by itself (`OFFSET 0` keeps
+/// that so): a list of them may be compared with every document of the collection, by a plan from when there were few.
 async fn look(work: &mut Work<'_>, wanted: &Wanted<'_>) -> Result<Option<Seen>, Fault> {
     let ids: Vec<&str> = wanted.ids.iter().copied().collect();
     let keys: Vec<&str> = wanted.keys.keys().copied().collect();
     let found = sqlx::query(
-        "SELECT id, unique_key, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
-         FROM documents WHERE collection = $1 AND id = ANY($2)
+        "SELECT found.* FROM unnest($2::text[]) AS wanted(id), LATERAL (
+            SELECT id, unique_key, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
+            FROM documents WHERE collection = $1 AND id = wanted.id OFFSET 0) AS found
          UNION ALL
-         SELECT id, unique_key, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
-         FROM documents WHERE collection = $1 AND unique_key IS NOT NULL AND unique_key = ANY($3)",
+         SELECT found.* FROM unnest($3::text[]) AS wanted(key), LATERAL (
+            SELECT id, unique_key, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
+            FROM documents WHERE collection = $1 AND unique_key = wanted.key OFFSET 0) AS found",
     )
     .bind(work.collection.name())
     .bind(ids)

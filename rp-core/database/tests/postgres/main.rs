@@ -7,6 +7,7 @@ mod faults;
 mod kill;
 #[path = "../killing/mod.rs"]
 mod killing;
+mod plans;
 mod replicas;
 mod rules;
 mod server;
