@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod alerts;
 mod ask;
 pub(crate) mod audit;
+mod barred;
 mod cards;
 pub(crate) mod cluster;
 pub(crate) mod clusters;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::PrettyFormatter;
 use web::{May, Place, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage};
 
+use super::barred::barred;
 use super::cluster::may_take;
-use super::terminal::barred;
 use super::{ClusterPath, answer, frame};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;

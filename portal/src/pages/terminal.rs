@@ -10,13 +10,12 @@ use axum::response::Response;
 use http::{StatusCode, header};
 use proxy::terminal::{OpenTerminal, Visitor, accept};
 use rp_access::{Ask, IssueError, Live};
-use rp_documents::{GrantKind, Rights, Role, Side};
+use rp_documents::{GrantKind, Rights, Side};
 use rp_observe::ClusterSnapshot;
 use tower_sessions::Session;
-use web::{
-    ElevateForm, Link, Place, Tab, TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery,
-};
+use web::{Place, Tab, TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery};
 
+use super::barred::barred;
 use super::{ClusterPath, answer, frame, see_other};
 use crate::context::{Context, Ctx};
 use crate::csrf;
@@ -164,30 +163,6 @@ async fn access(
             .why("Without it no access can be checked, so nothing was opened.")
             .action("Try again in a moment.")
     })
-}
-
-/// Why no access can be given now, and the way to change that; `None`: it can.
-pub(super) async fn barred(
-    state: &PortalState,
-    user: &CurrentUser,
-    entry: &Entry,
-) -> Option<(String, Option<Link>)> {
-    // Where the store does not answer, the way on is the same as without an elevation; taking the access tells why.
-    if state.0.access.is_elevated(&user.caller, &entry.id, Rights::Write).await.unwrap_or_default() {
-        return None;
-    }
-    if !user.has(Role::Elevated) {
-        return Some(("It takes the role elevated, which your groups do not give.".to_owned(), None));
-    }
-    let form = ElevateForm {
-        cluster: entry.id.to_string(),
-        rights: Rights::Write.name().to_owned(),
-        ..ElevateForm::default()
-    };
-    Some((
-        "You are not elevated to write on this cluster.".to_owned(),
-        Some(Link::new("Elevate first", form.href())),
-    ))
 }
 
 /// Containers of the pod, as far as somebody looks at the pods already or they come at once.

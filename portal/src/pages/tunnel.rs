@@ -85,7 +85,7 @@ async fn blank(state: &PortalState, context: &Context, user: &CurrentUser, entry
     TunnelPage {
         cluster: entry.id.name().to_owned(),
         path: entry.path(),
-        barred: super::terminal::barred(state, user, entry).await,
+        barred: super::barred::barred(state, user, entry).await,
         failure: failure.map(|fault| fault.failure(&frame)),
         lives,
         frame,

@@ -91,7 +91,9 @@ pub(super) async fn hold<const N: usize>(
                     None => {
                         // Nothing came of it: nobody else is kept from the names before.
                         for (one, _) in held.iter().filter(|(_, new)| *new) {
-                            free(&reservations, cluster, &one.value.id).await;
+                            let freed =
+                                reservations.delete(&one.value.id, Expect::Version(one.version)).await;
+                            told(freed);
                         }
                         return Err(name.used.into());
                     }
@@ -175,7 +177,13 @@ async fn free(reservations: &Typed<Reservation>, cluster: &str, name: &str) {
         Ok(_) => Ok(()),
         Err(error) => Err(error),
     };
-    if let Err(error) = freed {
-        tracing::warn!(error = %chain(&error), "a name stays taken though no cluster uses it");
+    told(freed);
+}
+
+fn told(freed: Result<(), StoreError>) {
+    match freed {
+        // Taken up meanwhile: then it is in use.
+        Ok(()) | Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => {}
+        Err(error) => tracing::warn!(error = %chain(&error), "a name stays taken though no cluster uses it"),
     }
 }
