@@ -86,7 +86,7 @@ impl Encoder {
         self.last = self.last.max(at);
         // The text goes straight into the chunk; writing to memory cannot fail.
         let _ = write!(out, "[{}.{:03},\"{code}\",", millis / 1000, millis % 1000);
-        let _ = serde_json::to_writer(&mut *out, data);
+        json_escape_simd::escape_into(data, out);
         out.extend_from_slice(b"]\n");
     }
 

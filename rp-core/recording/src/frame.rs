@@ -1,24 +1,20 @@
-//! The container: chunks one after the other, each `"ARO-REC1" | number | length | digest of the chunk before | sealed`.
+//! The container: chunks one after the other, each `"ARO-REC2" | number | length | digest of the chunk before | sealed`.
 //!
 //! Numbers and length are 32-bit, big-endian; the first chunk is 0 and names the digest of nothing, 32 zero bytes. A
-//! chunk's digest is SHA-256 over all of it. Sealed is the raw deflate (RFC 1951) of whole lines of the cast, under
-//! the recording's own key with the recording's id, the number and the digest before as associated data: a chunk
-//! opens nowhere else.
+//! chunk's digest is SHA-256 over all of it. Sealed are whole lines of the cast as one LZ4 block, its size
+//! before it (32-bit, little-endian), under the recording's own key with the recording's id, the number and the digest
+//! before as associated data: a chunk opens nowhere else.
 
-use std::io::{Read as _, Write as _};
-
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
+use lz4_flex::block;
 use rp_base::{Digest, Id, sha256};
 use rp_seal::{DataKey, SealError};
 
-const MAGIC: &[u8; 8] = b"ARO-REC1";
+const MAGIC: &[u8; 8] = b"ARO-REC2";
 pub(crate) const HEAD: usize = MAGIC.len() + 4 + 4 + 32;
 /// Of a sealed chunk; ours are far smaller.
 pub(crate) const MOST_SEALED: usize = 4 * 1024 * 1024;
 /// Of an opened chunk: lines for [`crate::writer`]'s buffer, whose every byte may take six in JSON.
-const MOST_PLAIN: u64 = 4 * 1024 * 1024;
+const MOST_PLAIN: usize = 4 * 1024 * 1024;
 
 /// What is wrong with a chunk, or with the end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,9 +94,7 @@ pub(crate) fn seal(
     before: Digest,
     lines: &[u8],
 ) -> Result<(Vec<u8>, Digest), SealError> {
-    let mut packed = DeflateEncoder::new(Vec::with_capacity(lines.len() / 4), Compression::fast());
-    packed.write_all(lines).map_err(|_| SealError::Unsealable)?;
-    let packed = packed.finish().map_err(|_| SealError::Unsealable)?;
+    let packed = block::compress_prepend_size(lines);
     let length = packed.len() + DataKey::OVERHEAD;
     let written = u32::try_from(length).ok().filter(|_| length <= MOST_SEALED);
     let written = written.ok_or(SealError::Unsealable)?;
@@ -118,14 +112,14 @@ pub(crate) fn seal(
 pub(crate) fn open(key: &DataKey, id: &Id, head: Head, sealed: &[u8]) -> Result<String, Fault> {
     let place = associated(id, head.number, head.before);
     let packed = key.open(sealed, &place).map_err(|_| Fault::Foreign(head.number))?;
-    let content = || Fault::Content(head.number);
-    let mut text = String::new();
-    // What is sealed we wrote ourselves; it is bounded all the same.
-    let read = DeflateDecoder::new(packed.as_slice()).take(MOST_PLAIN + 1).read_to_string(&mut text);
-    match read {
-        Ok(read) if read as u64 <= MOST_PLAIN && (text.is_empty() || text.ends_with('\n')) => Ok(text),
-        Ok(_) | Err(_) => Err(content()),
-    }
+    unpack(&packed).ok_or(Fault::Content(head.number))
+}
+
+/// What is sealed we wrote ourselves; it is bounded all the same.
+fn unpack(packed: &[u8]) -> Option<String> {
+    let (size, block) = block::uncompressed_size(packed).ok().filter(|(size, _)| *size <= MOST_PLAIN)?;
+    let text = String::from_utf8(block::decompress(block, size).ok()?).ok()?;
+    (text.is_empty() || text.ends_with('\n')).then_some(text)
 }
 
 fn associated(id: &Id, number: u32, before: Digest) -> Vec<u8> {

@@ -14,7 +14,7 @@ use crate::{Policy, RecordError, What};
 /// Of one event, bytes.
 const PIECE: usize = 16 * 1024;
 /// Events on their way to the writer: with [`PIECE`] what one recording may hold in memory beside the chunk being made.
-pub(crate) const QUEUE: usize = 16;
+pub(crate) const QUEUE: usize = 8;
 
 /// What the writer is told.
 #[derive(Debug)]

@@ -51,7 +51,7 @@ impl Writer {
         let (frame, digest) = frame::seal(&self.key, id, *chunks, *head, &self.lines)
             .map_err(|error| RecordError::Seal(Arc::new(error)))?;
         self.lines.clear();
-        self.lines.shrink_to(FULL + FULL / 2);
+        self.lines.shrink_to(2 * FULL);
         let (started, length) = (Instant::now(), frame.len() as u64);
         match timeout(self.patience, self.appender.append(Bytes::from(frame))).await {
             Ok(Ok(())) => {}

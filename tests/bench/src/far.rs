@@ -89,32 +89,49 @@ async fn answer(mut request: Request<Incoming>) -> Result<Response<Answer>, Infa
     Ok(response)
 }
 
-/// So many bytes of lines as a program's log has them.
+/// So many bytes of lines as a program's log has them: no two alike, the same in every run.
 pub(crate) fn text(size: usize) -> Vec<u8> {
-    const LINE: &[u8] =
-        b"I1122 18:31:02.123456   12345 controller.go:123] \"Reconciled\" pool=\"worker\" took=\"12.3ms\"\n";
-    LINE.iter().copied().cycle().take(size).collect()
+    const WORDS: [&str; 5] = ["Reconciled", "Updated", "Failed to sync", "Observed", "Skipped"];
+    const POOLS: [&str; 3] = ["worker", "master", "infra"];
+    let (mut text, mut seed) = (Vec::with_capacity(size + 256), 1_u64);
+    while text.len() < size {
+        // Knuth's generator: what differs between lines of a log differs here.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (micros, line, took) = (seed >> 40 & 0xf_ffff, seed >> 33 & 0x3ff, seed >> 22 & 0x3ff);
+        let (word, pool) =
+            (WORDS[(seed >> 35) as usize % WORDS.len()], POOLS[(seed >> 50) as usize % POOLS.len()]);
+        text.extend_from_slice(
+            format!("I1122 18:31:02.{micros:06}   12345 controller.go:{line}] \"{word}\" pool=\"{pool}\" took=\"{took}ms\" uid={seed:016x}\n")
+                .as_bytes(),
+        );
+    }
+    text.truncate(size);
+    text
 }
 
-/// Whole messages of a WebSocket with standard output of `v5.channel.k8s.io` in them, [`CHUNK`] bytes.
+/// Whole messages of a WebSocket with standard output of `v5.channel.k8s.io` in them, eight times [`CHUNK`] bytes.
 fn messages() -> Vec<u8> {
     const HEAD: usize = 5;
     let size = CHUNK / 4;
     let length = u16::try_from(size - HEAD + 1).unwrap_or(u16::MAX).to_be_bytes();
-    // Final and binary; not masked, the length in 16 bits; channel 1.
-    let mut message = vec![0x82, 126, length[0], length[1], 1];
-    message.extend(text(size - HEAD));
-    message.repeat(4)
+    let mut messages = Vec::with_capacity(8 * CHUNK);
+    for piece in text(32 * (size - HEAD)).chunks(size - HEAD) {
+        // Final and binary; not masked, the length in 16 bits; channel 1.
+        messages.extend_from_slice(&[0x82, 126, length[0], length[1], 1]);
+        messages.extend_from_slice(piece);
+    }
+    messages
 }
 
 async fn stream(upgrade: hyper::upgrade::OnUpgrade, bytes: u64, source: bool, framed: bool) -> Result<()> {
     let mut io = TokioIo::new(upgrade.await?);
     let mut buffer = if framed { messages() } else { vec![0; CHUNK] };
-    let mut left = bytes;
+    let (mut left, mut at) = (bytes, 0);
     while left > 0 {
         if source {
-            let size = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            io.write_all(&buffer[..size]).await?;
+            let size = CHUNK.min(usize::try_from(left).unwrap_or(usize::MAX));
+            io.write_all(&buffer[at..at + size]).await?;
+            at = (at + size) % buffer.len();
             left -= size as u64;
         } else {
             let read = io.read(&mut buffer).await?;

@@ -131,7 +131,7 @@ async fn told(world: &mut Recorded, azurite: &Azurite) -> Result<()> {
     ensure!(found.len() == 1 && found[0]["hits"][0]["line"] == "stays here", "{found:?}");
     // What stands there is sealed.
     let stored = blobs.get("kept", &format!("{id}/0000")).await?.context("no blob")?;
-    ensure!(stored.starts_with(b"ARO-REC1") && !stored.windows(5).any(|part| part == b"stays"));
+    ensure!(stored.starts_with(b"ARO-REC2") && !stored.windows(5).any(|part| part == b"stays"));
 
     world.aro.restart_with(&[("ARO_RECORDING__KEEP", "1s")]).await?;
     let second = record(world, "goes soon").await?;
