@@ -19,6 +19,7 @@ mod recordings;
 mod search;
 mod storage;
 mod sweep;
+mod tape;
 #[cfg(test)]
 mod tests;
 mod writer;

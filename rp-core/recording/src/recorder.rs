@@ -6,24 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rp_base::{Id, SharedClock, Timestamp};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::metrics::RecordingMetrics;
+use crate::tape::{Event, Refused, Tape};
 use crate::{Policy, RecordError, What};
 
 /// Of one event, bytes.
 const PIECE: usize = 16 * 1024;
-/// Events on their way to the writer: with [`PIECE`] what one recording may hold in memory beside the chunk being made.
-pub(crate) const QUEUE: usize = 8;
-
-/// What the writer is told.
-#[derive(Debug)]
-pub(crate) enum Message {
-    Wrote(Timestamp, What, Bytes),
-    Resized(Timestamp, u16, u16),
-    Marked(Timestamp, String),
-    Finish(String, oneshot::Sender<()>),
-}
 
 /// Takes down what passes in one session. A cheap clone; the recording ends with [`Recorder::finish`], or as `cut` with
 /// the last clone.
@@ -41,11 +32,19 @@ pub(crate) struct Taps {
     pub(crate) patience: Duration,
     pub(crate) clock: SharedClock,
     pub(crate) metrics: RecordingMetrics,
-    pub(crate) queue: mpsc::Sender<Message>,
+    pub(crate) tape: Arc<Tape>,
     /// Set by the writer when it gave up.
     pub(crate) broken: watch::Receiver<Option<RecordError>>,
+    /// The writer has done all it will do, or is gone.
+    pub(crate) ended: watch::Receiver<bool>,
     /// Policy wanted: the writer is too slow, the session goes on without.
     pub(crate) given_up: AtomicBool,
+}
+
+impl Drop for Taps {
+    fn drop(&mut self) {
+        self.tape.finish("cut");
+    }
 }
 
 impl Recorder {
@@ -68,15 +67,13 @@ impl Recorder {
     ///
     /// # Errors
     /// With policy `required` when the recording broke off: the session must end, with these words.
-    pub async fn wrote(&self, what: What, mut bytes: Bytes) -> Result<(), RecordError> {
+    pub async fn wrote(&self, what: What, bytes: Bytes) -> Result<(), RecordError> {
         if what == What::Input && !self.0.input {
             return Ok(());
         }
         let at = self.0.clock.now();
-        while !bytes.is_empty() {
-            let piece = bytes.split_to(bytes.len().min(PIECE));
-            let length = piece.len() as u64;
-            self.tell(Message::Wrote(at, what, piece), length).await?;
+        for piece in bytes.chunks(PIECE) {
+            self.tell(at, Event::Wrote(what, piece)).await?;
         }
         Ok(())
     }
@@ -86,7 +83,7 @@ impl Recorder {
     /// # Errors
     /// As [`Recorder::wrote`].
     pub async fn resized(&self, cols: u16, rows: u16) -> Result<(), RecordError> {
-        self.tell(Message::Resized(self.0.clock.now(), cols, rows), 0).await
+        self.tell(self.0.clock.now(), Event::Other("r", &format!("{cols}x{rows}"))).await
     }
 
     /// Takes down a word about what happens: shown as a mark in the player.
@@ -95,7 +92,7 @@ impl Recorder {
     /// As [`Recorder::wrote`].
     pub async fn marked(&self, words: &str) -> Result<(), RecordError> {
         let words = rp_base::text::clean(words, 200);
-        self.tell(Message::Marked(self.0.clock.now(), words), 0).await
+        self.tell(self.0.clock.now(), Event::Other("m", &words)).await
     }
 
     /// What passes cannot be read for the recording any more: a mark says so.
@@ -125,20 +122,25 @@ impl Recorder {
 
     /// Ends the recording and waits until it stands: `exit 0`, `signal KILL`, `revoked`. The first one counts.
     pub async fn finish(&self, outcome: &str) {
-        let (done, wait) = oneshot::channel();
-        let outcome = rp_base::text::clean(outcome, 200);
-        if self.0.queue.send(Message::Finish(outcome, done)).await.is_ok() {
-            let _ = wait.await;
-        }
+        self.0.tape.finish(&rp_base::text::clean(outcome, 200));
+        let _ = self.0.ended.clone().wait_for(|ended| *ended).await;
     }
 
-    async fn tell(&self, message: Message, length: u64) -> Result<(), RecordError> {
+    async fn tell(&self, at: Timestamp, event: Event<'_>) -> Result<(), RecordError> {
         let taps = &*self.0;
+        let lost = match event {
+            Event::Wrote(_, bytes) => bytes.len() as u64,
+            Event::Other(..) => 0,
+        };
         if taps.given_up.load(Ordering::Relaxed) {
-            taps.metrics.lost.add(length);
+            taps.metrics.lost.add(lost);
             return Ok(());
         }
-        let error = match tokio::time::timeout(taps.patience, taps.queue.send(message)).await {
+        let written = match taps.tape.try_write(at, event) {
+            Err(Refused::Full) => timeout(taps.patience, taps.tape.write(at, event)).await,
+            settled => Ok(settled),
+        };
+        let error = match written {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(_)) => taps.broken.borrow().clone().unwrap_or(RecordError::Ended),
             Err(_) => RecordError::Late,
@@ -150,7 +152,7 @@ impl Recorder {
             taps.metrics.failures.inc();
             tracing::error!(recording = %taps.id, "the recording is not stored in time; the session goes on without");
         }
-        taps.metrics.lost.add(length);
+        taps.metrics.lost.add(lost);
         Ok(())
     }
 }

@@ -10,13 +10,14 @@ use rp_base::{Digest, Id, SharedClock, SharedRandom, Timestamp, chain};
 use rp_database::{Expect, SharedStore, Typed};
 use rp_documents::{Grant, Person, Recording, RecordingKind};
 use rp_seal::{DataKey, Keyring};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::cast::{Encoder, Header};
 use crate::metrics::RecordingMetrics;
 use crate::reader::Told;
-use crate::recorder::{QUEUE, Taps};
+use crate::recorder::Taps;
+use crate::tape::Tape;
 use crate::writer::{Writer, key_place};
 use crate::{Options, Parts, Policy, ReadError, Reader, RecordError, Recorder, SharedStorage, State};
 
@@ -232,7 +233,9 @@ impl Home {
         };
         let mut lines = Vec::new();
         let encoder = Encoder::new(&header, &mut lines);
+        let tape = Arc::new(Tape::new(encoder, lines));
         let (broken, told) = watch::channel(None);
+        let (ends, ended) = watch::channel(false);
         let id = recording.id.clone();
         let mut writer = Writer {
             documents: Typed::new(Arc::clone(&self.store)),
@@ -243,14 +246,14 @@ impl Home {
             key,
             appender,
             recording,
-            encoder,
-            lines,
+            tape: Arc::clone(&tape),
+            spare: Vec::new(),
             broken,
+            ended: ends,
         };
         writer.flush().await?;
         self.metrics.begun.inc();
-        let (queue, messages) = mpsc::channel(QUEUE);
-        self.writers.spawn(writer.run(messages));
+        self.writers.spawn(writer.run());
         let page = options.pages.as_ref().map(|portal| format!("{portal}/recordings/{id}"));
         Ok(Recorder(Arc::new(Taps {
             id,
@@ -261,8 +264,9 @@ impl Home {
             patience: options.patience,
             clock: Arc::clone(&self.clock),
             metrics: self.metrics.clone(),
-            queue,
+            tape,
             broken: told,
+            ended,
             given_up: AtomicBool::new(false),
         })))
     }

@@ -9,20 +9,17 @@ use rp_base::{Id, SharedClock, Timestamp, chain};
 use rp_database::{StoreError, Typed, update};
 use rp_documents::{Actor, Entry, Outcome, Phase, Recording, Side};
 use rp_seal::DataKey;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use crate::cast::Encoder;
 use crate::metrics::RecordingMetrics;
-use crate::recorder::Message;
-use crate::{Appender, RecordError, What, frame};
+use crate::tape::{Due, FULL, Tape};
+use crate::{Appender, RecordError, frame};
 
 /// Longest that an event waits for its chunk.
 pub const EVERY: Duration = Duration::from_millis(750);
 /// How often the document says that the session runs.
 pub(crate) const HEARD_EVERY: Duration = Duration::from_secs(60);
-/// A chunk is made when its lines have grown to this, bytes.
-const FULL: usize = 128 * 1024;
 
 /// Writes one recording.
 #[derive(Debug)]
@@ -35,23 +32,33 @@ pub(crate) struct Writer {
     pub(crate) key: DataKey,
     pub(crate) appender: Box<dyn Appender>,
     pub(crate) recording: Recording,
-    pub(crate) encoder: Encoder,
-    /// Lines that wait for their chunk.
-    pub(crate) lines: Vec<u8>,
+    pub(crate) tape: Arc<Tape>,
+    /// Empty; what the session writes to while a chunk is made of the lines before.
+    pub(crate) spare: Vec<u8>,
     pub(crate) broken: watch::Sender<Option<RecordError>>,
+    pub(crate) ended: watch::Sender<bool>,
 }
 
 impl Writer {
-    /// Makes a chunk of the lines and stores it.
+    /// Makes a chunk of the lines that there are, and stores it.
     pub(crate) async fn flush(&mut self) -> Result<(), RecordError> {
-        if self.lines.is_empty() {
+        let (lines, passed) = self.tape.take(std::mem::take(&mut self.spare));
+        self.metrics.recorded.add(passed.all);
+        self.recording.bytes += passed.output;
+        let stored = self.store(&lines).await;
+        self.spare = lines;
+        self.spare.clear();
+        self.spare.shrink_to(2 * FULL);
+        stored
+    }
+
+    async fn store(&mut self, lines: &[u8]) -> Result<(), RecordError> {
+        if lines.is_empty() {
             return Ok(());
         }
         let Recording { id, chunks, head, .. } = &self.recording;
-        let (frame, digest) = frame::seal(&self.key, id, *chunks, *head, &self.lines)
+        let (frame, digest) = frame::seal(&self.key, id, *chunks, *head, lines)
             .map_err(|error| RecordError::Seal(Arc::new(error)))?;
-        self.lines.clear();
-        self.lines.shrink_to(2 * FULL);
         let (started, length) = (Instant::now(), frame.len() as u64);
         match timeout(self.patience, self.appender.append(Bytes::from(frame))).await {
             Ok(Ok(())) => {}
@@ -66,86 +73,52 @@ impl Writer {
     }
 
     /// Until the session ends, in whatever way.
-    pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Message>) {
+    pub(crate) async fn run(mut self) {
         let _open = self.metrics.open.track();
+        let tape = Arc::clone(&self.tape);
         let mut due = None;
         let mut heard = tokio::time::interval_at(Instant::now() + HEARD_EVERY, HEARD_EVERY);
         heard.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let (outcome, done) = loop {
-            let flush = async move {
+        loop {
+            let waited = async move {
                 match due {
                     Some(due) => tokio::time::sleep_until(due).await,
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
+            let now = tokio::select! {
                 biased;
-                () = flush => {
+                () = waited => Due::Now,
+                () = tape.news() => tape.due(),
+                _ = heard.tick() => {
+                    self.note().await;
+                    continue;
+                }
+            };
+            match now {
+                Due::Nothing => {}
+                Due::Soon => {
+                    due.get_or_insert_with(|| Instant::now() + EVERY);
+                }
+                Due::Now => {
                     due = None;
                     if let Err(error) = self.flush().await {
-                        return self.give_up(error, queue).await;
+                        return self.give_up(&error).await;
                     }
                 }
-                message = queue.recv() => match message {
-                    None => break ("cut".to_owned(), None),
-                    Some(Message::Finish(outcome, done)) => break (outcome, Some(done)),
-                    Some(message) => {
-                        self.take(&message);
-                        if self.lines.len() >= FULL {
-                            due = None;
-                            if let Err(error) = self.flush().await {
-                                return self.give_up(error, queue).await;
-                            }
-                        } else if !self.lines.is_empty() {
-                            due.get_or_insert_with(|| Instant::now() + EVERY);
-                        }
-                    }
-                },
-                _ = heard.tick() => self.note().await,
+                Due::End => return self.end().await,
             }
-        };
-        self.end(&outcome).await;
-        queue.close();
-        if let Some(done) = done {
-            let _ = done.send(());
-        }
-        while let Some(message) = queue.recv().await {
-            if let Message::Finish(_, done) = message {
-                let _ = done.send(());
-            }
-        }
-    }
-
-    fn take(&mut self, message: &Message) {
-        match message {
-            Message::Wrote(at, what, bytes) => {
-                self.encoder.wrote(*at, *what, bytes, &mut self.lines);
-                self.metrics.recorded.add(bytes.len() as u64);
-                if *what != What::Input {
-                    self.recording.bytes += bytes.len() as u64;
-                }
-            }
-            Message::Resized(at, cols, rows) => {
-                self.encoder.event(*at, "r", &format!("{cols}x{rows}"), &mut self.lines);
-            }
-            Message::Marked(at, words) => self.encoder.event(*at, "m", words, &mut self.lines),
-            Message::Finish(..) => {}
         }
     }
 
     /// The last chunk, then the document, then the audit trail.
-    async fn end(&mut self, outcome: &str) {
+    async fn end(mut self) {
         let now = self.clock.now();
-        self.encoder.finish(now, &mut self.lines);
-        self.encoder.event(now, "m", outcome, &mut self.lines);
-        // The format knows an exit status only.
-        if let Some(status) = outcome.strip_prefix("exit ") {
-            self.encoder.event(now, "x", status, &mut self.lines);
-        }
+        let outcome = self.tape.end(now);
         if let Err(error) = self.flush().await {
             self.fail(&error);
         }
-        self.conclude(now, outcome).await;
+        self.conclude(now, &outcome).await;
     }
 
     async fn conclude(&mut self, now: Timestamp, outcome: &str) {
@@ -156,6 +129,7 @@ impl Writer {
         if let Err(error) = self.audit.queue(end_entry(&self.recording, now, word)).await {
             tracing::error!(recording = %self.recording.id, error = %chain(&error), "the end of a recording could not be audited");
         }
+        self.ended.send_replace(true);
     }
 
     /// Brings the document up to what is certain.
@@ -177,19 +151,10 @@ impl Writer {
     }
 
     /// The session learns it by its next event, or by [`crate::Recorder::failed`].
-    async fn give_up(mut self, error: RecordError, mut queue: mpsc::Receiver<Message>) {
-        self.fail(&error);
-        queue.close();
+    async fn give_up(mut self, error: &RecordError) {
+        self.fail(error);
+        self.metrics.lost.add(self.tape.give_up());
         self.conclude(self.clock.now(), "the recording broke off").await;
-        while let Some(message) = queue.recv().await {
-            match message {
-                Message::Wrote(_, _, bytes) => self.metrics.lost.add(bytes.len() as u64),
-                Message::Finish(_, done) => {
-                    let _ = done.send(());
-                }
-                Message::Resized(..) | Message::Marked(..) => {}
-            }
-        }
     }
 }
 

@@ -1,0 +1,267 @@
+//! What was taken down and is in no chunk yet. A session writes lines where they stay, so that nothing waits in a queue
+//! and nobody is woken for an event; the recording's task takes them a chunk at a time.
+
+use std::mem::{replace, take};
+use std::pin::pin;
+
+use parking_lot::Mutex;
+use rp_base::Timestamp;
+use tokio::sync::Notify;
+
+use crate::What;
+use crate::cast::Encoder;
+
+/// A chunk is made when its lines have grown to this, bytes. With one event more it is what a recording holds in memory,
+/// and once more while a chunk is stored.
+pub(crate) const FULL: usize = 128 * 1024;
+
+/// Something to take down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Event<'a> {
+    Wrote(What, &'a [u8]),
+    /// Another code of the format, and its data.
+    Other(&'static str, &'a str),
+}
+
+/// Why an event was not taken down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Later.
+    Full,
+    /// Never.
+    Closed,
+}
+
+/// What the recording's task is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    /// There are lines.
+    Soon,
+    /// As many as a chunk takes.
+    Now,
+    /// The session is over.
+    End,
+}
+
+/// Bytes that passed since the last take.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Passed {
+    pub(crate) all: u64,
+    /// To the person.
+    pub(crate) output: u64,
+}
+
+/// Shared by a session and its recording's task.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    held: Mutex<Held>,
+    /// For the task: [`Tape::due`] says something new.
+    news: Notify,
+    /// For the session: lines were taken away, or no more are.
+    room: Notify,
+}
+
+#[derive(Debug)]
+struct Held {
+    encoder: Encoder,
+    lines: Vec<u8>,
+    passed: Passed,
+    outcome: Option<String>,
+    closed: bool,
+}
+
+impl Tape {
+    /// With the lines that a recording begins with.
+    pub(crate) fn new(encoder: Encoder, lines: Vec<u8>) -> Self {
+        let held = Held { encoder, lines, passed: Passed::default(), outcome: None, closed: false };
+        Self { held: Mutex::new(held), news: Notify::new(), room: Notify::new() }
+    }
+
+    /// Takes an event down if there is room.
+    pub(crate) fn try_write(&self, at: Timestamp, event: Event<'_>) -> Result<(), Refused> {
+        let mut held = self.held.lock();
+        let before = held.lines.len();
+        if held.closed || held.outcome.is_some() {
+            return Err(Refused::Closed);
+        }
+        if before >= FULL {
+            return Err(Refused::Full);
+        }
+        held.take_down(at, event);
+        let after = held.lines.len();
+        drop(held);
+        if before == 0 && after > 0 || after >= FULL {
+            self.news.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Takes an event down as soon as there is room; `Err`: no more are taken.
+    pub(crate) async fn write(&self, at: Timestamp, event: Event<'_>) -> Result<(), Refused> {
+        loop {
+            let mut room = pin!(self.room.notified());
+            // From here on nothing is missed.
+            room.as_mut().enable();
+            match self.try_write(at, event) {
+                Err(Refused::Full) => room.await,
+                settled => return settled,
+            }
+        }
+    }
+
+    /// The session is over, in these words; the first ones count.
+    pub(crate) fn finish(&self, outcome: &str) {
+        self.held.lock().outcome.get_or_insert_with(|| outcome.to_owned());
+        self.news.notify_one();
+    }
+
+    /// Ends when there may be something new to do.
+    pub(crate) async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    pub(crate) fn due(&self) -> Due {
+        let held = self.held.lock();
+        match held.lines.len() {
+            _ if held.outcome.is_some() => Due::End,
+            0 => Due::Nothing,
+            length if length < FULL => Due::Soon,
+            _ => Due::Now,
+        }
+    }
+
+    /// Changes the lines for `empty`, which is to be filled next.
+    pub(crate) fn take(&self, empty: Vec<u8>) -> (Vec<u8>, Passed) {
+        let mut held = self.held.lock();
+        let taken = (replace(&mut held.lines, empty), take(&mut held.passed));
+        drop(held);
+        self.room.notify_waiters();
+        taken
+    }
+
+    /// No more events; writes how the session ended, and gives it.
+    pub(crate) fn end(&self, at: Timestamp) -> String {
+        let mut held = self.held.lock();
+        let outcome = held.outcome.clone().unwrap_or_default();
+        held.closed = true;
+        held.finish(at, &outcome);
+        drop(held);
+        self.room.notify_waiters();
+        outcome
+    }
+
+    /// No more events, and those that wait are lost; gives how many bytes they were.
+    pub(crate) fn give_up(&self) -> u64 {
+        let mut held = self.held.lock();
+        held.closed = true;
+        held.lines = Vec::new();
+        let lost = take(&mut held.passed).all;
+        drop(held);
+        self.room.notify_waiters();
+        lost
+    }
+}
+
+impl Held {
+    fn take_down(&mut self, at: Timestamp, event: Event<'_>) {
+        match event {
+            Event::Wrote(what, bytes) => {
+                self.encoder.wrote(at, what, bytes, &mut self.lines);
+                self.passed.all += bytes.len() as u64;
+                if what != What::Input {
+                    self.passed.output += bytes.len() as u64;
+                }
+            }
+            Event::Other(code, data) => self.encoder.event(at, code, data, &mut self.lines),
+        }
+    }
+
+    fn finish(&mut self, at: Timestamp, outcome: &str) {
+        self.encoder.finish(at, &mut self.lines);
+        self.encoder.event(at, "m", outcome, &mut self.lines);
+        // The format knows an exit status only.
+        if let Some(status) = outcome.strip_prefix("exit ") {
+            self.encoder.event(at, "x", status, &mut self.lines);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cast::Header;
+
+    const AT: Timestamp = Timestamp::from_millis(0);
+
+    fn tape() -> Tape {
+        let (mut lines, header) =
+            (Vec::new(), Header { started: AT, size: (80, 24), term: None, title: "t", command: &[] });
+        let encoder = Encoder::new(&header, &mut lines);
+        Tape::new(encoder, lines)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_session_waits_for_room_and_each_event_is_taken_once() {
+        const EVENTS: usize = 20_000;
+        let tape = Arc::new(tape());
+        let session = tokio::spawn({
+            let tape = Arc::clone(&tape);
+            async move {
+                for n in 0..EVENTS {
+                    let text = format!("{n} {}", "x".repeat(n % 700));
+                    let event = Event::Wrote(What::Output, text.as_bytes());
+                    tape.write(AT, event).await.unwrap();
+                }
+                tape.finish("exit 0");
+            }
+        });
+        let (mut all, mut passed) = (Vec::new(), 0);
+        loop {
+            tape.news().await;
+            let due = tape.due();
+            if due == Due::End {
+                assert_eq!(tape.end(AT), "exit 0");
+            } else if due != Due::Now {
+                continue;
+            }
+            let (lines, more) = tape.take(Vec::new());
+            assert!(lines.len() < FULL + 2048, "{}", lines.len());
+            all.extend(lines);
+            passed += more.output;
+            if due == Due::End {
+                break;
+            }
+        }
+        session.await.unwrap();
+        let numbers: Vec<usize> = String::from_utf8(all)
+            .unwrap()
+            .lines()
+            .filter_map(|line| serde_json::from_str::<(f64, String, String)>(line).ok())
+            .filter(|(_, code, _)| code == "o")
+            .map(|(_, _, text)| {
+                passed -= text.len() as u64;
+                text.split(' ').next().unwrap().parse().unwrap()
+            })
+            .collect();
+        assert!(numbers.iter().copied().eq(0..EVENTS));
+        assert_eq!(passed, 0);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_taken_down_after_the_end_and_whoever_waits_is_told() {
+        let tape = tape();
+        let long = vec![b'x'; FULL];
+        tape.write(AT, Event::Wrote(What::Output, &long)).await.unwrap();
+        assert_eq!(tape.due(), Due::Now);
+        assert_eq!(tape.try_write(AT, Event::Other("m", "more")), Err(Refused::Full));
+        let (waited, lost) =
+            tokio::join!(tape.write(AT, Event::Other("m", "more")), async { tape.give_up() });
+        assert_eq!((waited, lost), (Err(Refused::Closed), FULL as u64));
+        tape.finish("exit 0");
+        tape.finish("cut");
+        assert_eq!((tape.due(), tape.end(AT).as_str()), (Due::End, "exit 0"));
+    }
+}
