@@ -162,7 +162,7 @@ impl Direction {
         };
         for seen in seen {
             match seen {
-                Seen::Bytes(what, bytes) => self.recorder.wrote(what, bytes).await?,
+                Seen::Bytes(what, bytes) => self.recorder.wrote(what, &bytes).await?,
                 Seen::Resized(cols, rows) => self.recorder.resized(cols, rows).await?,
                 Seen::Status(bytes) => self.status.take(&bytes),
             }

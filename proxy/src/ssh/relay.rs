@@ -176,9 +176,9 @@ impl Shared {
         }
     }
 
-    async fn took_down(&self, what: Recorded, bytes: &Bytes) -> Result<(), RecordError> {
+    async fn took_down(&self, what: Recorded, bytes: &[u8]) -> Result<(), RecordError> {
         match self.recorder() {
-            Some(recorder) => recorder.wrote(what, bytes.clone()).await,
+            Some(recorder) => recorder.wrote(what, bytes).await,
             None => Ok(()),
         }
     }

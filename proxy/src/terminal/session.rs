@@ -280,8 +280,8 @@ impl Session {
         let recorder = self.parts.recorder.clone()?;
         let writing = async {
             match what {
-                Recorded::Output(bytes) => recorder.wrote(What::Output, bytes).await,
-                Recorded::Input(bytes) => recorder.wrote(What::Input, bytes).await,
+                Recorded::Output(bytes) => recorder.wrote(What::Output, &bytes).await,
+                Recorded::Input(bytes) => recorder.wrote(What::Input, &bytes).await,
                 Recorded::Size(size) => recorder.resized(size.cols, size.rows).await,
                 Recorded::Mark(words) => recorder.marked(&words).await,
             }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use rp_base::{Id, SharedClock, Timestamp};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -67,7 +66,7 @@ impl Recorder {
     ///
     /// # Errors
     /// With policy `required` when the recording broke off: the session must end, with these words.
-    pub async fn wrote(&self, what: What, bytes: Bytes) -> Result<(), RecordError> {
+    pub async fn wrote(&self, what: What, bytes: &[u8]) -> Result<(), RecordError> {
         if what == What::Input && !self.0.input {
             return Ok(());
         }

@@ -5,7 +5,6 @@ mod kit;
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use rp_documents::RecordingKind;
 
 use crate::{Disk, Fault, Listing, Policy, RecordError, Search, State, Storage as _, What};
@@ -15,10 +14,10 @@ use kit::{Broken, Kit, text};
 async fn what_passed_is_read_again_with_its_end() {
     let kit = Kit::new(Policy::Required, true).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
-    recorder.wrote(What::Output, Bytes::from_static(b"$ ")).await.unwrap();
+    recorder.wrote(What::Output, b"$ ").await.unwrap();
     kit.clock.advance(Duration::from_millis(1250));
-    recorder.wrote(What::Input, Bytes::from_static(b"ls\r")).await.unwrap();
-    recorder.wrote(What::Error, Bytes::from_static(b"no such file\r\n")).await.unwrap();
+    recorder.wrote(What::Input, b"ls\r").await.unwrap();
+    recorder.wrote(What::Error, b"no such file\r\n").await.unwrap();
     recorder.resized(120, 40).await.unwrap();
     recorder.finish("exit 2").await;
     let (found, text, faults) = kit.read(recorder.id()).await;
@@ -36,17 +35,14 @@ async fn what_passed_is_read_again_with_its_end() {
     let entries = kit.audit_of("recording.end").await;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].query, format!("chunks=2&head={}", found.head));
-    assert!(matches!(
-        recorder.wrote(What::Output, Bytes::from_static(b"late")).await,
-        Err(RecordError::Ended)
-    ));
+    assert!(matches!(recorder.wrote(What::Output, b"late").await, Err(RecordError::Ended)));
 }
 
 #[tokio::test]
 async fn keystrokes_are_recorded_only_by_policy_and_nothing_when_it_is_off() {
     let kit = Kit::new(Policy::Wanted, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
-    recorder.wrote(What::Input, Bytes::from_static(b"a password\r")).await.unwrap();
+    recorder.wrote(What::Input, b"a password\r").await.unwrap();
     recorder.finish("exit 0").await;
     assert!(!kit.read(recorder.id()).await.1.contains("password"));
     let off = Kit::new(Policy::Off, true).await;
@@ -58,7 +54,7 @@ async fn keystrokes_are_recorded_only_by_policy_and_nothing_when_it_is_off() {
 async fn a_killed_writer_leaves_all_but_the_last_moment() {
     let kit = Kit::new(Policy::Required, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
-    recorder.wrote(What::Output, Bytes::from_static(b"before\r\n")).await.unwrap();
+    recorder.wrote(What::Output, b"before\r\n").await.unwrap();
     // The chunk is stored without an end, or anything else that says so.
     let seen = kit.until_stored(recorder.id(), "before").await;
     assert_eq!(seen.ended, None);
@@ -84,7 +80,7 @@ async fn what_a_dead_process_left_gets_its_end_from_the_next_one() {
     let mut kit = Kit::new(Policy::Required, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
     let id = recorder.id().clone();
-    recorder.wrote(What::Output, Bytes::from_static(b"before\r\n")).await.unwrap();
+    recorder.wrote(What::Output, b"before\r\n").await.unwrap();
     let seen = kit.until_stored(&id, "before").await;
     kit.recordings.sweep().await.unwrap();
     assert_eq!(State::of(&kit.read(&id).await.0, kit.now()), State::Running, "it is this process's");
@@ -172,15 +168,15 @@ async fn a_full_disk_cuts_what_must_be_recorded_and_lets_go_on_what_should() {
     for policy in [Policy::Required, Policy::Wanted] {
         let kit = Kit::with(policy, false, Some(Broken::AfterBegin)).await;
         let recorder = kit.begin("master-0").await.unwrap().unwrap();
-        recorder.wrote(What::Output, Bytes::from_static(b"lost")).await.unwrap();
+        recorder.wrote(What::Output, b"lost").await.unwrap();
         if policy == Policy::Required {
             let error = recorder.failed().await;
             assert!(matches!(error, RecordError::Storage(_)), "{error}");
             assert!(rp_base::chain(&error).to_string().contains("full"), "{}", rp_base::chain(&error));
-            assert!(recorder.wrote(What::Output, Bytes::from_static(b"more")).await.is_err());
+            assert!(recorder.wrote(What::Output, b"more").await.is_err());
         } else {
             kit.until_metric("aro_recording_failures_total 1").await;
-            recorder.wrote(What::Output, Bytes::from_static(b"more")).await.unwrap();
+            recorder.wrote(What::Output, b"more").await.unwrap();
             kit.until_metric("aro_recording_lost_bytes_total 4").await;
         }
         recorder.finish("exit 0").await;
@@ -278,7 +274,7 @@ async fn a_session_that_is_dropped_ends_its_recording() {
     let kit = Kit::new(Policy::Required, false).await;
     let recorder = kit.begin("a/b/c").await.unwrap().unwrap();
     let id = recorder.id().clone();
-    recorder.wrote(What::Output, Bytes::from(vec![b'x'; 300_000])).await.unwrap();
+    recorder.wrote(What::Output, &vec![b'x'; 300_000]).await.unwrap();
     drop(recorder);
     kit.recordings.close(Duration::from_secs(60)).await;
     let (found, cast, faults) = kit.read(&id).await;

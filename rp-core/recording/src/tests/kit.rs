@@ -146,7 +146,7 @@ impl Kit {
     pub(super) async fn recorded(&self, place: &str, pieces: &[&str]) -> (Recording, Vec<Vec<u8>>) {
         let recorder = self.begin(place).await.unwrap().unwrap();
         for piece in pieces {
-            recorder.wrote(What::Output, Bytes::copy_from_slice(piece.as_bytes())).await.unwrap();
+            recorder.wrote(What::Output, piece.as_bytes()).await.unwrap();
             let escaped = serde_json::to_string(piece).unwrap();
             self.until_stored(recorder.id(), escaped.trim_matches('"')).await;
         }
