@@ -150,7 +150,21 @@ impl Half {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Whatever a terminal shows, whatever stands in the line before it, and wherever a vector of the escaper ends.
+        #[test]
+        fn any_text_never_comes_back_as_another(before in "[ -~]{0,70}", text in "(\\PC|[\\x00-\\x1f\"\\\\\x7f]|\u{1F600}){0,200}") {
+            let (mut out, mut cast) = (before.clone().into_bytes(), header(&mut Vec::new()));
+            let at = cast.last;
+            cast.event(at, "o", &text, &mut out);
+            let line = std::str::from_utf8(&out).unwrap().strip_prefix(&before).unwrap();
+            prop_assert_eq!(line, format!("[0.000,\"o\",{}]\n", serde_json::to_string(&text).unwrap()));
+        }
+    }
 
     fn header(out: &mut Vec<u8>) -> Encoder {
         let started = Timestamp::from_millis(1_700_000_000_250);
