@@ -32,7 +32,7 @@ use far::Far;
 /// What each leg calls itself: no version for whoever listens.
 const NAME: &str = "SSH-2.0-aro";
 /// Pieces of up to 32 KiB that wait for a slow reader; then the machine is told to wait.
-const WAITING: usize = 16;
+const WAITING: usize = 8;
 /// Masters that are tried as the way to a worker.
 const MOST_MASTERS: usize = 3;
 /// Parsed keys that are kept.

@@ -53,7 +53,8 @@ enum Place {
 struct Entry {
     seen: Sighting,
     place: Place,
-    /// What it waits for happened while it was at work: the pause that its worker writes is over at once.
+    /// What it waits for happened while it was at work, or since its worker ended and before that was seen: the pause that
+    /// the worker writes is over at once.
     nudged: bool,
 }
 
@@ -153,9 +154,9 @@ impl Queue {
     /// Something happened that a pausing document waits for.
     pub(crate) fn nudge(&mut self, id: &str, now: Instant) {
         let Some(entry) = self.known.get_mut(id) else { return };
-        if matches!(entry.place, Place::Held { .. }) {
+        if entry.seen.owned || matches!(entry.place, Place::Held { .. }) {
             entry.nudged = true;
-        } else if entry.place == Place::Waiting && !entry.seen.owned {
+        } else if entry.place == Place::Waiting {
             self.waiting.remove(&(entry.seen.due, Box::from(id)));
             entry.seen.due = now;
             self.place(id, now);
@@ -327,6 +328,7 @@ impl Queue {
             let entry = self.known.get_mut(&id)?;
             let other = !entry.seen.deleting;
             entry.place = Place::Held { queued: true, other };
+            entry.nudged = false;
             *self.busy[at].entry(subscription).or_default() += 1;
             self.others += usize::from(other);
             return Some(Picked { id, version: entry.seen.version });

@@ -13,7 +13,7 @@ use crate::cast::Encoder;
 
 /// A chunk is made when its lines have grown to this, bytes. With one event more it is what a recording holds in memory,
 /// and once more while a chunk is stored.
-pub(crate) const FULL: usize = 128 * 1024;
+pub(crate) const FULL: usize = 64 * 1024;
 
 /// Something to take down.
 #[derive(Debug, Clone, Copy)]

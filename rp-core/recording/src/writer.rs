@@ -18,6 +18,8 @@ use crate::{Appender, RecordError, frame};
 
 /// Longest that an event waits for its chunk.
 pub const EVERY: Duration = Duration::from_millis(750);
+/// Room for the lines of a session in which little happens, bytes.
+const QUIET: usize = 4 * 1024;
 /// How often the document says that the session runs.
 pub(crate) const HEARD_EVERY: Duration = Duration::from_secs(60);
 
@@ -46,9 +48,11 @@ impl Writer {
         self.metrics.recorded.add(passed.all);
         self.recording.bytes += passed.output;
         let stored = self.store(&lines).await;
+        // A session that has become quiet keeps no room for a busy one.
+        let room = if lines.len() < FULL { QUIET } else { 4 * FULL };
         self.spare = lines;
         self.spare.clear();
-        self.spare.shrink_to(2 * FULL);
+        self.spare.shrink_to(room);
         stored
     }
 

@@ -75,6 +75,20 @@ async fn what_is_told_of_while_it_is_at_work_has_no_pause_afterwards() {
 }
 
 #[tokio::test]
+async fn what_is_told_of_before_the_workers_last_write_is_seen_has_no_pause_either() {
+    let later = Duration::from_secs(600);
+    let (mut queue, now) = (Queue::new(BOUNDS), Instant::now());
+    queue.see("s", seen(1, "s", false, now), now);
+    let picked = queue.pick(now).unwrap();
+    queue.see("s", Sighting { owned: true, ..seen(2, "s", false, now + later) }, now);
+    queue.release(&picked, Duration::from_secs(2), now);
+    queue.nudge("s", now);
+    assert_eq!(queue.pick(now), None, "as far as is known it is at work");
+    queue.see("s", seen(3, "s", false, now + later), now);
+    assert_eq!(queue.pick(now).unwrap().version, Version(3));
+}
+
+#[tokio::test]
 async fn a_subscription_with_all_its_places_taken_still_deletes() {
     let (mut queue, now) = (Queue::new(BOUNDS), Instant::now());
     for n in 0..9 {
