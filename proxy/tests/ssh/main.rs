@@ -9,6 +9,7 @@ mod forwards;
 mod hostile;
 mod logins;
 mod negotiated;
+mod private_link;
 mod raw;
 mod shells;
 mod world;

@@ -64,6 +64,10 @@ pub(crate) struct Setup {
     pub(crate) password_life: Duration,
     /// Who begins connections with a PROXY protocol header.
     pub(crate) balancers: Vec<IpNet>,
+    /// Where the bastion is for people.
+    pub(crate) listen: Ipv4Addr,
+    /// Where machines may be.
+    pub(crate) machines: IpNet,
 }
 
 impl Default for Setup {
@@ -74,6 +78,8 @@ impl Default for Setup {
             modern: true,
             password_life: policy().password_life,
             balancers: Vec::new(),
+            listen: Ipv4Addr::LOCALHOST,
+            machines: "127.0.0.0/8".parse().unwrap(),
         }
     }
 }
@@ -144,7 +150,7 @@ impl World {
             files: Vec::new(),
         };
         let keys = Arc::new(ServiceKeys::open(&parts).await.unwrap());
-        let networks = Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new());
+        let networks = Networks::new(vec![setup.machines], Vec::new());
         let dialer = Dialer::new(DialerOptions { private: PrivateWay::Direct, networks, keepalive: SOON });
         let legs = Legs::new(LegParts {
             machines: ClusterMachines::new(dialer.clone()),
@@ -173,7 +179,7 @@ impl World {
             names: vec!["127.0.0.1".to_owned()],
             origins: Arc::new(Origins { proxy_protocol_from: setup.balancers, ..Origins::default() }),
         });
-        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let tcp = TcpListener::bind((setup.listen, 0)).await.unwrap();
         let (address, stop) = (tcp.local_addr().unwrap(), Stop::default());
         tokio::spawn(bastion.unwrap().serve(tcp, stop.clone()));
         let world = Self { access, audit, keys, address, machine, folder, directory, stop };
@@ -183,8 +189,12 @@ impl World {
 
     /// A cluster with one machine at that port, which shows one of these keys.
     pub(crate) fn cluster(&self, port: u16, host_keys: Vec<String>) {
-        let machine =
-            SshMachine { name: MACHINE.to_owned(), address: "127.0.0.1".to_owned(), port, host_keys };
+        self.cluster_at(Ipv4Addr::LOCALHOST, port, host_keys);
+    }
+
+    /// The same, somewhere else.
+    pub(crate) fn cluster_at(&self, address: Ipv4Addr, port: u16, host_keys: Vec<String>) {
+        let machine = SshMachine { name: MACHINE.to_owned(), address: address.to_string(), port, host_keys };
         let ssh = SshTarget {
             user: self.machine.user.clone(),
             key: SshKey::Pem(Secret::new(self.machine.key.clone())),
@@ -254,7 +264,8 @@ impl World {
     /// A client that trusts the bastion, with a key or without.
     pub(crate) fn plain_client(&self, key: Option<&Path>) -> Client {
         let known = self.folder.path().join("known_hosts");
-        write(&known, &(self.keys.known_hosts("127.0.0.1", self.address.port()).join("\n") + "\n"), 0o600);
+        let host = self.address.ip().to_string();
+        write(&known, &(self.keys.known_hosts(&host, self.address.port()).join("\n") + "\n"), 0o600);
         let mut options = vec![
             format!("UserKnownHostsFile={}", known.display()),
             "GlobalKnownHostsFile=/dev/null".to_owned(),
@@ -268,7 +279,7 @@ impl World {
             options.push(format!("IdentityFile={}", key.display()));
             options.push("PreferredAuthentications=publickey".to_owned());
         }
-        Client { port: self.address.port(), options, env: HashMap::new() }
+        Client { host, port: self.address.port(), options, env: HashMap::new() }
     }
 
     /// A client that answers the question for a password.
@@ -312,6 +323,7 @@ pub(crate) fn write(path: &Path, text: &str, mode: u32) {
 /// OpenSSH's client and its options.
 #[derive(Clone)]
 pub(crate) struct Client {
+    host: String,
     pub(crate) port: u16,
     pub(crate) options: Vec<String>,
     pub(crate) env: HashMap<String, String>,
@@ -343,7 +355,7 @@ impl Client {
         if let Some(agent) = self.env.get("SSH_AUTH_SOCK") {
             command.env("SSH_AUTH_SOCK", agent);
         }
-        command.args(before).arg("ada@127.0.0.1").args(after);
+        command.args(before).arg(format!("ada@{}", self.host)).args(after);
         command
     }
 
