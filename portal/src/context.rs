@@ -87,7 +87,7 @@ fn part(headers: &HeaderMap) -> Part {
 }
 
 /// A page load is a GET or a form's POST that accepts HTML and that the browser calls a navigation; old
-/// browsers do not say. Everything else is a script (`spec/portal.md` "Do better" 7).
+/// browsers do not say. Everything else is a script (`contract/portal.md` "Do better" 7).
 fn wants(method: &Method, path: &str, headers: &HeaderMap) -> Wants {
     let html = headers
         .get(header::ACCEPT)

@@ -1,4 +1,4 @@
-//! CSRF tokens and the check of where an unsafe request comes from (`spec/portal.md` §7, "Do better" 8).
+//! CSRF tokens and the check of where an unsafe request comes from (`contract/portal.md` §7, "Do better" 8).
 //!
 //! The secret of a session is HMAC-SHA-256 of its stored id under a key derived from the keyring; each
 //! answer carries it masked with other random bytes, so that compression tells nothing of it.

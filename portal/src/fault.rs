@@ -1,4 +1,4 @@
-//! A failed request, before it is dressed as a page, a fragment or JSON (`design.md` §3 Errors).
+//! A failed request, before it is dressed as a page, a fragment or JSON (`contract/rules.md` §3.10).
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,4 @@
-//! What the portal counts (`spec/portal.md` "Do better" 38).
+//! What the portal counts (`contract/portal.md` "Do better" 38).
 
 use rp_metrics::{Counter, Family, Gauge, Histogram, buckets, labels, metrics};
 

@@ -1,5 +1,5 @@
 //! The OpenAPI 3.1 document of the JSON API, made from the route table: no route is missing, and none is invented
-//! (`spec/portal.md` §8 and "Do better" 28).
+//! (`contract/portal.md` §8 and "Do better" 28).
 
 mod schemas;
 mod words;

@@ -270,7 +270,7 @@ fn line(line: &rp_documents::operation_log::LogLine) -> RunLine {
     RunLine { at: line.at.seconds(), level: line.level.clone(), text: line.text.clone() }
 }
 
-/// The names of the request in other systems (`spec/api.md`), as far as the document has them.
+/// The names of the request in other systems (`contract/api.md`), as far as the document has them.
 fn correlation(data: Option<&Value>) -> Vec<(String, String)> {
     let of = |name: &str| data.and_then(|data| data.get(name)).and_then(Value::as_str).unwrap_or_default();
     [

@@ -1,4 +1,4 @@
-//! What the calls on grants, elevations and robots refuse, said to whoever asked (`design.md` §3 Errors).
+//! What the calls on grants, elevations and robots refuse, said to whoever asked (`contract/rules.md` §3.10).
 
 use http::StatusCode;
 use rp_access::{AccessError, ElevationError, ExtendError, IssueError, RenewError, RobotError};

@@ -1,5 +1,5 @@
 //! Every route, with the decision who may call it. The router is built from this table and a contract
-//! test calls each row with every kind of caller (`design.md` §3 Access: no route without a decision).
+//! test calls each row with every kind of caller (`contract/rules.md` §3.6: no route without a decision).
 
 use rp_documents::Role;
 
@@ -233,7 +233,7 @@ pub struct Route {
     pub body: usize,
 }
 
-/// The resource path of a cluster, lower case (`spec/portal.md`, "Words used here").
+/// The resource path of a cluster, lower case (`contract/portal.md`, "Words used here").
 macro_rules! res {
     ($rest:literal) => {
         concat!(
@@ -333,7 +333,7 @@ static TABLE: &[Route] = &[
     change(Method::Post, "/api/logout", Who::SignedIn, Handler::Logout),
     // The provider signs what it sends.
     open("/backchannel-logout", Handler::BackchannelLogout),
-    // The command line (`design.md` §5). A code is what its caller has in place of a sign-in.
+    // The command line (`contract/rules.md` §5.4). A code is what its caller has in place of a sign-in.
     get("/api/cli/login", Who::SignedIn, AuditClass::None, Handler::CliLogin),
     change(Method::Post, "/api/cli/login", Who::SignedIn, Handler::CliLoginDecide),
     get("/device", Who::SignedIn, AuditClass::None, Handler::DevicePage),
@@ -341,11 +341,11 @@ static TABLE: &[Route] = &[
     open("/api/v1/login/token", Handler::LoginToken),
     open("/api/v1/login/device", Handler::LoginDevice),
     change(Method::Post, "/api/v1/logout", Who::SignedIn, Handler::V1Logout),
-    // JSON (`spec/portal.md` §8).
+    // JSON (`contract/portal.md` §8).
     get("/api/info", Who::SignedIn, AuditClass::None, Handler::Info),
     get("/api/v1/openapi.json", Who::SignedIn, AuditClass::None, Handler::OpenApi),
     get("/api/regions", Who::SignedIn, AuditClass::None, Handler::Regions),
-    // Prometheus (§13, §14). Questions write their own entries, refused ones too.
+    // Prometheus (`contract/portal.md` §13, §14). Questions write their own entries, refused ones too.
     get(res!("/prometheus/api/v1/{*tail}"), SRE, AuditClass::None, Handler::PromServe),
     question(res!("/prometheus/api/v1/{*tail}"), Handler::PromServe),
     get(res!("/prometheus/-/{tail}"), SRE, AuditClass::None, Handler::PromServe),
@@ -359,7 +359,7 @@ static TABLE: &[Route] = &[
     question("/api/v1/fleet/query", Handler::FleetQuery),
     get("/api/clusters", VIEWER, AuditClass::Read, Handler::ClusterList),
     get("/api/{sub}/{group}/{name}", VIEWER, AuditClass::Read, Handler::ClusterDetail),
-    // Objects of a cluster (§8.6–8.9), and the same with consistent names.
+    // Objects of a cluster (`contract/portal.md` §8.6–8.9), and the same with consistent names.
     get(
         "/api/{sub}/{group}/{name}/clusteroperators",
         VIEWER,

@@ -12,7 +12,7 @@ use crate::state::PortalState;
 
 /// Between two looks; a look costs no query while nothing changes.
 const CHECK: Duration = Duration::from_millis(300);
-/// What is known of sessions may be that old before a terminal is cut (`design.md` §3 Freshness).
+/// What is known of sessions may be that old before a terminal is cut (`contract/rules.md` §3.7).
 const UNSURE: Duration = Duration::from_secs(15);
 
 /// What terminals hold; followed until the last of them lets go of it.

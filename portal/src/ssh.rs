@@ -84,7 +84,7 @@ impl SshParts {
         }
     }
 
-    /// The command of `spec/portal.md` §15, without pinned algorithms. `user` is [`user`]'s.
+    /// The command of `contract/portal.md` §15, without pinned algorithms. `user` is [`user`]'s.
     pub(crate) fn command(&self, user: &str) -> String {
         let Self { host, port, .. } = self;
         let line = self.keys.known_hosts_line(host, *port);

@@ -24,7 +24,7 @@ use crate::metrics::PortalMetrics;
 use crate::run_books::RunBooks;
 use crate::vms::{VmSource, Vms};
 
-/// Addresses as people see them; never taken from a `Host` header (`spec/portal.md` "Do better" 10).
+/// Addresses as people see them; never taken from a `Host` header (`contract/portal.md` "Do better" 10).
 #[derive(Debug, Clone)]
 pub struct Urls {
     /// The portal's own origin, e.g. `https://westeurope.admin.example`.

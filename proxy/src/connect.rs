@@ -1,4 +1,5 @@
-//! The CONNECT proxy for development (`spec/portal.md` §12.4): into one subnet, for one client certificate.
+//! The CONNECT proxy for development (`contract/portal.md` §12.4): into one subnet, for one client
+//! certificate.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use rp_net::tls::ServerTls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// API server, SSH of the masters, ingress: the ports that are used ("Do better" 43).
+/// API server, SSH of the masters, ingress: the ports that are used (`contract/portal.md` "Do better" 43).
 const PORTS: [u16; 5] = [443, 6443, 2200, 2201, 2202];
 const DIAL_WITHIN: Duration = Duration::from_secs(30);
 /// A tunnel that carried nothing for so long is closed.

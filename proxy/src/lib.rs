@@ -1,7 +1,9 @@
 //! Access proxies: authorised target in, bytes out.
 //!
-//! `api` is the Kubernetes API proxy (`spec/portal.md` §11 with its "Do better"); `connect` the CONNECT
-//! proxy for development (§12.4); `prom` questions to the Prometheus of clusters (§13); `ssh` shells on their machines (§15–17); `tunnel` the local way to a remote listener with a client certificate.
+//! `api` is the Kubernetes API proxy (`contract/portal.md` §11 with its "Do better"); `connect` the CONNECT
+//! proxy for development (`contract/portal.md` §12.4); `prom` questions to the Prometheus of clusters
+//! (`contract/portal.md` §13); `ssh` shells on their machines (`contract/portal.md` §15–17); `tunnel` the
+//! local way to a remote listener with a client certificate.
 
 pub mod api;
 pub mod connect;

@@ -1,8 +1,8 @@
-//! Questions to the Prometheus of clusters, on behalf of people (`spec/portal.md` §13): who asks is
+//! Questions to the Prometheus of clusters, on behalf of people (`contract/portal.md` §13): who asks is
 //! authorised before and audited here, answers are streamed. Pages and tools share it.
 //!
 //! The cluster sees the service credential; the trail has the person, the query, its range, what came back
-//! and how long it took (`design.md` §3 Access, shared looks).
+//! and how long it took (`contract/rules.md` §3.6, shared looks).
 
 mod body;
 mod error;
@@ -212,7 +212,7 @@ impl Prom {
         result
     }
 
-    /// One statistic of a cluster (§14).
+    /// One statistic of a cluster (`contract/portal.md` §14).
     ///
     /// # Errors
     /// [`AskError`], audited.

@@ -1,4 +1,4 @@
-//! Shells on the machines of clusters (`spec/portal.md` §15–17 with its "Do better" 21–27).
+//! Shells on the machines of clusters (`contract/portal.md` §15–17 with its "Do better" 21–27).
 //!
 //! [`server`] is the bastion that people's SSH clients reach; [`leg`] the connection towards a machine, which
 //! the terminal in the browser uses too. [`machines`], [`host_keys`] and [`keys`] say which machines there are, what

@@ -1,6 +1,6 @@
 //! A plain listener on this machine whose connections go to a remote TLS listener with a client certificate.
 //!
-//! For tools that cannot show a client certificate themselves (`systems.md` TL-02): loopback only.
+//! For tools that cannot show a client certificate themselves (`contract/systems.md` TL-02): loopback only.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

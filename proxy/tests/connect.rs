@@ -1,4 +1,4 @@
-//! `aro proxy connect` and `aro proxy tunnel` as their clients see them (`spec/portal.md` §12.3, §12.4).
+//! `aro proxy connect` and `aro proxy tunnel` as their clients see them (`contract/portal.md` §12.3, §12.4).
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Seals again, with the current key, what older keys sealed (`spec/database.md` "Do better" 12 and 13).
+//! Seals again, with the current key, what older keys sealed (`contract/database.md` "Do better" 12 and 13).
 //!
 //! A sealed value stands in a document as a text whose place is `Collection/id/member`. It is replaced in the
 //! document's own text, so that nothing else of it changes, and written by the version that was read. What is sealed
@@ -18,7 +18,8 @@ use tokio::sync::watch;
 const PAGE: u32 = 100;
 /// Others may write a document meanwhile so often before it is left for the next time.
 const TRIES: u32 = 5;
-/// Members that hold values of the contract's older forms, which do not say so themselves (`spec/database.md` §11.1).
+/// Members that hold values of the contract's older forms, which do not say so themselves
+/// (`contract/database.md` §11.1).
 const LEGACY_MEMBERS: [&str; 10] = [
     "pullSecret",
     "boundServiceAccountSigningKey",

@@ -1,6 +1,6 @@
 //! One panel of a page: its head, how it stands, and what is in it. Every page of a cluster is made of
-//! these, so loading, empty, old, forbidden and failed look the same everywhere (`look.md` §5), and a
-//! panel of the first answer is the same text as one that the live stream sends.
+//! these, so loading, empty, old, forbidden and failed look the same everywhere (`contract/rules.md` §4.1),
+//! and a panel of the first answer is the same text as one that the live stream sends.
 
 use askama::Template;
 

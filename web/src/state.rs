@@ -54,7 +54,7 @@ pub enum State {
 }
 
 impl State {
-    /// From `provisioningState` and `failedProvisioningState` of a cluster document (spec/api.md);
+    /// From `provisioningState` and `failedProvisioningState` of a cluster document (contract/api.md);
     /// unknown words become [`State::Unknown`].
     #[must_use]
     pub fn from_provisioning(state: &str, failed: &str) -> Self {

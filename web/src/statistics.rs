@@ -1,4 +1,4 @@
-//! `{RES}/statistics`: twelve charts of the control plane, DNS and ingress (`spec/portal.md` §14).
+//! `{RES}/statistics`: twelve charts of the control plane, DNS and ingress (`contract/portal.md` §14).
 
 use crate::cluster::{Cluster, May};
 use crate::explore::ranges;
@@ -57,7 +57,7 @@ pub struct StatisticChart {
     pub href: String,
 }
 
-/// Ranges of `spec/portal-ui.md` 6.7 from an hour on.
+/// Ranges of `contract/portal-ui.md` §6.7 from an hour on.
 pub const STATISTIC_RANGES: [(&str, &str); 10] = [
     ("1h", "1 h"),
     ("2h", "2 h"),

@@ -210,7 +210,7 @@ fn monitor_settings(settings: &Settings) -> MonitorSettings {
     }
 }
 
-/// Both statsd emitters (`spec/monitor.md` §13) and the exposition.
+/// Both statsd emitters (`contract/monitor.md` §13) and the exposition.
 fn emitters(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Emitters> {
     let service = statsd(settings, foundation, "service")?;
     let cluster = statsd(settings, foundation, "cluster")?;

@@ -273,7 +273,7 @@ async fn frontend_parts(
 }
 
 /// The listener's certificate, read again when it changes. Clients are asked for theirs; who they are is looked at with
-/// each request (`spec/frontend.md` §1, §3).
+/// each request (`contract/frontend.md` §1, §3).
 fn tls(settings: &Settings, life: &Lifecycle, callers: Callers) -> anyhow::Result<Arc<ServerTls>> {
     let told = settings.rp.tls.as_ref().ok_or_else(|| anyhow!("rp.cert_file is not set"))?;
     let files = ServerFiles { certificate: told.cert_file.clone(), key: told.key_file.path().to_owned() };

@@ -1,4 +1,4 @@
-//! The statsd sink of `aro serve` (`spec/portal.md` §18, `spec/metrics.md` §1 pipeline S, §2).
+//! The statsd sink of `aro serve` (`contract/portal.md` §18, `contract/metrics.md` §1 pipeline S, §2).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

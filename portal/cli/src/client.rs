@@ -146,7 +146,7 @@ impl Client {
         }
     }
 
-    /// With a cookie, what changes something carries the token of `/api/info` (`spec/portal.md` §7).
+    /// With a cookie, what changes something carries the token of `/api/info` (`contract/portal.md` §7).
     async fn unsafe_request(
         &self,
         method: Method,

@@ -41,7 +41,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error as the portal words it (`design.md` §5 "Error on the wire").
+/// An error as the portal words it (`contract/rules.md` §5.15 "Error on the wire").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub code: String,

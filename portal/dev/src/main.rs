@@ -1,5 +1,6 @@
 //! `aro-dev`: everything of `aro serve` with a built-in OpenID provider and a simulated region, in one
-//! process on loopback (`design.md` §1, §5 "Dev folder"). One command on a laptop shows the whole system.
+//! process on loopback (`contract/rules.md` §1, §5.18 "Dev folder"). One command on a laptop shows the whole
+//! system.
 
 mod accounts;
 mod azure;

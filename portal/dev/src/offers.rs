@@ -22,8 +22,8 @@ const VERSIONS: [(&str, bool); 9] = [
 /// Minor versions with a set of roles.
 const MINORS: [&str; 7] = ["4.14", "4.15", "4.16", "4.17", "4.18", "4.19", "4.20"];
 
-/// An operator of the platform (`spec/mirror.md` §4): its name, its role and that one's id, the namespace of its service
-/// accounts, those, and its secret there.
+/// An operator of the platform (`contract/mirror.md` §4): its name, its role and that one's id, the namespace
+/// of its service accounts, those, and its secret there.
 struct Operator(
     &'static str,
     &'static str,

@@ -1,6 +1,6 @@
 //! `/api/{sub}/{group}/{name}/{clusteroperators|nodes|machines|machine-sets}`: objects of a cluster in the contract's
-//! form (`spec/portal.md` §8.6–8.9), each asked of the cluster when somebody asks here. Where the contract sends null
-//! for an empty list or map, these are empty ("Do better" 30).
+//! form (`contract/portal.md` §8.6–8.9), each asked of the cluster when somebody asks here. Where the
+//! contract sends null for an empty list or map, these are empty (`contract/portal.md` "Do better" 30).
 
 use std::collections::BTreeMap;
 
@@ -127,7 +127,7 @@ struct Operators {
     operators: Vec<Operator>,
 }
 
-/// §8.6.
+/// `contract/portal.md` §8.6.
 pub(crate) async fn operators(
     State(state): State<PortalState>,
     Path(path): ClusterPath,
@@ -245,7 +245,7 @@ struct Nodes {
     nodes: Vec<Node>,
 }
 
-/// §8.7.
+/// `contract/portal.md` §8.7.
 pub(crate) async fn nodes(
     State(state): State<PortalState>,
     Path(path): ClusterPath,
@@ -287,7 +287,7 @@ struct Machines<T> {
     machines: Vec<T>,
 }
 
-/// §8.8.
+/// `contract/portal.md` §8.8.
 pub(crate) async fn machines(
     State(state): State<PortalState>,
     Path(path): ClusterPath,
@@ -351,7 +351,7 @@ fn machine_set(object: &Value) -> MachineSet {
     }
 }
 
-/// §8.9; the list's key is `machines`.
+/// `contract/portal.md` §8.9; the list's key is `machines`.
 pub(crate) async fn machine_sets(
     State(state): State<PortalState>,
     Path(path): ClusterPath,

@@ -36,7 +36,8 @@ pub(crate) fn bad_place(_: BadPlace) -> Fault {
         .link("First page", "/")
 }
 
-/// §8.4; `failedProvisioningState` is the consistent name ("Do better" 28).
+/// `contract/portal.md` §8.4; `failedProvisioningState` is the consistent name
+/// (`contract/portal.md` "Do better" 28).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
@@ -82,7 +83,7 @@ fn of(entry: &Entry) -> Listed {
     }
 }
 
-/// §8.5: all values are strings.
+/// `contract/portal.md` §8.5: all values are strings.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Detail {

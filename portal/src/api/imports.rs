@@ -1,4 +1,4 @@
-//! `/api/v1/imports`: clusters that an admin puts under the portal (`design.md` §1, §5).
+//! `/api/v1/imports`: clusters that an admin puts under the portal (`contract/rules.md` §1, §5.6).
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// §8.2, and beyond it what scripts and pages ask for.
+/// `contract/portal.md` §8.2, and beyond it what scripts and pages ask for.
 #[derive(Serialize)]
 struct Info {
     location: String,
@@ -52,7 +52,7 @@ struct Region {
     url: String,
 }
 
-/// The configured portals ("Do better" 36).
+/// The configured portals (`contract/portal.md` "Do better" 36).
 pub(crate) async fn regions(State(state): State<PortalState>) -> Result<Response, Fault> {
     let region = |link: &crate::state::Link| Region { name: link.text.clone(), url: link.url.clone() };
     super::json(&Regions { regions: state.0.regions.iter().map(region).collect() })

@@ -1,4 +1,4 @@
-//! JSON: the contract's routes (`spec/portal.md` §8) and `/api/v1/…` for scripts and the CLI.
+//! JSON: the contract's routes (`contract/portal.md` §8) and `/api/v1/…` for scripts and the CLI.
 
 pub(crate) mod audit;
 pub(crate) mod cluster_legacy;
@@ -36,7 +36,8 @@ use crate::fault::Fault;
 /// Rows of one answer, at most.
 pub(crate) const MOST: usize = 500;
 
-/// JSON as the contract writes it: four spaces, no newline at the end, `<`, `>` and `&` escaped (§4).
+/// JSON as the contract writes it: four spaces, no newline at the end, `<`, `>` and `&` escaped
+/// (`contract/portal.md` §4).
 pub(crate) fn json(value: &impl Serialize) -> Result<Response, Fault> {
     let mut out = Vec::with_capacity(256);
     let mut serializer =

@@ -1,4 +1,4 @@
-//! Prometheus' HTTP API behind a session (`spec/portal.md` §13), and what the explorer asks beside it.
+//! Prometheus' HTTP API behind a session (`contract/portal.md` §13), and what the explorer asks beside it.
 
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
@@ -160,7 +160,8 @@ pub(crate) struct StatisticQuery {
     width: Option<u32>,
 }
 
-/// §14: duration, end time, type, checked in this order. With `width`, no finer than can be drawn on so many pixels.
+/// `contract/portal.md` §14: duration, end time, type, checked in this order. With `width`, no finer than can
+/// be drawn on so many pixels.
 pub(crate) async fn statistic(
     State(state): State<PortalState>,
     user: CurrentUser,

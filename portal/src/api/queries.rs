@@ -1,4 +1,5 @@
-//! `/api/v1/queries`: PromQL that people keep under a name, and share (`spec/portal-ui.md` B 7).
+//! `/api/v1/queries`: PromQL that people keep under a name, and share
+//! (`contract/portal-ui.md` "Do better" B 7).
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};

@@ -1,4 +1,5 @@
-//! `/api/v1/views`: views of the list that people keep under a name, and share (`spec/portal-ui.md` B 2).
+//! `/api/v1/views`: views of the list that people keep under a name, and share
+//! (`contract/portal-ui.md` "Do better" B 2).
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};

@@ -62,7 +62,7 @@ struct Asked {
     sid: Option<String>,
 }
 
-/// §2.6 of the specification; signature, issuer and audience are checked already.
+/// Back-Channel Logout 1.0 §2.6; signature, issuer and audience are checked already.
 fn check(token: &Signed, now: Timestamp) -> Result<Asked, &'static str> {
     if !matches!(token.kind.as_str(), "" | "jwt" | "logout+jwt") {
         return Err("its type is another");

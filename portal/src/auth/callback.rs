@@ -1,4 +1,4 @@
-//! `GET /callback`: back from the provider (`spec/portal.md` §5.3, "Do better" 2–5).
+//! `GET /callback`: back from the provider (`contract/portal.md` §5.3, "Do better" 2–5).
 
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ fn not_stored(error: &dyn std::fmt::Display) -> Fault {
         .link("Sign in again", "/api/login")
 }
 
-/// No session comes into being (`spec/portal.md` §5.3); the page names the groups that open the portal.
+/// No session comes into being (`contract/portal.md` §5.3); the page names the groups that open the portal.
 async fn no_role(
     state: &PortalState,
     context: &Context,

@@ -17,7 +17,8 @@ impl AdditionalClaims for Extra {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Groups {
     Named(Vec<String>),
-    /// More than fit into a token: the provider left them out and says so (`spec/portal.md` "Do better" 5).
+    /// More than fit into a token: the provider left them out and says so
+    /// (`contract/portal.md` "Do better" 5).
     TooMany,
 }
 

@@ -1,5 +1,6 @@
-//! Groups that do not fit into a token: asked for where the settings say (`spec/portal.md` "Do better" 5).
-//! The address that the token names is not followed: it is the provider's word, but the settings are ours.
+//! Groups that do not fit into a token: asked for where the settings say
+//! (`contract/portal.md` "Do better" 5). The address that the token names is not followed: it is the
+//! provider's word, but the settings are ours.
 
 use std::sync::Arc;
 

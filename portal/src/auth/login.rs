@@ -73,7 +73,7 @@ pub(super) async fn begin(state: &PortalState, context: &Context, back: String, 
         );
     };
     let mut response = Response::default();
-    // 307 as in the contract (§5.2); the method is GET anyway.
+    // 307 as in the contract (`contract/portal.md` §5.2); the method is GET anyway.
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
     response.headers_mut().insert(header::LOCATION, location);
     response.headers_mut().append(header::SET_COOKIE, cookie);

@@ -1,4 +1,4 @@
-//! `POST /api/logout`: ends our session and the provider's (`spec/portal.md` "Do better" 8).
+//! `POST /api/logout`: ends our session and the provider's (`contract/portal.md` "Do better" 8).
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! Sign-in with an OpenID provider, sessions, sign-out (`spec/portal.md` §5–6, "Do better" 1–8).
+//! Sign-in with an OpenID provider, sessions, sign-out (`contract/portal.md` §5–6, "Do better" 1–8).
 
 mod backchannel;
 mod callback;

@@ -1,5 +1,5 @@
 //! Asks the provider about everybody who holds a session or a grant, again and again: who was disabled or
-//! lost their groups loses what they hold (`design.md` §5 "Sign-in of the CLI").
+//! lost their groups loses what they hold (`contract/rules.md` §5.4 "Sign-in of the CLI").
 //!
 //! One replica asks for each person: whoever moves the record's next look on. A provider that is away or slow
 //! changes nothing, but is counted, and an alarm rings when it lasts.

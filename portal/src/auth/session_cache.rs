@@ -1,5 +1,5 @@
 //! Sessions in use, so that a request costs no query; follows the change feed, so that an ended session
-//! ends here within a second (`design.md` §3 Freshness).
+//! ends here within a second (`contract/rules.md` §3.7).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

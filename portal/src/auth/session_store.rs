@@ -1,4 +1,4 @@
-//! tower-sessions on our store: hashed ids, sealed content, idle and absolute end (`spec/portal.md`
+//! tower-sessions on our store: hashed ids, sealed content, idle and absolute end (`contract/portal.md`
 //! "Do better" 6). Writer of the collection Sessions.
 
 use std::collections::HashMap;

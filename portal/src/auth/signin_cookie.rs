@@ -1,5 +1,5 @@
 //! What must be remembered between the way out and the way back, sealed into a cookie: strangers who
-//! begin a sign-in cost no row (`spec/portal.md` "Do better" 2).
+//! begin a sign-in cost no row (`contract/portal.md` "Do better" 2).
 
 use std::time::Duration;
 

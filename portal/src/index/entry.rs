@@ -96,7 +96,7 @@ fn name(state: Option<ProvisioningState>) -> &'static str {
     state.map_or("", ProvisioningState::name)
 }
 
-/// The number of InstallPhase (`spec/portal.md` §8.5), or the name itself.
+/// The number of InstallPhase (`contract/portal.md` §8.5), or the name itself.
 fn phase(text: &str) -> String {
     match text {
         "0" | "Bootstrap" | "InstallPhaseBootstrap" => "InstallPhaseBootstrap".to_owned(),

@@ -1,5 +1,6 @@
 //! The clusters in memory: a projection of OpenShiftClusters, ImportedClusters, ClusterHealth, Looks and
-//! SavedViews that follows the change feed, so that lists and search cost no query (`spec/portal.md` "Do better" 32).
+//! SavedViews that follows the change feed, so that lists and search cost no query
+//! (`contract/portal.md` "Do better" 32).
 
 mod entry;
 mod filter;

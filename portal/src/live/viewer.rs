@@ -27,7 +27,7 @@ use crate::user::CurrentUser;
 const CHECK: Duration = Duration::from_millis(400);
 /// Nothing was read for so long: whoever it was is gone.
 const STUCK: Duration = Duration::from_secs(60);
-/// What is known of sessions may be that old before a page is cut (`design.md` §3 Freshness).
+/// What is known of sessions may be that old before a page is cut (`contract/rules.md` §3.7).
 const UNSURE: Duration = Duration::from_secs(15);
 
 /// Why nothing more is sent.

@@ -1,6 +1,7 @@
 //! What a person reads of a cluster with an access of their own: logs, objects, lists of any kind
-//! (`design.md` §3 Access). The access is a grant of kind page; it is given with the first look, with a reason
-//! that is asked once per session, and everything goes the way of a kubeconfig's requests: `proxy::ApiProxy`.
+//! (`contract/rules.md` §3.6). The access is a grant of kind page; it is given with the first look, with a
+//! reason that is asked once per session, and everything goes the way of a kubeconfig's requests:
+//! `proxy::ApiProxy`.
 
 pub(crate) mod describe;
 pub(crate) mod diff;

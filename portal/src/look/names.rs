@@ -34,7 +34,7 @@ impl KindName {
         if fits { Ok(name) } else { Err(no_name()) }
     }
 
-    /// Secrets are never shown, whatever the version (`design.md` §3: read-only is default-deny).
+    /// Secrets are never shown, whatever the version (`contract/rules.md` §3.6: read-only is default-deny).
     pub(crate) fn is_secret(&self) -> bool {
         self.group.is_empty() && self.plural == "secrets"
     }

@@ -38,7 +38,7 @@ pub(super) fn all() -> Value {
             "continue": { "type": "string", "description": "For the parameter continue; absent on the last page" },
         })),
         "ListedCluster": strings(&["key", "name", "subscription", "resourceGroup", "resourceId", "provisioningState", "failedprovisioningState", "failedProvisioningState", "version", "createdAt", "lastModified", "provisionedBy"]),
-        "ListedClusters": { "type": "array", "items": reference("ListedCluster"), "description": "spec/portal.md §8.4" },
+        "ListedClusters": { "type": "array", "items": reference("ListedCluster"), "description": "contract/portal.md §8.4" },
         "ClusterDetail": strings(&["name", "subscription", "resourceGroup", "resourceId", "provisioningState", "failedProvisioningState", "lastProvisioningState", "version", "createdAt", "provisionedBy", "createdBy", "architectureVersion", "lastAdminUpdateError", "infraId", "apiServerVisibility", "installStatus"]),
         "Info": object(&["location", "csrf", "elevated", "username", "rpversion", "roles", "simulated"], json!({
             "location": { "type": "string" },

@@ -62,8 +62,10 @@ pub(super) fn of(handler: Handler) -> Told {
             ..told("clusters", "Search the fleet", "ClusterPage")
         },
         H::V1Cluster => told("clusters", "One cluster, as the list has it", "Cluster"),
-        H::ClusterList => told("clusters", "Every cluster of ours (spec/portal.md §8.4)", "ListedClusters"),
-        H::ClusterDetail => told("clusters", "One cluster (spec/portal.md §8.5)", "ClusterDetail"),
+        H::ClusterList => {
+            told("clusters", "Every cluster of ours (contract/portal.md §8.4)", "ListedClusters")
+        }
+        H::ClusterDetail => told("clusters", "One cluster (contract/portal.md §8.5)", "ClusterDetail"),
         H::V1Operations => told("clusters", "Operations on one cluster, newest first", "List"),
         H::V1Operation => told("clusters", "One operation with its steps, log and diagnostics", "Operation"),
         H::V1Tunnel => {
@@ -84,10 +86,10 @@ pub(super) fn of(handler: Handler) -> Told {
             ],
             ..told("clusters", "Places to go", "Places")
         },
-        H::ClusterOperatorsList => told("objects", "Cluster operators (spec/portal.md §8.6)", "Object"),
-        H::ClusterNodesList => told("objects", "Nodes (spec/portal.md §8.7)", "Object"),
-        H::ClusterMachinesList => told("objects", "Machines (spec/portal.md §8.8)", "Object"),
-        H::ClusterMachineSetsList => told("objects", "Machine sets (spec/portal.md §8.9)", "Object"),
+        H::ClusterOperatorsList => told("objects", "Cluster operators (contract/portal.md §8.6)", "Object"),
+        H::ClusterNodesList => told("objects", "Nodes (contract/portal.md §8.7)", "Object"),
+        H::ClusterMachinesList => told("objects", "Machines (contract/portal.md §8.8)", "Object"),
+        H::ClusterMachineSetsList => told("objects", "Machine sets (contract/portal.md §8.9)", "Object"),
         H::V1Objects => {
             Told { query: OBJECTS, ..told("objects", "Objects of one kind, as they are watched", "Objects") }
         }
@@ -158,7 +160,7 @@ fn of_rest(handler: Handler) -> Told {
         H::PromSuggest => told("metrics", "Names and labels that complete what is typed", "Object"),
         H::PromExplain => told("metrics", "What an expression does, part by part", "Object"),
         H::ClusterAlerts => told("metrics", "What fires in one cluster", "Object"),
-        H::Statistic => told("metrics", "One statistic of one cluster (spec/portal.md §14)", ""),
+        H::Statistic => told("metrics", "One statistic of one cluster (contract/portal.md §14)", ""),
         H::FleetQuery => Told {
             kind: "application/x-ndjson",
             ..told("metrics", "One expression on many clusters, answers as they come", "")

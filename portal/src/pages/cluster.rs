@@ -246,7 +246,7 @@ fn verdict(entry: &Entry, state: &web::State) -> Verdict {
     Verdict { tone: badge.tone, icon: badge.icon, head: badge.word, since, text }
 }
 
-/// The two phases of an installation (`spec/portal.md` §8.5).
+/// The two phases of an installation (`contract/portal.md` §8.5).
 fn install(entry: &Entry) -> Vec<Step> {
     let Some(phase) = &entry.install else { return Vec::new() };
     let failed = matches!(entry.shown_state(), web::State::Failed(_));

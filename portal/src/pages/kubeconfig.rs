@@ -1,4 +1,4 @@
-//! `{RES}/kubeconfig` and `POST {RES}/kubeconfig/new` (`spec/portal.md` §10; `design.md` §5).
+//! `{RES}/kubeconfig` and `POST {RES}/kubeconfig/new` (`contract/portal.md` §10; `contract/rules.md` §5.1).
 
 use std::time::Duration;
 
@@ -311,7 +311,7 @@ async fn mistakes(
     answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
-/// The wire form of `spec/portal.md` §10.
+/// The wire form of `contract/portal.md` §10.
 fn file(state: &PortalState, entry: &Entry, issued: &Issued) -> Result<Response, Fault> {
     let urls = &state.0.urls;
     let server = format!("{}{}/kubeconfig/proxy", urls.proxy.origin().ascii_serialization(), entry.id.key());

@@ -189,14 +189,15 @@ impl<S: Sync> FromRequestParts<S> for ClusterPath {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Fault> {
         let path = parts.uri.path();
         ResourceId::parse_prefix(path).map(|(id, _)| Self(id)).map_err(|_| {
-            // The contract's words (§4).
+            // The contract's words (`contract/portal.md` §4).
             let shown = rp_base::text::clean(path, 300);
             Fault::bad_input(format!("invalid resourceId \"{shown}\""))
         })
     }
 }
 
-/// `GET /healthz/ready`: the store, the audit trail and the cluster list are there ("Do better" 37).
+/// `GET /healthz/ready`: the store, the audit trail and the cluster list are there
+/// (`contract/portal.md` "Do better" 37).
 pub(crate) async fn ready(State(state): State<PortalState>) -> Result<Response, Fault> {
     state.0.store.ready().await.map_err(|error| Fault::store(&error))?;
     state.0.audit.ready().map_err(|error| Fault::audit(&error))?;

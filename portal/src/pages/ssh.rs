@@ -1,4 +1,5 @@
-//! `{RES}/ssh` and `POST {RES}/ssh/new` (`spec/portal.md` §15): a shell on a machine, by page and by JSON.
+//! `{RES}/ssh` and `POST {RES}/ssh/new` (`contract/portal.md` §15): a shell on a machine, by page and by
+//! JSON.
 
 use std::time::Duration;
 
@@ -190,7 +191,7 @@ async fn by_json(
     wire(&Wire { command: parts.command(name), password: issued.token.expose(), more })
 }
 
-/// The answer of §15, and what newer clients are told beside it.
+/// The answer of `contract/portal.md` §15, and what newer clients are told beside it.
 #[derive(Serialize)]
 struct Wire<'a> {
     command: String,
@@ -225,7 +226,7 @@ impl More {
     }
 }
 
-/// Four spaces, a newline at the end, nothing escaped for HTML (§15).
+/// Four spaces, a newline at the end, nothing escaped for HTML (`contract/portal.md` §15).
 fn wire(value: &Wire<'_>) -> Result<Response, Fault> {
     let mut out = Vec::with_capacity(512);
     let mut serializer =

@@ -1,4 +1,4 @@
-//! `{RES}/statistics`: the twelve charts of `spec/portal.md` §14 on one page; their data comes by script.
+//! `{RES}/statistics`: the twelve charts of `contract/portal.md` §14 on one page; their data comes by script.
 
 use axum::extract::{Query, State};
 use axum::response::Response;

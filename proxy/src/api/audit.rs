@@ -1,4 +1,4 @@
-//! When a request is audited, and how its end is settled (`design.md` §3 Audit).
+//! When a request is audited, and how its end is settled (`contract/rules.md` §3.9).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

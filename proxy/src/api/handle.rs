@@ -41,7 +41,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// How long to wait for what.
 #[derive(Debug, Clone)]
 pub struct Timeouts {
-    /// Dial and TLS (`spec/portal.md` §12.2: 30 s).
+    /// Dial and TLS (`contract/portal.md` §12.2: 30 s).
     pub connect: Duration,
     /// The head of the answer, after the last byte of the request.
     pub head: Duration,
@@ -75,7 +75,7 @@ pub struct ApiProxyParts {
     pub cut: CancellationToken,
 }
 
-/// The Kubernetes API proxy (`spec/portal.md` §11).
+/// The Kubernetes API proxy (`contract/portal.md` §11).
 #[derive(Debug)]
 pub struct ApiProxy {
     access: Arc<Access>,

@@ -1,5 +1,5 @@
 //! Which headers cross, both ways. Requests are assembled from an allow-list: identity headers are ours
-//! alone, and what a client names in `Connection` is dropped first (`anchors/access.md` finding 1).
+//! alone, and what a client names in `Connection` is dropped first (`contract/rules.md` §3.6).
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 

@@ -1,7 +1,7 @@
 //! Connections to clusters.
 //!
 //! Several HTTP/2 connections per cluster, each filled up to the peer's own stream limit: the stock client
-//! opens one and silently queues what is over the limit (`ecosystem.md` 4.1). A peer that speaks only
+//! opens one and silently queues what is over the limit (`contract/parts.md` §2). A peer that speaks only
 //! HTTP/1.1 gets a stack of idle connections. Pools are dropped when address or credentials change.
 
 mod answer;
@@ -227,7 +227,7 @@ impl Upstream {
 
 fn authority_of(target: &Target) -> Result<Authority, http::uri::InvalidUri> {
     match &target.endpoint {
-        // `spec/portal.md` §11.3.
+        // `contract/portal.md` §11.3.
         rp_net::Endpoint::Private { .. } => Ok(Authority::from_static("kubernetes:6443")),
         rp_net::Endpoint::Direct { url } => {
             let port = url.port_or_known_default().unwrap_or(443);

@@ -1,4 +1,4 @@
-//! What rights allow (`design.md` §3 Access): reading is default-deny, writing is everything but RBAC,
+//! What rights allow (`contract/rules.md` §3.6): reading is default-deny, writing is everything but RBAC,
 //! Secrets and token requests, admin is everything.
 
 use rp_documents::Rights;

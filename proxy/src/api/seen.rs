@@ -1,4 +1,4 @@
-//! How the cluster sees people, as headers (`design.md` §3 "Identity in the cluster").
+//! How the cluster sees people, as headers (`contract/rules.md` §3.8 "Identity in the cluster").
 //!
 //! Identity headers are a pure function of the grant and of what the cluster allows; nothing of the
 //! client's request enters here.

@@ -1,7 +1,7 @@
 //! Leaving HTTP: SPDY/3.1 and WebSocket pass as bytes, with back-pressure, until the grant ends.
 //!
 //! The handshake's answer decides: only a 101 naming the protocol that was asked for opens the stream; any
-//! other answer is passed on and the connection is closed after it (`anchors/access.md` finding 2).
+//! other answer is passed on and the connection is closed after it (`contract/rules.md` §3.6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

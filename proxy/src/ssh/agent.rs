@@ -1,5 +1,6 @@
-//! An agent in memory that holds the cluster's key, for hopping on from a machine (`spec/portal.md` §16.4,
-//! "Do better" 26): only where the grant asks for it, and every signature is witnessed.
+//! An agent in memory that holds the cluster's key, for hopping on from a machine
+//! (`contract/portal.md` §16.4, "Do better" 26): only where the grant asks for it, and every signature is
+//! witnessed.
 
 use std::io;
 use std::sync::Arc;

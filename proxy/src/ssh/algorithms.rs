@@ -1,4 +1,4 @@
-//! Which algorithms each side is offered (`spec/portal.md` §16.1, issue "SSH").
+//! Which algorithms each side is offered (`contract/portal.md` §16.1).
 //!
 //! Never: SHA-1, CBC, plain MACs towards people, compression before sign-in, and ChaCha20-Poly1305, whose order of
 //! packets only strict key exchange protects (CVE-2023-48795): who has it has AES-GCM too.
@@ -43,8 +43,9 @@ pub(super) fn towards_people(fips: bool) -> Preferred {
     if fips { contract() } else { modern() }
 }
 
-/// What the machines of clusters are offered: §16.1's; `modern` puts the newer ones before them. `known` are the
-/// algorithms of the machine's pinned keys, so that it shows one that can be compared; empty: any.
+/// What the machines of clusters are offered: `contract/portal.md` §16.1's; `modern` puts the newer ones
+/// before them. `known` are the algorithms of the machine's pinned keys, so that it shows one that can be
+/// compared; empty: any.
 pub(super) fn towards_machines(fips: bool, modern_too: bool, known: &[Algorithm]) -> Preferred {
     let mut preferred = contract();
     if modern_too && !fips {
@@ -117,7 +118,7 @@ mod tests {
             .collect()
     }
 
-    /// `spec/portal.md` §16.1, word for word.
+    /// `contract/portal.md` §16.1, word for word.
     #[test]
     fn fips_offers_exactly_the_contracts_lists() {
         for preferred in

@@ -1,4 +1,4 @@
-//! What is written down of a connection: audit entries, and the access log of `spec/portal.md` §17.2.
+//! What is written down of a connection: audit entries, and the access log of `contract/portal.md` §17.2.
 //!
 //! The sign-in, and the start of each shell, command, subsystem and forwarded connection are durable before the machine gets
 //! a byte of it; each use of the agent too. Ends are queued with their bytes.

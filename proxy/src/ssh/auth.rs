@@ -1,4 +1,4 @@
-//! Who signs in: with a one-time password, or with a certificate of ours (`spec/portal.md` §16.2).
+//! Who signs in: with a one-time password, or with a certificate of ours (`contract/portal.md` §16.2).
 //!
 //! A key that is offered is not a key that is proved (CVE-2024-45337): nothing is decided, and nothing looked up, before the
 //! library has verified the signature.

@@ -1,4 +1,4 @@
-//! Host keys of machines, pinned for each machine by its UID (`spec/portal.md` "Do better" 21).
+//! Host keys of machines, pinned for each machine by its UID (`contract/portal.md` "Do better" 21).
 //!
 //! A key that is not known yet is read on the machine itself, by the cluster's authenticated API: exec in the node's
 //! machine-config-daemon pod. An imported cluster names the keys, or an administrator trusts what was shown first. A replaced

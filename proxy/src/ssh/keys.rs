@@ -34,7 +34,7 @@ pub struct KeyParts {
     pub store: SharedStore,
     pub keyring: Keyring,
     pub clock: SharedClock,
-    /// Only algorithms of FIPS 140-3 (`spec/portal.md` §16.1): RSA and ECDSA host keys.
+    /// Only algorithms of FIPS 140-3 (`contract/portal.md` §16.1): RSA and ECDSA host keys.
     pub fips: bool,
     /// Private keys in PEM form; each takes the place of the generated host key of its algorithm.
     pub files: Vec<PathBuf>,

@@ -1,5 +1,5 @@
 //! The connection towards a machine: dialled, its host key checked, signed in with the cluster's key
-//! (`spec/portal.md` §16.3, "Do better" 21).
+//! (`contract/portal.md` §16.3, "Do better" 21).
 //!
 //! A library's client is one loop for all channels of a connection, and a channel whose reader stalls stalls
 //! that loop. So each shell has a leg of its own: one slow reader stalls nobody else's.
@@ -49,9 +49,9 @@ pub struct LegParts {
     pub host_keys: Arc<HostKeys>,
     pub dialer: Dialer,
     pub clock: SharedClock,
-    /// Only the algorithms of `spec/portal.md` §16.1.
+    /// Only the algorithms of `contract/portal.md` §16.1.
     pub fips: bool,
-    /// Newer algorithms before those of §16.1, where the machine has them.
+    /// Newer algorithms before those of `contract/portal.md` §16.1, where the machine has them.
     pub modern: bool,
     /// Silence after which a machine is asked whether it is there.
     pub keepalive: Duration,

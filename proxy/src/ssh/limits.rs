@@ -20,7 +20,7 @@ pub struct SshLimits {
     pub channels: usize,
     /// From the first byte to the sign-in.
     pub login: Duration,
-    /// Passwords that one connection may try (`spec/portal.md` §16.2).
+    /// Passwords that one connection may try (`contract/portal.md` §16.2).
     pub tries: usize,
     /// Silence after which a client is asked whether it is there; three unanswered questions end the connection.
     pub keepalive: Duration,

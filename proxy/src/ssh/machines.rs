@@ -1,9 +1,10 @@
-//! The machines of a cluster, and the way to each (`design.md` §5 Private link).
+//! The machines of a cluster, and the way to each (`contract/rules.md` §5.7).
 //!
 //! The private link carries SSH to masters only: port 2200 + n leads to the pool `ssh-n` of the internal load balancer. Which
-//! master is in it is decided by the name of its network card, which is named after its machine (`spec/cluster.md` §6.15
-//! fixSSH): the last digit. The proxy does not ask Azure; it reads the same digit in the machine's name. Where two have
-//! the same, as while one replaces the other, the pool has both and one cannot choose: they are reached through a third.
+//! master is in it is decided by the name of its network card, which is named after its machine
+//! (`contract/cluster.md` §6.15 fixSSH): the last digit. The proxy does not ask Azure; it reads the same
+//! digit in the machine's name. Where two have the same, as while one replaces the other, the pool has both
+//! and one cannot choose: they are reached through a third.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -24,7 +25,7 @@ use tokio::time::Instant;
 const FRESH: Duration = Duration::from_secs(15);
 /// Clusters whose lists are kept.
 const MOST_KEPT: usize = 1000;
-/// Masters behind the private link (`spec/portal.md` §12.1).
+/// Masters behind the private link (`contract/portal.md` §12.1).
 const MASTERS: u8 = 3;
 const SSH: u16 = 22;
 

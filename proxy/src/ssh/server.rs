@@ -37,7 +37,7 @@ const MOST_REJECTIONS: usize = 24;
 const MOST_SILENT: usize = 3;
 /// Host certificates are made anew so often.
 const RENEW_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// Silence after which the kernel asks whether a client is still there (`spec/portal.md` §1.3).
+/// Silence after which the kernel asks whether a client is still there (`contract/portal.md` §1.3).
 const KERNEL_KEEPALIVE: Duration = Duration::from_secs(30);
 /// For a balancer's header.
 const HEADER_WITHIN: Duration = Duration::from_secs(10);

@@ -39,7 +39,7 @@ async fn old_algorithms_are_refused() {
     }
 }
 
-/// `spec/portal.md` §16.1 towards machines, as long as nobody asks for more.
+/// `contract/portal.md` §16.1 towards machines, as long as nobody asks for more.
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_are_offered_the_contracts_algorithms() {
     let world = World::with(Setup { modern: false, ..Setup::default() }).await;
@@ -47,7 +47,7 @@ async fn machines_are_offered_the_contracts_algorithms() {
     assert_eq!((ran.code, ran.text().as_str()), (Some(0), "in\n"), "{}", ran.err);
 }
 
-/// `spec/portal.md` §15 names these algorithms in the command that people paste.
+/// `contract/portal.md` §15 names these algorithms in the command that people paste.
 #[tokio::test(flavor = "multi_thread")]
 async fn fips_agrees_on_the_contracts_algorithms_only() {
     let world = World::with(Setup { fips: true, ..Setup::default() }).await;

@@ -28,7 +28,7 @@ use crate::powers::Powers;
 use crate::streams::{self, Owner};
 use crate::token::TokenForge;
 
-/// Older than this: new accesses are refused (`design.md` §3 Freshness).
+/// Older than this: new accesses are refused (`contract/rules.md` §3.7).
 pub(crate) const REFUSE_AFTER: Duration = Duration::from_secs(5);
 /// A renewal of a grant that was made with a robot's token: no lineage is longer.
 const LONGEST_LINEAGE: usize = 3;

@@ -34,7 +34,7 @@ pub struct KubeconfigParts {
 /// Reads a kubeconfig's first cluster and user; passed in by the wiring, for this crate knows no YAML.
 pub type ReadKubeconfig = fn(&str) -> Result<KubeconfigParts, &'static str>;
 
-/// `spec/portal.md` §11.3: the name in the certificate of every cluster of ours.
+/// `contract/portal.md` §11.3: the name in the certificate of every cluster of ours.
 const SERVER_NAME: &str = "kubernetes";
 const POLL: Duration = Duration::from_millis(250);
 
@@ -140,7 +140,8 @@ impl StoreDirectory {
         (self.read)(text).map_err(DirectoryError::Unusable)
     }
 
-    /// The key of the user `core` (`spec/portal.md` §16.3). The API is reached whether or not it can be opened.
+    /// The key of the user `core` (`contract/portal.md` §16.3). The API is reached whether or not it can be
+    /// opened.
     fn machine_key(&self, document: &ClusterDocument) -> Option<SshTarget> {
         let sealed = document.cluster.properties.ssh_key.as_ref().filter(|sealed| !sealed.0.is_empty())?;
         let opened = self.keyring.open(sealed, &kubeconfig_place(&document.id, "sshKey"));

@@ -1,5 +1,5 @@
 //! Elevations: asked for with a reason, decided by somebody else or by the policy, over after a while
-//! (`anchors/access.md` §5, 3).
+//! (`contract/rules.md` §5.3).
 
 mod change;
 mod find;

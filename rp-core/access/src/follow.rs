@@ -15,7 +15,7 @@ use crate::access::Access;
 use crate::live::{Ended, Live};
 use crate::policy::Outage;
 
-/// The poll behind the notifications (`design.md` §3 Freshness).
+/// The poll behind the notifications (`contract/rules.md` §3.7).
 const POLL: Duration = Duration::from_millis(250);
 /// Older than this: live streams are cut.
 const CUT_AFTER: Duration = Duration::from_secs(15);

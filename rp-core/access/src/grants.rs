@@ -1,4 +1,4 @@
-//! Grants as managed objects: found, looked at, extended (`anchors/access.md` §5, 4).
+//! Grants as managed objects: found, looked at, extended (`contract/rules.md` §5.1).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

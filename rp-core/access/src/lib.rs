@@ -1,7 +1,7 @@
 //! Who may reach what: grants, elevations, robots, tokens, policy, and the directory of targets over the store.
 //!
 //! Grants in use are cached and follow the store's change feed, so that a request costs no query and a
-//! revocation ends live streams within a second (`design.md` §3 Access, Freshness).
+//! revocation ends live streams within a second (`contract/rules.md` §3.6, §3.7).
 
 mod access;
 mod directory;

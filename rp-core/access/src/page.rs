@@ -1,5 +1,6 @@
-//! Grants of kind page: a person's own look at a cluster through the portal's pages (`design.md` §3 Access).
-//! Nobody carries their tokens about: the session, or the token of the command line, stands for them.
+//! Grants of kind page: a person's own look at a cluster through the portal's pages
+//! (`contract/rules.md` §3.6). Nobody carries their tokens about: the session, or the token of the command
+//! line, stands for them.
 
 use std::net::IpAddr;
 use std::sync::Arc;

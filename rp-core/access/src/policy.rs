@@ -17,7 +17,7 @@ pub enum Via {
     Token(Id),
     /// A token of the provider, for a robot.
     Client,
-    /// Automation with a certificate of its own, which approved the access itself (`spec/portal.md` §20).
+    /// Automation with a certificate of its own, which approved the access itself (`contract/portal.md` §20).
     Automation,
 }
 
@@ -70,7 +70,7 @@ impl Caller {
 /// Groups, lives and reasons (`[roles]`, `[access]`, `[elevation]` and `[robots]` of the configuration).
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Which of the provider's groups give which role; compared exactly (`spec/portal.md` §6).
+    /// Which of the provider's groups give which role; compared exactly (`contract/portal.md` §6).
     pub groups: BTreeMap<Role, Vec<String>>,
     /// Life of a grant when none is asked for.
     pub default_life: Duration,
@@ -110,7 +110,7 @@ pub struct Policy {
     pub outage: Outage,
 }
 
-/// What happens to accesses while the store is away (`design.md` §3 Freshness).
+/// What happens to accesses while the store is away (`contract/rules.md` §3.7).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outage {
     /// New ones are refused after 5 s, streams are cut after 15 s.

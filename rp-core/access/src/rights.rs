@@ -1,5 +1,5 @@
 //! How much a grant opens now: what it was given with, what its owner's groups give, and the elevation or the
-//! robot behind it, whichever is least (`design.md` §3 Access).
+//! robot behind it, whichever is least (`contract/rules.md` §3.6).
 
 use rp_base::Timestamp;
 use rp_documents::elevation::ElevationState;
@@ -7,7 +7,7 @@ use rp_documents::{Elevation, Grant, GrantKind, Rights, Robot, Roles};
 
 use crate::live::Ended;
 
-/// Whether a kind is a shell whatever its rights say (`design.md` §5 "Who may").
+/// Whether a kind is a shell whatever its rights say (`contract/rules.md` §5.2 "Who may").
 pub(crate) const fn is_shell(kind: GrantKind) -> bool {
     matches!(kind, GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel)
 }

@@ -1,4 +1,4 @@
-//! Robots: scripts with a name, a scope and an end (`design.md` §5 "Sign-in of scripts").
+//! Robots: scripts with a name, a scope and an end (`contract/rules.md` §5.5 "Sign-in of scripts").
 
 use std::collections::HashSet;
 use std::sync::Arc;

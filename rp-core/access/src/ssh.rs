@@ -1,4 +1,5 @@
-//! Signing in to machines (`spec/portal.md` §9, §16.2): one-time passwords, and grants that a certificate names.
+//! Signing in to machines (`contract/portal.md` §9, §16.2): one-time passwords, and grants that a certificate
+//! names.
 //!
 //! The password of an SSH grant is its token. It opens a shell once, within a few minutes of the grant's making: beside the
 //! grant stands a document in LoginCodes, and whoever deletes it has the password.
@@ -19,7 +20,7 @@ use crate::policy::{Caller, Outage};
 /// The longest name of an SSH user that is looked at, in bytes.
 const MOST_USER: usize = 256;
 
-/// The SSH user of a person: the part of the name before the first `@` (`spec/portal.md` §15).
+/// The SSH user of a person: the part of the name before the first `@` (`contract/portal.md` §15).
 pub fn ssh_user(name: &str) -> &str {
     name.split('@').next().unwrap_or_default()
 }

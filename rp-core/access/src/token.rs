@@ -1,4 +1,4 @@
-//! Tokens: `aro1_<kind>_<id>_<secret>_<mac>` (`design.md` §5).
+//! Tokens: `aro1_<kind>_<id>_<secret>_<mac>` (`contract/rules.md` §5.8).
 //!
 //! The MAC lets a forgery be refused without a look-up; the fixed shape lets leaks be scanned for; the
 //! store keeps the SHA-256 of the secret only.

@@ -1,4 +1,4 @@
-//! The version `admin`: what SREs see of a cluster and may change (`spec/api.md` §15).
+//! The version `admin`: what SREs see of a cluster and may change (`contract/api.md` §15).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The order of members in answers (`spec/api.md` §8.3).
+//! The order of members in answers (`contract/api.md` §8.3).
 
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! What can be installed, as the version `admin` writes and shows it (`spec/api.md` §15): versions of OpenShift and the
-//! roles of a minor version's operators. Texts and rules; who stores them is elsewhere.
+//! What can be installed, as the version `admin` writes and shows it (`contract/api.md` §15): versions of
+//! OpenShift and the roles of a minor version's operators. Texts and rules; who stores them is elsewhere.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -150,8 +150,8 @@ pub fn is_minor(text: &str) -> bool {
     text.len() <= 16 && crate::text::minor(&format!("{text}.0")).is_some_and(|minor| minor == text)
 }
 
-/// Checks a version, over the one that is there. What is not sent of name and type is as it was ("Do better" 12 of
-/// `spec/frontend.md`).
+/// Checks a version, over the one that is there. What is not sent of name and type is as it was (
+/// `contract/frontend.md` "Do better" 12).
 ///
 /// # Errors
 /// The first rule that is broken.
@@ -166,7 +166,8 @@ pub fn check_version(
         return Err(CloudError::invalid("properties.enabled", message));
     }
     if default && !is.default {
-        // Another default takes its place; until then there is this one ("Do better" 11).
+        // Another default takes its place; until then there is this one
+        // (`contract/frontend.md` "Do better" 11).
         let message = "The default installation version stays the default until another one becomes it.";
         return Err(CloudError::invalid("properties.default", message));
     }

@@ -1,4 +1,4 @@
-//! What an update may change (`spec/api.md` §11.4).
+//! What an update may change (`contract/api.md` §11.4).
 
 use serde_json::Value;
 

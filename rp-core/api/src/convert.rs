@@ -1,9 +1,9 @@
-//! From the stored cluster to what a version shows, and back (`spec/api.md` §9).
+//! From the stored cluster to what a version shows, and back (`contract/api.md` §9).
 //!
 //! The stored cluster is its JSON with secrets in the clear: whoever calls has opened them, and seals them again before
 //! the document is written. Out of it goes a copy of the members that the version has. Into it goes, on create, all that
 //! was sent; on update only what the request changed and the caller may change: members that the version does not know,
-//! and those that we write ourselves, stay as they are ("Do better" 8 and 9).
+//! and those that we write ourselves, stay as they are (`contract/api.md` "Do better" 8 and 9).
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub fn to_external(version: &Version, stored: &Value) -> Value {
             set(&mut shown, "workerProfiles", shape_out(shape, live));
         }
     }
-    // It is there when there are identities (§9.1).
+    // It is there when there are identities (`contract/api.md` §9.1).
     let named = stored.pointer("/properties/platformWorkloadIdentityProfile/platformWorkloadIdentities");
     if named.is_none_or(Value::is_null) {
         remove(&mut shown, "platformWorkloadIdentityProfile");
@@ -37,7 +37,7 @@ pub fn to_answer(version: &Version, stored: &Value) -> Value {
     shown
 }
 
-/// What a PUT starts from: everything else must be in its body (§10 step 3).
+/// What a PUT starts from: everything else must be in its body (`contract/api.md` §10 step 3).
 pub fn put_base(version: &Version, stored: &Value) -> Value {
     let whole = to_external(version, stored);
     let mut base = members_out(&version.cluster, &Value::Null);
@@ -53,12 +53,12 @@ pub fn put_base(version: &Version, stored: &Value) -> Value {
     base
 }
 
-/// Clears what a request must not say (§9.3).
+/// Clears what a request must not say (`contract/api.md` §9.3).
 pub fn without_read_only(version: &Version, shown: &mut Value) {
     strip(&version.cluster, shown, &|member| member.change == Change::ReadOnly);
 }
 
-/// A new stored cluster of what was sent; read-only members are left out ("Do better" 10).
+/// A new stored cluster of what was sent; read-only members are left out (`contract/api.md` "Do better" 10).
 pub fn create(version: &Version, sent: &Value, stored: &mut Value) {
     let mut sent = sent.clone();
     without_read_only(version, &mut sent);
@@ -150,7 +150,8 @@ fn changes_in(members: &Members, base: &Value, wanted: &Value, stored: &mut Valu
     }
 }
 
-/// Known operators keep their ids while the identity is the same; names that are missing stay (§9.2).
+/// Known operators keep their ids while the identity is the same; names that are missing stay
+/// (`contract/api.md` §9.2).
 fn identities_in(wanted: &Value, stored: &mut Value) {
     let Value::Object(wanted) = wanted else { return };
     for (operator, identity) in wanted {
@@ -164,7 +165,7 @@ fn identities_in(wanted: &Value, stored: &mut Value) {
     }
 }
 
-/// The keys are replaced; what is known of one stays ("Do better" 8).
+/// The keys are replaced; what is known of one stays (`contract/api.md` "Do better" 8).
 fn keys_in(wanted: &Value, stored: &mut Value) {
     let Value::Object(wanted) = wanted else { return };
     let known = stored.take();

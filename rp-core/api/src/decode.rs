@@ -1,5 +1,6 @@
-//! A request's body laid over what is there (`spec/api.md` §8.3, §10.1): objects merge member by member, lists by
-//! position, maps by key. It decodes straight into the value, so that a member given twice merges twice.
+//! A request's body laid over what is there (`contract/api.md` §8.3, §10.1): objects merge member by member,
+//! lists by position, maps by key. It decodes straight into the value, so that a member given twice merges
+//! twice.
 
 use std::fmt;
 
@@ -44,7 +45,7 @@ pub(crate) fn lay_members(
     top.deserialize(&mut decoder).and_then(|()| decoder.end())
 }
 
-/// The refusal of a body that cannot be decoded, with the decoder's words (§10 step 5).
+/// The refusal of a body that cannot be decoded, with the decoder's words (`contract/api.md` §10 step 5).
 pub fn unreadable(words: &str) -> CloudError {
     let words = quoted(words);
     let message = format!("The request content was invalid and could not be deserialized: {words}.");
@@ -87,7 +88,7 @@ impl<'a> One<'a> {
         Self { shape, presence: Presence::Plain, replaced: false, element: true, json, to }
     }
 
-    /// `null` (§8.3).
+    /// `null` (`contract/api.md` §8.3).
     fn clear(self) {
         let empties = match self.shape {
             Shape::List(_) | Shape::Map(_) => true,

@@ -1,4 +1,4 @@
-//! What is filled in just before an accepted request is stored (`spec/api.md` §13).
+//! What is filled in just before an accepted request is stored (`contract/api.md` §13).
 
 use serde_json::{Map, Value, json};
 

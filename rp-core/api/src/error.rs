@@ -1,4 +1,4 @@
-//! ARM's error body (`spec/api.md` §18).
+//! ARM's error body (`contract/api.md` §18).
 
 use std::fmt;
 
@@ -37,12 +37,12 @@ impl CloudError {
         Self::new(400, code, target, message)
     }
 
-    /// 400 `InvalidParameter`: a value that the rules of §11 refuse.
+    /// 400 `InvalidParameter`: a value that the rules of `contract/api.md` §11 refuse.
     pub fn invalid(target: &str, message: impl Into<String>) -> Self {
         Self::bad("InvalidParameter", target, message)
     }
 
-    /// 400 `PropertyChangeNotAllowed` (§11.4).
+    /// 400 `PropertyChangeNotAllowed` (`contract/api.md` §11.4).
     pub fn change(target: &str) -> Self {
         let message = format!("Changing property '{target}' is not allowed.");
         Self::bad("PropertyChangeNotAllowed", target, message)
@@ -50,7 +50,7 @@ impl CloudError {
 }
 
 impl fmt::Display for CloudError {
-    /// The one-line form of §18.
+    /// The one-line form of `contract/api.md` §18.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.status, self.body)?;
         for (at, detail) in self.body.details.iter().enumerate() {

@@ -1,5 +1,5 @@
 //! The versions of the resource provider's API: what each shows of a cluster, how a request becomes a change, and the
-//! rules it must keep (`spec/api.md` §6–§13, §15, §18). Pure: no store, no clock, no network.
+//! rules it must keep (`contract/api.md` §6–§13, §15, §18). Pure: no store, no clock, no network.
 //!
 //! A cluster is one tree of members ([`schema`]); each version is the one before it with its changes ([`versions`]). What
 //! walks the tree — [`decode`], [`convert`], [`changes`], [`answer`] — knows no version by name.

@@ -1,4 +1,5 @@
-//! How answers are written: four spaces, a newline at the end, `<`, `>` and `&` escaped (`spec/api.md` §8.3).
+//! How answers are written: four spaces, a newline at the end, `<`, `>` and `&` escaped
+//! (`contract/api.md` §8.3).
 
 use std::io;
 

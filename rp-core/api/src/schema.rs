@@ -1,8 +1,8 @@
 //! What a version of the API shows of a cluster: a tree of members, each with its place in the stored document, its
-//! form and who may change it (`spec/api.md` §8.2, §9, §11.4). Decoding, conversion, the rules of change, answers and
-//! the published description all walk this one tree.
+//! form and who may change it (`contract/api.md` §8.2, §9, §11.4). Decoding, conversion, the rules of change,
+//! answers and the published description all walk this one tree.
 
-/// Who may change a member after create (`spec/api.md` §11.4).
+/// Who may change a member after create (`contract/api.md` §11.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Nobody.
@@ -15,7 +15,8 @@ pub enum Change {
     ReadOnly,
 }
 
-/// What stands in an answer where there is nothing to say, and what `null` means in a request (§8.3).
+/// What stands in an answer where there is nothing to say, and what `null` means in a request
+/// (`contract/api.md` §8.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// Left out when zero. `null` has no effect on a scalar and clears a list or a map.
@@ -47,9 +48,9 @@ pub struct Member {
     pub shape: Shape,
     pub change: Change,
     pub presence: Presence,
-    /// A map that a request replaces as a whole (§10.1: `tags`).
+    /// A map that a request replaces as a whole (`contract/api.md` §10.1: `tags`).
     pub replaced: bool,
-    /// It is blanked in every answer (§9.1).
+    /// It is blanked in every answer (`contract/api.md` §9.1).
     pub secret: bool,
     /// The values that there are, under the name that descriptions give them.
     pub choice: Option<Choice>,

@@ -1,4 +1,4 @@
-//! Which request a cluster's state allows, and what it becomes (`spec/api.md` §6).
+//! Which request a cluster's state allows, and what it becomes (`contract/api.md` §6).
 
 use serde_json::{Map, Value};
 

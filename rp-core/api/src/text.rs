@@ -1,11 +1,12 @@
-//! Texts of the contract: ids, domains, versions, ranges (`spec/api.md` §11.1).
+//! Texts of the contract: ids, domains, versions, ranges (`contract/api.md` §11.1).
 
 use std::net::IpAddr;
 use std::str::FromStr as _;
 
 use ipnet::IpNet;
 
-/// Major, minor and patch of `x.y.z` with anything behind it, blanks around it ignored (§7).
+/// Major, minor and patch of `x.y.z` with anything behind it, blanks around it ignored
+/// (`contract/api.md` §7).
 pub fn version(text: &str) -> Option<(u64, u64, u64)> {
     let mut parts = text.trim().splitn(3, '.');
     let number = |text: Option<&str>| text.filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?.parse().ok();

@@ -1,12 +1,12 @@
-//! The versions of the API (`spec/api.md` §8). Each is the one before it with its changes applied: a module of its own
-//! in [`crate::versions`] says what changes, and nothing else.
+//! The versions of the API (`contract/api.md` §8). Each is the one before it with its changes applied: a
+//! module of its own in [`crate::versions`] says what changes, and nothing else.
 
 use std::sync::LazyLock;
 
 use crate::schema::Members;
 use crate::versions;
 
-/// Rules of JSON that differ between versions (§8.3).
+/// Rules of JSON that differ between versions (`contract/api.md` §8.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Json {
     /// Up to `2024-08-12-preview`: members in the order of the schema; names of a request are matched in any case.
@@ -15,7 +15,7 @@ pub enum Json {
     Sorted,
 }
 
-/// How a version was published (§8, §17).
+/// How a version was published (`contract/api.md` §8, §17).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
     pub stable: bool,
@@ -45,11 +45,12 @@ pub struct Version {
     pub shows_live_workers: bool,
     /// A service principal must be given; clusters with workload identity cannot be written.
     pub service_principal_required: bool,
-    /// The rules of §11.2 on ingress profiles hold for updates too, and come after those on the API server.
+    /// The rules of `contract/api.md` §11.2 on ingress profiles hold for updates too, and come after those on
+    /// the API server.
     pub ingress_checked_on_update: bool,
     /// Overlaps with reserved ranges count only with `OVNKubernetes`.
     pub reserved_ranges_by_network: bool,
-    /// The rules of §11.2 hold; without them only those of change do.
+    /// The rules of `contract/api.md` §11.2 hold; without them only those of change do.
     pub values_checked: bool,
     pub published: Option<Published>,
 }
@@ -74,7 +75,7 @@ pub fn all() -> &'static [Version] {
     &ALL
 }
 
-/// The version of SREs: `admin` (§15).
+/// The version of SREs: `admin` (`contract/api.md` §15).
 pub fn admin() -> &'static Version {
     &ADMIN
 }

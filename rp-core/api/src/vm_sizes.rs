@@ -1,4 +1,5 @@
-//! Sizes of virtual machines that clusters may have (`spec/api.md` §7). Names carry the prefix `Standard_`.
+//! Sizes of virtual machines that clusters may have (`contract/api.md` §7). Names carry the prefix
+//! `Standard_`.
 
 /// Sizes of one quota family.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Bodies over clusters, clusters into answers, and back (`spec/api.md` §8.3, §9, §10.1).
+//! Bodies over clusters, clusters into answers, and back (`contract/api.md` §8.3, §9, §10.1).
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,4 +1,5 @@
-//! Which member stands in which version: the contract's matrix (`spec/api.md` §8.2), read again from here.
+//! Which member stands in which version: the contract's matrix (`contract/api.md` §8.2), read again from
+//! here.
 
 use rp_api::schema::Change;
 

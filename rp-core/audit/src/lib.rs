@@ -1,4 +1,4 @@
-//! The audit log (`design.md` §3 Audit): entries in a hash chain per writer, written in groups, signed
+//! The audit log (`contract/rules.md` §3.9): entries in a hash chain per writer, written in groups, signed
 //! checkpoints, search, and a check that finds what was removed, changed, reordered, cut off or re-made.
 //!
 //! [`Audit::promise`] gives a receipt when the entry is durable; [`Audit::queue`] takes it in and writes it

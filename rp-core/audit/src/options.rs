@@ -38,7 +38,7 @@ pub struct AuditOptions {
 }
 
 impl AuditOptions {
-    /// The rules of `design.md` §3, with a key.
+    /// The rules of `contract/rules.md` §3.9, with a key.
     pub fn new(key: CheckpointKey) -> Self {
         Self {
             key,

@@ -1,4 +1,4 @@
-//! Entries on the local disk while the store is away (`design.md` §3 Freshness, `spool`).
+//! Entries on the local disk while the store is away (`contract/rules.md` §3.7, `spool`).
 //!
 //! Batches stand there whole, as they would be stored, one a line. Each process has a file of its own, named after its
 //! chain and locked as long as it lives; a later process brings in what an earlier one left.

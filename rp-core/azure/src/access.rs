@@ -1,4 +1,5 @@
-//! What somebody may do: the authorization service's own answer (`spec/cluster.md` §7.2), and the directory.
+//! What somebody may do: the authorization service's own answer (`contract/cluster.md` §7.2), and the
+//! directory.
 
 use async_trait::async_trait;
 use bytes::Bytes;

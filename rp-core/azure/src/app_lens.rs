@@ -1,4 +1,5 @@
-//! AppLens, which diagnoses clusters (`spec/frontend.md` §8.3): one address that takes every question in headers.
+//! AppLens, which diagnoses clusters (`contract/frontend.md` §8.3): one address that takes every question in
+//! headers.
 
 use std::fmt;
 

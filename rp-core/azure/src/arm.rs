@@ -176,7 +176,7 @@ impl Arm {
         read(call, &answer)
     }
 
-    /// Deletes a resource; one that is not there is deleted (`spec/backend.md` §10).
+    /// Deletes a resource; one that is not there is deleted (`contract/backend.md` §10).
     ///
     /// # Errors
     /// [`AzureError`].

@@ -1,4 +1,4 @@
-//! What an error means for whoever decides what comes next (`spec/backend.md` §9, §10).
+//! What an error means for whoever decides what comes next (`contract/backend.md` §9, §10).
 
 use crate::error::{AzureError, ErrorKind};
 use crate::service_error::ServiceError;
@@ -99,7 +99,7 @@ impl AzureError {
     }
 
     /// `AuthorizationFailed` or `LinkedAuthorizationFailed`, direct or inside a deployment's failure, and
-    /// `InvalidTemplateDeployment` for want of authorization (`spec/backend.md` §9.1).
+    /// `InvalidTemplateDeployment` for want of authorization (`contract/backend.md` §9.1).
     pub fn is_authorization_failed(&self) -> bool {
         let template = |error: &ServiceError| {
             error.code == "InvalidTemplateDeployment"
@@ -110,7 +110,8 @@ impl AzureError {
             || self.chain().iter().any(template)
     }
 
-    /// Whether a step may repeat it in the hope that rights or credentials arrive (`spec/backend.md` §9.1).
+    /// Whether a step may repeat it in the hope that rights or credentials arrive
+    /// (`contract/backend.md` §9.1).
     pub fn is_authorization(&self) -> bool {
         self.is_authorization_failed() || matches!(self.aadsts(), Some(700_016 | 7_000_215))
     }

@@ -49,7 +49,7 @@ pub struct Endpoints {
     pub diagnosis: Option<Diagnosis>,
 }
 
-/// Where AppLens is, and whose tokens it takes (`spec/frontend.md` §8.3).
+/// Where AppLens is, and whose tokens it takes (`contract/frontend.md` §8.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     pub url: Url,

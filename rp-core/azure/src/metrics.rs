@@ -1,4 +1,4 @@
-//! What is counted of calls: `client.azure.*` of `spec/metrics.md` §2, at the HTTP layer, tokens too.
+//! What is counted of calls: `client.azure.*` of `contract/metrics.md` §2, at the HTTP layer, tokens too.
 
 use std::borrow::Cow;
 use std::fmt;

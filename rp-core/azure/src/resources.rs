@@ -49,8 +49,8 @@ pub struct Begun {
     pub operation: Option<Operation>,
 }
 
-/// Resources of one tenant, as one identity. Every call repeats what `spec/backend.md` §10 lets it repeat. Dropping a
-/// future stops the waiting, not what Azure has begun.
+/// Resources of one tenant, as one identity. Every call repeats what `contract/backend.md` §10 lets it
+/// repeat. Dropping a future stops the waiting, not what Azure has begun.
 #[async_trait]
 pub trait Resources: Send + Sync + fmt::Debug + 'static {
     /// Makes a request and does not wait for what it begins.

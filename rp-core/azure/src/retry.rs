@@ -1,4 +1,4 @@
-//! When a call is made again: two layers, as the contract has them (`spec/backend.md` §10).
+//! When a call is made again: two layers, as the contract has them (`contract/backend.md` §10).
 
 use std::fmt;
 use std::future::Future;
@@ -59,7 +59,7 @@ impl RetryPolicy {
         per_try: Duration::from_mins(1),
         alone: true,
     };
-    /// For AppLens: three repeats, three seconds before the first (`spec/frontend.md` §8.3).
+    /// For AppLens: three repeats, three seconds before the first (`contract/frontend.md` §8.3).
     pub const DIAGNOSES: Self = Self {
         attempts: 4,
         first: Duration::from_secs(3),

@@ -1,4 +1,4 @@
-//! Keeps a lease while its holder works (`spec/backend.md` §3.4).
+//! Keeps a lease while its holder works (`contract/backend.md` §3.4).
 
 use std::sync::Arc;
 use std::time::Duration;

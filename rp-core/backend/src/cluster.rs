@@ -1,4 +1,4 @@
-//! One turn on a cluster's document: taken, worked on, brought to an end (`spec/backend.md` §3).
+//! One turn on a cluster's document: taken, worked on, brought to an end (`contract/backend.md` §3).
 
 mod finish;
 

@@ -1,5 +1,6 @@
-//! The contract's statsd lines about operations (`spec/backend.md` §7.1, §7.2), with the values of "Do better" 10: ids of the
-//! cluster, a result on success, the domain the right way round.
+//! The contract's statsd lines about operations (`contract/backend.md` §7.1, §7.2), with the values of
+//! `contract/backend.md` "Do better" 10: ids of the cluster, a result on success, the domain the right way
+//! round.
 
 use rp_base::Timestamp;
 use serde_json::Value;

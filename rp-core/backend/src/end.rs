@@ -1,4 +1,4 @@
-//! What the end of a worker's turn writes into a cluster's document: pure (`spec/backend.md` §3.5, §3.6).
+//! What the end of a worker's turn writes into a cluster's document: pure (`contract/backend.md` §3.5, §3.6).
 
 use rp_api::CloudError;
 use rp_api::state::write;

@@ -1,4 +1,4 @@
-//! Records of the gateway in the store (`spec/database.md` §2.2, §2.3).
+//! Records of the gateway in the store (`contract/database.md` §2.2, §2.3).
 
 use std::sync::Arc;
 use std::time::Duration;

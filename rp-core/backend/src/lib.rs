@@ -1,5 +1,5 @@
 //! Workers that take queued documents, hold them by a lease, and bring every operation to an end
-//! (`spec/backend.md`).
+//! (`contract/backend.md`).
 //!
 //! Entry rule: what decides who works on a document, and what is written when the work ends. What the work is stands
 //! in `rp-cluster`.

@@ -39,7 +39,7 @@ pub(crate) const OPERATIONS: &[f64] =
     &[0.01, 0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0];
 
 metrics! {
-    /// Workers (`spec/backend.md` §7, "Do better" 10, 11).
+    /// Workers (`contract/backend.md` §7, "Do better" 10, 11).
     pub struct BackendMetrics("aro_backend") {
         /// Documents that this process works on.
         pub workers: Family<KindLabels, Gauge> = "workers";

@@ -1,4 +1,4 @@
-//! The end of an asynchronous operation (`spec/backend.md` §4).
+//! The end of an asynchronous operation (`contract/backend.md` §4).
 //!
 //! It is written before the cluster's document, which hides it: a status is shown as running while the cluster names the
 //! operation. So nobody sees it before the cluster says the same, and a worker that dies in between leaves nothing to mend.

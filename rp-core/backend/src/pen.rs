@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::kind::Kind;
 use crate::settings::Settings;
 
-/// Writes that others may be faster with (`spec/database.md` §7.1).
+/// Writes that others may be faster with (`contract/database.md` §7.1).
 const TRIES: u32 = 5;
 
 /// Why something was not written.

@@ -1,5 +1,6 @@
-//! Names that only one cluster of the region may use (`spec/api.md` "Do better" 1): held again when a cluster is taken up
-//! that is new or has another name, for the frontend holds them for a while only, and given back when it is gone.
+//! Names that only one cluster of the region may use (`contract/api.md` "Do better" 1): held again when a
+//! cluster is taken up that is new or has another name, for the frontend holds them for a while only, and
+//! given back when it is gone.
 
 use rp_api::CloudError;
 use rp_base::chain;

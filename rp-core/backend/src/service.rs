@@ -1,4 +1,4 @@
-//! The loop that hands documents to workers (`spec/backend.md` §2).
+//! The loop that hands documents to workers (`contract/backend.md` §2).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ use crate::sheet::Sheets;
 use crate::time::StoreTime;
 use crate::{cluster, subscription};
 
-/// Between two emissions of the queue's length (`spec/backend.md` §7.3).
+/// Between two emissions of the queue's length (`contract/backend.md` §7.3).
 const LENGTH: Duration = Duration::from_secs(60);
 /// How long a document rests whose turn ended, unless something newer is heard of it.
 const REST: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! What a deployment may choose; the defaults are the contract's values (`spec/backend.md` §2).
+//! What a deployment may choose; the defaults are the contract's values (`contract/backend.md` §2).
 
 use std::time::Duration;
 

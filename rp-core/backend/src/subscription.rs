@@ -1,5 +1,5 @@
 //! One turn on a subscription that ARM has deleted: its clusters are deleted, and it waits until they are gone
-//! (`spec/backend.md` §5, "Do better" 18).
+//! (`contract/backend.md` §5, "Do better" 18).
 
 use std::sync::Arc;
 use std::time::Duration;

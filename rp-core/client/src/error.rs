@@ -41,7 +41,7 @@ pub struct Refusal {
     pub error: ErrorBody,
 }
 
-/// ARM's error body (`spec/api.md` §18). All empty: the answer had none.
+/// ARM's error body (`contract/api.md` §18). All empty: the answer had none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorBody {

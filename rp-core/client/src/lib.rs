@@ -1,5 +1,5 @@
-//! A small typed client of the resource provider's API (`spec/clients.md` §2): clusters, credentials, what can be installed,
-//! and operations that are followed to their end as ARM's own clients follow them.
+//! A small typed client of the resource provider's API (`contract/clients.md` §2): clusters, credentials,
+//! what can be installed, and operations that are followed to their end as ARM's own clients follow them.
 //!
 //! Entry rule: what a caller of the API needs to know, and nothing of how we serve it.
 

@@ -193,7 +193,7 @@ pub struct ProviderOperation {
     pub origin: String,
 }
 
-/// How an operation is (`spec/clients.md` §2.3).
+/// How an operation is (`contract/clients.md` §2.3).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationStatus {

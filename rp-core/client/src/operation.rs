@@ -1,4 +1,4 @@
-//! Operations that are followed to their end (`spec/clients.md` §2.3).
+//! Operations that are followed to their end (`contract/clients.md` §2.3).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Certificates of API and ingress, ordered by the region's vault (`spec/cluster.md` §6.9).
+//! Certificates of API and ingress, ordered by the region's vault (`contract/cluster.md` §6.9).
 
 use std::time::Duration;
 
@@ -216,7 +216,7 @@ pub(crate) async fn correct_certificate_issuer(context: &Context) -> Result<(), 
         // Ordered before the policy is kept: an end between the two leaves the old issuer to be seen again.
         vault.order(&certificate.name, &found).await?;
         vault.set_policy(&certificate.name, &found).await?;
-        // The steps that place it must not take the old one ("Do better" 19).
+        // The steps that place it must not take the old one (`contract/cluster.md` "Do better" 19).
         issued(context, vault, certificate).await?;
     }
     Ok(())

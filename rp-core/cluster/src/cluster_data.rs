@@ -1,4 +1,4 @@
-//! What the document takes over from the cluster (`spec/cluster.md` §6.2, §6.13).
+//! What the document takes over from the cluster (`contract/cluster.md` §6.2, §6.13).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What the plans wait for in the cluster (`spec/cluster.md` §6.10). What cannot be read is "not yet".
+//! What the plans wait for in the cluster (`contract/cluster.md` §6.10). What cannot be read is "not yet".
 
 use rp_api::CloudError;
 use serde_json::Value;
@@ -55,7 +55,8 @@ pub(crate) async fn ingress_controller_ready(context: &Context) -> Result<Seen, 
     Ok(operator(context, "ingress").await)
 }
 
-/// The parts that the last changes restart run again. One that is not there has not settled ("Do better" 22).
+/// The parts that the last changes restart run again. One that is not there has not settled
+/// (`contract/cluster.md` "Do better" 22).
 pub(crate) async fn cluster_operators_have_settled(context: &Context) -> Result<Seen, StepError> {
     for name in ["kube-controller-manager", "kube-apiserver", "kube-scheduler", "console", "authentication"] {
         let seen = operator(context, name).await;
@@ -90,7 +91,7 @@ pub(crate) async fn cluster_version_ready(context: &Context) -> Result<Seen, Ste
 }
 
 /// Enough workers run. Fewer than two are enough where fewer were asked for; a machine that Azure refuses for its
-/// quota ends the wait only when the others are too few ("Do better" 21).
+/// quota ends the wait only when the others are too few (`contract/cluster.md` "Do better" 21).
 ///
 /// # Errors
 /// 500 `QuotaExceeded`.

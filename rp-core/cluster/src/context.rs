@@ -17,7 +17,7 @@ use crate::errors::StepError;
 use crate::manager::{Job, Operation};
 use crate::progress::{Progress, StepEvent};
 
-/// The name in the certificate of every cluster of ours (`spec/portal.md` §11.3).
+/// The name in the certificate of every cluster of ours (`contract/portal.md` §11.3).
 const SERVER_NAME: &str = "kubernetes";
 
 /// One operation on one cluster, as its steps see it.
@@ -201,7 +201,7 @@ impl Context {
     }
 
     /// A client of the cluster's API server, with `aroServiceKubeconfig`, else `adminKubeconfig`
-    /// (`spec/cluster.md` §1.3).
+    /// (`contract/cluster.md` §1.3).
     ///
     /// # Errors
     /// The document has no kubeconfig or no private endpoint yet.

@@ -1,5 +1,5 @@
-//! Errors of steps into what the customer can act on (`spec/backend.md` §9.2). Their whole text goes to the log; what
-//! the customer reads has no ids and addresses of ours.
+//! Errors of steps into what the customer can act on (`contract/backend.md` §9.2). Their whole text goes to
+//! the log; what the customer reads has no ids and addresses of ours.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -95,7 +95,7 @@ fn of_authorization(error: &StepError, group: &str) -> Option<CloudError> {
     Some(CloudError::bad(CREDENTIALS, PRINCIPAL, message))
 }
 
-/// Of any step: the second table, with cleaned texts ("Do better" 15).
+/// Of any step: the second table, with cleaned texts (`contract/backend.md` "Do better" 15).
 fn of_any(error: &StepError, group: &str) -> Option<CloudError> {
     if let StepError::Azure(graph) = error
         && graph.code == "Authorization_IdentityNotFound"

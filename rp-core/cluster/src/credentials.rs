@@ -1,4 +1,4 @@
-//! Credentials inside the cluster (`spec/cluster.md` §6.14, §13.2).
+//! Credentials inside the cluster (`contract/cluster.md` §6.14, §13.2).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How a new cluster is set up once it runs (`spec/cluster.md` §6.13).
+//! How a new cluster is set up once it runs (`contract/cluster.md` §6.13).
 
 use serde_json::{Value, json};
 

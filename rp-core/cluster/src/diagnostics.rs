@@ -1,5 +1,5 @@
-//! What is looked at when an operation failed (`spec/cluster.md` §14), for the log of the operation: bounded in time,
-//! size and number, and never the reason of another failure.
+//! What is looked at when an operation failed (`contract/cluster.md` §14), for the log of the operation:
+//! bounded in time, size and number, and never the reason of another failure.
 
 use std::fmt::Write as _;
 

@@ -184,7 +184,7 @@ impl Document {
         if domain.contains('.') { domain.to_owned() } else { format!("{domain}.{parent}") }
     }
 
-    /// First label of a domain that we manage; `None`: it is the customer's own (`spec/cluster.md` §6.4).
+    /// First label of a domain that we manage; `None`: it is the customer's own (`contract/cluster.md` §6.4).
     ///
     /// # Errors
     /// It is no domain.

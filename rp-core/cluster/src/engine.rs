@@ -1,4 +1,5 @@
-//! Runs a plan: from the stored position, step by step, until its end or the first failure (`spec/backend.md` §9).
+//! Runs a plan: from the stored position, step by step, until its end or the first failure
+//! (`contract/backend.md` §9).
 //!
 //! Nothing is rolled back. Every step may run again: after a crash in it, or when its position could not be kept.
 

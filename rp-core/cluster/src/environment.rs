@@ -45,7 +45,7 @@ pub struct Environment {
     /// Git commit of this software.
     pub commit: String,
     pub features: Features,
-    /// Azure as the different identities see it (`spec/cluster.md` §1.2).
+    /// Azure as the different identities see it (`contract/cluster.md` §1.2).
     pub azure: Arc<dyn AzureClients>,
     /// The vault of clusters' certificates; `None`: no certificates are ordered.
     pub certificates: Option<Arc<dyn CertificateVault>>,
@@ -98,7 +98,7 @@ pub struct Periods {
 }
 
 impl Periods {
-    /// The contract's (`spec/backend.md` §9.1).
+    /// The contract's (`contract/backend.md` §9.1).
     pub const CONTRACT: Self = Self {
         poll: Duration::from_secs(10),
         authorization_retry: Duration::from_secs(30),

@@ -10,7 +10,7 @@ use rp_seal::SealError;
 
 use crate::{InstallError, ProgressError};
 
-/// What ended a step, before conversion (`spec/backend.md` §9.2).
+/// What ended a step, before conversion (`contract/backend.md` §9.2).
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// A call to Azure.

@@ -4,7 +4,7 @@ use rp_api::CloudError;
 
 use crate::ProgressError;
 
-/// What ended an operation, after conversion (`spec/backend.md` §9.2).
+/// What ended an operation, after conversion (`contract/backend.md` §9.2).
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// What the customer is told, with the whole of it for the log.

@@ -81,7 +81,7 @@ pub(crate) async fn installation_complete(context: &Context) -> Result<Seen, Ste
     }
 }
 
-/// What the customer reads of an installer's reason (`spec/cluster.md` §10.4).
+/// What the customer reads of an installer's reason (`contract/cluster.md` §10.4).
 fn failed(reason: &str) -> CloudError {
     let details = "Deployment failed. Please see details for more information.";
     let message = match reason {

@@ -92,7 +92,7 @@ impl Kube {
     }
 
     /// Makes the object as it is to be, or changes the one that is there; members that it does not name stay
-    /// (`spec/cluster.md` §1.3). `collection` is the path of its kind in its namespace.
+    /// (`contract/cluster.md` §1.3). `collection` is the path of its kind in its namespace.
     pub(crate) async fn ensure(&self, collection: &str, object: &Value) -> Result<(), StepError> {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let path = format!("{collection}/{name}");

@@ -1,4 +1,4 @@
-//! The cluster's authorities and the four kubeconfigs that they sign (`spec/cluster.md` §12).
+//! The cluster's authorities and the four kubeconfigs that they sign (`contract/cluster.md` §12).
 //!
 //! They are made before the installation, once and in one write, so that a second run goes on with the same.
 

@@ -1,5 +1,5 @@
-//! Plans and steps that bring one cluster to what its document wants (`spec/cluster.md`). No database: what must be
-//! stored goes through [`Progress`], the installation through [`Installer`].
+//! Plans and steps that bring one cluster to what its document wants (`contract/cluster.md`). No database:
+//! what must be stored goes through [`Progress`], the installation through [`Installer`].
 //!
 //! Entry rule: what touches one cluster and its Azure resources on behalf of one operation.
 

@@ -1,5 +1,6 @@
-//! Where machines fetch their configuration (`spec/cluster.md` §6.15): the server's certificate, and its address in the
-//! first words that machines are given. Repairs of clusters whose machines look for `api-int` by name.
+//! Where machines fetch their configuration (`contract/cluster.md` §6.15): the server's certificate, and its
+//! address in the first words that machines are given. Repairs of clusters whose machines look for `api-int`
+//! by name.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Failure, Progress};
 
-/// What is to be done (`spec/backend.md` §3.3).
+/// What is to be done (`contract/backend.md` §3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     Create,

@@ -13,7 +13,7 @@ use crate::metrics::StepMetrics;
 use crate::plan::{self, Phase, Shape};
 use crate::{convert, diagnostics, engine, values};
 
-/// [`Manager`] by the plans of `spec/cluster.md`.
+/// [`Manager`] by the plans of `contract/cluster.md`.
 #[derive(Debug)]
 pub struct ClusterManager {
     env: Arc<Environment>,

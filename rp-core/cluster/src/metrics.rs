@@ -50,7 +50,7 @@ impl StepMetrics {
         Self { metrics: ClusterMetrics::register(registry), statsd }
     }
 
-    /// One step, at once and also of operations that fail later (`spec/backend.md` "Do better" 11).
+    /// One step, at once and also of operations that fail later (`contract/backend.md` "Do better" 11).
     pub(crate) fn ended(&self, ended: &Ended<'_>) {
         let Ended { operation, step, attempt, took, ok } = *ended;
         let result = if ok { "success" } else { "failure" };

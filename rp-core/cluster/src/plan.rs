@@ -1,4 +1,5 @@
-//! What is done, in which order: pure lists (`spec/cluster.md` §2–5). They are reviewed as `tests/plans/*.txt`.
+//! What is done, in which order: pure lists (`contract/cluster.md` §2–5). They are reviewed as
+//! `tests/plans/*.txt`.
 
 use std::time::Duration;
 
@@ -143,7 +144,7 @@ const FIX_SSH: Step = action!("fixSSH", resources::machines::fix_ssh);
 const REGISTRY_ACCOUNT: Step =
     action!("populateRegistryStorageAccountName", cluster_data::populate_registry_storage_account_name);
 
-/// §2.1.
+/// `contract/cluster.md` §2.1.
 fn bootstrap(shape: &Shape) -> Vec<Step> {
     let mut plan = Plan::default();
     let workload = shape.workload_identity;
@@ -207,7 +208,7 @@ fn bootstrap_resources(shape: &Shape, plan: &mut Plan) {
     ));
 }
 
-/// §2.2.
+/// `contract/cluster.md` §2.2.
 fn remove_bootstrap(shape: &Shape) -> Vec<Step> {
     let mut plan = Plan::default();
     plan.add(action!("removeBootstrap", resources::bootstrap::remove_bootstrap));
@@ -242,7 +243,7 @@ fn remove_bootstrap(shape: &Shape) -> Vec<Step> {
     plan.0
 }
 
-/// §3.
+/// `contract/cluster.md` §3.
 fn update(shape: &Shape) -> Vec<Step> {
     let mut plan = Plan::default();
     let workload = shape.workload_identity;
@@ -293,7 +294,8 @@ fn update(shape: &Shape) -> Vec<Step> {
     plan.0
 }
 
-/// §4: the prologue, then the blocks of the task. Blocks that need the operator in the cluster have nothing to do.
+/// `contract/cluster.md` §4: the prologue, then the blocks of the task. Blocks that need the operator in the
+/// cluster have nothing to do.
 fn admin_update(shape: &Shape) -> Vec<Step> {
     let mut plan = Plan::default();
     plan.add(BILL);
@@ -333,7 +335,7 @@ fn general_fixes(shape: &Shape, plan: &mut Plan) {
     plan.add(FIX_SSH);
     plan.add(START);
     plan.add(API);
-    // After the API is there: it asks the cluster ("Do better" 18).
+    // After the API is there: it asks the cluster (`contract/cluster.md` "Do better" 18).
     plan.add(REGISTRY_ACCOUNT);
     plan.add(
         action!("migrateStorageAccounts", resources::base::migrate_storage_accounts).within(LONG_ACTION),
@@ -360,7 +362,7 @@ fn certificate_renewal(shape: &Shape, plan: &mut Plan) {
     plan.add_if(shape.workload_identity, MSI_CERTIFICATE);
 }
 
-/// §5.
+/// `contract/cluster.md` §5.
 fn delete(shape: &Shape) -> Vec<Step> {
     let mut plan = Plan::default();
     plan.add(action!("ensureResourceGroup", resources::group::ensure_resource_group_for_delete));

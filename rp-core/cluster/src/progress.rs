@@ -46,7 +46,7 @@ pub enum StepEvent<'a> {
         level: &'a str,
         text: &'a str,
     },
-    /// Gathered after a failure (`spec/cluster.md` §14).
+    /// Gathered after a failure (`contract/cluster.md` §14).
     Diagnostic {
         name: &'a str,
         text: &'a str,

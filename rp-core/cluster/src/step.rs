@@ -1,4 +1,4 @@
-//! The kinds of steps. A plan is an ordered list of them (`spec/backend.md` §9.1).
+//! The kinds of steps. A plan is an ordered list of them (`contract/backend.md` §9.1).
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! Values of the document that are chosen once and kept before anything is made by their names (`spec/cluster.md` §6.2).
+//! Values of the document that are chosen once and kept before anything is made by their names
+//! (`contract/cluster.md` §6.2).
 
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};

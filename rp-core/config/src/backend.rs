@@ -1,4 +1,4 @@
-//! `[backend]`: how workers take and hold documents (`spec/backend.md` §2).
+//! `[backend]`: how workers take and hold documents (`contract/backend.md` §2).
 
 use std::time::Duration;
 

@@ -183,7 +183,7 @@ pub(crate) fn private_link(r: &mut Reader<'_>) -> PrivateLink {
     PrivateLink { way }
 }
 
-/// The form of the contract (`spec/monitor.md` §13); whether it can be reached shows later.
+/// The form of the contract (`contract/monitor.md` §13); whether it can be reached shows later.
 pub(crate) fn statsd_socket(r: &mut Reader<'_>) -> Option<String> {
     let socket = r.text("metrics.statsd_socket")?;
     let good = match socket.split_once(':') {
@@ -207,7 +207,7 @@ pub(crate) fn not_longer(r: &mut Reader<'_>, (short, a): (&str, Duration), (long
     }
 }
 
-/// `design.md` §3 Audit: checkpoints are signed at most every 60 s.
+/// `contract/rules.md` §3.9: checkpoints are signed at most every 60 s.
 pub(crate) fn at_most_a_minute(r: &mut Reader<'_>, key: &str, period: Duration) {
     if period > Duration::from_secs(60) {
         r.mistake(key, format!("must be at most 60s, got {}", show_duration(period)));

@@ -1,6 +1,7 @@
 //! Settings: `aro.toml`, the environment and flags, read into one typed tree, with all mistakes at once.
 //!
-//! Precedence (`design.md` §5): flag, `ARO_SECTION__KEY`, the contract's names (`spec/portal.md` §1.1), file.
+//! Precedence (`contract/rules.md` §5.16): flag, `ARO_SECTION__KEY`, the contract's names
+//! (`contract/portal.md` §1.1), file.
 //! [`parse`] is a pure function of its [`Input`]; [`load`] reads the process's environment and a file for it.
 
 mod azure;

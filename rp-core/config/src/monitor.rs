@@ -1,4 +1,4 @@
-//! `[monitor]`: how the fleet is shared and looked at (`spec/monitor.md` §1, §2).
+//! `[monitor]`: how the fleet is shared and looked at (`contract/monitor.md` §1, §2).
 
 use std::time::Duration;
 

@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
         self.list(path, |text| (!text.contains(char::is_control)).then(|| text.trim().to_owned()))
     }
 
-    /// Groups; by the contract's names they are UUIDs (`spec/portal.md` §1.1).
+    /// Groups; by the contract's names they are UUIDs (`contract/portal.md` §1.1).
     pub(crate) fn groups(&mut self, path: &'static str) -> Vec<String> {
         let groups = self.texts(path);
         let contract = self.values.get(path).and_then(|found| found.contract);

@@ -1,4 +1,4 @@
-//! `[rp]`: the resource provider's API, and who may call it (`spec/frontend.md` §1, §3).
+//! `[rp]`: the resource provider's API, and who may call it (`contract/frontend.md` §1, §3).
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

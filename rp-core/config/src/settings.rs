@@ -84,7 +84,7 @@ pub struct Store {
     pub outage: Outage,
 }
 
-/// What holds while the store is away (`design.md` §3 Freshness).
+/// What holds while the store is away (`contract/rules.md` §3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
     /// Nothing new after 5 s, nothing at all after 15 s.
@@ -261,7 +261,7 @@ pub struct AuditSink {
     /// Names its place in the log; no two are the same.
     pub name: String,
     pub to: AuditSinkTo,
-    /// The records of `spec/portal.md` §17.3 instead of our own lines.
+    /// The records of `contract/portal.md` §17.3 instead of our own lines.
     pub ifx: bool,
     /// Refuse what needs an entry when the sink takes nothing for so long; `None`: go on, with an alarm.
     pub refuse_after: Option<Duration>,
@@ -340,7 +340,7 @@ pub struct PrivateLink {
     pub way: PrivateWay,
 }
 
-/// How private addresses are reached (`spec/portal.md` §12.2, §12.3).
+/// How private addresses are reached (`contract/portal.md` §12.2, §12.3).
 #[derive(Debug, Clone)]
 pub enum PrivateWay {
     Direct,

@@ -1,5 +1,6 @@
-//! What every backend must do (`spec/database.md` §13.7, items 3, 6 to 9 and 11), and what our callers rely on
-//! besides: one of two creators wins, `create_all` is atomic, a cancelled caller leaves nothing half done.
+//! What every backend must do (`contract/database.md` §13.7, items 3, 6 to 9 and 11), and what our callers
+//! rely on besides: one of two creators wins, `create_all` is atomic, a cancelled caller leaves nothing half
+//! done.
 
 mod feed;
 mod reads;

@@ -1,4 +1,5 @@
-//! Where a list goes on. Opaque to callers; whoever hands it to a client seals it first (`spec/database.md` §13.5).
+//! Where a list goes on. Opaque to callers; whoever hands it to a client seals it first
+//! (`contract/database.md` §13.5).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,5 @@
-//! The store: documents under optimistic concurrency, one suite for every backend (`spec/database.md` §13).
+//! The store: documents under optimistic concurrency, one suite for every backend
+//! (`contract/database.md` §13).
 //!
 //! Reading gives a [`Version`]; replacing needs it. An unconditional replace must be asked for by name.
 

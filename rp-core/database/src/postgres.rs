@@ -1,4 +1,4 @@
-//! The shared store: PostgreSQL, any number of processes (`spec/database.md` §13.2 to 13.4).
+//! The shared store: PostgreSQL, any number of processes (`contract/database.md` §13.2 to 13.4).
 //!
 //! Why its feed has no gaps, and what its freshness is: `docs/decisions/0005-counters-order-the-feed.md`.
 

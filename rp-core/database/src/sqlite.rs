@@ -1,4 +1,4 @@
-//! The embedded store: one SQLite file, one process, one writer (`spec/database.md` §13.2 to 13.4).
+//! The embedded store: one SQLite file, one process, one writer (`contract/database.md` §13.2 to 13.4).
 
 mod backup;
 mod fault;
@@ -52,7 +52,7 @@ pub struct SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// The usual ones: sweep every 30 s, tombstones for 24 h (`spec/database.md` §13.4), 4 readers.
+    /// The usual ones: sweep every 30 s, tombstones for 24 h (`contract/database.md` §13.4), 4 readers.
     pub fn new(path: impl Into<PathBuf>, clock: SharedClock) -> Self {
         Self {
             path: path.into(),

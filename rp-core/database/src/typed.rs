@@ -8,7 +8,7 @@ use rp_documents::Document;
 
 use crate::{Draft, Expect, SharedStore, Span, StoreError, Stored, Version};
 
-/// Attempts of [`update`] (`spec/database.md` §7.1).
+/// Attempts of [`update`] (`contract/database.md` §7.1).
 const TRIES: u32 = 5;
 
 /// A value and the version it was read at. Whoever replaces it hands both back.
@@ -261,7 +261,7 @@ impl<T: Document> Typed<T> {
 }
 
 /// Reads a document, changes it, writes it back; when somebody else wrote meanwhile, again, five times in all
-/// (`spec/database.md` §7.1), with growing, jittered waits. `change` may run several times.
+/// (`contract/database.md` §7.1), with growing, jittered waits. `change` may run several times.
 ///
 /// # Errors
 /// [`StoreError::Gone`]: no such document. [`StoreError::Stale`]: five others were faster. Or the store's.

@@ -1,4 +1,4 @@
-//! Audit entries (`design.md` §5). Appended by every edge; never changed.
+//! Audit entries (`contract/rules.md` §5.11). Appended by every edge; never changed.
 
 use rp_base::{Digest, Id, Timestamp};
 use serde::{Deserialize, Serialize};

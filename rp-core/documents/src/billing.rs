@@ -1,4 +1,5 @@
-//! Who pays for a cluster, from when to when (`spec/backend.md` §6). An outside service reads the collection.
+//! Who pays for a cluster, from when to when (`contract/backend.md` §6). An outside service reads the
+//! collection.
 
 use serde::{Deserialize, Serialize};
 

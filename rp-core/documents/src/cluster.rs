@@ -1,4 +1,4 @@
-//! The cluster document (`spec/database.md` §2.2, `spec/api.md` §5). The frontend writes intent, the
+//! The cluster document (`contract/database.md` §2.2, `contract/api.md` §5). The frontend writes intent, the
 //! lease holder writes outcomes; the portal only reads.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Collection, Document, ResourceId, Sealed, Unknown};
 
-/// Where a cluster is in its life (`spec/api.md` §5).
+/// Where a cluster is in its life (`contract/api.md` §5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProvisioningState {
     Creating,

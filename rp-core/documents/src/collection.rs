@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Every collection of the store (`spec/database.md` §2, `design.md` §5).
+/// Every collection of the store (`contract/database.md` §2, `contract/rules.md` §5.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collection {
     OpenShiftClusters,
@@ -131,7 +131,7 @@ pub trait Document: Serialize + DeserializeOwned + Clone + Send + Sync + 'static
     /// Its id: lower case, unique in the partition.
     fn id(&self) -> &str;
 
-    /// Its partition key; the id unless the collection says otherwise (`spec/database.md` §2).
+    /// Its partition key; the id unless the collection says otherwise (`contract/database.md` §2).
     fn partition(&self) -> &str {
         self.id()
     }

@@ -1,4 +1,4 @@
-//! Elevations: more rights for a while, for a reason (`design.md` §3 Access, §5). Writer: the portal.
+//! Elevations: more rights for a while, for a reason (`contract/rules.md` §3.6, §5.3). Writer: the portal.
 
 use std::borrow::Cow;
 use std::time::Duration;

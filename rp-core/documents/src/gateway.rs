@@ -1,4 +1,4 @@
-//! Which cluster a connection of the gateway is of (`spec/database.md` §2.2). Writer: the backend.
+//! Which cluster a connection of the gateway is of (`contract/database.md` §2.2). Writer: the backend.
 
 use serde::{Deserialize, Serialize};
 

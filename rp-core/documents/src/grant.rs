@@ -1,4 +1,5 @@
-//! Grants: the one concept of access (`design.md` §3 Access, §5). Writer: the issuer (portal, admin API).
+//! Grants: the one concept of access (`contract/rules.md` §3.6, §5.1). Writer: the issuer (portal, admin
+//! API).
 
 use std::borrow::Cow;
 

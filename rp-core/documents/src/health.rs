@@ -1,4 +1,5 @@
-//! What the last look at a cluster saw (`design.md` §5). Writer: monitor (in `aro-dev`: the simulator), on change only.
+//! What the last look at a cluster saw (`contract/rules.md` §5.14). Writer: monitor (in `aro-dev`: the
+//! simulator), on change only.
 
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};

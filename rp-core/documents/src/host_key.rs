@@ -1,4 +1,4 @@
-//! What the SSH server of a cluster's machine shows (`spec/portal.md` "Do better" 21). Writer: proxy.
+//! What the SSH server of a cluster's machine shows (`contract/portal.md` "Do better" 21). Writer: proxy.
 
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};

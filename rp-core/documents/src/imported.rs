@@ -1,4 +1,5 @@
-//! Clusters that are not ours, put under the portal by an admin (`design.md` §1, §5). Writer: portal.
+//! Clusters that are not ours, put under the portal by an admin (`contract/rules.md` §1, §5.6). Writer:
+//! portal.
 
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Who works on a document, until when (`spec/database.md` §6). The members stand in the document's envelope.
+//! Who works on a document, until when (`contract/database.md` §6). The members stand in the document's
+//! envelope.
 
 use serde_json::{Map, Value};
 

@@ -1,6 +1,6 @@
 //! What is stored, and its pure rules. No I/O, no clock.
 //!
-//! Stored JSON keeps members it does not know (`spec/database.md` §10): every struct here that is
+//! Stored JSON keeps members it does not know (`contract/database.md` §10): every struct here that is
 //! read and written back carries them in `unknown`.
 
 pub mod audit;

@@ -15,7 +15,7 @@ pub enum LoginFlow {
     Loopback,
     /// A browser anywhere (RFC 8628).
     Device,
-    /// The one-time password of an SSH grant (`spec/portal.md` §9).
+    /// The one-time password of an SSH grant (`contract/portal.md` §9).
     Password,
 }
 
@@ -47,7 +47,7 @@ impl Document for LoginCode {
     }
 }
 
-/// The provider's refresh token of one person (`design.md` §5 "Sign-in of the CLI").
+/// The provider's refresh token of one person (`contract/rules.md` §5.4 "Sign-in of the CLI").
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SignIn {
     /// SHA-256 of the subject in hex.

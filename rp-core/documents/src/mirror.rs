@@ -1,5 +1,5 @@
-//! What the API shows of a cluster that only the cluster knows (`spec/api.md` §14, `design.md` §3). Writer: monitor,
-//! on change only; the frontend merges it into answers.
+//! What the API shows of a cluster that only the cluster knows (`contract/api.md` §14,
+//! `contract/rules.md` §3.5). Writer: monitor, on change only; the frontend merges it into answers.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What can be installed (`spec/database.md` §2.2): versions of OpenShift, and the roles that each minor's operators need.
+//! What can be installed (`contract/database.md` §2.2): versions of OpenShift, and the roles that each
+//! minor's operators need.
 
 use std::borrow::Cow;
 

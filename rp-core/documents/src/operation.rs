@@ -1,4 +1,5 @@
-//! Asynchronous operations of the API, and what makes them unique (`spec/api.md` §4, `spec/frontend.md` §6.5).
+//! Asynchronous operations of the API, and what makes them unique (`contract/api.md` §4,
+//! `contract/frontend.md` §6.5).
 
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ impl Document for AsyncOperationDocument {
 }
 
 /// Holds a name that only one cluster of the region may use: a client id, an identity, or a managed resource group
-/// (`spec/api.md` "Do better" 1). Writers: the frontend, and the backend after a delete.
+/// (`contract/api.md` "Do better" 1). Writers: the frontend, and the backend after a delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reservation {

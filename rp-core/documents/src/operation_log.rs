@@ -49,7 +49,7 @@ pub struct OperationLog {
     pub planned: u32,
     /// The newest lines, oldest first.
     pub lines: Vec<LogLine>,
-    /// Of a failure (`spec/cluster.md` §14).
+    /// Of a failure (`contract/cluster.md` §14).
     #[serde(default)]
     pub diagnostics: Vec<Diagnostic>,
     #[serde(flatten)]

@@ -20,7 +20,7 @@ impl Person {
     /// How subjects of people begin for whom automation asks.
     const AUTOMATED: &'static str = "automation:";
 
-    /// Somebody for whom automation asks that has made sure itself that they may (`spec/portal.md` §20).
+    /// Somebody for whom automation asks that has made sure itself that they may (`contract/portal.md` §20).
     pub fn automated(name: &str) -> Self {
         Self { sub: format!("{}{name}", Self::AUTOMATED), name: name.to_owned(), groups: Vec::new() }
     }
@@ -31,7 +31,7 @@ impl Person {
     }
 }
 
-/// What somebody may do (`design.md` §5 "Who may").
+/// What somebody may do (`contract/rules.md` §5.2 "Who may").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

@@ -1,5 +1,5 @@
-//! Who owns which buckets of clusters (`spec/monitor.md` §3.1, `spec/database.md` §6.4). Writers: each worker its own
-//! document, the master the document that is named after the worker type.
+//! Who owns which buckets of clusters (`contract/monitor.md` §3.1, `contract/database.md` §6.4). Writers:
+//! each worker its own document, the master the document that is named after the worker type.
 
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::{Collection, Document, Unknown};
 /// Clusters are spread over so many buckets.
 pub const BUCKETS: usize = 256;
 
-/// A master's or a worker's document: one collection holds both (`spec/monitor.md` §3.1).
+/// A master's or a worker's document: one collection holds both (`contract/monitor.md` §3.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolDocument {

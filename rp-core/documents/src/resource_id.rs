@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The provider and type segments of every cluster.
 const PROVIDER: &str = "microsoft.redhatopenshift";
 const KIND: &str = "openshiftclusters";
-/// The subscription that holds imported clusters (`design.md` §5).
+/// The subscription that holds imported clusters (`contract/rules.md` §5.6).
 pub const IMPORTED_SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 /// The resource group that holds imported clusters.
 pub const IMPORTED_GROUP: &str = "imported";
@@ -23,7 +23,7 @@ pub struct ResourceId {
     name_start: usize,
 }
 
-/// The text is not the resource id of a cluster (`spec/portal.md` §4).
+/// The text is not the resource id of a cluster (`contract/portal.md` §4).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a cluster's resource id: expected /subscriptions/{{uuid}}/resourceGroups/{{group}}/providers/Microsoft.RedHatOpenShift/openShiftClusters/{{name}}"
@@ -34,7 +34,7 @@ impl ResourceId {
     /// Reads `/subscriptions/…/openShiftClusters/{name}`, exactly, in any casing.
     ///
     /// # Errors
-    /// The text does not match the pattern of `spec/portal.md` §4.
+    /// The text does not match the pattern of `contract/portal.md` §4.
     pub fn parse(text: &str) -> Result<Self, InvalidResourceId> {
         let (id, rest) = Self::parse_prefix(text)?;
         if rest.is_empty() { Ok(id) } else { Err(InvalidResourceId) }
@@ -81,7 +81,7 @@ impl ResourceId {
         ))
     }
 
-    /// The id of an imported cluster (`design.md` §5).
+    /// The id of an imported cluster (`contract/rules.md` §5.6).
     ///
     /// # Errors
     /// The name has characters that a resource id may not have.

@@ -1,4 +1,5 @@
-//! Robots: scripts with a name, a scope and an end (`design.md` §5 "Sign-in of scripts"). Writer: the portal.
+//! Robots: scripts with a name, a scope and an end (`contract/rules.md` §5.5 "Sign-in of scripts"). Writer:
+//! the portal.
 
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};

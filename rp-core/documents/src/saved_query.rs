@@ -1,4 +1,4 @@
-//! Queries that people keep and share (`spec/portal-ui.md` B 7). Writer: the portal.
+//! Queries that people keep and share (`contract/portal-ui.md` "Do better" B 7). Writer: the portal.
 
 use rp_base::{Id, Timestamp};
 use serde::{Deserialize, Serialize};

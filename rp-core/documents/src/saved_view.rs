@@ -1,4 +1,5 @@
-//! Lists of clusters that people keep and share (`spec/portal-ui.md` B 2). Writer: the portal.
+//! Lists of clusters that people keep and share (`contract/portal-ui.md` "Do better" B 2). Writer: the
+//! portal.
 
 use rp_base::{Id, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Browser sessions (`spec/portal.md` §6, "Do better" 6). Writer: portal.
+//! Browser sessions (`contract/portal.md` §6, "Do better" 6). Writer: portal.
 
 use rp_base::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};

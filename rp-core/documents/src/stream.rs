@@ -1,4 +1,4 @@
-//! Streams that are open now (`design.md` §5, Streams). Writer: the proxy of each replica.
+//! Streams that are open now (`contract/rules.md` §5.13). Writer: the proxy of each replica.
 
 use rp_base::{Id, Timestamp};
 use serde::{Deserialize, Serialize};

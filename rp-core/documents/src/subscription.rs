@@ -1,4 +1,5 @@
-//! Subscriptions as ARM tells them (`spec/database.md` §2.2). Writer: the frontend; the backend ends deletions.
+//! Subscriptions as ARM tells them (`contract/database.md` §2.2). Writer: the frontend; the backend ends
+//! deletions.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The error that leaves the house, in any of its dresses (`design.md` §5 "Error on the wire").
+//! The error that leaves the house, in any of its dresses (`contract/rules.md` §5.15 "Error on the wire").
 
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,7 @@ use url::Url;
 use crate::fault::internal;
 
 const OPERATION: HeaderName = HeaderName::from_static("azure-asyncoperation");
-/// Seconds after which a running operation is to be asked again ("Do better" 8).
+/// Seconds after which a running operation is to be asked again (`contract/frontend.md` "Do better" 8).
 const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
 pub(crate) type Answer = Response<Body>;

@@ -1,5 +1,6 @@
-//! The trail of requests (`spec/frontend.md` §14.2, `design.md` §3 Audit): a request that changes something or shows a
-//! secret has a durable entry before anything is written; every other has one at its end.
+//! The trail of requests (`contract/frontend.md` §14.2, `contract/rules.md` §3.9): a request that changes
+//! something or shows a secret has a durable entry before anything is written; every other has one at its
+//! end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What Azure says about a new cluster (`spec/frontend.md` §9): sizes, features, quota, providers.
+//! What Azure says about a new cluster (`contract/frontend.md` §9): sizes, features, quota, providers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,7 +51,8 @@ impl CreateChecks for AzureChecks {
     }
 }
 
-/// What the caller is told of an error of Azure ("Do better" 36): whose it is, and whether to come again.
+/// What the caller is told of an error of Azure (`contract/frontend.md` "Do better" 36): whose it is, and
+/// whether to come again.
 fn told(error: &AzureError, subscription: &str) -> CloudError {
     match error.class() {
         ErrorClass::Throttled => {

@@ -1,4 +1,4 @@
-//! One request, read and bounded (`spec/frontend.md` §2).
+//! One request, read and bounded (`contract/frontend.md` §2).
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(crate) struct Call {
     pub(crate) peer: String,
 }
 
-/// How ARM finds the request again (`spec/frontend.md` §14.1).
+/// How ARM finds the request again (`contract/frontend.md` §14.1).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Correlation {
     pub(crate) request: String,

@@ -1,4 +1,4 @@
-//! The two credentials that a customer may have (`spec/frontend.md` §7).
+//! The two credentials that a customer may have (`contract/frontend.md` §7).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! What Azure's diagnosis says about a cluster (`spec/frontend.md` §8.3).
+//! What Azure's diagnosis says about a cluster (`contract/frontend.md` §8.3).
 
 use async_trait::async_trait;
 use rp_api::CloudError;
@@ -59,7 +59,7 @@ impl<D: Diagnoses> Detectors for ByAppLens<D> {
     }
 }
 
-/// What the caller is told ("Do better" 36).
+/// What the caller is told (`contract/frontend.md` "Do better" 36).
 fn of_azure(error: &AzureError) -> CloudError {
     tracing::error!(error = %error, "a cluster could not be diagnosed");
     match error.class() {

@@ -1,4 +1,4 @@
-//! Which operation a route and a method are (`spec/frontend.md` §4).
+//! Which operation a route and a method are (`contract/frontend.md` §4).
 
 use http::{Method, StatusCode};
 

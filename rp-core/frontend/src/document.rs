@@ -1,4 +1,4 @@
-//! A cluster's stored document as JSON: members that we do not know survive (`spec/api.md` §1.2).
+//! A cluster's stored document as JSON: members that we do not know survive (`contract/api.md` §1.2).
 
 use rp_database::{Draft, Expect, SharedStore, StoreError, Stored, Version};
 use rp_documents::Collection;

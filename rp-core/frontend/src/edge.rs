@@ -1,4 +1,5 @@
-//! What stands between the wire and the operations: bounds, readiness, the heartbeat (`spec/frontend.md` §2, §13).
+//! What stands between the wire and the operations: bounds, readiness, the heartbeat
+//! (`contract/frontend.md` §2, §13).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use crate::parts::FrontendParts;
 
 /// Bodies in memory at once: each is at most 1 MiB.
 const BODIES: usize = 512;
-/// Of the heartbeat (`spec/frontend.md` §14.3).
+/// Of the heartbeat (`contract/frontend.md` §14.3).
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// How requests are bounded, counted and audited.
@@ -27,8 +28,8 @@ pub struct Edge {
     /// For the body of a request.
     pub read_time: Duration,
     /// Lower-case hosts that a `Referer` may name, of which the addresses in answers are made: whoever may call decides
-    /// where a client goes next, and nobody else (`spec/clients.md`, "Do better"). `.x`: hosts below x; `*`: any;
-    /// without any, addresses are ours.
+    /// where a client goes next, and nobody else (`contract/clients.md`, "Do better"). `.x`: hosts below x;
+    /// `*`: any; without any, addresses are ours.
     pub referers: Vec<String>,
     /// Our address, where a request has no `Referer` that may be used.
     pub own: Url,
@@ -50,7 +51,7 @@ impl Default for Edge {
     }
 }
 
-/// The contract's address of the API (`spec/frontend.md` §2 step 6).
+/// The contract's address of the API (`contract/frontend.md` §2 step 6).
 #[expect(clippy::expect_used, reason = "a constant")]
 fn contract_address() -> Url {
     Url::parse("https://localhost:8443").expect("a URL")

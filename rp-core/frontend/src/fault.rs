@@ -1,4 +1,4 @@
-//! Failures as ARM sees them: one mapping (`spec/frontend.md` §2 Replies).
+//! Failures as ARM sees them: one mapping (`contract/frontend.md` §2 Replies).
 
 use rp_api::CloudError;
 use rp_base::chain;

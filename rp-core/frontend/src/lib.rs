@@ -1,5 +1,5 @@
 //! The resource provider's front: it takes requests of ARM, records what they want, and answers what is stored
-//! (`spec/frontend.md`). It never calls a cluster, and it does no work: the backend does.
+//! (`contract/frontend.md`). It never calls a cluster, and it does no work: the backend does.
 //!
 //! Entry rule: what turns an HTTP request into a stored intent, or a stored document into an answer.
 
@@ -65,7 +65,7 @@ impl Frontend {
         Router::new().fallback(pipeline::handle).with_state(Arc::clone(&self.0))
     }
 
-    /// Whether requests can be taken (`spec/frontend.md` §13).
+    /// Whether requests can be taken (`contract/frontend.md` §13).
     ///
     /// # Errors
     /// What is waited for, in a sentence.
@@ -73,7 +73,7 @@ impl Frontend {
         edge::ready(&self.0).await
     }
 
-    /// Says every minute that it lives, for as long as it is polled (`spec/frontend.md` §14.3).
+    /// Says every minute that it lives, for as long as it is polled (`contract/frontend.md` §14.3).
     pub async fn beat(&self) {
         edge::beat(&self.0).await;
     }

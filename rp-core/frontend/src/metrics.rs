@@ -1,4 +1,4 @@
-//! What the API counts (`spec/frontend.md` §14.3, `spec/metrics.md`).
+//! What the API counts (`contract/frontend.md` §14.3, `contract/metrics.md`).
 
 use std::time::Duration;
 

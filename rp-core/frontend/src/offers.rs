@@ -1,5 +1,5 @@
-//! What can be installed, as the store has it (`spec/frontend.md` §12.1): read whole once, then followed by the change
-//! feed, woken by the store and by a clock.
+//! What can be installed, as the store has it (`contract/frontend.md` §12.1): read whole once, then followed
+//! by the change feed, woken by the store and by a clock.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use crate::parts::{Offers, OperatorRole, RoleSet};
 const POLL: Duration = Duration::from_secs(2);
 /// A look at the feeds that takes longer has failed.
 const WITHIN: Duration = Duration::from_secs(10);
-/// What was read longer ago is too old to be ready with ("Do better" 33).
+/// What was read longer ago is too old to be ready with (`contract/frontend.md` "Do better" 33).
 const FRESH: Duration = Duration::from_secs(120);
 /// Changes read at once.
 const PAGE: u32 = 200;
@@ -37,7 +37,8 @@ pub struct StoreOffers {
     fresh: AtomicU64,
 }
 
-/// What answers are made of; computed of all documents, so that their order does not matter ("Do better" 11).
+/// What answers are made of; computed of all documents, so that their order does not matter
+/// (`contract/frontend.md` "Do better" 11).
 #[derive(Debug, Default)]
 struct Known {
     versions: Vec<String>,

@@ -1,4 +1,5 @@
-//! Asynchronous operations: begun, followed, ended (`spec/frontend.md` §6.5), and the list of what the provider can do.
+//! Asynchronous operations: begun, followed, ended (`contract/frontend.md` §6.5), and the list of what the
+//! provider can do.
 
 use http::StatusCode;
 use rp_api::answer::Answer as Shown;
@@ -51,8 +52,8 @@ impl Begun {
         &self.document.id
     }
 
-    /// There is no work: it is recorded as done, with the cluster as it is now stored ("Do better" 17 of
-    /// `spec/backend.md`). Nobody else would ever end it.
+    /// There is no work: it is recorded as done, with the cluster as it is now stored (
+    /// `contract/backend.md` "Do better" 17). Nobody else would ever end it.
     pub(crate) fn done(&mut self, at: Timestamp, cluster: &Value) {
         let operation = &mut self.document.async_operation;
         "Succeeded".clone_into(&mut operation.initial_status);
@@ -69,8 +70,9 @@ impl Begun {
         format!("{}/operationresults/{}", self.base, self.document.id)
     }
 
-    /// Writes it, after its cluster ("Do better" 7): an operation without a cluster would never end. A cluster whose
-    /// operation was not written (the process died between) gets it from the backend.
+    /// Writes it, after its cluster (`contract/frontend.md` "Do better" 7): an operation without a cluster
+    /// would never end. A cluster whose operation was not written (the process died between) gets it from the
+    /// backend.
     pub(crate) async fn record(&self, parts: &FrontendParts) -> Result<(), Fault> {
         let until = parts.store.now().await? + AsyncOperationDocument::LIFE;
         let operations = Typed::<AsyncOperationDocument>::new(parts.store.clone());
@@ -145,7 +147,7 @@ async fn find(
     Ok((found, running))
 }
 
-/// What the provider can do (`spec/api.md` §8.4): name, resource, words.
+/// What the provider can do (`contract/api.md` §8.4): name, resource, words.
 const OPERATIONS: [(&str, &str, &str); 11] = [
     ("locations/operationresults/read", "locations/operationresults", "Read operation results"),
     ("locations/operationsstatus/read", "locations/operationsstatus", "Read operations status"),

@@ -1,4 +1,4 @@
-//! Lists in pages: sealed tokens of where the next one begins (`spec/frontend.md` §6.2).
+//! Lists in pages: sealed tokens of where the next one begins (`contract/frontend.md` §6.2).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,7 +27,7 @@ impl List<'_> {
     /// The key after which the call's page begins; `None`: at the start.
     ///
     /// # Errors
-    /// 400: the token is not one of ours, or of another list ("Do better" 9).
+    /// 400: the token is not one of ours, or of another list (`contract/frontend.md` "Do better" 9).
     pub(crate) fn after(&self, parts: &FrontendParts, call: &Call) -> Result<Option<String>, CloudError> {
         let Some(token) = call.parameter("$skipToken").filter(|token| !token.is_empty()) else {
             return Ok(None);

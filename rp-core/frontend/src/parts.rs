@@ -46,13 +46,13 @@ impl Taken {
     }
 }
 
-/// Decides who may call (`spec/frontend.md` §3).
+/// Decides who may call (`contract/frontend.md` §3).
 #[async_trait]
 pub trait Authorizer: Send + Sync + fmt::Debug + 'static {
     /// Who calls, if the request may go on.
     async fn takes(&self, caller: &Caller<'_>) -> Option<Taken>;
 
-    /// Whether it knows whom to allow (`spec/frontend.md` §13).
+    /// Whether it knows whom to allow (`contract/frontend.md` §13).
     ///
     /// # Errors
     /// What it waits for, in a sentence.
@@ -72,7 +72,7 @@ impl Authorizer for Everybody {
     }
 }
 
-/// What Azure says about a new cluster (`spec/frontend.md` §9): sizes, features, quota, providers.
+/// What Azure says about a new cluster (`contract/frontend.md` §9): sizes, features, quota, providers.
 #[async_trait]
 pub trait CreateChecks: Send + Sync + fmt::Debug + 'static {
     /// Looks at a new cluster of that subscription and tenant, as stored.
@@ -82,7 +82,7 @@ pub trait CreateChecks: Send + Sync + fmt::Debug + 'static {
     async fn check(&self, subscription: &str, tenant: &str, cluster: &Value) -> Result<(), CloudError>;
 }
 
-/// What can be installed, as it was last read from the store (`spec/frontend.md` §12.1).
+/// What can be installed, as it was last read from the store (`contract/frontend.md` §12.1).
 pub trait Offers: Send + Sync + fmt::Debug + 'static {
     /// Enabled versions of OpenShift, oldest first.
     fn versions(&self) -> Vec<String>;
@@ -104,7 +104,7 @@ pub trait Offers: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// The roles of one minor version's operators (`spec/api.md` §8.4).
+/// The roles of one minor version's operators (`contract/api.md` §8.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoleSet {

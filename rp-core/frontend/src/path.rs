@@ -1,5 +1,5 @@
-//! Which of the API's operations a path means (`spec/frontend.md` §2, §4). Paths match in any case; doubled slashes and
-//! one at the end do not count.
+//! Which of the API's operations a path means (`contract/frontend.md` §2, §4). Paths match in any case;
+//! doubled slashes and one at the end do not count.
 
 use std::borrow::Cow;
 
@@ -70,7 +70,7 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// The route as metrics and the trail name it ("Do better" 31).
+    /// The route as metrics and the trail name it (`contract/frontend.md` "Do better" 31).
     pub(crate) const fn template(&self) -> &'static str {
         match self {
             Self::Ready => "/healthz/ready",
@@ -134,7 +134,7 @@ impl ClusterPath {
         format!("/subscriptions/{subscription}/resourcegroups/{group}/providers/{PROVIDER}/{KIND}/{name}")
     }
 
-    /// There is no such cluster (§6.1).
+    /// There is no such cluster (`contract/frontend.md` §6.1).
     pub(crate) fn missing(&self) -> CloudError {
         let message = format!(
             "The Resource '{KIND}/{}' under resource group '{}' was not found.",
@@ -157,14 +157,15 @@ pub(crate) enum Lost {
 }
 
 /// The segments of a path, decoded. Each by itself, so that an escaped slash stays inside its segment and fails there
-/// ("Do better" 3).
+/// (`contract/frontend.md` "Do better" 3).
 fn segments(path: &str) -> impl Iterator<Item = Cow<'_, str>> {
     path.split('/')
         .filter(|segment| !segment.is_empty())
         .map(|segment| percent_decode_str(segment).decode_utf8().unwrap_or(Cow::Borrowed(segment)))
 }
 
-/// Whether a path is of the admin side (§3): read as its route is, or another way of writing it would pass as ARM's.
+/// Whether a path is of the admin side (`contract/frontend.md` §3): read as its route is, or another way of
+/// writing it would pass as ARM's.
 pub(crate) fn is_admin(path: &str) -> bool {
     segments(path).next().is_some_and(|first| first.to_ascii_lowercase().starts_with("admin"))
 }
@@ -335,7 +336,7 @@ impl Check<'_> {
     }
 }
 
-/// The version has no such resource (§2).
+/// The version has no such resource (`contract/frontend.md` §2).
 pub(crate) fn no_such_type(kind: &str, provider: &str, api_version: &str) -> CloudError {
     let message = format!(
         "The resource type '{kind}' could not be found in the namespace '{provider}' for api version '{api_version}'."

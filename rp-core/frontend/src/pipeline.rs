@@ -1,5 +1,5 @@
-//! The way of every request (`spec/frontend.md` §2): authenticated before its body is read, one answer, one log line,
-//! one entry in the trail.
+//! The way of every request (`contract/frontend.md` §2): authenticated before its body is read, one answer,
+//! one log line, one entry in the trail.
 //!
 //! A request goes on when its client goes away once it is known who calls: what was begun is finished, logged and audited.
 
@@ -191,7 +191,7 @@ async fn ended(parts: &FrontendParts, seen: &Seen, (code, written): (u16, u64), 
     }
 }
 
-/// The one line of a request (`spec/frontend.md` §14.1).
+/// The one line of a request (`contract/frontend.md` §14.1).
 fn log(seen: &Seen, code: u16, seconds: f64, (read, written): (u64, u64)) {
     let cluster = seen.found.as_ref().ok().and_then(Route::cluster);
     let result = match code {
@@ -245,7 +245,7 @@ async fn checked(parts: &FrontendParts, seen: &Seen, body: Body) -> Result<Answe
         };
         // A request is looked at once.
         let _ = seen.taken.set(taken);
-        // Who left while we asked who they are does not want it any more (§3).
+        // Who left while we asked who they are does not want it any more (`contract/frontend.md` §3).
         if seen.gone.is_cancelled() {
             let message = "The client closed the request.";
             return Err(CloudError::new(499, "ClientClosedRequest", "", message).into());

@@ -1,4 +1,5 @@
-//! What would become of a template's clusters (`spec/frontend.md` §8.4). Nothing is written, Azure is not asked.
+//! What would become of a template's clusters (`contract/frontend.md` §8.4). Nothing is written, Azure is not
+//! asked.
 
 use rp_api::{CloudError, find};
 use serde::Deserialize;

@@ -1,4 +1,5 @@
-//! A stored cluster's secrets: open for the length of a request, sealed in the store (`spec/api.md` §1.3).
+//! A stored cluster's secrets: open for the length of a request, sealed in the store
+//! (`contract/api.md` §1.3).
 //!
 //! Each is sealed in its place `OpenShiftClusters/ID/MEMBER`, where MEMBER is the last name of its path.
 

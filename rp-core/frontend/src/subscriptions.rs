@@ -1,4 +1,4 @@
-//! Subscriptions: what ARM says of them, and what each state allows (`spec/frontend.md` §5).
+//! Subscriptions: what ARM says of them, and what each state allows (`contract/frontend.md` §5).
 
 use http::StatusCode;
 use rp_api::CloudError;
@@ -79,8 +79,8 @@ pub(crate) async fn put(parts: &FrontendParts, call: &Call, id: &str) -> Result<
     }
 }
 
-/// Work in the subscription needs its tenant ("Do better" 38). One that ends keeps the tenant that was known: its clusters
-/// are deleted there.
+/// Work in the subscription needs its tenant (`contract/frontend.md` "Do better" 38). One that ends keeps the
+/// tenant that was known: its clusters are deleted there.
 fn tenant(
     said: &mut SubscriptionDocument,
     before: Option<&SubscriptionProperties>,

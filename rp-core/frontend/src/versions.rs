@@ -1,4 +1,4 @@
-//! What can be installed (`spec/frontend.md` §8.1, §8.2).
+//! What can be installed (`contract/frontend.md` §8.1, §8.2).
 
 use http::StatusCode;
 use rp_api::{CloudError, Version, text};

@@ -144,7 +144,7 @@ pub(crate) fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
     Ok(value)
 }
 
-/// Behind a private endpoint the API server is called by its certificate's name (`spec/portal.md` §11.3).
+/// Behind a private endpoint the API server is called by its certificate's name (`contract/portal.md` §11.3).
 pub(crate) fn base_uri(target: &Target) -> Result<Uri, ClientError> {
     let text = match &target.endpoint {
         Endpoint::Private { .. } => format!("https://{}:6443/", target.server_name),

@@ -89,7 +89,7 @@ fn plan(
 }
 
 /// As [`read_at`], but takes the first user and the first cluster, as the portal does with the
-/// kubeconfigs in cluster documents (`spec/portal.md` §11.2).
+/// kubeconfigs in cluster documents (`contract/portal.md` §11.2).
 pub(crate) fn read_first(text: &str, now: Timestamp) -> Result<ImportPlan, ImportError> {
     let file = File::parse(text)?;
     let cluster =

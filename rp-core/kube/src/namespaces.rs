@@ -1,4 +1,4 @@
-//! The namespaces of the platform (`spec/monitor.md` §9.10). The list may grow, never shrink.
+//! The namespaces of the platform (`contract/monitor.md` §9.10). The list may grow, never shrink.
 
 /// Those with other beginnings, and the one without a rest.
 const WHOLE: [&str; 2] = ["", "openshift"];

@@ -1,4 +1,4 @@
-//! Streams to ports of pods (`spec/portal.md` §13.4).
+//! Streams to ports of pods (`contract/portal.md` §13.4).
 
 use std::fmt;
 use std::future::Future;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kubeconfig::{self, ImportError, ImportPlan, MAX_BYTES};
 
-/// A kubeconfig for kubectl (`spec/portal.md` §10): JSON, four-space indent, that key order, no newline
+/// A kubeconfig for kubectl (`contract/portal.md` §10): JSON, four-space indent, that key order, no newline
 /// at the end. `ca_pem` is left out where the proxy's certificate is publicly trusted.
 ///
 /// The text holds the token: it goes to the person and nowhere else.
@@ -57,7 +57,7 @@ fn json_string(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Reads a kubeconfig of a cluster document: first user, first cluster (`spec/portal.md` §11.2).
+/// Reads a kubeconfig of a cluster document: first user, first cluster (`contract/portal.md` §11.2).
 ///
 /// # Errors
 /// It is empty or not usable; the same rules hold as for an imported one.

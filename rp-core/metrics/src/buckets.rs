@@ -1,4 +1,4 @@
-//! Upper bounds of histogram buckets, in seconds unless named otherwise (`spec/metrics.md` §4.1).
+//! Upper bounds of histogram buckets, in seconds unless named otherwise (`contract/metrics.md` §4.1).
 
 /// Requests: 5 ms to 60 s.
 pub const REQUESTS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];

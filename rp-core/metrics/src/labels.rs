@@ -1,5 +1,5 @@
 //! Label sets with a bound: values are words of the program or small numbers, never text from outside
-//! (`spec/metrics.md` §4.3).
+//! (`contract/metrics.md` §4.3).
 
 use std::borrow::Cow;
 use std::hash::Hash;

@@ -1,5 +1,5 @@
 //! Metrics: a registry, instruments that cost an atomic each, labels with a bound, the Prometheus text
-//! exposition and the statsd lines of `spec/metrics.md`.
+//! exposition and the statsd lines of `contract/metrics.md`.
 //!
 //! A crate declares its metrics as one struct with [`metrics!`](crate::metrics) and registers it once:
 //!

@@ -1,4 +1,4 @@
-//! What the kernel knows of this process, under the customary names (`spec/metrics.md` §2 "process").
+//! What the kernel knows of this process, under the customary names (`contract/metrics.md` §2 "process").
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The statsd emitter (`spec/monitor.md` §13, `spec/portal.md` §18): gauges as JSON-named lines to UDP or a
-//! Unix stream socket. It never blocks and never fails a caller; what cannot be sent is counted.
+//! The statsd emitter (`contract/monitor.md` §13, `contract/portal.md` §18): gauges as JSON-named lines to
+//! UDP or a Unix stream socket. It never blocks and never fails a caller; what cannot be sent is counted.
 //!
 //! A failed write dials again at once and repeats the line; a second failure costs that line, and what waits is
 //! kept while the next dials come ever later, so that a receiver that comes back gets what is younger than a minute.
@@ -27,7 +27,7 @@ use queue::Queue;
 pub const QUEUE: usize = 65_536;
 /// A point older than this is worth nothing to the receiver.
 const STALE: Duration = Duration::from_secs(60);
-/// Between heartbeats (`spec/metrics.md` §2).
+/// Between heartbeats (`contract/metrics.md` §2).
 pub const PERIOD: Duration = Duration::from_secs(60);
 
 labels! {
@@ -181,7 +181,7 @@ impl Statsd {
         }
     }
 
-    /// Emits the process's numbers (`spec/metrics.md` §2 "process").
+    /// Emits the process's numbers (`contract/metrics.md` §2 "process").
     pub fn process(&self) {
         for (name, value) in crate::process::sample() {
             self.float(name, value, &[]);

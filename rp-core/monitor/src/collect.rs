@@ -1,4 +1,5 @@
-//! The collectors of a cluster (`spec/monitor.md` §8, §9): pure functions from what was seen to what is told.
+//! The collectors of a cluster (`contract/monitor.md` §8, §9): pure functions from what was seen to what is
+//! told.
 
 mod alerts;
 mod api;
@@ -61,7 +62,7 @@ impl CollectError {
         Self::Fetch { need: need.name(), error: error.clone() }
     }
 
-    /// The text of the contract's log line (`spec/monitor.md` §8): `kind` is `cluster` or `Hive`.
+    /// The text of the contract's log line (`contract/monitor.md` §8): `kind` is `cluster` or `Hive`.
     pub fn told(kind: &str, collector: &str, inner: &str) -> String {
         format!("failure running {kind} collector '{collector}':\n  {}", inner.replace('\n', "\n  "))
     }
@@ -197,7 +198,7 @@ static TOLD_BY: &[(&str, &[&Metric])] = &[
     ("emitNetworkMTU", &[&of::NETWORK_MTU]),
 ];
 
-/// The metrics of a collector: their series stay as they are when it fails (`spec/metrics.md` §4.1).
+/// The metrics of a collector: their series stay as they are when it fails (`contract/metrics.md` §4.1).
 pub fn told_by(collector: &str) -> &'static [&'static Metric] {
     TOLD_BY.iter().find(|(name, _)| *name == collector).map_or(&[], |(_, metrics)| metrics)
 }

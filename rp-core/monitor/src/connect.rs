@@ -1,4 +1,4 @@
-//! One client for each cluster, kept from look to look (`spec/monitor.md` §7).
+//! One client for each cluster, kept from look to look (`contract/monitor.md` §7).
 
 use std::collections::HashMap;
 use std::sync::Arc;

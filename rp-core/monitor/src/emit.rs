@@ -1,5 +1,5 @@
-//! Where the numbers go (`spec/monitor.md` §13, `spec/metrics.md` §4): each is given once and becomes a statsd line
-//! of the service's or the cluster's emitter, and a Prometheus series, counter or histogram.
+//! Where the numbers go (`contract/monitor.md` §13, `contract/metrics.md` §4): each is given once and becomes
+//! a statsd line of the service's or the cluster's emitter, and a Prometheus series, counter or histogram.
 //!
 //! Giving a number never blocks and never fails: what a receiver does not take is dropped and counted.
 
@@ -184,7 +184,7 @@ impl Emitters {
         self.one(Some(of), sample);
     }
 
-    /// The heartbeat: the line goes out only while ready (`spec/monitor.md` §12).
+    /// The heartbeat: the line goes out only while ready (`contract/monitor.md` §12).
     pub fn heartbeat(&self, ready: bool, version: &str) {
         if ready {
             self.service(&own::HEARTBEAT, Value::Int(1), &[("version", version)]);
@@ -212,7 +212,7 @@ impl Emitters {
         })
     }
 
-    /// Emits the process's numbers to statsd (`spec/metrics.md` §2 "process").
+    /// Emits the process's numbers to statsd (`contract/metrics.md` §2 "process").
     pub fn process(&self) {
         if let Sink::Statsd(statsd) = &self.0.service {
             statsd.process();

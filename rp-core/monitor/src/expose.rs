@@ -1,5 +1,5 @@
-//! What Prometheus is shown (`spec/metrics.md` §4): series that are held per cluster until its next look, events as
-//! counters and histograms that name no cluster, numbers of the process, and sums over the fleet.
+//! What Prometheus is shown (`contract/metrics.md` §4): series that are held per cluster until its next look,
+//! events as counters and histograms that name no cluster, numbers of the process, and sums over the fleet.
 //!
 //! Ten thousand clusters with a hundred and fifty series each are three hundred megabytes of text: series are kept
 //! as the ends of their lines, without the labels of the cluster, and the exposition is made piece by piece while it

@@ -1,4 +1,4 @@
-//! Hive's view of a cluster (`spec/monitor.md` §11): collectors over objects of Hive's own cluster.
+//! Hive's view of a cluster (`contract/monitor.md` §11): collectors over objects of Hive's own cluster.
 
 use crate::collect::{CollectError, Collector, Told};
 use crate::names::cluster;

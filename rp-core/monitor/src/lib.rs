@@ -1,5 +1,5 @@
-//! Looks at every cluster from outside and turns what it sees into metrics (`spec/monitor.md`). It never changes a
-//! cluster and never writes a cluster document.
+//! Looks at every cluster from outside and turns what it sees into metrics (`contract/monitor.md`). It never
+//! changes a cluster and never writes a cluster document.
 //!
 //! Entry rule: what concerns one look, or who looks.
 

@@ -1,5 +1,6 @@
-//! The one list of metrics (`spec/metrics.md` §2 and §4): what each is called in statsd and in Prometheus, what its
-//! dimensions are, and what it means. Both sinks, the rules and the reference are rendered from it.
+//! The one list of metrics (`contract/metrics.md` §2 and §4): what each is called in statsd and in
+//! Prometheus, what its dimensions are, and what it means. Both sinks, the rules and the reference are
+//! rendered from it.
 
 pub mod client;
 pub mod cluster;
@@ -14,7 +15,7 @@ pub enum Wire {
     Float,
 }
 
-/// Whose account the line is sent to (`spec/monitor.md` §13).
+/// Whose account the line is sent to (`contract/monitor.md` §13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Account {
     Service,
@@ -32,7 +33,7 @@ pub enum Scope {
     Document,
 }
 
-/// What the number means (`spec/metrics.md` §4.1).
+/// What the number means (`contract/metrics.md` §4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One per event: a counter in Prometheus.
@@ -95,7 +96,7 @@ pub const fn dim(statsd: &'static str, label: &'static str) -> Dim {
     Dim { statsd: Some(statsd), label: Some(label) }
 }
 
-/// Free text, lists, numbers: statsd only (`spec/metrics.md` §4.3).
+/// Free text, lists, numbers: statsd only (`contract/metrics.md` §4.3).
 pub const fn text(statsd: &'static str) -> Dim {
     Dim { statsd: Some(statsd), label: None }
 }

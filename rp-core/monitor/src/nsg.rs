@@ -1,5 +1,5 @@
-//! The NSG monitor (`spec/monitor.md` §10): do the network security groups that a cluster's owner brought along deny
-//! what the cluster needs?
+//! The NSG monitor (`contract/monitor.md` §10): do the network security groups that a cluster's owner brought
+//! along deny what the cluster needs?
 
 mod prefixes;
 pub mod rules;

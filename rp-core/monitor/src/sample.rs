@@ -7,7 +7,7 @@ use crate::names::{ALL, Exposed, Kind, Metric, Scope, Spread};
 /// Text of a dimension: most are constants or short.
 pub type Text = Cow<'static, str>;
 
-/// A number on the wire: `g` or `f` (`spec/monitor.md` §13).
+/// A number on the wire: `g` or `f` (`contract/monitor.md` §13).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     Int(i64),
@@ -106,7 +106,7 @@ pub struct Series<'a> {
     pub value: f64,
 }
 
-/// The most series that one cluster has (`spec/metrics.md` §4.3).
+/// The most series that one cluster has (`contract/metrics.md` §4.3).
 pub const MOST_SERIES: usize = 300;
 
 /// The Prometheus series of one cluster, at most [`MOST_SERIES`], and how many were left out. States and gauges

@@ -62,7 +62,7 @@ impl Seen {
         self.now
     }
 
-    /// Detail is logged in this round (`spec/monitor.md` §5).
+    /// Detail is logged in this round (`contract/monitor.md` §5).
     pub const fn hourly(&self) -> bool {
         self.hourly
     }

@@ -1,4 +1,4 @@
-//! The service: membership, feeds, workers, record, heartbeat, readiness (`spec/monitor.md` §1, §12).
+//! The service: membership, feeds, workers, record, heartbeat, readiness (`contract/monitor.md` §1, §12).
 
 use std::fmt;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl fmt::Debug for MonitorParts {
     }
 }
 
-/// Why the service did not start: fatal (`spec/monitor.md` §1).
+/// Why the service did not start: fatal (`contract/monitor.md` §1).
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("the bucket loop cannot be started")]
@@ -121,7 +121,7 @@ pub struct Ready {
 
 impl Ready {
     /// Buckets and feeds were read lately, and the process is old enough, so that a crash loop shows as a gap
-    /// (`spec/monitor.md` §12 and "Do better": having no bucket is fine).
+    /// (`contract/monitor.md` §12 and "Do better": having no bucket is fine).
     ///
     /// # Errors
     /// What is missing, one sentence.

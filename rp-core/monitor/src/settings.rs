@@ -1,4 +1,5 @@
-//! How often, how long, how many (`spec/monitor.md` §2). Whoever wires the service fills this from its settings.
+//! How often, how long, how many (`contract/monitor.md` §2). Whoever wires the service fills this from its
+//! settings.
 
 use std::time::Duration;
 

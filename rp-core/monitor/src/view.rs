@@ -1,4 +1,4 @@
-//! What the monitor keeps of a cluster's document: no secret, little memory (`spec/monitor.md` §4.1).
+//! What the monitor keeps of a cluster's document: no secret, little memory (`contract/monitor.md` §4.1).
 
 use std::sync::Arc;
 
@@ -126,7 +126,8 @@ impl ClusterView {
         }
     }
 
-    /// Whether it is looked at in this state (`spec/monitor.md` §4.1): not while it is made or taken away.
+    /// Whether it is looked at in this state (`contract/monitor.md` §4.1): not while it is made or taken
+    /// away.
     pub fn is_watched(&self) -> bool {
         let passing = |state: &str| matches!(state, "Creating" | "Deleting");
         let state = self.provisioning_state.as_str();

@@ -1,4 +1,4 @@
-//! The client assertion of `private_key_jwt` (RFC 7523; `spec/portal.md` §5.4 with a shorter life).
+//! The client assertion of `private_key_jwt` (RFC 7523; `contract/portal.md` §5.4 with a shorter life).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

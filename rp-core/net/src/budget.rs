@@ -1,5 +1,5 @@
-//! How many requests one process sends to one cluster: pages, fleet queries and the monitor share it (`design.md` §3
-//! Budgets), so that we never are the load that hurts.
+//! How many requests one process sends to one cluster: pages, fleet queries and the monitor share it
+//! (`contract/rules.md` §3.14), so that we never are the load that hurts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The one dialer (`spec/portal.md` §12): private endpoints directly or by CONNECT, imported clusters directly.
+//! The one dialer (`contract/portal.md` §12): private endpoints directly or by CONNECT, imported clusters
+//! directly.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +21,7 @@ use crate::networks::{Forbidden, Networks};
 use crate::stream::Tunnelled;
 use crate::{Endpoint, Stream, Target};
 
-/// Which service of a cluster (`spec/portal.md` §12.1).
+/// Which service of a cluster (`contract/portal.md` §12.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
     /// The API server: 6443 behind a private endpoint.
@@ -94,7 +95,7 @@ impl DialError {
     }
 }
 
-/// The CONNECT proxy of `spec/portal.md` §12.3–12.4.
+/// The CONNECT proxy of `contract/portal.md` §12.3–12.4.
 #[derive(Clone)]
 pub struct ConnectProxy {
     /// `host:port`.
@@ -126,7 +127,7 @@ pub struct DialerOptions {
     pub private: PrivateWay,
     /// Where direct (imported) targets may be.
     pub networks: Networks,
-    /// TCP keep-alive, seconds of silence before the first probe (`spec/portal.md` §1.3: 30 s).
+    /// TCP keep-alive, seconds of silence before the first probe (`contract/portal.md` §1.3: 30 s).
     pub keepalive: Duration,
 }
 
@@ -248,7 +249,8 @@ impl Dialer {
     }
 }
 
-/// Sends CONNECT and waits for its 200. What the far side has sent along with it is kept (`spec/portal.md` §12.3).
+/// Sends CONNECT and waits for its 200. What the far side has sent along with it is kept
+/// (`contract/portal.md` §12.3).
 async fn ask_for_tunnel(tls: TlsStream<TcpStream>, to: SocketAddr) -> Result<Tunnelled, DialError> {
     let ours = |cause: hyper::Error| DialError::new(Side::Us, Stage::Proxy, cause);
     let (mut sender, connection) =

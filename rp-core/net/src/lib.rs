@@ -1,7 +1,7 @@
 //! The network as every part sees it: who may be reached and how, TLS with reload, the accept loop.
 //!
 //! `Target` and `trait Directory` live here, so that whoever dials a cluster needs neither the store nor
-//! the access rules; `rp-access` implements the directory (`design.md` §2).
+//! the access rules; `rp-access` implements the directory (`contract/rules.md` §2).
 
 pub mod assertion;
 pub mod budget;

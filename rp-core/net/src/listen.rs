@@ -27,7 +27,7 @@ use crate::opening::{Heads, Opening, Turn};
 use crate::origin::{Origins, read_header};
 use crate::tls::{ClientChain, ServerTls};
 
-/// Silence after which the kernel asks whether a client is still there (`spec/portal.md` §1.3).
+/// Silence after which the kernel asks whether a client is still there (`contract/portal.md` §1.3).
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Answers requests. One call is one request; a panic inside ends that request's connection only.

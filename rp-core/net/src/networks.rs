@@ -1,4 +1,4 @@
-//! Which addresses may be dialled when a person entered them (`design.md` §3 Access, last rule).
+//! Which addresses may be dialled when a person entered them (`contract/rules.md` §3.6, last rule).
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! How often somebody may do something (`spec/portal.md` "Do better" 41).
+//! How often somebody may do something (`contract/portal.md` "Do better" 41).
 //!
 //! Each limit lets a minute's worth through at once and refills steadily. Memory is bounded: keys are kept as
 //! hashes with a secret of the process, in a space of fixed size.

@@ -20,7 +20,7 @@ pub enum Source {
 /// Where its API server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Behind the private endpoint of that address (`spec/portal.md` §12.1).
+    /// Behind the private endpoint of that address (`contract/portal.md` §12.1).
     Private { ip: IpAddr },
     /// At an ordinary address.
     Direct { url: Url },

@@ -178,10 +178,10 @@ pub struct ServerTls {
 pub enum ClientAuth {
     /// They are not asked.
     None,
-    /// Exactly this leaf (DER), whoever signed it (`spec/portal.md` §12.4).
+    /// Exactly this leaf (DER), whoever signed it (`contract/portal.md` §12.4).
     Exactly(CertificateDer<'static>),
     /// They are asked, need not have one, and whoever gets [`ClientChain`] with a request decides
-    /// (`spec/frontend.md` §1). The handshake proves that they hold its key.
+    /// (`contract/frontend.md` §1). The handshake proves that they hold its key.
     Asked,
 }
 
@@ -254,7 +254,7 @@ fn server_config(
     };
     let mut config = builder.with_single_cert(chain, key).map_err(TlsError::Unusable)?;
     config.alpn_protocols = alpn.to_vec();
-    // No session tickets (`spec/portal.md` §1.3): resumption state would outlive a revoked trust.
+    // No session tickets (`contract/portal.md` §1.3): resumption state would outlive a revoked trust.
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     Ok(config)

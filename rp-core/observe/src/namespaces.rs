@@ -1,4 +1,4 @@
-//! The namespaces that pages show: those of OpenShift itself (`spec/monitor.md` §9.10) and a few more.
+//! The namespaces that pages show: those of OpenShift itself (`contract/monitor.md` §9.10) and a few more.
 
 use rp_kube::namespaces::is_openshift;
 

@@ -1,5 +1,5 @@
 //! What a cluster's Alertmanager tells, for whoever asks every minute: one port-forward, closed after its answer
-//! (`spec/monitor.md` §9.7). Nothing is kept, for there may be thousands of clusters.
+//! (`contract/monitor.md` §9.7). Nothing is kept, for there may be thousands of clusters.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};

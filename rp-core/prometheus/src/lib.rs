@@ -1,4 +1,4 @@
-//! Reaching and asking a cluster's Prometheus and Alertmanager (`spec/portal.md` §13, §14).
+//! Reaching and asking a cluster's Prometheus and Alertmanager (`contract/portal.md` §13, §14).
 //!
 //! Connections are port-forwards with the service credential through the one dialer, shared and kept for a
 //! while; who asks is audited by the edges. Answers are streamed: a large one never sits in memory.

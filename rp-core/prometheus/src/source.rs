@@ -1,4 +1,4 @@
-//! Which Prometheus of a cluster (`spec/portal.md` §13.2, "Do better" 31).
+//! Which Prometheus of a cluster (`contract/portal.md` §13.2, "Do better" 31).
 
 use serde::Serialize;
 

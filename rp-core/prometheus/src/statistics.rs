@@ -1,4 +1,5 @@
-//! The statistics tabs (`spec/portal.md` §14, `portal-ui.md` 6.7; titles by "Do better" B 7: rates, not sizes).
+//! The statistics tabs (`contract/portal.md` §14, `contract/portal-ui.md` §6.7; titles by
+//! `contract/portal-ui.md` "Do better" B 7: rates, not sizes).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,7 +152,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// Seconds: two minutes as long as Prometheus gives so many points, then the next good step ("Do better" 29).
+    /// Seconds: two minutes as long as Prometheus gives so many points, then the next good step
+    /// (`contract/portal.md` "Do better" 29).
     pub fn step(&self) -> f64 {
         step::fit(self.duration.as_secs_f64(), self.width.unwrap_or(crate::MOST_POINTS)).max(STEP)
     }

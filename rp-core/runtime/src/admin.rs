@@ -1,4 +1,4 @@
-//! The admin listener: metrics, health, log filter, profiles (`spec/deploy.md` §1: loopback, port 6060).
+//! The admin listener: metrics, health, log filter, profiles (`contract/deploy.md` §1: loopback, port 6060).
 //! It asks nobody who they are, so it listens on loopback, and there it answers only to this machine's
 //! names: a page in a browser must not reach it by a name that it controls.
 

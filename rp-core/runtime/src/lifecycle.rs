@@ -1,5 +1,5 @@
 //! How a process ends: asked once it says that it leaves and finishes, asked twice or too late it cuts
-//! (`design.md` §3 Lifecycle).
+//! (`contract/rules.md` §3.13).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The Tokio runtime's numbers (`spec/metrics.md` §4.2 `aro_runtime_*`).
+//! The Tokio runtime's numbers (`contract/metrics.md` §4.2 `aro_runtime_*`).
 
 use rp_metrics::{Kind, Registry, Spec};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Files that are read again when they change: certificates, keys, the keyring (`design.md` §2 "TLS").
+//! Files that are read again when they change: certificates, keys, the keyring (`contract/rules.md` §2
+//! "TLS").
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,5 @@
-//! Openers of the contract's two older forms (`spec/database.md` §11.3), for migration. Nothing seals with them.
+//! Openers of the contract's two older forms (`contract/database.md` §11.3), for migration. Nothing seals
+//! with them.
 //!
 //! They name no key and are bound to no place, so every key is tried, and a value can have been moved unnoticed.
 
@@ -20,7 +21,8 @@ const TAG: usize = 32;
 const XNONCE: usize = 24;
 const POLY_TAG: usize = 16;
 
-/// Keys of the older forms, each list in the order in which it is tried: first v2, then v1 (§11.4).
+/// Keys of the older forms, each list in the order in which it is tried: first v2, then v1
+/// (`contract/database.md` §11.4).
 #[derive(Default)]
 pub(crate) struct LegacyKeys {
     pub(crate) v2: Vec<Secret<[u8; 64]>>,
@@ -152,7 +154,8 @@ mod tests {
         assert_eq!(hchacha20(&counting(), &nonce), wanted);
     }
 
-    /// Made with Go's own libraries; the second of v2 is the contract's vector (`spec/database.md` §11.3).
+    /// Made with Go's own libraries; the second of v2 is the contract's vector
+    /// (`contract/database.md` §11.3).
     const VECTORS: &[(Form, &str, &str)] = &[
         (Form::V1, "", "QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXYdhIm9WM++PsbVkTZxw3eQ=="),
         (Form::V1, "test", "QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXoFx2BDR/WPD7sdSgl3JS3VyiNAA="),

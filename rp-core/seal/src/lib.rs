@@ -1,4 +1,4 @@
-//! Sealing at rest: AES-256-GCM under a keyring with key ids (`spec/database.md` §11, "Do better" 12).
+//! Sealing at rest: AES-256-GCM under a keyring with key ids (`contract/database.md` §11, "Do better" 12).
 //!
 //! A sealed value names its key and is bound to its place (`Collection/id/field`), so it can neither be
 //! opened with a guess nor moved to another document.

@@ -278,7 +278,7 @@ fn two_who_rotate_at_once_lose_no_key() {
 
 #[test]
 fn older_forms_open_with_legacy_keys_only_and_survive_a_rotation() {
-    // `spec/database.md` §11.3.
+    // `contract/database.md` §11.3.
     let old = Sealed(
         "AAECAwQFBgcICQoLDA0OD0RqzgelPXexsvzJd2Xg+/5HdVXAq8Tlu5zGNxyTKIChab0FViHwiWe8cclNoVxF1Q==".to_owned(),
     );

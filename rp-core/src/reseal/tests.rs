@@ -47,7 +47,7 @@ async fn everything_is_sealed_with_the_new_key_and_nothing_else_changes() {
         );
         put(&store, Collection::ImportedClusters, &format!("c{n}"), text).await;
     }
-    // `spec/database.md` §11.3: "test" in the contract's form.
+    // `contract/database.md` §11.3: "test" in the contract's form.
     let old = "AAECAwQFBgcICQoLDA0OD0RqzgelPXexsvzJd2Xg+/5HdVXAq8Tlu5zGNxyTKIChab0FViHwiWe8cclNoVxF1Q==";
     let text = format!(
         r#"{{"id":"a","properties":{{"clusterProfile":{{"pullSecret":"{old}"}},"name":"v3.k1.no"}}}}"#

@@ -1,5 +1,5 @@
 //! Ten thousand clusters shared by four processes over PostgreSQL: one joins, one is killed. How long until each
-//! cluster is looked at again, and no burst (`spec/monitor.md` §3.4).
+//! cluster is looked at again, and no burst (`contract/monitor.md` §3.4).
 //!
 //! Who looks when is measured, so a look here is a wait; what a look costs is `bench monitor`.
 

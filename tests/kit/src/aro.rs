@@ -12,7 +12,7 @@ use crate::{Checker, Folder, GENEROUS, Kubectl, Process, Session, until};
 
 /// A debug build on two busy cores.
 const START: Duration = Duration::from_secs(120);
-/// What comes before the name in the resource id of an imported cluster (`design.md` §5).
+/// What comes before the name in the resource id of an imported cluster (`contract/rules.md` §5.6).
 const IMPORTED: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourcegroups/imported/providers/microsoft.redhatopenshift/openshiftclusters";
 
 /// A binary of this workspace, of the running program's own profile: a test lies in `target/PROFILE/deps`,
@@ -38,7 +38,7 @@ pub struct Account {
     pub groups: Vec<String>,
 }
 
-/// `dev.json` (`design.md` §5 "Dev folder").
+/// `dev.json` (`contract/rules.md` §5.18 "Dev folder").
 #[derive(Debug, Clone, Deserialize)]
 pub struct Dev {
     pub url: String,

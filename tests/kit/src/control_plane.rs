@@ -180,7 +180,7 @@ impl ControlPlane {
     }
 
     /// A kubeconfig of `system:aro-sre`: reads, and may impersonate itself with the extras that name a
-    /// person (`spec/portal.md` §11.2).
+    /// person (`contract/portal.md` §11.2).
     ///
     /// # Errors
     /// It cannot be written.

@@ -205,7 +205,8 @@ impl Look<'_> {
     }
 }
 
-/// Operations under way: no description of a version has them, every client reads them (`spec/clients.md` §2.3).
+/// Operations under way: no description of a version has them, every client reads them
+/// (`contract/clients.md` §2.3).
 fn followed(told: &Told<'_>) -> Option<Expected> {
     let path = told.path.to_ascii_lowercase();
     let text = json!({"type": "string"});

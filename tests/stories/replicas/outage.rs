@@ -1,4 +1,4 @@
-//! The store is away for a while: what holds meanwhile, and what comes after (`design.md` §3 Freshness).
+//! The store is away for a while: what holds meanwhile, and what comes after (`contract/rules.md` §3.7).
 
 use std::time::{Duration, Instant};
 

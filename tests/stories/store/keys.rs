@@ -119,7 +119,7 @@ async fn one_document_is_printed_and_its_secret_opened_on_request() -> Result<()
     Ok(())
 }
 
-/// The contract's own vector (`spec/database.md` §11.3), with the key in the keyring's file.
+/// The contract's own vector (`contract/database.md` §11.3), with the key in the keyring's file.
 #[tokio::test(flavor = "multi_thread")]
 async fn older_forms_open_for_migration() -> Result<()> {
     let operator = Operator::start(1).await?;

@@ -1,4 +1,4 @@
-//! `[rp]` into who may call (`spec/frontend.md` §3).
+//! `[rp]` into who may call (`contract/frontend.md` §3).
 
 use std::path::PathBuf;
 use std::sync::Arc;

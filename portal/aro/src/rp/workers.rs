@@ -1,4 +1,4 @@
-//! The workers of `aro rp`: settings into what the plans of clusters stand on (`spec/backend.md` §2).
+//! The workers of `aro rp`: settings into what the plans of clusters stand on (`contract/backend.md` §2).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,7 +116,7 @@ fn environment(settings: &Settings, foundation: &Foundation, place: &RpPlace) ->
     }
     let azure = Arc::new(clients(settings, foundation, place)?);
     let certificates = place.certificate_vault.as_ref().map(|url| {
-        // Of the first-party application, in the service's own directory (`spec/cluster.md` §1.2).
+        // Of the first-party application, in the service's own directory (`contract/cluster.md` §1.2).
         Arc::new(Vault::new(azure.first_party().in_tenant(&place.tenant), url.clone()))
             as Arc<dyn CertificateVault>
     });

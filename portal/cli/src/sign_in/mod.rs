@@ -1,5 +1,5 @@
-//! Signing in through the portal (`design.md` §5 "Sign-in of the CLI"): by a browser on this machine, or by
-//! a code that is entered in a browser anywhere.
+//! Signing in through the portal (`contract/rules.md` §5.4 "Sign-in of the CLI"): by a browser on this
+//! machine, or by a code that is entered in a browser anywhere.
 
 mod browser;
 mod device;

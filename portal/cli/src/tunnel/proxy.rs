@@ -81,7 +81,7 @@ async fn socks<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<
     }
 }
 
-/// A reply that ends it (§6).
+/// A reply that ends it (RFC 1928 §6).
 async fn socks_says<S: AsyncWrite + Unpin>(stream: &mut S, code: u8) -> io::Result<Wanted> {
     stream.write_all(&[SOCKS, code, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
     Ok(Wanted::Nothing)

@@ -26,7 +26,7 @@ pub(in crate::ssh) enum Way {
 }
 
 impl Way {
-    /// The channel's type, as in the access log (`spec/portal.md` §17.2).
+    /// The channel's type, as in the access log (`contract/portal.md` §17.2).
     const fn name(&self) -> &'static str {
         match self {
             Self::Session => "session",

@@ -1,4 +1,4 @@
-//! Accesses that automation gives out: approved there, seen and ended here (`spec/portal.md` §20).
+//! Accesses that automation gives out: approved there, seen and ended here (`contract/portal.md` §20).
 
 use rp_access::{AccessError, Ask, Caller, IssueError, Via};
 use rp_base::{Id, SystemRandom};

@@ -1,5 +1,5 @@
 //! When the store does not answer: new accesses are refused after 5 s, streams are cut after 15 s
-//! (`design.md` §3 Freshness). Time stands still here but for what the tests let pass.
+//! (`contract/rules.md` §3.7). Time stands still here but for what the tests let pass.
 
 use std::time::Duration;
 

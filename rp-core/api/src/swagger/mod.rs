@@ -1,6 +1,6 @@
 //! The published descriptions: Swagger 2.0 with `x-ms-*`, one document and one example for each operation in every
-//! version that was ever published (`spec/api.md` §17). What is said of a member comes from the tree that decodes and
-//! answers ([`crate::schema`]); operations stand in one table ([`operations`]).
+//! version that was ever published (`contract/api.md` §17). What is said of a member comes from the tree that
+//! decodes and answers ([`crate::schema`]); operations stand in one table ([`operations`]).
 
 mod clusters;
 mod compare;

@@ -1,4 +1,4 @@
-//! The operations: which there are, since when, what they take and give (`spec/api.md` §17).
+//! The operations: which there are, since when, what they take and give (`contract/api.md` §17).
 
 use serde_json::{Map, Value, json};
 
@@ -307,7 +307,7 @@ impl Operation {
     }
 }
 
-/// Headers of answers (`spec/frontend.md` §6.3, §6.4).
+/// Headers of answers (`contract/frontend.md` §6.3, §6.4).
 fn headers(names: &[&str]) -> Value {
     let one = |name: &&str| {
         let said = match *name {

@@ -1,4 +1,4 @@
-//! The clusters of the examples, as they are stored (`spec/api.md` §17).
+//! The clusters of the examples, as they are stored (`contract/api.md` §17).
 
 use serde_json::{Value, json};
 

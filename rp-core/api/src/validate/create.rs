@@ -7,7 +7,7 @@ use crate::text;
 use crate::view::{Cluster, Machines};
 use crate::vm_sizes::{self, Role};
 
-/// Smallest disk of a worker, in gigabytes (§7).
+/// Smallest disk of a worker, in gigabytes (`contract/api.md` §7).
 const LEAST_DISK: i64 = 128;
 
 pub(super) fn check(ground: &Ground<'_>, cluster: &Cluster) -> Checked {

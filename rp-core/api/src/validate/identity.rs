@@ -122,7 +122,7 @@ fn last_type(rest: &str) -> &str {
     rest.rsplit('/').nth(1).unwrap_or_default()
 }
 
-/// Operators keep their identities (§11.4).
+/// Operators keep their identities (`contract/api.md` §11.4).
 pub(super) fn kept(ground: &Ground<'_>, is: &Value, wanted: &Value) -> Checked {
     const PATH: &str = "properties.platformWorkloadIdentityProfile.platformWorkloadIdentities";
     if !ground.version.has(PATH) {

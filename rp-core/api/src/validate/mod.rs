@@ -1,4 +1,5 @@
-//! Static validation (`spec/api.md` §11): pure, in the order of the contract's tables; the first failure is the error.
+//! Static validation (`contract/api.md` §11): pure, in the order of the contract's tables; the first failure
+//! is the error.
 
 mod create;
 mod identity;
@@ -93,7 +94,7 @@ fn properties(ground: &Ground<'_>, cluster: &Cluster, new: bool) -> Checked {
     identity::platform(cluster)
 }
 
-/// Objects that the newest version asks for (§11.3).
+/// Objects that the newest version asks for (`contract/api.md` §11.3).
 fn required(ground: &Ground<'_>, wanted: &Value) -> Checked {
     if ground.version.json != Json::Sorted {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::text;
 use crate::view::{Cluster, LoadBalancer, Network};
 
 const PATH: &str = "properties.networkProfile";
-/// Ranges that the network plug-in uses itself (`spec/api.md` §3).
+/// Ranges that the network plug-in uses itself (`contract/api.md` §3).
 const RESERVED: [&str; 3] = ["100.64.0.0/16", "169.254.169.0/29", "100.88.0.0/16"];
 /// Outbound addresses that a cluster may have.
 const MOST_ADDRESSES: i64 = 20;

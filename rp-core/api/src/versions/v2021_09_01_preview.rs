@@ -28,7 +28,7 @@ pub(super) fn after(before: &Version) -> Version {
     version
 }
 
-/// Who made it and who changed it last, as ARM says (§3.1).
+/// Who made it and who changed it last, as ARM says (`contract/api.md` §3.1).
 fn system_data() -> crate::schema::Member {
     const KINDS: &[&str] = &["Application", "Key", "ManagedIdentity", "User"];
     object(

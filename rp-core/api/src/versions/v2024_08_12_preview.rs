@@ -18,7 +18,7 @@ pub(super) fn after(before: &Version) -> Version {
     version
 }
 
-/// The identity of the cluster, as ARM has it (§3.2).
+/// The identity of the cluster, as ARM has it (`contract/api.md` §3.2).
 pub(crate) fn identity() -> Member {
     const TYPES: &[&str] = &["None", "SystemAssigned", "SystemAssigned,UserAssigned", "UserAssigned"];
     let assigned = Shape::Object(Members(vec![

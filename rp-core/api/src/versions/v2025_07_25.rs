@@ -1,4 +1,5 @@
-//! `2025-07-25`: workload identity, stable; other rules of JSON (§8.3) and objects that must be there (§11.3).
+//! `2025-07-25`: workload identity, stable; other rules of JSON (`contract/api.md` §8.3) and objects that
+//! must be there (`contract/api.md` §11.3).
 
 use crate::version::{Json, Published, Version};
 

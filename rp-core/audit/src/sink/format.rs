@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub enum SinkFormat {
     /// As they are stored, byte for byte: such a copy can be verified.
     Aro,
-    /// The record `audit event` of `spec/portal.md` §17.3 (a).
+    /// The record `audit event` of `contract/portal.md` §17.3 (a).
     Ifx(Arc<IfxPlace>),
 }
 
@@ -88,7 +88,7 @@ fn path(entry: &Entry) -> String {
     path
 }
 
-/// `spec/portal.md` §17.3 (a). The writer stands for the process, its number for the counter.
+/// `contract/portal.md` §17.3 (a). The writer stands for the process, its number for the counter.
 fn ifx(entry: &Entry, place: &IfxPlace) -> Value {
     let path = path(entry);
     let failed = entry.result.status >= 400 || (entry.result.status == 0 && entry.result.word != "ok");

@@ -1,4 +1,4 @@
-//! What is said of a resource that cannot be deleted (`spec/cluster.md` §5.1).
+//! What is said of a resource that cannot be deleted (`contract/cluster.md` §5.1).
 
 use rp_api::CloudError;
 use rp_azure::AzureError;

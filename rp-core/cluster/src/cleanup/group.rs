@@ -1,4 +1,4 @@
-//! The managed resource group and everything in it (`spec/cluster.md` §5 #8, §5.1).
+//! The managed resource group and everything in it (`contract/cluster.md` §5, §5.1).
 
 use rp_api::CloudError;
 use rp_azure::{AzureError, Client, ErrorClass, Operation, Resources};

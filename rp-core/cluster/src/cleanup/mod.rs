@@ -1,5 +1,5 @@
-//! A cluster goes: only what is its own, in an order in which nothing hangs on something gone (`spec/cluster.md` §5).
-//! Each part is a step; what is gone already is as good.
+//! A cluster goes: only what is its own, in an order in which nothing hangs on something gone
+//! (`contract/cluster.md` §5). Each part is a step; what is gone already is as good.
 
 mod errors;
 mod group;

@@ -1,4 +1,4 @@
-//! The tables of `spec/backend.md` §9.2.
+//! The tables of `contract/backend.md` §9.2.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Addresses of API server and router, and their public names (`spec/cluster.md` §6.8).
+//! Addresses of API server and router, and their public names (`contract/cluster.md` §6.8).
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! Outbound addresses of the public load balancer (`spec/cluster.md` §6.16).
+//! Outbound addresses of the public load balancer (`contract/cluster.md` §6.16).
 
 use rp_azure::{Client, Resources};
 use serde_json::{Value, json};

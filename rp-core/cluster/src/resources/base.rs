@@ -1,4 +1,4 @@
-//! The base deployment and its repairs (`spec/cluster.md` §6.7, §6.15).
+//! The base deployment and its repairs (`contract/cluster.md` §6.7, §6.15).
 
 use rp_azure::{Client, Resources};
 use serde_json::{Map, Value, json};

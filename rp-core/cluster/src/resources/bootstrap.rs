@@ -1,4 +1,4 @@
-//! The bootstrap machine goes (`spec/cluster.md` §6.12).
+//! The bootstrap machine goes (`contract/cluster.md` §6.12).
 
 use rp_azure::Resources;
 

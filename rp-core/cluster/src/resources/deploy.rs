@@ -1,4 +1,4 @@
-//! Deployments and what is said of their failures (`spec/cluster.md` §1.4).
+//! Deployments and what is said of their failures (`contract/cluster.md` §1.4).
 
 use rp_api::{CloudError, ErrorBody};
 use rp_azure::{AzureError, Deployments};

@@ -1,4 +1,4 @@
-//! Public names of clusters in the service's zone (`spec/cluster.md` §6.4).
+//! Public names of clusters in the service's zone (`contract/cluster.md` §6.4).
 
 use rp_api::CloudError;
 use rp_azure::{Resources, When};

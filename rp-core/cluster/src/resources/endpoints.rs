@@ -1,4 +1,5 @@
-//! Private endpoints: the service's to the API server, the nodes' to the gateway (`spec/cluster.md` §6.8).
+//! Private endpoints: the service's to the API server, the nodes' to the gateway
+//! (`contract/cluster.md` §6.8).
 
 use rp_azure::{Client, Resources};
 use serde_json::{Map, Value, json};

@@ -162,7 +162,7 @@ impl Document {
         all
     }
 
-    /// The cluster's own security group for a subnet (`spec/api.md` §3).
+    /// The cluster's own security group for a subnet (`contract/api.md` §3).
     pub(crate) fn security_group(&self, subnet: &str) -> String {
         let behind = match (self.is_first_architecture(), self.is_worker_subnet(subnet)) {
             (false, _) => "-nsg",

@@ -1,4 +1,4 @@
-//! Trust of platform identities in the cluster's own tokens (`spec/cluster.md` §6.5).
+//! Trust of platform identities in the cluster's own tokens (`contract/cluster.md` §6.5).
 
 use aws_lc_rs::digest::{SHA224, digest};
 use rp_azure::{Client, Repeat, Resources};

@@ -1,4 +1,4 @@
-//! The managed resource group (`spec/cluster.md` §6.6).
+//! The managed resource group (`contract/cluster.md` §6.6).
 
 use rp_api::CloudError;
 use rp_azure::{ErrorClass, Resources};

@@ -1,4 +1,4 @@
-//! Who a cluster is in the customer's directory (`spec/cluster.md` §6.1).
+//! Who a cluster is in the customer's directory (`contract/cluster.md` §6.1).
 
 use rp_api::CloudError;
 use rp_azure::{AzureError, Client, Directory as _, ErrorClass, Resources};

@@ -1,4 +1,4 @@
-//! Machines of a running cluster: started, and behind their load balancers (`spec/cluster.md` §6.15).
+//! Machines of a running cluster: started, and behind their load balancers (`contract/cluster.md` §6.15).
 
 use rp_azure::{Client, Machines as _, Request, Resources};
 use serde_json::{Value, json};

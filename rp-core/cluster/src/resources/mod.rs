@@ -1,4 +1,4 @@
-//! The steps that touch Azure, by subject (`spec/cluster.md` §6). Each may be run again at any time.
+//! The steps that touch Azure, by subject (`contract/cluster.md` §6). Each may be run again at any time.
 
 pub(crate) mod addresses;
 pub(crate) mod azure;

@@ -1,4 +1,5 @@
-//! The issuer of a cluster's own tokens: one key, and the documents by which others verify (`spec/cluster.md` §6.5).
+//! The issuer of a cluster's own tokens: one key, and the documents by which others verify
+//! (`contract/cluster.md` §6.5).
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize, PublicKey};

@@ -1,4 +1,4 @@
-//! Role assignments of an existing cluster (`spec/cluster.md` §6.1).
+//! Role assignments of an existing cluster (`contract/cluster.md` §6.1).
 
 use rp_azure::{Client, Resources};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! The cluster's token of the container registry (`spec/cluster.md` §6.3).
+//! The cluster's token of the container registry (`contract/cluster.md` §6.3).
 
 use std::time::Duration;
 

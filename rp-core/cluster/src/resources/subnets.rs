@@ -1,4 +1,5 @@
-//! The customer's subnets: changed, not owned (`spec/cluster.md` §6.6). Every write is under the subnet's etag.
+//! The customer's subnets: changed, not owned (`contract/cluster.md` §6.6). Every write is under the subnet's
+//! etag.
 
 use rp_api::{CloudError, ErrorBody};
 use rp_azure::{AzureError, Client, ErrorClass, Resources, ServiceError};

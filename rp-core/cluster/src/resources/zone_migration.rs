@@ -1,6 +1,6 @@
-//! The internal load balancer's frontend gets zones and keeps its address (`spec/cluster.md` §6.17). Each stage looks at
-//! what is there, so that a run that stopped anywhere is taken up; between the removal of the old frontend and the
-//! new one the API server cannot be reached.
+//! The internal load balancer's frontend gets zones and keeps its address (`contract/cluster.md` §6.17). Each
+//! stage looks at what is there, so that a run that stopped anywhere is taken up; between the removal of the
+//! old frontend and the new one the API server cannot be reached.
 
 use rp_azure::Client;
 use serde_json::{Value, json};

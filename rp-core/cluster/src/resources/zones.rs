@@ -1,4 +1,4 @@
-//! In which zones a new cluster lives (`spec/cluster.md` §6.2).
+//! In which zones a new cluster lives (`contract/cluster.md` §6.2).
 
 use rp_azure::{Sku, SubscriptionFacts};
 

@@ -1,4 +1,4 @@
-//! Role assignments in a cluster's group (`spec/cluster.md` §8.1).
+//! Role assignments in a cluster's group (`contract/cluster.md` §8.1).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The deny assignment on a cluster's group (`spec/cluster.md` §8.4).
+//! The deny assignment on a cluster's group (`contract/cluster.md` §8.4).
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
 //! Who may do what with a cluster's resources: role assignments, the deny assignment, and what operators need
-//! (`spec/cluster.md` §8.4, §13.2). Pure.
+//! (`contract/cluster.md` §8.4, §13.2). Pure.
 
 pub(crate) mod actions;
 pub(crate) mod assignments;

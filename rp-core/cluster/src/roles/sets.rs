@@ -1,4 +1,5 @@
-//! Which roles the platform's operators need in a version (`spec/api.md` §12.4, `spec/cluster.md` §13.2).
+//! Which roles the platform's operators need in a version (`contract/api.md` §12.4,
+//! `contract/cluster.md` §13.2).
 
 use std::collections::BTreeSet;
 

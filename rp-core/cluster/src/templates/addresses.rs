@@ -1,4 +1,4 @@
-//! Public addresses (`spec/cluster.md` §8.1): Standard, static, IPv4, without a DNS label.
+//! Public addresses (`contract/cluster.md` §8.1): Standard, static, IPv4, without a DNS label.
 
 use rp_base::sha256;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Load balancers (`spec/cluster.md` §8.3).
+//! Load balancers (`contract/cluster.md` §8.3).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The templates that the steps deploy into a cluster's group (`spec/cluster.md` §1.4, §6.7).
+//! The templates that the steps deploy into a cluster's group (`contract/cluster.md` §1.4, §6.7).
 
 use serde_json::{Map, Value};
 

@@ -1,11 +1,12 @@
-//! Machines of the control plane and of the bootstrap (`spec/installer.md` §10): the installer's deployment `resources`.
+//! Machines of the control plane and of the bootstrap (`contract/installer.md` §10): the installer's
+//! deployment `resources`.
 
 use serde_json::{Map, Value, json};
 
 use super::{balancers, id, reference, resource, template};
 use crate::document::Document;
 
-/// The disk image of all machines (`spec/installer.md` §9): data of the OpenShift version.
+/// The disk image of all machines (`contract/installer.md` §9): data of the OpenShift version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     pub publisher: String,

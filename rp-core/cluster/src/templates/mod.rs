@@ -1,4 +1,4 @@
-//! What a cluster has in Azure, as data: ARM templates and bodies (`spec/cluster.md` §8). Pure.
+//! What a cluster has in Azure, as data: ARM templates and bodies (`contract/cluster.md` §8). Pure.
 
 pub(crate) mod addresses;
 pub(crate) mod balancers;

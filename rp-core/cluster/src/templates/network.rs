@@ -1,4 +1,4 @@
-//! Security group, link service and endpoint of a cluster (`spec/cluster.md` §8.1).
+//! Security group, link service and endpoint of a cluster (`contract/cluster.md` §8.1).
 
 use serde_json::{Value, json};
 

@@ -40,7 +40,8 @@ impl Place {
         id(&self.gateway_id(), "Microsoft.Network/privateLinkServices", "gateway-pls-001")
     }
 
-    /// Subnets of ours that may reach an account of a cluster (§8.2); `state`: the account of the cluster's own state.
+    /// Subnets of ours that may reach an account of a cluster (`contract/cluster.md` §8.2); `state`: the
+    /// account of the cluster's own state.
     pub(crate) fn storage_subnets(&self, state: bool) -> Vec<String> {
         let group = self.group_id();
         let mut all = vec![self.endpoint_subnet_id(), subnet(&group, "rp-vnet", "rp-subnet")];

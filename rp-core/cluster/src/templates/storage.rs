@@ -1,4 +1,4 @@
-//! Storage accounts and their containers (`spec/cluster.md` §8.2).
+//! Storage accounts and their containers (`contract/cluster.md` §8.2).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! API versions of what we put and delete (`spec/cluster.md` §1.4), in one table.
+//! API versions of what we put and delete (`contract/cluster.md` §1.4), in one table.
 
 /// Types or their beginnings, in lower case, with the version that we speak.
 const TABLE: [(&str, &str); 21] = [

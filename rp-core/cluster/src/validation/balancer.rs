@@ -1,4 +1,4 @@
-//! Whether outbound addresses can be had and suffice (`spec/cluster.md` §7.3). Pure.
+//! Whether outbound addresses can be had and suffice (`contract/cluster.md` §7.3). Pure.
 
 use rp_api::CloudError;
 

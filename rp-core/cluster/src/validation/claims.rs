@@ -1,4 +1,5 @@
-//! What tokens say of whom they were issued to (`spec/cluster.md` §7.4). Pure; signatures are the issuer's business.
+//! What tokens say of whom they were issued to (`contract/cluster.md` §7.4). Pure; signatures are the
+//! issuer's business.
 
 use rp_api::CloudError;
 use rp_azure::{AzureError, ErrorKind};

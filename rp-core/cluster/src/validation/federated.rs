@@ -1,4 +1,4 @@
-//! Federated credentials that platform identities already have (`spec/cluster.md` §7.4). Pure.
+//! Federated credentials that platform identities already have (`contract/cluster.md` §7.4). Pure.
 
 use rp_api::CloudError;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Whether the customer's side is as a cluster needs it: asked at each create and update (`spec/api.md` §16). The checks
-//! are pure; [`fetch`] and [`rights`] bring what they look at.
+//! Whether the customer's side is as a cluster needs it: asked at each create and update
+//! (`contract/api.md` §16). The checks are pure; [`fetch`] and [`rights`] bring what they look at.
 
 pub(crate) mod balancer;
 mod claims;

@@ -1,4 +1,4 @@
-//! Networks, subnets and their ranges (`spec/cluster.md` §7.3). Pure.
+//! Networks, subnets and their ranges (`contract/cluster.md` §7.3). Pure.
 
 use ipnet::IpNet;
 use rp_api::CloudError;

@@ -1,4 +1,4 @@
-//! Asking Azure what somebody may do, as long as rights may still be on their way (`spec/api.md` §16.2).
+//! Asking Azure what somebody may do, as long as rights may still be on their way (`contract/api.md` §16.2).
 
 use rp_azure::AccessChecks as _;
 use serde_json::Value;

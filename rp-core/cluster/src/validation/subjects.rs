@@ -1,4 +1,5 @@
-//! Who needs which rights on what, and what is said when they are missing (`spec/api.md` §16.2–16.3). Pure.
+//! Who needs which rights on what, and what is said when they are missing (`contract/api.md` §16.2–16.3).
+//! Pure.
 
 use rp_api::CloudError;
 

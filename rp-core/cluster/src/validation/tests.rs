@@ -1,4 +1,4 @@
-//! Every message of the contract (`spec/api.md` §16.3), word by word.
+//! Every message of the contract (`contract/api.md` §16.3), word by word.
 
 use rp_azure::{AzureError, ErrorKind, Sku};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! In which zones a cluster's machines can be (`spec/cluster.md` §6.2). Pure.
+//! In which zones a cluster's machines can be (`contract/cluster.md` §6.2). Pure.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The change feed (`spec/database.md` §13.4, §13.7 item 7).
+//! The change feed (`contract/database.md` §13.4, §13.7 item 7).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use rp_documents::Collection;
 use super::{ANY, Checked, draft, ensure, in_partition, until, with_key};
 use crate::{Expect, SharedStore, Span, StoreError};
 
-/// §13.7 item 8.
+/// `contract/database.md` §13.7 item 8.
 pub(super) async fn expired_is_gone_at_once(store: SharedStore, clock: ManualClock) -> Checked {
     let end = clock.now() + Duration::from_secs(60);
     store.create_all(ANY, vec![until(with_key("a", "k"), end), until(with_key("b", "l"), end)]).await?;
@@ -96,7 +96,7 @@ pub(super) async fn scans_are_ordered_and_bounded(store: SharedStore, clock: Man
     Ok(())
 }
 
-/// §13.7 item 9.
+/// `contract/database.md` §13.7 item 9.
 pub(super) async fn paging_misses_and_repeats_nothing(store: SharedStore, _clock: ManualClock) -> Checked {
     const STAY: usize = 60;
     let stay = (0..STAY).map(|n| in_partition(&format!("stay-{n:03}"), &format!("p{}", n % 3)));

@@ -9,7 +9,7 @@ use rp_documents::{ClusterHealth, Collection, Unknown};
 use super::{ANY, Checked, draft, ensure, with_key};
 use crate::{Draft, Expect, SharedStore, StoreError, Typed, Version, update};
 
-/// §13.7 item 6: what the store does not know, it does not touch.
+/// `contract/database.md` §13.7 item 6: what the store does not know, it does not touch.
 pub(super) async fn bodies_are_kept_byte_for_byte(store: SharedStore, clock: ManualClock) -> Checked {
     let body = "{ \"b\" : 1.50, \"a\":[ ],\n\"\\u00e9\": \"é\u{1F980}\" }".to_owned();
     let draft = Draft { body: body.clone(), ..with_key("a", "key of a") };
@@ -50,7 +50,7 @@ pub(super) async fn one_of_two_creators_wins(store: SharedStore, _clock: ManualC
     Ok(())
 }
 
-/// §13.7 item 11, and over partitions ("Do better" 3).
+/// `contract/database.md` §13.7 item 11, and over partitions (`contract/database.md` "Do better" 3).
 pub(super) async fn a_taken_key_is_named(store: SharedStore, _clock: ManualClock) -> Checked {
     store.create(ANY, with_key("a", "k")).await?;
     let other = Draft { partition: "other".to_owned(), ..with_key("b", "k") };
@@ -86,7 +86,7 @@ pub(super) async fn create_all_is_all_or_nothing(store: SharedStore, _clock: Man
     Ok(())
 }
 
-/// §13.7 item 3.
+/// `contract/database.md` §13.7 item 3.
 pub(super) async fn a_stale_version_is_refused(store: SharedStore, _clock: ManualClock) -> Checked {
     let first = store.create(ANY, draft("a")).await?;
     let second = store.replace(ANY, draft("a"), Expect::Version(first.version)).await?;
@@ -136,7 +136,7 @@ fn health(id: &str) -> ClusterHealth {
     }
 }
 
-/// §13.7 item 3, second half.
+/// `contract/database.md` §13.7 item 3, second half.
 pub(super) async fn two_writers_lose_no_update(store: SharedStore, _clock: ManualClock) -> Checked {
     const EACH: u64 = 10;
     let typed = Typed::<ClusterHealth>::new(store);
@@ -164,7 +164,7 @@ pub(super) async fn two_writers_lose_no_update(store: SharedStore, _clock: Manua
     Ok(())
 }
 
-/// §13.7 item 6, through a type that does not know them.
+/// `contract/database.md` §13.7 item 6, through a type that does not know them.
 pub(super) async fn unknown_members_survive(store: SharedStore, _clock: ManualClock) -> Checked {
     let body = r#"{"id":"a","looked_at":"2026-11-21T03:12:00Z","newer":{"deep":[1,{"x":null}]}}"#;
     let draft = Draft { body: body.to_owned(), partition: "a".to_owned(), ..draft("a") };

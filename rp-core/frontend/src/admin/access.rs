@@ -1,5 +1,6 @@
-//! Accesses for automation that cannot use a browser (`spec/portal.md` §20, `spec/frontend.md` §11.9). The calling tool
-//! has approved them; here they become grants like any other: seen, counted, audited and ended in one place.
+//! Accesses for automation that cannot use a browser (`contract/portal.md` §20,
+//! `contract/frontend.md` §11.9). The calling tool has approved them; here they become grants like any other:
+//! seen, counted, audited and ended in one place.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,8 @@ use crate::path::ClusterPath;
 
 /// Life of a kubeconfig.
 const KUBECONFIG: Duration = Duration::from_hours(6);
-/// Life of a shell (`spec/portal.md` §16.4); its password opens it within [`rp_access::Policy::password_life`].
+/// Life of a shell (`contract/portal.md` §16.4); its password opens it within
+/// [`rp_access::Policy::password_life`].
 const SHELL: Duration = Duration::from_hours(1);
 /// The longest name of somebody, in characters.
 const MOST_NAME: usize = 256;
@@ -48,7 +50,7 @@ pub struct SshDoor {
     pub port: u16,
     /// Its line of a `known_hosts` file.
     pub known_host: String,
-    /// It offers the algorithms of `spec/portal.md` §16.1 and no others, so the command may name them.
+    /// It offers the algorithms of `contract/portal.md` §16.1 and no others, so the command may name them.
     pub fips: bool,
 }
 
@@ -192,7 +194,7 @@ fn told(error: &IssueError) -> CloudError {
     }
 }
 
-/// For whom it is, as ARM says ("Do better" 22: nobody is refused).
+/// For whom it is, as ARM says (`contract/frontend.md` "Do better" 22: nobody is refused).
 fn person(parts: &FrontendParts, call: &Call) -> Result<String, CloudError> {
     let said = |name: &str| {
         let data = call.system_data.as_ref()?;

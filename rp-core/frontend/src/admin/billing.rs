@@ -1,4 +1,4 @@
-//! Who pays for which cluster (`spec/frontend.md` §10). Read only.
+//! Who pays for which cluster (`contract/frontend.md` §10). Read only.
 
 use rp_api::CloudError;
 use rp_base::text::clean;

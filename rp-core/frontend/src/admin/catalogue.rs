@@ -1,5 +1,5 @@
-//! What can be installed, as administrators keep it (`spec/frontend.md` §10): versions of OpenShift, role sets, sizes.
-//! The rules are `rp_api::catalogue`'s.
+//! What can be installed, as administrators keep it (`contract/frontend.md` §10): versions of OpenShift, role
+//! sets, sizes. The rules are `rp_api::catalogue`'s.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! All clusters of the region (`spec/frontend.md` §10): whole and in pages, or flat at once.
+//! All clusters of the region (`contract/frontend.md` §10): whole and in pages, or flat at once.
 
 use http::StatusCode;
 use rp_base::Timestamp;

@@ -1,4 +1,5 @@
-//! Routes over Hive (`spec/frontend.md` §10). There is no Hive here: callers are told so, as the contract says it.
+//! Routes over Hive (`contract/frontend.md` §10). There is no Hive here: callers are told so, as the contract
+//! says it.
 
 use rp_api::CloudError;
 

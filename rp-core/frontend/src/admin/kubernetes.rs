@@ -1,4 +1,5 @@
-//! Which resource of a cluster's API a word means: `Kind`, `Kind.group` or the plural (`spec/frontend.md` §11.1).
+//! Which resource of a cluster's API a word means: `Kind`, `Kind.group` or the plural
+//! (`contract/frontend.md` §11.1).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Machines of a cluster, as Azure has them (`spec/frontend.md` §11.7).
+//! Machines of a cluster, as Azure has them (`contract/frontend.md` §11.7).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::path::ClusterPath;
 /// For everything that is asked of Azure.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// The boot diagnostics log of a machine: its end, without secrets that are known by their form ("Do better" 19) and
-/// without what steers a terminal.
+/// The boot diagnostics log of a machine: its end, without secrets that are known by their form
+/// (`contract/frontend.md` "Do better" 19) and without what steers a terminal.
 pub(super) async fn serial_console(
     parts: &FrontendParts,
     call: &Call,
@@ -42,7 +42,7 @@ pub(super) async fn serial_console(
     Ok(answer)
 }
 
-/// The cluster's subscription, in whatever state (`spec/frontend.md` §11).
+/// The cluster's subscription, in whatever state (`contract/frontend.md` §11).
 async fn known(parts: &FrontendParts, path: &ClusterPath) -> Result<(), Fault> {
     let subscriptions = Typed::<SubscriptionDocument>::new(parts.store.clone());
     if subscriptions.get(&path.subscription).await?.is_some() {
@@ -52,7 +52,7 @@ async fn known(parts: &FrontendParts, path: &ClusterPath) -> Result<(), Fault> {
     Err(CloudError::bad("InvalidSubscriptionState", "", message).into())
 }
 
-/// `vmName` (`spec/frontend.md` §11.3).
+/// `vmName` (`contract/frontend.md` §11.3).
 fn machine(call: &Call) -> Result<&str, CloudError> {
     let name = call.parameter("vmName").unwrap_or_default();
     if name.is_empty() {

@@ -1,5 +1,6 @@
-//! What only administrators' tools may ask for (`spec/frontend.md` §10, §11): the region as a whole, and what looks into
-//! one cluster. Who may call is the authorizer's business; each call is in the trail like any other.
+//! What only administrators' tools may ask for (`contract/frontend.md` §10, §11): the region as a whole, and
+//! what looks into one cluster. Who may call is the authorizer's business; each call is in the trail like any
+//! other.
 
 mod access;
 mod billing;
@@ -70,7 +71,7 @@ pub(crate) async fn dispatch(parts: &FrontendParts, call: &Call, asked: &Admin) 
     }
 }
 
-/// What went wrong, in its own words: these callers are told (`spec/frontend.md` §2 Replies, "A").
+/// What went wrong, in its own words: these callers are told (`contract/frontend.md` §2 Replies, "A").
 fn failed(message: impl Into<String>) -> CloudError {
     CloudError::new(500, "InternalServerError", "", message)
 }

@@ -1,4 +1,4 @@
-//! Objects of a cluster, read live (`spec/frontend.md` §11.1).
+//! Objects of a cluster, read live (`contract/frontend.md` §11.1).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Paths below `/admin` (`spec/frontend.md` §10, §11).
+//! Paths below `/admin` (`contract/frontend.md` §10, §11).
 
 use crate::path::{ClusterPath, Lost, Route};
 

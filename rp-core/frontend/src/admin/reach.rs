@@ -66,7 +66,7 @@ impl Api {
     /// What stands at a path, of at most `most` bytes.
     ///
     /// # Errors
-    /// What the API server says, or why it says nothing (`spec/frontend.md` §2 Replies, "A").
+    /// What the API server says, or why it says nothing (`contract/frontend.md` §2 Replies, "A").
     pub(super) async fn get(&self, path: &str, most: usize) -> Result<Vec<u8>, CloudError> {
         if path.len() > MOST_PATH {
             return Err(CloudError::invalid("", "The provided resource is invalid."));

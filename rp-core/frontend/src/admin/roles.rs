@@ -1,5 +1,6 @@
-//! Who may do what over the admin API, tool by tool and person by person ("Do better" 16 and 17 of `spec/frontend.md`): the
-//! calling tool's certificate has a role, and beside it stands the name of the person for whom it calls. Both must do.
+//! Who may do what over the admin API, tool by tool and person by person
+//! (`contract/frontend.md` "Do better" 16 and 17): the calling tool's certificate has a role, and beside it
+//! stands the name of the person for whom it calls. Both must do.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

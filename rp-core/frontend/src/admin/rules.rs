@@ -1,4 +1,4 @@
-//! Which objects of a cluster administrators' tools may read (`spec/frontend.md` §11.2).
+//! Which objects of a cluster administrators' tools may read (`contract/frontend.md` §11.2).
 
 use rp_api::CloudError;
 use rp_kube::namespaces::is_openshift;

@@ -1,4 +1,4 @@
-//! What schedules of maintenance choose clusters by (`spec/mimo.md` §6).
+//! What schedules of maintenance choose clusters by (`contract/mimo.md` §6).
 
 use rp_api::CloudError;
 use rp_database::Typed;

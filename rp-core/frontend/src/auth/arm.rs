@@ -1,5 +1,5 @@
-//! ARM's certificates, as it publishes them (`spec/frontend.md` §3 ARM 2): read at the start and every hour, kept when
-//! a reading fails, matched byte for byte.
+//! ARM's certificates, as it publishes them (`contract/frontend.md` §3 ARM 2): read at the start and every
+//! hour, kept when a reading fails, matched byte for byte.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use url::Url;
 use super::CertificateCheck;
 use super::tokens::fetch;
 
-/// The list is older than this: not ready (§3).
+/// The list is older than this: not ready (`contract/frontend.md` §3).
 const STALE: Duration = Duration::from_secs(24 * 3600);
 const TIME: Duration = Duration::from_secs(30);
 /// After a failure.
@@ -124,7 +124,7 @@ impl ArmCertificates {
         }
     }
 
-    /// Shows how old the list is and when its last entry ends ("Do better" 34).
+    /// Shows how old the list is and when its last entry ends (`contract/frontend.md` "Do better" 34).
     pub fn register(self: &Arc<Self>, registry: &Registry) {
         let age = Arc::clone(self);
         let help = "Seconds since ARM's certificates were last read.";

@@ -1,4 +1,4 @@
-//! Tokens checked by a process beside this one (`spec/frontend.md` §3 ARM 1).
+//! Tokens checked by a process beside this one (`contract/frontend.md` §3 ARM 1).
 
 use std::net::SocketAddr;
 use std::time::Duration;

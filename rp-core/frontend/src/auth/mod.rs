@@ -1,4 +1,5 @@
-//! Who may call (`spec/frontend.md` §3): ARM by one of its certificates or a token, the admin tool by a certificate.
+//! Who may call (`contract/frontend.md` §3): ARM by one of its certificates or a token, the admin tool by a
+//! certificate.
 //!
 //! A certificate is asked for in the TLS handshake, which proves that the caller holds its key; here is looked at whose
 //! it is. Nobody is taken whom nothing here knows.

@@ -1,4 +1,4 @@
-//! A new cluster (`spec/frontend.md` §6.3).
+//! A new cluster (`contract/frontend.md` §6.3).
 
 use http::StatusCode;
 use rp_api::{CloudError, Version, convert, decode, defaults, text, validate};
@@ -96,7 +96,7 @@ fn default_version(parts: &FrontendParts) -> Result<String, CloudError> {
     })
 }
 
-/// The version can be installed (`spec/api.md` §12.2).
+/// The version can be installed (`contract/api.md` §12.2).
 fn offered(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudError> {
     let version = version_of(cluster);
     if text::version(version).is_some() && parts.offers.versions().iter().any(|offered| offered == version) {
@@ -111,7 +111,7 @@ pub(super) fn version_of(cluster: &Value) -> &str {
     cluster["properties"]["clusterProfile"]["version"].as_str().unwrap_or_default()
 }
 
-/// The identities are those that the platform's operators of the version need (`spec/api.md` §12.4).
+/// The identities are those that the platform's operators of the version need (`contract/api.md` §12.4).
 pub(super) fn identities(parts: &FrontendParts, cluster: &Value, version: &str) -> Result<(), CloudError> {
     let properties = &cluster["properties"];
     let profile = &properties["platformWorkloadIdentityProfile"];

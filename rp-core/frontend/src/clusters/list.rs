@@ -1,4 +1,4 @@
-//! Clusters of a subscription, of a group or of the region, in pages (`spec/frontend.md` §6.2, §10).
+//! Clusters of a subscription, of a group or of the region, in pages (`contract/frontend.md` §6.2, §10).
 
 use futures_util::future::join_all;
 use http::StatusCode;

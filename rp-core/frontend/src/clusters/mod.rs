@@ -1,4 +1,4 @@
-//! Clusters: read, list, write, delete (`spec/frontend.md` §6).
+//! Clusters: read, list, write, delete (`contract/frontend.md` §6).
 
 mod create;
 mod list;
@@ -26,7 +26,7 @@ use crate::parts::FrontendParts;
 use crate::path::{ClusterPath, KIND};
 use crate::subscriptions;
 
-/// Whole requests that are tried again when somebody else wrote meanwhile (§6.3).
+/// Whole requests that are tried again when somebody else wrote meanwhile (`contract/frontend.md` §6.3).
 const TRIES: u32 = 5;
 
 /// One cluster.
@@ -52,7 +52,8 @@ pub(crate) async fn put(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
     loop {
         let written = match Document::find(&parts.store, &path.key()).await? {
             Some(found) => update::update(parts, call, path, version, found).await,
-            // Azure is asked once for a request, however often it is written ("Do better" 39).
+            // Azure is asked once for a request, however often it is written
+            // (`contract/frontend.md` "Do better" 39).
             None => create::create(parts, call, path, version, &subscription, &mut checked).await,
         };
         tried += 1;
@@ -118,7 +119,7 @@ pub(crate) async fn delete(parts: &FrontendParts, call: &Call, path: &ClusterPat
     }
 }
 
-/// Notes on a document that a request was accepted (`spec/api.md` §2, §6).
+/// Notes on a document that a request was accepted (`contract/api.md` §2, §6).
 fn mark(body: &mut Value, call: &Call, parts: &FrontendParts, begun: &Begun) {
     body["asyncOperationId"] = Value::from(begun.id());
     body["correlationData"] = correlation(call, parts);
@@ -139,7 +140,8 @@ fn correlation(call: &Call, parts: &FrontendParts) -> Value {
     })
 }
 
-/// The stored cluster with what the monitor mirrored of it (`spec/api.md` §14). What cannot be had is left as stored.
+/// The stored cluster with what the monitor mirrored of it (`contract/api.md` §14). What cannot be had is
+/// left as stored.
 async fn enriched(parts: &FrontendParts, document: &Document) -> Value {
     let mut cluster = document.cluster().clone();
     // While it comes or goes, what was mirrored says nothing.
@@ -216,7 +218,7 @@ fn ground<'a>(
     }
 }
 
-/// Each non-empty member of ARM's header replaces ours (§6.3 step 8).
+/// Each non-empty member of ARM's header replaces ours (`contract/frontend.md` §6.3 step 8).
 fn system_data(call: &Call, cluster: &mut Value) {
     let Some(Value::Object(said)) = &call.system_data else { return };
     const KNOWN: [&str; 6] =
@@ -230,7 +232,7 @@ fn system_data(call: &Call, cluster: &mut Value) {
     }
 }
 
-/// The identity headers of clusters with workload identity (§6.3 step 11).
+/// The identity headers of clusters with workload identity (`contract/frontend.md` §6.3 step 11).
 fn identity(call: &Call, cluster: &mut Value) -> Result<(), rp_api::CloudError> {
     let workload = cluster["properties"]["platformWorkloadIdentityProfile"].is_object()
         && !cluster["properties"]["servicePrincipalProfile"].is_object();

@@ -45,7 +45,7 @@ fn client_name(client: &str) -> String {
     format!("client/{client}")
 }
 
-/// Who the cluster is towards Azure: the client id, or its identity (`spec/api.md` §2).
+/// Who the cluster is towards Azure: the client id, or its identity (`contract/api.md` §2).
 pub(super) fn client_key(cluster: &Value) -> String {
     let client = cluster["properties"]["servicePrincipalProfile"]["clientId"].as_str();
     let identity = || {

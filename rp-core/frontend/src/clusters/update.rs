@@ -1,4 +1,4 @@
-//! A change of a cluster that is there (`spec/frontend.md` §6.3).
+//! A change of a cluster that is there (`contract/frontend.md` §6.3).
 
 use http::{Method, StatusCode};
 use rp_api::state::{self, Asked};
@@ -54,7 +54,7 @@ pub(super) async fn update(
         properties.remove("workerProfilesStatus");
     }
     let answer = shown(StatusCode::OK, version, &answered);
-    // Who it is towards Azure is unique, also when it changes ("Do better" 2 of `spec/api.md`).
+    // Who it is towards Azure is unique, also when it changes (`contract/api.md` "Do better" 2).
     let (client, before) = (names::client_key(&stored), names::client_key(&opened));
     let mut held = None;
     if client != before {
@@ -135,7 +135,8 @@ async fn own_secret(
     Ok(())
 }
 
-/// A PATCH that names an identity replaces the cluster's, whatever its version (`spec/api.md` §10 step 3).
+/// A PATCH that names an identity replaces the cluster's, whatever its version (`contract/api.md` §10 step
+/// 3).
 fn new_identity(body: &[u8], live: &Value, wanted: &mut Value) -> Result<(), Fault> {
     let platform = live["properties"]["platformWorkloadIdentityProfile"].is_object();
     if !platform || !wanted["identity"].is_object() {

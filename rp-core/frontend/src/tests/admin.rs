@@ -1,4 +1,4 @@
-//! What administrators' tools ask for (`spec/frontend.md` §10, §11).
+//! What administrators' tools ask for (`contract/frontend.md` §10, §11).
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Every state of a cluster and of a subscription against every request (`spec/api.md` §6, `spec/frontend.md` §5).
+//! Every state of a cluster and of a subscription against every request (`contract/api.md` §6,
+//! `contract/frontend.md` §5).
 
 use serde_json::json;
 

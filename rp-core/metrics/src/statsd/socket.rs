@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::queue::Line;
 
-/// For a dial, or for a write to make headway (`spec/monitor.md` §13).
+/// For a dial, or for a write to make headway (`contract/monitor.md` §13).
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 /// Of lines to a stream in one write, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -25,7 +25,7 @@ pub enum Socket {
     Unix(PathBuf),
 }
 
-/// The text is no socket; in the words of `spec/monitor.md` §13.
+/// The text is no socket; in the words of `contract/monitor.md` §13.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSocket {
     #[error(

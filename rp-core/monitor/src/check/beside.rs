@@ -1,4 +1,5 @@
-//! What runs beside the cluster monitor in a look, under the same deadline (`spec/monitor.md` §6, §10, §11).
+//! What runs beside the cluster monitor in a look, under the same deadline (`contract/monitor.md` §6, §10,
+//! §11).
 
 use std::collections::BTreeMap;
 

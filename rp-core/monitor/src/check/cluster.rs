@@ -1,4 +1,4 @@
-//! The cluster monitor (`spec/monitor.md` §8): its order, and where its collectors' needs come from.
+//! The cluster monitor (`contract/monitor.md` §8): its order, and where its collectors' needs come from.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The Hive monitor (`spec/monitor.md` §11): its collectors over Hive's own cluster.
+//! The Hive monitor (`contract/monitor.md` §11): its collectors over Hive's own cluster.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One look at one cluster (`spec/monitor.md` §6–8).
+//! One look at one cluster (`contract/monitor.md` §6–8).
 
 mod beside;
 mod cluster;

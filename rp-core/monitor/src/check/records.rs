@@ -1,5 +1,6 @@
 //! What a look leaves in the store: the cluster's health and what the API shows of it, both when they change and not
-//! otherwise, by version (`design.md` §3 Data, §5). A cluster's own document is only asked whether it is there.
+//! otherwise, by version (`contract/rules.md` §3.5, §5.14). A cluster's own document is only asked whether it
+//! is there.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What the cluster's Alertmanager holds (`spec/monitor.md` §9.7).
+//! What the cluster's Alertmanager holds (`contract/monitor.md` §9.7).
 
 use std::collections::BTreeMap;
 

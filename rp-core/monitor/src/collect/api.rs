@@ -1,4 +1,4 @@
-//! The API server's health (`spec/monitor.md` §9.1).
+//! The API server's health (`contract/monitor.md` §9.1).
 
 use super::{CollectError, Told};
 use crate::names::{Metric, cluster};

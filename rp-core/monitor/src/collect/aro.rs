@@ -1,4 +1,4 @@
-//! The ARO operator (`spec/monitor.md` §9.3).
+//! The ARO operator (`contract/monitor.md` §9.3).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Ends of certificates (`spec/monitor.md` §9.8).
+//! Ends of certificates (`contract/monitor.md` §9.8).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What the document tells, and the summary (`spec/monitor.md` §8, §9.5, §9.9).
+//! What the document tells, and the summary (`contract/monitor.md` §8, §9.5, §9.9).
 
 use rp_base::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Operator flags that differ from the default, and the banner (`spec/monitor.md` §9.3).
+//! Operator flags that differ from the default, and the banner (`contract/monitor.md` §9.3).
 
 use super::told::own;
 use super::{CollectError, Told};
@@ -7,7 +7,7 @@ use crate::objects::AroCluster;
 use crate::sample::Sample;
 use crate::seen::Seen;
 
-/// The flags of a new cluster (`spec/operator.md` §4, `spec/api.md` §13), in order.
+/// The flags of a new cluster (`contract/operator.md` §4, `contract/api.md` §13), in order.
 pub const DEFAULTS: &[(&str, &str)] = &[
     ("aro.alertwebhook.enabled", "true"),
     ("aro.autosizednodes.enabled", "true"),

@@ -1,4 +1,4 @@
-//! The cluster's network (`spec/monitor.md` §9.9).
+//! The cluster's network (`contract/monitor.md` §9.9).
 
 use super::told::own;
 use super::{CollectError, Told};

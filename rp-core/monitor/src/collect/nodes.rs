@@ -1,4 +1,4 @@
-//! Machine config pools, machines and nodes (`spec/monitor.md` §9.5).
+//! Machine config pools, machines and nodes (`contract/monitor.md` §9.5).
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Cluster operators (`spec/monitor.md` §9.4).
+//! Cluster operators (`contract/monitor.md` §9.4).
 
 use super::conditions::{CERTAIN_OPERATORS, OPERATORS, is_known};
 use super::told::own;

@@ -1,4 +1,4 @@
-//! Pods of the platform (`spec/monitor.md` §9.6).
+//! Pods of the platform (`contract/monitor.md` §9.6).
 
 use super::conditions::{PODS, is_known};
 use super::told::own;

@@ -1,4 +1,5 @@
-//! The cluster-wide proxy: whether everything that must not go through it is listed (`spec/monitor.md` §9.9).
+//! The cluster-wide proxy: whether everything that must not go through it is listed
+//! (`contract/monitor.md` §9.9).
 
 use super::no_proxy::{Listed, host_of};
 use super::told::own;

@@ -1,4 +1,4 @@
-//! The cluster's version (`spec/monitor.md` §9.2, §9.4).
+//! The cluster's version (`contract/monitor.md` §9.2, §9.4).
 
 use std::fmt;
 

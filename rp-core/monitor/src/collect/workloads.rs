@@ -1,4 +1,4 @@
-//! The log exporter's daemon sets and virtual machines (`spec/monitor.md` §9.6).
+//! The log exporter's daemon sets and virtual machines (`contract/monitor.md` §9.6).
 
 use super::told::own;
 use super::{CollectError, Told};

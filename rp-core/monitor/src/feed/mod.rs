@@ -1,4 +1,5 @@
-//! Following the store: clusters, imported clusters and subscriptions as they change (`spec/monitor.md` §4).
+//! Following the store: clusters, imported clusters and subscriptions as they change
+//! (`contract/monitor.md` §4).
 //!
 //! The feed tells of deletions by tombstones. What is known is compared with the store every few minutes all the same:
 //! a restored or failed-over database may have a history that a follower did not read.
@@ -36,7 +37,7 @@ labels! {
     pub struct FeedLabels { feed: &'static str }
 }
 metrics! {
-    /// Feeds (`spec/metrics.md` "Do better").
+    /// Feeds (`contract/metrics.md` "Do better").
     pub struct FeedMetrics("aro_changefeed") {
         /// When the feed was last read to its end, in Unix seconds.
         pub last_success: Family<FeedLabels, Gauge> = "last_success_timestamp_seconds";

@@ -1,4 +1,4 @@
-//! Subscriptions whose clusters are looked at, with their tenants (`spec/monitor.md` §4.2).
+//! Subscriptions whose clusters are looked at, with their tenants (`contract/monitor.md` §4.2).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Reads what the collectors of one look need, each list once and page by page (`spec/monitor.md` §2, §8).
+//! Reads what the collectors of one look need, each list once and page by page (`contract/monitor.md` §2,
+//! §8).
 //!
 //! Bodies are not asked for compressed: inside a region, inflating a list costs several times what decrypting it does,
 //! and deflating it costs the cluster's API server more than both.

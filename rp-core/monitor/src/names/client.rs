@@ -1,4 +1,4 @@
-//! Calls of the monitor's clients (`spec/metrics.md` §2 "clients").
+//! Calls of the monitor's clients (`contract/metrics.md` §2 "clients").
 
 use super::{Account, Dim, Kind, Metric, Scope, Wire, exposed, label, same, text};
 

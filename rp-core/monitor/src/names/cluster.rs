@@ -1,4 +1,4 @@
-//! What a look tells of a cluster (`spec/monitor.md` §8–§11).
+//! What a look tells of a cluster (`contract/monitor.md` §8–§11).
 
 use super::Kind::{Count, Gauge, Info, PerObject, State};
 use super::{

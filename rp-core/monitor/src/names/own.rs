@@ -1,4 +1,4 @@
-//! What the monitor tells of itself (`spec/monitor.md` §6, §8, §12).
+//! What the monitor tells of itself (`contract/monitor.md` §6, §8, §12).
 
 use super::{Account, Dim, Kind, Metric, Scope, Wire, exposed, same, text};
 

@@ -1,4 +1,4 @@
-//! What the API shows of a cluster that only the cluster knows (`spec/api.md` §14).
+//! What the API shows of a cluster that only the cluster knows (`contract/api.md` §14).
 
 use rp_base::Secret;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! One pass of the loop (`spec/monitor.md` §3.2).
+//! One pass of the loop (`contract/monitor.md` §3.2).
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep};
 use super::sight::Sightings;
 use super::{Buckets, PoolError, PoolLabels, PoolMetrics, PoolParts, PoolTimes, WorkerType, balance, moved};
 
-/// Attempts of a write that others may be faster with, and the wait that grows between them (`spec/database.md` §7.1).
+/// Attempts of a write that others may be faster with, and the wait that grows between them
+/// (`contract/database.md` §7.1).
 const TRIES: u32 = 5;
 const WAIT: Duration = Duration::from_millis(100);
 /// Workers that are read at once.

@@ -1,4 +1,5 @@
-//! Who owns which buckets: one protocol for every kind of worker (`spec/monitor.md` §3, `spec/database.md` §6.4).
+//! Who owns which buckets: one protocol for every kind of worker (`contract/monitor.md` §3,
+//! `contract/database.md` §6.4).
 //!
 //! Each process shows by a document of its own that it lives. One of them, the master, holds the lease of the document
 //! that is named after the worker type and writes into it who owns what. The store's clock decides; where it jumps,
@@ -89,7 +90,7 @@ labels! {
     pub struct PoolLabels { worker_type: &'static str }
 }
 metrics! {
-    /// How buckets are shared (`spec/metrics.md` "Do better").
+    /// How buckets are shared (`contract/metrics.md` "Do better").
     pub struct PoolMetrics("aro_pool") {
         /// 1 in the process that shares out the buckets.
         pub master: Family<PoolLabels, Gauge> = "master";

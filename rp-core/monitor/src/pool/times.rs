@@ -1,4 +1,4 @@
-//! The clockwork of a pool (`spec/monitor.md` §2).
+//! The clockwork of a pool (`contract/monitor.md` §2).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Runs the collectors of one look (`spec/monitor.md` §8): at most so many at once, what they need fetched once and
-//! shared, a panic contained, every end told.
+//! Runs the collectors of one look (`contract/monitor.md` §8): at most so many at once, what they need
+//! fetched once and shared, a panic contained, every end told.
 
 mod outcome;
 #[cfg(test)]

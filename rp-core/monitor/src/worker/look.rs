@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::view::ClusterView;
 
-/// Which parts of a look are due (`spec/monitor.md` §5, §10).
+/// Which parts of a look are due (`contract/monitor.md` §5, §10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Round {
     /// The wall-clock hour differs from the one of the look before.

@@ -1,4 +1,4 @@
-//! Who looks when: the workers of the clusters whose buckets are ours (`spec/monitor.md` §5).
+//! Who looks when: the workers of the clusters whose buckets are ours (`contract/monitor.md` §5).
 
 mod look;
 mod pace;

@@ -242,7 +242,7 @@ impl Project for Pool {
     }
 }
 
-/// A provider spec, whose keys are matched without regard to case (`spec/portal.md` §8.9).
+/// A provider spec, whose keys are matched without regard to case (`contract/portal.md` §8.9).
 struct ProviderSpec<'a>(Option<&'a Value>);
 
 fn provider_spec<'a>(object: &'a Value, at: &str) -> ProviderSpec<'a> {

@@ -1,4 +1,4 @@
-//! AppLens: diagnoses of clusters, every question of which stands in headers (`spec/frontend.md` §8.3).
+//! AppLens: diagnoses of clusters, every question of which stands in headers (`contract/frontend.md` §8.3).
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ struct Hint {
 }
 
 /// `/logout`: ends the browser's session at the provider. Without an ID token of the person as a hint the
-/// person is asked first, so that no other site can sign anybody out (§2 and §6 there).
+/// person is asked first, so that no other site can sign anybody out (RP-Initiated Logout 1.0 §2, §6).
 pub(super) async fn logout(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let posted = request.method() == Method::POST;
     let cookie = request::cookie(shared, &request, "session");

@@ -117,7 +117,7 @@ impl Tunnels {
         }
     }
 
-    /// The checks of `spec/portal.md` §12.4, in its order.
+    /// The checks of `contract/portal.md` §12.4, in its order.
     fn target(&self, request: &Request<Incoming>) -> Result<(Cluster, Service), (StatusCode, &'static str)> {
         let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
         let Some((host, port)) = authority.rsplit_once(':') else {

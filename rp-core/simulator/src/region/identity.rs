@@ -1,6 +1,6 @@
 //! The region's certificates: one CA, one API server leaf for all clusters, the two client identities of
-//! `spec/portal.md` §11.2, and the CONNECT proxy's pair of §12.4. Kept in a folder, so that kubeconfigs that
-//! were stored stay valid over restarts. The CA's key is forgotten once it has signed.
+//! `contract/portal.md` §11.2, and the CONNECT proxy's pair of §12.4. Kept in a folder, so that kubeconfigs
+//! that were stored stay valid over restarts. The CA's key is forgotten once it has signed.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use rcgen::{
 };
 use rp_base::{Secret, Timestamp};
 
-/// Ten years, as the real client certificates (`spec/portal.md` §11.2).
+/// Ten years, as the real client certificates (`contract/portal.md` §11.2).
 const LIFE: Duration = Duration::from_hours(24 * 3650);
 
 /// Why there is no identity.

@@ -1,4 +1,4 @@
-//! A region of simulated clusters behind one CONNECT proxy (`spec/portal.md` §12.4).
+//! A region of simulated clusters behind one CONNECT proxy (`contract/portal.md` §12.4).
 //!
 //! `CONNECT 10.x.y.z:6443` selects a cluster by its private address; inside the tunnel speaks its API server,
 //! TLS with client certificates. A cluster is a function of (seed, index): nothing is kept for it.

@@ -1,4 +1,4 @@
-//! Who asks, and what they may (`spec/portal.md` §11.2, `spec/operator.md` §8.26).
+//! Who asks, and what they may (`contract/portal.md` §11.2, `contract/operator.md` §8.26).
 
 use hyper::header::HeaderMap;
 use rustls_pki_types::CertificateDer;

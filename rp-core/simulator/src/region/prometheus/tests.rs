@@ -27,7 +27,7 @@ fn number(text: &str) -> f64 {
     rows(text)[0]["value"][1].as_str().unwrap().parse().unwrap()
 }
 
-/// `spec/portal.md` §14.
+/// `contract/portal.md` §14.
 const STATISTICS: [&str; 12] = [
     r#"sum(rate(apiserver_request_total{job="apiserver",code=~"[45].."}[10m])) by (code, verb)"#,
     r#"rate(process_cpu_seconds_total{job="apiserver"}[5m])"#,
