@@ -1,8 +1,10 @@
 //! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers,
-//! generated files, the systems checklist, what never stands in a file.
+//! generated files, citations and links, the systems checklist, what never stands in a file.
 
 mod arrows;
+mod citations;
 mod generated;
+mod links;
 mod monitoring;
 mod routes;
 mod swagger;
