@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tests_kit::{Aro, AroOptions, ControlPlane, GENEROUS, Running, Session, until};
 use tokio::sync::{Mutex, OnceCell};
 
-/// The promise is a second (`docs/architecture.md`, freshness; `revoke.rs` holds it): kubectl's own end, beside other
+/// The promise is a second (`contract/rules.md` §3.7; `revoke.rs` holds it): kubectl's own end, beside other
 /// tests, gets more.
 const WITHIN: Duration = Duration::from_secs(20);
 const REASON: &str = "story of an elevation";

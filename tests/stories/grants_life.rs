@@ -9,7 +9,7 @@ use tests_kit::{GENEROUS, Session, Wire, kubeconfig_server, kubeconfig_token, un
 
 use crate::world::World;
 
-/// The promise is a second (`docs/architecture.md`, freshness; `revoke.rs` holds it): a dozen streams beside other tests
+/// The promise is a second (`contract/rules.md` §3.7; `revoke.rs` holds it): a dozen streams beside other tests
 /// get more.
 const WITHIN: Duration = Duration::from_secs(20);
 const REASON: &str = "story of a robot";

@@ -8,7 +8,7 @@ use tests_kit::{GENEROUS, Wire, kubeconfig_server, kubeconfig_token, until};
 
 use crate::world::World;
 
-/// The promise (`docs/architecture.md`, freshness).
+/// The promise (`contract/rules.md` §3.7).
 const WITHIN: Duration = Duration::from_secs(1);
 /// Revocations until one is as fast as promised: other tests have the machine too, in bursts.
 const ROUNDS: usize = 8;

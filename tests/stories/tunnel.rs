@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 pub(crate) use site::{CONSOLE, Local, OAUTH, Site};
 
-/// The promise (`docs/architecture.md`, freshness).
+/// The promise (`contract/rules.md` §3.7).
 const WITHIN: Duration = Duration::from_secs(1);
 /// Revocations until one is as fast as promised: other tests have the machine too, in bursts.
 const ROUNDS: usize = 8;

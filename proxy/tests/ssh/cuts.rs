@@ -35,7 +35,7 @@ async fn a_revocation_cuts_a_shell_and_says_why() {
     assert_eq!((end.result.word.as_str(), end.result.side), ("cut", Some(Side::You)));
 }
 
-/// The promise (`docs/architecture.md`, freshness).
+/// The promise (`contract/rules.md` §3.7).
 const WITHIN: Duration = Duration::from_secs(1);
 /// Revocations until one is as fast as promised: other tests have the machine too, in bursts.
 const ROUNDS: usize = 8;

@@ -8,7 +8,7 @@ use tests_kit::{GENEROUS, Session, Wire, kubeconfig_server, kubeconfig_token};
 
 use super::world::Replicas;
 
-/// The promise is a second (`docs/architecture.md`, freshness): debug builds of several processes and a server beside
+/// The promise is a second (`contract/rules.md` §3.7): debug builds of several processes and a server beside
 /// other tests get more. A watch that is not told of it lives for an hour.
 const WITHIN: Duration = Duration::from_secs(20);
 
