@@ -1,6 +1,6 @@
 //! Access proxies: authorised target in, bytes out.
 //!
-//! `api` is the Kubernetes API proxy (`contract/portal.md` §11 with its "Do better"); `connect` the CONNECT
+//! `api` is the Kubernetes API proxy (`contract/portal.md` §11, "Do better" 11–20); `connect` the CONNECT
 //! proxy for development (`contract/portal.md` §12.4); `prom` questions to the Prometheus of clusters
 //! (`contract/portal.md` §13); `ssh` shells on their machines (`contract/portal.md` §15–17); `tunnel` the
 //! local way to a remote listener with a client certificate.

@@ -28,7 +28,7 @@ pub struct Edge {
     /// For the body of a request.
     pub read_time: Duration,
     /// Lower-case hosts that a `Referer` may name, of which the addresses in answers are made: whoever may call decides
-    /// where a client goes next, and nobody else (`contract/clients.md`, "Do better"). `.x`: hosts below x;
+    /// where a client goes next, and nobody else (`contract/clients.md` "Do better" 2). `.x`: hosts below x;
     /// `*`: any; without any, addresses are ours.
     pub referers: Vec<String>,
     /// Our address, where a request has no `Referer` that may be used.

@@ -121,7 +121,7 @@ pub struct Ready {
 
 impl Ready {
     /// Buckets and feeds were read lately, and the process is old enough, so that a crash loop shows as a gap
-    /// (`contract/monitor.md` §12 and "Do better": having no bucket is fine).
+    /// (`contract/monitor.md` §12 and "Do better" 4: having no bucket is fine).
     ///
     /// # Errors
     /// What is missing, one sentence.

@@ -128,7 +128,8 @@ impl Search {
         let mut wrong = Vec::new();
         let mut current = (own, 0);
         for token in self.token.captures_iter(line) {
-            let (Some(whole), Some(_)) = (token.get(0), token.name("from")) else { continue };
+            let numbered = token.name("from").or_else(|| token.name("items"));
+            let (Some(whole), Some(_)) = (token.get(0), numbered) else { continue };
             let (Some(before), Some(between)) =
                 (line.get(..whole.start()), line.get(current.1..whole.start()))
             else {

@@ -122,6 +122,8 @@ fn places_inside_contracts_are_their_own_or_a_neighbours() -> Result<()> {
     let wrong = |line: &str| search.references(line, "portal");
     assert_eq!(wrong("as §1.1, and [`portal-ui.md`](portal-ui.md) §6.7; then §24"), Vec::<String>::new());
     assert_eq!(wrong("| portal-ui §6, §6.7 |"), Vec::<String>::new());
+    assert_eq!(wrong("by \"Do better\" 3, and portal-ui \"Do better\" B 7"), Vec::<String>::new());
+    assert_eq!(wrong("by \"Do better\" 4"), ["portal.md has no \"Do better\" 4"]);
     assert_eq!(wrong("[`portal-ui.md`](portal-ui.md) §1.1"), ["portal-ui.md has no section 1.1"]);
     assert_eq!(wrong("see §6.7"), ["portal.md has no section 6.7"]);
     assert_eq!(wrong("portal-ui §6.7 and what §6 says"), ["portal.md has no section 6"]);

@@ -37,7 +37,7 @@ labels! {
     pub struct FeedLabels { feed: &'static str }
 }
 metrics! {
-    /// Feeds (`contract/metrics.md` "Do better").
+    /// Feeds (`contract/metrics.md` "Do better" 10).
     pub struct FeedMetrics("aro_changefeed") {
         /// When the feed was last read to its end, in Unix seconds.
         pub last_success: Family<FeedLabels, Gauge> = "last_success_timestamp_seconds";

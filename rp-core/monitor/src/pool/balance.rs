@@ -1,5 +1,5 @@
 //! Who gets which bucket: a pure function of who has them now and who lives (`contract/monitor.md` §3.3 and
-//! "Do better": a worker keeps up to the rounded-down share, the remainder goes by rendezvous hashing).
+//! "Do better" 2: a worker keeps up to the rounded-down share, the remainder goes by rendezvous hashing).
 
 use rp_documents::BUCKETS;
 

@@ -90,7 +90,7 @@ labels! {
     pub struct PoolLabels { worker_type: &'static str }
 }
 metrics! {
-    /// How buckets are shared (`contract/metrics.md` "Do better").
+    /// How buckets are shared (`contract/metrics.md` "Do better" 11).
     pub struct PoolMetrics("aro_pool") {
         /// 1 in the process that shares out the buckets.
         pub master: Family<PoolLabels, Gauge> = "master";
