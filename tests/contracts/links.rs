@@ -1,4 +1,5 @@
-//! Relative links of Markdown files lead to a file, and to a heading of it where they name one.
+//! Relative links of Markdown files lead to a file, and to a heading of it where they name one; paths between
+//! backticks exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -23,6 +24,46 @@ fn links_lead_to_files_and_headings() -> Result<()> {
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     ensure!(followed > 200, "{followed} links were found: the search is broken");
     Ok(())
+}
+
+/// A document that names a place in the tree is wrong when the place has moved.
+#[test]
+fn places_that_documents_name_exist() -> Result<()> {
+    let mut wrong = Vec::new();
+    let mut named = 0;
+    for (file, text) in files()?.iter().filter(|(file, _)| file.ends_with(".md")) {
+        // Paths in contracts are upstream's.
+        if file.starts_with("docs/contract/") {
+            continue;
+        }
+        for (line, place) in places(text) {
+            named += 1;
+            let missing = ![Path::new(""), Path::new(file)]
+                .iter()
+                .any(|from| workspace().join(beside(from, &place)).exists());
+            wrong.extend(missing.then(|| format!("{file}:{line}: there is no {place}")));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ensure!(named > 100, "{named} places were found: the search is broken");
+    Ok(())
+}
+
+/// Paths between backticks that begin with a folder of the project; capital letters stand for something else.
+fn places(text: &str) -> Vec<(usize, String)> {
+    const FOLDERS: [&str; 7] = ["portal/", "proxy/", "web/", "rp-core/", "deploy/", "docs/", "tests/"];
+    let mut found = Vec::new();
+    for (number, line) in prose(text) {
+        for code in line.split('`').skip(1).step_by(2) {
+            let plain = code.chars().all(|letter| {
+                letter.is_ascii_lowercase() || letter.is_ascii_digit() || "/._-".contains(letter)
+            });
+            if plain && FOLDERS.iter().any(|folder| code.starts_with(folder)) {
+                found.push((number, code.to_owned()));
+            }
+        }
+    }
+    found
 }
 
 /// What is wrong with a link of a file.
@@ -99,6 +140,14 @@ fn anchor(heading: &str) -> String {
         letter => letter.is_alphanumeric().then_some(letter),
     });
     kept.flat_map(char::to_lowercase).collect()
+}
+
+#[test]
+fn places_are_paths_between_backticks() {
+    let text =
+        "`portal/src/routes.rs`, `portal` and `aro portal/x`\n```\n`docs/no`\n```\n`web/src/objects/`\n";
+    let expected = [(1, "portal/src/routes.rs"), (5, "web/src/objects/")];
+    assert_eq!(places(text), expected.map(|(line, place)| (line, place.to_owned())));
 }
 
 #[test]
