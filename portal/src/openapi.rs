@@ -56,20 +56,20 @@ fn value() -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let told = words::of(route.handler);
+    let doc = words::of(route.handler);
     let mut parameters: Vec<Value> = in_path(route.path);
-    parameters.extend(told.query.iter().map(|(name, what)| {
+    parameters.extend(doc.query.iter().map(|(name, what)| {
         json!({ "name": name, "in": "query", "required": false, "description": what, "schema": { "type": "string" } })
     }));
-    if told.schema == "ClusterPage" {
+    if doc.schema == "ClusterPage" {
         parameters.extend(words::list_filters());
     }
     let mut operation = json!({
         "operationId": format!("{}{:?}", route.method.name().to_ascii_lowercase(), route.handler) + &tail(route.path),
-        "summary": told.summary,
-        "tags": [told.tag],
+        "summary": doc.summary,
+        "tags": [doc.tag],
         "parameters": parameters,
-        "responses": { told.status.to_string(): answer(&told), "default": { "$ref": "#/components/responses/Error" } },
+        "responses": { doc.status.to_string(): answer(&doc), "default": { "$ref": "#/components/responses/Error" } },
         "x-aro-who": who(route.who),
     });
     if matches!(route.who, Who::Public) {
@@ -78,21 +78,21 @@ fn operation(route: &Route) -> Value {
     if route.method == Method::Post {
         operation["requestBody"] = json!({
             "required": false,
-            "content": { told.body: { "schema": { "type": "object" } } },
+            "content": { doc.body: { "schema": { "type": "object" } } },
         });
     }
     operation
 }
 
-fn answer(told: &words::Told) -> Value {
-    if told.status == 204 {
+fn answer(doc: &words::RouteDoc) -> Value {
+    if doc.status == 204 {
         return json!({ "description": "Done" });
     }
-    let schema = match told.schema {
+    let schema = match doc.schema {
         "" => json!({}),
         name => json!({ "$ref": format!("#/components/schemas/{name}") }),
     };
-    json!({ "description": "The answer", "content": { told.kind: { "schema": schema } } })
+    json!({ "description": "The answer", "content": { doc.kind: { "schema": schema } } })
 }
 
 fn in_path(path: &str) -> Vec<Value> {
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn every_route_of_the_api_is_described() {
         for route in table().iter().filter(|route| documented(route)) {
-            let told = words::of(route.handler);
+            let doc = words::of(route.handler);
             assert!(
-                !told.summary.is_empty(),
+                !doc.summary.is_empty(),
                 "{} {}: say in openapi/words.rs what it does",
                 route.method.name(),
                 route.path

@@ -5,9 +5,9 @@ use web::{Column, ListQuery, filter_words};
 
 use crate::routes::Handler;
 
-/// What is told of a route.
+/// What the OpenAPI document says of a route.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct RouteDoc {
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
     /// Parameters of the query, and what they mean.
@@ -35,12 +35,12 @@ pub(super) const TAGS: [(&str, &str); 9] = [
 
 const JSON: &str = "application/json";
 
-const fn told(tag: &'static str, summary: &'static str, schema: &'static str) -> Told {
-    Told { tag, summary, query: &[], schema, kind: JSON, body: JSON, status: 200 }
+const fn route(tag: &'static str, summary: &'static str, schema: &'static str) -> RouteDoc {
+    RouteDoc { tag, summary, query: &[], schema, kind: JSON, body: JSON, status: 200 }
 }
 
-const fn gone(tag: &'static str, summary: &'static str) -> Told {
-    Told { status: 204, ..told(tag, summary, "") }
+const fn gone(tag: &'static str, summary: &'static str) -> RouteDoc {
+    RouteDoc { status: 204, ..route(tag, summary, "") }
 }
 
 const LIST: &[(&str, &str)] = &[("limit", "Rows, 1 to 500"), ("continue", "Where the answer before ended")];
@@ -48,10 +48,10 @@ const OBJECTS: &[(&str, &str)] =
     &[("namespace", "Only of this namespace"), ("name", "Only of this name"), ("limit", "Rows at most")];
 
 /// The words for a route; an empty summary: nobody wrote them yet, which a test finds.
-pub(super) fn of(handler: Handler) -> Told {
+pub(super) fn of(handler: Handler) -> RouteDoc {
     use Handler as H;
     match handler {
-        H::V1Clusters => Told {
+        H::V1Clusters => RouteDoc {
             query: &[
                 ("limit", "Rows, 1 to 500; 50 without"),
                 (
@@ -59,41 +59,42 @@ pub(super) fn of(handler: Handler) -> Told {
                     "The member `continue` of the answer before; of another order it is refused with 400",
                 ),
             ],
-            ..told("clusters", "Search the fleet", "ClusterPage")
+            ..route("clusters", "Search the fleet", "ClusterPage")
         },
-        H::V1Cluster => told("clusters", "One cluster, as the list has it", "Cluster"),
+        H::V1Cluster => route("clusters", "One cluster, as the list has it", "Cluster"),
         H::ClusterList => {
-            told("clusters", "Every cluster of ours (contract/portal.md §8.4)", "ListedClusters")
+            route("clusters", "Every cluster of ours (contract/portal.md §8.4)", "ListedClusters")
         }
-        H::ClusterDetail => told("clusters", "One cluster (contract/portal.md §8.5)", "ClusterDetail"),
-        H::V1Operations => told("clusters", "Operations on one cluster, newest first", "List"),
-        H::V1Operation => told("clusters", "One operation with its steps, log and diagnostics", "Operation"),
+        H::ClusterDetail => route("clusters", "One cluster (contract/portal.md §8.5)", "ClusterDetail"),
+        H::V1Operations => route("clusters", "Operations on one cluster, newest first", "List"),
+        H::V1Operation => route("clusters", "One operation with its steps, log and diagnostics", "Operation"),
         H::V1Tunnel => {
-            told("clusters", "What a tunnel to the cluster may lead to, and the keys to pin", "Object")
+            route("clusters", "What a tunnel to the cluster may lead to, and the keys to pin", "Object")
         }
-        H::V1Credentials => told(
+        H::V1Credentials => route(
             "clusters",
             "The password of the cluster's own administrator, to an elevated person",
             "Object",
         ),
-        H::V1Views => told("clusters", "Views that you keep or that others share", "Views"),
-        H::V1ViewSave => Told { status: 201, ..told("clusters", "Keep a view of the list", "View") },
+        H::V1Views => route("clusters", "Views that you keep or that others share", "Views"),
+        H::V1ViewSave => RouteDoc { status: 201, ..route("clusters", "Keep a view of the list", "View") },
         H::V1ViewRemove => gone("clusters", "Remove a view"),
-        H::V1Jump => Told {
+        H::V1Jump => RouteDoc {
             query: &[
                 ("q", "Letters of a cluster, a page, an action"),
                 ("from", "Path of the page that asks"),
             ],
-            ..told("clusters", "Places to go", "Places")
+            ..route("clusters", "Places to go", "Places")
         },
-        H::ClusterOperatorsList => told("objects", "Cluster operators (contract/portal.md §8.6)", "Object"),
-        H::ClusterNodesList => told("objects", "Nodes (contract/portal.md §8.7)", "Object"),
-        H::ClusterMachinesList => told("objects", "Machines (contract/portal.md §8.8)", "Object"),
-        H::ClusterMachineSetsList => told("objects", "Machine sets (contract/portal.md §8.9)", "Object"),
-        H::V1Objects => {
-            Told { query: OBJECTS, ..told("objects", "Objects of one kind, as they are watched", "Objects") }
-        }
-        H::V1Log => Told {
+        H::ClusterOperatorsList => route("objects", "Cluster operators (contract/portal.md §8.6)", "Object"),
+        H::ClusterNodesList => route("objects", "Nodes (contract/portal.md §8.7)", "Object"),
+        H::ClusterMachinesList => route("objects", "Machines (contract/portal.md §8.8)", "Object"),
+        H::ClusterMachineSetsList => route("objects", "Machine sets (contract/portal.md §8.9)", "Object"),
+        H::V1Objects => RouteDoc {
+            query: OBJECTS,
+            ..route("objects", "Objects of one kind, as they are watched", "Objects")
+        },
+        H::V1Log => RouteDoc {
             query: &[
                 ("container", "Which container, where there are several"),
                 ("follow", "1: go on with what is written next"),
@@ -109,9 +110,9 @@ pub(super) fn of(handler: Handler) -> Told {
                 ("ticket", "Ticket or incident; or the header X-Aro-Ticket"),
             ],
             kind: "text/plain",
-            ..told("objects", "The log of a container", "")
+            ..route("objects", "The log of a container", "")
         },
-        H::V1Serial => Told {
+        H::V1Serial => RouteDoc {
             query: &[
                 ("q", "Only lines with this text, in any case of letters"),
                 ("before", "Only lines before this one: `older` of the answer before"),
@@ -122,88 +123,92 @@ pub(super) fn of(handler: Handler) -> Told {
                 ("reason", "Why you look; or the header X-Aro-Reason"),
                 ("ticket", "Ticket or incident; or the header X-Aro-Ticket"),
             ],
-            ..told("objects", "The end of a machine's serial console, secrets redacted", "Object")
+            ..route("objects", "The end of a machine's serial console, secrets redacted", "Object")
         },
-        H::V1Screenshot => Told {
+        H::V1Screenshot => RouteDoc {
             query: &[("reason", "Why you look; or the header X-Aro-Reason")],
             kind: "image/png",
-            ..told("objects", "The picture of a machine's screen: PNG, JPEG or BMP", "")
+            ..route("objects", "The picture of a machine's screen: PNG, JPEG or BMP", "")
         },
-        H::V1ObjectList => Told {
+        H::V1ObjectList => RouteDoc {
             query: &[
                 ("namespace", "Only of this namespace"),
                 ("label", "A label selector"),
                 ("limit", "Rows at most"),
                 ("continue", "Where the answer before ended"),
             ],
-            ..told("objects", "Objects of any kind, with the viewer's own access", "List")
+            ..route("objects", "Objects of any kind, with the viewer's own access", "List")
         },
-        H::V1Object => Told {
+        H::V1Object => RouteDoc {
             query: &[("as", "json or yaml"), ("managed", "1: with managed fields")],
-            ..told("objects", "One object of any kind, with the viewer's own access", "")
+            ..route("objects", "One object of any kind, with the viewer's own access", "")
         },
         other => of_rest(other),
     }
 }
 
-fn of_rest(handler: Handler) -> Told {
+fn of_rest(handler: Handler) -> RouteDoc {
     use Handler as H;
     match handler {
-        H::Info => told("service", "Who you are here, and the token for unsafe calls", "Info"),
-        H::Regions => told("service", "Portals of other regions", "Regions"),
-        H::OpenApi => told("service", "This document", "Object"),
-        H::LoginToken => told("service", "A code, for a token", "Object"),
-        H::LoginDevice => told("service", "Begin a sign-in on a device without a browser", "Object"),
-        H::V1Logout => told("service", "End the sign-in", "Object"),
-        H::PromServe => told("metrics", "Prometheus' own API of one cluster, reading only", "Object"),
-        H::PromSources => told("metrics", "Where the cluster's metrics can be asked", "Object"),
-        H::PromSuggest => told("metrics", "Names and labels that complete what is typed", "Object"),
-        H::PromExplain => told("metrics", "What an expression does, part by part", "Object"),
-        H::ClusterAlerts => told("metrics", "What fires in one cluster", "Object"),
-        H::Statistic => told("metrics", "One statistic of one cluster (contract/portal.md §14)", ""),
-        H::FleetQuery => Told {
+        H::Info => route("service", "Who you are here, and the token for unsafe calls", "Info"),
+        H::Regions => route("service", "Portals of other regions", "Regions"),
+        H::OpenApi => route("service", "This document", "Object"),
+        H::LoginToken => route("service", "A code, for a token", "Object"),
+        H::LoginDevice => route("service", "Begin a sign-in on a device without a browser", "Object"),
+        H::V1Logout => route("service", "End the sign-in", "Object"),
+        H::PromServe => route("metrics", "Prometheus' own API of one cluster, reading only", "Object"),
+        H::PromSources => route("metrics", "Where the cluster's metrics can be asked", "Object"),
+        H::PromSuggest => route("metrics", "Names and labels that complete what is typed", "Object"),
+        H::PromExplain => route("metrics", "What an expression does, part by part", "Object"),
+        H::ClusterAlerts => route("metrics", "What fires in one cluster", "Object"),
+        H::Statistic => route("metrics", "One statistic of one cluster (contract/portal.md §14)", ""),
+        H::FleetQuery => RouteDoc {
             kind: "application/x-ndjson",
-            ..told("metrics", "One expression on many clusters, answers as they come", "")
+            ..route("metrics", "One expression on many clusters, answers as they come", "")
         },
-        H::V1Queries => told("metrics", "Expressions that you keep or that others share", "List"),
-        H::V1QuerySave => Told { status: 201, ..told("metrics", "Keep an expression", "Object") },
+        H::V1Queries => route("metrics", "Expressions that you keep or that others share", "List"),
+        H::V1QuerySave => RouteDoc { status: 201, ..route("metrics", "Keep an expression", "Object") },
         H::V1QueryRemove => gone("metrics", "Remove an expression"),
-        H::V1Grants => Told { query: LIST, ..told("grants", "Grants, newest first", "List") },
-        H::V1Grant => told("grants", "One grant with its streams", "Object"),
-        H::V1GrantNew => Told { status: 201, ..told("grants", "Take access to a cluster", "Object") },
-        H::V1GrantRevoke => told("grants", "End a grant", "Object"),
-        H::V1GrantExtend => told("grants", "Move a grant's end", "Object"),
-        H::V1GrantToken => told("grants", "A token of minutes under a grant", "Object"),
+        H::V1Grants => RouteDoc { query: LIST, ..route("grants", "Grants, newest first", "List") },
+        H::V1Grant => route("grants", "One grant with its streams", "Object"),
+        H::V1GrantNew => RouteDoc { status: 201, ..route("grants", "Take access to a cluster", "Object") },
+        H::V1GrantRevoke => route("grants", "End a grant", "Object"),
+        H::V1GrantExtend => route("grants", "Move a grant's end", "Object"),
+        H::V1GrantToken => route("grants", "A token of minutes under a grant", "Object"),
         H::V1SshCertificate => {
-            told("grants", "A certificate of one's own SSH key, for minutes, under an SSH grant", "Object")
+            route("grants", "A certificate of one's own SSH key, for minutes, under an SSH grant", "Object")
         }
-        H::V1SshDoor => told("service", "Where the SSH server is, and its host keys", "Object"),
-        H::V1SshMachines => told("objects", "Machines that can be signed in to, and the way to each", "List"),
-        H::V1Terminals => told("objects", "Terminals of people in it that one may look on at", "List"),
+        H::V1SshDoor => route("service", "Where the SSH server is, and its host keys", "Object"),
+        H::V1SshMachines => {
+            route("objects", "Machines that can be signed in to, and the way to each", "List")
+        }
+        H::V1Terminals => route("objects", "Terminals of people in it that one may look on at", "List"),
         H::V1HostKeys => {
-            told("objects", "Host keys of its machines that are known, and that were refused", "List")
+            route("objects", "Host keys of its machines that are known, and that were refused", "List")
         }
-        H::V1HostKeyTrust => told("objects", "Trust the host key that a machine showed last", "Object"),
-        H::V1GrantsRevoke => told("grants", "End many grants", "Object"),
-        H::V1Elevations => Told { query: LIST, ..told("elevations", "Elevations, newest first", "List") },
-        H::V1Elevation => told("elevations", "One elevation", "Object"),
-        H::V1ElevationNew => Told { status: 201, ..told("elevations", "Ask for more rights", "Object") },
-        H::V1ElevationApprove => told("elevations", "Approve", "Object"),
-        H::V1ElevationRefuse => told("elevations", "Refuse", "Object"),
-        H::V1ElevationEnd => told("elevations", "End an elevation", "Object"),
-        H::V1ElevationReview => told("elevations", "Review a break-glass", "Object"),
+        H::V1HostKeyTrust => route("objects", "Trust the host key that a machine showed last", "Object"),
+        H::V1GrantsRevoke => route("grants", "End many grants", "Object"),
+        H::V1Elevations => {
+            RouteDoc { query: LIST, ..route("elevations", "Elevations, newest first", "List") }
+        }
+        H::V1Elevation => route("elevations", "One elevation", "Object"),
+        H::V1ElevationNew => RouteDoc { status: 201, ..route("elevations", "Ask for more rights", "Object") },
+        H::V1ElevationApprove => route("elevations", "Approve", "Object"),
+        H::V1ElevationRefuse => route("elevations", "Refuse", "Object"),
+        H::V1ElevationEnd => route("elevations", "End an elevation", "Object"),
+        H::V1ElevationReview => route("elevations", "Review a break-glass", "Object"),
         other => of_administration(other),
     }
 }
 
-fn of_administration(handler: Handler) -> Told {
+fn of_administration(handler: Handler) -> RouteDoc {
     use Handler as H;
     match handler {
-        H::V1Robots => told("robots", "Robots", "List"),
-        H::V1RobotNew => Told { status: 201, ..told("robots", "Make a robot", "Object") },
-        H::V1RobotRotate => told("robots", "A new token, the old one for a while beside it", "Object"),
-        H::V1RobotRevoke => told("robots", "End a robot and all it was given", "Object"),
-        H::V1Recordings => Told {
+        H::V1Robots => route("robots", "Robots", "List"),
+        H::V1RobotNew => RouteDoc { status: 201, ..route("robots", "Make a robot", "Object") },
+        H::V1RobotRotate => route("robots", "A new token, the old one for a while beside it", "Object"),
+        H::V1RobotRevoke => route("robots", "End a robot and all it was given", "Object"),
+        H::V1Recordings => RouteDoc {
             query: &[
                 ("q", "Only those that showed this text, with the lines"),
                 ("person", "A part of the person's name; auditors"),
@@ -214,28 +219,31 @@ fn of_administration(handler: Handler) -> Told {
                 ("limit", "Rows, 1 to 500"),
                 ("continue", "Where the answer before ended"),
             ],
-            ..told(
+            ..route(
                 "recordings",
                 "Recorded sessions, newest first: one's own, for auditors everybody's",
                 "List",
             )
         },
-        H::V1Recording => told("recordings", "What is known of a recorded session", "Object"),
-        H::V1RecordingCast => Told {
+        H::V1Recording => route("recordings", "What is known of a recorded session", "Object"),
+        H::V1RecordingCast => RouteDoc {
             query: &[("download", "1: as a file")],
             kind: "application/x-asciicast",
-            ..told("recordings", "The recorded session as asciicast v3; audited before the first byte", "")
+            ..route("recordings", "The recorded session as asciicast v3; audited before the first byte", "")
         },
-        H::V1Audit => Told { query: LIST, ..told("audit", "Entries, newest first", "List") },
-        H::V1AuditExport => {
-            Told { kind: "application/x-ndjson", ..told("audit", "Entries as lines, with their proof", "") }
+        H::V1Audit => RouteDoc { query: LIST, ..route("audit", "Entries, newest first", "List") },
+        H::V1AuditExport => RouteDoc {
+            kind: "application/x-ndjson",
+            ..route("audit", "Entries as lines, with their proof", "")
+        },
+        H::V1AuditReport => route("audit", "Who had access to a cluster and what they did", "Object"),
+        H::V1AuditProof => route("audit", "Up to where the chain is proven", "Object"),
+        H::V1Imports => route("imports", "Imported clusters", "List"),
+        H::V1Import => {
+            RouteDoc { status: 201, ..route("imports", "Put a cluster under the portal", "Object") }
         }
-        H::V1AuditReport => told("audit", "Who had access to a cluster and what they did", "Object"),
-        H::V1AuditProof => told("audit", "Up to where the chain is proven", "Object"),
-        H::V1Imports => told("imports", "Imported clusters", "List"),
-        H::V1Import => Told { status: 201, ..told("imports", "Put a cluster under the portal", "Object") },
-        H::V1ImportRemove => told("imports", "Take an imported cluster away", "Object"),
-        _ => told("service", "", ""),
+        H::V1ImportRemove => route("imports", "Take an imported cluster away", "Object"),
+        _ => route("service", "", ""),
     }
 }
 
