@@ -1,14 +1,19 @@
-//! Wiring: what every role stands on, opened from settings. Embeddable. Beside it what concerns store and keyring at
-//! once: sealing again.
+//! Wiring of the resource provider: [`Services`] opens what a process has one of, and a module for each role builds the
+//! role on it. Nothing here knows the portal or the proxy, so that every role links without them.
+//!
+//! Beside it what concerns store and keyring at once: sealing again.
 
-mod foundation;
+pub mod backend;
+pub mod files;
+pub mod frontend;
+pub mod monitor;
+pub mod process;
+pub mod provider;
+pub mod reload;
 pub mod reseal;
-mod sinks;
-mod stores;
+pub mod services;
 
-pub use foundation::{Foundation, OpenError};
-pub use sinks::{SinkFault, SinkOpenError, audit_sinks};
-pub use stores::{
-    AUDIT, StoreOpenError, open_audit_store, open_postgres, open_sqlite, open_store, postgres_options,
-    register_metrics,
-};
+pub use services::{OpenError, Services};
+
+/// The version of this build.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -39,14 +39,14 @@ fn row(line: &str) -> Result<Row> {
     Ok(Row { name: name.to_owned(), folder: folder.to_owned(), uses })
 }
 
-struct Package {
-    name: String,
+pub(crate) struct Package {
+    pub(crate) name: String,
     manifest: PathBuf,
     /// Of ours, but not for its tests.
-    uses: BTreeSet<String>,
+    pub(crate) uses: BTreeSet<String>,
 }
 
-fn packages() -> Result<Vec<Package>> {
+pub(crate) fn packages() -> Result<Vec<Package>> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["metadata", "--no-deps", "--format-version=1", "--offline"])
         .current_dir(workspace())

@@ -9,4 +9,5 @@ mod monitoring;
 mod routes;
 mod swagger;
 mod systems;
+mod wiring;
 mod words;

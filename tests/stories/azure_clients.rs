@@ -8,11 +8,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use rp_azure::{
-    ARecord, AccessChecks as _, ArmOptions, Audience, AzureClients as _, BlobAccess, BlobStore,
-    CertificateOrder, Client, CloudClients, CloudOptions, Credential, Deployments as _, Directory as _,
-    Endpoints, ErrorClass, ErrorKind, Habits, Machines as _, Polling, RecordSets as _, Repeat,
-    Resources as _, RetryPolicy, SasRequest, Sleep, StorageAccounts as _, Subject, SubscriptionFacts as _,
-    Vault, When,
+    ARecord, AccessChecks as _, Arm, ArmOptions, Audience, AzureClients as _, BlobAccess, BlobStore,
+    CertificateOrder, Client, CloudClients, Credential, Deployments as _, Directory as _, Endpoints,
+    ErrorClass, ErrorKind, Habits, Machines as _, Polling, RecordSets as _, Repeat, Resources as _,
+    RetryPolicy, SasRequest, Sleep, StorageAccounts as _, Subject, SubscriptionFacts as _, Vault, When,
 };
 use rp_base::{Clock as _, ManualClock, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_frontend::{AzureChecks, CreateChecks as _};
@@ -68,26 +67,22 @@ impl Cloud {
         let Alone { arm, url, cut: _cut } =
             Alone::start(&[(FIRST_PARTY, "right")], contents, Arc::clone(&shared)).await?;
         let control = arm.control();
-        let (registry, address) = (Registry::new(), url.clone());
         let first_party =
             Credential::Secret { client_id: FIRST_PARTY.to_owned(), secret: Secret::new("right".to_owned()) };
-        let endpoints = Endpoints::at(address.parse()?, address.parse()?);
-        let clients = CloudClients::new(CloudOptions {
-            options: Box::new(move |credential| ArmOptions {
-                endpoints: endpoints.clone(),
-                credential,
-                ca_pem: None,
-                clock: Arc::clone(&shared),
-                random: Arc::new(SystemRandom),
-                registry: registry.clone(),
-                observer: None,
-                retry: RetryPolicy::STEPS,
-                patience: Duration::from_hours(1),
-            }),
-            managed_identity: first_party.clone(),
-            first_party,
-            habits: Habits { repeat: Repeat::STEPS, polling: Polling::STEPS, sleep: Arc::new(time.clone()) },
-        })?;
+        let options = ArmOptions {
+            endpoints: Endpoints::at(url.parse()?, url.parse()?),
+            credential: first_party.clone(),
+            ca_pem: None,
+            clock: shared,
+            random: Arc::new(SystemRandom),
+            registry: Registry::new(),
+            observer: None,
+            retry: RetryPolicy::STEPS,
+            patience: Duration::from_hours(1),
+        };
+        let habits = Habits { repeat: Repeat::STEPS, polling: Polling::STEPS, sleep: Arc::new(time.clone()) };
+        let own = Arm::with(options, habits)?;
+        let clients = CloudClients::new(own.clone(), own.with_credential(first_party));
         let tenant = tenant_of(&subscription);
         let group = format!("/subscriptions/{subscription}/resourceGroups/steps");
         Ok(Self { control, clients, time, url, tenant, subscription, group, _cut })

@@ -1,13 +1,12 @@
 //! The command line of `aro`.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use ipnet::IpNet;
 
 use crate::audit::VerifyArgs;
+use crate::config_args::ConfigArgs;
+use crate::print::PrintArgs;
+use crate::proxy_tools::{ConnectArgs, TunnelArgs};
 
 /// The access and management plane of Azure Red Hat OpenShift.
 #[derive(Debug, Parser)]
@@ -77,44 +76,6 @@ pub enum AuditCommand {
     Portal(portal_cli::AuditVerb),
 }
 
-#[derive(Debug, Clone, Args)]
-pub struct ConfigArgs {
-    /// Settings file
-    #[arg(long, env = "ARO_CONFIG", default_value = "aro.toml", value_name = "FILE")]
-    pub config: PathBuf,
-    /// A setting that goes before file and environment, e.g. `listen.portal=0.0.0.0:8444`
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub struct PrintArgs {
-    #[arg(value_enum)]
-    pub what: Printed,
-    /// Of the Swagger: the version of the API, e.g. 2025-07-25
-    #[arg(required_if_eq("what", "swagger"))]
-    pub version: Option<String>,
-    /// Of the Swagger: write the version's document and examples below this folder
-    #[arg(long, value_name = "FOLDER", requires = "version")]
-    pub into: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Printed {
-    /// The settings, as Markdown
-    ConfigReference,
-    /// The metrics of `aro serve`, as Markdown
-    Metrics,
-    /// The portal's routes and who may call them, as Markdown
-    Routes,
-    /// The JSON API, as OpenAPI 3.1
-    Openapi,
-    /// A version of the resource provider's API, as Swagger 2.0
-    Swagger,
-    /// What each version of the resource provider's API changes, as Markdown
-    ApiVersions,
-}
-
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct MonitorArgs {
@@ -145,53 +106,6 @@ pub enum ProxyVerb {
     Connect(ConnectArgs),
     /// Carry a local port to a remote TLS listener with a client certificate
     Tunnel(TunnelArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct ConnectArgs {
-    /// Where to listen, TLS
-    #[arg(long, default_value = "0.0.0.0:8443")]
-    pub listen: SocketAddr,
-    /// Where to answer health checks, plain HTTP
-    #[arg(long, default_value = "0.0.0.0:8080")]
-    pub health: SocketAddr,
-    /// PEM certificate of the listener
-    #[arg(long, alias = "certFile", default_value = "secrets/proxy.pem")]
-    pub cert_file: PathBuf,
-    /// PEM key of the listener
-    #[arg(long, alias = "keyFile", default_value = "secrets/proxy.key")]
-    pub key_file: PathBuf,
-    /// PEM certificate of the one client
-    #[arg(long, alias = "clientCertFile", default_value = "secrets/proxy-client.pem")]
-    pub client_cert_file: PathBuf,
-    /// Where tunnels may end
-    #[arg(long, default_value = "10.0.0.0/8")]
-    pub subnet: IpNet,
-    /// Ports beside 443, 6443 and 2200 to 2202
-    #[arg(long = "port", value_name = "PORT")]
-    pub more_ports: Vec<u16>,
-}
-
-#[derive(Debug, Args)]
-pub struct TunnelArgs {
-    /// Loopback address to listen on
-    #[arg(long, default_value = "127.0.0.1:8443")]
-    pub listen: SocketAddr,
-    /// Remote listener, `host:port`
-    #[arg(long)]
-    pub to: String,
-    /// Name in its certificate, when it is not the host
-    #[arg(long)]
-    pub server_name: Option<String>,
-    /// PEM certificates that may have signed it
-    #[arg(long)]
-    pub ca_file: PathBuf,
-    /// PEM client certificate
-    #[arg(long)]
-    pub cert_file: PathBuf,
-    /// PEM client key
-    #[arg(long)]
-    pub key_file: PathBuf,
 }
 
 #[cfg(test)]

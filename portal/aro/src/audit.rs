@@ -12,7 +12,7 @@ use rp_base::{SharedClock, SystemClock};
 use rp_config::Settings;
 use serde_json::Value;
 
-use crate::args::ConfigArgs;
+use crate::config_args::ConfigArgs;
 
 /// The longest line that is read; an entry is far shorter.
 const LONGEST: u64 = 2 << 20;
@@ -49,17 +49,15 @@ pub enum VerdictFormat {
 ///
 /// # Errors
 /// It cannot be read.
-pub async fn verify(
-    args: &VerifyArgs,
-    settings: impl FnOnce() -> anyhow::Result<Settings>,
-) -> anyhow::Result<bool> {
-    let settings = if args.lines.is_empty() || args.key.is_empty() { Some(settings()?) } else { None };
+pub async fn verify(args: &VerifyArgs) -> anyhow::Result<bool> {
+    let needed = args.lines.is_empty() || args.key.is_empty();
+    let settings = needed.then(|| args.config.settings(&[])).transpose()?;
     let key = believed(args, settings.as_ref())?;
     let kept = args.kept.iter().map(|path| kept(path)).collect::<anyhow::Result<Vec<_>>>()?.concat();
     let verdict = match settings {
         Some(settings) if args.lines.is_empty() => {
             let clock: SharedClock = Arc::new(SystemClock);
-            let store = rp_core::open_audit_store(&settings, &clock, None).await?;
+            let store = rp_core::services::open_audit_store(&settings, &clock, None).await?;
             let verdict = verify_store(&store, &key, &kept).await;
             store.close().await;
             verdict?
@@ -159,7 +157,7 @@ fn show(verdict: &Verdict, format: VerdictFormat) -> anyhow::Result<()> {
 /// The log cannot be read, or nobody reads stdout.
 pub async fn dump(settings: &Settings) -> anyhow::Result<()> {
     let clock: SharedClock = Arc::new(SystemClock);
-    let store = rp_core::open_audit_store(settings, &clock, None).await?;
+    let store = rp_core::services::open_audit_store(settings, &clock, None).await?;
     let mut export = Export::new(Arc::clone(&store));
     let mut out = std::io::BufWriter::new(std::io::stdout());
     while let Some(lines) = export.next().await? {

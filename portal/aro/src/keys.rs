@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
 use rp_base::Secret;
-use rp_config::Settings;
 use rp_core::reseal::Progress;
 use rp_documents::Sealed;
 use rp_seal::Keyring;
 use serde_json::{Value, json};
 
-use crate::args::ConfigArgs;
+use crate::config_args::ConfigArgs;
 use crate::control::Client;
+use crate::output::say;
 
 /// Between two looks at a sealing again.
 const LOOK: Duration = Duration::from_millis(300);
@@ -69,30 +69,27 @@ pub struct ValueArgs {
 ///
 /// # Errors
 /// No process answers, or it refuses; a value does not open.
-pub async fn run(
-    verb: KeysVerb,
-    settings: impl Fn(&ConfigArgs) -> anyhow::Result<Settings>,
-) -> anyhow::Result<()> {
+pub async fn run(verb: KeysVerb) -> anyhow::Result<()> {
+    let client = |config: &ConfigArgs| Client::new(&config.settings(&[])?);
     match verb {
         KeysVerb::List(config) => {
-            let keys = Client::new(&settings(&config)?)?.get("/keys").await?;
+            let keys = client(&config)?.get("/keys").await?;
             let current = text(&keys, "current");
             say(current);
             let all = keys.get("keys").and_then(Value::as_array).into_iter().flatten();
             all.filter_map(Value::as_str).filter(|key| *key != current).for_each(say);
         }
         KeysVerb::Rotate { config, later } => {
-            let made =
-                Client::new(&settings(&config)?)?.post("/keys/rotate", &json!({ "use": !later })).await?;
+            let made = client(&config)?.post("/keys/rotate", &json!({ "use": !later })).await?;
             say(text(&made, "key"));
         }
         KeysVerb::Use { key, config } => {
-            Client::new(&settings(&config)?)?.post("/keys/use", &json!({ "key": key })).await?;
+            client(&config)?.post("/keys/use", &json!({ "key": key })).await?;
             say(&key);
         }
-        KeysVerb::Reseal(config) => reseal(&Client::new(&settings(&config)?)?).await?,
+        KeysVerb::Reseal(config) => reseal(&client(&config)?).await?,
         KeysVerb::Forget { key, config } => {
-            Client::new(&settings(&config)?)?.post("/keys/forget", &json!({ "key": key })).await?;
+            client(&config)?.post("/keys/forget", &json!({ "key": key })).await?;
             say(&key);
         }
         KeysVerb::Open(args) => open(&args)?,
@@ -106,11 +103,6 @@ pub async fn run(
 
 fn text<'a>(answer: &'a Value, member: &str) -> &'a str {
     answer.get(member).and_then(Value::as_str).unwrap_or_default()
-}
-
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
-fn say(line: &str) {
-    println!("{line}");
 }
 
 /// Ended here, the process goes on with it; asked again, this follows.

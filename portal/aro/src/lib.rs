@@ -1,25 +1,25 @@
-//! Wiring of the portal and proxy roles; `aro` is these functions behind a command line, `aro-dev` the
-//! same with a simulated region.
+//! Wiring of the portal and the proxy, and the commands of `aro`; `aro` is these functions behind a command line,
+//! `aro-dev` the same with a simulated region.
 
 pub mod api;
 pub mod args;
 pub mod audit;
-pub mod azure;
-pub mod carry;
+pub mod config_args;
 pub mod control;
 pub mod front;
 pub mod keys;
-pub mod monitor;
+pub mod metrics;
+mod monitor_look;
 pub mod monitor_once;
-pub mod moving;
-pub mod parts;
+mod output;
+mod portal_parts;
 pub mod print;
+mod proxy_parts;
 pub mod proxy_role;
+pub mod proxy_tools;
 mod recording;
-pub mod reload;
-pub mod restoring;
-pub mod rp;
 pub mod serve;
 pub mod ssh;
-pub mod statsd;
 pub mod store;
+pub mod store_copy;
+pub mod store_restore;

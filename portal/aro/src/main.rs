@@ -4,13 +4,14 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use aro::args::{AuditCommand, Cli, Command, ConfigArgs, MonitorArgs, MonitorVerb, ProxyVerb};
-use aro::{api, audit, carry, keys, monitor, monitor_once, parts, print, proxy_role, rp, serve, store};
+use aro::args::{AuditCommand, Cli, Command, MonitorArgs, MonitorVerb, ProxyVerb};
+use aro::config_args::ConfigArgs;
+use aro::{api, audit, keys, monitor_once, print, proxy_role, proxy_tools, serve, ssh, store};
 use clap::{CommandFactory as _, Parser as _};
-use rp_config::{Log, LogFormat, Override, Settings, needs};
-use rp_core::Foundation;
-use rp_runtime::{Farewell, Lifecycle};
+use rp_config::{Log, LogFormat, needs};
+use rp_core::process::shutdown_timeouts;
+use rp_core::{Services, monitor, provider};
+use rp_runtime::{Lifecycle, ShutdownTimeouts};
 
 #[cfg(feature = "heap-profile")]
 #[global_allocator]
@@ -36,16 +37,13 @@ fn main() -> ExitCode {
             let verb = portal_cli::Verb::Audit(portal_cli::AuditArgs { verb });
             runtime.block_on(portal_cli::run(verb, &mut portal_cli::Output::standard()))
         }
-        Command::Audit { verb: AuditCommand::Verify(args) } => {
-            let settings = || settings(&args.config, &[]);
-            match runtime.block_on(audit::verify(&args, settings)) {
-                Ok(true) => ExitCode::SUCCESS,
-                Ok(false) => ExitCode::FAILURE,
-                Err(error) => failed(&error),
-            }
-        }
+        Command::Audit { verb: AuditCommand::Verify(args) } => match runtime.block_on(audit::verify(&args)) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => failed(&error),
+        },
         Command::Monitor(MonitorArgs { verb: Some(MonitorVerb::Once(args)), .. }) => {
-            match runtime.block_on(monitor_once::run(args, |config| settings(config, &[]))) {
+            match runtime.block_on(monitor_once::run(args)) {
                 Ok(code) => code,
                 Err(error) => failed(&error),
             }
@@ -70,10 +68,10 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Portal(args) => run_serve(&args, true).await,
         Command::Rp(args) => run_rp(&args).await,
         Command::Monitor(args) => run_monitor(&args.config).await,
-        Command::Store { verb } => Box::pin(store::run(verb, |args| settings(args, &[]))).await,
-        Command::Keys { verb } => keys::run(verb, |args| settings(args, &[])).await,
+        Command::Store { verb } => Box::pin(store::run(verb)).await,
+        Command::Keys { verb } => keys::run(verb).await,
         Command::CheckConfig(args) => {
-            settings(&args, needs::PORTAL)?;
+            args.settings(needs::PORTAL)?;
             println!("{}: no mistakes", args.config.display());
             Ok(())
         }
@@ -88,15 +86,15 @@ async fn run(command: Command) -> anyhow::Result<()> {
         }
         Command::Proxy(args) => match args.verb {
             ProxyVerb::Serve(args) => run_proxy(&args).await,
-            ProxyVerb::Connect(args) => carry::connect(args, &plain_life()?).await,
-            ProxyVerb::Tunnel(args) => carry::tunnel(args, &plain_life()?).await,
+            ProxyVerb::Connect(args) => proxy_tools::connect(args, &plain_life()?).await,
+            ProxyVerb::Tunnel(args) => proxy_tools::tunnel(args, &plain_life()?).await,
         },
         Command::ExitCodes => {
             println!("{}", portal_cli::EXIT_CODES);
             Ok(())
         }
-        Command::Audit { verb: AuditCommand::Dump(args) } => audit::dump(&settings(&args, &[])?).await,
-        Command::Audit { verb: AuditCommand::Key(args) } => audit::key(&settings(&args, &[])?),
+        Command::Audit { verb: AuditCommand::Dump(args) } => audit::dump(&args.settings(&[])?).await,
+        Command::Audit { verb: AuditCommand::Key(args) } => audit::key(&args.settings(&[])?),
         Command::Verb(_) | Command::Audit { verb: AuditCommand::Portal(_) | AuditCommand::Verify(_) } => {
             Ok(())
         }
@@ -111,79 +109,56 @@ fn told(text: &str) {
 /// Of a role without settings.
 fn plain_life() -> anyhow::Result<Lifecycle> {
     rp_runtime::start_logging(&Log { level: "info".to_owned(), format: LogFormat::Text })?;
-    Ok(Lifecycle::with_signals(Farewell { leave: Duration::ZERO, drain: DRAIN })?)
-}
-
-fn settings(args: &ConfigArgs, needs: &[&str]) -> anyhow::Result<Settings> {
-    let mut overrides = Vec::new();
-    for pair in &args.set {
-        let (key, value) =
-            pair.split_once('=').with_context(|| format!("--set {pair}: expected KEY=VALUE"))?;
-        overrides.push(Override { key, value, flag: "--set" });
-    }
-    Ok(rp_config::load(Some(&args.config), &overrides, needs)?)
+    Ok(Lifecycle::with_signals(ShutdownTimeouts { leave: Duration::ZERO, drain: DRAIN })?)
 }
 
 async fn run_serve(args: &ConfigArgs, replica: bool) -> anyhow::Result<()> {
-    let settings = settings(args, needs::PORTAL)?;
+    let settings = args.settings(needs::PORTAL)?;
     if replica {
         serve::needs_postgres(&settings)?;
     }
     let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
-    let foundation = Foundation::open(&settings).await?;
+    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
+    let services = Services::open(&settings).await?;
     let extras = serve::Extras { replica, ..serve::Extras::default() };
-    let serving = serve::start(&settings, foundation, &life, Some(log), extras).await?;
-    serving.finished().await;
+    serve::start(services, &life, Some(log), extras).await?.finished().await;
     Ok(())
 }
 
 async fn run_monitor(args: &ConfigArgs) -> anyhow::Result<()> {
-    let settings = settings(args, &[])?;
+    let settings = args.settings(&[])?;
     let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(Farewell { leave: Duration::ZERO, drain: settings.monitor.drain })?;
-    let started = async {
-        let foundation = Foundation::open(&settings).await?;
-        monitor::start(&settings, foundation, &life, Some(log)).await
-    };
-    match started.await {
-        Ok(monitoring) => {
-            monitoring.finished().await;
-            Ok(())
-        }
-        Err(error) => {
-            tracing::error!("failed to start: {error:#}");
-            Err(error)
-        }
-    }
+    let timeouts = ShutdownTimeouts { leave: Duration::ZERO, drain: settings.monitor.drain };
+    let life = Lifecycle::with_signals(timeouts)?;
+    let started = async { monitor::start(Services::open(&settings).await?, &life, Some(log)).await };
+    logged(started.await)?.finished().await;
+    Ok(())
 }
 
 async fn run_rp(args: &ConfigArgs) -> anyhow::Result<()> {
-    let settings = settings(args, needs::RP)?;
+    let settings = args.settings(needs::RP)?;
     let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
+    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
     let started = async {
-        let foundation = Foundation::open(&settings).await?;
-        rp::start(&settings, foundation, &life, Some(log)).await
+        let services = Services::open(&settings).await?;
+        let door = ssh::told(&services).await?;
+        provider::start(services, &life, Some(log), door).await
     };
-    match started.await {
-        Ok(serving) => {
-            serving.finished().await;
-            Ok(())
-        }
-        Err(error) => {
-            tracing::error!("failed to start: {error:#}");
-            Err(error)
-        }
-    }
+    logged(started.await)?.finished().await;
+    Ok(())
 }
 
 async fn run_proxy(args: &ConfigArgs) -> anyhow::Result<()> {
-    let settings = settings(args, needs::PROXY)?;
+    let settings = args.settings(needs::PROXY)?;
     serve::needs_postgres(&settings)?;
     let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
-    let foundation = Foundation::open(&settings).await?;
-    proxy_role::start(&settings, foundation, &life, Some(log)).await?.finished().await;
+    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
+    let services = Services::open(&settings).await?;
+    proxy_role::start(services, &life, Some(log)).await?.finished().await;
     Ok(())
+}
+
+/// Roles that nobody watches start say in the log why they did not.
+fn logged<T>(started: anyhow::Result<T>) -> anyhow::Result<T> {
+    started.inspect_err(|error| tracing::error!("failed to start: {error:#}"))
 }

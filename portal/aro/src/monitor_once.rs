@@ -12,23 +12,21 @@ use clap::{Args, ValueEnum};
 use portal_cli::Exit;
 use rp_base::{SharedClock, SystemClock};
 use rp_config::Settings;
-use rp_core::Foundation;
-use rp_database::{SharedStore, Typed};
-use rp_documents::{Collection, ImportedCluster, ResourceId};
+use rp_core::Services;
+use rp_core::files::read;
+use rp_documents::ResourceId;
 use rp_kube::kubeconfig;
 use rp_monitor::ClusterView;
-use rp_monitor::check::{Beside, CheckOptions};
+use rp_monitor::check::CheckOptions;
 use rp_monitor::collect::COLLECTORS;
-use rp_monitor::nsg::NsgMonitor;
 use rp_monitor::once::{Once, OneTarget, Report};
 use rp_net::{Dialer, DialerOptions, Endpoint, Networks, PrivateWay, Source, Target};
-use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::ConfigArgs;
+use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::{azure, monitor, parts};
+use crate::monitor_look::{NotFound, Wanted, look, options};
 
 #[derive(Debug, Args)]
 #[command(
@@ -67,33 +65,11 @@ enum OnceFormat {
     Yaml,
 }
 
-/// What is wanted, also over the control socket.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Wanted {
-    /// Name or resource id.
-    pub(crate) cluster: String,
-    pub(crate) collectors: Vec<String>,
-    pub(crate) hourly: bool,
-    pub(crate) page: u16,
-}
-
-/// No cluster, or more than one, has that name.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NotFound {
-    #[error("no cluster is called {0}")]
-    None(String),
-    #[error("several clusters are called {name}; give the resource id: {}", ids.join(", "))]
-    Many { name: String, ids: Vec<String> },
-}
-
 /// Looks and prints.
 ///
 /// # Errors
 /// The cluster is not known, the kubeconfig or the settings cannot be used, or no look came about.
-pub async fn run(
-    args: OnceArgs,
-    settings: impl Fn(&ConfigArgs) -> anyhow::Result<Settings>,
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: OnceArgs) -> anyhow::Result<ExitCode> {
     if let Some(name) = args.collectors.iter().find(|name| !COLLECTORS.iter().any(|it| it.name == **name)) {
         let names: Vec<&str> = COLLECTORS.iter().map(|it| it.name).collect();
         say_wrong(&format!("no collector is called {name}; there are: {}", names.join(", ")));
@@ -105,7 +81,7 @@ pub async fn run(
             let cluster = cluster.clone().context("a cluster or --kubeconfig")?;
             let collectors = args.collectors.clone();
             let wanted = Wanted { cluster, collectors, hourly: args.hourly, page: args.page };
-            by_name(&wanted, &settings(&args.config)?).await
+            by_name(&wanted, &args.config.settings(&[])?).await
         }
     };
     let report = match report {
@@ -142,7 +118,7 @@ fn print(report: &Report, format: OnceFormat) -> anyhow::Result<()> {
 }
 
 async fn of_kubeconfig(file: &Path, args: &OnceArgs) -> anyhow::Result<Report> {
-    let text = parts::read(file)?;
+    let text = read(file)?;
     let plan = kubeconfig::read(&text, args.context.as_deref())
         .with_context(|| format!("cannot use {}", file.display()))?;
     let host = plan.server.host_str().unwrap_or_default();
@@ -192,12 +168,6 @@ fn name_of(context: &str) -> anyhow::Result<ResourceId> {
     found.map_err(|error| anyhow!("{error}"))
 }
 
-fn options(collectors: &[String], page: u16, mut options: CheckOptions) -> CheckOptions {
-    options.fetch.page = usize::from(page);
-    let only = (!collectors.is_empty()).then(|| collectors.to_vec());
-    CheckOptions { only, commit: crate::serve::VERSION, keep: 0, ..options }
-}
-
 /// The running process looks; without one, this process does, over the store.
 async fn by_name(wanted: &Wanted, settings: &Settings) -> anyhow::Result<Report> {
     if let Some(path) = &settings.listen.control
@@ -210,75 +180,5 @@ async fn by_name(wanted: &Wanted, settings: &Settings) -> anyhow::Result<Report>
         }
         return serde_json::from_value(answer).context("the answer has another form");
     }
-    let foundation = Foundation::open(settings).await?;
-    in_process(wanted, settings, &foundation).await
-}
-
-/// A look over this process's store.
-///
-/// # Errors
-/// [`NotFound`], or the store or the settings cannot be used.
-pub(crate) async fn in_process(
-    wanted: &Wanted,
-    settings: &Settings,
-    foundation: &Foundation,
-) -> anyhow::Result<Report> {
-    let view = find(&foundation.store, &wanted.cluster).await?;
-    // Nobody counts these calls: the look is not a part of the service.
-    let subnets = azure::subnets(settings, foundation, Arc::new(|_| {}))?;
-    let mut beside: Vec<Arc<dyn Beside>> = Vec::new();
-    if let Some(subnets) = &subnets {
-        beside.push(Arc::new(NsgMonitor::new(Arc::clone(subnets))));
-    }
-    let once = Once {
-        directory: parts::directory(foundation).await?,
-        dialer: parts::dialer(settings)?,
-        clock: Arc::clone(&foundation.clock),
-        view,
-        options: options(&wanted.collectors, wanted.page, monitor::check_options(settings)),
-        beside,
-        subnets: subnets.map(|subnets| subnets as _),
-        hourly: wanted.hourly,
-    };
-    Ok(once.look(CancellationToken::new()).await)
-}
-
-/// Documents read at once.
-const PAGE: u32 = 500;
-
-/// The cluster of that name or resource id, in any case.
-async fn find(store: &SharedStore, wanted: &str) -> anyhow::Result<ClusterView> {
-    let imported = Typed::<ImportedCluster>::new(Arc::clone(store));
-    if let Ok(id) = ResourceId::parse(wanted) {
-        if id.is_imported() {
-            let found = imported.get(&id.name().to_ascii_lowercase()).await?;
-            let found = found.ok_or_else(|| NotFound::None(wanted.to_owned()))?;
-            return Ok(ClusterView::from_imported(&found.value));
-        }
-        let found = store.get_by_key(Collection::OpenShiftClusters, id.key()).await?;
-        let found = found.ok_or_else(|| NotFound::None(wanted.to_owned()))?;
-        return Ok(ClusterView::from_body(&found.body)?);
-    }
-    let mut views: Vec<ClusterView> = Vec::new();
-    if let Some(found) = imported.get(&wanted.to_ascii_lowercase()).await? {
-        views.push(ClusterView::from_imported(&found.value));
-    }
-    let mut from = None;
-    loop {
-        let page = store.list(Collection::OpenShiftClusters, None, from.as_deref(), PAGE).await?;
-        let read = page.items.iter().filter_map(|stored| ClusterView::from_body(&stored.body).ok());
-        views.extend(read.filter(|view| view.id.name().eq_ignore_ascii_case(wanted)));
-        from = page.continuation;
-        if from.is_none() {
-            break;
-        }
-    }
-    let mut views = views.into_iter();
-    let first = views.next().ok_or_else(|| NotFound::None(wanted.to_owned()))?;
-    let others: Vec<ClusterView> = views.collect();
-    if others.is_empty() {
-        return Ok(first);
-    }
-    let ids = std::iter::once(&first).chain(&others).map(|view| view.id.original().to_owned()).collect();
-    Err(NotFound::Many { name: wanted.to_owned(), ids }.into())
+    look(wanted, &Services::open(settings).await?).await
 }

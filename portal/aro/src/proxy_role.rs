@@ -9,8 +9,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use rp_audit::Audit;
 use rp_base::chain;
-use rp_config::Settings;
-use rp_core::Foundation;
+use rp_core::{Services, process};
 use rp_database::SharedStore;
 use rp_net::listen::{Gauge, Listener, Stop};
 use rp_recording::Recordings;
@@ -20,12 +19,15 @@ use tokio::task::JoinHandle;
 
 use crate::front::Front;
 use crate::ssh::{self, Ssh};
-use crate::{control, parts, recording, serve, statsd};
+use crate::{control, metrics, proxy_parts, recording};
+
+/// The service's name in statsd: the portal's, whose listener it is.
+const STATSD: &str = "portal";
 
 /// A process that serves kubectl and its kind.
 #[derive(Debug)]
 pub struct ProxyServing {
-    foundation: Foundation,
+    services: Services,
     recordings: Recordings,
     front: JoinHandle<()>,
     ssh: Option<JoinHandle<()>>,
@@ -37,39 +39,35 @@ pub struct ProxyServing {
 /// # Errors
 /// A part cannot be started; the message names it.
 pub async fn start(
-    settings: &Settings,
-    foundation: Foundation,
+    services: Services,
     life: &Lifecycle,
     log: Option<LogControl>,
 ) -> anyhow::Result<ProxyServing> {
+    let settings = &*services.settings;
     let gauge = Arc::new(Gauge::default());
-    serve::register_metrics(&foundation.registry, &gauge);
-    let watch = Watch::new(serve::reloaded_files(settings));
-    serve::start_admin(settings, &foundation, life, log).await?;
-    statsd::start(settings, serve::VERSION, Arc::clone(&foundation.clock), &foundation.registry, life)?;
-    let access = parts::access(&foundation, settings).await?;
-    let directory = parts::directory(&foundation).await?;
-    let recordings = recording::recordings(settings, &foundation, life).await?;
-    let api = serve::api_proxy(settings, &foundation, &access, &directory, recordings.clone(), life)?;
-    let tunnels =
-        serve::tunnel_api(&foundation, &access, &serve::places(settings, &foundation, &directory)?, life);
-    let way = ssh::way(settings, &foundation)?;
-    let ssh = Ssh::open(settings, &foundation, &directory, &way).await?;
-    let prom = parts::prom(settings, &foundation, directory, parts::budget(settings, &foundation))?;
-    let metrics = serve::metrics_api(&foundation, &access, prom);
-    let tls = parts::server_tls(settings)?;
+    metrics::register(&services.registry, &gauge);
+    let watch = Watch::new(proxy_parts::reloaded_files(settings));
+    process::start_admin(&services, life, log).await?;
+    services.statsd.beat(STATSD, life);
+    let access = services.access().await?;
+    let recordings = recording::recordings(&services, life).await?;
+    let api = proxy_parts::api_proxy(&services, &access, recordings.clone(), life).await?;
+    let places = proxy_parts::places(&services).await?;
+    let tunnels = proxy_parts::tunnel_api(&services, &access, &places, life);
+    let ssh = Ssh::open(&services, &ssh::way(&services)).await?;
+    let prom = proxy_parts::prom(&services).await?;
+    let tls = proxy_parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    serve::follow_files(life, watch, tls.clone(), &foundation, &access)?;
-    control::start(settings, &foundation, &access, life);
-    let health = (Arc::clone(&foundation.store), foundation.audit.clone());
-    let pages = Router::new().route("/healthz/ready", get(ready)).with_state(health);
-    let limits = serve::limits(settings);
+    process::follow_files(&services, life, watch, tls.clone(), Some(Arc::clone(&access)))?;
+    control::start(&services, &access, life);
+    let health = (Arc::clone(&services.store), services.audit.clone());
+    let limits = process::listener_limits(settings);
     let front = Front {
         api,
-        metrics,
+        metrics: proxy_parts::metrics_api(&services, &access, prom),
         tunnels: Arc::clone(&tunnels),
-        pages,
+        pages: Router::new().route("/healthz/ready", get(ready)).with_state(health),
         proxy_hosts: settings.proxy.hosts.clone(),
         portal_host: None,
         origins: Arc::clone(&limits.origins),
@@ -77,10 +75,9 @@ pub async fn start(
     };
     let listener = Listener { tcp, tls, handler: Arc::new(front), limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
-    let ssh =
-        ssh.map(|ssh| ssh.serve(settings, &foundation, &access, &recordings, life)).transpose()?.flatten();
+    let ssh = ssh.map(|ssh| ssh.serve(&services, &access, &recordings, life)).transpose()?.flatten();
     tracing::info!(listen = %address, "serving the API proxy");
-    Ok(ProxyServing { foundation, recordings, front: tokio::spawn(listener.serve(stop)), ssh, tunnels })
+    Ok(ProxyServing { services, recordings, front: tokio::spawn(listener.serve(stop)), ssh, tunnels })
 }
 
 /// For the balancer; the reasons are on the admin listener.
@@ -101,7 +98,7 @@ impl ProxyServing {
         self.tunnels.finished().await;
         ssh::finished(self.ssh).await;
         self.recordings.close(recording::CLOSE_WITHIN).await;
-        self.foundation.close().await;
+        self.services.close().await;
         tracing::info!("stopped");
     }
 }

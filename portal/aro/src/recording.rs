@@ -6,11 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use rp_azure::{BlobAccess, BlobStore};
 use rp_config::{BlobRight, RecordingHome, Settings};
-use rp_core::Foundation;
+use rp_core::Services;
 use rp_recording::{BlobHome, Disk, Options, Parts, Policy, Recordings, SharedStorage};
 use rp_runtime::Lifecycle;
-
-use crate::azure;
 
 /// From one look at what is to be removed to the next.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
@@ -22,11 +20,8 @@ pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The place cannot be used.
-pub(crate) async fn recordings(
-    settings: &Settings,
-    foundation: &Foundation,
-    life: &Lifecycle,
-) -> anyhow::Result<Recordings> {
+pub(crate) async fn recordings(services: &Services, life: &Lifecycle) -> anyhow::Result<Recordings> {
+    let settings = &services.settings;
     let told = &settings.recording;
     let Some(home) = &told.home else { return Ok(Recordings::off()) };
     let policy = match told.policy.as_str() {
@@ -35,13 +30,13 @@ pub(crate) async fn recordings(
         _ => Policy::Off,
     };
     let recordings = Recordings::new(Parts {
-        store: Arc::clone(&foundation.store),
-        keyring: foundation.keyring.clone(),
-        audit: foundation.audit.clone(),
-        clock: Arc::clone(&foundation.clock),
-        random: Arc::clone(&foundation.random),
-        storage: storage(settings, foundation, home).await.context("[recording]")?,
-        registry: foundation.registry.clone(),
+        store: Arc::clone(&services.store),
+        keyring: services.keyring.clone(),
+        audit: services.audit.clone(),
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
+        storage: storage(services, home).await.context("[recording]")?,
+        registry: services.registry.clone(),
         options: Options {
             policy,
             input: told.input,
@@ -65,25 +60,21 @@ fn pages(settings: &Settings) -> Option<String> {
     settings.portal.url.as_ref().map(|url| url.origin().ascii_serialization())
 }
 
-async fn storage(
-    settings: &Settings,
-    foundation: &Foundation,
-    home: &RecordingHome,
-) -> anyhow::Result<SharedStorage> {
+async fn storage(services: &Services, home: &RecordingHome) -> anyhow::Result<SharedStorage> {
     let (url, container, access) = match home {
         RecordingHome::Folder(folder) => return Ok(Arc::new(Disk::open(folder)?)),
         RecordingHome::Blobs { url, container, access } => (url, container, access),
     };
     let blobs = match access {
         BlobRight::Sas(file) => {
-            let client = azure::without_identity(settings, foundation)?.in_tenant("none");
+            let client = services.azure.without_identity()?.in_tenant("none");
             let sas = file.read()?;
             let sas = rp_base::Secret::new(sas.expose().trim().to_owned());
             BlobStore::new(client, url.clone(), BlobAccess::Sas(sas))
         }
         BlobRight::Identity { tenant } => {
-            let arm = azure::arm(settings, foundation, None)?
-                .ok_or_else(|| anyhow!("azure.credential is needed to write blobs"))?;
+            let arm = services.azure.client();
+            let arm = arm.ok_or_else(|| anyhow!("azure.credential is needed to write blobs"))?;
             BlobStore::new(arm.in_tenant(tenant), url.clone(), BlobAccess::Token)
         }
     };

@@ -8,10 +8,10 @@ use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
 use proxy::ssh::machines::ClusterMachines;
 use proxy::ssh::{Bastion, BastionParts, LegParts, Legs, SshLimits};
-use rp_access::{Access, StoreDirectory};
+use rp_access::Access;
 use rp_base::chain;
 use rp_config::Settings;
-use rp_core::Foundation;
+use rp_core::Services;
 use rp_frontend::SshDoor;
 use rp_net::Origins;
 use rp_net::listen::Stop;
@@ -19,8 +19,6 @@ use rp_recording::Recordings;
 use rp_runtime::Lifecycle;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-
-use crate::parts;
 
 /// The way to the machines of clusters, whether or not there is an SSH listener: terminals use it too.
 #[derive(Debug, Clone)]
@@ -31,25 +29,22 @@ pub struct Way {
 }
 
 /// As the settings say.
-///
-/// # Errors
-/// The dialer cannot be made.
-pub fn way(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Way> {
-    let dialer = parts::dialer(settings)?;
-    let machines = ClusterMachines::remembering(dialer.clone(), Arc::clone(&foundation.store));
-    let (store, clock) = (Arc::clone(&foundation.store), Arc::clone(&foundation.clock));
+pub fn way(services: &Services) -> Way {
+    let (dialer, settings) = (services.dialer.clone(), &services.settings.ssh);
+    let machines = ClusterMachines::remembering(dialer.clone(), Arc::clone(&services.store));
+    let (store, clock) = (Arc::clone(&services.store), Arc::clone(&services.clock));
     let host_keys = HostKeys::new(store, dialer.clone(), Arc::clone(&clock));
     let legs = Legs::new(LegParts {
         machines: Arc::clone(&machines) as _,
         host_keys: Arc::clone(&host_keys),
         dialer,
         clock,
-        fips: settings.ssh.fips,
-        modern: settings.ssh.modern_machines,
-        keepalive: settings.ssh.keepalive,
-        within: settings.ssh.connect_time,
+        fips: settings.fips,
+        modern: settings.modern_machines,
+        keepalive: settings.keepalive,
+        within: settings.connect_time,
     });
-    Ok(Way { legs, machines, host_keys })
+    Way { legs, machines, host_keys }
 }
 
 /// The port of a door that another process serves.
@@ -69,12 +64,8 @@ impl Ssh {
     ///
     /// # Errors
     /// The listener or a key cannot be had.
-    pub async fn open(
-        settings: &Settings,
-        foundation: &Foundation,
-        directory: &Arc<StoreDirectory>,
-        way: &Way,
-    ) -> anyhow::Result<Option<Self>> {
+    pub async fn open(services: &Services, way: &Way) -> anyhow::Result<Option<Self>> {
+        let settings = &services.settings;
         if !is_known(settings) {
             return Ok(None);
         }
@@ -89,10 +80,10 @@ impl Ssh {
         let parts = SshParts {
             host: host(settings)?,
             port: settings.ssh.port.or(local.map(|local| local.port())).unwrap_or(PORT),
-            keys: Arc::new(keys(settings, foundation).await?),
+            keys: Arc::new(keys(services).await?),
             host_keys: Arc::clone(&way.host_keys),
             machines: Arc::clone(&way.machines) as _,
-            directory: Arc::clone(directory) as _,
+            directory: services.directory().await? as _,
         };
         Ok(Some(Self { parts, legs: Arc::clone(&way.legs), listener }))
     }
@@ -109,13 +100,13 @@ impl Ssh {
     /// The bastion cannot be made.
     pub fn serve(
         self,
-        settings: &Settings,
-        foundation: &Foundation,
+        services: &Services,
         access: &Arc<Access>,
         recordings: &Recordings,
         life: &Lifecycle,
     ) -> anyhow::Result<Option<JoinHandle<()>>> {
         let Some(listener) = self.listener else { return Ok(None) };
+        let settings = &services.settings;
         let limits = &settings.ssh;
         let bastion = Bastion::new(BastionParts {
             access: Arc::clone(access),
@@ -123,9 +114,9 @@ impl Ssh {
             legs: self.legs,
             keys: Arc::clone(&self.parts.keys),
             recordings: recordings.clone(),
-            clock: Arc::clone(&foundation.clock),
-            random: Arc::clone(&foundation.random),
-            registry: foundation.registry.clone(),
+            clock: Arc::clone(&services.clock),
+            random: Arc::clone(&services.random),
+            registry: services.registry.clone(),
             limits: SshLimits {
                 connections: limits.max_connections,
                 per_address: limits.max_per_address,
@@ -154,13 +145,14 @@ impl Ssh {
 ///
 /// # Errors
 /// A key cannot be had.
-pub async fn told(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<SshDoor>> {
+pub async fn told(services: &Services) -> anyhow::Result<Option<SshDoor>> {
+    let settings = &services.settings;
     if !is_known(settings) {
         return Ok(None);
     }
     let listened = settings.ssh.listen.map(|address| address.port()).filter(|&port| port != 0);
     let port = settings.ssh.port.or(listened).unwrap_or(PORT);
-    let keys = keys(settings, foundation).await?;
+    let keys = keys(services).await?;
     Ok(Some(door_of(settings, host(settings)?, port, &keys)))
 }
 
@@ -169,13 +161,14 @@ fn is_known(settings: &Settings) -> bool {
     settings.ssh.listen.is_some() || settings.ssh.host.is_some()
 }
 
-async fn keys(settings: &Settings, foundation: &Foundation) -> anyhow::Result<ServiceKeys> {
+async fn keys(services: &Services) -> anyhow::Result<ServiceKeys> {
+    let settings = &services.settings.ssh;
     let parts = KeyParts {
-        store: Arc::clone(&foundation.store),
-        keyring: foundation.keyring.clone(),
-        clock: Arc::clone(&foundation.clock),
-        fips: settings.ssh.fips,
-        files: settings.ssh.key_files.clone(),
+        store: Arc::clone(&services.store),
+        keyring: services.keyring.clone(),
+        clock: Arc::clone(&services.clock),
+        fips: settings.fips,
+        files: settings.key_files.clone(),
     };
     ServiceKeys::open(&parts).await.context("[ssh]")
 }

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use clap::Subcommand;
-use rp_config::Settings;
 use serde_json::{Value, json};
 
-use crate::args::ConfigArgs;
+use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::{moving, restoring};
+use crate::output::say;
+use crate::{store_copy, store_restore};
 
 #[derive(Debug, Subcommand)]
 pub enum StoreVerb {
     /// Copy every document into an empty store, and compare counts and digests; while no process uses either
-    Copy(moving::CopyArgs),
+    Copy(store_copy::CopyArgs),
     /// Have the running process write a backup: FILE, and FILE.audit with the audit trail (SQLite)
     Backup {
         /// Where the process may write; must not be there yet
@@ -23,7 +23,7 @@ pub enum StoreVerb {
         config: ConfigArgs,
     },
     /// Put a backup in the place of the store, while no process uses it (SQLite)
-    Restore(restoring::RestoreArgs),
+    Restore(store_restore::RestoreArgs),
     /// Print one document as it is stored, by its id or unique key
     Get {
         /// Such as `OpenShiftClusters`
@@ -51,29 +51,22 @@ pub enum StoreVerb {
 ///
 /// # Errors
 /// No process answers, or it refuses; a store cannot be opened, or holds something it should not.
-pub async fn run(
-    verb: StoreVerb,
-    settings: impl Fn(&ConfigArgs) -> anyhow::Result<Settings>,
-) -> anyhow::Result<()> {
+pub async fn run(verb: StoreVerb) -> anyhow::Result<()> {
+    let client = |config: &ConfigArgs| Client::new(&config.settings(&[])?);
     match verb {
-        StoreVerb::Copy(args) => moving::run(&args, settings).await,
-        StoreVerb::Backup { file, config } => backup(&file, &Client::new(&settings(&config)?)?).await,
-        StoreVerb::Restore(args) => restoring::run(&args, &settings(&args.config)?).await,
+        StoreVerb::Copy(args) => store_copy::run(&args).await,
+        StoreVerb::Backup { file, config } => backup(&file, &client(&config)?).await,
+        StoreVerb::Restore(args) => store_restore::run(&args, &args.config.settings(&[])?).await,
         StoreVerb::Get { collection, id, config } => {
             let query = query(&[("collection", &collection), ("id", &id)]);
-            let found = Client::new(&settings(&config)?)?.get(&format!("/store/document?{query}")).await?;
+            let found = client(&config)?.get(&format!("/store/document?{query}")).await?;
             say(&serde_json::to_string_pretty(&found)?);
             Ok(())
         }
         StoreVerb::List { collection, partition, limit, config } => {
-            list(&Client::new(&settings(&config)?)?, &collection, partition.as_deref(), limit).await
+            list(&client(&config)?, &collection, partition.as_deref(), limit).await
         }
     }
-}
-
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
-pub(crate) fn say(line: &str) {
-    println!("{line}");
 }
 
 fn query(pairs: &[(&str, &str)]) -> String {

@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use aro::parts;
-use aro::rp::workers::{backend_settings, domain, options, region, stored_role_sets};
-use rp_azure::{CloudClients, CloudOptions, Credential, Habits, Polling, Repeat, RetryPolicy};
-use rp_backend::{Backend, BackendParts};
-use rp_cluster::{ClusterManager, Environment, Features, Installer, OverPrivateLink, Periods, StepMetrics};
+use rp_azure::{CallPolicy, CloudClients, Habits, Polling, Repeat, RetryPolicy};
+use rp_cluster::{Environment, Features, Installer, OverPrivateLink, Periods};
 use rp_config::Settings;
-use rp_core::Foundation;
+use rp_core::Services;
+use rp_core::backend::{domain, region, run, stored_role_sets};
 use rp_database::Typed;
 use rp_documents::subscription::{Subscription, SubscriptionProperties};
 use rp_documents::{SubscriptionDocument, SubscriptionState, Unknown};
@@ -20,7 +18,6 @@ use rp_simulator::arm::{ArmControl, ArmStandIn, object_id_of, tenant_of};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::folder::Folder;
 use crate::names::{CLIENT_ID, CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, MOST_PAIRS, OWN, PAIRS};
 
 const OWN_GROUP: &str = "aro-rp";
@@ -33,38 +30,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts the workers; the answer ends when the last operation has been handed on.
 pub(crate) async fn start(
-    settings: &Settings,
-    foundation: &Foundation,
+    services: &Services,
     stand_in: &ArmStandIn,
     installer: Arc<dyn Installer>,
-    folder: &Folder,
     pairs: usize,
     life: &Lifecycle,
 ) -> anyhow::Result<JoinHandle<()>> {
-    prepare(&stand_in.control(), settings, pairs.clamp(1, MOST_PAIRS));
-    register(foundation).await?;
-    let environment = environment(settings, foundation, installer, folder)?;
-    let manager =
-        ClusterManager::new(Arc::new(environment), StepMetrics::new(&foundation.registry, Statsd::none()));
-    let backend = Backend::new(BackendParts {
-        store: Arc::clone(&foundation.store),
-        clock: Arc::clone(&foundation.clock),
-        random: Arc::clone(&foundation.random),
-        manager: Arc::new(manager),
-        settings: backend_settings(&settings.backend),
-        registry: foundation.registry.clone(),
-        statsd: Statsd::none(),
-        domain: domain(settings)?,
-    });
-    Ok(tokio::spawn(backend.run(life.stopping())))
+    prepare(&stand_in.control(), &services.settings, pairs.clamp(1, MOST_PAIRS));
+    register(services).await?;
+    run(services, life, environment(services, installer)?, Statsd::none())
 }
 
-fn environment(
-    settings: &Settings,
-    foundation: &Foundation,
-    installer: Arc<dyn Installer>,
-    folder: &Folder,
-) -> anyhow::Result<Environment> {
+fn environment(services: &Services, installer: Arc<dyn Installer>) -> anyhow::Result<Environment> {
+    let settings = &services.settings;
     Ok(Environment {
         region: region(settings)?,
         domain: domain(settings)?,
@@ -87,15 +65,15 @@ fn environment(
             disable_deny_assignments: false,
             expanded_zones: false,
         },
-        azure: Arc::new(clients(settings, foundation, folder)?),
+        azure: Arc::new(clients(services)?),
         certificates: None,
-        role_sets: stored_role_sets(foundation),
+        role_sets: stored_role_sets(services),
         gateways: None,
         installer,
-        keyring: foundation.keyring.clone(),
-        clock: Arc::clone(&foundation.clock),
-        random: Arc::clone(&foundation.random),
-        clusters: Arc::new(OverPrivateLink(parts::dialer(settings)?)),
+        keyring: services.keyring.clone(),
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
+        clusters: Arc::new(OverPrivateLink(services.dialer.clone())),
         periods: Periods {
             poll: Duration::from_millis(500),
             authorization_retry: Duration::from_secs(1),
@@ -106,19 +84,12 @@ fn environment(
     })
 }
 
-/// Clients of the stand-in, by identity.
-fn clients(settings: &Settings, foundation: &Foundation, folder: &Folder) -> anyhow::Result<CloudClients> {
-    let own = Credential::WorkloadIdentity {
-        client_id: CLIENT_ID.to_owned(),
-        token_file: folder.file("azure-token"),
-    };
-    let told = CloudOptions {
-        options: options(settings, foundation, RetryPolicy::QUICK, PATIENCE)?,
-        first_party: own.clone(),
-        managed_identity: own,
-        habits: Habits { repeat: Repeat::NONE, polling: Polling::QUICK, ..Habits::default() },
-    };
-    CloudClients::new(told).context("[azure]")
+/// Clients of the stand-in: one identity does everything.
+fn clients(services: &Services) -> anyhow::Result<CloudClients> {
+    let arm = services.azure.client().context("azure.credential is not set")?;
+    let habits = Habits { repeat: Repeat::NONE, polling: Polling::QUICK, ..Habits::default() };
+    let own = arm.with_policy(CallPolicy { habits, ..CallPolicy::new(RetryPolicy::QUICK, PATIENCE) });
+    Ok(CloudClients::new(own.clone(), own))
 }
 
 /// What stands in Azure before the first cluster: the resource provider's own group with its network and zone, and a
@@ -159,8 +130,8 @@ fn prepare(stand_in: &ArmControl, settings: &Settings, pairs: usize) {
 }
 
 /// The customer's subscription, as the resource manager tells of it.
-async fn register(foundation: &Foundation) -> anyhow::Result<()> {
-    let subscriptions = Typed::<SubscriptionDocument>::new(Arc::clone(&foundation.store));
+async fn register(services: &Services) -> anyhow::Result<()> {
+    let subscriptions = Typed::<SubscriptionDocument>::new(Arc::clone(&services.store));
     if subscriptions.get(CUSTOMER).await?.is_some() {
         return Ok(());
     }

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use rp_base::{Secret, SharedClock, Timestamp, chain};
 use rp_cluster::{InstallError, InstallState, Installer};
-use rp_core::Foundation;
+use rp_core::Services;
 use rp_documents::{Collection, Sealed};
 use rp_simulator::arm::ArmControl;
 use rp_simulator::region::{InstallFault, Installing, Installs, NewCluster, Rollout, server_leaf};
@@ -65,7 +65,7 @@ impl RegionInstaller {
     pub(crate) async fn open(
         installs: Installs,
         folder: &Folder,
-        foundation: &Foundation,
+        services: &Services,
         takes: Duration,
         domain: String,
         azure: ArmControl,
@@ -76,11 +76,11 @@ impl RegionInstaller {
         } else {
             BTreeMap::new()
         };
-        let clock = SharedClock::clone(&foundation.clock);
+        let clock = SharedClock::clone(&services.clock);
         let mut lost = Vec::new();
         for (key, at) in &begun {
             let began = Timestamp::from_millis(*at);
-            match opened(foundation, key).await? {
+            match opened(services, key).await? {
                 Some(document) => {
                     let revived = plan(&document, began, takes, &domain).map(|plan| installs.begin(plan));
                     match revived.and_then(|begun| begun.map_err(|error| chain(&error).to_string())) {
@@ -168,8 +168,8 @@ fn machines(azure: &ArmControl, installs: &Installs, document: &Value) {
 }
 
 /// The cluster's document with what an installation needs of its secrets in the clear.
-async fn opened(foundation: &Foundation, key: &str) -> anyhow::Result<Option<Value>> {
-    let Some(stored) = foundation.store.get_by_key(Collection::OpenShiftClusters, key).await? else {
+async fn opened(services: &Services, key: &str) -> anyhow::Result<Option<Value>> {
+    let Some(stored) = services.store.get_by_key(Collection::OpenShiftClusters, key).await? else {
         return Ok(None);
     };
     let mut document: Value = serde_json::from_str(&stored.body)?;
@@ -177,7 +177,7 @@ async fn opened(foundation: &Foundation, key: &str) -> anyhow::Result<Option<Val
     let secret = document.pointer_mut(&format!("/openShiftCluster/properties/{AUTHORITIES}"));
     let Some(secret) = secret else { return Ok(None) };
     let sealed = Sealed(secret.as_str().unwrap_or_default().to_owned());
-    let (plain, _) = foundation.keyring.open_any(&sealed, &place)?;
+    let (plain, _) = services.keyring.open_any(&sealed, &place)?;
     *secret = Value::String(String::from_utf8(plain.expose().clone())?);
     Ok(Some(document))
 }

@@ -1,7 +1,7 @@
 //! What the simulated region offers to install: at the first start, so that later changes are kept.
 
 use anyhow::Context as _;
-use rp_core::Foundation;
+use rp_core::Services;
 use rp_database::{SharedStore, Typed};
 use rp_documents::{Document, OpenShiftVersionDocument, RoleSetDocument};
 use serde_json::{Value, json};
@@ -105,11 +105,11 @@ const OPERATORS: [Operator; 8] = [
 ];
 
 /// Writes what can be installed, unless there is something.
-pub(crate) async fn seed(foundation: &Foundation) -> anyhow::Result<()> {
+pub(crate) async fn seed(services: &Services) -> anyhow::Result<()> {
     let versions = VERSIONS.iter().map(|(version, default)| version_document(version, *default));
-    fill::<OpenShiftVersionDocument>(&foundation.store, versions.collect()).await?;
+    fill::<OpenShiftVersionDocument>(&services.store, versions.collect()).await?;
     let sets = MINORS.iter().map(|minor| role_set(minor));
-    fill::<RoleSetDocument>(&foundation.store, sets.collect()).await
+    fill::<RoleSetDocument>(&services.store, sets.collect()).await
 }
 
 async fn fill<T: Document>(store: &SharedStore, documents: Vec<Value>) -> anyhow::Result<()> {

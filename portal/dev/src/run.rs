@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use aro::parts;
-use aro::rp::Callers;
 use aro::serve::{self, Extras};
 use rp_base::{Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_config::{Override, Settings, needs};
-use rp_core::Foundation;
+use rp_core::Services;
+use rp_core::frontend::Callers;
+use rp_core::process::shutdown_timeouts;
 use rp_frontend::AzureChecks;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let identity = RegionIdentity::open_or_create(&folder.file("region"), clock.now())?;
     let settings = settings(&folder, &kept, &identity, &args)?;
     let log = rp_runtime::start_logging(&settings.log)?;
-    let life = Lifecycle::with_signals(parts::farewell(&settings))?;
+    let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
 
     let oidc = start_provider(&folder, &kept, &clock, &stop).await?;
@@ -52,29 +52,26 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
         stop: stop.clone(),
     })?;
     let stand_in = azure::start(bind(kept.ports.azure).await?, &folder, &kept, &region, &clock, &stop)?;
-    let foundation = Foundation::open(&settings).await?;
-    seed::seed(&region, &foundation, settings.monitor.enabled).await?;
-    offers::seed(&foundation).await?;
+    let services = Services::open(&settings).await?;
+    seed::seed(&region, &services, settings.monitor.enabled).await?;
+    offers::seed(&services).await?;
     let takes = Duration::from_millis(args.install_millis.max(1));
     let domain = settings.rp.domain.clone().unwrap_or_default();
     let installer =
-        RegionInstaller::open(region.installs(), &folder, &foundation, takes, domain, stand_in.control())
+        RegionInstaller::open(region.installs(), &folder, &services, takes, domain, stand_in.control())
             .await?;
-    let workers =
-        backend::start(&settings, &foundation, &stand_in, Arc::new(installer), &folder, args.pairs, &life)
-            .await?;
+    let workers = backend::start(&services, &stand_in, Arc::new(installer), args.pairs, &life).await?;
     let control_listener = bind(kept.ports.control).await?;
     let subscriptions = region.fleet().clusters().map(|cluster| cluster.subscription);
     checks::prepare(&stand_in.control(), subscriptions.chain([names::CUSTOMER.to_owned()]));
-    let asked = aro::azure::arm(&settings, &foundation, None)?;
     let known = |arm| checks::KnownChecks { checks: AzureChecks::new(arm), azure: stand_in.control() };
     let extras = Extras {
         simulated: true,
         callers: Callers::Everybody,
-        checks: asked.map(|arm| Arc::new(known(arm)) as _),
+        checks: services.azure.client().cloned().map(|arm| Arc::new(known(arm)) as _),
         ..Extras::default()
     };
-    let serving = serve::start(&settings, foundation, &life, Some(log), extras).await?;
+    let serving = serve::start(services, &life, Some(log), extras).await?;
     let portal = serving.portal.clone();
     announce(&folder, &kept, oidc.issuer(), args.clusters)?;
     control::start(control_listener, portal, oidc, kept.accounts.clone(), kept.control.clone(), &life);

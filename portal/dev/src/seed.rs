@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use rp_core::Foundation;
+use rp_core::Services;
 use rp_database::Draft;
 use rp_documents::subscription::{Subscription, SubscriptionProperties};
 use rp_documents::{
@@ -18,15 +18,15 @@ const BATCH: usize = 200;
 
 /// Writes every cluster and its subscription, unless clusters are there. Not
 /// `monitored`: what a last look would have seen is written too, for nobody looks.
-pub(crate) async fn seed(region: &Region, foundation: &Foundation, monitored: bool) -> anyhow::Result<()> {
-    subscriptions(region, foundation).await?;
-    if foundation.store.count(Collection::OpenShiftClusters).await? > 0 {
+pub(crate) async fn seed(region: &Region, services: &Services, monitored: bool) -> anyhow::Result<()> {
+    subscriptions(region, services).await?;
+    if services.store.count(Collection::OpenShiftClusters).await? > 0 {
         return Ok(());
     }
     let (mut clusters, mut looks) = (Vec::new(), Vec::new());
     for (index, (mut document, look)) in region.documents()?.into_iter().enumerate() {
         if let Some(kubeconfigs) = region.kubeconfigs(index) {
-            let keyring = &foundation.keyring;
+            let keyring = &services.keyring;
             let sre = sealed(keyring, &document, "aroSREKubeconfig", kubeconfigs.sre.expose())?;
             let service = sealed(keyring, &document, "aroServiceKubeconfig", kubeconfigs.service.expose())?;
             document.cluster.properties.sre_kubeconfig = Some(sre);
@@ -37,13 +37,13 @@ pub(crate) async fn seed(region: &Region, foundation: &Foundation, monitored: bo
         clusters.push(draft(&document)?);
         looks.extend(look.as_ref().filter(|_| !monitored).map(draft).transpose()?);
     }
-    write(foundation, Collection::OpenShiftClusters, clusters).await?;
-    write(foundation, Collection::ClusterHealth, looks).await
+    write(services, Collection::OpenShiftClusters, clusters).await?;
+    write(services, Collection::ClusterHealth, looks).await
 }
 
 /// Folders of earlier versions have clusters and no subscriptions.
-async fn subscriptions(region: &Region, foundation: &Foundation) -> anyhow::Result<()> {
-    if foundation.store.count(Collection::Subscriptions).await? > 0 {
+async fn subscriptions(region: &Region, services: &Services) -> anyhow::Result<()> {
+    if services.store.count(Collection::Subscriptions).await? > 0 {
         return Ok(());
     }
     let ids: BTreeSet<String> = region.fleet().clusters().map(|cluster| cluster.subscription).collect();
@@ -60,17 +60,13 @@ async fn subscriptions(region: &Region, foundation: &Foundation) -> anyhow::Resu
         }
     };
     let drafts = ids.iter().map(|id| draft(&document(id))).collect::<anyhow::Result<_>>()?;
-    write(foundation, Collection::Subscriptions, drafts).await
+    write(services, Collection::Subscriptions, drafts).await
 }
 
-async fn write(
-    foundation: &Foundation,
-    collection: Collection,
-    mut drafts: Vec<Draft>,
-) -> anyhow::Result<()> {
+async fn write(services: &Services, collection: Collection, mut drafts: Vec<Draft>) -> anyhow::Result<()> {
     while !drafts.is_empty() {
         let rest = drafts.split_off(drafts.len().min(BATCH));
-        foundation.store.create_all(collection, drafts).await.context("cannot write the simulated region")?;
+        services.store.create_all(collection, drafts).await.context("cannot write the simulated region")?;
         drafts = rest;
     }
     Ok(())

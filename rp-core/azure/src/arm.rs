@@ -23,11 +23,13 @@ use crate::error::{AzureError, ErrorKind};
 use crate::metrics::{CallMetrics, Observed, Observer};
 use crate::path::is_resource_id;
 use crate::retry::{self, Pace, RealSleep, Repeat, RetryPolicy, Sleep};
-use crate::token::{Tokens, Whom};
+use crate::token::{Issuer, Tokens, Whom};
 use crate::transport::{Answer, Name, Transport};
 
 /// Calls at once, of all tenants.
 const PARALLEL: usize = 64;
+/// Longest exchange of any use. Each has a deadline of its own, which is earlier.
+const LONGEST_EXCHANGE: Duration = Duration::from_mins(15);
 /// Pages of one list, and items of all of them.
 const MOST_PAGES: usize = 200;
 const MOST_ITEMS: usize = 20_000;
@@ -89,15 +91,49 @@ pub struct Call<'a> {
     pub query: &'a [(&'a str, &'a str)],
 }
 
-/// A client of one cloud with one credential. A cheap clone.
+/// How one use of a client asks: its tries, its limits in time, and who is told of its calls.
+pub struct CallPolicy {
+    pub retry: RetryPolicy,
+    /// For one call with all its tries.
+    pub patience: Duration,
+    pub habits: Habits,
+    /// Is told of every call beside the registry: statsd.
+    pub observer: Option<Observer>,
+}
+
+impl CallPolicy {
+    /// One layer of tries, real time, and no observer.
+    pub fn new(retry: RetryPolicy, patience: Duration) -> Self {
+        Self { retry, patience, habits: Habits::default(), observer: None }
+    }
+}
+
+impl fmt::Debug for CallPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallPolicy").field("retry", &self.retry).finish_non_exhaustive()
+    }
+}
+
+/// A client of one cloud with one credential. A cheap clone. Clients that are made from one another share its
+/// connections, and with the same credential its tokens.
 #[derive(Debug, Clone)]
 pub struct Arm(Arc<Inner>);
 
+/// One cloud as the process reaches it: shared by every client that is made from another.
+#[derive(Debug)]
+struct CloudAccess {
+    endpoints: Endpoints,
+    http: reqwest::Client,
+    clock: SharedClock,
+    random: SharedRandom,
+    registry: Registry,
+}
+
 #[derive(Debug)]
 struct Inner {
-    endpoints: Endpoints,
+    cloud: Arc<CloudAccess>,
+    tokens: Arc<Tokens>,
     transport: Transport,
-    tokens: Tokens,
     pace: Pace,
     repeat: Repeat,
     polling: Polling,
@@ -128,28 +164,57 @@ impl Arm {
     /// # Errors
     /// The extra CA cannot be used.
     pub fn with(options: ArmOptions, habits: Habits) -> Result<Self, TlsError> {
-        let http = rp_net::http::client(options.ca_pem.as_deref(), options.patience)?;
-        let metrics = CallMetrics::new(&options.registry, options.observer);
-        let transport = Transport { http, metrics };
-        let random = options.random;
-        let tokens = Tokens::new(
-            options.credential,
-            options.endpoints.clone(),
-            transport.clone(),
-            options.clock,
-            Arc::clone(&random),
-        );
-        Ok(Self(Arc::new(Inner {
-            endpoints: options.endpoints,
-            transport,
+        let http = rp_net::http::client(options.ca_pem.as_deref(), LONGEST_EXCHANGE)?;
+        let ArmOptions { endpoints, credential, clock, random, registry, observer, retry, patience, .. } =
+            options;
+        let cloud = Arc::new(CloudAccess { endpoints, http, clock, random, registry });
+        let tokens = Arc::new(Tokens::new(credential));
+        Ok(Self::assemble(cloud, tokens, CallPolicy { retry, patience, habits, observer }))
+    }
+
+    /// This client for another use: connections and tokens are shared; tries, limits in time, the places for calls at
+    /// once and the observer are its own.
+    #[must_use]
+    pub fn with_policy(&self, policy: CallPolicy) -> Self {
+        Self::assemble(Arc::clone(&self.0.cloud), Arc::clone(&self.0.tokens), policy)
+    }
+
+    /// The same cloud, asked in the same way with another credential: connections are shared, tokens are not.
+    #[must_use]
+    pub fn with_credential(&self, credential: Credential) -> Self {
+        let inner = &*self.0;
+        Self(Arc::new(Inner {
+            cloud: Arc::clone(&inner.cloud),
+            tokens: Arc::new(Tokens::new(credential)),
+            transport: inner.transport.clone(),
+            pace: inner.pace.clone(),
+            repeat: inner.repeat,
+            polling: inner.polling,
+            retry: inner.retry,
+            patience: inner.patience,
+            room: Semaphore::new(PARALLEL),
+        }))
+    }
+
+    fn assemble(cloud: Arc<CloudAccess>, tokens: Arc<Tokens>, policy: CallPolicy) -> Self {
+        let CallPolicy { retry, patience, habits, observer } = policy;
+        let metrics = CallMetrics::new(&cloud.registry, observer);
+        Self(Arc::new(Inner {
+            transport: Transport { http: cloud.http.clone(), metrics },
+            pace: Pace { sleep: habits.sleep, random: Arc::clone(&cloud.random) },
+            cloud,
             tokens,
-            pace: Pace { sleep: habits.sleep, random },
             repeat: habits.repeat,
             polling: habits.polling,
-            retry: options.retry,
-            patience: options.patience,
+            retry,
+            patience,
             room: Semaphore::new(PARALLEL),
-        })))
+        }))
+    }
+
+    /// Whether both take their tokens from one cache.
+    pub fn shares_tokens_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.tokens, &other.0.tokens)
     }
 
     /// Reads a resource.
@@ -210,7 +275,7 @@ impl Arm {
     /// A token goes to the resource manager and nowhere else.
     fn next(&self, call: &Call<'_>, link: &str) -> Result<Url, AzureError> {
         let url: Option<Url> = link.parse().ok();
-        let own = &self.0.endpoints.resource_manager;
+        let own = &self.0.cloud.endpoints.resource_manager;
         url.filter(|url| url.origin() == own.origin())
             .ok_or_else(|| AzureError::new(call.shown, ErrorKind::Malformed, "the list goes on elsewhere"))
     }
@@ -220,7 +285,7 @@ impl Arm {
         if !is_resource_id(call.id) {
             return Err(not());
         }
-        let mut url = self.0.endpoints.resource_manager.join(call.id).map_err(|_| not())?;
+        let mut url = self.0.cloud.endpoints.resource_manager.join(call.id).map_err(|_| not())?;
         url.query_pairs_mut().extend_pairs(call.query).append_pair("api-version", call.api_version);
         Ok(url)
     }
@@ -245,7 +310,7 @@ impl Arm {
 
     /// Where things are.
     pub(crate) fn endpoints(&self) -> &Endpoints {
-        &self.0.endpoints
+        &self.0.cloud.endpoints
     }
 
     pub(crate) fn habits(&self) -> (Repeat, Polling) {
@@ -263,7 +328,7 @@ impl Arm {
         tenant: &str,
         audience: Audience,
     ) -> Result<Arc<Secret<String>>, AzureError> {
-        self.0.tokens.bearer(Whom { tenant, audience }, Instant::now() + self.0.patience).await
+        self.0.token(Whom { tenant, audience }, Instant::now() + self.0.patience).await
     }
 
     /// Forgets a tenant's token for the resource manager: the next call signs in anew.
@@ -316,7 +381,7 @@ impl Arm {
         let mut request = inner.transport.http.request(wire.method.clone(), wire.url.clone());
         request = request.timeout(inner.retry.per_try).header(http::header::ACCEPT, "application/json");
         if let Some(whom) = wire.whom {
-            request = request.bearer_auth(inner.tokens.bearer(whom, deadline).await?.expose());
+            request = request.bearer_auth(inner.token(whom, deadline).await?.expose());
         }
         for (name, value) in &wire.headers {
             request = request.header(name, value);
@@ -326,6 +391,15 @@ impl Arm {
         }
         let not = |_| AzureError::new(wire.name.shown, ErrorKind::Request, "the request cannot be made");
         inner.transport.exchange(wire.name, request.build().map_err(not)?, deadline).await
+    }
+}
+
+impl Inner {
+    /// A token of the cache; where one has to be fetched, by these connections and counted for this use.
+    async fn token(&self, whom: Whom<'_>, deadline: Instant) -> Result<Arc<Secret<String>>, AzureError> {
+        let CloudAccess { endpoints, clock, random, .. } = &*self.cloud;
+        let issuer = Issuer { endpoints, transport: &self.transport, clock: &**clock, random: &**random };
+        self.tokens.bearer(whom, issuer, deadline).await
     }
 }
 

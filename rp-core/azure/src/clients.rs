@@ -3,11 +3,10 @@
 use std::fmt;
 
 use rp_base::Secret;
-use rp_net::tls::TlsError;
 
-use crate::arm::{Arm, ArmOptions, Habits};
+use crate::arm::Arm;
 use crate::credential::Credential;
-use crate::error::{AzureError, ErrorKind};
+use crate::error::AzureError;
 
 /// Gives clients by identity; [`Arm::in_tenant`] binds one to a tenant.
 pub trait AzureClients: Send + Sync + fmt::Debug + 'static {
@@ -40,44 +39,18 @@ pub trait AzureClients: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// What [`CloudClients`] are made of.
-pub struct CloudOptions {
-    /// The options of a client with that credential.
-    pub options: Box<dyn Fn(Credential) -> ArmOptions + Send + Sync>,
-    pub first_party: Credential,
-    pub managed_identity: Credential,
-    pub habits: Habits,
-}
-
-impl fmt::Debug for CloudOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CloudOptions").field("habits", &self.habits).finish_non_exhaustive()
-    }
-}
-
-/// [`AzureClients`] of one cloud.
+/// [`AzureClients`] of one cloud. Clusters' identities ask as the first-party application does: over its connections,
+/// with its policy.
 #[derive(Debug)]
 pub struct CloudClients {
     first_party: Arm,
     managed_identity: Arm,
-    told: CloudOptions,
 }
 
 impl CloudClients {
-    /// Clients. Nothing is asked yet.
-    ///
-    /// # Errors
-    /// The extra CA cannot be used.
-    pub fn new(told: CloudOptions) -> Result<Self, TlsError> {
-        let arm = |credential| Arm::with((told.options)(credential), told.habits.clone());
-        let (first_party, own) = (arm(told.first_party.clone())?, arm(told.managed_identity.clone())?);
-        Ok(Self { first_party, managed_identity: own, told })
-    }
-
-    fn own(&self, credential: Credential) -> Result<Arm, AzureError> {
-        let not =
-            |error: TlsError| AzureError::new("make a client", ErrorKind::Credential, &error.to_string());
-        Arm::with((self.told.options)(credential), self.told.habits.clone()).map_err(not)
+    /// Clients of these two identities, which may be one.
+    pub const fn new(first_party: Arm, managed_identity: Arm) -> Self {
+        Self { first_party, managed_identity }
     }
 }
 
@@ -91,7 +64,8 @@ impl AzureClients for CloudClients {
     }
 
     fn service_principal(&self, client_id: &str, secret: Secret<String>) -> Result<Arm, AzureError> {
-        self.own(Credential::Secret { client_id: client_id.to_owned(), secret })
+        let credential = Credential::Secret { client_id: client_id.to_owned(), secret };
+        Ok(self.first_party.with_credential(credential))
     }
 
     fn cluster_identity(
@@ -100,6 +74,7 @@ impl AzureClients for CloudClients {
         certificate: Secret<String>,
         key: Secret<String>,
     ) -> Result<Arm, AzureError> {
-        self.own(Credential::CertificateText { client_id: client_id.to_owned(), certificate, key })
+        let credential = Credential::CertificateText { client_id: client_id.to_owned(), certificate, key };
+        Ok(self.first_party.with_credential(credential))
     }
 }

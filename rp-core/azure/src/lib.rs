@@ -38,12 +38,12 @@ mod virtual_machines;
 
 pub use access::{AccessChecks, Decision, Directory, Subject};
 pub use app_lens::{AppLens, Diagnoses};
-pub use arm::{Arm, ArmOptions, Call, Habits};
+pub use arm::{Arm, ArmOptions, Call, CallPolicy, Habits};
 pub use blobs::{BlobAccess, BlobStore};
 pub use boot_diagnostics::{BootDiagnostics, Screenshot, SerialLog};
 pub use class::ErrorClass;
 pub use client::{Client, Polling};
-pub use clients::{AzureClients, CloudClients, CloudOptions};
+pub use clients::{AzureClients, CloudClients};
 pub use cloud::{Audience, Cloud, Diagnosis, Endpoints, UnknownCloud};
 pub use credential::{Credential, IdentityEndpoint};
 pub use deployments::Deployments;

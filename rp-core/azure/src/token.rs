@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rp_base::{Secret, SharedClock, SharedRandom, Timestamp};
+use rp_base::{Clock, Random, Secret, Timestamp};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -37,13 +37,18 @@ pub(crate) struct Whom<'a> {
     pub(crate) audience: Audience,
 }
 
+/// Where tokens are fetched, and by what: the client that needs one.
+#[derive(Clone, Copy)]
+pub(crate) struct Issuer<'a> {
+    pub(crate) endpoints: &'a Endpoints,
+    pub(crate) transport: &'a Transport,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) random: &'a dyn Random,
+}
+
 /// Tokens of one credential, by tenant and audience.
 pub(crate) struct Tokens {
     credential: Credential,
-    endpoints: Endpoints,
-    transport: Transport,
-    clock: SharedClock,
-    random: SharedRandom,
     slots: Mutex<HashMap<Box<str>, Arc<Slot>>>,
 }
 
@@ -52,6 +57,22 @@ pub(crate) struct Tokens {
 struct Slot {
     fetching: tokio::sync::Mutex<()>,
     token: Mutex<Option<Token>>,
+}
+
+impl Slot {
+    /// The token, while it need not be renewed.
+    fn fresh(&self, now: Timestamp) -> Option<Arc<Secret<String>>> {
+        self.bearer(|token| now < token.renew)
+    }
+
+    /// The token, while Azure takes it.
+    fn usable(&self, now: Timestamp) -> Option<Arc<Secret<String>>> {
+        self.bearer(|token| now + LAST < token.end)
+    }
+
+    fn bearer(&self, is_good: impl Fn(&Token) -> bool) -> Option<Arc<Secret<String>>> {
+        self.token.lock().as_ref().filter(|token| is_good(token)).map(|token| Arc::clone(&token.bearer))
+    }
 }
 
 #[derive(Clone)]
@@ -77,47 +98,45 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    pub(crate) fn new(
-        credential: Credential,
-        endpoints: Endpoints,
-        transport: Transport,
-        clock: SharedClock,
-        random: SharedRandom,
-    ) -> Self {
-        Self { credential, endpoints, transport, clock, random, slots: Mutex::default() }
+    pub(crate) fn new(credential: Credential) -> Self {
+        Self { credential, slots: Mutex::default() }
     }
 
     /// A token for calls in that tenant.
     pub(crate) async fn bearer(
         &self,
         whom: Whom<'_>,
+        issuer: Issuer<'_>,
         deadline: Instant,
     ) -> Result<Arc<Secret<String>>, AzureError> {
-        let slot = self.slot(whom);
-        if let Some(bearer) = self.fresh(&slot) {
+        let clock = issuer.clock;
+        let slot = self.slot(whom, clock.now());
+        if let Some(bearer) = slot.fresh(clock.now()) {
             return Ok(bearer);
         }
         // While one fetches early, the others go on with the old one.
         let Ok(guard) = slot.fetching.try_lock() else {
-            if let Some(old) = self.usable(&slot) {
+            if let Some(old) = slot.usable(clock.now()) {
                 return Ok(old);
             }
-            let _guard = slot.fetching.lock().await;
-            return match self.fresh(&slot) {
+            // Who fetches may have more time than this caller.
+            let late = |_| AzureError::new(OPERATION, ErrorKind::Timeout, "");
+            let _guard = tokio::time::timeout_at(deadline, slot.fetching.lock()).await.map_err(late)?;
+            return match slot.fresh(clock.now()) {
                 Some(bearer) => Ok(bearer),
-                None => self.fetch(&slot, whom, deadline).await,
+                None => self.fetch(&slot, whom, issuer, deadline).await,
             };
         };
-        if let Some(bearer) = self.fresh(&slot) {
+        if let Some(bearer) = slot.fresh(clock.now()) {
             return Ok(bearer);
         }
-        let fetched = self.fetch(&slot, whom, deadline).await;
+        let fetched = self.fetch(&slot, whom, issuer, deadline).await;
         drop(guard);
-        match (fetched, self.usable(&slot)) {
+        match (fetched, slot.usable(clock.now())) {
             (Err(error), Some(old)) => {
                 tracing::warn!(error = %error, "no new token from Azure yet");
                 if let Some(token) = slot.token.lock().as_mut() {
-                    token.renew = self.clock.now() + AGAIN;
+                    token.renew = clock.now() + AGAIN;
                 }
                 Ok(old)
             }
@@ -127,50 +146,47 @@ impl Tokens {
 
     /// Forgets a tenant's token: Azure refused it.
     pub(crate) fn refused(&self, whom: Whom<'_>) {
-        *self.slot(whom).token.lock() = None;
+        if let Some(slot) = self.slots.lock().get(self.key(whom).as_str()) {
+            *slot.token.lock() = None;
+        }
     }
 
-    fn slot(&self, whom: Whom<'_>) -> Arc<Slot> {
+    fn key(&self, whom: Whom<'_>) -> String {
         let tenant = if self.credential.is_of_one_tenant() { "" } else { whom.tenant };
-        let key = format!("{:?} {tenant}", whom.audience);
+        format!("{:?} {tenant}", whom.audience)
+    }
+
+    /// The tenant's slot. With too many of them, those whose token is over make room.
+    fn slot(&self, whom: Whom<'_>, now: Timestamp) -> Arc<Slot> {
+        let key = self.key(whom);
         let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(key.as_str()) {
             return Arc::clone(slot);
         }
         if slots.len() >= MOST_TENANTS {
-            let now = self.clock.now();
             let ended = |slot: &Arc<Slot>| slot.token.lock().as_ref().is_none_or(|token| token.end <= now);
             slots.retain(|_, slot| !ended(slot));
         }
         Arc::clone(slots.entry(key.into()).or_default())
     }
 
-    fn fresh(&self, slot: &Slot) -> Option<Arc<Secret<String>>> {
-        let now = self.clock.now();
-        slot.token.lock().as_ref().filter(|token| now < token.renew).map(|token| Arc::clone(&token.bearer))
-    }
-
-    fn usable(&self, slot: &Slot) -> Option<Arc<Secret<String>>> {
-        let now = self.clock.now() + LAST;
-        slot.token.lock().as_ref().filter(|token| now < token.end).map(|token| Arc::clone(&token.bearer))
-    }
-
     async fn fetch(
         &self,
         slot: &Slot,
         whom: Whom<'_>,
+        issuer: Issuer<'_>,
         deadline: Instant,
     ) -> Result<Arc<Secret<String>>, AzureError> {
         let policy = RetryPolicy { attempts: 2, ..RetryPolicy::QUICK };
         let mut backoff = policy.backoff();
         for tried in 1.. {
-            let asked = self.clock.now();
+            let asked = issuer.clock.now();
             let end = deadline.min(Instant::now() + self.credential.patience());
-            let error = match self.ask(whom, end).await {
+            let error = match self.ask(whom, issuer, end).await {
                 Ok(issued) => return keep(slot, issued, asked),
                 Err(error) => error,
             };
-            let wait = retry::wait(&policy, tried, &error, &mut backoff, &*self.random);
+            let wait = retry::wait(&policy, tried, &error, &mut backoff, issuer.random);
             match wait.filter(|wait| Instant::now() + *wait < deadline) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return Err(error),
@@ -179,13 +195,12 @@ impl Tokens {
         Err(failed("not tried"))
     }
 
-    async fn ask(&self, whom: Whom<'_>, deadline: Instant) -> Result<Issued, AzureError> {
-        let scope = self.endpoints.scope(whom.audience);
-        let Ask { url, form, headers } = self
-            .credential
-            .ask(&self.endpoints, whom.tenant, &scope, self.clock.now(), &*self.random)
-            .await?;
-        let http = &self.transport.http;
+    async fn ask(&self, whom: Whom<'_>, issuer: Issuer<'_>, deadline: Instant) -> Result<Issued, AzureError> {
+        let Issuer { endpoints, transport, clock, random } = issuer;
+        let scope = endpoints.scope(whom.audience);
+        let Ask { url, form, headers } =
+            self.credential.ask(endpoints, whom.tenant, &scope, clock.now(), random).await?;
+        let http = &transport.http;
         let mut request = match &form {
             Some(form) => {
                 let form: Vec<(&str, &str)> =
@@ -198,7 +213,7 @@ impl Tokens {
             request = request.header(*name, text.expose());
         }
         let request = request.build().map_err(|_| failed("the request cannot be made"))?;
-        let answer = self.transport.exchange(NAME, request, deadline).await?;
+        let answer = transport.exchange(NAME, request, deadline).await?;
         serde_json::from_slice(&answer.body).map_err(|_| AzureError::new(OPERATION, ErrorKind::Malformed, ""))
     }
 }

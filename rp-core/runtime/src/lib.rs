@@ -16,7 +16,7 @@ mod watch;
 pub use admin::{Admin, AdminError};
 #[cfg(feature = "heap-profile")]
 pub use heap::Allocator;
-pub use lifecycle::{Farewell, Lifecycle, on_hangup};
+pub use lifecycle::{Lifecycle, ShutdownTimeouts, on_hangup};
 pub use logging::{InvalidFilter, LogControl, LogError, start_logging};
 pub use panics::count_panics;
 pub use readiness::{Check, Readiness, Report};

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long the stages of an end take.
 #[derive(Debug, Clone, Copy)]
-pub struct Farewell {
+pub struct ShutdownTimeouts {
     /// Not ready any more, and still accepting: as long as a balancer needs to see it.
     pub leave: Duration,
     /// Accepting nothing, and finishing what runs.
@@ -33,7 +33,7 @@ impl Lifecycle {
     ///
     /// # Errors
     /// The signals cannot be followed.
-    pub fn with_signals(farewell: Farewell) -> std::io::Result<Self> {
+    pub fn with_signals(timeouts: ShutdownTimeouts) -> std::io::Result<Self> {
         let life = Self::new();
         let mut asked = Asked {
             terminate: signal(SignalKind::terminate())?,
@@ -46,14 +46,14 @@ impl Lifecycle {
                 () = told.stop.cancelled() => {}
             }
             told.leave.cancel();
-            if !told.stop.is_cancelled() && !farewell.leave.is_zero() {
-                tracing::info!(leave_seconds = farewell.leave.as_secs(), "leaving: not ready any more");
-                let _ = tokio::time::timeout(farewell.leave, asked.again()).await;
+            if !told.stop.is_cancelled() && !timeouts.leave.is_zero() {
+                tracing::info!(leave_seconds = timeouts.leave.as_secs(), "leaving: not ready any more");
+                let _ = tokio::time::timeout(timeouts.leave, asked.again()).await;
             }
-            let drain_seconds = farewell.drain.as_secs();
+            let drain_seconds = timeouts.drain.as_secs();
             tracing::info!(drain_seconds, "stopping: no new connections, finishing what runs");
             told.stop.cancel();
-            let _ = tokio::time::timeout(farewell.drain, asked.again()).await;
+            let _ = tokio::time::timeout(timeouts.drain, asked.again()).await;
             told.cut.cancel();
         });
         Ok(life)
@@ -122,8 +122,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn stops_first_and_cuts_after_the_drain() {
-        let farewell = Farewell { leave: Duration::from_secs(5), drain: Duration::from_secs(20) };
-        let life = Lifecycle::with_signals(farewell).unwrap();
+        let timeouts = ShutdownTimeouts { leave: Duration::from_secs(5), drain: Duration::from_secs(20) };
+        let life = Lifecycle::with_signals(timeouts).unwrap();
         let asked = tokio::time::Instant::now();
         life.stop();
         assert!(life.leaving().is_cancelled() && life.stopping().is_cancelled());

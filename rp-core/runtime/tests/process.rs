@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rp_metrics::Registry;
-use rp_runtime::{Farewell, Lifecycle, count_panics, on_hangup};
+use rp_runtime::{Lifecycle, ShutdownTimeouts, count_panics, on_hangup};
 use tokio::time::timeout;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -16,7 +16,7 @@ fn signal(name: &str) {
 
 #[tokio::test]
 async fn a_hangup_reloads_and_each_signal_brings_the_end_nearer() {
-    let life = Lifecycle::with_signals(Farewell { leave: LONG, drain: LONG }).unwrap();
+    let life = Lifecycle::with_signals(ShutdownTimeouts { leave: LONG, drain: LONG }).unwrap();
     let (told, mut reloads) = tokio::sync::mpsc::unbounded_channel();
     on_hangup(&life, move || told.send(()).unwrap()).unwrap();
     signal("-HUP");

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{Control, Refused, Reseal, Who};
+use super::state::{Control, Refused, Reseal, Who};
 
 pub(super) fn routes() -> Router<Arc<Control>> {
     Router::new()
@@ -24,7 +24,7 @@ pub(super) fn routes() -> Router<Arc<Control>> {
 }
 
 async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
-    let ids = control.foundation.keyring.ids();
+    let ids = control.services.keyring.ids();
     Json(json!({ "current": ids.current, "keys": ids.all }))
 }
 
@@ -40,11 +40,11 @@ async fn rotate(
     Json(asked): Json<Rotate>,
 ) -> Result<Json<Value>, Refused> {
     control.promise(peer, "keys.rotate", |_| {}).await?;
-    let foundation = &control.foundation;
-    let id = foundation.keyring.rotate(asked.use_it, &*foundation.random)?;
+    let services = &control.services;
+    let id = services.keyring.rotate(asked.use_it, &*services.random)?;
     control.access.reload_keys();
     tracing::info!(key = id, used = asked.use_it, "a key was added to the keyring");
-    Ok(Json(json!({ "key": id, "current": foundation.keyring.ids().current })))
+    Ok(Json(json!({ "key": id, "current": services.keyring.ids().current })))
 }
 
 #[derive(Deserialize)]
@@ -58,8 +58,8 @@ async fn use_key(
     Json(asked): Json<Named>,
 ) -> Result<Json<Value>, Refused> {
     control.promise(peer, "keys.use", |entry| entry.name.clone_from(&asked.key)).await?;
-    let foundation = &control.foundation;
-    foundation.keyring.use_key(&asked.key, &*foundation.random)?;
+    let services = &control.services;
+    services.keyring.use_key(&asked.key, &*services.random)?;
     control.access.reload_keys();
     Ok(Json(json!({ "current": asked.key })))
 }
@@ -72,8 +72,8 @@ async fn forget(
 ) -> Result<Json<Value>, Refused> {
     let key = asked.key;
     let last = control.reseal.lock().as_ref().map(|seen| seen.borrow().clone());
-    let foundation = &control.foundation;
-    let current = foundation.keyring.ids().current;
+    let services = &control.services;
+    let current = services.keyring.ids().current;
     match last.filter(|last| last.progress.done && last.progress.key == current) {
         None => {
             return Err(Refused(StatusCode::CONFLICT, "first run: aro keys reseal".to_owned()));
@@ -88,7 +88,7 @@ async fn forget(
         Some(_) => {}
     }
     control.promise(peer, "keys.forget", |entry| entry.name.clone_from(&key)).await?;
-    foundation.keyring.forget(&key, &*foundation.random)?;
+    services.keyring.forget(&key, &*services.random)?;
     control.access.reload_keys();
     Ok(Json(json!({ "forgotten": key, "current": current })))
 }
@@ -99,7 +99,7 @@ async fn begin(State(control): State<Arc<Control>>, Extension(peer): Who) -> Res
     }
     control.promise(peer, "keys.reseal", |_| {}).await?;
     // Another process may have changed the file.
-    control.foundation.keyring.reload()?;
+    control.services.keyring.reload()?;
     let (told, seen) = watch::channel(Reseal { progress: Progress::default(), failed: None });
     {
         let mut held = control.reseal.lock();
@@ -119,9 +119,9 @@ fn running(last: Option<&watch::Receiver<Reseal>>) -> bool {
 }
 
 async fn run(control: Arc<Control>, told: watch::Sender<Reseal>) {
-    let foundation = &control.foundation;
+    let services = &control.services;
     let (tell, mut steps) = watch::channel(Progress::default());
-    let work = reseal::reseal(&foundation.store, &foundation.keyring, &tell);
+    let work = reseal::reseal(&services.store, &services.keyring, &tell);
     let mut work = std::pin::pin!(work);
     let outcome = loop {
         tokio::select! {

@@ -9,8 +9,8 @@ use http::StatusCode;
 use rp_base::text::clean;
 use serde_json::{Value, json};
 
-use super::{Control, Refused, Who};
-use crate::monitor_once::{NotFound, Wanted, in_process};
+use super::state::{Control, Refused, Who};
+use crate::monitor_look::{NotFound, Wanted, look};
 
 pub(super) fn routes() -> Router<Arc<Control>> {
     Router::new().route("/monitor/once", post(once))
@@ -25,7 +25,7 @@ async fn once(
     let failed = |error: &dyn std::fmt::Display| {
         Refused(StatusCode::INTERNAL_SERVER_ERROR, clean(&error.to_string(), 500))
     };
-    match in_process(&wanted, &control.settings, &control.foundation).await {
+    match look(&wanted, &control.services).await {
         Ok(report) => serde_json::to_value(report).map(Json).map_err(|error| failed(&error)),
         Err(error) => match error.downcast_ref::<NotFound>() {
             Some(NotFound::None(name)) => Ok(Json(json!({ "unknown": name }))),

@@ -7,14 +7,15 @@ use axum::extract::{Query, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use http::StatusCode;
-use rp_core::Foundation;
+use rp_core::Services;
+use rp_core::services::AUDIT;
 use rp_database::{SharedStore, Stored};
 use rp_documents::Collection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Control, Refused, Who};
+use super::state::{Control, Refused, Who};
 
 pub(super) fn routes() -> Router<Arc<Control>> {
     Router::new()
@@ -39,12 +40,12 @@ async fn backup(
         return Err(Refused(StatusCode::BAD_REQUEST, "the path of a backup is absolute".to_owned()));
     }
     control.promise(peer, "store.backup", |entry| entry.query = file.display().to_string()).await?;
-    let foundation = &control.foundation;
+    let services = &control.services;
     let mut files = vec![file.clone()];
-    foundation.store.backup(&file).await?;
-    if control.own_audit_file {
+    services.store.backup(&file).await?;
+    if services.settings.audit.path.is_some() {
         let audit = file.with_added_extension("audit");
-        foundation.audit_store.backup(&audit).await?;
+        services.audit_store.backup(&audit).await?;
         files.push(audit);
     }
     let files: Result<Vec<Value>, Refused> = files.iter().map(|file| about(file)).collect();
@@ -105,8 +106,8 @@ async fn documents(
 ) -> Result<Json<Value>, Refused> {
     let collection = collection(&asked.collection)?;
     read(&control, peer, collection, "").await?;
-    let store = &control.foundation.store;
-    let store = if rp_core::AUDIT.contains(&collection) { &control.foundation.audit_store } else { store };
+    let store = &control.services.store;
+    let store = if AUDIT.contains(&collection) { &control.services.audit_store } else { store };
     let page = store.list(collection, asked.partition.as_deref(), asked.from.as_deref(), asked.limit).await?;
     let items: Result<Vec<Value>, Refused> = page.items.into_iter().map(shown).collect();
     Ok(Json(json!({ "items": items?, "continue": page.continuation })))
@@ -114,8 +115,8 @@ async fn documents(
 
 /// The audit trail may be elsewhere.
 fn store_of(control: &Control, collection: Collection) -> &SharedStore {
-    let Foundation { store, audit_store, .. } = &control.foundation;
-    if rp_core::AUDIT.contains(&collection) { audit_store } else { store }
+    let Services { store, audit_store, .. } = &control.services;
+    if AUDIT.contains(&collection) { audit_store } else { store }
 }
 
 async fn read(

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_azure::{
-    ArmOptions, AzureClients, BlobAccess, BlobStore, CloudClients, CloudOptions, Credential, Endpoints,
-    Habits, Polling, Repeat, RetryPolicy,
+    Arm, ArmOptions, AzureClients, BlobAccess, BlobStore, CloudClients, Credential, Endpoints, Habits,
+    Polling, Repeat, RetryPolicy,
 };
 use rp_base::{Secret, SystemClock, SystemRandom};
 use rp_simulator::arm::{Alone, ArmControl, Nothing};
@@ -42,23 +42,21 @@ impl Cloud {
             most: Duration::from_millis(20),
             limit: Duration::from_secs(30),
         };
-        let clients = CloudClients::new(CloudOptions {
-            options: Box::new(move |credential| ArmOptions {
-                endpoints: Endpoints::at(url.clone(), url.clone()),
-                credential,
-                ca_pem: None,
-                clock: Arc::new(SystemClock),
-                random: Arc::new(SystemRandom),
-                registry: rp_metrics::Registry::new(),
-                observer: None,
-                retry: RetryPolicy::NONE,
-                patience: Duration::from_secs(60),
-            }),
-            first_party: own(),
-            managed_identity: own(),
-            habits: Habits { repeat: Repeat::NONE, polling: quick, ..Habits::default() },
-        })
-        .unwrap();
+        let options = ArmOptions {
+            endpoints: Endpoints::at(url.clone(), url),
+            credential: own(),
+            ca_pem: None,
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandom),
+            registry: rp_metrics::Registry::new(),
+            observer: None,
+            retry: RetryPolicy::NONE,
+            patience: Duration::from_secs(60),
+        };
+        let habits = Habits { repeat: Repeat::NONE, polling: quick, ..Habits::default() };
+        let first_party = Arm::with(options, habits).unwrap();
+        let managed_identity = first_party.with_credential(own());
+        let clients = CloudClients::new(first_party, managed_identity);
         Self { control, clients: Arc::new(clients), url: alone.url.clone(), _alone: alone }
     }
 

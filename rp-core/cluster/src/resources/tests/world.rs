@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rp_azure::{
-    ArmOptions, AzureClients, CloudClients, CloudOptions, Credential, Endpoints, Habits, Polling, Repeat,
-    RetryPolicy, Sleep,
+    Arm, ArmOptions, AzureClients, CloudClients, Credential, Endpoints, Habits, Polling, Repeat, RetryPolicy,
+    Sleep,
 };
 use rp_base::{Secret, SharedClock, SharedRandom, SystemClock, SystemRandom};
 use rp_documents::RoleSetDocument;
@@ -365,22 +365,21 @@ fn environment(url: &str, records: &Arc<Records>) -> Environment {
 }
 
 fn clients(url: &str, clock: &SharedClock, random: &SharedRandom) -> Arc<dyn AzureClients> {
-    let (url, clock, random) = (url.to_owned(), Arc::clone(clock), Arc::clone(random));
-    let options = move |credential| ArmOptions {
+    let own =
+        || Credential::Secret { client_id: FIRST_PARTY.to_owned(), secret: Secret::new("secret".to_owned()) };
+    let options = ArmOptions {
         endpoints: Endpoints::at(url.parse().unwrap(), url.parse().unwrap()),
-        credential,
+        credential: own(),
         ca_pem: None,
-        clock: Arc::clone(&clock),
-        random: Arc::clone(&random),
+        clock: Arc::clone(clock),
+        random: Arc::clone(random),
         registry: rp_metrics::Registry::default(),
         observer: None,
         retry: RetryPolicy::STEPS,
         patience: Duration::from_secs(120),
     };
-    let own =
-        || Credential::Secret { client_id: FIRST_PARTY.to_owned(), secret: Secret::new("secret".to_owned()) };
     let habits = Habits { repeat: Repeat::STEPS, polling: Polling::STEPS, sleep: Arc::new(NoSleep) };
-    let told =
-        CloudOptions { options: Box::new(options), first_party: own(), managed_identity: own(), habits };
-    Arc::new(CloudClients::new(told).unwrap())
+    let first_party = Arm::with(options, habits).unwrap();
+    let managed_identity = first_party.with_credential(own());
+    Arc::new(CloudClients::new(first_party, managed_identity))
 }

@@ -1,13 +1,11 @@
-//! The workers of `aro rp`: settings into what the plans of clusters stand on (`contract/backend.md` §2).
+//! The role backend: workers, and what the plans of clusters stand on, from the settings (`contract/backend.md` §2).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use async_trait::async_trait;
-use rp_azure::{
-    ArmOptions, AzureClients as _, CloudClients, CloudOptions, Credential, Habits, Repeat, RetryPolicy, Vault,
-};
+use rp_azure::{AzureClients as _, CallPolicy, CloudClients, Habits, Repeat, RetryPolicy, Vault};
 use rp_backend::{Backend, BackendParts, StoredGateways};
 use rp_base::chain;
 use rp_cluster::{
@@ -15,15 +13,18 @@ use rp_cluster::{
     OidcStorage, OverPrivateLink, Periods, RoleSets, StepMetrics,
 };
 use rp_config::{AzureCredential, RpOidc, RpPlace, Settings};
-use rp_core::Foundation;
 use rp_database::Typed;
 use rp_documents::RoleSetDocument;
+use rp_metrics::Statsd;
 use rp_runtime::Lifecycle;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::{azure, parts, serve, statsd};
+use crate::services::credential;
+use crate::{Services, VERSION};
 
+/// The service's name in statsd.
+const STATSD: &str = "rp";
 /// For one call with its tries: four, fifteen to sixty seconds apart.
 const PATIENCE: Duration = Duration::from_mins(15);
 
@@ -32,34 +33,43 @@ const PATIENCE: Duration = Duration::from_mins(15);
 ///
 /// # Errors
 /// A part cannot be made; the message names it.
-pub(super) fn start(
-    settings: &Settings,
-    foundation: &Foundation,
-    life: &Lifecycle,
-) -> anyhow::Result<Option<JoinHandle<()>>> {
+pub fn start(services: &Services, life: &Lifecycle) -> anyhow::Result<Option<JoinHandle<()>>> {
+    let settings = &services.settings;
     let (Some(place), Some(_)) = (&settings.rp.place, &settings.azure.credential) else {
         tracing::warn!("no workers here: rp.subscription or azure.credential is not set");
         return Ok(None);
     };
-    let environment = environment(settings, foundation, place)?;
+    let environment = environment(services, place)?;
     tell_what_is_missing(settings, place);
-    let emitter = || statsd::emitter(settings, "rp", serve::VERSION, foundation);
-    let steps = StepMetrics::new(&foundation.registry, emitter()?);
+    Ok(Some(run(services, life, environment, services.statsd.service(STATSD))?))
+}
+
+/// Starts workers over an environment that is made; the task ends when the last operation has been handed on.
+///
+/// # Errors
+/// The settings do not tell the domain of clusters.
+pub fn run(
+    services: &Services,
+    life: &Lifecycle,
+    environment: Environment,
+    statsd: Statsd,
+) -> anyhow::Result<JoinHandle<()>> {
+    let steps = StepMetrics::new(&services.registry, statsd.clone());
     let backend = Backend::new(BackendParts {
-        store: Arc::clone(&foundation.store),
-        clock: Arc::clone(&foundation.clock),
-        random: Arc::clone(&foundation.random),
+        store: Arc::clone(&services.store),
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
         manager: Arc::new(ClusterManager::new(Arc::new(environment), steps)),
-        settings: backend_settings(&settings.backend),
-        registry: foundation.registry.clone(),
-        statsd: emitter()?,
-        domain: domain(settings)?,
+        settings: worker_settings(&services.settings.backend),
+        registry: services.registry.clone(),
+        statsd,
+        domain: domain(&services.settings)?,
     });
-    Ok(Some(tokio::spawn(backend.run(life.stopping()))))
+    Ok(tokio::spawn(backend.run(life.stopping())))
 }
 
 /// `[backend]` as the workers take it.
-pub const fn backend_settings(told: &rp_config::Backend) -> rp_backend::Settings {
+const fn worker_settings(told: &rp_config::Backend) -> rp_backend::Settings {
     rp_backend::Settings {
         workers: told.workers,
         per_subscription: told.per_subscription,
@@ -108,20 +118,21 @@ fn tell_what_is_missing(settings: &Settings, place: &RpPlace) {
     tracing::warn!("{}: creations end at the step runInstaller", NoInstaller::WHY);
 }
 
-fn environment(settings: &Settings, foundation: &Foundation, place: &RpPlace) -> anyhow::Result<Environment> {
+fn environment(services: &Services, place: &RpPlace) -> anyhow::Result<Environment> {
+    let settings = &services.settings;
     if settings.rp.gateway && place.gateway_group.is_empty() {
         anyhow::bail!(
             "rp.gateway_group is not set: name the gateway's resource group, or set rp.gateway = false"
         );
     }
-    let azure = Arc::new(clients(settings, foundation, place)?);
+    let azure = Arc::new(clients(services, place)?);
     let certificates = place.certificate_vault.as_ref().map(|url| {
         // Of the first-party application, in the service's own directory (`contract/cluster.md` §1.2).
         Arc::new(Vault::new(azure.first_party().in_tenant(&place.tenant), url.clone()))
             as Arc<dyn CertificateVault>
     });
     let gateways = (!place.gateway_group.is_empty())
-        .then(|| Arc::new(StoredGateways::new(Arc::clone(&foundation.store))) as Arc<dyn Gateways>);
+        .then(|| Arc::new(StoredGateways::new(Arc::clone(&services.store))) as Arc<dyn Gateways>);
     Ok(Environment {
         region: region(settings)?,
         domain: domain(settings)?,
@@ -137,17 +148,17 @@ fn environment(settings: &Settings, foundation: &Foundation, place: &RpPlace) ->
         fp_service_principal: place.service_principal.clone(),
         oidc: place.oidc.as_ref().map(|oidc| issuers(settings, oidc)),
         certificate_issuer: place.certificate_issuer.clone(),
-        commit: serve::VERSION.to_owned(),
+        commit: VERSION.to_owned(),
         features: Features::default(),
         azure,
         certificates,
-        role_sets: stored_role_sets(foundation),
+        role_sets: stored_role_sets(services),
         gateways,
         installer: Arc::new(NoInstaller),
-        keyring: foundation.keyring.clone(),
-        clock: Arc::clone(&foundation.clock),
-        random: Arc::clone(&foundation.random),
-        clusters: Arc::new(OverPrivateLink(parts::dialer(settings)?)),
+        keyring: services.keyring.clone(),
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
+        clusters: Arc::new(OverPrivateLink(services.dialer.clone())),
         periods: Periods::CONTRACT,
     })
 }
@@ -175,57 +186,25 @@ fn client_id(credential: &AzureCredential) -> String {
     }
 }
 
-/// Azure as the identities of the settings see it.
-fn clients(settings: &Settings, foundation: &Foundation, place: &RpPlace) -> anyhow::Result<CloudClients> {
-    let credential = settings.azure.credential.as_ref();
-    let first_party = azure::credential(credential.ok_or_else(|| anyhow!("azure.credential is not set"))?)?;
+/// Azure as the identities of the settings see it, with the patience of steps.
+fn clients(services: &Services, place: &RpPlace) -> anyhow::Result<CloudClients> {
+    let arm = services.azure.client().ok_or_else(|| anyhow!("azure.credential is not set"))?;
+    let habits = Habits { repeat: Repeat::STEPS, ..Habits::default() };
+    let first_party = arm.with_policy(CallPolicy { habits, ..CallPolicy::new(RetryPolicy::STEPS, PATIENCE) });
     let own = place
         .managed_identity
         .clone()
         .map(|client_id| AzureCredential::ManagedIdentity { client_id: Some(client_id) });
-    let managed_identity = own.as_ref().map(azure::credential).transpose()?;
-    let told = CloudOptions {
-        options: options(settings, foundation, RetryPolicy::STEPS, PATIENCE)?,
-        managed_identity: managed_identity.unwrap_or_else(|| first_party.clone()),
-        first_party,
-        habits: Habits { repeat: Repeat::STEPS, ..Habits::default() },
+    let managed_identity = match own.as_ref().map(credential).transpose()? {
+        Some(own) => first_party.with_credential(own),
+        None => first_party.clone(),
     };
-    CloudClients::new(told).context("[azure]")
-}
-
-/// What a client with a credential is made of.
-pub type Options = Box<dyn Fn(Credential) -> ArmOptions + Send + Sync>;
-
-/// Clients of the settings' Azure that try so often and so long.
-///
-/// # Errors
-/// The CA cannot be read, or the cloud is not known.
-pub fn options(
-    settings: &Settings,
-    foundation: &Foundation,
-    retry: RetryPolicy,
-    patience: Duration,
-) -> anyhow::Result<Options> {
-    let endpoints = azure::endpoints(settings)?;
-    let ca_pem = settings.azure.ca_file.as_deref().map(parts::read).transpose()?;
-    let (clock, random) = (Arc::clone(&foundation.clock), Arc::clone(&foundation.random));
-    let registry = foundation.registry.clone();
-    Ok(Box::new(move |credential| ArmOptions {
-        endpoints: endpoints.clone(),
-        credential,
-        ca_pem: ca_pem.clone(),
-        clock: Arc::clone(&clock),
-        random: Arc::clone(&random),
-        registry: registry.clone(),
-        observer: None,
-        retry,
-        patience,
-    }))
+    Ok(CloudClients::new(first_party, managed_identity))
 }
 
 /// Role sets, as the store has them.
-pub fn stored_role_sets(foundation: &Foundation) -> Arc<dyn RoleSets> {
-    Arc::new(StoredRoleSets(Typed::new(Arc::clone(&foundation.store))))
+pub fn stored_role_sets(services: &Services) -> Arc<dyn RoleSets> {
+    Arc::new(StoredRoleSets(Typed::new(Arc::clone(&services.store))))
 }
 
 #[derive(Debug)]

@@ -1,10 +1,16 @@
 //! `aro proxy connect` and `aro proxy tunnel`.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use clap::Args;
+use ipnet::IpNet;
 use proxy::connect::{self, ConnectOptions};
 use proxy::tunnel::{self, TunnelOptions};
+use rp_core::files::{read, read_secret};
+use rp_core::reload;
 use rp_net::Credential;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls, certificates, client_config};
@@ -12,9 +18,52 @@ use rp_runtime::{Lifecycle, WATCH_PERIOD, Watch};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpListener;
 
-use crate::args::{ConnectArgs, TunnelArgs};
-use crate::parts::{read, read_secret};
-use crate::reload;
+#[derive(Debug, Args)]
+pub struct ConnectArgs {
+    /// Where to listen, TLS
+    #[arg(long, default_value = "0.0.0.0:8443")]
+    pub listen: SocketAddr,
+    /// Where to answer health checks, plain HTTP
+    #[arg(long, default_value = "0.0.0.0:8080")]
+    pub health: SocketAddr,
+    /// PEM certificate of the listener
+    #[arg(long, alias = "certFile", default_value = "secrets/proxy.pem")]
+    pub cert_file: PathBuf,
+    /// PEM key of the listener
+    #[arg(long, alias = "keyFile", default_value = "secrets/proxy.key")]
+    pub key_file: PathBuf,
+    /// PEM certificate of the one client
+    #[arg(long, alias = "clientCertFile", default_value = "secrets/proxy-client.pem")]
+    pub client_cert_file: PathBuf,
+    /// Where tunnels may end
+    #[arg(long, default_value = "10.0.0.0/8")]
+    pub subnet: IpNet,
+    /// Ports beside 443, 6443 and 2200 to 2202
+    #[arg(long = "port", value_name = "PORT")]
+    pub more_ports: Vec<u16>,
+}
+
+#[derive(Debug, Args)]
+pub struct TunnelArgs {
+    /// Loopback address to listen on
+    #[arg(long, default_value = "127.0.0.1:8443")]
+    pub listen: SocketAddr,
+    /// Remote listener, `host:port`
+    #[arg(long)]
+    pub to: String,
+    /// Name in its certificate, when it is not the host
+    #[arg(long)]
+    pub server_name: Option<String>,
+    /// PEM certificates that may have signed it
+    #[arg(long)]
+    pub ca_file: PathBuf,
+    /// PEM client certificate
+    #[arg(long)]
+    pub cert_file: PathBuf,
+    /// PEM client key
+    #[arg(long)]
+    pub key_file: PathBuf,
+}
 
 /// Serves CONNECT until the process is asked to end.
 ///

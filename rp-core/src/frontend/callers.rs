@@ -7,7 +7,6 @@ use anyhow::{Context as _, anyhow, ensure};
 use rp_azure::{Cloud, Endpoints};
 use rp_base::chain;
 use rp_config::{CallerCertificate, Settings, TokenCheck as Told};
-use rp_core::Foundation;
 use rp_frontend::auth::{
     self, ArmCertificates, ArmOptions, CertificateCheck, Mise, NamedClient, TokenCheck, TokenIssuer,
     TokenRules,
@@ -17,7 +16,7 @@ use rp_runtime::{Lifecycle, WATCH_PERIOD, Watch};
 use url::Url;
 
 use super::Callers;
-use crate::{parts, reload};
+use crate::{Services, files, reload};
 
 /// Where ARM publishes its certificates in clouds without an address of their own for that.
 const ARM_PORT: u16 = 24582;
@@ -27,12 +26,11 @@ const ARM_PORT: u16 = 24582;
 /// # Errors
 /// A certificate cannot be read, or everybody would be taken from another machine.
 pub(super) fn authorizer(
-    settings: &Settings,
-    foundation: &Foundation,
+    services: &Services,
     life: &Lifecycle,
     callers: Callers,
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
-    let told = &settings.rp;
+    let told = &services.settings.rp;
     if callers == Callers::Everybody {
         let address = told.listen;
         ensure!(
@@ -47,36 +45,32 @@ pub(super) fn authorizer(
         tracing::warn!("rp.admin_ca_file is not set: nobody calls the admin API");
     }
     Ok(Arc::new(auth::Callers {
-        arm: arm(settings, foundation, life)?,
+        arm: arm(services, life)?,
         admin,
-        tokens: tokens(settings, foundation)?,
+        tokens: tokens(services)?,
         tokens_required: told.tokens.as_ref().is_some_and(|tokens| tokens.required),
-        clock: Arc::clone(&foundation.clock),
+        clock: Arc::clone(&services.clock),
     }))
 }
 
 /// ARM's certificates: published, or by authorities of the settings.
-fn arm(
-    settings: &Settings,
-    foundation: &Foundation,
-    life: &Lifecycle,
-) -> anyhow::Result<Arc<dyn CertificateCheck>> {
-    let told = &settings.rp.arm;
+fn arm(services: &Services, life: &Lifecycle) -> anyhow::Result<Arc<dyn CertificateCheck>> {
+    let told = &services.settings.rp.arm;
     if let Some(certificate) = &told.certificate {
         return named(certificate, &[], life).context("rp.arm_ca_file");
     }
     let endpoint = match &told.metadata {
         Some(endpoint) => endpoint.clone(),
-        None => published_at(settings)?,
+        None => published_at(&services.settings)?,
     };
     let options = ArmOptions {
         endpoint,
-        ca_pem: told.metadata_ca_file.as_deref().map(parts::read).transpose()?,
+        ca_pem: told.metadata_ca_file.as_deref().map(files::read).transpose()?,
         refresh: told.refresh,
-        clock: Arc::clone(&foundation.clock),
+        clock: Arc::clone(&services.clock),
     };
     let arm = ArmCertificates::new(options).context("rp.arm_metadata_ca_file")?;
-    arm.register(&foundation.registry);
+    arm.register(&services.registry);
     let (followed, stop) = (Arc::clone(&arm), life.cutting());
     tokio::spawn(async move { stop.run_until_cancelled(followed.follow()).await });
     Ok(arm)
@@ -104,7 +98,7 @@ fn named(
     more: &[(String, String)],
     life: &Lifecycle,
 ) -> anyhow::Result<Arc<dyn CertificateCheck>> {
-    let mut client = NamedClient::new(&parts::read(&told.ca_file)?, &told.common_name)?;
+    let mut client = NamedClient::new(&files::read(&told.ca_file)?, &told.common_name)?;
     for (name, role) in more {
         let most: AdminRole = role.parse().map_err(|()| anyhow!("rp.admin_certificates: no role {role}"))?;
         client = client.and(name, most);
@@ -112,7 +106,7 @@ fn named(
     let client = Arc::new(client);
     let (followed, file): (_, PathBuf) = (Arc::clone(&client), told.ca_file.clone());
     reload::follow(life, Watch::new(vec![file.clone()]), WATCH_PERIOD, move || {
-        let read = parts::read(&file).and_then(|pem| Ok(followed.replace(&pem)?));
+        let read = files::read(&file).and_then(|pem| Ok(followed.replace(&pem)?));
         match read {
             Ok(()) => tracing::info!(file = %file.display(), "authorities of callers read again"),
             Err(error) => {
@@ -123,8 +117,8 @@ fn named(
     Ok(client)
 }
 
-fn tokens(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option<Arc<dyn TokenCheck>>> {
-    let Some(told) = &settings.rp.tokens else { return Ok(None) };
+fn tokens(services: &Services) -> anyhow::Result<Option<Arc<dyn TokenCheck>>> {
+    let Some(told) = &services.settings.rp.tokens else { return Ok(None) };
     Ok(Some(match &told.check {
         Told::Mise { address } => Arc::new(Mise::new(address.clone()).context("rp.mise")?),
         Told::Own { issuer, audience, applications, roles, ca_file } => {
@@ -134,8 +128,8 @@ fn tokens(settings: &Settings, foundation: &Foundation) -> anyhow::Result<Option
                 applications: applications.clone(),
                 roles: roles.clone(),
             };
-            let ca = ca_file.as_deref().map(parts::read).transpose()?;
-            let clock = Arc::clone(&foundation.clock);
+            let ca = ca_file.as_deref().map(files::read).transpose()?;
+            let clock = Arc::clone(&services.clock);
             Arc::new(TokenIssuer::new(rules, ca.as_deref(), clock).context("rp.token_ca_file")?)
         }
     }))

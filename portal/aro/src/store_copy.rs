@@ -7,13 +7,13 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 use rp_base::{SharedClock, SystemClock};
-use rp_config::{SecretFile, Settings};
-use rp_core::{AUDIT, open_audit_store, open_postgres, open_sqlite, open_store};
+use rp_config::SecretFile;
+use rp_core::services::{AUDIT, open_audit_store, open_postgres, open_sqlite, open_store};
 use rp_database::{Copied, PostgresOptions, SharedStore, copy_only};
 use rp_documents::Collection;
 
-use crate::args::ConfigArgs;
-use crate::store::say;
+use crate::config_args::ConfigArgs;
+use crate::output::say;
 
 #[derive(Debug, Args)]
 pub struct CopyArgs {
@@ -67,14 +67,11 @@ struct Open {
 ///
 /// # Errors
 /// A place cannot be opened, the one copied to is not empty, or the two differ in the end.
-pub async fn run(
-    args: &CopyArgs,
-    settings: impl Fn(&ConfigArgs) -> anyhow::Result<Settings>,
-) -> anyhow::Result<()> {
+pub async fn run(args: &CopyArgs) -> anyhow::Result<()> {
     let open = async |place: &Place, audit: Option<&Place>| -> anyhow::Result<Open> {
-        let (documents, own) = open(place, args, &settings).await?;
+        let (documents, own) = open(place, args).await?;
         let audit = match audit {
-            Some(place) => open(place, args, &settings).await?.0,
+            Some(place) => open(place, args).await?.0,
             None => own,
         };
         Ok(Open { documents, audit })
@@ -105,11 +102,7 @@ fn tell(copied: &[Copied]) {
 }
 
 /// The store of documents there, and where its settings have the audit trail.
-async fn open(
-    place: &Place,
-    args: &CopyArgs,
-    settings: &impl Fn(&ConfigArgs) -> anyhow::Result<Settings>,
-) -> anyhow::Result<(SharedStore, SharedStore)> {
+async fn open(place: &Place, args: &CopyArgs) -> anyhow::Result<(SharedStore, SharedStore)> {
     let clock: SharedClock = Arc::new(SystemClock);
     let store = match place {
         Place::Sqlite(path) => open_sqlite(path, &clock).await?,
@@ -127,7 +120,7 @@ async fn open(
             open_postgres(&options).await?
         }
         Place::Settings(file) => {
-            let settings = settings(&ConfigArgs { config: file.clone(), set: Vec::new() })?;
+            let settings = ConfigArgs { config: file.clone(), set: Vec::new() }.settings(&[])?;
             let documents = open_store(&settings, &clock).await?;
             let audit = open_audit_store(&settings, &clock, Some(&documents)).await?;
             return Ok((documents, audit));

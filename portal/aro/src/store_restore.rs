@@ -9,13 +9,13 @@ use clap::Args;
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Id, SharedClock, SystemClock, SystemRandom, Timestamp};
 use rp_config::{Settings, StoreKind};
-use rp_core::{open_audit_store, open_sqlite};
+use rp_core::services::{open_audit_store, open_sqlite};
 use rp_database::{Expect, SharedStore, SqliteStore, StoreError, Typed, update};
 use rp_documents::grant::GrantState;
 use rp_documents::{Actor, Collection, Elevation, Entry, Grant, Phase, Revocation};
 
-use crate::args::ConfigArgs;
-use crate::store::say;
+use crate::config_args::ConfigArgs;
+use crate::output::say;
 
 const BY: &str = "restore";
 const WHY: &str = "the store was restored from a backup";

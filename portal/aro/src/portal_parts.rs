@@ -1,0 +1,210 @@
+//! The portal over the process's services and its proxy.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use ipnet::IpNet;
+use portal::auth::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig};
+use portal::{Link, LiveLimits, PortalParts, PortalState, RunBooks, SessionRules, SshParts, Urls, VmSource};
+use proxy::ApiProxy;
+use proxy::prom::Prom;
+use proxy::terminal::{Shells, TerminalOptions, TerminalParts, Terminals};
+use proxy::tunnels::Places;
+use rp_access::Access;
+use rp_config::{GroupsFrom, OidcCredential, Settings};
+use rp_core::files::read;
+use rp_core::services::networks;
+use rp_core::{Services, VERSION};
+use rp_observe::{ObserveLimits, Observer, ObserverParts};
+use rp_recording::Recordings;
+use rp_runtime::Lifecycle;
+
+/// What the portal shares with the proxy of its process.
+pub(crate) struct Shared {
+    pub(crate) access: Arc<Access>,
+    pub(crate) api: Arc<ApiProxy>,
+    pub(crate) terminals: Terminals,
+    pub(crate) places: Arc<Places>,
+    pub(crate) prom: Prom,
+    pub(crate) recordings: Recordings,
+    pub(crate) ssh: Option<SshParts>,
+}
+
+/// The portal as the settings say. `simulated`: everything here is a simulation, which every page says.
+pub(crate) async fn portal(
+    services: &Services,
+    observer: Observer,
+    shared: Shared,
+    simulated: bool,
+    life: &Lifecycle,
+) -> anyhow::Result<PortalState> {
+    let settings = &services.settings;
+    let missing = |key: &str| anyhow!("{key} is not set");
+    let urls = Urls {
+        portal: settings.portal.url.clone().ok_or_else(|| missing("portal.url"))?,
+        proxy: settings.proxy.url.clone().ok_or_else(|| missing("proxy.url"))?,
+        ca_pem: issuing_ca(settings)?,
+    };
+    let parts = PortalParts {
+        store: Arc::clone(&services.store),
+        audit: services.audit.clone(),
+        access: shared.access,
+        api: shared.api,
+        places: shared.places,
+        budget: services.budget(),
+        prom: shared.prom,
+        observer,
+        recordings: shared.recordings,
+        live: LiveLimits {
+            pages: settings.limits.live_pages,
+            per_person: settings.limits.live_pages_per_person,
+            ..LiveLimits::default()
+        },
+        stopping: life.stopping(),
+        keyring: services.keyring.clone(),
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
+        oidc: oidc(settings)?,
+        regions: regions(settings, &urls.portal),
+        urls,
+        region: settings.azure.region.clone().unwrap_or_else(|| "local".to_owned()),
+        version: VERSION.to_owned(),
+        simulated,
+        sessions: session_rules(settings),
+        networks: networks(settings),
+        network_names: settings.imports.allow.iter().map(IpNet::to_string).collect(),
+        metrics: services.registry.clone(),
+        run_books: RunBooks::new(settings.portal.run_books.clone()),
+        vm_states: machines(services),
+        terminals: shared.terminals,
+        ssh: shared.ssh,
+        exchange: None,
+    };
+    PortalState::new(parts).await.context("the portal cannot start")
+}
+
+/// The machines of clusters, for pages: how they are, what they say and show; `None`: Azure is not asked.
+fn machines(services: &Services) -> Option<VmSource> {
+    let azure = &services.azure;
+    let states = azure.client()?.vm_states(azure.tenants());
+    let source = VmSource::new(states);
+    Some(match azure.boot_diagnostics() {
+        Some(consoles) => source.with_consoles(consoles),
+        None => source,
+    })
+}
+
+/// The portals of other regions: those of the settings, and where a location has none there, by its name.
+fn regions(settings: &Settings, portal: &url::Url) -> Vec<Link> {
+    let told = &settings.portal.regions;
+    let links = told.iter().map(|(name, url)| Link { text: name.clone(), url: url.to_string() });
+    let derived =
+        settings.azure.locations.iter().filter(|name| !told.iter().any(|(known, _)| known == *name));
+    links.chain(derived.filter_map(|name| region_link(portal, settings, name))).collect()
+}
+
+/// Watches of clusters that somebody looks at.
+pub(crate) async fn observer(services: &Services) -> anyhow::Result<Observer> {
+    let settings = &services.settings;
+    let limits = ObserveLimits {
+        clusters: settings.limits.watched_clusters,
+        kept: settings.limits.kept_clusters,
+        ..ObserveLimits::default()
+    };
+    Ok(Observer::new(ObserverParts {
+        dialer: services.dialer.clone(),
+        directory: services.directory().await?,
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
+        registry: services.registry.clone(),
+        budget: services.budget(),
+        limits,
+    }))
+}
+
+/// Shells in the browser: with what takes them down, and the way to machines.
+pub(crate) fn terminals(
+    services: &Services,
+    access: &Arc<Access>,
+    api: &Arc<ApiProxy>,
+    recordings: Recordings,
+    shells: Shells,
+    life: &Lifecycle,
+) -> Terminals {
+    let settings = &services.settings.terminal;
+    Terminals::new(TerminalParts {
+        access: Arc::clone(access),
+        api: Arc::clone(api),
+        shells: Some(shells),
+        recordings,
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
+        registry: services.registry.clone(),
+        options: TerminalOptions {
+            grace: settings.grace,
+            most: settings.most,
+            idle: settings.idle,
+            watch: settings.watch,
+        },
+        cut: life.cutting(),
+    })
+}
+
+/// The portal of another region: this one's address with the region's name in its place.
+fn region_link(portal: &url::Url, settings: &Settings, name: &str) -> Option<Link> {
+    let (host, here) = (portal.host_str()?, settings.azure.region.as_deref()?);
+    let host = host.strip_prefix(here).map(|rest| format!("{name}{rest}"))?;
+    let mut url = portal.clone();
+    url.set_host(Some(&host)).ok()?;
+    Some(Link { text: name.to_owned(), url: url.to_string() })
+}
+
+fn session_rules(settings: &Settings) -> SessionRules {
+    SessionRules {
+        idle: settings.session.idle,
+        absolute: settings.session.max_age,
+        revalidate: settings.session.revalidate,
+        alarm_after: settings.session.alarm_after,
+        backchannel_ends_grants: settings.session.backchannel_ends_grants,
+        cli_life: settings.access.cli_life,
+    }
+}
+
+fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
+    let oidc = settings.oidc.as_ref().ok_or_else(|| anyhow!("oidc.issuer is not set"))?;
+    let auth = match &oidc.credential {
+        OidcCredential::Secret(file) => ClientAuth::Secret(file.read()?),
+        OidcCredential::Key { key_file, cert_file } => {
+            let certificate =
+                cert_file.as_ref().ok_or_else(|| anyhow!("oidc.client_cert_file is not set"))?;
+            ClientAuth::PrivateKey {
+                key_pem: key_file.read()?,
+                certificate_pem: read(certificate)?,
+                audience: AssertionAudience::TokenEndpoint,
+            }
+        }
+    };
+    let ca_pem = oidc.ca_file.as_deref().map(read).transpose()?;
+    // Providers compare the issuer as text: no slash at its end unless a path has one.
+    let issuer = oidc.issuer.as_str().trim_end_matches('/');
+    Ok(OidcConfig {
+        scopes: oidc.scopes.iter().filter(|scope| *scope != "openid").cloned().collect(),
+        groups_claim: oidc.groups_claim.clone(),
+        groups_source: match &oidc.groups_from {
+            GroupsFrom::Token => GroupsSource::Token,
+            GroupsFrom::Userinfo => GroupsSource::Userinfo,
+            GroupsFrom::Address(url) => GroupsSource::Address(url.clone()),
+        },
+        api_audience: oidc.api_audience.clone(),
+        ca_pem,
+        ..OidcConfig::new(issuer, &oidc.client_id, auth)
+    })
+}
+
+/// The CA that kubeconfigs carry; `None` when clients trust it anyway.
+///
+/// # Errors
+/// The file cannot be read.
+fn issuing_ca(settings: &Settings) -> anyhow::Result<Option<String>> {
+    settings.tls.as_ref().and_then(|tls| tls.ca_file.as_deref()).map(read).transpose()
+}

@@ -1,0 +1,89 @@
+//! What a process has beside its roles: the admin listener, limits of its listeners, files that are read again, its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rp_access::Access;
+use rp_config::Settings;
+use rp_net::Origins;
+use rp_net::listen::Limits;
+use rp_net::tls::ServerTls;
+use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, ShutdownTimeouts, WATCH_PERIOD, Watch};
+
+use crate::{Services, reload};
+
+/// From ping to ping on an idle HTTP/2 connection.
+const PING: Duration = Duration::from_secs(30);
+
+/// How long the end of a process takes.
+pub const fn shutdown_timeouts(settings: &Settings) -> ShutdownTimeouts {
+    ShutdownTimeouts { leave: settings.limits.leave, drain: settings.limits.drain }
+}
+
+/// Serves metrics, health, log filter and profiles, for this machine only. Gives the checks, for a role to add its own.
+///
+/// # Errors
+/// The address cannot be bound.
+pub async fn start_admin(
+    services: &Services,
+    life: &Lifecycle,
+    log: Option<LogControl>,
+) -> anyhow::Result<Readiness> {
+    let readiness = Readiness::new(life.leaving());
+    let store = Arc::clone(&services.store);
+    readiness.add("store", move || {
+        let store = Arc::clone(&store);
+        async move { store.ready().await.map_err(|error| error.to_string()) }
+    });
+    let audit = services.audit.clone();
+    readiness.add("audit", move || {
+        let ready = audit.ready().map_err(|error| error.to_string());
+        async move { ready }
+    });
+    let admin = Admin { registry: services.registry.clone(), readiness: readiness.clone(), log };
+    admin.serve(services.settings.listen.admin, life.cutting()).await?;
+    Ok(readiness)
+}
+
+/// What a listener bears.
+pub fn listener_limits(settings: &Settings) -> Limits {
+    let limits = &settings.limits;
+    Limits {
+        connections: limits.connections,
+        streams: limits.streams,
+        handshake: limits.handshake,
+        head: limits.head,
+        begun: None,
+        head_bytes: limits.head_bytes,
+        ping: PING,
+        origins: Arc::new(Origins {
+            proxy_protocol_from: settings.listen.proxy_protocol_from.clone(),
+            forwarded_from: settings.listen.forwarded_from.clone(),
+        }),
+    }
+}
+
+/// Reads the certificate and the keyring again when a file of `watch` changes, and on SIGHUP; tokens are then checked
+/// with the new keys.
+///
+/// # Errors
+/// The signal cannot be followed.
+pub fn follow_files(
+    services: &Services,
+    life: &Lifecycle,
+    watch: Watch,
+    tls: Option<Arc<ServerTls>>,
+    access: Option<Arc<Access>>,
+) -> anyhow::Result<()> {
+    let keyring = services.keyring.clone();
+    reload::follow(life, watch, WATCH_PERIOD, move || {
+        if let Some(tls) = &tls {
+            reload::certificate(tls);
+        }
+        reload::keyring(&keyring, || {
+            if let Some(access) = &access {
+                access.reload_keys();
+            }
+        });
+    })
+}
