@@ -85,8 +85,9 @@ fn rooms(folder: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let names: Vec<String> = rooms.keys().cloned().collect();
     for (path, text) in files {
         let own = room(&root, &path).context("a room")?;
-        let named = names.iter().filter(|name| **name != own && names_room(&text, name));
-        rooms.entry(own).or_default().extend(named.cloned());
+        let named: Vec<&String> =
+            names.iter().filter(|name| **name != own && names_room(&text, name)).collect();
+        rooms.entry(own).or_default().extend(named.into_iter().cloned());
     }
     Ok(rooms)
 }
