@@ -1,11 +1,11 @@
 //! Files that hold credentials.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
-use rp_base::{Random as _, Secret, SystemRandom};
+use rp_base::{Secret, SystemRandom, durable};
 
 use crate::CliError;
 
@@ -45,37 +45,10 @@ pub(crate) fn read_line(path: &Path) -> Result<Secret<String>, CliError> {
     Ok(Secret::new(line.to_owned()))
 }
 
-/// Writes a file that only its owner may read, whole or not at all.
+/// Writes a file that only its owner may read, whole or not at all; it outlives a loss of power.
 pub(crate) fn write_private(path: &Path, content: &str) -> Result<(), CliError> {
     let failed = |cause| CliError::File { path: path.to_owned(), cause };
-    let name = path
-        .file_name()
-        .ok_or_else(|| CliError::BadFile { path: path.to_owned(), what: "is not a file's name" })?;
-    let mut beside = name.to_owned();
-    beside.push(format!(".{}.tmp", SystemRandom.uuid().simple()));
-    let beside = path.with_file_name(beside);
-    let written = write_new(&beside, content).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.map_err(failed)?;
-    sync_folder(path);
-    Ok(())
-}
-
-fn write_new(path: &PathBuf, content: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(content.as_bytes())?;
-    file.sync_all()
-}
-
-/// Makes the new name durable where the file system can.
-fn sync_folder(path: &Path) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
+    durable::replace(path, content.as_bytes(), 0o600, &SystemRandom).map_err(failed)
 }
 
 /// Reads a small file of ours that holds a credential; `None` when there is none.

@@ -5,10 +5,10 @@
 //! `ssh/` keys and certificates of `aro ssh`, `browsers/` what `aro console` started.
 
 use std::ffi::OsString;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rp_base::{Clock as _, Secret, SystemClock, Timestamp};
+use rp_base::{Clock as _, Secret, SystemClock, Timestamp, durable};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
@@ -142,7 +142,7 @@ impl Profile {
     /// Makes a folder of this profile and those above it, 0700.
     pub(crate) fn make(&self, folder: &Path) -> Result<(), CliError> {
         let failed = |cause| CliError::File { path: folder.to_owned(), cause };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        durable::make_folder(folder).map_err(failed)?;
         // One that was there may be open to others.
         let mode = std::fs::metadata(&self.folder).map_err(failed)?.permissions().mode();
         if mode & 0o077 != 0 {

@@ -1,13 +1,12 @@
 //! The data folder: what is kept between two starts.
 
 use std::fs;
-use std::io::Write as _;
 use std::net::TcpListener;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rp_base::{Id, Random};
+use rp_base::{Id, Random, SystemRandom, durable};
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{self, DevAccount};
@@ -141,15 +140,5 @@ pub(crate) fn write_public(path: &Path, text: &str) -> anyhow::Result<()> {
 /// Whole or not at all: a reader never sees half a file.
 fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     let what = || format!("cannot write {}", path.display());
-    let next = path.with_extension("next");
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&next)
-        .with_context(what)?;
-    file.write_all(text.as_bytes()).with_context(what)?;
-    file.sync_all().with_context(what)?;
-    fs::rename(&next, path).with_context(what)
+    durable::replace(path, text.as_bytes(), mode, &SystemRandom).with_context(what)
 }

@@ -1,9 +1,9 @@
 //! The Ed25519 key that signs checkpoints (RFC 8032), and its file.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rp_base::{Secret, sha256};
+use rp_base::{Secret, durable, sha256};
 
 use crate::AuditError;
 
@@ -47,21 +47,22 @@ impl CheckpointKey {
         Self::from_pkcs8(fresh()?.expose())
     }
 
-    /// Reads the key of a file (PKCS #8, DER), which is made with mode 0600 when there is none.
+    /// Reads the key of a file (PKCS #8, DER), which is made with mode 0600, whole or not at all, when there is none.
     ///
     /// # Errors
     /// The file cannot be read or made, others may read it, or it holds no Ed25519 key.
     pub fn open_or_create(path: &Path) -> Result<Self, AuditError> {
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Ok(mut file) => {
+        match fs::symlink_metadata(path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key = fresh()?;
-                file.write_all(key.expose()).map_err(failed_io("cannot be written"))?;
-                file.sync_all().map_err(failed_io("cannot be written"))?;
-                Self::from_pkcs8(key.expose())
+                // Whoever was faster made the key; ours is dropped.
+                durable::create(path, key.expose(), 0o600, &rp_base::SystemRandom)
+                    .map_err(failed_io("cannot be made"))?;
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::open(path),
-            Err(error) => Err(failed_io("cannot be made")(error)),
+            Err(error) => return Err(failed_io("cannot be made")(error)),
         }
+        Self::open(path)
     }
 
     /// Reads the key of a file (PKCS #8, DER) that only its owner may read.

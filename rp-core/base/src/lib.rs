@@ -1,9 +1,10 @@
-//! What every crate may use: time, chance, ids, back-off, secrets, error chains.
+//! What every crate may use: time, chance, ids, back-off, secrets, error chains, files that outlive a loss of power.
 //!
 //! Entry rule: nothing here knows a word of the domain, of the web or of a cloud.
 
 mod backoff;
 mod clock;
+pub mod durable;
 mod error_chain;
 mod hash;
 mod id;

@@ -2,14 +2,14 @@
 //! `"legacy": {"v1": ["<base64 of 32 bytes>", …], "v2": ["<base64 of 64 bytes>", …]}`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rp_base::{Digest, Random, Secret, sha256};
+use rp_base::{Digest, Random, Secret, durable, sha256};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -95,30 +95,19 @@ fn decoded<const N: usize>(
     Ok(Secret::new(bytes.as_slice().try_into().map_err(|_| length)?))
 }
 
-/// Writes a new file with one fresh key. `Ok(false)`: somebody else made it first, read theirs.
+/// Writes a new file with one fresh key. `Ok(false)`: somebody else made it first, read theirs: were it replaced, its
+/// keys would be lost and with them what was sealed.
 pub(crate) fn create(path: &Path, random: &dyn Random) -> Result<bool, SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
     let text = written(&Keys::generate(random)).map_err(|cause| failed("write it")(cause.into()))?;
-    let temporary = beside(path, random);
-    let outcome = write_synced(&temporary, &text).and_then(|()| link_new(&temporary, path));
-    // Gone already, or never there: nothing to do about it.
-    let _ = fs::remove_file(&temporary);
-    let made = outcome.map_err(failed("create it"))?;
-    sync_folder(path).map_err(failed("make it durable"))?;
-    Ok(made)
+    durable::create(path, &text, 0o600, random).map_err(failed("create it"))
 }
 
 /// Puts changed keys in the place of those that were read, whole or not at all. The caller holds the lock.
 pub(crate) fn replace(path: &Path, keys: &Keys, random: &dyn Random) -> Result<(), SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
     let text = written(keys).map_err(|cause| failed("write it")(cause.into()))?;
-    let temporary = beside(path, random);
-    let outcome = write_synced(&temporary, &text).and_then(|()| fs::rename(&temporary, path));
-    if outcome.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    outcome.map_err(failed("replace it"))?;
-    sync_folder(path).map_err(failed("make it durable"))
+    durable::replace(path, &text, 0o600, random).map_err(failed("replace it"))
 }
 
 /// One at a time changes the file. Held until it is dropped.
@@ -130,12 +119,6 @@ pub(crate) fn lock(path: &Path) -> Result<File, SealError> {
     let lock = options.open(place).map_err(failed("open its lock"))?;
     lock.lock().map_err(failed("lock it"))?;
     Ok(lock)
-}
-
-fn beside(path: &Path, random: &dyn Random) -> PathBuf {
-    let mut suffix = [0u8; 8];
-    random.fill(&mut suffix);
-    path.with_added_extension(format!("{:016x}.new", u64::from_le_bytes(suffix)))
 }
 
 fn written(keys: &Keys) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
@@ -157,27 +140,6 @@ fn written(keys: &Keys) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
     serde_json::to_writer(&mut *text, &written)?;
     text.push(b'\n');
     Ok(text)
-}
-
-fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text)?;
-    file.sync_all()
-}
-
-/// A hard link, unlike a rename, never replaces a key file that another process made meanwhile:
-/// its keys would be lost and with them what was sealed.
-fn link_new(from: &Path, to: &Path) -> io::Result<bool> {
-    match fs::hard_link(from, to) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }
 
 fn form(path: &Path, what: &'static str) -> SealError {

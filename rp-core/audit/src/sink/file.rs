@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rp_base::{SharedClock, Timestamp};
+use rp_base::{SharedClock, Timestamp, durable};
 
 use super::NotTaken;
 use super::outlet::Line;
@@ -102,7 +102,7 @@ impl Open {
         };
         let mut file = match options().create_new(true).open(path) {
             Ok(file) => {
-                sync_folder(path)?;
+                durable::sync_name(path)?;
                 file
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options().open(path)?,
@@ -149,7 +149,7 @@ fn set_aside(rules: &Rules, now: Timestamp) -> io::Result<()> {
         n += 1;
     }
     std::fs::rename(&rules.path, &aside)?;
-    sync_folder(&rules.path)?;
+    durable::sync_name(&rules.path)?;
     if rules.keep == 0 {
         return Ok(());
     }
@@ -163,7 +163,7 @@ fn set_aside(rules: &Rules, now: Timestamp) -> io::Result<()> {
 fn former(path: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder(path))? {
+    for entry in std::fs::read_dir(durable::folder(path))? {
         let entry = entry?;
         let ours = entry.file_name().to_str().is_some_and(|other| {
             let stamp = other.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
@@ -174,12 +174,4 @@ fn former(path: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(folder(path))?.sync_all()
 }

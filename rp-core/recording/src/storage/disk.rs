@@ -1,14 +1,14 @@
 //! A folder of this machine, for a single replica: one file a recording, synced after every chunk.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rp_base::Id;
+use rp_base::{Id, durable};
 
 use super::{Appender, Source, Storage, StorageError};
 
@@ -33,8 +33,7 @@ impl Disk {
     /// It cannot be made, or others than its owner can look into it.
     pub fn open(folder: &Path) -> Result<Self, StorageError> {
         let failed = |what| move |cause| StorageError::Disk { what, cause };
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(failed("make the folder of recordings"))?;
+        durable::make_folder(folder).map_err(failed("make the folder of recordings"))?;
         let about = folder.metadata().map_err(failed("look at the folder of recordings"))?;
         if about.permissions().mode() & 0o077 != 0 {
             let why =
@@ -59,10 +58,10 @@ fn lock(folder: &Path) -> Option<File> {
 #[async_trait]
 impl Storage for Disk {
     async fn create(&self, id: &Id) -> Result<Box<dyn Appender>, StorageError> {
-        let (path, folder) = (self.file(id), self.folder.clone());
+        let path = self.file(id);
         let made = blocking("create a recording", move || {
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-            File::open(folder)?.sync_all()?;
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            durable::sync_name(&path)?;
             Ok(file)
         });
         Ok(Box::new(End { file: Some(made.await?), length: 0 }))
