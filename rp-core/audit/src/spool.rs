@@ -7,6 +7,7 @@ use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rp_base::durable;
 use rp_database::Draft;
 use serde::{Deserialize, Serialize};
 use tokio::fs::{File, OpenOptions};
@@ -75,7 +76,7 @@ impl Spool {
             let file = options.open(&self.path).await?;
             lock(&file).await?;
             file.set_len(0).await?;
-            sync_folder(&self.path).await?;
+            sync_name(self.path.clone()).await?;
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| io::Error::other("no file"))
@@ -117,17 +118,20 @@ impl Pending {
         Ok(Self(BufReader::new(file.try_clone().await?)))
     }
 
-    /// The next one. The last line of a process that was killed may be torn: nobody was given a receipt for it.
+    /// The next one. The last line may be torn: cut off where a process was killed, and after a loss of power with its
+    /// end there and parts before it not. Nobody was given a receipt for it.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Draft>> {
         let mut line = Vec::new();
-        if self.0.read_until(b'\n', &mut line).await? == 0 {
+        if self.0.read_until(b'\n', &mut line).await? == 0 || !line.ends_with(b"\n") {
             return Ok(None);
         }
-        if !line.ends_with(b"\n") {
-            return Ok(None);
+        match serde_json::from_slice(&line) {
+            Ok(Line { id, partition, body }) => {
+                Ok(Some(Draft { id, partition, unique_key: None, body, expires_at: None }))
+            }
+            Err(_) if self.0.fill_buf().await?.is_empty() => Ok(None),
+            Err(damaged) => Err(damaged.into()),
         }
-        let Line { id, partition, body } = serde_json::from_slice(&line)?;
-        Ok(Some(Draft { id, partition, unique_key: None, body, expires_at: None }))
     }
 }
 
@@ -152,7 +156,7 @@ impl Left {
 /// What earlier processes left, oldest first: files of this `base` that no living process holds.
 pub(crate) async fn left(base: &Path) -> io::Result<Vec<Left>> {
     let Some(name) = base.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
-    let mut entries = match tokio::fs::read_dir(folder(base)).await {
+    let mut entries = match tokio::fs::read_dir(durable::folder(base)).await {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -187,10 +191,8 @@ async fn lock(file: &File) -> io::Result<()> {
     }
 }
 
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
-}
-
-async fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(folder(path)).await?.sync_all().await
+async fn sync_name(path: PathBuf) -> io::Result<()> {
+    tokio::task::spawn_blocking(move || durable::sync_name(&path))
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
 }
