@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rp_base::{chain, durable};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
@@ -52,11 +53,18 @@ pub(super) async fn restore(backup: &Path, path: &Path) -> Result<Option<PathBuf
     let _ = fs::remove_file(&next);
     copy(backup, &next).map_err(failed("copy the backup"))?;
     let aside = free_name(path);
+    if let Err(error) = fold(path).await {
+        // Perhaps that is why it is restored: then the log is put aside as it is.
+        tracing::warn!(error = %chain(&error), "the log of the old store cannot be written back into it");
+    }
     for suffix in BESIDE {
         rename_if_there(&with_suffix(path, suffix), &with_suffix(&aside, suffix))
             .map_err(failed("put the old files aside"))?;
     }
-    fs::rename(path, &aside).map_err(failed("put the old file aside"))?;
+    // A log that comes back after a loss of power would be read over the backup.
+    durable::sync_name(path).map_err(failed("put the old files aside"))?;
+    // A link: there is always a store under the name, the old one or the backup.
+    fs::hard_link(path, &aside).map_err(failed("put the old file aside"))?;
     fs::rename(&next, path).map_err(failed("put the backup in place"))?;
     sync(path).map_err(failed("make it durable"))?;
     if !there {
@@ -65,6 +73,13 @@ pub(super) async fn restore(backup: &Path, path: &Path) -> Result<Option<PathBuf
     }
     drop(lock);
     Ok(there.then_some(aside))
+}
+
+/// Writes the log into the file, so that the file is all of the store by itself.
+async fn fold(path: &Path) -> Result<(), Fault> {
+    let mut connection = SqliteConnectOptions::new().filename(path).connect().await?;
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
+    Ok(connection.close().await?)
 }
 
 async fn reading(path: &Path) -> Result<SqliteConnection, Fault> {
@@ -114,6 +129,5 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn sync(file: &Path) -> io::Result<()> {
     File::open(file)?.sync_all()?;
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    durable::sync_name(file)
 }
