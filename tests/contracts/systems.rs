@@ -89,9 +89,10 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 30] = [
+const FOLDERS: [(&str, &str); 31] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
+    ("powercut", "tests/powercut"),
     ("rp-access", "rp-core/access"),
     ("rp-api", "rp-core/api"),
     ("rp-audit", "rp-core/audit"),
