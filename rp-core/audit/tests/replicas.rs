@@ -88,7 +88,7 @@ fn another_replica_ships_when_one_dies_and_nothing_is_left_out() {
     let copy = folder.path().join("audit.jsonl");
     let key = CheckpointKey::generate().unwrap();
     let setup = Runtime::new().unwrap();
-    let server = setup.block_on(Postgres::start()).unwrap();
+    let server = setup.block_on(Postgres::start_durable()).unwrap();
     let url = setup.block_on(server.database()).unwrap();
     let (first, second) = (Replica::start(&url, &key, &copy), Replica::start(&url, &key, &copy));
     until("one ships", || first.ships() || second.ships());

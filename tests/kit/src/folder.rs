@@ -45,7 +45,22 @@ impl Folder {
     /// # Errors
     /// No folder or no keeper.
     pub fn new(name: &str) -> Result<Self> {
-        let path = tempfile::Builder::new().prefix(&format!("aro-{name}-")).tempdir_in(home())?.keep();
+        Self::below(&home(), name)
+    }
+
+    /// The same on a disk, for what is to be slow where a disk is: a sync. Others can reach it.
+    ///
+    /// # Errors
+    /// As [`Folder::new`], or every place is in memory.
+    pub fn on_disk(name: &str) -> Result<Self> {
+        let target = crate::workspace().join("target");
+        let places = [target.as_path(), Path::new("/var/tmp")];
+        let found = places.into_iter().find(|place| is_open(place) && is_on_disk(place));
+        Self::below(found.context("neither target nor /var/tmp is on a disk that others can reach")?, name)
+    }
+
+    fn below(home: &Path, name: &str) -> Result<Self> {
+        let path = tempfile::Builder::new().prefix(&format!("aro-{name}-")).tempdir_in(home)?.keep();
         let mut keeper = Command::new("sh")
             .args(["-c", KEEPER, "keeper"])
             .arg(&path)
@@ -107,9 +122,26 @@ fn home() -> PathBuf {
 
 /// KiB that are free there; 0 when `df` cannot tell.
 fn room(path: &Path) -> u64 {
-    let said = Command::new("df").args(["--output=avail", "-k"]).arg(path).output();
+    df("avail", path).parse().unwrap_or(0)
+}
+
+/// Whether a sync reaches a disk there.
+fn is_on_disk(path: &Path) -> bool {
+    !["", "tmpfs", "ramfs"].contains(&df("fstype", path).as_str())
+}
+
+/// Whether every user can go into it, as a server that does not run as ours must.
+fn is_open(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let open = |folder: &Path| folder.metadata().is_ok_and(|about| about.permissions().mode() & 0o001 != 0);
+    path.is_dir() && path.ancestors().all(open)
+}
+
+/// One column about the file system of a path; empty when `df` cannot tell.
+fn df(column: &str, path: &Path) -> String {
+    let said = Command::new("df").args([&format!("--output={column}"), "-k"]).arg(path).output();
     let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    said.lines().nth(1).and_then(|line| line.trim().parse().ok()).unwrap_or(0)
+    said.lines().nth(1).map(str::trim).unwrap_or_default().to_owned()
 }
 
 impl Drop for Inner {

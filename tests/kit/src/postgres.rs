@@ -15,6 +15,9 @@ use crate::{Folder, Pair, Process, free_port, part};
 const PASSWORD: &str = "only-for-tests";
 const START: Duration = Duration::from_secs(120);
 
+/// What is answered is on the disk.
+const DURABLE: [&str; 3] = ["fsync=on", "full_page_writes=on", "synchronous_commit=on"];
+
 /// A server on a free port of 127.0.0.1; superuser `postgres`. It ends with its value.
 #[derive(Debug)]
 pub struct Postgres {
@@ -43,7 +46,22 @@ impl Postgres {
     /// # Errors
     /// As [`Postgres::start`].
     pub async fn start_with(settings: &[&str], tls: Option<&Pair>) -> Result<Self> {
-        let mut server = Self::prepare(settings)?;
+        Self::start_in(Folder::new("postgres")?, settings, tls).await
+    }
+
+    /// A server that syncs before it answers, with its folder on a disk: for tests of what outlives a crash.
+    ///
+    /// # Errors
+    /// As [`Postgres::start`].
+    pub async fn start_durable() -> Result<Self> {
+        let server = Self::start_in(Folder::on_disk("postgres")?, &DURABLE, None).await?;
+        let fsync = server.sql("postgres", "SHOW fsync").await?;
+        ensure!(fsync == "on", "fsync is {fsync}");
+        Ok(server)
+    }
+
+    async fn start_in(folder: Folder, settings: &[&str], tls: Option<&Pair>) -> Result<Self> {
+        let mut server = Self::prepare(folder, settings)?;
         let secret = server.folder.write("password", PASSWORD)?;
         server.own()?;
         let mut initdb = server.program("initdb");
@@ -71,7 +89,7 @@ impl Postgres {
     /// It does not come up.
     pub async fn standby(&self) -> Result<Self> {
         let settings: Vec<&str> = self.settings.iter().map(String::as_str).collect();
-        let standby = Self::prepare(&settings)?;
+        let standby = Self::prepare(Folder::new("postgres")?, &settings)?;
         standby.own()?;
         let mut copy = standby.program("pg_basebackup");
         copy.args(["-h", "127.0.0.1", "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync"]);
@@ -89,10 +107,10 @@ impl Postgres {
         run(self.program("pg_ctl").args(["promote", "-w", "-D"]).arg(self.data())).map(drop)
     }
 
-    fn prepare(settings: &[&str]) -> Result<Self> {
+    fn prepare(folder: Folder, settings: &[&str]) -> Result<Self> {
         Ok(Self {
             bin: part("postgres-bin")?,
-            folder: Folder::new("postgres")?,
+            folder,
             port: free_port()?,
             settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
             process: Mutex::new(None),
@@ -109,6 +127,7 @@ impl Postgres {
         let mut command = self.program("postgres");
         command.arg("-D").arg(self.data()).args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
         command.arg("-k").arg(self.folder.path());
+        // The last of two settings counts.
         let usual = ["fsync=off", "full_page_writes=off", "max_connections=300", "shared_buffers=32MB"];
         for setting in usual.into_iter().chain(self.settings.iter().map(String::as_str)) {
             command.args(["-c", setting]);

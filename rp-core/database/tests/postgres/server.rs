@@ -1,7 +1,7 @@
 //! A PostgreSQL server for this test binary; one database for each test.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,6 +23,8 @@ pub(crate) struct Server {
     /// `None` while it is stopped.
     running: Mutex<Option<Running>>,
     port: u16,
+    /// Syncs before it answers.
+    durable: bool,
     folder: tempfile::TempDir,
     databases: AtomicU32,
 }
@@ -88,8 +90,19 @@ fn run(command: &mut Command) {
 impl Server {
     /// A server of one's own.
     pub(crate) fn start() -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), false)
+    }
+
+    /// A server that syncs before it answers, on a disk where there is one that its user can reach.
+    pub(crate) fn start_durable() -> Self {
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let open = |folder: &Path| folder.metadata().unwrap().permissions().mode() & 0o001 != 0;
+        let place = if built.ancestors().all(open) { built } else { Path::new("/var/tmp") };
+        Self::start_in(tempfile::tempdir_in(place).unwrap(), true)
+    }
+
+    fn start_in(folder: tempfile::TempDir, durable: bool) -> Self {
         let bin = part("postgres-bin");
-        let folder = tempfile::tempdir().unwrap();
         let secret = folder.path().join("password");
         std::fs::write(&secret, PASSWORD).unwrap();
         if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
@@ -100,7 +113,7 @@ impl Server {
         run(initdb.arg("--pwfile").arg(&secret).arg("-D").arg(folder.path().join("data")));
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let running = Mutex::new(None);
-        let server = Self { bin, running, port, folder, databases: AtomicU32::new(0) };
+        let server = Self { bin, running, port, durable, folder, databases: AtomicU32::new(0) };
         server.go();
         server
     }
@@ -112,9 +125,9 @@ impl Server {
         let mut command = as_postgres(&self.bin.join("postgres"));
         command.arg("-D").arg(&data).args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
         command.arg("-k").arg(self.folder.path());
-        for setting in ["fsync=off", "full_page_writes=off", "max_connections=300", "shared_buffers=32MB"] {
-            command.args(["-c", setting]);
-        }
+        let sync = if self.durable { "on" } else { "off" };
+        command.args(["-c", &format!("fsync={sync}"), "-c", &format!("full_page_writes={sync}")]);
+        command.args(["-c", "max_connections=300", "-c", "shared_buffers=32MB"]);
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
         let (started, start) = mpsc::channel();
         let (thread, ended) = mpsc::channel::<()>();
