@@ -58,7 +58,10 @@ impl Workload for Restore {
             [] => {}
             [Mark::Written] => ensure!(found == 2 * EACH, "all was promised, {found} are there"),
             [Mark::Written, Mark::Asks] => {
-                ensure!(found == 2 * EACH || found == EACH, "all or the backup was promised, {found} are there");
+                ensure!(
+                    found == 2 * EACH || found == EACH,
+                    "all or the backup was promised, {found} are there"
+                );
             }
             [.., Mark::Restored { aside }] => {
                 ensure!(found == EACH, "the backup was promised, {found} are there");
