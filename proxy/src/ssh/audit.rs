@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use rp_access::Live;
-use rp_audit::{Audit, AuditError};
-use rp_base::text::clean;
+use rp_audit::{Audit, AuditError, Command};
+use rp_base::text::visible;
 use rp_base::{Id, SharedClock, SharedRandom, Timestamp, chain};
 use rp_documents::{Actor, Entry, Outcome, Phase, Side};
 
 use super::agent::Witness;
 
-/// Characters of a command, a name, a destination.
+/// Bytes of a name, a destination.
 const MOST_TEXT: usize = 4096;
 
 /// Bytes towards the client and from it.
@@ -45,7 +45,7 @@ pub(super) struct Trail {
 pub(super) struct What {
     /// `ssh.shell`, `ssh.exec` and so on.
     pub(super) verb: &'static str,
-    pub(super) command: Vec<String>,
+    pub(super) command: Command,
     /// A destination, a recording, a way to sign in.
     pub(super) query: String,
 }
@@ -56,13 +56,12 @@ impl What {
     }
 
     pub(super) fn named(verb: &'static str, query: impl AsRef<str>) -> Self {
-        Self { verb, query: clean(query.as_ref(), MOST_TEXT), ..Self::default() }
+        Self { verb, query: visible(query.as_ref().as_bytes(), MOST_TEXT), ..Self::default() }
     }
 
     /// A command as the client sent it.
     pub(super) fn command(verb: &'static str, command: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(command);
-        Self { verb, command: vec![clean(&text, MOST_TEXT)], ..Self::default() }
+        Self { verb, command: Command::new(&[command]), ..Self::default() }
     }
 }
 
@@ -76,7 +75,7 @@ impl Trail {
         entry.identity_used.clone_from(&self.identity);
         entry.resource = "machines".to_owned();
         entry.name.clone_from(&self.machine);
-        entry.command.clone_from(&what.command);
+        what.command.tell(&mut entry);
         entry.query.clone_from(&what.query);
         entry.reason.clone_from(&self.live.grant.reason);
         entry

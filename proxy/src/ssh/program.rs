@@ -4,15 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rp_base::text::clean;
 use rp_documents::{RecordingKind, Side};
 use rp_recording::Start;
 
 use super::audit::{Trail, What};
 use super::connection::Connection;
 use super::relay::{Ask, Begun, End, Gatekeeper, short};
-
-const MOST_TEXT: usize = 4096;
 
 /// The gate of a session channel.
 pub(super) struct SessionGate {
@@ -82,12 +79,13 @@ impl Gatekeeper for SessionGate {
             Ask::Shell => self.begin(What::of("ssh.shell"), Vec::new()).await,
             Ask::Exec(command) => {
                 let what = What::command("ssh.exec", command);
-                let command = what.command.clone();
+                let command = what.command.shown.clone();
                 self.begin(what, command).await
             }
             Ask::Subsystem(name) => {
-                let name = clean(name, MOST_TEXT);
-                self.begin(What::named("ssh.subsystem", &name), vec![name]).await
+                let what = What::named("ssh.subsystem", name);
+                let command = vec![what.query.clone()];
+                self.begin(what, command).await
             }
         }
     }

@@ -7,6 +7,7 @@
 mod batch;
 mod bound;
 mod checkpoint;
+mod command;
 mod cursor;
 mod error;
 mod export;
@@ -31,9 +32,11 @@ use std::time::Duration;
 use rp_base::{Digest, Id, SharedClock, SharedRandom};
 use rp_database::SharedStore;
 use rp_documents::Entry;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OnceCell, mpsc, oneshot, watch};
 
 pub use checkpoint::SignedCheckpoint;
+pub use command::Command;
 pub use error::AuditError;
 pub use export::{Export, verify_store};
 pub use key::{CheckpointKey, public_key};
@@ -186,6 +189,39 @@ impl Audit {
         let taken = self.0.queue.send(entry).await.map_err(|_| AuditError::Closed);
         self.0.metrics.waiting.set_count(self.0.queue.max_capacity() - self.0.queue.capacity());
         taken
+    }
+
+    /// Waits while the queue is full, so that a slow log slows actions down before they begin. It takes no place in the
+    /// queue: an action may last for as long as somebody else pleases.
+    ///
+    /// # Errors
+    /// [`AuditError::Closed`]: the process is stopping.
+    pub async fn room(&self) -> Result<(), AuditError> {
+        if self.0.queue.capacity() > 0 && !self.0.queue.is_closed() {
+            return Ok(());
+        }
+        self.0.queue.reserve().await.map(drop).map_err(|_| AuditError::Closed)
+    }
+
+    /// Takes an entry in from where nothing can wait, such as a `Drop`, to be written within 100 ms. While the queue is
+    /// full the entry waits in a task of its own: there is at most one for each action that was under way.
+    pub fn settle(&self, mut entry: Entry) {
+        bound::shorten(&mut entry);
+        let lost = |error: AuditError| {
+            tracing::error!(error = %rp_base::chain(&error), "the end of an action could not be audited");
+        };
+        match self.0.queue.try_send(entry) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => lost(AuditError::Closed),
+            Err(TrySendError::Full(entry)) => {
+                let queue = self.0.queue.clone();
+                tokio::spawn(async move {
+                    if queue.send(entry).await.is_err() {
+                        lost(AuditError::Closed);
+                    }
+                });
+            }
+        }
     }
 
     /// Searches, newest first over all chains. Looks at a bounded part of the log per call.

@@ -75,9 +75,12 @@ pub struct Entry {
     pub namespace: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Every argument of an exec.
+    /// Every argument of an exec, made visible; what was cut has a mark.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// SHA-256 in hex of the command as it came: each argument, and a NUL after each.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command_digest: String,
     /// The query, without `command`; the path for non-resource requests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub query: String,
@@ -115,6 +118,7 @@ impl Entry {
             namespace: String::new(),
             name: String::new(),
             command: Vec::new(),
+            command_digest: String::new(),
             query: String::new(),
             bytes_in: 0,
             bytes_out: 0,

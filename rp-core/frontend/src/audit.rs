@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Method;
 use rp_audit::Audit;
 use rp_base::chain;
-use rp_base::text::clean;
+use rp_base::text::{clean, visible};
 use rp_documents::{Actor, Entry, Outcome, Phase, ResourceId, Side};
 
 use crate::pipeline::Seen;
@@ -44,8 +44,8 @@ fn entry(seen: &Seen, at: rp_base::Timestamp, phase: Phase) -> Option<Entry> {
     entry.target = seen.cluster().and_then(|path| ResourceId::parse(&path).ok());
     entry.query = match seen.head.uri.query().filter(|_| seen.is_named_by_query()) {
         // Which objects or machine of the cluster, and whether beyond the platform's.
-        Some(query) => clean(&format!("{}?{query}", seen.head.uri.path()), 1024),
-        None => clean(seen.head.uri.path(), 1024),
+        Some(query) => visible(format!("{}?{query}", seen.head.uri.path()).as_bytes(), 1024),
+        None => visible(seen.head.uri.path().as_bytes(), 1024),
     };
     Some(entry)
 }

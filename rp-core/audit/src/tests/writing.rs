@@ -70,17 +70,26 @@ async fn while_the_store_fails_promises_are_refused_and_queued_entries_wait() {
     }
     let fifth = timeout(Duration::from_secs(30), audit.queue(log.entry("get"))).await;
     assert!(fifth.is_err(), "a full queue slows its callers down");
+    assert!(timeout(Duration::from_secs(30), audit.room()).await.is_err(), "before they begin, too");
+    // The ends of what had begun before are kept all the same.
+    for _ in 0..20 {
+        audit.settle(log.entry("get"));
+    }
     let mut tries = log.shelf.writes.subscribe();
     tries.mark_unchanged();
     log.shelf.failing.store(false, SeqCst);
     within(tries.changed()).await.unwrap();
     within(audit.promise(log.entry("exec"))).await.unwrap();
     assert!(audit.ready().is_ok());
+    // Behind all that waits for a place.
+    within(audit.queue(log.entry("get"))).await.unwrap();
+    within(audit.room()).await.unwrap();
     within(audit.close()).await;
     let verdict = log.verdict().await;
     assert_eq!(verdict.findings, []);
-    // Started, the attempt that was refused while in a batch, four queued, the last promise, started anew.
-    assert_eq!(verdict.entries, 8);
+    // Started, the attempt that was refused while in a batch, four queued, twenty settled, the last promise, one more
+    // queued, started anew.
+    assert_eq!(verdict.entries, 29);
 }
 
 #[tokio::test(start_paused = true)]
