@@ -34,9 +34,9 @@ impl KindName {
         if fits { Ok(name) } else { Err(no_name()) }
     }
 
-    /// Secrets are never shown, whatever the version (`contract/rules.md` §3.6: read-only is default-deny).
+    /// What carries credentials is never shown, whatever the version (`contract/rules.md` §3.6: read-only is default-deny).
     pub(crate) fn is_secret(&self) -> bool {
-        self.group.is_empty() && self.plural == "secrets"
+        rp_access::credentials::carried_by(&self.group, &self.plural, "")
     }
 
     /// `/api/v1` or `/apis/GROUP/VERSION`.
@@ -169,7 +169,15 @@ mod tests {
         ] {
             assert!(KindName::new(group, version, plural).is_err(), "{group} {version} {plural}");
         }
-        assert!(KindName::new(CORE, "v1", "secrets").unwrap().is_secret());
+        for (group, plural) in [
+            (CORE, "secrets"),
+            ("oauth.openshift.io", "oauthaccesstokens"),
+            ("machineconfiguration.openshift.io", "machineconfigs"),
+            ("machineconfiguration.openshift.io", "controllerconfigs"),
+        ] {
+            assert!(KindName::new(group, "v1", plural).unwrap().is_secret(), "{group} {plural}");
+        }
+        assert!(!KindName::new(CORE, "v1", "configmaps").unwrap().is_secret());
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn action(of: &ActionReport) -> ReportAction {
 /// It changed something, ran something or read a secret; our own words (with a dot) and reads do not.
 fn weighty(of: &ActionReport) -> bool {
     let reads = matches!(of.verb.as_str(), "get" | "list" | "watch" | "head" | "options");
-    let secret = of.resource == "secrets"
+    let secret = rp_access::credentials::carried_by("", &of.resource, &of.subresource)
         || matches!(of.subresource.as_str(), "exec" | "attach" | "portforward" | "proxy" | "token");
     !of.verb.contains('.') && (!reads || secret)
 }

@@ -4,6 +4,7 @@
 //! revocation ends live streams within a second (`contract/rules.md` §3.6, §3.7).
 
 mod access;
+pub mod credentials;
 mod directory;
 mod elevations;
 mod extend;
@@ -36,7 +37,7 @@ pub use policy::{Caller, Outage, Policy, Via};
 pub use revoke::RevokeScope;
 pub use robots::{RobotAsk, RobotError, RobotView};
 pub use ssh::{ssh_machine, ssh_user};
-pub use streams::{StreamGuard, TooManyStreams};
+pub use streams::{RequestGuard, StreamGuard, TooManyRequests, TooManyStreams};
 pub use token::{ParsedToken, TokenForge};
 
 /// Registers what is counted: for the generated reference, and once by [`Access::start`].

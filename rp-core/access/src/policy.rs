@@ -90,6 +90,8 @@ pub struct Policy {
     pub max_grants: usize,
     /// Streams that a person or a robot may have open at once on one replica.
     pub max_streams: usize,
+    /// Other requests to clusters that a person or a robot may have under way at once on one replica.
+    pub max_requests: usize,
     /// Dangerous actions need a sign-in younger than this.
     pub fresh_sign_in: Duration,
     /// Groups whose elevations need no approver.
@@ -133,6 +135,7 @@ impl Default for Policy {
             min_reason: 10,
             max_grants: 100,
             max_streams: 1000,
+            max_requests: 500,
             fresh_sign_in: Duration::from_secs(15 * 60),
             elevation_self_service: Vec::new(),
             self_service_rights: Rights::Write,

@@ -28,6 +28,7 @@ const MOST_TEXT: usize = 120;
 #[derive(Debug, Default)]
 pub(crate) struct Owner {
     streams: AtomicUsize,
+    requests: AtomicUsize,
 }
 
 /// The first streams of a grant, for people.
@@ -42,6 +43,23 @@ pub(crate) struct Open {
 #[error("{most} streams are open already")]
 pub struct TooManyStreams {
     pub most: usize,
+}
+
+/// Too many requests of one person at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{most} requests are under way already")]
+pub struct TooManyRequests {
+    pub most: usize,
+}
+
+/// A request that is under way; counted until its drop.
+#[derive(Debug)]
+pub struct RequestGuard(Arc<Owner>);
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// One open stream of a grant.
@@ -92,6 +110,27 @@ impl Access {
             places.push(place);
         }
         Ok(StreamGuard { life, places })
+    }
+
+    /// Counts a request that is no stream while the guard lives: from before it is sent until the client has its answer.
+    ///
+    /// # Errors
+    /// [`TooManyRequests`]: the owner has as many under way on this replica as the policy allows.
+    pub fn request(&self, live: &Live) -> Result<RequestGuard, TooManyRequests> {
+        let most = self.policy.max_requests;
+        let guard = RequestGuard(Arc::clone(&live.life().owner));
+        // The guard of one too many counts it out again.
+        if guard.0.requests.fetch_add(1, Ordering::Relaxed) < most {
+            Ok(guard)
+        } else {
+            Err(TooManyRequests { most })
+        }
+    }
+
+    /// Requests of a person or robot under way on this replica.
+    pub fn requests_of(&self, sub: &str) -> usize {
+        let owner = self.owners.lock().get(sub).and_then(Weak::upgrade);
+        owner.map_or(0, |owner| owner.requests.load(Ordering::Relaxed))
     }
 
     /// Streams of a person or robot open on this replica.

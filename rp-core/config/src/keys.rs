@@ -349,6 +349,12 @@ pub(crate) const KEYS: &[Key] = &[
         "Watches, followed logs and sessions that a person or a robot may have open at once on one replica.",
     ),
     key(
+        "access.max_requests",
+        count(1, 1_000_000),
+        "500",
+        "Other requests to clusters and their Prometheus that a person or a robot may have under way at once on one replica.",
+    ),
+    key(
         "elevation.self_service",
         Kind::Texts,
         "",

@@ -180,6 +180,7 @@ fn access(r: &mut Reader<'_>) -> Access {
         fresh_sign_in: r.duration("access.fresh_sign_in"),
         max_grants: r.count("access.max_grants"),
         max_streams: r.count("access.max_streams"),
+        max_requests: r.count("access.max_requests"),
         own_networks: r.networks("access.own_networks"),
     };
     check::not_longer(r, ("access.default_life", access.default_life), ("access.max_life", access.max_life));

@@ -200,6 +200,7 @@ pub struct Access {
     pub fresh_sign_in: Duration,
     pub max_grants: usize,
     pub max_streams: usize,
+    pub max_requests: usize,
     pub own_networks: Vec<IpNet>,
 }
 

@@ -78,6 +78,7 @@ fn policy(settings: &Settings) -> Policy {
         fresh_sign_in: settings.access.fresh_sign_in,
         max_grants: settings.access.max_grants,
         max_streams: settings.access.max_streams,
+        max_requests: settings.access.max_requests,
         elevation_self_service: settings.elevation.self_service.clone(),
         self_service_rights: if settings.elevation.self_service_admin {
             Rights::Admin

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use rp_access::{
-    AccessError, Ended, ExtendError, GrantFilter, Policy, Refusal, RenewError, RevokeScope, TooManyStreams,
+    AccessError, Ended, ExtendError, GrantFilter, Policy, Refusal, RenewError, RevokeScope, TooManyRequests,
+    TooManyStreams,
 };
 use rp_base::SystemRandom;
 use rp_database::StoreError;
@@ -281,6 +282,28 @@ async fn streams_are_limited_for_each_person() {
     world.access.stream(&other, String::new).unwrap();
     drop(guards);
     assert_eq!(world.access.streams_of("sub-ada"), 0);
+}
+
+#[tokio::test]
+async fn requests_at_once_are_limited_for_each_person() {
+    let world = World::with(Policy { max_requests: 2, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let mut lives = Vec::new();
+    for _ in 0..2 {
+        let issued = world.issue(&["sres"], Rights::Read).await;
+        lives.push(world.access.authenticate(issued.token.expose(), HERE).await.unwrap());
+    }
+    let first = world.access.request(&lives[0]).unwrap();
+    let _second = world.access.request(&lives[1]).unwrap();
+    for live in &lives {
+        assert_eq!(world.access.request(live).unwrap_err(), TooManyRequests { most: 2 });
+    }
+    assert_eq!(world.access.requests_of("sub-ada"), 2, "what was refused is not counted");
+    let _stream = world.access.stream(&lives[0], String::new).unwrap();
+    let bob = world.access.issue(&caller("bob", &["sres"]), ask(Rights::Read)).await.unwrap();
+    let other = world.access.authenticate(bob.token.expose(), HERE).await.unwrap();
+    world.access.request(&other).unwrap();
+    drop(first);
+    world.access.request(&lives[1]).unwrap();
 }
 
 #[tokio::test]

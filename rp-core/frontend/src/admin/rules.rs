@@ -39,7 +39,9 @@ pub(super) fn read(
     if !unrestricted && !namespace.is_empty() && !is_openshift(namespace) {
         return forbidden(format!("Access to the provided namespace '{namespace}' is forbidden."));
     }
-    if resource.name == "secrets" || resource.group == "oauth.openshift.io" {
+    if rp_access::credentials::carried_by(&resource.group, &resource.name, "")
+        || resource.group == "oauth.openshift.io"
+    {
         return forbidden("Access to secrets is forbidden.".to_owned());
     }
     for (what, text) in [("namespace", namespace), ("name", name)] {
@@ -99,7 +101,13 @@ mod tests {
 
     #[test]
     fn secrets_are_never_read() {
-        for resource in [of("", "secrets"), of("metrics.k8s.io", "secrets"), of("oauth.openshift.io", "x")] {
+        for resource in [
+            of("", "secrets"),
+            of("metrics.k8s.io", "secrets"),
+            of("oauth.openshift.io", "x"),
+            of("machineconfiguration.openshift.io", "machineconfigs"),
+            of("machineconfiguration.openshift.io", "controllerconfigs"),
+        ] {
             for (namespace, unrestricted) in [("openshift-config", false), ("default", true), ("", true)] {
                 let told = says(&resource, namespace, "a", unrestricted);
                 assert_eq!(told, Err((403, "Access to secrets is forbidden.".to_owned())), "{resource:?}");
