@@ -2,10 +2,12 @@
 //!
 //! A grant of kind tunnel names the places; each stream's place is compared with that list before anything is dialled.
 //! A cluster of ours is entered through a port-forward to a ready router pod, an imported one at the addresses that
-//! its import names. TLS goes from the browser to the cluster: nothing is read here.
+//! its import names. TLS goes from the browser to the cluster: nothing is read here but, for a cluster of ours, the name
+//! that the client asks for in its first message, for all names of an ingress lead to the same router.
 
 mod carry;
 mod handle;
+mod hello;
 mod pin;
 mod places;
 mod session;

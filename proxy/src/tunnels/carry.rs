@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::handle::TunnelLabels;
+use super::hello::{self, Strange};
 use super::places::Far;
 use super::session::{Session, outcome};
 
@@ -83,18 +84,23 @@ async fn connect(
     };
     let open = api.metrics.connections.track();
     let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
-    let carried = carry(asked.accept(), far, &sent, &received);
+    let carried = compared(session, &place, asked.accept(), far, (&sent, &received));
+    let mut end = entry(Phase::End);
     let result = tokio::select! {
         biased;
         () = ended.cancelled() => outcome("cut", Some(Side::You)),
         () = cut.cancelled() => outcome("cut", None),
-        carried = carried => ending(session, carried),
+        carried = carried => ending(session, carried, &mut end),
     };
     let (sent, received) = (sent.into_inner(), received.into_inner());
     api.metrics.sent.add(sent);
     api.metrics.received.add(received);
-    let word = if result.word == "ok" { "ok" } else { "cut" };
-    let mut end = entry(Phase::End);
+    let word = match result.word.as_str() {
+        "ok" => "ok",
+        "refused" => "refused",
+        _ => "cut",
+    };
+    end.at = api.clock.now();
     (end.bytes_out, end.bytes_in) = (sent, received);
     session.settle(end, began, result).await;
     drop(open);
@@ -117,10 +123,32 @@ fn permitted(session: &Session, asked: &Asked) -> Result<Place, (&'static str, S
     Err(("not_granted", format!("{place} is not among the destinations of this access.")))
 }
 
-fn ending(session: &Session, carried: io::Result<()>) -> Outcome {
+/// Carries what came of a client whose words were those of the place.
+async fn compared(
+    session: &Session,
+    place: &Place,
+    mut near: TunnelStream,
+    mut far: Box<dyn Far>,
+    (sent, received): (&AtomicU64, &AtomicU64),
+) -> Result<(), Strange> {
+    // What an import names is a place of its own; what is below a domain of ours is one router for all.
+    if !session.target.is_imported() {
+        let said = hello::read(&mut near, place).await?;
+        received.fetch_add(said.len() as u64, Ordering::Relaxed);
+        far.write_all(&said).await.map_err(Strange::Broke)?;
+    }
+    carry(near, far, sent, received).await.map_err(Strange::Broke)
+}
+
+fn ending(session: &Session, carried: Result<(), Strange>, entry: &mut Entry) -> Outcome {
     match carried {
         Ok(()) => outcome("ok", None),
-        Err(error) => {
+        Err(strange @ (Strange::NoTls | Strange::NoName | Strange::OtherName(_) | Strange::Silent)) => {
+            tracing::info!(cluster = session.target.key(), place = %entry.name, why = %strange, "connection was refused");
+            entry.query = strange.to_string();
+            outcome("refused", Some(Side::You))
+        }
+        Err(Strange::Broke(error)) => {
             // One side went without a word: how browsers end many connections.
             tracing::debug!(cluster = session.target.key(), error = %chain(&error), "connection broke off");
             outcome("cut", None)

@@ -22,6 +22,8 @@ use tokio_util::task::TaskTracker;
 use super::carry;
 use super::handle::TunnelApi;
 
+/// What stands beside the places of a cluster of ours: names are compared, requests inside of TLS cannot be.
+const INGRESS: &str = "; inside of TLS a request can ask the same router for any of its routes";
 /// For the client to take the last words.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// Read and written at a time.
@@ -69,6 +71,9 @@ impl Session {
     pub(super) async fn begin(&self) -> Result<(), AuditError> {
         let mut entry = self.entry(Phase::Start, "tunnel");
         entry.query = self.places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        if !self.target.is_imported() {
+            entry.query.push_str(INGRESS);
+        }
         entry.reason.clone_from(&self.live.grant.reason);
         Box::pin(self.api.access.audit().promise(entry)).await.map(drop)
     }
