@@ -8,6 +8,7 @@
 pub mod api;
 pub mod connect;
 mod idle;
+mod overseer;
 pub mod prom;
 pub mod ssh;
 pub mod terminal;

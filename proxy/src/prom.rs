@@ -21,6 +21,8 @@ use rp_prometheus::statistics::{Loaded, Span, Statistic};
 use rp_prometheus::{Call, Limits, PromError, Prometheus, Table};
 use tokio_util::sync::CancellationToken;
 
+use crate::overseer::Overseer;
+
 pub use body::PromBody;
 pub use error::error_response;
 pub use told::Told;
@@ -49,7 +51,7 @@ pub struct PromParts {
 
 /// Asks on behalf of people. Shared; a cheap clone.
 #[derive(Debug, Clone)]
-pub struct Prom(Arc<PromParts>);
+pub struct Prom(Arc<PromParts>, Arc<Overseer>);
 
 /// On whose behalf.
 #[derive(Debug, Clone)]
@@ -89,9 +91,9 @@ pub struct Asked<'a> {
 }
 
 impl Prom {
-    /// Puts it together.
+    /// Puts it together, and starts to look after the answers.
     pub fn new(parts: PromParts) -> Self {
-        Self(Arc::new(parts))
+        Self(Arc::new(parts), Overseer::start())
     }
 
     /// The reach to the clusters.
@@ -119,7 +121,7 @@ impl Prom {
 
     /// The beginning of an audit entry; a full queue slows questions down here.
     async fn told(&self, asker: &Asker, id: Option<&ResourceId>, verb: &str) -> Result<Told, AskError> {
-        let slot = self.0.audit.reserve().await.map_err(AskError::Audit)?;
+        self.0.audit.room().await.map_err(AskError::Audit)?;
         let now = self.0.clock.now();
         let mut entry = Entry::new(now, Phase::Single, asker.request_id.clone(), asker.actor.clone(), verb);
         entry.grant.clone_from(&asker.grant);
@@ -127,7 +129,7 @@ impl Prom {
         entry.reason.clone_from(&asker.reason);
         "service credential".clone_into(&mut entry.identity_used);
         "prometheus".clone_into(&mut entry.group);
-        Ok(Told::new(entry, slot, &self.0.clock))
+        Ok(Told::new(entry, &self.0.audit, &self.0.clock))
     }
 
     /// Passes a request on and its answer back.
@@ -168,7 +170,7 @@ impl Prom {
         if let Some(step) = answer.range.and_then(|(_, _, step)| text(&step.to_string())) {
             headers.insert(STEP, step);
         }
-        *response.body_mut() = PromBody::watched(answer.body, told, asker.ended.clone());
+        *response.body_mut() = PromBody::watched(&self.1, answer.body, told, asker.ended.clone());
         response
     }
 

@@ -259,11 +259,11 @@ async fn odd_paths_need_admin_rights_and_stay_as_they_are() -> Result<()> {
         "/api/v1/namespaces/a/pods/%2e%2e/secrets",
         "/api/v1//secrets",
         "/api/v1/namespaces/a%2fsecrets",
-        "/api/v1/namespaces/a/pods/b%2Fexec",
+        "/api/v1/Secrets",
+        "/api/v1/namespaces/a/secret/b",
         "/api/v1/namespaces/a/%73ecrets",
         "/API/v1/secrets",
         "/api/v1/namespaces/a/pods/b/exec?command=id",
-        "/api/v1/proxy/namespaces/a/pods/b",
         "/api/v1/watch/secrets",
     ];
     for path in odd {
@@ -275,6 +275,21 @@ async fn odd_paths_need_admin_rights_and_stay_as_they_are() -> Result<()> {
         let seen = stage.seen();
         ensure!(status == 400 || seen.last().is_some_and(|target| target == path), "{path}: {seen:?}");
     }
+    // A session that hides, and a kubelet's own commands, are nobody's.
+    let before = stage.seen().len();
+    for path in [
+        "/api/v1/namespaces/a/pods/b%2Fexec",
+        "/api/v1/proxy/namespaces/a/pods/b",
+        "/api/v1/nodes/n/proxy/run/a/b/c?cmd=id",
+        "/api/v1/namespaces/a/pods/https:b:10250/proxy/exec/a/b/c?command=id",
+    ] {
+        for token in [&stage.read, &stage.admin] {
+            let line = format!("GET ~{path} HTTP/1.1");
+            let (status, text) = stage.ask(&stage.request(token, &line, "\r\n")).await?;
+            ensure!(status == 403, "{path}: {text}");
+        }
+    }
+    ensure!(stage.seen().len() == before, "nothing was sent: {:?}", stage.seen());
     Ok(())
 }
 

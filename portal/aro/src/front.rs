@@ -79,6 +79,9 @@ impl Handler for Front {
 
     async fn handle(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
         let peer = SocketAddr::new(self.origins.sender(peer.ip(), request.headers()), peer.port());
+        if !is_web(request.uri()) {
+            return plain(StatusCode::BAD_REQUEST, "This service answers https only.\n");
+        }
         if self.leaving.is_cancelled() && request.uri().path().starts_with(HEALTH) {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "This process is about to end.\n");
         }
@@ -109,6 +112,12 @@ impl Handler for Front {
             }
         }
     }
+}
+
+/// Whether a target that names a scheme names one of ours: whatever reads another would read the rest otherwise, too.
+fn is_web(uri: &http::Uri) -> bool {
+    uri.scheme_str()
+        .is_none_or(|scheme| ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known)))
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
@@ -158,6 +167,27 @@ impl http_body::Body for Body {
         match self {
             Self::Api(body) => body.size_hint(),
             Self::Page(body) => body.size_hint(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_of_another_scheme_is_none_of_ours() {
+        for (target, ours) in [
+            ("/subscriptions/x", true),
+            ("https://proxy.example/x", true),
+            ("http://proxy.example/x", true),
+            ("HTTPS://proxy.example/x", true),
+            ("file://proxy.example/x", false),
+            ("ftp://proxy.example/x", false),
+            ("*", true),
+            ("proxy.example:443", true),
+        ] {
+            assert_eq!(is_web(&target.parse().unwrap()), ours, "{target}");
         }
     }
 }

@@ -6,7 +6,7 @@ use rp_documents::ResourceId;
 
 use super::error::ProxyError;
 
-const MOUNT: &str = "/kubeconfig/proxy";
+pub(super) const MOUNT: &str = "/kubeconfig/proxy";
 
 /// The cluster and the API server's path of a proxy address.
 pub(super) fn split(path: &str) -> Option<(ResourceId, &str)> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rp_access::Live;
-use rp_audit::{Audit, Slot};
+use rp_access::{Live, credentials};
+use rp_audit::Audit;
 use rp_base::{Id, SharedClock, Timestamp};
 use rp_documents::{Actor, Entry, Outcome, Phase, Side};
 
@@ -23,7 +23,8 @@ pub(super) enum Weight {
 /// Secrets, logs, changes, streams and shells are heavy; so is whatever could be read in two ways.
 pub(super) fn weight(request: &Classified, upgrade: bool) -> Weight {
     let reads = matches!(request.verb, "get" | "list");
-    let sensitive = request.resource == "secrets" || matches!(request.subresource.as_str(), "log" | "proxy");
+    let sensitive = matches!(request.subresource.as_str(), "log" | "proxy")
+        || credentials::carried_by(&request.group, &request.resource, &request.subresource);
     let review = request.resource.starts_with("selfsubject") && request.verb == "create";
     if upgrade || request.odd || sensitive || !(reads || review) { Weight::Heavy } else { Weight::Light }
 }
@@ -47,11 +48,13 @@ pub(super) fn entry(
     entry.subresource.clone_from(&request.subresource);
     entry.namespace.clone_from(&request.namespace);
     entry.name.clone_from(&request.name);
-    entry.command.clone_from(&request.command);
-    entry.query.clone_from(&request.query);
-    if let Some(path) = &request.non_resource {
-        entry.query = rp_base::text::clean(path, 1024);
-    }
+    request.command.tell(&mut entry);
+    entry.query = match (&request.non_resource, request.tail.as_str(), request.query.as_str()) {
+        (Some(path), ..) => rp_base::text::visible(path.as_bytes(), 1024),
+        (None, "", query) => query.to_owned(),
+        (None, tail, "") => tail.to_owned(),
+        (None, tail, query) => format!("{tail}?{query}"),
+    };
     entry
 }
 
@@ -60,8 +63,6 @@ pub(super) fn entry(
 pub(super) struct Settle {
     entry: Option<Box<Entry>>,
     audit: Audit,
-    /// Held for short requests only: a stream would keep the queue's place for hours.
-    slot: Option<Slot>,
     clock: SharedClock,
     began: Timestamp,
     sent: Arc<AtomicU64>,
@@ -69,12 +70,11 @@ pub(super) struct Settle {
 }
 
 impl Settle {
-    pub(super) fn new(entry: Entry, audit: &Audit, slot: Option<Slot>, clock: &SharedClock) -> Self {
+    pub(super) fn new(entry: Entry, audit: &Audit, clock: &SharedClock) -> Self {
         Self {
             began: entry.at,
             entry: Some(Box::new(entry)),
             audit: audit.clone(),
-            slot,
             clock: Arc::clone(clock),
             sent: Arc::default(),
             received: Arc::default(),
@@ -107,7 +107,7 @@ impl Settle {
     /// The body was cut short.
     pub(super) fn cut(&mut self, cut: &Cut) {
         let (word, side) = match cut {
-            Cut::Ended => ("cut", Side::You),
+            Cut::Ended | Cut::Untaken => ("cut", Side::You),
             Cut::Silent | Cut::Broken(_) => ("failed", Side::Cluster),
         };
         self.outcome(word, side);
@@ -152,16 +152,6 @@ impl Drop for Settle {
             duration_ms = entry.took_ms,
             "request"
         );
-        match self.slot.take() {
-            Some(slot) => slot.send(*entry),
-            None => {
-                let audit = self.audit.clone();
-                tokio::spawn(async move {
-                    if let Err(error) = audit.queue(*entry).await {
-                        tracing::error!(error = %rp_base::chain(&error), "the end of a stream could not be audited");
-                    }
-                });
-            }
-        }
+        self.audit.settle(*entry);
     }
 }

@@ -7,6 +7,8 @@ pub enum Cut {
     Ended,
     #[error("the cluster sent nothing for too long")]
     Silent,
+    #[error("the client took nothing for too long")]
+    Untaken,
     #[error("the cluster broke off")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use rp_access::{Ended, Refusal, TooManyStreams};
+use rp_access::{Ended, Refusal, TooManyRequests, TooManyStreams};
 use rp_documents::{Rights, Side};
 use rp_net::{DialError, DirectoryError, Stage, TooOften};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::rules::Denied;
 
@@ -42,6 +42,14 @@ pub enum ProxyError {
     Recording(#[source] rp_recording::RecordError),
     #[error("too many streams")]
     TooManyStreams(#[source] TooManyStreams),
+    #[error("too many requests at once")]
+    TooManyRequests(#[source] TooManyRequests),
+    #[error("no session is opened this way: {0}")]
+    NotThisWay(&'static str),
+    #[error("a session of an unknown kind cannot be recorded")]
+    Unrecordable,
+    #[error("the cluster's redirect leads elsewhere")]
+    Astray,
     #[error("too often")]
     TooOften(#[source] TooOften),
 }
@@ -72,6 +80,7 @@ struct Shown {
 
 /// When a place may be free again.
 const STREAMS_AGAIN: u64 = 10;
+const REQUESTS_AGAIN: u64 = 1;
 const NEW_FILE: &str = "Take a new kubeconfig from the portal.";
 const AGAIN: &str = "Try again; if it stays, tell the team that runs this service and quote the request id.";
 const ELEVATE: &str = "Elevate in the portal, with a reason; then take a kubeconfig with those rights.";
@@ -144,6 +153,36 @@ impl ProxyError {
                 "Close some watches, logs or sessions.",
                 STREAMS_AGAIN,
             ),
+            Self::TooManyRequests(TooManyRequests { most }) => too_many(
+                "too_many_requests",
+                format!("{most} requests of yours are under way here already."),
+                "Send fewer at once, and read the answers of those that were sent.",
+                REQUESTS_AGAIN,
+            ),
+            Self::NotThisWay(sentence) => you(
+                StatusCode::FORBIDDEN,
+                "Forbidden",
+                "not_this_way",
+                format!("This address is not passed on. {sentence}."),
+                "",
+            ),
+            Self::Unrecordable => you(
+                StatusCode::FORBIDDEN,
+                "Forbidden",
+                "not_recordable",
+                "Sessions are recorded here, and what this one would carry cannot be.".to_owned(),
+                "Use exec, attach or port-forward of a pod.",
+            ),
+            Self::Astray => Shown {
+                status: StatusCode::BAD_GATEWAY,
+                reason: "ServiceUnavailable",
+                code: "redirect_refused",
+                message: "The cluster answered with a redirect that leads out of it, which is not passed on: your token would go with it."
+                    .to_owned(),
+                side: Side::Cluster,
+                action: CLUSTER,
+                again: None,
+            },
             Self::TooOften(wait) => too_often(*wait),
             Self::Audit(_) => {
                 ours("audit_unavailable", "The audit trail cannot be written, so nothing was sent to the cluster.".to_owned())
@@ -157,20 +196,15 @@ impl ProxyError {
         Told { status, code, message, side, action, again }
     }
 
+    /// The `Status` that says it.
+    pub(super) fn object(&self, request_id: &str) -> Value {
+        self.shown().object(request_id)
+    }
+
     /// The answer: `Status` in JSON, never cached.
     pub fn response(&self, request_id: &str) -> Response<Bytes> {
         let shown = self.shown();
-        let message = if shown.action.is_empty() {
-            format!("{} (request {request_id})", shown.message)
-        } else {
-            format!("{} {} (request {request_id})", shown.message, shown.action)
-        };
-        let status = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": message, "reason": shown.reason, "code": shown.status.as_u16(),
-            "details": { "causes": [{ "reason": shown.code, "message": shown.action, "field": shown.side.name() }] },
-        });
-        let mut response = Response::new(Bytes::from(status.to_string()));
+        let mut response = Response::new(Bytes::from(shown.object(request_id).to_string()));
         *response.status_mut() = shown.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -183,6 +217,21 @@ impl ProxyError {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+impl Shown {
+    fn object(&self, request_id: &str) -> Value {
+        let message = if self.action.is_empty() {
+            format!("{} (request {request_id})", self.message)
+        } else {
+            format!("{} {} (request {request_id})", self.message, self.action)
+        };
+        json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": message, "reason": self.reason, "code": self.status.as_u16(),
+            "details": { "causes": [{ "reason": self.code, "message": self.action, "field": self.side.name() }] },
+        })
     }
 }
 

@@ -4,32 +4,35 @@ mod exec;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Incoming;
-use rp_access::{Access, Live, StreamGuard};
+use rp_access::{Access, Live, RequestGuard, StreamGuard};
 use rp_audit::Audit;
 use rp_base::{Id, SharedClock, SharedRandom, chain};
 use rp_documents::{GrantKind, Phase, ResourceId, Rights, Side};
 use rp_metrics::Registry;
 use rp_net::{Dialer, Directory};
-use rp_recording::{RecordError, Recorder, Recordings};
+use rp_recording::{Policy, RecordError, Recorder, Recordings};
 use tokio_util::sync::CancellationToken;
 
 use super::address::{bearer, path_of, split};
 use super::audit::{Settle, Weight, entry, weight};
-use super::body::{Body, Idle, Tail};
+use super::body::{Body, Cluster};
 use super::error::ProxyError;
+use super::farewell::Farewell;
 use super::headers;
 use super::metrics::{ApiMetrics, RequestLabels};
 use super::pool::{Answer, Class, Outgoing, Pools, Upstream};
 use super::recorded;
-use super::request::{Classified, classify};
+use super::redirect;
+use super::request::{Classified, classify, is_escaped};
 use super::rules::{Denied, needed, permit, stream_of};
+use super::sessions::{Opens, opens};
 use super::upgrade::{self, Session};
+use crate::overseer::{Overseer, Until};
 
 pub(crate) use exec::{Exec, Running};
 
@@ -87,6 +90,7 @@ pub struct ApiProxy {
     metrics: ApiMetrics,
     timeouts: Timeouts,
     recordings: Recordings,
+    overseer: Arc<Overseer>,
     cut: CancellationToken,
 }
 
@@ -116,6 +120,12 @@ struct Context {
     path: PathAndQuery,
 }
 
+/// A request's place among those of its owner.
+enum Taken {
+    Stream(StreamGuard),
+    Request(RequestGuard),
+}
+
 impl ApiProxy {
     /// Starts the proxy's housekeeping.
     pub fn new(parts: ApiProxyParts) -> Arc<Self> {
@@ -138,6 +148,7 @@ impl ApiProxy {
             metrics: ApiMetrics::register(&parts.registry),
             timeouts: parts.timeouts,
             recordings: parts.recordings,
+            overseer: Overseer::start(),
             cut: parts.cut,
         })
     }
@@ -211,6 +222,9 @@ impl ApiProxy {
             return Err(ProxyError::OtherTarget);
         }
         let query = request.uri().query();
+        if !is_escaped(tail) {
+            return Err(ProxyError::BadRequest("a % of its path begins no escape"));
+        }
         let classified = classify(request.method(), tail, query);
         let path = path_of(tail, query).ok_or(ProxyError::BadRequest("its path"))?;
         let upgrade = headers::upgrade_of(request.headers()).is_some();
@@ -225,19 +239,17 @@ impl ApiProxy {
             |phase| entry(began, phase, &context.request_id, &context.live, &from, &context.classified);
         let allowed = self.check(&request, &context);
         let heavy = weight(&context.classified, context.upgrade) == Weight::Heavy;
-        let started = match &allowed {
-            Ok(_) if heavy => Box::pin(self.audit.promise(make(Phase::Start))).await.map(|_| None),
+        let (phase, started) = match &allowed {
+            Ok(_) if heavy => (Phase::End, Box::pin(self.audit.promise(make(Phase::Start))).await.map(drop)),
             // A full queue slows requests down here, before anything happens.
-            Ok(_) | Err(_) => self.audit.reserve().await.map(Some),
+            Ok(_) | Err(_) => (Phase::Single, self.audit.room().await),
         };
-        let slot = match started {
-            Ok(slot) => slot,
-            Err(error) => return self.failed(&ProxyError::Audit(error), &context, None),
-        };
-        let phase = if slot.is_some() { Phase::Single } else { Phase::End };
-        let settle = Settle::new(make(phase), &self.audit, slot, &self.clock);
-        let open = match allowed {
-            Ok(open) => open,
+        if let Err(error) = started {
+            return self.failed(&ProxyError::Audit(error), &context, None);
+        }
+        let settle = Settle::new(make(phase), &self.audit, &self.clock);
+        let taken = match allowed {
+            Ok(taken) => taken,
             Err(error) => return self.failed(&error, &context, Some(settle)),
         };
         let ended = context.live.token_for(context.needed);
@@ -249,7 +261,7 @@ impl ApiProxy {
                 let error = ProxyError::Refused(rp_access::Refusal::Ended(why));
                 self.failed(&error, &context, None)
             }
-            answer = self.exchange(request, &context, settle, open) => match answer {
+            answer = self.exchange(request, &context, settle, taken) => match answer {
                 Ok(response) => {
                     self.count(&context.classified, response.status().as_u16(), None);
                     self.metrics.head.observe_duration(self.clock.now().since(began));
@@ -260,8 +272,8 @@ impl ApiProxy {
         }
     }
 
-    /// May it be sent? A stream is counted from here on.
-    fn check(&self, request: &Request<Sent>, context: &Context) -> Result<Option<StreamGuard>, ProxyError> {
+    /// May it be sent? It is counted from here on.
+    fn check(&self, request: &Request<Sent>, context: &Context) -> Result<Taken, ProxyError> {
         if headers::impersonates(request.headers()) {
             return Err(ProxyError::Impersonation);
         }
@@ -278,12 +290,19 @@ impl ApiProxy {
         permit(&context.classified, context.upgrade, context.needed, live.rights).map_err(|denied| {
             ProxyError::Denied(Denied { fallen: live.fallen().map(rp_access::Ended::sentence), ..denied })
         })?;
+        match opens(&context.classified, context.upgrade) {
+            Opens::Refused(sentence) => return Err(ProxyError::NotThisWay(sentence)),
+            Opens::Unknown if self.recordings.policy() == Policy::Required => {
+                return Err(ProxyError::Unrecordable);
+            }
+            Opens::Answer | Opens::Session | Opens::Bytes | Opens::Unknown | Opens::Kubelet => {}
+        }
         if !(context.upgrade || context.classified.watch || context.classified.follow) {
-            return Ok(None);
+            return self.access.request(live).map(Taken::Request).map_err(ProxyError::TooManyRequests);
         }
         self.access.rates().stream(live.grant.known_as().as_str()).map_err(ProxyError::TooOften)?;
         let open = self.access.stream(live, || stream_of(&context.classified));
-        open.map(Some).map_err(ProxyError::TooManyStreams)
+        open.map(Taken::Stream).map_err(ProxyError::TooManyStreams)
     }
 
     async fn exchange(
@@ -291,7 +310,7 @@ impl ApiProxy {
         request: Request<Sent>,
         context: &Context,
         mut settle: Settle,
-        open: Option<StreamGuard>,
+        taken: Taken,
     ) -> Result<Response<Body>, (ProxyError, Settle)> {
         let (upstream, head) = match self.assemble(&request, context, &mut settle).await {
             Ok(assembled) => assembled,
@@ -308,12 +327,13 @@ impl ApiProxy {
                 live: Arc::clone(&context.live),
                 ended: context.live.token_for(context.needed),
                 settle,
-                open,
+                open: taken.stream(),
                 streams: self.metrics.streams.track(),
                 clock: Arc::clone(&self.clock),
                 request_id: context.request_id.to_string(),
                 cut: self.cut.clone(),
                 idle: (!context.classified.watch && !context.classified.follow).then_some(self.timeouts.idle),
+                overseer: Arc::clone(&self.overseer),
             };
             let (parts, body) = request.into_parts();
             let Some(body) = body else {
@@ -322,21 +342,20 @@ impl ApiProxy {
             let request = Request::from_parts(parts, body);
             return Box::pin(upgrade::upgrade(&upstream, request, head, self.timeouts.head, session)).await;
         }
-        let (_, received) = settle.counters();
-        let body = outgoing(request, &received);
+        let body = outgoing(request, &settle);
         match upstream.send(head, body, self.timeouts.head).await {
             Ok(answer) if answer.status().is_informational() => {
                 let error = ProxyError::Broken("the cluster switched protocols unasked".into());
                 Err((error, settle))
             }
-            Ok(answer) => Ok(self.pass_on(answer, context, settle, open)),
+            Ok(answer) => self.pass_on(answer, &upstream, context, settle, taken),
             Err(error) => Err((error, settle)),
         }
     }
 
     /// Begins to record what is a session; `None`: it is none, or is not recorded.
     async fn recorder(&self, context: &Context) -> Result<Option<Recorder>, RecordError> {
-        if !recorded::is_session(&context.classified) {
+        if opens(&context.classified, context.upgrade) != Opens::Session {
             return Ok(None);
         }
         Box::pin(recorded::begin(&self.recordings, &context.live, &context.classified)).await
@@ -394,26 +413,42 @@ impl ApiProxy {
     fn pass_on(
         &self,
         answer: Response<Answer>,
+        upstream: &Upstream,
         context: &Context,
         mut settle: Settle,
-        open: Option<StreamGuard>,
-    ) -> Response<Body> {
+        taken: Taken,
+    ) -> Result<Response<Body>, (ProxyError, Settle)> {
         let (parts, answer) = answer.into_parts();
         settle.status(parts.status.as_u16(), None);
-        let idle = open.is_none().then(|| Idle::new(self.timeouts.idle));
-        let live = Arc::clone(&context.live);
-        let tail = Tail {
-            ended: Some(Box::pin(live.token_for(context.needed).cancelled_owned())),
-            idle,
-            _open: open.map(|open| (open, self.metrics.streams.track())),
-            _live: Some(live),
-            ..Tail::new(settle)
+        let mut headers = headers::outbound(&parts.headers);
+        if headers.contains_key(header::LOCATION) {
+            let asked = format!("{}{}", upstream.target.base_path(), context.path.path());
+            if let Err(error) = redirect::rewrite(&mut headers, parts.status, &upstream.asked(&asked)) {
+                return Err((error, settle));
+            }
+        }
+        let (open, place) = match taken {
+            Taken::Stream(open) => (Some((open, self.metrics.streams.track())), None),
+            Taken::Request(place) => (None, Some(place)),
         };
-        let body = Body::watched(answer, tail);
-        let mut response = Response::new(body);
+        let live = Arc::clone(&context.live);
+        let until = Until {
+            ended: Some(live.token_for(context.needed)),
+            idle: open.is_none().then_some(self.timeouts.idle),
+        };
+        let id = context.request_id.as_str();
+        let answer = Cluster {
+            answer,
+            sent: settle.counters().0,
+            settle,
+            farewell: Farewell::of(&context.classified, &parts.headers, &self.clock, id),
+            _live: live,
+            _open: open,
+        };
+        let mut response = Response::new(Body::watched(&self.overseer, answer, until, place));
         *response.status_mut() = parts.status;
-        *response.headers_mut() = headers::outbound(&parts.headers);
-        response
+        *response.headers_mut() = headers;
+        Ok(response)
     }
 
     /// A request that had a grant and was refused or failed.
@@ -465,11 +500,20 @@ fn is_end(body: &Sent) -> bool {
     body.as_ref().is_none_or(http_body::Body::is_end_stream)
 }
 
-fn outgoing(request: Request<Sent>, received: &Arc<AtomicU64>) -> Outgoing {
+fn outgoing(request: Request<Sent>, settle: &Settle) -> Outgoing {
     let bodiless = matches!(*request.method(), Method::GET | Method::HEAD) && is_end(request.body());
     match request.into_body() {
-        Some(body) if !bodiless => Outgoing::Client(body, Arc::clone(received)),
+        Some(body) if !bodiless => Outgoing::client(body, settle.counters().1),
         Some(_) | None => Outgoing::Empty,
+    }
+}
+
+impl Taken {
+    fn stream(self) -> Option<StreamGuard> {
+        match self {
+            Self::Stream(open) => Some(open),
+            Self::Request(_) => None,
+        }
     }
 }
 

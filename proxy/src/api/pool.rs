@@ -28,6 +28,7 @@ pub(super) use send::{OutBody, Outgoing};
 
 use super::error::ProxyError;
 use super::reach::Noted;
+use super::redirect;
 use super::seen::Seen;
 use h1::Idle;
 use h2_connection::H2Connection;
@@ -77,6 +78,18 @@ pub(super) struct Upstream {
     pub(super) asking: tokio::sync::Mutex<()>,
     /// How the cluster sees people, asked once.
     pub(super) seen: tokio::sync::OnceCell<Seen>,
+}
+
+impl Upstream {
+    /// What a `Location` of an answer is compared with; `path`: the path that was asked of the cluster.
+    pub(super) fn asked<'a>(&'a self, path: &'a str) -> redirect::Asked<'a> {
+        redirect::Asked {
+            cluster: &self.target.id,
+            authority: self.authority.as_str(),
+            base: self.target.base_path(),
+            path,
+        }
+    }
 }
 
 impl Pools {

@@ -54,11 +54,6 @@ impl Told {
     }
 }
 
-/// Whether a request opens a session that is recorded.
-pub(super) fn is_session(request: &Classified) -> bool {
-    request.resource == "pods" && matches!(request.subresource.as_str(), "exec" | "attach")
-}
-
 /// Begins the recording of a session, before anything is sent to the cluster.
 pub(super) async fn begin(
     recordings: &Recordings,
@@ -74,7 +69,7 @@ pub(super) async fn begin(
     }
     let command = match request.subresource.as_str() {
         "attach" => vec!["(attach)".to_owned()],
-        _ => request.command.clone(),
+        _ => request.command.shown.clone(),
     };
     let grant = &live.grant;
     let (kind, person) = (RecordingKind::Exec, &grant.owner);

@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use http::Method;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{percent_decode, percent_decode_str};
+use rp_audit::Command;
+use rp_base::text::visible;
 
 /// A request, classified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,10 +26,31 @@ pub struct Classified {
     pub odd: bool,
     pub watch: bool,
     pub follow: bool,
+    /// What follows the subresource, byte for byte from its slash on: the path that a proxied server gets. Of a request
+    /// that could be read in two ways, the whole path.
+    pub tail: String,
+    /// A legacy `/proxy/` prefix stands before the resource.
+    pub legacy_proxy: bool,
+    /// It is odd, and one of its readings opens a session.
+    pub hides_session: bool,
     /// Every `command` of the query.
-    pub command: Vec<String>,
+    pub command: Command,
     /// The query without `command`.
     pub query: String,
+}
+
+/// Subresources that leave the API server for something that runs.
+const SESSION_WORDS: [&str; 4] = ["exec", "attach", "portforward", "proxy"];
+/// Bytes of a path that an entry holds.
+const MOST_PATH: usize = 4096;
+/// Bytes of a query that an entry holds.
+const MOST_QUERY: usize = 4096;
+
+/// Whether every `%` of a path begins an escape. Servers refuse others before they answer.
+pub(super) fn is_escaped(path: &str) -> bool {
+    let mut pieces = path.split('%');
+    pieces.next();
+    pieces.all(|piece| piece.as_bytes().get(..2).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit)))
 }
 
 /// Reads method, path (starting with `/`) and query.
@@ -38,6 +61,7 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Classified 
         Ok(decoded) => decoded,
         Err(_) => {
             found.odd = true;
+            found.hides_session = hides_session(&percent_decode_str(path).decode_utf8_lossy());
             found.verb = method_verb(method, true, false);
             found.non_resource = Some(path.to_owned());
             return found;
@@ -56,12 +80,28 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Classified 
             rest
         }
         _ => {
+            found.hides_session = found.odd && hides_session(&decoded);
             found.verb = method_verb(method, true, false);
             found.non_resource = Some(decoded.into_owned());
             return found;
         }
     };
-    read_resource(&mut found, rest);
+    let beyond = read_resource(&mut found, rest);
+    found.odd |= [&found.group, &found.resource, &found.subresource].into_iter().any(|name| !is_word(name));
+    // An API server knows one spelling of them.
+    found.odd |= SESSION_WORDS
+        .iter()
+        .any(|word| *word != found.subresource && found.subresource.eq_ignore_ascii_case(word));
+    if found.odd {
+        found.hides_session = hides_session(&decoded);
+        found.tail = visible(path.as_bytes(), MOST_PATH);
+    } else if found.subresource == "proxy" {
+        // Not what follows other subresources: webhooks of build configs have their secret there.
+        let before = segments.len() - beyond;
+        let tail =
+            path.match_indices('/').nth(before).map_or("", |(at, _)| path.get(at..).unwrap_or_default());
+        found.tail = visible(tail.as_bytes(), MOST_PATH);
+    }
     let named = !found.name.is_empty();
     // `?watch=true` makes a watch of a GET only: a DELETE that says so still deletes.
     found.watch &= matches!(*method, Method::GET | Method::HEAD);
@@ -69,17 +109,32 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Classified 
     found
 }
 
+/// Whether that can be the name of a group, a resource or a subresource. Metrics of adapters are some, and have `_`, `|`
+/// and the like.
+fn is_word(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%')
+}
+
+/// Whether some reading of a path that could be read in two ways has a word that opens a session.
+fn hides_session(decoded: &str) -> bool {
+    // Once more: a server behind the server may decode what the first one left.
+    let twice = percent_decode(decoded.as_bytes()).decode_utf8_lossy();
+    twice
+        .split(['/', '\\', ';', '\0', ' '])
+        .any(|segment| SESSION_WORDS.iter().any(|word| segment.eq_ignore_ascii_case(word)))
+}
+
 /// The rules of the API server's request info: an optional legacy `watch` or `proxy` prefix, an optional
-/// namespace, then resource, name, subresource.
-fn read_resource(found: &mut Classified, mut rest: &[&str]) {
+/// namespace, then resource, name, subresource. Gives the number of segments that follow them.
+fn read_resource(found: &mut Classified, mut rest: &[&str]) -> usize {
     if let ["watch", more @ ..] = rest
         && !more.is_empty()
     {
         found.watch = true;
         rest = more;
     }
-    let legacy_proxy = matches!(rest, ["proxy", _, ..]);
-    if legacy_proxy {
+    found.legacy_proxy = matches!(rest, ["proxy", _, ..]);
+    if found.legacy_proxy {
         rest = &rest[1..];
     }
     if let ["namespaces", namespace, more @ ..] = rest {
@@ -97,13 +152,13 @@ fn read_resource(found: &mut Classified, mut rest: &[&str]) {
     if let Some(name) = parts.next() {
         (*name).clone_into(&mut found.name);
     }
-    if let Some(subresource) = parts.next() {
-        (*subresource).clone_into(&mut found.subresource);
-    }
-    if legacy_proxy {
+    if found.legacy_proxy {
         // Long gone from API servers; whoever asks for it wants to pass through.
         "proxy".clone_into(&mut found.subresource);
+    } else if let Some(subresource) = parts.next() {
+        (*subresource).clone_into(&mut found.subresource);
     }
+    parts.len()
 }
 
 const fn method_verb(method: &Method, non_resource: bool, named: bool) -> &'static str {
@@ -142,32 +197,43 @@ const fn method_verb(method: &Method, non_resource: bool, named: bool) -> &'stat
 }
 
 fn read_query(found: &mut Classified, query: &str) {
+    let mut command: Vec<Vec<u8>> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let key = unescape(key);
         match &*key {
             "command" => {
-                if found.command.len() < 256 {
-                    found.command.push(rp_base::text::clean(&unescape(value), 4096));
-                }
+                command.push(unescape_bytes(value));
                 continue;
             }
             "watch" => found.watch |= truth(value),
             "follow" => found.follow |= truth(value),
             _ => {}
         }
-        if found.query.len() + pair.len() < 4096 {
+        if found.query.len() < MOST_QUERY {
             if !found.query.is_empty() {
                 found.query.push('&');
             }
-            found.query.push_str(&rp_base::text::clean(pair, 2048));
+            found.query.push_str(&visible(pair.as_bytes(), MOST_QUERY - found.query.len()));
+        } else if !found.query.ends_with(MORE) {
+            found.query.push_str(MORE);
         }
     }
+    if !command.is_empty() {
+        found.command = Command::new(&command);
+    }
 }
+
+/// Stands for parameters that were left out.
+const MORE: &str = "&[more]";
 
 /// The API server reads a boolean leniently: present and neither `0` nor `false` is true.
 fn truth(value: &str) -> bool {
     value != "0" && !value.eq_ignore_ascii_case("false")
+}
+
+fn unescape_bytes(text: &str) -> Vec<u8> {
+    percent_decode(text.replace('+', " ").as_bytes()).collect()
 }
 
 fn unescape(text: &str) -> Cow<'_, str> {
@@ -232,6 +298,7 @@ mod tests {
         assert_eq!(get("/api/v1/namespaces/a/%73ecrets").resource, "secrets");
         assert!(get("/api/v1/namespaces/a/../../secrets").odd);
         assert!(get("/api/v1//secrets").odd);
+        assert!(get("/api/v1/secrets%20").odd && get("/api/v1/%EF%BD%93ecrets").odd);
         assert!(get("/api/v1/namespaces/a/pods/%ff").odd);
         assert!(!get("/apis/apps/v1/").odd);
         assert!(!get("/").odd);
@@ -244,8 +311,72 @@ mod tests {
             "/api/v1/namespaces/a/pods/b/exec",
             Some("command=sh&command=-c&command=echo+a%0Ab&stdin=true"),
         );
-        assert_eq!(found.command, ["sh", "-c", "echo ab"]);
+        assert_eq!(found.command.shown, ["sh", "-c", r"echo a\nb"]);
+        assert_eq!(found.command.digest, rp_base::sha256(b"sh\0-c\0echo a\nb\0").to_string());
         assert_eq!(found.query, "stdin=true");
+    }
+
+    #[test]
+    fn what_is_cut_of_a_command_or_a_query_has_a_mark() {
+        let many = "command=x&".repeat(300);
+        let found = classify(&Method::POST, "/api/v1/namespaces/a/pods/b/exec", Some(&many));
+        assert_eq!(found.command.shown.last().unwrap(), "[44 more arguments]");
+        let long = format!("a={}&b=1&c=2", "x".repeat(5000));
+        let found = classify(&Method::GET, "/api/v1/pods", Some(&long));
+        assert!(found.query.ends_with(" more bytes]&[more]"), "{}", &found.query[4000..]);
+    }
+
+    #[test]
+    fn keeps_what_a_proxied_server_gets() {
+        for (path, tail) in [
+            ("/api/v1/nodes/n/proxy/run/a/b/c", "/run/a/b/c"),
+            ("/api/v1/namespaces/a/services/https:b:8443/proxy/x%20y/", "/x%20y/"),
+            ("/api/v1/namespaces/a/pods/b/proxy", ""),
+            ("/api/v1/namespaces/a/pods/b/proxy/", "/"),
+            ("/api/v1/proxy/nodes/n/run/a", "/run/a"),
+            ("/api/v1/proxy/namespaces/a/pods/b/x", "/x"),
+            // Its secret.
+            ("/apis/build.openshift.io/v1/namespaces/a/buildconfigs/b/webhooks/hush/generic", ""),
+            ("/api/v1/namespaces/a/pods/b/log", ""),
+            ("/api/v1/nodes/n/proxy//exec", "/api/v1/nodes/n/proxy//exec"),
+        ] {
+            let found = get(path);
+            assert_eq!(found.tail, tail, "{path}");
+        }
+        let legacy = get("/api/v1/proxy/namespaces/a/pods/b/x");
+        assert_eq!((&*legacy.resource, &*legacy.name, &*legacy.subresource), ("pods", "b", "proxy"));
+    }
+
+    #[test]
+    fn a_session_that_hides_is_seen() {
+        for path in [
+            "/api/v1/namespaces/a/pods/b%2fexec",
+            "/api/v1/namespaces/a/pods/b/%2565xec",
+            "/api/v1/namespaces/a/pods/b/./exec",
+            "/api/v1/nodes/n//proxy/run/a/b/c",
+            "/api/v1/nodes/n\\proxy",
+            "/api/v1/namespaces/a/pods/b/exec;x",
+            "/api/v1/namespaces/a/pods/b/%ff/EXEC",
+        ] {
+            assert!(get(path).odd && get(path).hides_session, "{path}");
+        }
+        for path in ["/apis/g/v1/a%2Fb", "/api/v1//pods", "/api/v1/namespaces/a/pods/exec-0/log"] {
+            assert!(!get(path).hides_session, "{path}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_whole_or_the_request_is_malformed() {
+        for (path, whole) in [
+            ("/a%2Fb", true),
+            ("/a", true),
+            ("/%zz", false),
+            ("/a%", false),
+            ("/a%2", false),
+            ("/%%41", false),
+        ] {
+            assert_eq!(is_escaped(path), whole, "{path}");
+        }
     }
 
     proptest! {

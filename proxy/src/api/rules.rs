@@ -1,9 +1,11 @@
 //! What rights allow (`contract/rules.md` §3.6): reading is default-deny, writing is everything but RBAC,
 //! Secrets and token requests, admin is everything.
 
+use rp_access::credentials;
 use rp_documents::Rights;
 
 use super::request::Classified;
+use super::sessions::{Opens, opens};
 
 /// A request that the grant does not cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +54,7 @@ pub(super) fn needed(request: &Classified, upgrade: bool) -> Rights {
         let reads = request.verb == "get" && !upgrade && is_readable_path(path);
         return if reads { Rights::Read } else { Rights::Admin };
     }
-    if is_guarded(request) {
+    if is_guarded(request) || matches!(opens(request, upgrade), Opens::Kubelet | Opens::Refused(_)) {
         return Rights::Admin;
     }
     if upgrade && request.verb != "watch" {
@@ -79,16 +81,15 @@ fn is_self_review(request: &Classified) -> bool {
         && request.resource.ends_with("reviews")
 }
 
-/// Secrets, tokens and rights themselves: neither read nor written below admin.
+/// What carries credentials is neither read nor written below admin; rights themselves are not written.
 fn is_guarded(request: &Classified) -> bool {
-    let (group, resource) = (request.group.as_str(), request.resource.as_str());
-    match group {
-        "" => resource == "secrets" || resource == "serviceaccounts" && request.subresource == "token",
+    if credentials::carried_by(&request.group, &request.resource, &request.subresource) {
+        return true;
+    }
+    match request.group.as_str() {
         "rbac.authorization.k8s.io" => !is_read(request),
         // OpenShift's older names of the same roles and bindings.
         "authorization.openshift.io" => !is_read(request) && !is_self_review(request),
-        "oauth.openshift.io" => resource.starts_with("oauth") || resource.starts_with("useroauth"),
-        "authentication.k8s.io" => resource == "tokenreviews" || resource == "tokenrequests",
         "certificates.k8s.io" => !is_read(request),
         _ => false,
     }
@@ -175,9 +176,7 @@ mod tests {
             "/api/v1/namespaces/a/pods/b/portforward",
             "/api/v1/namespaces/a/pods/b/proxy/x",
             "/api/v1/namespaces/a/services/b/proxy",
-            "/api/v1/nodes/n/proxy/exec/a/b/c",
             "/api/v1/nodes/n/somethingnew",
-            "/api/v1/proxy/nodes/n",
         ] {
             assert_eq!(needs("GET", path, false), Rights::Write, "{path}");
             assert_eq!(needs("GET", path, true), Rights::Write, "{path} upgraded");
@@ -203,6 +202,16 @@ mod tests {
             ("POST", "/api/v1/namespaces/a/serviceaccounts/b/token"),
             ("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"),
             ("GET", "/apis/oauth.openshift.io/v1/oauthaccesstokens"),
+            ("GET", "/apis/oauth.openshift.io/v1/oauthauthorizetokens?watch=true"),
+            ("GET", "/apis/image.openshift.io/v1/namespaces/a/imagestreams/b/secrets"),
+            ("GET", "/apis/machineconfiguration.openshift.io/v1/machineconfigs/rendered-master-1"),
+            ("GET", "/apis/machineconfiguration.openshift.io/v1/controllerconfigs"),
+            ("GET", "/api/v1/Secrets"),
+            ("GET", "/api/v1/namespaces/a/SECRETS/b"),
+            ("GET", "/api/v1/secret"),
+            ("GET", "/api/v1/secrets%20"),
+            ("GET", "/api/v1/secrets%00"),
+            ("GET", "/api/v1/%EF%BD%93ecrets"),
             ("GET", "/debug/pprof/heap"),
             ("GET", "/logs/"),
             ("GET", "/api/v1/namespaces/a/pods/b%2fexec"),

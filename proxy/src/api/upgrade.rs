@@ -19,11 +19,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::audit::Settle;
-use super::body::{Body, Idle, Tail};
+use super::body::{Body, Cluster};
 use super::error::ProxyError;
 use super::headers;
 use super::pool::{Answer, OutBody, Upstream};
 use super::recorded::{Direction, Tap};
+use super::redirect;
+use crate::overseer::{Overseer, Until};
 
 /// Copied at a time, each way.
 const CHUNK: usize = 32 * 1024;
@@ -41,6 +43,7 @@ pub(super) struct Session {
     pub(super) cut: CancellationToken,
     /// Longest silence of an answer that refuses; `None` when it may be a stream.
     pub(super) idle: Option<Duration>,
+    pub(super) overseer: Arc<Overseer>,
     /// Of exec and attach.
     pub(super) recorder: Option<Recorder>,
     /// Keystrokes are recorded.
@@ -55,6 +58,7 @@ pub(super) async fn upgrade(
     silence: Duration,
     mut session: Session,
 ) -> Result<Response<Body>, (ProxyError, Settle)> {
+    let asked = head.uri().path().to_owned();
     let shaken = handshake(upstream, head, silence, &session).await;
     let answer = match shaken {
         Ok(answer) => answer,
@@ -66,7 +70,7 @@ pub(super) async fn upgrade(
     session.settle.status(answer.status().as_u16(), None);
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         finish(session.recorder.take(), "refused by the cluster").await;
-        return Ok(refused(answer, session));
+        return refused(answer, session, upstream, &asked);
     }
     let asked = client.headers().get(header::UPGRADE).map(|value| value.as_bytes().to_ascii_lowercase());
     let given = answer.headers().get(header::UPGRADE).map(|value| value.as_bytes().to_ascii_lowercase());
@@ -121,24 +125,33 @@ pub(super) async fn handshake(
 }
 
 /// Any answer but 101: passed on, then the connection ends, whatever the client has sent after its handshake.
-fn refused(answer: Response<Incoming>, session: Session) -> Response<Body> {
+fn refused(
+    answer: Response<Incoming>,
+    session: Session,
+    upstream: &Upstream,
+    asked: &str,
+) -> Result<Response<Body>, (ProxyError, Settle)> {
     let (parts, incoming) = answer.into_parts();
-    let Session { live, ended, settle, open, streams, idle, .. } = session;
-    let answer = Answer::last(incoming);
-    // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
-    let tail = Tail {
-        ended: Some(Box::pin(ended.cancelled_owned())),
-        idle: idle.map(Idle::new),
+    let Session { live, ended, settle, open, streams, idle, overseer, .. } = session;
+    let mut headers = headers::outbound(&parts.headers);
+    if let Err(error) = redirect::rewrite(&mut headers, parts.status, &upstream.asked(asked)) {
+        return Err((error, settle));
+    }
+    headers.insert(header::CONNECTION, http::HeaderValue::from_static("close"));
+    let until = Until { ended: Some(ended), idle };
+    let answer = Cluster {
+        answer: Answer::last(incoming),
+        sent: settle.counters().0,
+        settle,
+        // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
+        farewell: None,
+        _live: live,
         _open: open.map(|open| (open, streams)),
-        _live: Some(live),
-        ..Tail::new(settle)
     };
-    let body = Body::watched(answer, tail);
-    let mut response = Response::new(body);
+    let mut response = Response::new(Body::watched(&overseer, answer, until, None));
     *response.status_mut() = parts.status;
-    *response.headers_mut() = headers::outbound(&parts.headers);
-    response.headers_mut().insert(header::CONNECTION, http::HeaderValue::from_static("close"));
-    response
+    *response.headers_mut() = headers;
+    Ok(response)
 }
 
 async fn finish(recorder: Option<Recorder>, outcome: &str) {

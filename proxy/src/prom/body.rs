@@ -1,15 +1,21 @@
 //! An answer on its way to a client: ended with the access, told to the audit trail.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use rp_documents::Side;
 use rp_prometheus::{AnswerBody, PromError};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 
 use super::told::Told;
+use crate::overseer::{Answering, Over, Overseer, Until, Watched};
+
+/// Longest time in which nothing of an answer goes on; a silent Prometheus is noticed before.
+const IDLE: Duration = Duration::from_secs(120);
 
 /// Bytes for the client.
 #[derive(Debug)]
@@ -18,14 +24,14 @@ pub struct PromBody(Inner);
 #[derive(Debug)]
 enum Inner {
     Full(Option<Bytes>),
-    Answer(Box<Watched>),
+    Answer(Watched<Telling>),
 }
 
+/// An answer with its entry.
 #[derive(Debug)]
-struct Watched {
+struct Telling {
     answer: AnswerBody,
     told: Told,
-    ended: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 /// The answer did not come to its end.
@@ -33,6 +39,8 @@ struct Watched {
 pub enum PromCut {
     #[error("the access ended")]
     Ended,
+    #[error("nothing of the answer went on for too long")]
+    Idle,
     #[error("the answer ended early")]
     Broken(#[source] PromError),
 }
@@ -48,9 +56,13 @@ impl PromBody {
         Self(Inner::Full(None))
     }
 
-    pub(super) fn watched(answer: AnswerBody, told: Told, ended: Option<CancellationToken>) -> Self {
-        let ended = ended.map(|token| Box::pin(token.cancelled_owned()));
-        Self(Inner::Answer(Box::new(Watched { answer, told, ended })))
+    pub(super) fn watched(
+        overseer: &Arc<Overseer>,
+        answer: AnswerBody,
+        told: Told,
+        ended: Option<CancellationToken>,
+    ) -> Self {
+        Self(Inner::Answer(overseer.watch(Telling { answer, told }, Until { ended, idle: Some(IDLE) })))
     }
 }
 
@@ -59,32 +71,16 @@ impl Body for PromBody {
     type Error = PromCut;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, PromCut>>> {
-        let watched = match &mut self.get_mut().0 {
-            Inner::Full(bytes) => return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Answer(watched) => watched,
-        };
-        if let Some(ended) = &mut watched.ended
-            && ended.as_mut().poll(cx).is_ready()
-        {
-            watched.ended = None;
-            watched.told.broke(Side::You);
-            return Poll::Ready(Some(Err(PromCut::Ended)));
-        }
-        match Pin::new(&mut watched.answer).poll_frame(cx) {
-            Poll::Ready(Some(Err(error))) => {
-                watched.told.broke(error.side());
-                Poll::Ready(Some(Err(PromCut::Broken(error))))
-            }
-            Poll::Ready(Some(Ok(frame))) => Poll::Ready(Some(Ok(frame))),
-            Poll::Ready(None) => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
+        match &mut self.get_mut().0 {
+            Inner::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Inner::Answer(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Inner::Full(bytes) => bytes.is_none(),
-            Inner::Answer(watched) => watched.answer.is_end_stream(),
+            Inner::Answer(body) => body.is_end_stream(),
         }
     }
 
@@ -93,5 +89,40 @@ impl Body for PromBody {
             Inner::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Inner::Answer(_) => SizeHint::default(),
         }
+    }
+}
+
+impl Body for Telling {
+    type Data = Bytes;
+    type Error = PromCut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, PromCut>>> {
+        let polled = Pin::new(&mut self.answer).poll_frame(cx);
+        if let Poll::Ready(Some(Err(error))) = &polled {
+            let side = error.side();
+            self.told.broke(side);
+        }
+        polled.map(|frame| frame.map(|frame| frame.map_err(PromCut::Broken)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.answer.is_end_stream()
+    }
+}
+
+impl Answering for Telling {
+    fn cut(&mut self, over: Over) {
+        self.told.broke(if over == Over::Silent { Side::Cluster } else { Side::You });
+    }
+
+    fn last_words(&mut self) -> Option<Bytes> {
+        None
+    }
+
+    fn error(over: Over) -> PromCut {
+        if over == Over::Ended { PromCut::Ended } else { PromCut::Idle }
     }
 }

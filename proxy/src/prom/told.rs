@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rp_audit::Slot;
+use rp_audit::Audit;
 use rp_base::{SharedClock, Timestamp};
 use rp_documents::{Entry, Outcome, Side};
 use rp_prometheus::{Call, Passed, Shown};
@@ -11,18 +11,18 @@ use rp_prometheus::{Call, Passed, Shown};
 #[derive(Debug)]
 pub struct Told {
     entry: Option<Box<Entry>>,
-    slot: Option<Slot>,
+    audit: Audit,
     clock: SharedClock,
     began: Timestamp,
     passed: Option<Arc<Passed>>,
 }
 
 impl Told {
-    pub(super) fn new(entry: Entry, slot: Slot, clock: &SharedClock) -> Self {
+    pub(super) fn new(entry: Entry, audit: &Audit, clock: &SharedClock) -> Self {
         Self {
             began: entry.at,
             entry: Some(Box::new(entry)),
-            slot: Some(slot),
+            audit: audit.clone(),
             clock: Arc::clone(clock),
             passed: None,
         }
@@ -140,8 +140,6 @@ impl Drop for Told {
             took_ms = entry.took_ms,
             "question"
         );
-        if let Some(slot) = self.slot.take() {
-            slot.send(*entry);
-        }
+        self.audit.settle(*entry);
     }
 }

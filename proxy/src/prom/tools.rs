@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use rp_access::{Access, Live};
+use rp_access::{Access, Live, TooManyRequests};
 use rp_base::{Id, SharedRandom, chain};
 use rp_documents::{Actor, GrantKind, ResourceId};
 use rp_metrics::{Counter, Family, Registry, labels, metrics};
@@ -75,8 +75,11 @@ impl MetricsApi {
         let request_id = Id::random(&*self.random);
         let ip = peer.ip().to_canonical();
         let admitted = self.admit(&request, ip).await;
-        let mut response = match admitted {
-            Ok((live, target)) => self.answer(request, &live, &target, &request_id, ip).await,
+        let (mut response, place) = match admitted {
+            Ok((live, target)) => match self.access.request(&live) {
+                Ok(place) => (self.answer(request, &live, &target, &request_id, ip).await, Some(place)),
+                Err(error) => (crowded(error, &request_id), None),
+            },
             Err(error) => {
                 self.metrics.strangers.inc();
                 tracing::info!(
@@ -88,14 +91,14 @@ impl MetricsApi {
                     error = %chain(&error),
                     "question"
                 );
-                error_response(&stranger(&error), request_id.as_str()).map(PromBody::full)
+                (error_response(&stranger(&error), request_id.as_str()).map(PromBody::full), None)
             }
         };
         self.metrics.requests.with(&ToolLabels { code: response.status().as_u16() }).inc();
         if let Ok(id) = HeaderValue::from_str(request_id.as_str()) {
             response.headers_mut().insert(X_REQUEST_ID, id);
         }
-        response.map(Body::prom)
+        response.map(|body| Body::prom(body, place))
     }
 
     async fn admit(
@@ -187,6 +190,14 @@ fn refused(status: u16, code: &'static str, message: String) -> Shown {
         action: if status == 401 { TOKEN.to_owned() } else { String::new() },
         position: None,
     }
+}
+
+/// So many questions are under way already.
+fn crowded(error: TooManyRequests, request_id: &Id) -> Response<PromBody> {
+    let (code, message) = ProxyError::TooManyRequests(error).words();
+    let mut response = error_response(&refused(429, code, message), request_id.as_str()).map(PromBody::full);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// The proxy's refusals in Prometheus' shape.

@@ -13,6 +13,8 @@ mod passing;
 mod pooled;
 mod rights;
 mod smuggling;
+mod stalled;
+mod trusted;
 mod upgrades;
 mod upstream;
 mod wire;

@@ -63,6 +63,11 @@ impl Peer {
         let _ = self.stream.flush().await;
     }
 
+    /// Whether the bytes went.
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).await.is_ok() && self.stream.flush().await.is_ok()
+    }
+
     pub(crate) async fn json(&mut self, body: &str) {
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",

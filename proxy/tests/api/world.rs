@@ -98,6 +98,10 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     /// Of one person.
     pub(crate) max_streams: usize,
+    /// Entries that wait to be written.
+    pub(crate) audit_queue: usize,
+    /// Of one person, at once.
+    pub(crate) max_requests: usize,
     /// Of one grant; 0: no limit.
     pub(crate) streams_per_minute: u32,
 }
@@ -105,7 +109,14 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let timeouts = Timeouts { connect: SOON, head: SOON, idle: SOON };
-        Self { timeouts, limits: Limits::default(), max_streams: 10_000, streams_per_minute: 0 }
+        Self {
+            timeouts,
+            limits: Limits::default(),
+            max_streams: 10_000,
+            audit_queue: 4096,
+            max_requests: 10_000,
+            streams_per_minute: 0,
+        }
     }
 }
 
@@ -160,7 +171,8 @@ impl World {
         let store = faulty(in_memory(clock.clone()));
         let audit_store = faulty(in_memory(clock.clone()));
         let shared: SharedStore = audit_store.clone();
-        let options = AuditOptions::new(CheckpointKey::generate().unwrap());
+        let mut options = AuditOptions::new(CheckpointKey::generate().unwrap());
+        options.queue = setup.audit_queue;
         let audit = Audit::start(shared, clock.clone(), options).await.unwrap();
         let access = Access::start(AccessParts {
             store: store.clone(),
@@ -170,6 +182,7 @@ impl World {
             random: Arc::new(SystemRandom),
             policy: Policy {
                 max_streams: setup.max_streams,
+                max_requests: setup.max_requests,
                 rates: PerMinute { streams: setup.streams_per_minute, ..PerMinute::default() },
                 ..policy()
             },

@@ -20,7 +20,6 @@ mod report;
 mod retention;
 mod search;
 mod sink;
-mod slot;
 mod spool;
 mod tombstone;
 mod verify;
@@ -46,7 +45,6 @@ pub use report::{ActionReport, ElevationReport, EndReport, GrantReport, PersonRe
 pub use retention::{RETENTION, Retired};
 pub use search::{Found, FoundLines, Query};
 pub use sink::{IfxPlace, SinkFormat, SinkOptions, SinkPolicy, SinkTo, SyslogTo};
-pub use slot::Slot;
 pub use tombstone::SignedTombstone;
 pub use verify::{Finding, FindingKind, LineVerifier, Verdict};
 

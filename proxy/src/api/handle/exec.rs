@@ -132,12 +132,12 @@ impl ApiProxy {
         self.random.fill(&mut key);
         let key = STANDARD.encode(key);
         let request = asking(&key).ok_or(ProxyError::BadRequest("its key"))?;
-        let open = self.check(&request, context)?;
+        let open = self.check(&request, context)?.stream();
         let from = context.ip.to_string();
         let (began, id, live) = (self.clock.now(), &context.request_id, &context.live);
         let make = |phase| entry(began, phase, id, live, &from, &context.classified);
         Box::pin(self.audit.promise(make(Phase::Start))).await.map_err(ProxyError::Audit)?;
-        let mut settle = Settle::new(make(Phase::End), &self.audit, None, &self.clock);
+        let mut settle = Settle::new(make(Phase::End), &self.audit, &self.clock);
         // What ended while the entry was written must not be sent.
         if live.token_for(context.needed).is_cancelled() {
             return Err(ProxyError::Refused(Refusal::Ended(live.cut(self.clock.now()))).into());
@@ -157,6 +157,7 @@ impl ApiProxy {
             request_id: context.request_id.to_string(),
             cut: self.cut.clone(),
             idle: None,
+            overseer: Arc::clone(&self.overseer),
             // The terminal takes it down itself, with its sizes and its end.
             recorder: None,
             input: false,

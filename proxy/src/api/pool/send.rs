@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -26,8 +26,32 @@ use super::{MOST_CONNECTIONS, Upstream};
 pub(in crate::api) enum Outgoing {
     Empty,
     Full(Bytes),
-    /// The client's, with a counter of what passed.
-    Client(Incoming, Arc<AtomicU64>),
+    /// The client's.
+    Client(Incoming, Came),
+}
+
+/// What came of a client's body.
+#[derive(Debug, Clone, Default)]
+pub(in crate::api) struct Came {
+    /// Bytes that passed.
+    bytes: Arc<AtomicU64>,
+    /// It broke off, or was framed wrongly.
+    broke: Arc<AtomicBool>,
+}
+
+impl Came {
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whose fault a request is that was not answered.
+    fn blame(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ProxyError {
+        if self.broke.load(Ordering::Relaxed) {
+            ProxyError::BadRequest("its body")
+        } else {
+            ProxyError::Broken(error.into())
+        }
+    }
 }
 
 enum Connection {
@@ -124,10 +148,11 @@ impl Upstream {
         body: Outgoing,
         silence: Duration,
     ) -> Result<Response<Answer>, Failed> {
-        let passed = body.passed();
+        let came = body.came();
         let replay = matches!(body, Outgoing::Empty);
         let request = h1_request(head, body);
-        let sent = waiting(sender.send_request(request), &passed, silence).await.map_err(Failed::Finally)?;
+        let sent =
+            waiting(sender.send_request(request), came.as_ref(), silence).await.map_err(Failed::Finally)?;
         match sent {
             Ok(response) => {
                 let (parts, incoming) = response.into_parts();
@@ -140,7 +165,7 @@ impl Upstream {
             }
             // The client broke its body off, or framed it wrongly.
             Err(error) if error.is_user() => Err(Failed::Finally(ProxyError::BadRequest("its body"))),
-            Err(error) => Err(Failed::Finally(ProxyError::Broken(Box::new(error)))),
+            Err(error) => Err(Failed::Finally(came.unwrap_or_default().blame(error))),
         }
     }
 }
@@ -183,9 +208,9 @@ async fn send_h2(
             return Err(Failed::Again(body));
         }
     };
-    let passed = body.passed();
+    let came = body.came();
     let upload = (!ends).then(|| Upload::new(tokio::spawn(pump(body, stream))));
-    let answered = waiting(response, &passed, silence).await;
+    let answered = waiting(response, came.as_ref(), silence).await;
     if answered.is_err() {
         // Perhaps only slow, perhaps gone: others should not have to find out.
         slot.close();
@@ -204,7 +229,7 @@ async fn send_h2(
             if ends && untouched {
                 Err(Failed::Again(Outgoing::Empty))
             } else {
-                Err(Failed::Finally(ProxyError::Broken(Box::new(error))))
+                Err(Failed::Finally(came.unwrap_or_default().blame(error)))
             }
         }
     }
@@ -221,16 +246,17 @@ impl H2Slot {
 /// Waits for an answer as long as bytes of the request pass, and `silence` longer.
 async fn waiting<T>(
     answer: impl Future<Output = T>,
-    passed: &Arc<AtomicU64>,
+    came: Option<&Came>,
     silence: Duration,
 ) -> Result<T, ProxyError> {
+    let passed = || came.map_or(0, Came::bytes);
     let mut answer = std::pin::pin!(answer);
-    let mut before = passed.load(Ordering::Relaxed);
+    let mut before = passed();
     loop {
         match tokio::time::timeout(silence, answer.as_mut()).await {
             Ok(answer) => return Ok(answer),
             Err(_) => {
-                let now = passed.load(Ordering::Relaxed);
+                let now = passed();
                 if now == before {
                     return Err(ProxyError::NoAnswer);
                 }
@@ -273,10 +299,15 @@ impl Outgoing {
         }
     }
 
-    fn passed(&self) -> Arc<AtomicU64> {
+    /// A client's body; `bytes` counts what passes.
+    pub(in crate::api) fn client(body: Incoming, bytes: Arc<AtomicU64>) -> Self {
+        Self::Client(body, Came { bytes, broke: Arc::default() })
+    }
+
+    fn came(&self) -> Option<Came> {
         match self {
-            Self::Client(_, passed) => Arc::clone(passed),
-            Self::Empty | Self::Full(_) => Arc::default(),
+            Self::Client(_, came) => Some(came.clone()),
+            Self::Empty | Self::Full(_) => None,
         }
     }
 }
@@ -303,12 +334,18 @@ impl http_body::Body for OutBody {
             Outgoing::Empty => Poll::Ready(None),
             Outgoing::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Outgoing::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Outgoing::Client(incoming, passed) => {
+            Outgoing::Client(incoming, came) => {
                 let polled = Pin::new(incoming).poll_frame(cx);
-                if let Poll::Ready(Some(Ok(frame))) = &polled
-                    && let Some(data) = frame.data_ref()
-                {
-                    passed.fetch_add(data.len() as u64, Ordering::Relaxed);
+                match &polled {
+                    Poll::Ready(Some(Ok(frame))) => match frame.data_ref() {
+                        Some(data) => {
+                            came.bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+                        }
+                        // Trailers are headers that no list has let pass, and the last of a body.
+                        None => return Poll::Ready(None),
+                    },
+                    Poll::Ready(Some(Err(_))) => came.broke.store(true, Ordering::Relaxed),
+                    Poll::Ready(None) | Poll::Pending => {}
                 }
                 polled
             }

@@ -7,6 +7,7 @@ use super::Unreadable;
 
 /// Of an unpacked block, bytes.
 const MOST: usize = 64 * 1024;
+const MOST_HEADERS: usize = 64;
 /// CMF and FLG with FDICT, then Adler-32 of the dictionary.
 const ZLIB_HEAD: usize = 6;
 const DICTIONARY_ID: u32 = 0xe3c6_a7c2;
@@ -51,7 +52,8 @@ impl HeaderBlocks {
         Self { unpack: Decompress::new(false), head: Vec::with_capacity(ZLIB_HEAD) }
     }
 
-    /// The value of one header in the next block.
+    /// The value of one header in the next block. A block that the node could read otherwise than this reader is none:
+    /// its library takes the first of two headers and what stands before a NUL.
     pub(super) fn read(&mut self, mut block: &[u8], wanted: &[u8]) -> Result<Option<Vec<u8>>, Unreadable> {
         if self.head.len() < ZLIB_HEAD {
             let (head, rest) = block.split_at(block.len().min(ZLIB_HEAD - self.head.len()));
@@ -120,13 +122,19 @@ fn find(mut block: &[u8], wanted: &[u8]) -> Option<Option<Vec<u8>>> {
         Some(text)
     }
     let mut found = None;
+    let mut names: Vec<&[u8]> = Vec::new();
     for _ in 0..number(&mut block)? {
         let (name, value) = (text(&mut block)?, text(&mut block)?);
+        let twice = names.len() >= MOST_HEADERS || names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        if twice || name.contains(&0) || value.contains(&0) {
+            return None;
+        }
+        names.push(name);
         if name.eq_ignore_ascii_case(wanted) {
             found = Some(value.to_vec());
         }
     }
-    Some(found)
+    block.is_empty().then_some(found)
 }
 
 #[cfg(test)]

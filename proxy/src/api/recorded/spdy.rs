@@ -19,7 +19,7 @@ const HEADERS: u16 = 8;
 const FIN: u8 = 1;
 
 /// The streams that were opened: known to both directions.
-pub(super) type Opened = Arc<Mutex<Vec<(u32, Option<Channel>)>>>;
+pub(super) type Opened = Arc<Mutex<Vec<(u32, Channel)>>>;
 
 /// Reads one direction.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Frame {
 
 #[derive(Debug)]
 enum Kind {
-    Data(Option<Channel>),
+    Data(Channel),
     /// A control frame that is read whole: its type and what came of it.
     Control(u16, Vec<u8>),
     Passed,
@@ -71,9 +71,9 @@ impl Spdy {
             frame.left -= end - at;
             at = end;
             match &mut frame.kind {
-                Kind::Data(Some(channel)) => self.way.took(*channel, piece, seen),
+                Kind::Data(channel) => self.way.took(*channel, piece, seen),
                 Kind::Control(_, held) => held.extend_from_slice(&piece),
-                Kind::Data(None) | Kind::Passed => {}
+                Kind::Passed => {}
             }
             self.hold(frame)?;
         }
@@ -122,7 +122,7 @@ impl Spdy {
             return Ok(());
         }
         match frame.kind {
-            Kind::Data(Some(channel)) if frame.fin => self.way.ended(channel),
+            Kind::Data(channel) if frame.fin => self.way.ended(channel),
             Kind::Control(kind, held) => self.control(kind, &held)?,
             Kind::Data(_) | Kind::Passed => {}
         }
@@ -135,13 +135,18 @@ impl Spdy {
         let id = u32::from_be_bytes(*id) & 0x7fff_ffff;
         // Every block is read, for the next one is packed with it.
         let block = if kind == SYN_STREAM { rest.get(6..).ok_or(short)? } else { rest };
-        let channel = self.blocks.read(block, b"streamtype")?.and_then(|name| Channel::of_name(&name));
+        let named = self.blocks.read(block, b"streamtype")?;
         if kind == SYN_STREAM {
+            // Whatever is not one of the five names carries bytes that nobody would see.
+            let channel = named.and_then(|name| Channel::of_name(&name));
+            let channel = channel.ok_or(Unreadable("a SPDY stream of an unknown kind"))?;
             let mut opened = self.opened.lock();
             if opened.len() >= MOST_STREAMS || opened.iter().any(|(known, _)| *known == id) {
                 return Err(Unreadable("too many SPDY streams, or one opened twice"));
             }
             opened.push((id, channel));
+        } else if named.is_some() {
+            return Err(Unreadable("a SPDY stream that changes its kind"));
         }
         Ok(())
     }

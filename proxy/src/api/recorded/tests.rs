@@ -139,9 +139,13 @@ impl Packer {
     }
 
     fn open(&mut self, id: u32, kind: &str) -> Vec<u8> {
+        self.open_with(id, &[("streamtype", kind), ("port", "0")])
+    }
+
+    fn open_with(&mut self, id: u32, headers: &[(&str, &str)]) -> Vec<u8> {
         let mut payload = id.to_be_bytes().to_vec();
         payload.extend([0; 6]);
-        payload.extend(self.block(&[("streamtype", kind), ("port", "0")]));
+        payload.extend(self.block(headers));
         control(1, &payload)
     }
 }
@@ -188,6 +192,37 @@ fn streams_of_spdy_are_known_by_their_headers_in_any_pieces() {
     let mut reader = Spdy::new(Way::new(false, true), Opened::default());
     assert!(read(&data(11, false, b"x"), 9, |bytes, seen| reader.take(bytes, seen)).1.is_err());
     assert!(read(&up[..80], 9, |bytes, seen| reader.take(bytes, seen)).1.is_err(), "the cluster opens none");
+}
+
+#[test]
+fn a_stream_that_the_node_could_read_otherwise_makes_a_session_unreadable() {
+    for headers in [
+        // The node's library splits a value at its NULs, and takes the first of what it has.
+        [("streamtype", "stdout\0x"), ("port", "0")],
+        [("streamtype", "x\0stdout"), ("port", "0")],
+        [("streamtype", "stdin"), ("streamtype", "stdout")],
+        [("streamtype", "stdout"), ("StreamType", "stdin")],
+        [("streamtype\0", "stdout"), ("port", "0")],
+        [("streamtype", "stdout "), ("port", "0")],
+        [("streamtype", "STDOUT"), ("port", "0")],
+        [("streamtype", "data"), ("port", "0")],
+        [("streamtype", ""), ("port", "0")],
+        [("other", "stdout"), ("port", "0")],
+        [("streamtype", "stdout"), ("port", "0\x001")],
+    ] {
+        let mut packer = Packer(Compress::new(Compression::default(), false), false);
+        let bytes = packer.open_with(1, &headers);
+        let mut reader = Spdy::new(Way::new(true, true), Opened::default());
+        let (_, end) = read(&bytes, 100, |bytes, seen| reader.take(bytes, seen));
+        assert!(end.is_err(), "{headers:?}");
+    }
+    // Nor does it get another kind later.
+    let mut packer = Packer(Compress::new(Compression::default(), false), false);
+    let mut bytes = packer.open(1, "stdin");
+    let block = packer.block(&[("streamtype", "stdout")]);
+    bytes.extend(control(8, &[&[0, 0, 0, 1][..], &block].concat()));
+    let mut reader = Spdy::new(Way::new(true, true), Opened::default());
+    assert!(read(&bytes, 100, |bytes, seen| reader.take(bytes, seen)).1.is_err());
 }
 
 proptest! {
