@@ -198,6 +198,7 @@ async fn parts(
             metrics: Metrics::new(&services.registry, services.statsd.service(STATSD)),
             ready: Ready::new(told.ready_delay, life.leaving()),
             read_time: told.read_time,
+            poll_after: told.poll_after,
             referers: referers(settings)?,
             own: told.url.clone().ok_or_else(|| missing("rp.url"))?,
             ..Edge::default()

@@ -17,7 +17,7 @@ use rp_documents::{Elevation, Entry, ResourceId, Rights, Role, Unknown};
 use rp_net::TooOften;
 
 use crate::access::Access;
-use crate::issue::{LEAST_LIFE, MOST_REASON, MOST_TICKET};
+use crate::issue::{MOST_REASON, MOST_TICKET};
 use crate::metrics::ElevationLabels;
 use crate::policy::Caller;
 
@@ -157,7 +157,10 @@ impl Access {
         }
         let longest = self.policy.max_elevation;
         let life = ask.life.unwrap_or(longest);
-        if life < LEAST_LIFE || life > longest { Err(ElevationError::Life { longest }) } else { Ok(life) }
+        if life < self.policy.min_life || life > longest {
+            return Err(ElevationError::Life { longest });
+        }
+        Ok(life)
     }
 
     async fn check_open(&self, sub: &str) -> Result<(), ElevationError> {

@@ -10,7 +10,6 @@ use rp_documents::grant::GrantState;
 use rp_documents::{Grant, GrantKind, Phase};
 
 use crate::access::Access;
-use crate::issue::LEAST_LIFE;
 use crate::policy::Caller;
 
 /// Why a grant was not extended.
@@ -55,7 +54,7 @@ impl Access {
         }
         let latest = self.latest_end(&live.grant, now).await.map_err(ExtendError::Store)?;
         let (longest, not_after) = (latest.since(now), now + life);
-        if life < LEAST_LIFE || not_after > latest || not_after <= live.grant.not_after {
+        if life < self.policy.min_life || not_after > latest || not_after <= live.grant.not_after {
             return Err(ExtendError::Life { longest });
         }
         let mut entry = caller.entry(now, Phase::Single, "grant.extend");

@@ -22,8 +22,6 @@ use crate::rights::is_shell;
 pub(crate) const MOST_REASON: usize = 1000;
 /// The longest ticket, in characters.
 pub(crate) const MOST_TICKET: usize = 100;
-/// The shortest life that makes sense.
-pub(crate) const LEAST_LIFE: Duration = Duration::from_secs(60);
 /// A renewed token is forgotten by the store so long after its end.
 const FORGET_RENEWED: Duration = Duration::from_secs(60);
 
@@ -141,7 +139,7 @@ impl Access {
         };
         let longest = self.policy.longest(ask.rights);
         let life = ask.life.unwrap_or_else(|| self.policy.default_life.min(longest));
-        if life < LEAST_LIFE || life > longest {
+        if life < self.policy.min_life || life > longest {
             return Err(IssueError::Life { longest });
         }
         // One at a time for each person, so that many at once do not get past the count.
@@ -193,7 +191,8 @@ impl Access {
             return Err(RenewError::Ended);
         }
         let parent = &live.grant;
-        let not_after = (now + life.min(self.policy.renew_life).max(LEAST_LIFE)).min(parent.not_after);
+        let not_after =
+            (now + life.min(self.policy.renew_life).max(self.policy.min_life)).min(parent.not_after);
         let grant = Grant {
             target: parent.target.clone(),
             rights: parent.rights,

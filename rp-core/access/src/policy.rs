@@ -84,6 +84,8 @@ pub struct Policy {
     pub renew_life: Duration,
     /// The one-time password of an SSH grant opens a shell within this time of its making.
     pub password_life: Duration,
+    /// Shortest life of a grant, an elevation or a robot.
+    pub min_life: Duration,
     /// Shortest reason, in characters.
     pub min_reason: usize,
     /// Living grants a person may hold at once.
@@ -132,6 +134,7 @@ impl Default for Policy {
             max_total_life: Duration::from_secs(24 * 3600),
             renew_life: Duration::from_secs(15 * 60),
             password_life: Duration::from_secs(120),
+            min_life: Duration::from_secs(60),
             min_reason: 10,
             max_grants: 100,
             max_streams: 1000,

@@ -15,7 +15,7 @@ use rp_net::TooOften;
 
 use crate::access::Access;
 use crate::grants::AccessError;
-use crate::issue::{Issued, LEAST_LIFE, MOST_REASON};
+use crate::issue::{Issued, MOST_REASON};
 use crate::policy::Caller;
 use crate::revoke::{Ending, RevokeScope};
 
@@ -313,7 +313,10 @@ impl Access {
         }
         let longest = self.policy.max_robot_life;
         let life = ask.life.unwrap_or(longest);
-        if life < LEAST_LIFE || life > longest { Err(RobotError::Life { longest }) } else { Ok(life) }
+        if life < self.policy.min_life || life > longest {
+            return Err(RobotError::Life { longest });
+        }
+        Ok(life)
     }
 }
 

@@ -315,6 +315,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("access.default_life", Kind::Duration, "6h", "Life of a grant when nobody asks for another."),
     key("access.max_life", Kind::Duration, "12h", "Longest life of a grant."),
+    key("access.min_life", Kind::Duration, "1m", "Shortest life of a grant, an elevation or a robot."),
     key("access.min_reason", count(0, 500), "10", "Fewest characters of a reason."),
     key(
         "access.max_power_life",
@@ -703,6 +704,12 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Duration,
         "10s",
         "How long the head of a request may take once it has begun, and then its body.",
+    ),
+    key(
+        "rp.poll_after",
+        Kind::Duration,
+        "10s",
+        "What `Retry-After` says of an operation that runs; at least 1s.",
     ),
     key(
         "terminal.grace",

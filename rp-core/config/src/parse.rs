@@ -172,6 +172,7 @@ fn access(r: &mut Reader<'_>) -> Access {
         cli_life: r.duration("access.cli_life"),
         default_life: r.duration("access.default_life"),
         max_life: r.duration("access.max_life"),
+        min_life: r.duration("access.min_life"),
         min_reason: r.count("access.min_reason"),
         max_power_life: r.duration("access.max_power_life"),
         max_total_life: r.duration("access.max_total_life"),
@@ -184,6 +185,7 @@ fn access(r: &mut Reader<'_>) -> Access {
         own_networks: r.networks("access.own_networks"),
     };
     check::not_longer(r, ("access.default_life", access.default_life), ("access.max_life", access.max_life));
+    check::not_longer(r, ("access.min_life", access.min_life), ("access.default_life", access.default_life));
     if r.is_set("access.max_total_life") {
         let total = ("access.max_total_life", access.max_total_life);
         check::not_longer(r, ("access.max_life", access.max_life), total);

@@ -44,6 +44,8 @@ pub struct Rp {
     pub ready_delay: Duration,
     /// For the head of a request once it has begun, and then for its body.
     pub read_time: Duration,
+    /// When callers are to ask for a running operation again.
+    pub poll_after: Duration,
 }
 
 /// The resource provider's own resources in Azure.
@@ -162,6 +164,7 @@ pub(crate) fn rp(r: &mut Reader<'_>, tls: Option<&Tls>) -> Rp {
         referers: r.texts("rp.referers").into_iter().map(|host| host.to_ascii_lowercase()).collect(),
         ready_delay: r.duration("rp.ready_delay"),
         read_time: r.duration("rp.read_time"),
+        poll_after: r.duration("rp.poll_after"),
     };
     if rp.enabled && rp.tls.is_none() && !r.is_set("tls.cert_file") {
         check::missing_once(r, "rp.cert_file", "is needed with rp.enabled, or tls.cert_file in its place");

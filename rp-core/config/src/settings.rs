@@ -191,6 +191,7 @@ pub struct Access {
     pub cli_life: Duration,
     pub default_life: Duration,
     pub max_life: Duration,
+    pub min_life: Duration,
     /// Characters.
     pub min_reason: usize,
     pub max_power_life: Duration,

@@ -1,5 +1,7 @@
 //! Answers: status, JSON, headers that ARM reads.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use http::header::{CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
@@ -11,7 +13,7 @@ use url::Url;
 use crate::fault::internal;
 
 const OPERATION: HeaderName = HeaderName::from_static("azure-asyncoperation");
-/// Seconds after which a running operation is to be asked again (`contract/frontend.md` "Do better" 8).
+/// Seconds after which what was refused for want of room may be asked again.
 const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
 pub(crate) type Answer = Response<Body>;
@@ -60,8 +62,13 @@ pub(crate) fn error(error: &CloudError) -> Answer {
     answer
 }
 
-/// Says where the operation can be followed.
-pub(crate) fn following(mut answer: Answer, operation: &Url, location: Option<&Url>) -> Answer {
+/// Says where the operation can be followed, and when to ask for it.
+pub(crate) fn following(
+    mut answer: Answer,
+    operation: &Url,
+    location: Option<&Url>,
+    after: Duration,
+) -> Answer {
     let headers = answer.headers_mut();
     let places = [(OPERATION, Some(operation)), (LOCATION, location)];
     for (name, url) in places {
@@ -69,22 +76,27 @@ pub(crate) fn following(mut answer: Answer, operation: &Url, location: Option<&U
             headers.insert(name, value);
         }
     }
-    headers.insert(RETRY_AFTER, AGAIN);
+    headers.insert(RETRY_AFTER, seconds(after));
     answer
 }
 
+/// Whole seconds, at least one: clients take none for "at once".
+fn seconds(after: Duration) -> HeaderValue {
+    HeaderValue::from(after.as_secs().max(1))
+}
+
 /// Says when to ask again.
-pub(crate) fn later(mut answer: Answer) -> Answer {
-    answer.headers_mut().insert(RETRY_AFTER, AGAIN);
+pub(crate) fn later(mut answer: Answer, after: Duration) -> Answer {
+    answer.headers_mut().insert(RETRY_AFTER, seconds(after));
     answer
 }
 
 /// Says where to ask for what is not there yet.
-pub(crate) fn waiting(location: &Url) -> Answer {
+pub(crate) fn waiting(location: &Url, after: Duration) -> Answer {
     let mut answer = empty(StatusCode::ACCEPTED);
     if let Ok(value) = HeaderValue::from_str(location.as_str()) {
         answer.headers_mut().insert(LOCATION, value);
     }
-    answer.headers_mut().insert(RETRY_AFTER, AGAIN);
+    answer.headers_mut().insert(RETRY_AFTER, seconds(after));
     answer
 }

@@ -27,6 +27,8 @@ pub struct Edge {
     pub ready: Ready,
     /// For the body of a request.
     pub read_time: Duration,
+    /// When a running operation is to be asked for again (`contract/frontend.md` "Do better" 8).
+    pub poll_after: Duration,
     /// Lower-case hosts that a `Referer` may name, of which the addresses in answers are made: whoever may call decides
     /// where a client goes next, and nobody else (`contract/clients.md` "Do better" 2). `.x`: hosts below x;
     /// `*`: any; without any, addresses are ours.
@@ -44,6 +46,7 @@ impl Default for Edge {
             metrics: Metrics::default(),
             ready: Ready::default(),
             read_time: Duration::from_secs(10),
+            poll_after: Duration::from_secs(10),
             referers: vec!["management.azure.com".to_owned()],
             own: contract_address(),
             bodies: Arc::new(Semaphore::new(BODIES)),

@@ -105,7 +105,7 @@ pub(crate) async fn status(
         }
     }
     let answer = json_of(StatusCode::OK, &body);
-    Ok(if running { later(answer) } else { answer })
+    Ok(if running { later(answer, parts.edge.poll_after) } else { answer })
 }
 
 /// What came of an operation.
@@ -118,7 +118,7 @@ pub(crate) async fn result(
     let version = call.version("")?;
     let (found, running) = find(parts, subscription, operation).await?;
     if running {
-        return Ok(waiting(&call.referer));
+        return Ok(waiting(&call.referer, parts.edge.poll_after));
     }
     match &found.open_shift_cluster {
         None => Ok(empty(StatusCode::NO_CONTENT)),

@@ -74,6 +74,7 @@ fn policy(settings: &Settings) -> Policy {
         max_total_life: settings.access.max_total_life,
         renew_life: settings.access.renew_life,
         password_life: settings.access.password_life,
+        min_life: settings.access.min_life,
         min_reason: settings.access.min_reason,
         fresh_sign_in: settings.access.fresh_sign_in,
         max_grants: settings.access.max_grants,

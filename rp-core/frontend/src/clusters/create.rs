@@ -190,5 +190,5 @@ async fn write(
     settled(&parts.store, &key, begun.id(), written).await?;
     let (recorded, ()) = tokio::join!(begun.record(parts), held.keep());
     recorded?;
-    Ok(following(answer, &call.beside(&begun.status_path()), None))
+    Ok(following(answer, &call.beside(&begun.status_path()), None, parts.edge.poll_after))
 }

@@ -113,6 +113,7 @@ pub(crate) async fn delete(parts: &FrontendParts, call: &Call, path: &ClusterPat
                     empty(StatusCode::ACCEPTED),
                     &call.beside(&begun.status_path()),
                     Some(&result),
+                    parts.edge.poll_after,
                 ));
             }
         }

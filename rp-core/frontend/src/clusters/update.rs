@@ -76,7 +76,7 @@ pub(super) async fn update(
     if let Some(held) = held {
         held.keep_instead_of(&path.key(), &before).await;
     }
-    Ok(following(answer, &call.beside(&begun.status_path()), None))
+    Ok(following(answer, &call.beside(&begun.status_path()), None, parts.edge.poll_after))
 }
 
 /// What a PUT of that body would be refused for.
