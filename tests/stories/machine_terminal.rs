@@ -1,95 +1,21 @@
 //! A terminal in the browser on a machine: Chromium on the portal, OpenSSH's server behind it.
 
-use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::Stdio;
-
 use anyhow::{Context as _, Result, anyhow, ensure};
-use russh::keys::ssh_key::LineEnding;
-use russh::keys::{Algorithm, PrivateKey};
 use serde_json::{Value, json};
 use tests_kit::{Aro, AroOptions, ControlPlane, GENEROUS, Session, browser, until};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
-const MACHINE: &str = "node-0";
+use crate::machine::{MACHINE, Machine};
 
-/// OpenSSH's server, one process for each connection, as inetd would have it.
-struct Machine {
-    port: u16,
-    host_key: String,
-    /// PEM of the key that may sign in.
-    key: String,
-    accepting: JoinHandle<()>,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text)?;
-    Ok(std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?)
-}
-
-impl Machine {
-    async fn start() -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let key = || PrivateKey::random(&mut russh::keys::key::safe_rng(), Algorithm::Ed25519);
-        let (host, own) = (key()?, key()?);
-        let path = |name: &str| folder.path().join(name);
-        write(&path("host"), host.to_openssh(LineEnding::LF)?.as_str())?;
-        write(&path("allowed"), &own.public_key().to_openssh()?)?;
-        let config = path("sshd_config");
-        let text = format!(
-            "HostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\nPermitRootLogin yes\nStrictModes no\n\
-             PasswordAuthentication no\nPrintMotd no\nPrintLastLog no\nUseDNS no\n",
-            path("host").display(),
-            path("allowed").display()
-        );
-        write(&config, &text)?;
-        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let port = tcp.local_addr()?.port();
-        let accepting = tokio::spawn(async move {
-            while let Ok((stream, _)) = tcp.accept().await {
-                let Ok(stream) = stream.into_std() else { continue };
-                let blocking = stream.set_nonblocking(false).and_then(|()| stream.try_clone());
-                let Ok(input) = blocking else { continue };
-                let mut command = tokio::process::Command::new("/usr/sbin/sshd");
-                command.arg("-i").arg("-f").arg(&config).stderr(Stdio::null());
-                command.stdin(OwnedFd::from(input)).stdout(OwnedFd::from(stream));
-                // Without a server the story says that the machine closed the connection.
-                let Ok(mut child) = command.spawn() else { continue };
-                tokio::spawn(async move { child.wait().await });
-            }
-        });
-        let host_key = host.public_key().to_openssh()?;
-        let key = own.to_openssh(LineEnding::LF)?.to_string();
-        Ok(Self { port, host_key, key, accepting, _folder: folder })
-    }
-
-    /// Imports a cluster that has this machine; gives its resource id.
-    async fn import(&self, aro: &Aro) -> Result<String> {
-        let user = std::process::Command::new("id").arg("-un").output()?;
-        let user = String::from_utf8(user.stdout)?.trim().to_owned();
-        let kubeconfig = std::fs::read_to_string(ControlPlane::shared().await?.service_kubeconfig()?)?;
-        let machine = json!({ "name": MACHINE, "address": "127.0.0.1", "port": self.port, "host_keys": [self.host_key] });
-        let body = json!({ "name": "lab", "kubeconfig": kubeconfig,
-            "ssh": { "user": user, "private_key": self.key, "machines": [machine] } });
-        let answer = aro.session("admin").await?.post("/api/v1/imports", &body).await?.ok()?.json()?;
-        let resource = answer["resourceId"].as_str().with_context(|| answer.to_string())?.to_owned();
-        let sre = aro.session("sre").await?;
-        until("the imported cluster is known", GENEROUS, || async {
-            sre.get(&resource).await?.ok().map(|_| ())
-        })
+/// Imports a cluster that has this machine; gives its resource id.
+async fn import(aro: &Aro, machine: &Machine) -> Result<String> {
+    let kubeconfig = std::fs::read_to_string(ControlPlane::shared().await?.service_kubeconfig()?)?;
+    let body = json!({ "name": "lab", "kubeconfig": kubeconfig, "ssh": machine.import()? });
+    let answer = aro.session("admin").await?.post("/api/v1/imports", &body).await?.ok()?.json()?;
+    let resource = answer["resourceId"].as_str().with_context(|| answer.to_string())?.to_owned();
+    let sre = aro.session("sre").await?;
+    until("the imported cluster is known", GENEROUS, || async { sre.get(&resource).await?.ok().map(|_| ()) })
         .await?;
-        Ok(resource)
-    }
+    Ok(resource)
 }
 
 /// The living grant of kind terminal.
@@ -105,7 +31,7 @@ async fn a_shell_on_a_machine_is_seen_by_a_second_person_and_ends_with_sign_in_a
     let machine = Machine::start().await?;
     let watch = ("ARO_TERMINAL__WATCH".to_owned(), "true".to_owned());
     let aro = Aro::start(AroOptions { clusters: 4, env: vec![watch], ..AroOptions::default() }).await?;
-    let resource = machine.import(&aro).await?;
+    let resource = import(&aro, &machine).await?;
     let (owner, watcher) = (aro.session("admin").await?, aro.session("elevated").await?);
     owner.elevate("write").await?;
     watcher.elevate("write").await?;

@@ -24,6 +24,7 @@ mod install;
 mod kill;
 mod kubectl;
 mod live;
+mod machine;
 mod machine_terminal;
 mod monitor_collect;
 mod monitor_once;

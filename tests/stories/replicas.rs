@@ -3,5 +3,6 @@
 mod abuse;
 mod lives;
 mod outage;
+mod revoked;
 mod shared;
 mod world;

@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use tests_kit::{GENEROUS, until};
+use tests_kit::{GENEROUS, Times, promised, until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 pub(crate) use site::{CONSOLE, Local, OAUTH, Site};
 
 /// The promise (`contract/rules.md` §3.7).
 const WITHIN: Duration = Duration::from_secs(1);
-/// Revocations until one is as fast as promised: other tests have the machine too, in bursts.
-const ROUNDS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_console_is_reached_under_its_own_names_by_both_kinds_of_proxy() -> Result<()> {
@@ -206,19 +204,11 @@ async fn without_an_elevation_no_tunnel_is_given() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn revocation_cuts_a_download_within_a_second() -> Result<()> {
     let site = Site::get().await?;
-    let mut took = Vec::new();
-    while took.len() < ROUNDS {
-        let one = revoked_in_use(site, took.len()).await?;
-        took.push(one);
-        if one < WITHIN {
-            return Ok(());
-        }
-    }
-    anyhow::bail!("downloads went on for {took:?}")
+    promised("the end of a download", WITHIN, async |round| revoked_in_use(site, round).await).await
 }
 
 /// How long a download lives on after its grant was revoked.
-async fn revoked_in_use(site: &Site, round: usize) -> Result<Duration> {
+async fn revoked_in_use(site: &Site, round: usize) -> Result<Times> {
     let mut local = Local::start(site, &format!("revoked in use, round {round}"), &[]).await?;
     let mut stream = local.connect("noise.harbor.test:9").await?;
     let mut piece = vec![0; 64 * 1024];
@@ -230,5 +220,5 @@ async fn revoked_in_use(site: &Site, round: usize) -> Result<Duration> {
     let took = began.elapsed();
     let said = local.ends().await?;
     ensure!(said.contains("revoked"), "{said}");
-    Ok(took)
+    Ok(vec![("download".to_owned(), took)])
 }

@@ -19,6 +19,14 @@ const LIMIT: Duration = Duration::from_secs(400);
 /// # Errors
 /// A part is missing, the script failed (with what it said) or took longer than the limit.
 pub async fn browser(folder: &Folder, script: &str, input: &Value) -> Result<Value> {
+    browser_within(LIMIT, folder, script, input).await
+}
+
+/// As [`browser`], for a script that looks at a great many pages.
+///
+/// # Errors
+/// As [`browser`].
+pub async fn browser_within(limit: Duration, folder: &Folder, script: &str, input: &Value) -> Result<Value> {
     let path = workspace().join("tests/browser").join(format!("{script}.mjs"));
     let result = folder.path().join(format!("{script}.result.json"));
     let _ = std::fs::remove_file(&result);
@@ -35,7 +43,7 @@ pub async fn browser(folder: &Folder, script: &str, input: &Value) -> Result<Val
         .current_dir(folder.path())
         .stdin(Stdio::null());
     let process = Process::start(folder, script, &mut command)?;
-    let status = process.wait(LIMIT).await?;
+    let status = process.wait(limit).await?;
     if !status.success() {
         bail!("tests/browser/{script}.mjs: {status}\n{}", process.tail());
     }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests_kit::{
     Authority, BALANCER, ControlPlane, Folder, GENEROUS, Haproxy, Postgres, Process, Provider, Session,
     binary, free_port, sign_in, until,
@@ -11,7 +11,7 @@ use tests_kit::{
 
 use crate::serve::served::{SECRET, password, provider_config, secret_client, write_server};
 
-/// Who signs in: SRE, auditor and admin.
+/// Who signs in: SRE who may elevate, auditor and admin.
 const ALICE: &str = "alice@example.test";
 
 /// One replica of `aro portal`.
@@ -21,7 +21,9 @@ pub(super) struct Replica {
     pub(super) url: String,
     /// The API proxy here, past the balancer.
     pub(super) proxy_url: String,
-    name: String,
+    /// Shells here.
+    pub(super) ssh: u16,
+    pub(super) name: String,
 }
 
 /// Everything, started for one test.
@@ -57,14 +59,14 @@ impl Replicas {
         let mut replicas = Vec::new();
         for n in 0..2 {
             let own = free_port()?;
-            let (name, admin) = (format!("replica-{n}"), free_port()?);
+            let (name, admin, ssh) = (format!("replica-{n}"), free_port()?, free_port()?);
             folder.write(
                 &format!("{name}.toml"),
-                settings(&name, [port, own, admin], &provider.issuer, outage, more),
+                settings(&name, [port, own, admin, ssh], &provider.issuer, outage, more),
             )?;
             let process = serve(&folder, &name)?;
             let (here, proxy) = (format!("https://localhost:{own}"), format!("https://127.0.0.1:{own}"));
-            let replica = Replica { process, url: here, proxy_url: proxy, name };
+            let replica = Replica { process, url: here, proxy_url: proxy, ssh, name };
             // One after the other: the first makes the keyring.
             replica.ready(&authority).await?;
             replicas.push(replica);
@@ -103,10 +105,17 @@ impl Replicas {
 
     /// A real cluster under the portal; gives its resource id once every replica knows it.
     pub(super) async fn cluster(&self, alice: &Session) -> Result<String> {
+        self.cluster_with(alice, &json!({})).await
+    }
+
+    /// The same with more in its import, such as machines.
+    pub(super) async fn cluster_with(&self, alice: &Session, more: &Value) -> Result<String> {
         let plane = ControlPlane::shared().await?;
         let kubeconfig = std::fs::read_to_string(plane.service_kubeconfig()?)?;
-        let body =
-            serde_json::json!({ "name": "real", "kubeconfig": kubeconfig, "as_groups": ["system:masters"] });
+        let mut body = json!({ "name": "real", "kubeconfig": kubeconfig, "as_groups": ["system:masters"] });
+        if let (Some(all), Some(more)) = (body.as_object_mut(), more.as_object()) {
+            all.extend(more.clone());
+        }
         let imported = alice.post("/api/v1/imports", &body).await?.ok()?.json()?;
         let resource = imported["resourceId"].as_str().or(imported["resource_id"].as_str());
         let resource = resource.with_context(|| imported.to_string())?.to_owned();
@@ -160,8 +169,8 @@ fn serve(folder: &Folder, name: &str) -> Result<Process> {
     Process::start(folder, name, &mut command)
 }
 
-fn settings(name: &str, ports: [u16; 3], issuer: &str, outage: &str, more: &str) -> String {
-    let [port, own, admin] = ports;
+fn settings(name: &str, ports: [u16; 4], issuer: &str, outage: &str, more: &str) -> String {
+    let [port, own, admin, ssh] = ports;
     format!(
         r#"
 [listen]
@@ -191,10 +200,15 @@ client_id = "aro"
 client_secret_file = "client-secret"
 scopes = ["openid", "profile", "groups"]
 ca_file = "ca.pem"
+[ssh]
+listen = "127.0.0.1:{ssh}"
 [imports]
 allow = ["127.0.0.0/8"]
+[elevation]
+self_service = ["team-sre"]
 [roles]
 sre = ["team-sre"]
+elevated = ["team-sre"]
 admin = ["team-admin"]
 auditor = ["team-auditor"]
 {more}
