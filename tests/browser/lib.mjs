@@ -18,15 +18,10 @@ export async function story(run, options = {}) {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, acceptDownloads: true, ...options });
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
-  const errors = [];
-  page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("console", (message) => {
-    // Statuses of answers are the business of the story itself.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) errors.push(message.text());
-  });
+  const errors = listen(page);
   try {
     const result = await run(page, context, errors);
-    writeFileSync(process.env.RESULT, JSON.stringify({ ...result, errors }));
+    writeFileSync(process.env.RESULT, JSON.stringify({ errors, ...result }));
   } catch (error) {
     console.error(error);
     console.error(`at ${page.url()}`);
@@ -36,6 +31,17 @@ export async function story(run, options = {}) {
   } finally {
     await browser.close();
   }
+}
+
+/** What goes wrong in a page's scripts from now on, as it comes. */
+export function listen(page) {
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => {
+    // Statuses of answers are the business of the story itself.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) errors.push(message.text());
+  });
+  return errors;
 }
 
 /** Goes to an address of the portal and through the provider's form, as `who` (`account`, `password`). */

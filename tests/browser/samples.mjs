@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
 import { gzipSync } from "node:zlib";
-import { input, story, violations } from "./lib.mjs";
+import { input, listen, story, violations } from "./lib.mjs";
 
 const KINDS = { ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml" };
 
@@ -34,50 +34,60 @@ const BUDGET = 30 * 1024;
 const HTMX = 16_838;
 const LIBRARIES = ["explore.js", "charts.js", "terminal.js", "player.js"];
 
+/** Samples that are looked at side by side: each page has a process of its own. */
+const AT_ONCE = 2;
+
 await story(async (page, context, errors) => {
-  const found = [];
-  const wide = [];
-  const heavy = [];
-  let looked = 0;
-  await page.emulateMedia({ reducedMotion: "reduce" });
-  for (const [at, name] of input.names.entries()) {
-    // The first theme always, of the other two one: the next sample has the other. Pictures are of every theme.
-    const left = input.pictures ? null : ["contrast-dark", at % 2 ? "dark" : "contrast"];
-    const before = errors.length;
-    await page.setViewportSize({ width: WIDTHS[0], height: 900 });
-    await page.goto(`${base}/${name}.html`);
-    const bytes = await scripts(page);
-    if (bytes > BUDGET) heavy.push({ name, bytes });
-    for (const [word, theme] of Object.entries(THEMES)) {
-      if (left?.includes(word)) continue;
-      await page.emulateMedia({ ...theme.media, reducedMotion: "reduce" });
-      await page.evaluate((value) => (value ? (document.documentElement.dataset.theme = value) : delete document.documentElement.dataset.theme), theme.theme);
-      found.push(...(await violations(page, theme.only)).map((one) => ({ ...one, name, theme: word })));
-      looked += 1;
-      if (input.pictures) {
-        for (const width of [1440, 390]) {
-          await page.setViewportSize({ width, height: 900 });
-          await page.screenshot({ path: `${input.pictures}/${name}-${word}-${width}.png`, fullPage: width === 1440 });
-        }
-        await page.setViewportSize({ width: WIDTHS[0], height: 900 });
+  const found = { violations: [], wide: [], heavy: [], errors: [], looked: {} };
+  const left = [...input.names];
+  const others = Array.from({ length: AT_ONCE - 1 }, () => context.newPage());
+  const pages = [page, ...(await Promise.all(others))];
+  await Promise.all(
+    pages.map(async (one, at) => {
+      const own = at === 0 ? errors : listen(one);
+      for (let name = left.shift(); name; name = left.shift()) {
+        await look(one, name, found);
+        // No service of ours sends a token with quotes in it; the hostile frame does, and htmx cannot read its headers
+        // then. A sample of a terminal has no server behind its socket.
+        const counts = name.endsWith("-hostile") ? [] : own.filter((error) => !error.includes("/terminal/socket"));
+        found.errors.push(...counts.map((error) => ({ name, error })));
+        own.length = 0;
       }
-    }
-    await page.emulateMedia({ forcedColors: "active", reducedMotion: "reduce" });
-    if (input.pictures) await page.screenshot({ path: `${input.pictures}/${name}-forced-1440.png` });
-    await page.emulateMedia({ forcedColors: "none", reducedMotion: "reduce" });
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: width === 320 ? 256 : 900 });
-      const over = await tooWide(page);
-      if (over) wide.push({ name, width, over });
-    }
-    // No service of ours sends a token with quotes in it; the hostile frame does, and htmx cannot read its headers then.
-    if (name.endsWith("-hostile")) errors.length = before;
-  }
+    }),
+  );
   server.close();
-  // A sample of a terminal has no server behind its socket.
-  errors.splice(0, errors.length, ...errors.filter((one) => !one.includes("/terminal/socket")));
-  return { violations: found, wide, heavy, looked };
+  return found;
 });
+
+/** One sample in every theme and at every width. */
+async function look(page, name, found) {
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  await page.setViewportSize({ width: WIDTHS[0], height: 900 });
+  await page.goto(`${base}/${name}.html`);
+  const bytes = await scripts(page);
+  if (bytes > BUDGET) found.heavy.push({ name, bytes });
+  for (const [word, theme] of Object.entries(THEMES)) {
+    await page.emulateMedia({ ...theme.media, reducedMotion: "reduce" });
+    await page.evaluate((value) => (value ? (document.documentElement.dataset.theme = value) : delete document.documentElement.dataset.theme), theme.theme);
+    found.violations.push(...(await violations(page, theme.only)).map((one) => ({ ...one, name, theme: word })));
+    found.looked[word] = (found.looked[word] ?? 0) + 1;
+    if (input.pictures) {
+      for (const width of [1440, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.screenshot({ path: `${input.pictures}/${name}-${word}-${width}.png`, fullPage: width === 1440 });
+      }
+      await page.setViewportSize({ width: WIDTHS[0], height: 900 });
+    }
+  }
+  await page.emulateMedia({ forcedColors: "active", reducedMotion: "reduce" });
+  if (input.pictures) await page.screenshot({ path: `${input.pictures}/${name}-forced-1440.png` });
+  await page.emulateMedia({ forcedColors: "none", reducedMotion: "reduce" });
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: width === 320 ? 256 : 900 });
+    const over = await tooWide(page);
+    if (over) found.wide.push({ name, width, over });
+  }
+}
 
 /** Bytes of the page's scripts besides htmx, as they go over the wire. */
 async function scripts(page) {

@@ -2,10 +2,11 @@
 //! every sample of every page in every theme.
 
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tests_kit::{Aro, AroOptions, Folder, GENEROUS, Session, binary, browser, until};
+use tests_kit::{Aro, AroOptions, Folder, GENEROUS, Session, binary, browser, browser_within, until};
 use tokio::sync::OnceCell;
 
 /// Enough clusters for three pages of the list.
@@ -140,13 +141,13 @@ async fn the_command_line_asks_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Samples that one start of a browser looks at.
-const AT_ONCE: usize = 10;
+/// A few hundred samples in four themes, by a browser that shares the processors with other stories.
+const ALL_SAMPLES: Duration = Duration::from_mins(30);
 
-/// A quarter of all samples: each whole by the rules, by contrast in the dark or the high-contrast theme too, at three
-/// widths. `make pictures` looks at every theme of each.
-async fn samples(quarter: usize) -> Result<()> {
-    let folder = Folder::new(&format!("samples-{quarter}"))?;
+/// Each by all rules of accessibility in the first theme and by contrast in every other, at three widths.
+#[tokio::test(flavor = "multi_thread")]
+async fn samples_hold_in_every_theme_and_width() -> Result<()> {
+    let folder = Folder::new("samples")?;
     let all = web::gallery()?;
     ensure!(all.len() > 100, "{} samples", all.len());
     for name in web::assets::names() {
@@ -155,38 +156,18 @@ async fn samples(quarter: usize) -> Result<()> {
         std::fs::create_dir_all(path.parent().context("a folder")?)?;
         std::fs::write(path, web::assets::get(&url).context("an asset")?.bytes)?;
     }
-    let mine: Vec<_> = all.iter().skip(quarter).step_by(4).collect();
-    for item in &mine {
+    for item in &all {
         std::fs::write(folder.path().join(format!("{}.html", item.name)), &item.html)?;
     }
-    for names in mine.chunks(AT_ONCE) {
-        let names: Vec<&str> = names.iter().map(|item| item.name.as_str()).collect();
-        let input = json!({ "folder": folder.path(), "names": names });
-        let seen = browser(&folder, "samples", &input).await?;
-        for kind in ["violations", "wide", "errors", "heavy"] {
-            ensure!(seen[kind] == json!([]), "{names:?}: {kind}: {:#}", seen[kind]);
-        }
-        ensure!(seen["looked"].as_u64() == Some(2 * names.len() as u64), "{names:?}: {}", seen["looked"]);
+    let names: Vec<&str> = all.iter().map(|item| item.name.as_str()).collect();
+    let input = json!({ "folder": folder.path(), "names": names });
+    let seen = browser_within(ALL_SAMPLES, &folder, "samples", &input).await?;
+    for kind in ["violations", "wide", "errors", "heavy"] {
+        ensure!(seen[kind] == json!([]), "{kind}: {:#}", seen[kind]);
+    }
+    for theme in ["light", "dark", "contrast", "contrast-dark"] {
+        let looked = seen["looked"][theme].as_u64();
+        ensure!(looked == Some(all.len() as u64), "{theme}: {looked:?} of {} samples", all.len());
     }
     Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn samples_hold_in_every_theme_and_width_1() -> Result<()> {
-    samples(0).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn samples_hold_in_every_theme_and_width_2() -> Result<()> {
-    samples(1).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn samples_hold_in_every_theme_and_width_3() -> Result<()> {
-    samples(2).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn samples_hold_in_every_theme_and_width_4() -> Result<()> {
-    samples(3).await
 }
