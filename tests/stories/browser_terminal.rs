@@ -57,7 +57,7 @@ async fn a_shell_in_a_container_outlives_the_network_and_not_the_access() -> Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shell_at_which_nobody_types_ends_and_says_so_before() -> Result<()> {
-    let world = World::with(&[("ARO_TERMINAL__IDLE", "30s")]).await?;
+    let world = World::with(&[("ARO_TERMINAL__IDLE", "20s")]).await?;
     world.aro.session("elevated").await?.elevate("write").await?;
     let input = json!({
         "url": world.aro.dev.url, "account": "elevated", "password": world.aro.password("elevated")?, "resource": world.named,
@@ -65,7 +65,7 @@ async fn a_shell_at_which_nobody_types_ends_and_says_so_before() -> Result<()> {
     let seen = world.aro.explain(browser(world.aro.folder(), "terminal-idle", &input).await)?;
     ensure!(seen["errors"] == json!([]) && seen["violations"] == json!([]), "{seen}");
     let says = |key: &str, words: &str| seen[key].as_str().is_some_and(|text| text.contains(words));
-    ensure!(says("told", "unless you type") && says("words", "30 s"), "{seen}");
+    ensure!(says("told", "unless you type") && says("words", "20 s"), "{seen}");
     Ok(())
 }
 

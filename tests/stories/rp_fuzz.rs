@@ -1,5 +1,6 @@
 //! The API under schemathesis: requests made of its published description, sound and broken ones. No answer may be a 5xx, and
-//! each has a described status and form. A minute here; `ARO_FUZZ_SECONDS` is another length.
+//! each has a described status and form. Some thousand requests that are the same in every run; in the soak
+//! `ARO_FUZZ_SECONDS` is how long new ones are made up.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -19,12 +20,44 @@ const VERSIONS: [&str; 3] = ["2025-07-25", "2020-04-30", "2023-07-01-preview"];
 const REFUSALS: [&str; 7] = ["400", "403", "404", "409", "413", "415", "429"];
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance";
 
+/// Requests that are made up for each operation, beside those at the edges of every parameter.
+const EXAMPLES: u32 = 25;
+
+/// How long a run goes on.
+#[derive(Clone, Copy)]
+enum Bound {
+    Seconds(u64),
+    /// Edges too: a hundred requests for each operation.
+    Edges,
+    Examples,
+}
+
+impl Bound {
+    /// What the soak makes of it: its share of the time.
+    fn or(self, soak: Option<u64>, parts: u64) -> Self {
+        soak.map_or(self, |seconds| Self::Seconds((seconds / parts).max(5)))
+    }
+
+    fn arguments(self) -> Vec<String> {
+        let examples =
+            ["--seed", "1", "--max-examples"].map(str::to_owned).into_iter().chain([EXAMPLES.to_string()]);
+        match self {
+            Self::Seconds(seconds) => vec!["--max-time".to_owned(), seconds.to_string()],
+            Self::Edges => examples.collect(),
+            Self::Examples => examples.chain(["--phases", "fuzzing,stateful"].map(str::to_owned)).collect(),
+        }
+    }
+
+    fn limit(self) -> Duration {
+        let seconds = if let Self::Seconds(seconds) = self { seconds } else { 0 };
+        Duration::from_secs(seconds + 600)
+    }
+}
+
 #[tokio::test]
 async fn schemathesis_finds_nothing() -> Result<()> {
-    let seconds = match std::env::var("ARO_FUZZ_SECONDS") {
-        Ok(text) => text.parse::<u64>().context("ARO_FUZZ_SECONDS is a number")?,
-        Err(_) => 60,
-    };
+    let soak = std::env::var("ARO_FUZZ_SECONDS").ok();
+    let soak = soak.map(|text| text.parse::<u64>().context("ARO_FUZZ_SECONDS is a number")).transpose()?;
     let aro = Aro::start(AroOptions { clusters: 1, ..AroOptions::default() }).await?;
     let rp = aro.rp()?;
     rp.subscription(SUBSCRIPTION, "Registered", "tenant").await?;
@@ -32,36 +65,33 @@ async fn schemathesis_finds_nothing() -> Result<()> {
         rp.put(&ClusterId::new(SUBSCRIPTION, GROUP, name), &wanted(n)).await?;
     }
     let folder = Folder::new("fuzz")?;
-    // Half of the time deep in what is there, half of it with everything made up.
-    let share = seconds / 4;
+    // Deep in what is there, most of all in the newest version, then with everything made up.
     for version in VERSIONS {
         let real = prepared(&folder, version, true)?;
-        let share = if version == VERSIONS[0] { share.saturating_mul(2) } else { share / 2 };
-        aro.explain(fuzz(&aro, &folder, &real, share).await)?;
+        let newest = version == VERSIONS[0];
+        let bound = if newest { Bound::Edges.or(soak, 2) } else { Bound::Examples.or(soak, 8) };
+        aro.explain(fuzz(&aro, &folder, &real, bound).await)?;
     }
     let made_up = prepared(&folder, VERSIONS[0], false)?;
-    aro.explain(fuzz(&aro, &folder, &made_up, share).await)?;
+    aro.explain(fuzz(&aro, &folder, &made_up, Bound::Edges.or(soak, 4)).await)?;
     ensure!(!aro.process().log().contains("a request panicked"), "{}", aro.process().tail());
     Ok(())
 }
 
-async fn fuzz(aro: &Aro, folder: &Folder, document: &Path, seconds: u64) -> Result<()> {
+async fn fuzz(aro: &Aro, folder: &Folder, document: &Path, bound: Bound) -> Result<()> {
     let mut command = tokio::process::Command::new(part("python")?);
     command.args(["-m", "schemathesis.cli", "run"]).arg(document).args(["--url", &aro.dev.rp_url]);
     command.arg("--tls-verify").arg(&aro.dev.ca_file).args(["--checks", CHECKS]);
-    command.args(["--max-time", &seconds.max(5).to_string(), "--request-timeout", "60"]);
+    command.args(bound.arguments()).args(["--request-timeout", "60"]);
     // Python 3.11 parses source in several threads at once wrongly: a worker more would fail by itself at times.
     command.args(["--workers", "1"]);
     command.args(["--continue-on-failure", "--no-shrink", "--no-color", "--warnings", "off"]);
     command.args(["--generation-database", "none", "--suppress-health-check", "all"]);
-    if std::env::var_os("ARO_FUZZ_SECONDS").is_none() {
-        command.args(["--seed", "1"]);
-    }
     command.env_remove("REQUESTS_CA_BUNDLE").current_dir(folder.path()).kill_on_drop(true);
     command.stdin(Stdio::null());
-    let limit = Duration::from_secs(seconds + 600);
-    let output =
-        tokio::time::timeout(limit, command.output()).await.context("schemathesis does not end")??;
+    let output = tokio::time::timeout(bound.limit(), command.output())
+        .await
+        .context("schemathesis does not end")??;
     let said = String::from_utf8_lossy(&output.stdout);
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {}\n{said}\n{error}", document.display(), output.status);

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{Aro, AroOptions, GENEROUS, part, until, workspace};
 
-/// A poller asks every ten seconds, as we tell it.
+/// The client takes its time to be read. Its pollers ask every second, as we tell them.
 const LIMIT: Duration = Duration::from_secs(900);
 /// The versions of the package before 2.0.
 const EARLIER: [&str; 7] = [
@@ -30,7 +30,8 @@ struct World {
 
 impl World {
     async fn start() -> Result<Self> {
-        let env = vec![("ARO_DEV_INSTALL_MILLIS".to_owned(), "300".to_owned())];
+        let env = [("ARO_DEV_INSTALL_MILLIS", "300"), ("ARO_RP__POLL_AFTER", "1s")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let aro = Aro::start(AroOptions { clusters: 60, env, ..AroOptions::default() }).await?;
         let asked: Value = serde_json::from_str(&aro.verb("cluster", &["--name", "sdk", "--json"]).await?)?;
         let id = asked["id"].as_str().context("an id")?;

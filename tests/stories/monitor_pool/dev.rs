@@ -30,7 +30,7 @@ async fn simulated_clusters_are_looked_at_and_their_faults_come_and_heal() -> Re
         ("ARO_MONITOR__START_DELAY", "2s"),
         ("ARO_MONITOR__RECORD_INTERVAL", "1s"),
         ("ARO_DEV_FAULTS", "30"),
-        ("ARO_DEV_FAULT_PERIOD", "60"),
+        ("ARO_DEV_FAULT_PERIOD", "15"),
     ];
     let env = told.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let aro = Aro::start(AroOptions { clusters: 12, env, ..AroOptions::default() }).await?;
