@@ -116,6 +116,8 @@ async fn proved(system: &Aro, folder: &Path, copy: &Path) -> Result<()> {
     Ok(())
 }
 
+const SECRET: &str = "/api/v1/namespaces/a/secrets/b";
+
 /// `/dev/full` is a disk without space.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_under_a_copy_is_dealt_with_as_the_policy_says() -> Result<()> {
@@ -123,8 +125,11 @@ async fn a_full_disk_under_a_copy_is_dealt_with_as_the_policy_says() -> Result<(
     let echo = Upstream::start(Behaviour::Echo(vec![])).await?;
     let door = Door::to(&system, &echo, "echo").await?;
     let resource = door.path.strip_suffix("/kubeconfig/proxy").context("a proxy's path")?.to_owned();
+    // Whose rights alone open secrets: what refuses them below is the missing entry.
+    let strong = Door::of(&system, &resource, "elevated", "admin").await?;
+    strong.get(SECRET).await?.ok()?;
     system.restart_with(&[("ARO_AUDIT__SINKS", "file:/dev/full#policy=refuse&after=0s&name=disk")]).await?;
-    let checked = refused(&system, &door, &resource).await;
+    let checked = refused(&system, &door, &strong, &resource).await;
     system.explain(checked)?;
     system.restart_with(&[("ARO_AUDIT__SINKS", "file:/dev/full#policy=alarm&name=disk")]).await?;
     let session = system.session("sre").await?;
@@ -140,11 +145,12 @@ async fn failing(system: &Aro) -> Result<()> {
     Ok(())
 }
 
-async fn refused(system: &Aro, door: &Door, resource: &str) -> Result<()> {
+async fn refused(system: &Aro, door: &Door, strong: &Door, resource: &str) -> Result<()> {
     until("the sink fails", GENEROUS, || failing(system)).await?;
     // What needs an entry before it is done is refused; reads go on.
-    let secrets = door.get("/api/v1/namespaces/a/secrets/b").await?;
-    ensure!(secrets.status != 200, "{secrets:?}");
+    let secret = strong.get(SECRET).await?;
+    ensure!(secret.status == 503 && secret.text.contains("audit"), "{secret:?}");
+    strong.get("/api/v1/pods").await?.ok()?;
     let watch = door.get("/api/v1/pods?watch=true").await?;
     ensure!(watch.status == 503, "{watch:?}");
     door.get("/api/v1/pods").await?.ok()?;

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use tests_kit::{Answer, Aro, Session, Upstream, Wire, kubeconfig_server, kubeconfig_token};
 
-/// A cluster under a system: asks through the proxy with a read grant.
+/// A cluster under a system: asks through the proxy with a grant.
 pub(crate) struct Door {
     pub(crate) proxy: Session,
     pub(crate) path: String,
@@ -11,9 +11,15 @@ pub(crate) struct Door {
 }
 
 impl Door {
+    /// With a grant to read.
     pub(crate) async fn open(aro: &Aro, resource: &str) -> Result<Self> {
+        Self::of(aro, resource, "sre", "read").await
+    }
+
+    /// With a grant that this person takes.
+    pub(crate) async fn of(aro: &Aro, resource: &str, person: &str, rights: &str) -> Result<Self> {
         let kubeconfig =
-            aro.session("sre").await?.kubeconfig(resource, "read", "story of faults", None).await?;
+            aro.session(person).await?.kubeconfig(resource, rights, "story of faults", None).await?;
         let server = kubeconfig_server(&kubeconfig)?;
         let path =
             server.strip_prefix(aro.dev.proxy_url.trim_end_matches('/')).context("our proxy")?.to_owned();

@@ -1,14 +1,19 @@
 //! A polite end: requests finish, streams are told, the deadline cuts.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Result, ensure};
 use tests_kit::{Aro, AroOptions, Behaviour, GENEROUS, Upstream, Wire, until};
 use tokio::net::TcpStream;
 
 use crate::door::Door;
 
+/// What is open has so long to end by itself.
+const DRAIN: Duration = Duration::from_secs(10);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_finishes_requests_and_cuts_streams_at_the_deadline() -> Result<()> {
-    let env = vec![("ARO_LIMITS__DRAIN".to_owned(), "10s".to_owned())];
+    let env = vec![("ARO_LIMITS__DRAIN".to_owned(), format!("{}s", DRAIN.as_secs()))];
     let aro = Aro::start(AroOptions { env, ..AroOptions::default() }).await?;
     let held = Upstream::start(Behaviour::Held).await?;
     let watched = Upstream::start(Behaviour::Watch(10)).await?;
@@ -22,6 +27,7 @@ async fn sigterm_finishes_requests_and_cuts_streams_at_the_deadline() -> Result<
     })
     .await?;
 
+    let told = Instant::now();
     aro.process().signal("TERM")?;
     let address = aro.dev.proxy_url.trim_start_matches("https://").trim_end_matches('/').to_owned();
     until("new connections are refused", GENEROUS, || async {
@@ -33,6 +39,8 @@ async fn sigterm_finishes_requests_and_cuts_streams_at_the_deadline() -> Result<
     let (status, text) = slow.answer().await?;
     ensure!(status == 200, "{text}");
     stream.closed(GENEROUS).await?;
+    let cut = told.elapsed();
+    ensure!(cut >= DRAIN, "the stream was cut {cut:?} after the signal");
     let ended = aro.process().wait(GENEROUS).await?;
     ensure!(ended.success(), "{ended}\n{}", aro.process().tail());
     Ok(())
