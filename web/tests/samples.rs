@@ -5,6 +5,8 @@
 mod html;
 
 use std::collections::HashSet;
+use std::path::Path;
+use std::sync::LazyLock;
 
 use html::{Tag, read};
 use web::{
@@ -32,7 +34,13 @@ fn of<T: Sample>(page: &str, all: &mut Vec<Rendered>) {
     }
 }
 
-fn everything() -> Vec<Rendered> {
+/// Rendered once for all tests.
+fn everything() -> &'static [Rendered] {
+    static ALL: LazyLock<Vec<Rendered>> = LazyLock::new(render);
+    &ALL
+}
+
+fn render() -> Vec<Rendered> {
     let mut all = Vec::new();
     of::<ClustersPage>("clusters", &mut all);
     of::<ClusterPage>("cluster", &mut all);
@@ -42,6 +50,9 @@ fn everything() -> Vec<Rendered> {
     of::<FleetPage>("fleet", &mut all);
     of::<MetricsPage>("metrics", &mut all);
     of::<KubeconfigPage>("kubeconfig", &mut all);
+    of::<web::SshPage>("ssh", &mut all);
+    of::<web::TunnelPage>("tunnel", &mut all);
+    of::<web::HostKeysPage>("host-keys", &mut all);
     of::<AccessPage>("access", &mut all);
     of::<GrantPage>("grant", &mut all);
     of::<AskPage>("ask", &mut all);
@@ -79,7 +90,7 @@ fn everything() -> Vec<Rendered> {
 #[test]
 fn nothing_that_the_policy_forbids() {
     for Rendered { name, tags, .. } in everything() {
-        for tag in &tags {
+        for tag in tags {
             for (key, value) in &tag.attributes {
                 let run = key.starts_with("on")
                     || key.starts_with("hx-on")
@@ -125,7 +136,7 @@ fn icons_and_assets_exist() {
     let sprite = web::assets::get(&web::assets::url("icons.svg")).expect("sprite");
     let sprite = std::str::from_utf8(sprite.bytes).expect("text");
     for Rendered { name, tags, .. } in everything() {
-        for tag in &tags {
+        for tag in tags {
             let address = match tag.name.as_str() {
                 "use" | "link" => tag.get("href"),
                 "script" => tag.get("src"),
@@ -184,12 +195,12 @@ fn names_and_references_hold() {
         for id in tags.iter().filter_map(|t| t.get("id")) {
             assert!(ids.insert(id), "{name}: id {id} twice");
         }
-        for tag in &tags {
+        for tag in tags {
             let named =
                 ["aria-label", "aria-labelledby"].iter().any(|a| tag.get(a).is_some_and(|v| !v.is_empty()));
             let icon_only = tag.get("class").is_some_and(|c| c.split(' ').any(|c| c == "tool"));
             assert!(!icon_only || named, "{name}: an icon button without a name: {tag:?}");
-            if part != Part::Page {
+            if *part != Part::Page {
                 continue;
             }
             for reference in ["aria-labelledby", "aria-describedby", "for", "list", "popovertarget", "form"] {
@@ -210,7 +221,7 @@ fn names_and_references_hold() {
 #[test]
 fn every_page_has_one_heading_and_a_title() {
     for Rendered { name, part, html, tags } in everything() {
-        if part == Part::Page {
+        if *part == Part::Page {
             assert_eq!(tags.iter().filter(|t| t.name == "h1").count(), 1, "{name}");
             assert_eq!(tags.iter().filter(|t| t.name == "main").count(), 1, "{name}");
             assert!(html.contains(" · aro</title>"), "{name}");
@@ -269,6 +280,29 @@ fn a_pasted_kubeconfig_is_never_sent_back() {
     for Rendered { name, html, .. } in everything() {
         assert!(!html.contains("never shown\n") && !html.contains(">never shown<"), "{name}");
     }
+}
+
+/// Whatever has samples is in the gallery, and whatever is in the gallery keeps the rules of this file.
+#[test]
+fn no_page_is_left_out() {
+    let gallery: Vec<String> = web::gallery().expect("renders").into_iter().map(|item| item.name).collect();
+    let whole = everything().iter().filter(|one| one.part == Part::Page);
+    let read: Vec<&str> = whole.filter_map(|one| one.name.strip_suffix(" Page")).collect();
+    assert_eq!(read, gallery, "the pages of this file are those of the gallery");
+    let with_samples = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/samples"));
+    let named = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gallery.rs"));
+    let named = named.expect("the gallery's source");
+    for page in with_samples.iter().flat_map(|text| text.split("impl Sample for ").skip(1)) {
+        let page = page.split_whitespace().next().expect("a type");
+        let added = [format!("add::<{page}>("), format!("add::<crate::{page}>(")];
+        assert!(added.iter().any(|added| named.contains(added)), "{page} is not in the gallery");
+    }
+}
+
+/// The texts of a folder's files.
+fn sources(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).expect("a folder");
+    files.map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a source")).collect()
 }
 
 #[test]
