@@ -126,8 +126,8 @@ async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result
             .action("Try again in a moment.")
     })?;
     let user = found.ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
-    let key = parts.sessions.key(session).ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
-    let session_ends = Some(parts.sessions.end_of(user.signed_in));
+    let key = parts.sign_in.sessions.key(session).ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
+    let session_ends = Some(parts.sign_in.sessions.end_of(user.signed_in));
     let roles = parts.access.policy().roles_of(&user.person.groups);
     let caller = Caller {
         person: user.person,
@@ -150,8 +150,8 @@ async fn check_csrf(gate: &Gate, request: &mut Request) -> Result<(), Fault> {
             .why(format!("This address takes {most} KiB at most. Nothing was changed."))
     })?;
     let session = request.extensions().get::<Session>().ok_or_else(Fault::ours)?;
-    let key = parts.sessions.key(session).ok_or_else(Fault::ours)?;
-    csrf::check(&parts.keyring, &key, &parts.urls.portal, request.headers(), &bytes)?;
+    let key = parts.sign_in.sessions.key(session).ok_or_else(Fault::ours)?;
+    csrf::check(&parts.keyring, &key, &parts.site.urls.portal, request.headers(), &bytes)?;
     *request.body_mut() = Body::from(bytes);
     Ok(())
 }

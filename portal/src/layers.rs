@@ -33,7 +33,7 @@ const TIME_OUT: Duration = Duration::from_secs(30);
 
 /// Puts the layers around the routes.
 pub(crate) fn around(state: PortalState, routes: Router) -> Router {
-    let sessions = SessionManagerLayer::new(state.0.sessions.store())
+    let sessions = SessionManagerLayer::new(state.0.sign_in.sessions.store())
         .with_name(COOKIE)
         .with_secure(true)
         .with_http_only(true)
@@ -107,7 +107,7 @@ fn log(state: &PortalState, context: &Context, method: &Method, status: StatusCo
 
 async fn protect(State(state): State<PortalState>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    let mut targets = state.0.provider.form_targets();
+    let mut targets = state.0.sign_in.provider.form_targets();
     if let Some(FormTarget(more)) = response.extensions().get() {
         targets.push(' ');
         targets.push_str(more);

@@ -19,6 +19,7 @@ mod metrics;
 pub mod openapi;
 mod operations;
 mod pages;
+mod parts;
 mod prom;
 mod range;
 mod refusals;
@@ -36,9 +37,10 @@ mod tests;
 pub use assembly::app;
 pub use index::ClusterIndex;
 pub use live::LiveLimits;
+pub use parts::{ClusterAccess, Link, PortalParts, SessionRules, SignInParts, Site, Urls};
 pub use run_books::RunBooks;
 pub use ssh::SshParts;
-pub use state::{Link, PortalParts, PortalState, SessionRules, StartError, Urls};
+pub use state::{PortalState, StartError};
 pub use vms::VmSource;
 
 /// Registers the portal's metrics: for the generated reference, and once by [`PortalState::new`].

@@ -28,9 +28,9 @@ async fn until_over(state: PortalState, key: String, held: Weak<SignedIn>) {
         tokio::time::sleep(CHECK).await;
         let Some(signed) = held.upgrade() else { return };
         if signed.take_typed() {
-            state.0.sessions.used(&key).await;
+            state.0.sign_in.sessions.used(&key).await;
         }
-        let still = state.0.sessions.still(&key, &mut known).await;
+        let still = state.0.sign_in.sessions.still(&key, &mut known).await;
         if let Some(words) = over(&state, still, &mut unsure) {
             return signed.end(words);
         }

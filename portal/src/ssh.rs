@@ -97,7 +97,7 @@ impl SshParts {
 
 /// The parts, where there is a way to machines.
 pub(crate) fn parts(state: &PortalState) -> Result<&SshParts, Fault> {
-    state.0.ssh.as_ref().ok_or_else(|| {
+    state.0.clusters.ssh.as_ref().ok_or_else(|| {
         Fault::new(StatusCode::NOT_FOUND, "no_ssh", Side::Us, "There is no SSH here")
             .why("Whoever runs this service has not switched it on.")
     })

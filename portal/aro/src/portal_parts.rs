@@ -3,84 +3,68 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use ipnet::IpNet;
 use portal::auth::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig};
-use portal::{Link, LiveLimits, PortalParts, PortalState, RunBooks, SessionRules, SshParts, Urls, VmSource};
+use portal::{
+    ClusterAccess, Link, LiveLimits, PortalParts, PortalState, RunBooks, SessionRules, SignInParts, Site,
+    Urls, VmSource,
+};
 use proxy::ApiProxy;
-use proxy::prom::Prom;
 use proxy::terminal::{Shells, TerminalOptions, TerminalParts, Terminals};
-use proxy::tunnels::Places;
 use rp_access::Access;
 use rp_config::{GroupsFrom, OidcCredential, Settings};
 use rp_core::files::read;
-use rp_core::services::networks;
 use rp_core::{Services, VERSION};
 use rp_observe::{ObserveLimits, Observer, ObserverParts};
 use rp_recording::Recordings;
 use rp_runtime::Lifecycle;
 
-/// What the portal shares with the proxy of its process.
-pub(crate) struct Shared {
-    pub(crate) access: Arc<Access>,
-    pub(crate) api: Arc<ApiProxy>,
-    pub(crate) terminals: Terminals,
-    pub(crate) places: Arc<Places>,
-    pub(crate) prom: Prom,
-    pub(crate) recordings: Recordings,
-    pub(crate) ssh: Option<SshParts>,
-}
-
 /// The portal as the settings say. `simulated`: everything here is a simulation, which every page says.
 pub(crate) async fn portal(
     services: &Services,
-    observer: Observer,
-    shared: Shared,
+    access: Arc<Access>,
+    clusters: ClusterAccess,
     simulated: bool,
     life: &Lifecycle,
 ) -> anyhow::Result<PortalState> {
     let settings = &services.settings;
-    let missing = |key: &str| anyhow!("{key} is not set");
-    let urls = Urls {
-        portal: settings.portal.url.clone().ok_or_else(|| missing("portal.url"))?,
-        proxy: settings.proxy.url.clone().ok_or_else(|| missing("proxy.url"))?,
-        ca_pem: issuing_ca(settings)?,
-    };
     let parts = PortalParts {
         store: Arc::clone(&services.store),
         audit: services.audit.clone(),
-        access: shared.access,
-        api: shared.api,
-        places: shared.places,
-        budget: services.budget(),
-        prom: shared.prom,
-        observer,
-        recordings: shared.recordings,
+        access,
+        keyring: services.keyring.clone(),
+        clock: Arc::clone(&services.clock),
+        random: Arc::clone(&services.random),
+        metrics: services.registry.clone(),
+        site: site(settings, simulated)?,
+        clusters,
+        sign_in: SignInParts { oidc: oidc(settings)?, sessions: session_rules(settings), exchange: None },
+        vm_states: machines(services),
         live: LiveLimits {
             pages: settings.limits.live_pages,
             per_person: settings.limits.live_pages_per_person,
             ..LiveLimits::default()
         },
         stopping: life.stopping(),
-        keyring: services.keyring.clone(),
-        clock: Arc::clone(&services.clock),
-        random: Arc::clone(&services.random),
-        oidc: oidc(settings)?,
+    };
+    PortalState::new(parts).await.context("the portal cannot start")
+}
+
+/// Where this portal is, and what it says of itself.
+fn site(settings: &Settings, simulated: bool) -> anyhow::Result<Site> {
+    let missing = |key: &str| anyhow!("{key} is not set");
+    let urls = Urls {
+        portal: settings.portal.url.clone().ok_or_else(|| missing("portal.url"))?,
+        proxy: settings.proxy.url.clone().ok_or_else(|| missing("proxy.url"))?,
+        ca_pem: issuing_ca(settings)?,
+    };
+    Ok(Site {
         regions: regions(settings, &urls.portal),
         urls,
         region: settings.azure.region.clone().unwrap_or_else(|| "local".to_owned()),
         version: VERSION.to_owned(),
         simulated,
-        sessions: session_rules(settings),
-        networks: networks(settings),
-        network_names: settings.imports.allow.iter().map(IpNet::to_string).collect(),
-        metrics: services.registry.clone(),
         run_books: RunBooks::new(settings.portal.run_books.clone()),
-        vm_states: machines(services),
-        terminals: shared.terminals,
-        ssh: shared.ssh,
-        exchange: None,
-    };
-    PortalState::new(parts).await.context("the portal cannot start")
+    })
 }
 
 /// The machines of clusters, for pages: how they are, what they say and show; `None`: Azure is not asked.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use portal::PortalState;
+use ipnet::IpNet;
+use portal::{ClusterAccess, PortalState};
 use proxy::terminal::Shells;
 use proxy::tunnels::TunnelApi;
 use rp_access::Access;
@@ -12,6 +13,7 @@ use rp_config::{Settings, StoreKind};
 use rp_core::frontend::{Callers, FrontendInputs};
 use rp_core::monitor::{self, Monitoring};
 use rp_core::provider::{self, Provider};
+use rp_core::services::networks;
 use rp_core::{Services, process};
 use rp_frontend::CreateChecks;
 use rp_net::listen::{Gauge, Listener, Stop};
@@ -21,9 +23,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::front::Front;
-use crate::portal_parts::{self, Shared};
 use crate::ssh::{self, Ssh};
-use crate::{control, metrics, proxy_parts, recording};
+use crate::{control, metrics, portal_parts, proxy_parts, recording};
 
 /// The service's name in statsd.
 const STATSD: &str = "portal";
@@ -82,26 +83,23 @@ pub async fn start(
     let shells = Shells { legs: Arc::clone(&way.legs), directory: services.directory().await? as _ };
     let terminals = portal_parts::terminals(&services, &access, &api, recordings.clone(), shells, life);
     let observer = portal_parts::observer(&services).await?;
-    let (monitor, provider) = match extras.replica {
-        true => (None, None),
-        false => {
-            let door = ssh.as_ref().map(|ssh| ssh.door(settings));
-            let inputs = FrontendInputs { callers: extras.callers, checks: extras.checks, ssh: door };
-            (monitor::within(&services, life).await?, provider::within(&services, life, inputs).await?)
-        }
-    };
+    let simulated = extras.simulated;
+    let (monitor, provider) = beside(&services, life, extras, ssh.as_ref()).await?;
     let prom = proxy_parts::prom(&services).await?;
     let tools = proxy_parts::metrics_api(&services, &access, prom.clone());
-    let shared = Shared {
-        access: Arc::clone(&access),
+    let clusters = ClusterAccess {
         api: Arc::clone(&api),
-        terminals,
         places,
         prom,
+        observer,
+        budget: services.budget(),
         recordings: recordings.clone(),
+        terminals,
         ssh: ssh.as_ref().map(|ssh| ssh.parts.clone()),
+        networks: networks(settings),
+        network_names: settings.imports.allow.iter().map(IpNet::to_string).collect(),
     };
-    let portal = portal_parts::portal(&services, observer, shared, extras.simulated, life).await?;
+    let portal = portal_parts::portal(&services, Arc::clone(&access), clusters, simulated, life).await?;
     let tls = proxy_parts::server_tls(settings)?;
     let address = settings.listen.portal;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -124,6 +122,21 @@ pub async fn start(
     tracing::info!(listen = %address, "serving");
     let front = tokio::spawn(listener.serve(stop));
     Ok(Serving { portal, access, services, recordings, front, ssh, tunnels, monitor, provider })
+}
+
+/// The roles of the provider in this process; none in one of several replicas.
+async fn beside(
+    services: &Services,
+    life: &Lifecycle,
+    extras: Extras,
+    ssh: Option<&Ssh>,
+) -> anyhow::Result<(Option<Monitoring>, Option<Provider>)> {
+    if extras.replica {
+        return Ok((None, None));
+    }
+    let door = ssh.map(|ssh| ssh.door(&services.settings));
+    let inputs = FrontendInputs { callers: extras.callers, checks: extras.checks, ssh: door };
+    Ok((monitor::within(services, life).await?, provider::within(services, life, inputs).await?))
 }
 
 impl Serving {

@@ -61,6 +61,7 @@ async fn fetch<T: Send>(
     let mut found = Vec::new();
     state
         .0
+        .clusters
         .observer
         .list(&id, kind, |object| found.push(of(object)))
         .await

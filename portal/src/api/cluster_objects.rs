@@ -58,7 +58,7 @@ pub(crate) async fn list(
     let id = known(&state, &path)?;
     let what = uri.path().rsplit('/').next().unwrap_or_default();
     let kinds = kinds(what).ok_or_else(Fault::not_found)?;
-    let viewing = state.0.observer.watch(&id, kinds);
+    let viewing = state.0.clusters.observer.watch(&id, kinds);
     let snapshot = viewing.settled(PATIENCE).await;
     let answer = answer(&snapshot, kinds, &asked);
     if answer.as_of.is_none() {

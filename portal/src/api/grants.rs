@@ -396,7 +396,7 @@ pub(crate) async fn create(
     let plugin = asked.plugin && matches!(kind, GrantKind::Kubeconfig | GrantKind::Ssh);
     let ask = ask(&state, kind, &entry.id, asked).await?;
     let issued = state.0.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
-    let urls = &state.0.urls;
+    let urls = &state.0.site.urls;
     let door = match kind {
         GrantKind::Kubeconfig => Some("kubeconfig/proxy"),
         GrantKind::Metrics => Some("prometheus"),

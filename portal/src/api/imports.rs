@@ -157,7 +157,7 @@ pub(crate) async fn import(
         return Err(Refused::Name(format!("The portal holds {MOST} imported clusters and takes no more.")));
     }
     let parts = &state.0;
-    let ssh = ask.ssh.map(|ssh| import_ssh::checked(&parts.keyring, &parts.networks, &name, ssh));
+    let ssh = ask.ssh.map(|ssh| import_ssh::checked(&parts.keyring, &parts.clusters.networks, &name, ssh));
     let ssh = ssh.transpose().map_err(Refused::Ssh)?;
     let cluster =
         ImportedCluster { tunnel, ssh, ..document(state, user, name, resource_id, as_groups, plan, now)? };
@@ -276,7 +276,7 @@ async fn address(state: &PortalState, server: &Url) -> Result<(), Refused> {
         return Err(refused(text, "Use a name or an address that is known where the portal runs."));
     }
     for address in addresses {
-        if let Err(why) = state.0.networks.check(address) {
+        if let Err(why) = state.0.clusters.networks.check(address) {
             let text = format!("The server {} may not be dialled: {why}.", address.ip());
             return Err(refused(text, "Ask whoever runs the portal to allow its network."));
         }
@@ -306,7 +306,7 @@ pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) 
     match store.delete(&id, Expect::Version(found.version)).await {
         Ok(()) | Err(StoreError::Gone { .. }) => {
             let id = &found.value.resource_id;
-            if let Some(ssh) = &state.0.ssh
+            if let Some(ssh) = &state.0.clusters.ssh
                 && let Err(error) = ssh.host_keys.forget(id).await
             {
                 tracing::warn!(error = %chain(&error), "host keys of a removed cluster are left over");

@@ -29,15 +29,15 @@ struct Info {
 
 pub(crate) async fn info(State(state): State<PortalState>, user: CurrentUser) -> Result<Response, Fault> {
     super::json(&Info {
-        location: state.0.region.clone(),
+        location: state.0.site.region.clone(),
         elevated: user.has(Role::Elevated),
         roles: user.caller.roles.iter().map(Role::name).collect(),
         username: user.caller.person.name,
         csrf: user.csrf,
-        rpversion: state.0.version.clone(),
-        session_idle_seconds: user.session_ends.map(|_| state.0.rules.idle.as_secs()),
+        rpversion: state.0.site.version.clone(),
+        session_idle_seconds: user.session_ends.map(|_| state.0.sign_in.rules.idle.as_secs()),
         session_ends: user.session_ends,
-        simulated: state.0.simulated,
+        simulated: state.0.site.simulated,
     })
 }
 
@@ -54,6 +54,6 @@ struct Region {
 
 /// The configured portals (`contract/portal.md` "Do better" 36).
 pub(crate) async fn regions(State(state): State<PortalState>) -> Result<Response, Fault> {
-    let region = |link: &crate::state::Link| Region { name: link.text.clone(), url: link.url.clone() };
-    super::json(&Regions { regions: state.0.regions.iter().map(region).collect() })
+    let region = |link: &crate::parts::Link| Region { name: link.text.clone(), url: link.url.clone() };
+    super::json(&Regions { regions: state.0.site.regions.iter().map(region).collect() })
 }

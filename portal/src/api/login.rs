@@ -55,7 +55,13 @@ pub(crate) async fn token(
             // A program that waits has an interval of its own.
             often(&state, &context)?;
             let verifier = ask.code_verifier.unwrap_or_default();
-            state.0.codes.take(code, &verifier).await.map_err(|error| missed(&state, &context, error))?
+            state
+                .0
+                .sign_in
+                .codes
+                .take(code, &verifier)
+                .await
+                .map_err(|error| missed(&state, &context, error))?
         }
         (None, Some(device_code)) => polled(&state, &context, device_code).await?,
         _ => return Err(Fault::bad_input("Either code with code_verifier, or device_code is needed")),
@@ -65,7 +71,7 @@ pub(crate) async fn token(
 
 async fn polled(state: &PortalState, context: &Context, device_code: &str) -> Result<Agreed, Fault> {
     let waiting = |code, what: &str| Fault::new(StatusCode::BAD_REQUEST, code, Side::You, what);
-    match state.0.codes.poll(device_code).await {
+    match state.0.sign_in.codes.poll(device_code).await {
         Ok(Poll::Agreed(agreed)) => Ok(agreed),
         Ok(Poll::Pending) => Err(waiting("authorization_pending", "Nobody has decided yet")),
         Ok(Poll::SlowDown) => Err(waiting("slow_down", "You ask too often")
@@ -87,7 +93,7 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
     let roles = policy.roles_of(&agreed.person.groups);
     let from = context.from.to_string();
     let ask = Ask {
-        life: Some(parts.rules.cli_life.min(policy.longest(Rights::Read))),
+        life: Some(parts.sign_in.rules.cli_life.min(policy.longest(Rights::Read))),
         auth_time: agreed.auth_time,
         ..Ask::of(GrantKind::Cli, None, Rights::Read, format!("aro login from {from}"))
     };
@@ -102,7 +108,7 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
             name: &issued.grant.owner.name,
             roles: roles.iter().map(Role::name).collect(),
         },
-        portal: parts.urls.portal.origin().ascii_serialization(),
+        portal: parts.site.urls.portal.origin().ascii_serialization(),
     })
 }
 
@@ -153,13 +159,13 @@ pub(crate) async fn device(
     body: Bytes,
 ) -> Result<Response, Fault> {
     let parts = &state.0;
-    let limit = parts.waiting.count(&network(context.from), parts.clock.now());
+    let limit = parts.sign_in.waiting.count(&network(context.from), parts.clock.now());
     limit.map_err(Fault::too_often)?;
     let ask: DeviceAsk = super::body(&body)?;
     let client = rp_base::text::clean(&ask.client, MOST_CLIENT);
-    let made = parts.codes.ask(context.from.to_string(), client).await;
+    let made = parts.sign_in.codes.ask(context.from.to_string(), client).await;
     let made = made.map_err(|error| missed(&state, &context, error))?;
-    let page = format!("{}/device", parts.urls.portal.origin().ascii_serialization());
+    let page = format!("{}/device", parts.site.urls.portal.origin().ascii_serialization());
     super::json(&DeviceAnswer {
         device_code: made.device_code.expose(),
         user_code: &made.user_code,

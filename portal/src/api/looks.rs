@@ -114,7 +114,7 @@ pub(crate) async fn log(
     let answer = look::ask(&context, &state, &live, &path, "*/*").await?;
     let file = logs::on(&how.download);
     let colours = !file && how.colour != "0";
-    let key = user.session_ends.and_then(|_| state.0.sessions.key(&session));
+    let key = user.session_ends.and_then(|_| state.0.sign_in.sessions.key(&session));
     let body = LogBody::new(answer.into_body(), colours, over(state.clone(), key));
     let mut response = Response::new(Body::new(body));
     let headers = response.headers_mut();
@@ -144,7 +144,7 @@ async fn over(state: PortalState, key: Option<String>) {
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(CHECK) => {}
         }
-        if matches!(state.0.sessions.still(&key, &mut known).await, Still::Ended) {
+        if matches!(state.0.sign_in.sessions.still(&key, &mut known).await, Still::Ended) {
             return;
         }
     }

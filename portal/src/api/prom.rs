@@ -37,7 +37,7 @@ pub(crate) async fn serve(
     let body = axum::body::to_bytes(body, MOST_BODY)
         .await
         .map_err(|_| Fault::status(http::StatusCode::PAYLOAD_TOO_LARGE))?;
-    let prom = &state.0.prom;
+    let prom = &state.0.clusters.prom;
     let asked = Asked {
         method: &head.method,
         tail,
@@ -110,8 +110,8 @@ pub(crate) async fn suggest(
     let suggested = async {
         let source = choice(query.source.as_deref())?;
         let wish = Wish { what, text: query.q, limit: query.limit.unwrap_or(100), source };
-        let target = state.0.prom.target(&id).await?;
-        let found = state.0.prom.prometheus().suggest(&target, &wish).await;
+        let target = state.0.clusters.prom.target(&id).await?;
+        let found = state.0.clusters.prom.prometheus().suggest(&target, &wish).await;
         found.map_err(|shown| PromFault { shown: Box::new(shown) })
     };
     match suggested.await {

@@ -89,7 +89,7 @@ impl Asked {
             after: some(&self.next),
             limit,
         };
-        let recordings = &state.0.recordings;
+        let recordings = &state.0.clusters.recordings;
         let Some(text) = some(&self.q) else {
             let listed = recordings.list(&listing).await.map_err(|error| refusal(&error))?;
             let recordings = listed.recordings.into_iter().map(|recording| (recording, Vec::new()));
@@ -147,7 +147,7 @@ fn unknown() -> Fault {
 /// One that this person may watch. Other people's are as good as none.
 pub(crate) async fn one(state: &PortalState, user: &CurrentUser, id: &str) -> Result<Recording, Fault> {
     let found = match rp_base::Id::parse(id) {
-        Ok(id) => state.0.recordings.find(id.as_str()).await.map_err(|error| refusal(&error))?,
+        Ok(id) => state.0.clusters.recordings.find(id.as_str()).await.map_err(|error| refusal(&error))?,
         Err(_) => None,
     };
     let own = |recording: &Recording| recording.owner.sub == user.caller.person.sub && user.has(Role::Sre);
@@ -255,7 +255,7 @@ pub(crate) async fn cast(
         entry.query = format!("person={}", rp_base::text::clean(&recording.owner.name, 200));
     });
     promised.await.map_err(|error| Fault::audit(&error))?;
-    let mut reader = state.0.recordings.open(&recording).await.map_err(|error| refusal(&error))?;
+    let mut reader = state.0.clusters.recordings.open(&recording).await.map_err(|error| refusal(&error))?;
     // The first chunk is read before the answer begins: what fails at once has a status.
     let first = piece(&mut reader, true).await.map_err(|error| refusal(&error))?;
     let rest = stream::unfold(Some(reader), |reader| async move {

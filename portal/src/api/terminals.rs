@@ -38,6 +38,6 @@ pub(crate) async fn list(
     Path(path): ClusterPath,
 ) -> Result<Response, Fault> {
     let id = known(&state, &path)?;
-    let items: Vec<Shown> = state.0.terminals.open_in(&id).into_iter().map(Shown::from).collect();
+    let items: Vec<Shown> = state.0.clusters.terminals.open_in(&id).into_iter().map(Shown::from).collect();
     super::json(&Items { total: Some(items.len()), items, next: None })
 }

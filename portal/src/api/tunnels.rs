@@ -53,7 +53,7 @@ pub(crate) fn failed(error: &PlacesError) -> Fault {
 /// What a cluster offers to `aro tunnel` and `aro console`.
 pub(crate) async fn offer(State(state): State<PortalState>, path: ClusterPath) -> Result<Response, Fault> {
     let id = cluster(&path)?;
-    let places = &state.0.places;
+    let places = &state.0.clusters.places;
     let offer = places.offer(&id).await.map_err(|error| failed(&error))?;
     let mut pins = Vec::new();
     if let Some(place) = console_of(&offer)
@@ -83,7 +83,7 @@ pub(crate) async fn destinations(
     if asked.len() > MOST {
         return Err(Fault::bad_input(format!("A tunnel has at most {MOST} destinations")));
     }
-    let offer = state.0.places.offer(id).await.map_err(|error| failed(&error))?;
+    let offer = state.0.clusters.places.offer(id).await.map_err(|error| failed(&error))?;
     let mut places = Vec::new();
     for text in asked {
         let place = Place::parse(text)

@@ -31,7 +31,7 @@ pub(crate) async fn backchannel(
 ) -> Result<Response, Fault> {
     let parts = &state.0;
     let token = logout_token(&headers, &body).ok_or_else(|| refused("there is no logout_token"))?;
-    let signed = match parts.provider.signed(&token, parts.provider.client_id()).await {
+    let signed = match parts.sign_in.provider.signed(&token, parts.sign_in.provider.client_id()).await {
         Ok(signed) => signed,
         Err(SignInError::BadToken(why)) => return Err(miss(&state, &context, &why)),
         Err(error) => {
@@ -46,12 +46,12 @@ pub(crate) async fn backchannel(
     };
     let asked = check(&signed, parts.clock.now()).map_err(|why| miss(&state, &context, why))?;
     let mark = format!("logout {}", asked.jti);
-    if parts.codes.seen(&mark).await.map_err(not_stored)? {
+    if parts.sign_in.codes.seen(&mark).await.map_err(not_stored)? {
         return Err(refused("it was used before"));
     }
     // It works as often as it is sent until it has worked once: a failure in between may be repeated.
     end(&state, &context, &asked).await?;
-    parts.codes.once(&mark, YOUNG + 2 * LEEWAY).await.map_err(not_stored)?;
+    parts.sign_in.codes.once(&mark, YOUNG + 2 * LEEWAY).await.map_err(not_stored)?;
     Ok(Response::default())
 }
 
@@ -103,16 +103,18 @@ async fn end(state: &PortalState, context: &Context, asked: &Asked) -> Result<()
     promised.map_err(|error| Fault::audit(&error))?;
     let store = |error| Fault::store(&error);
     let mut people = match (&asked.sid, &asked.sub) {
-        (Some(sid), sub) => parts.sessions.end_provider_session(sid, sub.as_deref()).await.map_err(store)?,
+        (Some(sid), sub) => {
+            parts.sign_in.sessions.end_provider_session(sid, sub.as_deref()).await.map_err(store)?
+        }
         (None, Some(sub)) => {
-            parts.sessions.end_all(sub).await.map_err(store)?;
+            parts.sign_in.sessions.end_all(sub).await.map_err(store)?;
             vec![sub.clone()]
         }
         (None, None) => Vec::new(),
     };
     people.sort_unstable();
     people.dedup();
-    for sub in people.iter().filter(|_| parts.rules.backchannel_ends_grants) {
+    for sub in people.iter().filter(|_| parts.sign_in.rules.backchannel_ends_grants) {
         let ended = parts.access.end_person(sub, "signed out at the provider", "sign-in provider").await;
         ended.map_err(|error| {
             tracing::error!(error = %chain(&error), "grants could not be ended");

@@ -90,7 +90,7 @@ async fn finish(
         return Ok(lost(state, context, &begun.back));
     };
     let parts = &state.0;
-    let redeemed = parts.provider.redeem(code, begun, parts.clock.now(), &*parts.random).await;
+    let redeemed = parts.sign_in.provider.redeem(code, begun, parts.clock.now(), &*parts.random).await;
     let redeemed = match redeemed {
         Ok(redeemed) => redeemed,
         Err(error) => return Ok(failed(state, context, &error, &begun.back)),
@@ -135,7 +135,7 @@ async fn welcome(
     let at = state.0.clock.now();
     // First, so that no session is without the look at the provider that may end it.
     if let Some(token) = &redeemed.refresh {
-        let kept = state.0.sign_ins.keep(&caller.person, token, at).await;
+        let kept = state.0.sign_in.sign_ins.keep(&caller.person, token, at).await;
         kept.map_err(|error| not_stored(&rp_base::chain(&error)))?;
     }
     let start = SessionStart {

@@ -25,10 +25,10 @@ pub(crate) async fn by_client_token(
     token: &str,
 ) -> Result<CurrentUser, Fault> {
     let parts = &state.0;
-    let Some(audience) = parts.provider.api_audience() else {
+    let Some(audience) = parts.sign_in.provider.api_audience() else {
         return Err(refused("tokens of the provider are not taken here"));
     };
-    let signed = match parts.provider.signed(token, audience).await {
+    let signed = match parts.sign_in.provider.signed(token, audience).await {
         Ok(signed) => signed,
         Err(SignInError::BadToken(why)) => return Err(miss(state, context, &why)),
         Err(error) => {

@@ -58,7 +58,7 @@ pub(crate) async fn login(
 pub(super) async fn begin(state: &PortalState, context: &Context, back: String, prompt: Prompt) -> Response {
     let parts = &state.0;
     let begun = Begun::new(&*parts.random, parts.clock.now(), back, prompt == Prompt::SignIn);
-    let url = match parts.provider.authorize(&begun, prompt).await {
+    let url = match parts.sign_in.provider.authorize(&begun, prompt).await {
         Ok(url) => url,
         Err(error) => return failed(state, context, &error, &begun.back),
     };
@@ -85,7 +85,7 @@ pub(super) fn failed(state: &PortalState, context: &Context, error: &SignInError
     tracing::warn!(error = %rp_base::chain(error), request_id = %context.id, "sign-in failed");
     let mut frame = frame(state, context);
     back.clone_into(&mut frame.path);
-    let issuer = state.0.provider.issuer();
+    let issuer = state.0.sign_in.provider.issuer();
     let (word, page) = match error {
         SignInError::Away(_) => ("provider_away", SoloPage::provider_away(frame, 502, issuer)),
         SignInError::Refused { code, description } => {

@@ -35,7 +35,7 @@ pub(crate) async fn logout(
         .why("The store did not answer, so the session could not be ended.")
         .action("Try again in a moment.")
     })?;
-    let away = state.0.provider.end_session(id_token.as_ref()).await;
+    let away = state.0.sign_in.provider.end_session(id_token.as_ref()).await;
     if away.is_none() && context.wants == Wants::Page {
         // The provider cannot end its session: going to it again would sign in at once.
         return signed_out(&state, &context, &user).await;

@@ -27,7 +27,7 @@ const BY: &str = "sign-in provider";
 
 /// Follows the records until the portal is gone.
 pub(crate) fn start(parts: &Arc<Parts>) {
-    let every = parts.rules.revalidate;
+    let every = parts.sign_in.rules.revalidate;
     let tick = (every / 20).clamp(Duration::from_millis(250), Duration::from_secs(15));
     tokio::spawn(run(Arc::downgrade(parts), tick));
 }
@@ -46,7 +46,7 @@ async fn run(parts: Weak<Parts>, tick: Duration) {
 
 /// Rings once when it begins and once when it is over.
 fn alarm(parts: &Parts, overdue: usize, alarmed: bool) -> bool {
-    let after = parts.rules.alarm_after.as_secs();
+    let after = parts.sign_in.rules.alarm_after.as_secs();
     if overdue > 0 && !alarmed {
         tracing::error!(
             people = overdue,
@@ -62,8 +62,9 @@ fn alarm(parts: &Parts, overdue: usize, alarmed: bool) -> bool {
 /// Looks at everybody who is due; gives how many were not confirmed for too long.
 pub(crate) async fn round(parts: &Arc<Parts>) -> Result<usize, StoreError> {
     let now = parts.clock.now();
-    let records = parts.sign_ins.all().await?;
-    let late = |record: &Versioned<SignIn>| now.since(record.value.confirmed) > parts.rules.alarm_after;
+    let records = parts.sign_in.sign_ins.all().await?;
+    let late =
+        |record: &Versioned<SignIn>| now.since(record.value.confirmed) > parts.sign_in.rules.alarm_after;
     let overdue = records.iter().filter(|record| late(record)).count();
     parts.metrics.unconfirmed.set_count(overdue);
     let mut looks = JoinSet::new();
@@ -95,25 +96,25 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 /// One person; gives what came of it, or nothing when another replica does it.
 async fn look_at(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'static str>, Failed> {
     let now = parts.clock.now();
-    let Some(record) = parts.sign_ins.claim(record, now).await? else { return Ok(None) };
+    let Some(record) = parts.sign_in.sign_ins.claim(record, now).await? else { return Ok(None) };
     if record.value.refused {
         // Begun before a process ended.
         end(parts, &record, "the provider refused the sign-in").await?;
         return Ok(Some("refused"));
     }
     if !holds_something(parts, &record.value.sub, now).await? {
-        parts.sign_ins.forget(&record).await?;
+        parts.sign_in.sign_ins.forget(&record).await?;
         return Ok(Some("nothing_held"));
     }
-    let Some(held) = parts.sign_ins.open(&record.value) else {
+    let Some(held) = parts.sign_in.sign_ins.open(&record.value) else {
         tracing::warn!("a refresh token was sealed with a key that is gone");
-        parts.sign_ins.fail(record, now).await?;
+        parts.sign_in.sign_ins.fail(record, now).await?;
         return Ok(Some("not_opened"));
     };
-    match parts.provider.refresh(&held.token, now, &*parts.random).await {
+    match parts.sign_in.provider.refresh(&held.token, now, &*parts.random).await {
         Ok(refreshed) => renewed(parts, record, held, refreshed).await.map(Some),
         Err(SignInError::Refused { code, .. }) => {
-            let Some(record) = parts.sign_ins.refuse(record).await? else {
+            let Some(record) = parts.sign_in.sign_ins.refuse(record).await? else {
                 return Ok(Some("signed_in_again"));
             };
             let code = rp_base::text::clean(&code, 60);
@@ -123,7 +124,7 @@ async fn look_at(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'st
         }
         Err(error) => {
             tracing::warn!(error = %chain(&error), failures = record.value.failures + 1, "the provider does not confirm a sign-in");
-            parts.sign_ins.fail(record, now).await?;
+            parts.sign_in.sign_ins.fail(record, now).await?;
             Ok(Some("unanswered"))
         }
     }
@@ -151,38 +152,38 @@ async fn renewed(
     };
     let changed = groups.filter(|groups| digest(groups) != record.value.groups);
     if changed.as_ref().is_some_and(|groups| parts.access.policy().roles_of(groups).is_empty()) {
-        let Some(record) = parts.sign_ins.refuse(record).await? else { return Ok("signed_in_again") };
+        let Some(record) = parts.sign_in.sign_ins.refuse(record).await? else { return Ok("signed_in_again") };
         note(parts, &sub, &held.name, "groups none").await;
         end(parts, &record, "no group of theirs opens the portal any more").await?;
         return Ok("groups_lost");
     }
     // First: the old token may be used up.
-    let Some(record) = parts.sign_ins.confirm(record, &held, now).await? else {
+    let Some(record) = parts.sign_in.sign_ins.confirm(record, &held, now).await? else {
         return Ok("signed_in_again");
     };
     let Some(groups) = changed else { return Ok("confirmed") };
     note(parts, &sub, &held.name, &format!("groups {}", groups.join(", "))).await;
     regroup(parts, &sub, &groups).await?;
-    parts.sign_ins.regrouped(record, &groups).await?;
+    parts.sign_in.sign_ins.regrouped(record, &groups).await?;
     Ok("groups_changed")
 }
 
 /// Effective rights follow at once.
 pub(super) async fn regroup(parts: &Parts, sub: &str, groups: &[String]) -> Result<(), StoreError> {
-    parts.sessions.set_groups(sub, groups).await?;
+    parts.sign_in.sessions.set_groups(sub, groups).await?;
     parts.access.set_person_groups(sub, groups).await?;
     Ok(())
 }
 
 async fn end(parts: &Parts, record: &Versioned<SignIn>, why: &str) -> Result<(), Failed> {
     end_everything(parts, &record.value.sub, why).await?;
-    parts.sign_ins.forget(record).await?;
+    parts.sign_in.sign_ins.forget(record).await?;
     Ok(())
 }
 
 /// Sessions, grants and elevations of a person.
 pub(super) async fn end_everything(parts: &Parts, sub: &str, why: &str) -> Result<(), Failed> {
-    let sessions = parts.sessions.end_all(sub).await?;
+    let sessions = parts.sign_in.sessions.end_all(sub).await?;
     let grants = parts.access.end_person(sub, why, BY).await?;
     tracing::info!(sessions, grants, why, "what a person held was ended");
     Ok(())
@@ -190,7 +191,7 @@ pub(super) async fn end_everything(parts: &Parts, sub: &str, why: &str) -> Resul
 
 /// A living session or grant; what cannot be read opens nothing.
 async fn holds_something(parts: &Parts, sub: &str, now: Timestamp) -> Result<bool, StoreError> {
-    if parts.sessions.any(sub).await? {
+    if parts.sign_in.sessions.any(sub).await? {
         return Ok(true);
     }
     let mut from = None::<String>;

@@ -18,7 +18,7 @@ use tower_sessions::{Session, SessionStore};
 use super::COOKIE;
 use super::session_cache::{Cached, SessionCache};
 use super::session_user::{KEY, SID, SessionStart, SessionUser};
-use crate::state::SessionRules;
+use crate::parts::SessionRules;
 
 /// The idle end moves at most this often: one write a minute and session.
 const TOUCH: Duration = Duration::from_secs(60);

@@ -32,7 +32,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Begins to look at what a tab shows; `None`: the tab follows nothing.
 pub(crate) fn look(state: &PortalState, entry: &Entry, tab: Tab) -> Option<Viewing> {
     let row = tabs::row(tab)?;
-    Some(state.0.observer.watch(&entry.id, row.kinds))
+    Some(state.0.clusters.observer.watch(&entry.id, row.kinds))
 }
 
 /// Begins to follow the cluster's operations, for the tabs that show them; `None`: the tab does not, or it is no cluster

@@ -84,7 +84,7 @@ pub(crate) async fn stream(
     let entry = parts.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let (segment, item) = page.split_once('/').unwrap_or((&page, ""));
     let row = Tab::from_segment(segment).and_then(tabs::row).ok_or_else(Fault::not_found)?;
-    let key = session.and_then(|Extension(session)| parts.sessions.key(&session));
+    let key = session.and_then(|Extension(session)| parts.sign_in.sessions.key(&session));
     let Some(key) = key.filter(|_| user.token_grant().is_none()) else {
         return Err(Fault::bad_input("Live pages are for browsers")
             .why("Scripts ask the JSON API under /api/v1/clusters, or watch with a kubeconfig."));
@@ -104,7 +104,7 @@ pub(crate) async fn stream(
 
     let mut frame = frame(&state, &context);
     frame.now = asked.now.filter(|now| (0..=OLDEST_PAGE).contains(&(frame.now - now))).unwrap_or(frame.now);
-    let viewing = parts.observer.watch(&id, super::kinds(&entry, row));
+    let viewing = parts.clusters.observer.watch(&id, super::kinds(&entry, row));
     let looking = super::look_at_operations(&state, &entry, row.tab).await;
     let (send, receive) = mpsc::channel(1);
     let viewer = Viewer::new(ViewerParts {

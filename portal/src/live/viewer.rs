@@ -220,7 +220,7 @@ impl Viewer {
         if parts.index.snapshot().get(&self.parts.entry.id).is_none() {
             return Some(Ending::Gone);
         }
-        match parts.sessions.still(&self.parts.key, &mut self.signed).await {
+        match parts.sign_in.sessions.still(&self.parts.key, &mut self.signed).await {
             Still::Ended => return Some(Ending::Session),
             Still::Unsure => {
                 let since = *self.unsure_since.get_or_insert_with(Instant::now);

@@ -87,7 +87,7 @@ pub(crate) async fn enter(
 
 /// When what counts for this caller began: the session, or always.
 fn since(state: &PortalState, user: &CurrentUser) -> Timestamp {
-    user.session_ends.map_or(Timestamp::from_millis(0), |ends| ends - state.0.rules.absolute)
+    user.session_ends.map_or(Timestamp::from_millis(0), |ends| ends - state.0.sign_in.rules.absolute)
 }
 
 async fn own(state: &PortalState, user: &CurrentUser, id: &ResourceId) -> Result<OwnPage, Fault> {
@@ -162,11 +162,11 @@ pub(crate) async fn ask(
     let path: PathAndQuery = path.parse().map_err(|_| Fault::bad_input("That is no name in a cluster"))?;
     if let Some(id) = &live.grant.target {
         // A cluster that is asked too much by us is not asked more.
-        state.0.budget.take(id, rp_net::Cost::REQUEST).await.map_err(|_| crowded())?;
+        state.0.clusters.budget.take(id, rp_net::Cost::REQUEST).await.map_err(|_| crowded())?;
     }
     let look =
         Look { live: Arc::clone(live), request_id: context.id.clone(), from: context.from, path, accept };
-    let asked = tokio::time::timeout(PATIENCE, state.0.api.look(look)).await;
+    let asked = tokio::time::timeout(PATIENCE, state.0.clusters.api.look(look)).await;
     let response = asked.map_err(|_| slow())?;
     if response.status().is_success() {
         return Ok(response);

@@ -211,7 +211,7 @@ fn recordings(state: &PortalState, user: &CurrentUser, view: &GrantView) -> Stri
     let grant = &view.grant;
     let has_sessions = matches!(grant.kind, Kubeconfig | Ssh | Terminal);
     let own = grant.owner.sub == user.caller.person.sub && user.has(Role::Sre);
-    if state.0.recordings.are_kept() && has_sessions && (own || user.has(Role::Auditor)) {
+    if state.0.clusters.recordings.are_kept() && has_sessions && (own || user.has(Role::Auditor)) {
         web::RecordingsQuery { grant: grant.known_as().to_string(), ..web::RecordingsQuery::default() }.href()
     } else {
         String::new()

@@ -35,7 +35,7 @@ pub(crate) async fn page(
         return answer(&context, StatusCode::OK, &page);
     }
     guess(&state, &user)?;
-    match state.0.codes.waiting(&ask.user_code).await {
+    match state.0.sign_in.codes.waiting(&ask.user_code).await {
         Ok(asked) => {
             answer(&context, StatusCode::OK, &device_consent(&state, &context, &user, &asked, &ask.user_code))
         }
@@ -88,7 +88,7 @@ pub(crate) async fn decide(
     by_session_only(&user)?;
     guess(&state, &user)?;
     let ask: DeviceAsk = form(&body);
-    let asked = match state.0.codes.waiting(&ask.user_code).await {
+    let asked = match state.0.sign_in.codes.waiting(&ask.user_code).await {
         Ok(asked) => asked,
         Err(error) => return unknown(&state, &context, &error, &ask.user_code),
     };
@@ -99,7 +99,7 @@ pub(crate) async fn decide(
     } else {
         Decision::Refused
     };
-    if let Err(error) = state.0.codes.decide(&ask.user_code, decision).await {
+    if let Err(error) = state.0.sign_in.codes.decide(&ask.user_code, decision).await {
         return unknown(&state, &context, &error, &ask.user_code);
     }
     let frame = frame(&state, &context);
@@ -127,7 +127,7 @@ fn unknown(
 
 /// Few guesses a minute for each person, so that nobody lets in somebody else's program by chance.
 fn guess(state: &PortalState, user: &CurrentUser) -> Result<(), Fault> {
-    state.0.letters.count(&user.caller.person.sub, state.0.clock.now()).map_err(Fault::too_often)
+    state.0.sign_in.letters.count(&user.caller.person.sub, state.0.clock.now()).map_err(Fault::too_often)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(crate) async fn item(
 }
 
 fn samples(state: &PortalState) -> Result<Vec<web::GalleryItem>, Fault> {
-    if !state.0.simulated {
+    if !state.0.site.simulated {
         return Err(Fault::not_found());
     }
     web::gallery().map_err(|_| Fault::ours())

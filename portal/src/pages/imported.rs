@@ -30,7 +30,7 @@ fn shown(state: &PortalState, context: &Context, user: &CurrentUser) -> Imported
     ImportedPage {
         clusters: rows(&state.0.index.snapshot()),
         may_import: user.has(Role::Admin),
-        networks: state.0.network_names.clone(),
+        networks: state.0.clusters.network_names.clone(),
         frame,
         ..ImportedPage::default()
     }

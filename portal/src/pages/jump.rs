@@ -43,13 +43,13 @@ pub(crate) async fn page(
 ) -> Result<Response, Fault> {
     let q: String = asked.q.chars().take(MOST_TEXT).collect();
     let found = groups(&state, &user, &q, &asked.from);
-    let elsewhere = state.0.regions.iter().map(|region| elsewhere(region, &q)).collect();
+    let elsewhere = state.0.site.regions.iter().map(|region| elsewhere(region, &q)).collect();
     let page = JumpPage { frame: frame(&state, &context), q, groups: found, elsewhere };
     answer(&context, StatusCode::OK, &page)
 }
 
 /// The list of another region's portal, with the same search.
-fn elsewhere(region: &crate::state::Link, q: &str) -> Link {
+fn elsewhere(region: &crate::parts::Link, q: &str) -> Link {
     let base = region.url.trim_end_matches('/');
     let query = if q.trim().is_empty() { String::new() } else { format!("?q={}", web::text::encode(q)) };
     Link::new(&region.text, format!("{base}/{query}"))
@@ -83,7 +83,7 @@ pub(crate) async fn json(
 ) -> Result<Response, Fault> {
     let q: String = asked.q.chars().take(MOST_TEXT).collect();
     let mut found = groups(&state, &user, &q, &asked.from);
-    let others = state.0.regions.iter().take(OTHERS).map(|region| {
+    let others = state.0.site.regions.iter().take(OTHERS).map(|region| {
         let link = elsewhere(region, &q);
         JumpItem { icon: "region", note: "another portal".to_owned(), ..item(&link.text, link.href) }
     });

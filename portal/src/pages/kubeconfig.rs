@@ -313,7 +313,7 @@ async fn mistakes(
 
 /// The wire form of `contract/portal.md` §10.
 fn file(state: &PortalState, entry: &Entry, issued: &Issued) -> Result<Response, Fault> {
-    let urls = &state.0.urls;
+    let urls = &state.0.site.urls;
     let server = format!("{}{}/kubeconfig/proxy", urls.proxy.origin().ascii_serialization(), entry.id.key());
     let text = rp_kube::write::issued(&server, urls.ca_pem.as_deref(), &issued.token);
     let more = if issued.grant.rights > Rights::Read { "-elevated" } else { "" };

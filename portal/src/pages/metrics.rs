@@ -86,7 +86,7 @@ pub(crate) async fn issue(
 }
 
 fn given(state: &PortalState, entry: &Entry, issued: &Issued) -> MetricsGiven {
-    let urls = &state.0.urls;
+    let urls = &state.0.site.urls;
     MetricsGiven {
         token: issued.token.expose().clone(),
         address: format!("{}{}/prometheus", urls.proxy.origin().ascii_serialization(), entry.id.key()),

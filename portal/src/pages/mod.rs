@@ -91,7 +91,7 @@ pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
         });
     }
     Frame {
-        region: parts.region.clone(),
+        region: parts.site.region.clone(),
         now: parts.clock.now().seconds(),
         person: user.map(person),
         csrf: user.map(|user| user.csrf.clone()).unwrap_or_default(),
@@ -100,8 +100,8 @@ pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
         place: Place::Elsewhere,
         clusters: user.and(clusters),
         grants: None,
-        regions: parts.regions.iter().map(|link| Link::new(&link.text, &link.url)).collect(),
-        simulated: parts.simulated,
+        regions: parts.site.regions.iter().map(|link| Link::new(&link.text, &link.url)).collect(),
+        simulated: parts.site.simulated,
         elevations: user.map(|user| elevated(state, user)).unwrap_or_default(),
         waiting: None,
         notices,

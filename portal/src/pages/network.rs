@@ -58,18 +58,18 @@ pub(crate) async fn page(
         ..NetworkPage::default()
     };
     if asked.reach == "1" && !page.check_href.is_empty() {
-        page.check = steps(&state.0.api.reach(&id).await);
+        page.check = steps(&state.0.clusters.api.reach(&id).await);
     }
-    match state.0.api.way(&id).await {
+    match state.0.clusters.api.way(&id).await {
         Ok(way) => page.way = way,
         Err(_) => page.notices.push(unknown_way()),
     }
-    page.last = state.0.api.last_dial(&id).map(|dialled| last(&dialled));
+    page.last = state.0.clusters.api.last_dial(&id).map(|dialled| last(&dialled));
     if let Err(fault) = document(&state, &entry, &mut page).await {
         page.failure = Some(fault.failure(&page.frame));
     }
     if entry.reachable {
-        let viewing = state.0.observer.watch(&id, &KINDS);
+        let viewing = state.0.clusters.observer.watch(&id, &KINDS);
         page.objects = objects(&*viewing.settled(PATIENCE).await, &base);
     }
     answer(&context, StatusCode::OK, &page)

@@ -126,7 +126,7 @@ pub(super) fn shown(tab: Tab, input: &TabInput<'_>) -> Shown {
     let now = input.frame.now;
     input.state.0.vms.look(input.entry);
     let vm = |name: &str| input.state.0.vms.of(input.entry, name);
-    let beside = Beside { base: &base, books: &input.state.0.run_books, vm: &vm };
+    let beside = Beside { base: &base, books: &input.state.0.site.run_books, vm: &vm };
     let estate = estate(&input.snapshot, &beside);
     let look = look(input.entry, input.state);
     let found = problems(&base, &estate, &look, now);

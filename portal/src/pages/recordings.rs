@@ -46,7 +46,7 @@ pub(crate) async fn page(
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
     frame.place = Place::Recordings;
-    let recordings = &state.0.recordings;
+    let recordings = &state.0.clusters.recordings;
     let policy = match recordings.policy() {
         _ if !recordings.are_kept() => "",
         Policy::Off => "off",

@@ -162,7 +162,7 @@ fn token(state: &PortalState, name: &str, issued: &Issued, older_end: Option<i64
         token: issued.token.expose().clone(),
         ends: issued.grant.not_after.seconds(),
         older_end,
-        portal: state.0.urls.portal.origin().ascii_serialization(),
+        portal: state.0.site.urls.portal.origin().ascii_serialization(),
     }
 }
 

@@ -107,7 +107,7 @@ pub(crate) async fn page(
 /// What every consent says.
 pub(super) fn consent(state: &PortalState, context: &Context, user: &CurrentUser) -> ConsentPage {
     let parts = &state.0;
-    let life = parts.rules.cli_life.min(parts.access.policy().longest(Rights::Read));
+    let life = parts.sign_in.rules.cli_life.min(parts.access.policy().longest(Rights::Read));
     ConsentPage {
         frame: frame(state, context),
         gets: gets(user),
@@ -144,7 +144,7 @@ pub(crate) async fn decide(
     let mut target = ask.target()?;
     if ask.answer == "yes" {
         let agreed = agree(&state, &context, &user, &format!("a program at {}", target.authority())).await?;
-        let code = state.0.codes.agree(agreed, ask.code_challenge).await;
+        let code = state.0.sign_in.codes.agree(agreed, ask.code_challenge).await;
         let code = code.map_err(|error| not_stored(&error))?;
         target.query_pairs_mut().append_pair("code", code.expose());
     } else {

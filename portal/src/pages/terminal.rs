@@ -46,7 +46,7 @@ pub(crate) async fn page(
     if page.failure.is_some() {
         return answer(&context, StatusCode::OK, &page);
     }
-    let open = state.0.terminals.open_in(&id);
+    let open = state.0.clusters.terminals.open_in(&id);
     if page.query.is_watch() {
         let status = watch(&state, &user, &entry, &open, &mut page).await;
         return answer(&context, status, &page);
@@ -178,7 +178,7 @@ async fn containers(state: &PortalState, entry: &Entry, query: &TerminalQuery) -
 
 /// Machines of the cluster, when it tells them in time.
 async fn machines(state: &PortalState, entry: &Entry) -> Vec<String> {
-    let Some(ssh) = &state.0.ssh else { return Vec::new() };
+    let Some(ssh) = &state.0.clusters.ssh else { return Vec::new() };
     let listing = async {
         let target = ssh.directory.find(&entry.id).await.ok()?;
         ssh.machines.list(&target).await.ok()
@@ -262,7 +262,7 @@ pub(crate) async fn socket(
     ClusterPath(id): ClusterPath,
     mut request: Request,
 ) -> Result<Response, Fault> {
-    let key = session.and_then(|Extension(session)| state.0.sessions.key(&session));
+    let key = session.and_then(|Extension(session)| state.0.sign_in.sessions.key(&session));
     let Some(key) = key.filter(|_| user.token_grant().is_none()) else {
         return Err(
             Fault::bad_input("Terminals are for browsers").why("Scripts use kubectl exec, or aro ssh.")
@@ -272,12 +272,12 @@ pub(crate) async fn socket(
         return Err(Fault::new(StatusCode::FORBIDDEN, "csrf", Side::You, "Forbidden - origin missing")
             .why("A page says where it comes from."));
     }
-    csrf::origin(&state.0.urls.portal, request.headers())?;
+    csrf::origin(&state.0.site.urls.portal, request.headers())?;
     state.0.index.snapshot().get(&id).ok_or_else(Fault::no_cluster)?;
     let (response, upgrading) = accept(&mut request).map_err(Fault::bad_input)?;
     let signed = signed::follow(&state, key);
     let visitor = Visitor { caller: user.caller, from: context.from, target: id, signed };
-    let terminals = state.0.terminals.clone();
+    let terminals = state.0.clusters.terminals.clone();
     tokio::spawn(async move { terminals.serve(upgrading, visitor).await });
     Ok(response.map(|()| Body::empty()))
 }

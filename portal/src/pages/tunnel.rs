@@ -36,7 +36,7 @@ pub(crate) async fn dialog(
     if page.failure.is_some() || page.barred.is_some() {
         return answer(&context, StatusCode::OK, &page);
     }
-    let offer = match state.0.places.offer(&id).await {
+    let offer = match state.0.clusters.places.offer(&id).await {
         Ok(offer) => offer,
         Err(error) => {
             let fault = tunnels::failed(&error);

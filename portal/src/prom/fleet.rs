@@ -97,7 +97,7 @@ pub(crate) async fn start(
     user: &CurrentUser,
     ask: &FleetAsk,
 ) -> Result<Running, PromFault> {
-    let prom = &state.0.prom;
+    let prom = &state.0.clusters.prom;
     if ask.query.trim().is_empty() || ask.query.len() > MOST_QUERY {
         return Err(wrong("query", format!("a query has 1 to {MOST_QUERY} bytes")));
     }

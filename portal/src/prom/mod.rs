@@ -124,7 +124,7 @@ pub(crate) async fn ask(
     id: &ResourceId,
     ask: &Ask,
 ) -> Result<Table, PromFault> {
-    let prom = &state.0.prom;
+    let prom = &state.0.clusters.prom;
     let mut limits = prom.limits().pages;
     limits.series = ask.series.clamp(1, limits.series);
     limits.drawn = limits.series;
@@ -144,7 +144,7 @@ pub(crate) async fn alerts(
     user: &CurrentUser,
     id: &ResourceId,
 ) -> Result<Alerts, PromFault> {
-    Ok(state.0.prom.alerts(&asker(user), id).await?)
+    Ok(state.0.clusters.prom.alerts(&asker(user), id).await?)
 }
 
 /// One statistic of a cluster.
@@ -155,7 +155,7 @@ pub(crate) async fn statistic(
     statistic: &Statistic,
     span: Span,
 ) -> Result<Loaded, PromFault> {
-    Ok(state.0.prom.statistic(&asker(user), id, statistic, span).await?)
+    Ok(state.0.clusters.prom.statistic(&asker(user), id, statistic, span).await?)
 }
 
 /// The sources of a cluster: the one that is chosen now, why not the first, all of them.
@@ -163,7 +163,7 @@ pub(crate) async fn sources(
     state: &PortalState,
     id: &ResourceId,
 ) -> Result<(&'static str, String, Vec<SourceState>), PromFault> {
-    let prom = &state.0.prom;
+    let prom = &state.0.clusters.prom;
     let target = prom.target(id).await?;
     // A page that asks for sources is about to complete names.
     prom.prometheus().warm(&target, Choice::Auto);

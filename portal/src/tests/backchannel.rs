@@ -61,7 +61,7 @@ async fn a_session_or_all_of_a_person_end_and_nobody_elses() {
 #[tokio::test]
 async fn grants_end_where_the_settings_say() {
     for ends in [false, true] {
-        let kit = Kit::with(|parts| parts.sessions.backchannel_ends_grants = ends).await;
+        let kit = Kit::with(|parts| parts.sign_in.sessions.backchannel_ends_grants = ends).await;
         let token = kit.token(Role::Sre, rp_documents::GrantKind::Cli).await;
         let call = async || {
             let request = script("GET", "/api/info").header("authorization", format!("Bearer {token}"));

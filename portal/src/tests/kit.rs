@@ -25,7 +25,9 @@ use tower::ServiceExt as _;
 
 use super::provider::FakeProvider;
 use crate::auth::{ClientAuth, OidcConfig};
-use crate::{LiveLimits, PortalParts, PortalState, SessionRules, Urls, app};
+use crate::{
+    ClusterAccess, LiveLimits, PortalParts, PortalState, SessionRules, SignInParts, Site, Urls, app,
+};
 
 pub(super) const PORTAL: &str = "https://portal.example:8443";
 pub(super) const RES: &str = "/subscriptions/0000aaaa-0000-0000-0000-00000000000f/resourcegroups/my.rg/providers/microsoft.redhatopenshift/openshiftclusters/harbor-01";
@@ -179,6 +181,15 @@ impl Directory for Nowhere {
     }
 }
 
+fn sign_in(provider: &Arc<FakeProvider>, sessions: SessionRules) -> SignInParts {
+    let secret = ClientAuth::Secret("s3cret".to_owned().into());
+    SignInParts {
+        oidc: OidcConfig::new(super::provider::ISSUER, "client", secret),
+        sessions,
+        exchange: Some(Arc::clone(provider) as _),
+    }
+}
+
 impl Kit {
     pub(super) async fn new() -> Self {
         Self::with(|_| ()).await
@@ -212,14 +223,20 @@ impl Kit {
         .unwrap();
         let provider = Arc::new(FakeProvider::new(clock.clone()));
         let prom = prom(&audit, &shared);
+        let networks = Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new());
         let mut parts = PortalParts {
-            prom,
-            api: api(&access, &shared),
-            terminals: terminals(&access, &shared),
-            places: places(&store),
-            budget: Budget::unlimited(),
-            observer: observer(&shared),
-            recordings: rp_recording::Recordings::off(),
+            clusters: ClusterAccess {
+                prom,
+                api: api(&access, &shared),
+                terminals: terminals(&access, &shared),
+                places: places(&store),
+                budget: Budget::unlimited(),
+                observer: observer(&shared),
+                recordings: rp_recording::Recordings::off(),
+                ssh: None,
+                networks,
+                network_names: Vec::new(),
+            },
             live: LiveLimits::default(),
             stopping: CancellationToken::new(),
             store: Arc::clone(&store),
@@ -228,28 +245,21 @@ impl Kit {
             keyring,
             clock: shared,
             random: Arc::new(SystemRandom),
-            oidc: OidcConfig::new(
-                super::provider::ISSUER,
-                "client",
-                ClientAuth::Secret("s3cret".to_owned().into()),
-            ),
-            urls: Urls {
-                portal: PORTAL.parse().unwrap(),
-                proxy: "https://proxy.example:8444".parse().unwrap(),
-                ca_pem: Some("-----BEGIN CERTIFICATE-----\n".to_owned()),
+            sign_in: sign_in(&provider, SessionRules::default()),
+            site: Site {
+                urls: Urls {
+                    portal: PORTAL.parse().unwrap(),
+                    proxy: "https://proxy.example:8444".parse().unwrap(),
+                    ca_pem: Some("-----BEGIN CERTIFICATE-----\n".to_owned()),
+                },
+                region: "westeurope".to_owned(),
+                version: "abc".to_owned(),
+                simulated: true,
+                regions: Vec::new(),
+                run_books: crate::RunBooks::default(),
             },
-            region: "westeurope".to_owned(),
-            version: "abc".to_owned(),
-            simulated: true,
-            regions: Vec::new(),
-            sessions: SessionRules::default(),
-            networks: Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()),
-            network_names: Vec::new(),
             metrics: Registry::new(),
-            run_books: crate::RunBooks::default(),
             vm_states: None,
-            ssh: None,
-            exchange: Some(Arc::clone(&provider) as _),
         };
         change(&mut parts);
         let state = PortalState::new(parts).await.unwrap();
@@ -260,13 +270,18 @@ impl Kit {
     pub(super) async fn replica(&self) -> Self {
         let parts = &self.state.0;
         let state = PortalState::new(PortalParts {
-            prom: prom(&parts.audit, &parts.clock),
-            api: api(&parts.access, &parts.clock),
-            terminals: terminals(&parts.access, &parts.clock),
-            places: places(&parts.store),
-            budget: Budget::unlimited(),
-            observer: observer(&parts.clock),
-            recordings: parts.recordings.clone(),
+            clusters: ClusterAccess {
+                prom: prom(&parts.audit, &parts.clock),
+                api: api(&parts.access, &parts.clock),
+                terminals: terminals(&parts.access, &parts.clock),
+                places: places(&parts.store),
+                budget: Budget::unlimited(),
+                observer: observer(&parts.clock),
+                recordings: parts.clusters.recordings.clone(),
+                ssh: None,
+                networks: Networks::new(Vec::new(), Vec::new()),
+                network_names: Vec::new(),
+            },
             live: LiveLimits::default(),
             stopping: CancellationToken::new(),
             store: Arc::clone(&parts.store),
@@ -275,24 +290,10 @@ impl Kit {
             keyring: parts.keyring.clone(),
             clock: Arc::clone(&parts.clock),
             random: Arc::clone(&parts.random),
-            oidc: OidcConfig::new(
-                super::provider::ISSUER,
-                "client",
-                ClientAuth::Secret("s3cret".to_owned().into()),
-            ),
-            urls: parts.urls.clone(),
-            region: parts.region.clone(),
-            version: parts.version.clone(),
-            simulated: true,
-            regions: Vec::new(),
-            sessions: parts.rules,
-            networks: Networks::new(Vec::new(), Vec::new()),
-            network_names: Vec::new(),
+            sign_in: sign_in(&self.provider, parts.sign_in.rules),
+            site: Site { regions: Vec::new(), run_books: crate::RunBooks::default(), ..parts.site.clone() },
             metrics: Registry::new(),
-            run_books: crate::RunBooks::default(),
             vm_states: None,
-            ssh: None,
-            exchange: Some(Arc::clone(&self.provider) as _),
         })
         .await
         .unwrap();

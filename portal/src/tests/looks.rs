@@ -184,7 +184,7 @@ async fn a_sign_in_without_any_role_ends_what_the_person_held() {
 #[tokio::test]
 async fn whoever_writes_beside_a_look_loses_no_token_and_ends_no_new_sign_in() {
     let signed = Signed::new().await;
-    let (sign_ins, now) = (&signed.kit.state.0.sign_ins, signed.kit.state.0.clock.now());
+    let (sign_ins, now) = (&signed.kit.state.0.sign_in.sign_ins, signed.kit.state.0.clock.now());
     let only = async || sign_ins.all().await.unwrap().remove(0);
     let touch = async || {
         let stored = signed.kit.store.list(Collection::SignIns, None, None, 1).await.unwrap().items.remove(0);

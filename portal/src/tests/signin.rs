@@ -230,7 +230,7 @@ async fn a_dangerous_action_takes_a_sign_in_of_the_last_minutes() {
     let kit = Kit::new().await;
     let cookie = sign_in(&kit, "/").await.cookie("__Host-aro").unwrap();
     let user = async |cookie: &str| {
-        let session = kit.state.0.sessions.store();
+        let session = kit.state.0.sign_in.sessions.store();
         let id = cookie.split_once('=').unwrap().1.parse().unwrap();
         let record = tower_sessions::SessionStore::load(&session, &id).await.unwrap().unwrap();
         let auth_time = record.data["user"]["auth_time"].clone();
@@ -284,7 +284,7 @@ async fn groups_that_do_not_fit_are_asked_for_where_the_settings_say() {
         ),
         (address(), json!({}), json!({"value": ["g-sre"], "@odata.nextLink": "https://evil.example/"}), 303),
     ] {
-        let kit = Kit::with(|parts| parts.oidc.groups_source = source.clone()).await;
+        let kit = Kit::with(|parts| parts.sign_in.oidc.groups_source = source.clone()).await;
         {
             let mut with = kit.provider.with.lock();
             with.claims = overage.clone();

@@ -77,7 +77,7 @@ async fn kit() -> Kit {
         let host_keys =
             HostKeys::new(Arc::clone(&parts.store), Dialer::new(options), Arc::clone(&parts.clock));
         let (host, port) = ("ssh.example".to_owned(), 2222);
-        parts.ssh =
+        parts.clusters.ssh =
             Some(SshParts { host, port, keys, host_keys, machines: Arc::new(Two), directory: Arc::new(One) });
     })
     .await
@@ -105,7 +105,7 @@ async fn the_contracts_request_gives_command_and_password_and_nothing_else() {
     let (command, password) = (told["command"].as_str().unwrap(), told["password"].as_str().unwrap());
     let golden = format!("{{\n    \"command\": \"{command}\",\n    \"password\": \"{password}\"\n}}\n");
     assert_eq!(answer.body, golden);
-    let line = kit.state.0.ssh.as_ref().unwrap().keys.known_hosts_line("ssh.example", 2222);
+    let line = kit.state.0.clusters.ssh.as_ref().unwrap().keys.known_hosts_line("ssh.example", 2222);
     assert_eq!(
         command,
         format!(
@@ -259,7 +259,7 @@ async fn an_administrator_trusts_a_changed_key_and_it_is_on_record() {
     assert_eq!(kit.form(Role::Admin, &trust, &other).await.status, 409);
     let done = kit.form(Role::Admin, &trust, &fields).await;
     assert_eq!(done.status, 303, "{done:?}");
-    let parts = kit.state.0.ssh.as_ref().unwrap();
+    let parts = kit.state.0.clusters.ssh.as_ref().unwrap();
     let known = parts.host_keys.get(&id, "uid-master-0").await.unwrap().unwrap();
     assert_eq!((known.keys, known.learned, known.refused), (vec![KEY.to_owned()], Learned::Person, None));
     let query = rp_audit::Query { verb: Some("host-key.trust".to_owned()), limit: 10, ..Default::default() };

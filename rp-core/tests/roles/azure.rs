@@ -94,7 +94,11 @@ async fn a_process_fetches_one_token_for_all_who_ask_azure() {
     assert!(monitor::subnets(&services, Arc::new(|_| {})).is_some());
 
     // Another identity has tokens of its own, over the same connections.
-    let other = services.azure.without_identity().unwrap().in_tenant(TENANT);
+    let other = services.azure.without_identity().unwrap();
+    let arm = services.azure.client().unwrap();
+    let patient = arm.with_policy(CallPolicy::new(RetryPolicy::STEPS, Duration::from_secs(60)));
+    assert!(arm.shares_tokens_with(&patient) && !arm.shares_tokens_with(&other));
+    let other = other.in_tenant(TENANT);
     assert!(other.get(&group, "2021-04-01").await.unwrap().is_none());
     assert_eq!(asked.tokens.load(Ordering::SeqCst), 2);
     services.close().await;
