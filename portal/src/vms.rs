@@ -135,8 +135,7 @@ impl Vms {
             tracing::error!(error = %chain(&error), "store");
         })?;
         let profile = document.map(|document| document.value.cluster.properties.cluster_profile);
-        let group =
-            profile.and_then(|profile| Some(profile.unknown.get("resourceGroupId")?.as_str()?.to_owned()));
+        let group = profile.map(|profile| profile.resource_group_id.to_string());
         Ok(group.filter(|group| !group.is_empty()))
     }
 

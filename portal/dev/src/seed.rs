@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::Context as _;
 use rp_core::Services;
 use rp_database::Draft;
+use rp_documents::cluster::{ClusterSecret, Worker};
 use rp_documents::subscription::{Subscription, SubscriptionProperties};
-use rp_documents::{
-    ClusterDocument, Collection, Document, Sealed, SubscriptionDocument, SubscriptionState, Unknown,
-};
-use rp_seal::Keyring;
+use rp_documents::{Collection, Document, Leased as _, SubscriptionDocument, SubscriptionState, Unknown};
 use rp_simulator::Region;
 use rp_simulator::arm::tenant_of;
 
@@ -26,13 +24,18 @@ pub(crate) async fn seed(region: &Region, services: &Services, monitored: bool) 
     let (mut clusters, mut looks) = (Vec::new(), Vec::new());
     for (index, (mut document, look)) in region.documents()?.into_iter().enumerate() {
         if let Some(kubeconfigs) = region.kubeconfigs(index) {
-            let keyring = &services.keyring;
-            let sre = sealed(keyring, &document, "aroSREKubeconfig", kubeconfigs.sre.expose())?;
-            let service = sealed(keyring, &document, "aroServiceKubeconfig", kubeconfigs.service.expose())?;
-            document.cluster.properties.sre_kubeconfig = Some(sre);
-            document.cluster.properties.service_kubeconfig = Some(service);
-            let place = rp_access::kubeconfig_place(&document.id, "sshKey");
-            document.cluster.properties.ssh_key = Some(keyring.seal(region.machine_key().expose(), &place)?);
+            let keyring = &foundation.keyring;
+            let worker = Worker::holding(&document.lease());
+            for (secret, plain) in [
+                (ClusterSecret::SreKubeconfig, kubeconfigs.sre.expose().as_bytes()),
+                (ClusterSecret::ServiceKubeconfig, kubeconfigs.service.expose().as_bytes()),
+                (ClusterSecret::SshKey, region.machine_key().expose().as_slice()),
+            ] {
+                let sealed = keyring.seal(plain, &secret.place(&document.id))?;
+                if let Some(member) = secret.outcome_mut(&mut document.cluster) {
+                    member.set(worker, sealed);
+                }
+            }
         }
         clusters.push(draft(&document)?);
         looks.extend(look.as_ref().filter(|_| !monitored).map(draft).transpose()?);
@@ -80,9 +83,4 @@ fn draft<T: Document>(document: &T) -> anyhow::Result<Draft> {
         body: serde_json::to_string(document)?,
         expires_at: None,
     })
-}
-
-fn sealed(keyring: &Keyring, document: &ClusterDocument, field: &str, text: &str) -> anyhow::Result<Sealed> {
-    let associated = rp_access::kubeconfig_place(&document.id, field);
-    Ok(keyring.seal(text.as_bytes(), &associated)?)
 }

@@ -6,9 +6,9 @@ use http::{HeaderValue, StatusCode, header};
 use proxy::tunnels::{Offer, Place, PlacesError};
 use rp_base::chain;
 use rp_database::Typed;
-use rp_documents::{ClusterDocument, ImportedTunnel, ResourceId, Rights, Sealed, Side};
+use rp_documents::cluster::ClusterSecret;
+use rp_documents::{ClusterDocument, ImportedTunnel, ResourceId, Rights, Side};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::prom::{ClusterPath, cluster};
 use crate::fault::Fault;
@@ -200,19 +200,14 @@ async fn password(state: &PortalState, id: &ResourceId) -> Result<(String, Strin
     let clusters: Typed<ClusterDocument> = Typed::new(std::sync::Arc::clone(&state.0.store));
     let found = clusters.get_by_key(id.key()).await.map_err(|error| Fault::store(&error))?;
     let document = found.ok_or_else(Fault::no_cluster)?.value;
-    let properties = serde_json::to_value(&document.cluster.properties).map_err(|_| Fault::ours())?;
-    let text = |pointer| properties.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let sealed = text("/kubeadminPassword");
-    if sealed.is_empty() {
-        return Err(no_credentials());
-    }
-    let place = format!("OpenShiftClusters/{}/kubeadminPassword", document.id);
-    let opened = state.0.keyring.open_any(&Sealed(sealed), &place).map_err(|error| {
+    let secret = ClusterSecret::KubeadminPassword;
+    let sealed = secret.of(&document.cluster).ok_or_else(no_credentials)?;
+    let opened = state.0.keyring.open_any(sealed, &secret.place(&document.id)).map_err(|error| {
         tracing::error!(error = %chain(&error), "a password cannot be opened");
         Fault::ours()
     });
     let password = String::from_utf8(opened?.0.expose().clone()).map_err(|_| Fault::ours())?;
-    Ok((password, text("/consoleProfile/url")))
+    Ok((password, document.cluster.properties.console_profile.url.to_string()))
 }
 
 #[cfg(test)]

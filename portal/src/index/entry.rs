@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use rp_base::Timestamp;
 use rp_base::text::clean;
-use rp_documents::cluster::ProvisioningState;
+use rp_documents::cluster::{Instant, ProvisioningState};
 use rp_documents::{ClusterDocument, ClusterHealth, ImportedCluster, ResourceId};
-use serde_json::Value;
 use web::State;
 
 /// A cluster, ours or imported.
@@ -109,30 +108,28 @@ impl Entry {
     pub(super) fn of_cluster(document: &ClusterDocument) -> Self {
         let cluster = &document.cluster;
         let properties = &cluster.properties;
-        let maintenance =
-            properties.unknown.get("maintenanceState").and_then(Value::as_str).unwrap_or_default();
         Self {
             document: document.id.clone(),
             id: cluster.id.clone(),
-            location: cluster.location.clone(),
-            state: Some(properties.provisioning_state),
-            failed: properties.failed_provisioning_state,
-            last_state: properties.last_provisioning_state,
+            location: cluster.location.to_string(),
+            state: properties.provisioning_state.get().copied(),
+            failed: properties.failed_provisioning_state.get().copied(),
+            last_state: properties.last_provisioning_state.get().copied(),
             version: String::new(),
-            own_version: properties.cluster_profile.version.clone(),
-            created: properties.created_at,
-            modified: cluster.system_data.last_modified_at,
-            modified_by: cluster.system_data.last_modified_by.clone().unwrap_or_default(),
-            created_by: properties.created_by.clone(),
-            provisioned_by: properties.provisioned_by.clone(),
-            architecture: properties.architecture_version,
-            admin_error: properties.last_admin_update_error.clone(),
-            infra_id: properties.infra_id.clone(),
-            visibility: properties.apiserver_profile.visibility.clone(),
-            install: properties.install.as_ref().map(|install| phase(&install.phase)),
-            maintenance: maintenance.to_owned(),
-            api_url: properties.apiserver_profile.url.clone(),
-            console_url: properties.console_profile.url.clone(),
+            own_version: properties.cluster_profile.version.to_string(),
+            created: properties.created_at.get().map(Instant::at),
+            modified: cluster.system_data.last_modified_at.get().map(Instant::at),
+            modified_by: cluster.system_data.last_modified_by.to_string(),
+            created_by: properties.created_by.to_string(),
+            provisioned_by: properties.provisioned_by.to_string(),
+            architecture: u32::try_from(*properties.architecture_version).unwrap_or_default(),
+            admin_error: properties.last_admin_update_error.to_string(),
+            infra_id: properties.infra_id.to_string(),
+            visibility: properties.apiserver_profile.visibility.to_string(),
+            install: properties.install.get().map(|install| phase(&install.phase)),
+            maintenance: properties.maintenance_state.word().to_owned(),
+            api_url: properties.apiserver_profile.url.to_string(),
+            console_url: properties.console_profile.url.to_string(),
             reachable: !properties.network_profile.private_endpoint_ip.is_empty(),
             imported: None,
             health: None,

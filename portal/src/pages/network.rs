@@ -11,7 +11,6 @@ use rp_database::Typed;
 use rp_documents::{ClusterDocument, ClusterMirror, Role};
 use rp_observe::{ClusterSnapshot, Kind, Slice, SliceState};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use web::{IngressRow, LastDial, Link, NetworkObject, NetworkPage, Notice, Step, StepState, Tone};
 
 use super::{ClusterPath, answer, place};
@@ -128,31 +127,26 @@ async fn document(state: &PortalState, entry: &Entry, page: &mut NetworkPage) ->
         .map_err(|error| Fault::store(&error))?;
     let Some(found) = found else { return Ok(()) };
     let id = found.value.id.clone();
-    let all = serde_json::to_value(&found.value.cluster.properties).unwrap_or_default();
-    let text = |at: &str| all.pointer(at).map(shown).unwrap_or_default();
+    let properties = &found.value.cluster.properties;
+    let (api, network) = (&properties.apiserver_profile, &properties.network_profile);
     fields.extend([
-        ("API address", text("/apiserverProfile/ip")),
-        ("Internal API address", text("/apiserverProfile/intIp")),
-        ("Private endpoint", text("/networkProfile/privateEndpointIp")),
-        ("Domain", text("/clusterProfile/domain")),
-        ("Pod network", text("/networkProfile/podCidr")),
-        ("Service network", text("/networkProfile/serviceCidr")),
-        ("Outbound", text("/networkProfile/outboundType")),
-        ("Own network security groups", text("/networkProfile/preconfiguredNSG")),
-        ("Gateway domains", text("/networkProfile/gatewayPrivateLinkId")),
+        ("API address", shown(&api.ip)),
+        ("Internal API address", shown(&api.int_ip)),
+        ("Private endpoint", shown(&network.private_endpoint_ip)),
+        ("Domain", shown(&properties.cluster_profile.domain)),
+        ("Pod network", shown(&network.pod_cidr)),
+        ("Service network", shown(&network.service_cidr)),
+        ("Outbound", shown(&network.outbound_type)),
+        ("Own network security groups", shown(&network.preconfigured_nsg)),
+        ("Gateway domains", shown(&network.gateway_private_link_id)),
     ]);
     fields.retain(|(label, value)| {
         !value.is_empty() || !label.starts_with("Gateway") && !label.starts_with("Internal")
     });
     page.document = fields;
-    page.subnets = vec![("Masters' subnet".to_owned(), text("/masterProfile/subnetId"))];
-    let workers = ["/workerProfilesStatus", "/workerProfiles"]
-        .iter()
-        .find_map(|at| all.pointer(at).and_then(Value::as_array).filter(|all| !all.is_empty()));
-    for worker in workers.into_iter().flatten().take(50) {
-        let name = worker.get("name").map(shown).unwrap_or_default();
-        page.subnets
-            .push((format!("Subnet of {name}"), worker.get("subnetId").map(shown).unwrap_or_default()));
+    page.subnets = vec![("Masters' subnet".to_owned(), shown(&properties.master_profile.subnet_id))];
+    for worker in properties.workers().iter().take(50) {
+        page.subnets.push((format!("Subnet of {}", shown(&worker.name)), shown(&worker.subnet_id)));
     }
     let mirror = Typed::<ClusterMirror>::new(store()).get(&id).await.map_err(|error| Fault::store(&error))?;
     let mirrored = mirror.and_then(|read| read.value.ingress_profiles);
@@ -161,29 +155,22 @@ async fn document(state: &PortalState, entry: &Entry, page: &mut NetworkPage) ->
             .into_iter()
             .map(|each| IngressRow { name: each.name, visibility: each.visibility, ip: each.ip })
             .collect(),
-        None => {
-            let row = |each: &Value| {
-                let at = |name: &str| each.get(name).map(shown).unwrap_or_default();
-                IngressRow { name: at("name"), visibility: at("visibility"), ip: at("ip") }
-            };
-            all.pointer("/ingressProfiles")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .take(50)
-                .map(row)
-                .collect()
-        }
+        None => properties
+            .ingress_profiles
+            .iter()
+            .take(50)
+            .map(|each| IngressRow {
+                name: shown(&each.name),
+                visibility: shown(&each.visibility),
+                ip: shown(&each.ip),
+            })
+            .collect(),
     };
     Ok(())
 }
 
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => rp_base::text::clean(text, 1_000),
-        Value::Null => String::new(),
-        other => rp_base::text::clean(&other.to_string(), 1_000),
-    }
+fn shown(text: &str) -> String {
+    rp_base::text::clean(text, 1_000)
 }
 
 /// The cluster's own settings, as the watches have them.

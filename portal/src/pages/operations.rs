@@ -154,13 +154,13 @@ fn about(operations: &mut Operations, entry: &Entry, user: &CurrentUser) {
 
 /// What only the document says.
 fn add(operations: &mut Operations, document: &ClusterDocument) {
-    operations.operation.clone_from(&document.async_operation_id);
+    operations.operation = document.async_operation_id.to_string();
     let properties = &document.cluster.properties;
-    let text = |name: &str| properties.unknown.get(name).and_then(Value::as_str).map(str::to_owned);
-    for (label, name) in [("Task", "maintenanceTask"), ("Admin update phase", "adminUpdatePhase")] {
-        operations
-            .more
-            .extend(text(name).filter(|value| !value.is_empty()).map(|value| (label.to_owned(), value)));
+    let phase = properties.unknown.get("adminUpdatePhase").and_then(Value::as_str).unwrap_or_default();
+    for (label, value) in [("Task", &*properties.maintenance_task), ("Admin update phase", phase)] {
+        if !value.is_empty() {
+            operations.more.push((label.to_owned(), value.to_owned()));
+        }
     }
 }
 

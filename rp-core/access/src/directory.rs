@@ -99,15 +99,14 @@ impl StoreDirectory {
 
     fn cluster_target(&self, document: &ClusterDocument) -> Result<Target, DirectoryError> {
         let properties = &document.cluster.properties;
-        let address = &properties.network_profile.private_endpoint_ip;
+        let address = &*properties.network_profile.private_endpoint_ip;
         if address.is_empty() {
             return Err(DirectoryError::NotReachable("it has no private endpoint yet"));
         }
         let ip: IpAddr =
             address.parse().map_err(|_| DirectoryError::Unusable("the private endpoint is no address"))?;
-        let read = self.kubeconfig(document, "aroSREKubeconfig", properties.sre_kubeconfig.as_ref())?;
-        let admin =
-            self.kubeconfig(document, "aroServiceKubeconfig", properties.service_kubeconfig.as_ref())?;
+        let read = self.kubeconfig(document, "aroSREKubeconfig", properties.sre_kubeconfig.get())?;
+        let admin = self.kubeconfig(document, "aroServiceKubeconfig", properties.service_kubeconfig.get())?;
         Ok(Target {
             id: document.cluster.id.clone(),
             source: Source::Aro,
@@ -143,7 +142,7 @@ impl StoreDirectory {
     /// The key of the user `core` (`contract/portal.md` §16.3). The API is reached whether or not it can be
     /// opened.
     fn machine_key(&self, document: &ClusterDocument) -> Option<SshTarget> {
-        let sealed = document.cluster.properties.ssh_key.as_ref().filter(|sealed| !sealed.0.is_empty())?;
+        let sealed = document.cluster.properties.ssh_key.get().filter(|sealed| !sealed.0.is_empty())?;
         let opened = self.keyring.open(sealed, &kubeconfig_place(&document.id, "sshKey"));
         let key = opened.inspect_err(|error| unopened(&document.cluster.id, error)).ok()?;
         Some(SshTarget { user: "core".to_owned(), key: SshKey::Pkcs1Der(key), machines: Vec::new() })

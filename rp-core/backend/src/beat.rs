@@ -3,39 +3,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rp_documents::Leased;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::DropGuard;
 
 use crate::context::Context;
-use crate::pen::{Pen, PenError};
+use crate::leased_document::{LeaseError, LeasedDocument};
 
-/// Renews until dropped or the lease is lost, which cancels `pen.lost`. Taking was the first beat. A renewal that fails is
+/// Renews until dropped or the lease is lost, which cancels `leased.lost`. Taking was the first beat. A renewal that fails is
 /// tried again soon, and given up a margin before others may take the document. A panic in here also cancels.
-pub(crate) async fn keep(context: Arc<Context>, pen: Arc<Pen>) {
-    let lost: DropGuard = pen.lost.clone().drop_guard();
+pub(crate) async fn keep<D: Leased>(context: Arc<Context>, leased: Arc<LeasedDocument<D>>) {
+    let lost: DropGuard = leased.lost.clone().drop_guard();
     let settings = &context.settings;
     let quick = (settings.heartbeat / 10).max(Duration::from_millis(5));
     loop {
-        let renewed = pen.renewed();
+        let renewed = leased.renewed();
         let deadline = renewed + settings.lease.saturating_sub(settings.margin());
         sleep_until((renewed + settings.heartbeat).min(deadline)).await;
         // A write of the work itself may have renewed it meanwhile.
-        if pen.renewed() != renewed {
+        if leased.renewed() != renewed {
             continue;
         }
         if Instant::now() >= deadline {
             tracing::error!("the lease could not be renewed in time");
             break;
         }
-        match timeout_at(deadline, pen.renew()).await {
-            Ok(Ok(()) | Err(PenError::Ended)) => {
+        match timeout_at(deadline, leased.renew()).await {
+            Ok(Ok(()) | Err(LeaseError::Ended)) => {
                 // Written, but not for long: the store's clock differs from what we took it for.
-                if pen.renewed() == renewed {
+                if leased.renewed() == renewed {
                     sleep(quick).await;
                 }
             }
-            Ok(Err(PenError::Lost)) => break,
-            Ok(Err(PenError::Store(error))) => {
+            Ok(Err(LeaseError::Lost)) => break,
+            Ok(Err(LeaseError::Store(error))) => {
                 tracing::warn!(error, "a lease was not renewed: again soon");
                 context.metrics.heartbeat_failed();
                 sleep(quick.mul_f64(0.5 + context.random.unit())).await;

@@ -13,8 +13,9 @@ use rp_base::chain;
 use rp_base::text::clean;
 use rp_cluster::{Failure, Job, Operation, Outcome};
 use rp_database::Typed;
-use rp_documents::{Collection, Lease, Reservation};
-use serde_json::Value;
+use rp_documents::cluster::Worker;
+use rp_documents::cluster::provisioning::End;
+use rp_documents::{ClusterDocument, Leased as _, Reservation, SubscriptionDocument};
 use tokio::join;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -22,12 +23,12 @@ use tracing::Instrument as _;
 
 use crate::beat;
 use crate::context::Context;
-use crate::end::{Target, Wrong, operation_of, phase_of, shown_phase, state_of};
+use crate::end::{Wrong, operation_of, phase_of, shown_phase, state_of};
 use crate::journal::{About, Journal};
 use crate::kind::Kind;
+use crate::leased_document::LeasedDocument;
 use crate::metrics::Turn;
 use crate::operation::{self, Found};
-use crate::pen::Pen;
 use crate::progress::{Kept, begin};
 use crate::queue::Picked;
 use crate::reservation::{self, NotHeld};
@@ -49,11 +50,11 @@ enum Ran {
 /// A cluster's document that is held.
 struct Work {
     context: Arc<Context>,
-    pen: Arc<Pen>,
+    leased: Arc<LeasedDocument<ClusterDocument>>,
     journal: Arc<Journal>,
     operation: Operation,
     /// As taken.
-    body: Value,
+    body: Arc<ClusterDocument>,
     /// Its asynchronous operation, as it was when the work began; for the first try of the end.
     found: Mutex<Option<Found>>,
     dequeues: u32,
@@ -63,12 +64,12 @@ struct Work {
 pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
     let began = Instant::now();
     let own = context.random.uuid().to_string();
-    let prepare = |body: &mut Value| {
+    let prepare = |body: &mut ClusterDocument, worker: Worker| {
         if let Some(operation) = operation_of(body) {
-            begin(body, state_of(operation), &own);
+            begin(body, worker, state_of(operation), &own);
         }
     };
-    let claim = match take(&context, Kind::Cluster, &picked, prepare).await {
+    let claim = match take(&context, Kind::Cluster, &picked, &prepare).await {
         Ok(Some(claim)) => claim,
         Ok(None) => return Turn::Beaten,
         Err(error) => {
@@ -80,11 +81,11 @@ pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
     context.metrics.picked_up(claim.stood);
     let span = span(&claim.body);
     async {
-        let token = Lease::of(&claim.body).token;
+        let token = claim.body.lease().token;
         tracing::info!(dequeues = claim.dequeues, token, "dequeued");
         let turn = Work::new(Arc::clone(&context), claim, operation).held().await;
         let duration = began.elapsed();
-        context.metrics.turn(state_of(operation), turn, duration);
+        context.metrics.turn(state_of(operation).name(), turn, duration);
         // With the token, the logs of all processes say who worked when, and how each gave the lease back.
         tracing::info!(duration = duration.as_secs_f64(), result = turn.as_str(), token, "done");
         turn
@@ -94,29 +95,28 @@ pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
 }
 
 impl Work {
-    fn new(context: Arc<Context>, claim: Claim, operation: Operation) -> Self {
-        let Claim { pen, body, dequeues, .. } = claim;
-        let text =
-            |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    fn new(context: Arc<Context>, claim: Claim<ClusterDocument>, operation: Operation) -> Self {
+        let Claim { leased, body, dequeues, .. } = claim;
+        let position = &body.operation;
         let about = About {
-            id: text("/operation/id").to_ascii_lowercase(),
-            key: text("/key"),
-            kind: state_of(operation).to_owned(),
+            id: position.id.to_ascii_lowercase(),
+            key: body.key.clone(),
+            kind: state_of(operation).name().to_owned(),
             phase: shown_phase(&body).to_owned(),
-            asked_by: text("/openShiftCluster/systemData/lastModifiedBy"),
-            correlation: body.get("correlationData").cloned(),
-            token: Lease::of(&body).token,
+            asked_by: body.cluster.system_data.last_modified_by.to_string(),
+            correlation: correlation(&body),
+            token: body.lease().token,
             // Its position has no phase before the first save; a later phase begins with an empty one too.
-            fresh: dequeues == 1 && body.pointer("/operation/phase").is_none() && body.get("retry").is_none(),
+            fresh: dequeues == 1 && position.phase.is_absent() && body.retry.is_absent(),
         };
         let journal = Journal::new(&context.store, Arc::clone(&context.clock), context.time.clone(), about);
-        let (pen, journal) = (Arc::new(pen), Arc::new(journal));
-        Self { context, pen, journal, operation, body, found: Mutex::default(), dequeues }
+        let (leased, journal) = (Arc::new(leased), Arc::new(journal));
+        Self { context, leased, journal, operation, body, found: Mutex::default(), dequeues }
     }
 
     /// Works while the lease is kept and the log is written.
     async fn held(self) -> Turn {
-        let keep = beat::keep(Arc::clone(&self.context), Arc::clone(&self.pen));
+        let keep = beat::keep(Arc::clone(&self.context), Arc::clone(&self.leased));
         // They end with this turn, also when it is cut off.
         let _beat = AbortOnDropHandle::new(tokio::spawn(keep.in_current_span()));
         let log = Arc::clone(&self.journal).keep();
@@ -128,18 +128,18 @@ impl Work {
         let limit = self.context.settings.dequeues;
         if self.dequeues > limit {
             let wrong = Wrong::internal(&format!("dequeued {} times, failing", self.dequeues));
-            return self.finish("Failed", Target::Failed, Some(wrong)).await;
+            return self.finish("Failed", End::Failed, Some(wrong)).await;
         }
-        let state = state_of(self.operation);
+        let state = state_of(self.operation).name();
         match self.perform().await {
             Ran::Done(Outcome::Done) if self.operation == Operation::Delete => self.deleted().await,
-            Ran::Done(Outcome::Done) => self.finish(state, Target::Succeeded, None).await,
-            Ran::Done(Outcome::NextPhase) => self.finish(state, Target::NextPhase, None).await,
+            Ran::Done(Outcome::Done) => self.finish(state, End::Succeeded, None).await,
+            Ran::Done(Outcome::NextPhase) => self.finish(state, End::NextPhase, None).await,
             Ran::Failed(Failure::Told { told, detail }) => {
-                self.finish(state, Target::Failed, Some(Wrong::told(&told, &detail))).await
+                self.finish(state, End::Failed, Some(Wrong::told(&told, &detail))).await
             }
             Ran::Failed(Failure::Internal(text)) => {
-                self.finish(state, Target::Failed, Some(Wrong::internal(&text))).await
+                self.finish(state, End::Failed, Some(Wrong::internal(&text))).await
             }
             Ran::Failed(Failure::Later(text)) => self.put_off(&text).await,
             Ran::Failed(Failure::HandedOver) => self.hand_over(Duration::ZERO).await,
@@ -163,20 +163,20 @@ impl Work {
             Operation::AdminUpdate => tracing::info!("admin updating (type: {task})"),
             Operation::Delete => tracing::info!("deleting"),
         }
-        let kept = Kept::new(Arc::clone(&self.context), Arc::clone(&self.pen), Arc::clone(&self.journal));
+        let kept = Kept::new(Arc::clone(&self.context), Arc::clone(&self.leased), Arc::clone(&self.journal));
         let job = Job {
             operation: self.operation,
-            document: self.body.clone(),
+            document: Arc::clone(&self.body),
             subscription,
             progress: Arc::new(kept),
-            lost: self.pen.lost.clone(),
+            lost: self.leased.lost.clone(),
             stopping: self.context.stopping.clone(),
         };
         let run = AssertUnwindSafe(self.context.manager.run(job)).catch_unwind();
         tokio::select! {
             biased;
             // Dropping the run ends it at once.
-            () = self.pen.lost.cancelled() => Ran::Failed(Failure::Lost),
+            () = self.leased.lost.cancelled() => Ran::Failed(Failure::Lost),
             () = self.context.cut.cancelled() => Ran::Cut,
             ran = run => match ran {
                 Ok(Ok(outcome)) => Ran::Done(outcome),
@@ -186,14 +186,12 @@ impl Work {
         }
     }
 
-    async fn subscription(&self) -> Result<Value, Failure> {
-        let id = self.body.get("partitionKey").and_then(Value::as_str).unwrap_or_default();
-        let found = self.context.store.get(Collection::Subscriptions, id).await;
+    async fn subscription(&self) -> Result<SubscriptionDocument, Failure> {
+        let id = self.body.partition_key.as_str();
+        let found = Typed::<SubscriptionDocument>::new(Arc::clone(&self.context.store)).get(id).await;
         let found = found.map_err(|error| Failure::Later(chain(&error).to_string()))?;
         let missing = || Failure::Later(format!("the subscription {id} is not known to us"));
-        let stored = found.ok_or_else(missing)?;
-        serde_json::from_str(&stored.body)
-            .map_err(|error| Failure::Later(format!("the subscription {id} cannot be read: {error}")))
+        found.map(|found| found.value).ok_or_else(missing)
     }
 
     /// What the end will need. Not found out is as good: the end looks itself.
@@ -211,7 +209,7 @@ impl Work {
             Operation::Update | Operation::AdminUpdate => changed,
             Operation::Delete => false,
         };
-        if !wanted || self.body.pointer("/operation/phase").is_some() {
+        if !wanted || !self.body.operation.phase.is_absent() {
             return Ok(());
         }
         let reservations = Typed::<Reservation>::new(Arc::clone(&self.context.store));
@@ -234,10 +232,15 @@ fn said(panic: &(dyn Any + Send)) -> String {
     clean(text, LONGEST_PANIC)
 }
 
+/// What ties the operation to its request, for its log.
+fn correlation(body: &ClusterDocument) -> Option<serde_json::Value> {
+    let there = !body.correlation_data.is_absent();
+    there.then(|| serde_json::to_value(&body.correlation_data).unwrap_or_default())
+}
+
 /// The fields that stand on every line about an operation.
-fn span(body: &Value) -> tracing::Span {
-    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let key = text("/key");
+fn span(body: &ClusterDocument) -> tracing::Span {
+    let (key, properties, correlation) = (&body.key, &body.cluster.properties, &body.correlation_data);
     let part = |at: usize| key.split('/').nth(at).unwrap_or_default();
     tracing::info_span!(
         "operation",
@@ -245,13 +248,13 @@ fn span(body: &Value) -> tracing::Span {
         subscription_id = part(2),
         resource_group = part(4),
         resource_name = part(8),
-        correlation_id = text("/correlationData/correlationId"),
-        client_request_id = text("/correlationData/clientRequestId"),
-        operation_id = text("/asyncOperationId"),
-        request_id = text("/correlationData/requestID"),
-        client_principal_name = text("/correlationData/clientPrincipalName"),
-        request_time = text("/correlationData/requestTime"),
-        version = text("/openShiftCluster/properties/clusterProfile/version"),
-        cluster_deployment_namespace = text("/openShiftCluster/properties/hiveProfile/namespace"),
+        correlation_id = &*correlation.correlation_id,
+        client_request_id = &*correlation.client_request_id,
+        operation_id = &*body.async_operation_id,
+        request_id = &*correlation.request_id,
+        client_principal_name = &*correlation.client_principal_name,
+        request_time = &*correlation.request_time,
+        version = &*properties.cluster_profile.version,
+        cluster_deployment_namespace = &*properties.hive_profile.namespace,
     )
 }

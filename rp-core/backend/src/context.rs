@@ -12,11 +12,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::claim_cache::ClaimCache;
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::settings::Settings;
-use crate::sheet::Sheets;
 use crate::time::StoreTime;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     pub(crate) clusters: Mutex<Queue>,
     pub(crate) subscriptions: Mutex<Queue>,
     /// Of documents that wait.
-    pub(crate) sheets: Sheets,
+    pub(crate) claims: ClaimCache,
     /// Something may have become ready.
     pub(crate) wake: Notify,
     /// No new work, and the running comes to the end of its step.
@@ -74,8 +74,8 @@ impl Context {
             seen.wait(self.time.now(), lease)
         };
         let free = seen.owner.is_empty() && wait.is_zero();
-        let sheet = if free { self.sheets.keep(stored) } else { None };
-        queue.see(&stored.id, seen.sighting(stored, now + wait + spread, sheet), now);
+        let cached = if free { self.claims.keep(stored) } else { None };
+        queue.see(&stored.id, seen.sighting(stored, now + wait + spread, cached), now);
         Some(seen.owner)
     }
 

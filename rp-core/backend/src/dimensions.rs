@@ -3,10 +3,12 @@
 //! round.
 
 use rp_base::Timestamp;
-use serde_json::Value;
+use rp_documents::ClusterDocument;
+use rp_documents::cluster::provisioning::End;
+use rp_documents::cluster::{NetworkProfile, Properties};
 
 use crate::context::Context;
-use crate::end::{Target, Wrong};
+use crate::end::Wrong;
 
 /// The networks of a cluster for which nothing else was chosen.
 const PODS: &str = "10.128.0.0/14";
@@ -19,12 +21,12 @@ const LONGEST_FLAG: usize = 96;
 #[derive(Debug)]
 pub(crate) struct Told<'a> {
     /// The document as it was worked on.
-    pub(crate) body: &'a Value,
+    pub(crate) body: &'a ClusterDocument,
     /// `Creating`, …, or `Failed` at the limit of dequeues.
     pub(crate) operation: &'a str,
     /// The state that the operation began with.
     pub(crate) initial: &'a str,
-    pub(crate) target: Target,
+    pub(crate) end: End,
     pub(crate) wrong: Option<&'a Wrong>,
 }
 
@@ -36,9 +38,9 @@ pub(crate) fn emit(context: &Context, told: &Told<'_>) {
     tracing::info!("{name}: {}", shown.join(", "));
     let pairs: Vec<(&str, &str)> = all.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     context.statsd.gauge(&name, 1, &pairs);
-    let Ok(began) = Timestamp::parse(text(told.body, "/correlationData/requestTime")) else { return };
+    let Ok(began) = Timestamp::parse(&told.body.correlation_data.request_time) else { return };
     let took = i64::try_from(context.clock.now().since(began).as_millis()).unwrap_or(i64::MAX);
-    let states = [("oldProvisioningState", told.initial), ("newProvisioningState", told.target.name())];
+    let states = [("oldProvisioningState", told.initial), ("newProvisioningState", told.end.state().name())];
     context.statsd.gauge("backend.openshiftcluster.duration", took, &states);
     context.statsd.gauge("backend.openshiftcluster.count", 1, &states);
 }
@@ -54,101 +56,98 @@ pub(crate) const fn result(wrong: Option<&Wrong>) -> &'static str {
 }
 
 fn of(told: &Told<'_>, domain: &str) -> Vec<(String, String)> {
-    let body = told.body;
+    let (body, cluster) = (told.body, &told.body.cluster);
+    let (properties, correlation) = (&cluster.properties, &body.correlation_data);
     let mut all: Vec<(String, String)> = Vec::with_capacity(48);
     let mut add = |name: &str, value: String| all.push((name.to_owned(), value));
     add("operationtype", told.operation.to_owned());
-    add("provisioningstate", told.target.name().to_owned());
+    add("provisioningstate", told.end.state().name().to_owned());
     add("resulttype", result(told.wrong).to_owned());
-    for (name, pointer) in [
-        ("correlationdata.correlationid", "/correlationData/correlationId"),
-        ("correlationdata.client_requestid", "/correlationData/clientRequestId"),
-        ("correlationdata.requestid", "/correlationData/requestID"),
-        ("subscriptionid", "/partitionKey"),
-        ("resourceid", "/key"),
-        ("async_operationsid", "/asyncOperationId"),
-        ("openshiftcluster.clustername", "/openShiftCluster/name"),
-        ("openshiftcluster.clusterid", "/openShiftCluster/id"),
-        ("openshiftcluster.location", "/openShiftCluster/location"),
-        ("openshiftcluster.ocpversion", "/openShiftCluster/properties/clusterProfile/version"),
-        ("openshiftcluster.rpversion", "/openShiftCluster/properties/provisionedBy"),
-        ("openshiftcluster.resourcegroup", "/openShiftCluster/properties/clusterProfile/resourceGroupId"),
-        ("masterprofile.vmsize", "/openShiftCluster/properties/masterProfile/vmSize"),
-    ] {
-        add(name, or_empty(text(body, pointer)));
+    let texts: [(&str, &str); 13] = [
+        ("correlationdata.correlationid", &correlation.correlation_id),
+        ("correlationdata.client_requestid", &correlation.client_request_id),
+        ("correlationdata.requestid", &correlation.request_id),
+        ("subscriptionid", &body.partition_key),
+        ("resourceid", &body.key),
+        ("async_operationsid", &body.async_operation_id),
+        ("openshiftcluster.clustername", &cluster.name),
+        ("openshiftcluster.clusterid", cluster.id.original()),
+        ("openshiftcluster.location", &cluster.location),
+        ("openshiftcluster.ocpversion", &properties.cluster_profile.version),
+        ("openshiftcluster.rpversion", &properties.provisioned_by),
+        ("openshiftcluster.resourcegroup", &properties.cluster_profile.resource_group_id),
+        ("masterprofile.vmsize", &properties.master_profile.vm_size),
+    ];
+    for (name, text) in texts {
+        add(name, or_empty(text));
     }
-    add("tags", enabled(body.pointer("/openShiftCluster/tags").is_some_and(has_some)));
-    shape(property(body, ""), &mut add);
-    network(property(body, "/networkProfile"), &mut add);
-    add("clusterprofile.domain", domain_of(text(property(body, ""), "/clusterProfile/domain"), domain));
-    flags(property(body, "/operatorFlags"), &mut add);
+    add("tags", enabled(!cluster.tags.is_empty()));
+    shape(properties, &mut add);
+    network(&properties.network_profile, &mut add);
+    add("clusterprofile.domain", domain_of(&properties.cluster_profile.domain, domain));
+    flags(properties, &mut add);
     all
 }
 
-fn shape(properties: &Value, add: &mut impl FnMut(&str, String)) {
-    let workers = properties.pointer("/workerProfiles").and_then(Value::as_array);
+fn shape(properties: &Properties, add: &mut impl FnMut(&str, String)) {
+    let workers = properties.worker_profiles.get();
     add("workprofile.count", workers.map_or_else(|| "empty".to_owned(), |all| all.len().to_string()));
     if let Some(first) = workers.and_then(|all| all.first()) {
-        add("workprofile.vmsize", or_empty(text(first, "/vmSize")));
+        add("workprofile.vmsize", or_empty(&first.vm_size));
         add(
             "workprofile.disksize",
-            first["diskSizeGB"].as_i64().map_or_else(|| "empty".to_owned(), |size| size.to_string()),
+            first.disk_size_gb.get().map_or_else(|| "empty".to_owned(), |size| size.to_string()),
         );
-        add("workprofile.encryptionathost", known(text(first, "/encryptionAtHost")));
+        add("workprofile.encryptionathost", known(&first.encryption_at_host));
     }
-    let set = |pointer: &str| enabled(!text(properties, pointer).is_empty());
-    add("masterprofile.diskencryptionsetid", set("/masterProfile/diskEncryptionSetId"));
-    add("masterprofile.encryptionathost", known(text(properties, "/masterProfile/encryptionAtHost")));
-    add("fips", known(text(properties, "/clusterProfile/fipsValidatedModules")));
+    let (master, cluster) = (&properties.master_profile, &properties.cluster_profile);
+    add("masterprofile.diskencryptionsetid", enabled(!master.disk_encryption_set_id.is_empty()));
+    add("masterprofile.encryptionathost", known(&master.encryption_at_host));
+    add("fips", known(&cluster.fips_validated_modules));
     add("clusteridentity", identity(properties).to_owned());
-    add("pullsecret", set("/clusterProfile/pullSecret"));
+    add("pullsecret", enabled(!cluster.pull_secret.0.is_empty()));
     add("ingressprofile", ingress(properties));
-    let gateway = properties.pointer("/featureProfile/gatewayEnabled").and_then(Value::as_bool);
-    add("featureprofile.gatewayenabled", enabled(gateway.unwrap_or_default()));
+    add("featureprofile.gatewayenabled", enabled(*properties.feature_profile.gateway_enabled));
 }
 
-fn network(profile: &Value, add: &mut impl FnMut(&str, String)) {
-    let outbound = match text(profile, "/outboundType") {
+fn network(profile: &NetworkProfile, add: &mut impl FnMut(&str, String)) {
+    let outbound = match &*profile.outbound_type {
         found @ ("UserDefinedRouting" | "Loadbalancer") => found,
         _ => "unknown",
     };
-    let range = |pointer: &str, usual: &str| {
-        (if text(profile, pointer) == usual { "Default" } else { "Custom" }).to_owned()
-    };
-    let count = profile.pointer("/loadBalancerProfile/managedOutboundIps/count").and_then(Value::as_i64);
+    let range = |range: &str, usual: &str| (if range == usual { "Default" } else { "Custom" }).to_owned();
+    let count = profile.load_balancer_profile.managed_outbound_ips.count.get();
     add("networkprofile.outboundtype", outbound.to_owned());
-    add("networkprofile.podcidr", range("/podCidr", PODS));
-    add("networkprofile.servicecidr", range("/serviceCidr", SERVICES));
+    add("networkprofile.podcidr", range(&profile.pod_cidr, PODS));
+    add("networkprofile.servicecidr", range(&profile.service_cidr, SERVICES));
     add(
         "networkprofile.managedoutboundips",
         count.map_or_else(|| "unknown".to_owned(), |count| count.to_string()),
     );
-    add("networkprofile.preconfigurednsg", known(text(profile, "/preconfiguredNSG")));
+    add("networkprofile.preconfigurednsg", known(&profile.preconfigured_nsg));
 }
 
-fn flags(flags: &Value, add: &mut impl FnMut(&str, String)) {
-    let Some(flags) = flags.as_object() else { return };
+fn flags(properties: &Properties, add: &mut impl FnMut(&str, String)) {
     let short = |text: &str| text.len() <= LONGEST_FLAG && text.chars().all(|each| each.is_ascii_graphic());
-    let told = flags.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    let told = properties.operator_flags.iter().filter_map(|(name, value)| Some((name, value.get()?)));
     for (name, value) in told.filter(|(name, value)| short(name) && short(value)).take(MOST_FLAGS) {
-        add(&format!("operatorflags-{name}"), value.to_owned());
+        add(&format!("operatorflags-{name}"), value.clone());
     }
 }
 
 /// Who the cluster is towards Azure.
-pub(crate) fn identity(properties: &Value) -> &'static str {
-    if properties["platformWorkloadIdentityProfile"].is_object() {
+pub(crate) fn identity(properties: &Properties) -> &'static str {
+    if properties.platform_workload_identity_profile.get().is_some() {
         "managedid"
-    } else if properties["servicePrincipalProfile"].is_object() {
+    } else if properties.service_principal_profile.get().is_some() {
         "serviceprincipal"
     } else {
         "unknown"
     }
 }
 
-fn ingress(properties: &Value) -> String {
-    let last = properties.pointer("/ingressProfiles").and_then(Value::as_array).and_then(|all| all.last());
-    match last.map(|last| (text(last, "/visibility"), text(last, "/name"))) {
+fn ingress(properties: &Properties) -> String {
+    match properties.ingress_profiles.last().map(|last| (&*last.visibility, &*last.name)) {
         Some((visibility @ ("Private" | "Public"), name)) => format!("{visibility}.{name}"),
         _ => "unknown".to_owned(),
     }
@@ -179,18 +178,6 @@ fn enabled(is: bool) -> String {
 
 fn or_empty(text: &str) -> String {
     (if text.is_empty() { "empty" } else { text }).to_owned()
-}
-
-fn has_some(tags: &Value) -> bool {
-    tags.as_object().is_some_and(|tags| !tags.is_empty())
-}
-
-fn property<'a>(body: &'a Value, pointer: &str) -> &'a Value {
-    body.pointer(&format!("/openShiftCluster/properties{pointer}")).unwrap_or(&Value::Null)
-}
-
-fn text<'a>(body: &'a Value, pointer: &str) -> &'a str {
-    body.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,34 +1,15 @@
 //! What the end of a worker's turn writes into a cluster's document: pure (`contract/backend.md` §3.5, §3.6).
 
 use rp_api::CloudError;
-use rp_api::state::write;
 use rp_base::text::{clean, contains_ignore_case};
 use rp_cluster::Operation;
-use rp_documents::Lease;
+use rp_documents::cluster::Worker;
+use rp_documents::cluster::provisioning::End;
+use rp_documents::{ClusterDocument, Lease, Leased, ProvisioningState};
 use serde_json::{Value, json};
 
 /// Characters of an error that is kept in a document.
 const LONGEST_ERROR: usize = 4096;
-
-/// Where the cluster goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Target {
-    Succeeded,
-    Failed,
-    /// The phase is done; any worker takes the next.
-    NextPhase,
-}
-
-impl Target {
-    /// The provisioning state.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Succeeded => "Succeeded",
-            Self::Failed => "Failed",
-            Self::NextPhase => "Creating",
-        }
-    }
-}
 
 /// What went wrong, for each of those who are told.
 #[derive(Debug, Clone)]
@@ -71,126 +52,68 @@ fn internal_body() -> Value {
     json!({"code": "InternalServerError", "message": "Internal server error."})
 }
 
-/// The stored word of an operation that runs.
-pub(crate) const fn state_of(operation: Operation) -> &'static str {
+/// The state of a cluster while an operation runs.
+pub(crate) const fn state_of(operation: Operation) -> ProvisioningState {
     match operation {
-        Operation::Create => "Creating",
-        Operation::Update => "Updating",
-        Operation::AdminUpdate => "AdminUpdating",
-        Operation::Delete => "Deleting",
+        Operation::Create => ProvisioningState::Creating,
+        Operation::Update => ProvisioningState::Updating,
+        Operation::AdminUpdate => ProvisioningState::AdminUpdating,
+        Operation::Delete => ProvisioningState::Deleting,
     }
 }
 
 /// The operation that a stored cluster waits for.
-pub(crate) fn operation_of(body: &Value) -> Option<Operation> {
-    match text(body, "provisioningState") {
-        "Creating" => Some(Operation::Create),
-        "Updating" => Some(Operation::Update),
-        "AdminUpdating" => Some(Operation::AdminUpdate),
-        "Deleting" => Some(Operation::Delete),
-        _ => None,
+pub(crate) fn operation_of(document: &ClusterDocument) -> Option<Operation> {
+    match document.cluster.properties.provisioning_state.get()? {
+        ProvisioningState::Creating => Some(Operation::Create),
+        ProvisioningState::Updating => Some(Operation::Update),
+        ProvisioningState::AdminUpdating => Some(Operation::AdminUpdate),
+        ProvisioningState::Deleting => Some(Operation::Delete),
+        ProvisioningState::Canceled
+        | ProvisioningState::Maintenance
+        | ProvisioningState::Succeeded
+        | ProvisioningState::Failed => None,
     }
 }
 
-/// A text among a stored cluster's properties; empty when there is none.
-pub(crate) fn text<'a>(body: &'a Value, name: &str) -> &'a str {
-    body.pointer("/openShiftCluster/properties")
-        .and_then(|properties| properties.get(name))
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
 /// What tells one piece of an operation from the next: the phase of an installation, the task of an admin update.
-pub(crate) fn phase_of(body: &Value) -> &str {
-    match operation_of(body) {
-        Some(Operation::Create) => {
-            let phase = body.pointer("/openShiftCluster/properties/install/phase");
-            phase.and_then(Value::as_str).unwrap_or_default()
-        }
-        Some(Operation::AdminUpdate) => text(body, "maintenanceTask"),
+pub(crate) fn phase_of(document: &ClusterDocument) -> &str {
+    let properties = &document.cluster.properties;
+    match operation_of(document) {
+        Some(Operation::Create) => &properties.install.phase,
+        Some(Operation::AdminUpdate) => &properties.maintenance_task,
         Some(Operation::Update | Operation::Delete) | None => "",
     }
 }
 
 /// The phase as people read it.
-pub(crate) fn shown_phase(body: &Value) -> &str {
-    let phase = phase_of(body);
+pub(crate) fn shown_phase(document: &ClusterDocument) -> &str {
+    let phase = phase_of(document);
     phase.strip_prefix("InstallPhase").unwrap_or(phase)
 }
 
-/// Writes the end: states, maintenance, lease. The result of the asynchronous operation is the target; the stored state
-/// of an admin update is what it was before.
-pub(crate) fn apply(body: &mut Value, operation: Operation, target: Target, wrong: Option<&Wrong>) {
-    let state = stored_state(body, operation, target);
-    let terminal = target != Target::NextPhase;
-    let Some(Value::Object(properties)) = body.pointer_mut("/openShiftCluster/properties") else { return };
-    let mut set = |name: &str, value: &str| write(properties, name, value);
-    set("provisioningState", state);
-    if terminal {
-        set("maintenanceTask", "");
-        set("lastProvisioningState", "");
-    }
-    if operation == Operation::AdminUpdate && terminal {
-        let failed = properties.get("failedProvisioningState").and_then(Value::as_str).unwrap_or_default();
-        if failed.is_empty() && wrong.is_some() {
-            write(properties, "failedProvisioningState", "AdminUpdating");
-        }
-        let error = wrong.map(|wrong| clean(&wrong.text, LONGEST_ERROR)).unwrap_or_default();
-        write(properties, "lastAdminUpdateError", &error);
-        if wrong.is_none() {
-            write(properties, "maintenanceState", "None");
-        }
-    } else {
-        let failed = if target == Target::Failed { state_of(operation) } else { "" };
-        write(properties, "failedProvisioningState", failed);
-    }
-    let lease = Lease::of(body);
-    let dequeues = if state == "Failed" { lease.dequeues } else { 0 };
-    Lease { owner: String::new(), expires: 0, token: lease.token, dequeues }.write(body);
-    if let Value::Object(envelope) = body {
-        envelope.remove("retry");
-        if terminal {
-            for name in ["correlationData", "asyncOperationId", "operation"] {
-                envelope.remove(name);
-            }
-        }
+/// Writes the end: states, maintenance, lease. The result of the asynchronous operation is the end; the stored state of an
+/// admin update is what it was before.
+pub(crate) fn apply(document: &mut ClusterDocument, worker: Worker, end: End, wrong: Option<&Wrong>) {
+    let error = wrong.map(|wrong| clean(&wrong.text, LONGEST_ERROR));
+    let state = document.cluster.properties.finish(worker, end, error.as_deref());
+    let lease = document.lease();
+    let dequeues = if state == Some(ProvisioningState::Failed) { lease.dequeues } else { 0 };
+    document.set_lease(&Lease { owner: String::new(), expires: 0, token: lease.token, dequeues });
+    document.retry.clear(worker);
+    if end != End::NextPhase {
+        document.correlation_data.clear(worker);
+        document.async_operation_id.clear(worker);
+        document.operation.clear(worker);
     }
 }
 
 /// Gives the lease away with the work undone: to anybody at once, or after `expires` of the store's clock. `counts`: the
 /// take was one that ended abnormally.
-pub(crate) fn release(body: &mut Value, expires: i64, counts: bool, retries: u32) {
-    let lease = Lease::of(body);
+pub(crate) fn release(document: &mut impl Leased, expires: i64, counts: bool) {
+    let lease = document.lease();
     let dequeues = if counts { lease.dequeues } else { lease.dequeues.saturating_sub(1) };
-    Lease { owner: String::new(), expires, token: lease.token, dequeues }.write(body);
-    if let Value::Object(envelope) = body {
-        if retries == 0 {
-            envelope.remove("retry");
-        } else {
-            envelope.insert("retry".to_owned(), json!({"count": retries}));
-        }
-    }
-}
-
-/// How often in a row it was put off.
-pub(crate) fn retries(body: &Value) -> u32 {
-    let count = body.pointer("/retry/count").and_then(Value::as_u64).unwrap_or_default();
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-/// `Succeeded` or `Failed` from before an admin update comes back.
-fn stored_state(body: &Value, operation: Operation, target: Target) -> &'static str {
-    if target == Target::NextPhase {
-        return state_of(operation);
-    }
-    if operation != Operation::AdminUpdate {
-        return target.name();
-    }
-    match text(body, "lastProvisioningState") {
-        "Succeeded" => "Succeeded",
-        "Failed" => "Failed",
-        _ => target.name(),
-    }
+    document.set_lease(&Lease { owner: String::new(), expires, token: lease.token, dequeues });
 }
 
 #[cfg(test)]

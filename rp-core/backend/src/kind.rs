@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rp_base::Timestamp;
 use rp_database::Stored;
-use rp_documents::Collection;
+use rp_documents::{Collection, ProvisioningState};
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use crate::claim_cache::CachedClaim;
 use crate::queue::Sighting;
-use crate::sheet::Sheet;
 
 /// A collection with work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,11 +74,9 @@ impl Kind {
             Self::Subscription => envelope.deleting.unwrap_or_default().then_some(true),
             Self::Cluster => {
                 let properties = envelope.open_shift_cluster.and_then(|cluster| cluster.properties);
-                match properties.and_then(|properties| properties.provisioning_state).as_deref() {
-                    Some("Deleting") => Some(true),
-                    Some("Creating" | "Updating" | "AdminUpdating") => Some(false),
-                    _ => None,
-                }
+                let word = properties.and_then(|properties| properties.provisioning_state);
+                let state = word.and_then(|word| ProvisioningState::named(&word));
+                state.filter(|state| state.is_queued()).map(|state| state == ProvisioningState::Deleting)
             }
         };
         Ok(deleting.map(|deleting| Seen {
@@ -100,14 +98,19 @@ impl Seen {
     }
 
     /// The same for the queue.
-    pub(crate) fn sighting(&self, stored: &Stored, due: Instant, sheet: Option<Arc<Sheet>>) -> Sighting {
+    pub(crate) fn sighting(
+        &self,
+        stored: &Stored,
+        due: Instant,
+        cached: Option<Arc<CachedClaim>>,
+    ) -> Sighting {
         Sighting {
             version: stored.version,
             subscription: Arc::from(stored.partition.as_str()),
             deleting: self.deleting,
             owned: !self.owner.is_empty(),
             due,
-            sheet,
+            cached,
         }
     }
 }

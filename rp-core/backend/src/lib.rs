@@ -5,6 +5,7 @@
 //! in `rp-cluster`.
 
 mod beat;
+mod claim_cache;
 mod cluster;
 mod context;
 mod dimensions;
@@ -13,16 +14,15 @@ mod feed;
 mod gateways;
 mod journal;
 mod kind;
+mod leased_document;
 mod metrics;
 mod operation;
-mod pen;
 mod progress;
 mod qos;
 mod queue;
 mod reservation;
 mod service;
 mod settings;
-mod sheet;
 mod subscription;
 mod take;
 mod time;

@@ -5,10 +5,13 @@
 
 use rp_base::Timestamp;
 use rp_database::{Expect, StoreError, Typed, Version, Versioned};
-use rp_documents::{AsyncOperation, AsyncOperationDocument, Collection};
-use serde_json::{Map, Value};
+use rp_documents::cluster::provisioning::End;
+use rp_documents::{
+    AsyncOperation, AsyncOperationDocument, ClusterDocument, Collection, OpenShiftCluster, ProvisioningState,
+};
+use serde_json::Map;
 
-use crate::end::{Target, Wrong};
+use crate::end::Wrong;
 
 /// The path of an operation that the frontend did not come to write.
 const PROVIDER: &str = "microsoft.redhatopenshift";
@@ -17,13 +20,13 @@ const PROVIDER: &str = "microsoft.redhatopenshift";
 #[derive(Debug)]
 pub(crate) struct Ended<'a> {
     /// The cluster's document before its end is written.
-    pub(crate) body: &'a Value,
+    pub(crate) body: &'a ClusterDocument,
     /// The state that the operation began with.
-    pub(crate) initial: &'static str,
-    pub(crate) target: Target,
+    pub(crate) initial: ProvisioningState,
+    pub(crate) end: End,
     pub(crate) wrong: Option<&'a Wrong>,
     /// As it will be stored; `None`: it is deleted.
-    pub(crate) cluster: Option<Value>,
+    pub(crate) cluster: Option<OpenShiftCluster>,
     pub(crate) now: Timestamp,
 }
 
@@ -40,7 +43,7 @@ pub(crate) enum Found {
 /// between has another version.
 pub(crate) async fn find(
     operations: &Typed<AsyncOperationDocument>,
-    body: &Value,
+    body: &ClusterDocument,
 ) -> Result<Found, StoreError> {
     let id = id_of(body);
     if id.is_empty() {
@@ -65,8 +68,8 @@ pub(crate) async fn find(
 }
 
 /// The name of the operation that a cluster waits for; empty: none.
-pub(crate) fn id_of(body: &Value) -> &str {
-    body.get("asyncOperationId").and_then(Value::as_str).unwrap_or_default()
+pub(crate) fn id_of(body: &ClusterDocument) -> &str {
+    &body.async_operation_id
 }
 
 /// Writes the end over what was found. An operation that was never written, because the frontend died, is made, and so is
@@ -104,10 +107,11 @@ pub(crate) async fn end(
 
 fn write(document: &mut AsyncOperationDocument, ended: &Ended<'_>) {
     let operation = &mut document.async_operation;
-    ended.target.name().clone_into(&mut operation.status);
+    ended.end.state().name().clone_into(&mut operation.status);
     operation.end_time = Some(ended.now);
     operation.error = ended.wrong.map(|wrong| wrong.body.clone());
-    document.open_shift_cluster.clone_from(&ended.cluster);
+    document.open_shift_cluster =
+        ended.cluster.as_ref().and_then(|cluster| serde_json::to_value(cluster).ok());
 }
 
 fn made(ended: &Ended<'_>) -> AsyncOperationDocument {
@@ -117,18 +121,18 @@ fn made(ended: &Ended<'_>) -> AsyncOperationDocument {
 }
 
 fn missing(ended: &Ended<'_>) -> AsyncOperationDocument {
-    let text = |pointer: &str| ended.body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let id = id_of(ended.body).to_owned();
-    let region = text("/openShiftCluster/location").to_ascii_lowercase();
-    let subscription = text("/partitionKey");
-    let began = Timestamp::parse(text("/correlationData/requestTime")).unwrap_or(ended.now);
+    let body = ended.body;
+    let id = id_of(body).to_owned();
+    let region = body.cluster.location.to_ascii_lowercase();
+    let subscription = &body.partition_key;
+    let began = Timestamp::parse(&body.correlation_data.request_time).unwrap_or(ended.now);
     let operation = AsyncOperation {
         id: format!(
             "/subscriptions/{subscription}/providers/{PROVIDER}/locations/{region}/operationsstatus/{id}"
         ),
         name: id.clone(),
-        initial_status: ended.initial.to_owned(),
-        status: ended.initial.to_owned(),
+        initial_status: ended.initial.name().to_owned(),
+        status: ended.initial.name().to_owned(),
         start_time: began,
         end_time: None,
         error: None,
@@ -137,7 +141,7 @@ fn missing(ended: &Ended<'_>) -> AsyncOperationDocument {
     AsyncOperationDocument {
         id,
         async_operation: operation,
-        open_shift_cluster_key: text("/key").to_owned(),
+        open_shift_cluster_key: body.key.clone(),
         open_shift_cluster: None,
         unknown: Map::new(),
     }

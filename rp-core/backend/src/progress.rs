@@ -7,37 +7,42 @@ use rp_base::chain;
 use rp_cluster::{Change, Progress, ProgressError, StepEvent};
 use rp_database::{StoreError, Typed};
 use rp_documents::billing::Billing;
-use rp_documents::{BillingDocument, Lease};
-use serde_json::{Map, Value, json};
+use rp_documents::cluster::{Outcome, Position, Worker};
+use rp_documents::{BillingDocument, ClusterDocument, Lease, Leased as _, ProvisioningState};
+use serde_json::Map;
 
 use crate::context::Context;
 use crate::end::{phase_of, shown_phase};
 use crate::journal::Journal;
-use crate::pen::{Pen, PenError};
+use crate::leased_document::{LeaseError, LeasedDocument};
 
 /// Conflicts of one write of a bill.
 const TRIES: u32 = 5;
 
-/// The pen of one operation.
+/// The progress of one operation.
 #[derive(Debug)]
 pub(crate) struct Kept {
     context: Arc<Context>,
-    pen: Arc<Pen>,
+    leased: Arc<LeasedDocument<ClusterDocument>>,
     journal: Arc<Journal>,
 }
 
-impl From<PenError> for ProgressError {
-    fn from(error: PenError) -> Self {
+impl From<LeaseError> for ProgressError {
+    fn from(error: LeaseError) -> Self {
         match error {
-            PenError::Lost | PenError::Ended => Self::Lost,
-            PenError::Store(text) => Self::Store(text),
+            LeaseError::Lost | LeaseError::Ended => Self::Lost,
+            LeaseError::Store(text) => Self::Store(text),
         }
     }
 }
 
 impl Kept {
-    pub(crate) const fn new(context: Arc<Context>, pen: Arc<Pen>, journal: Arc<Journal>) -> Self {
-        Self { context, pen, journal }
+    pub(crate) const fn new(
+        context: Arc<Context>,
+        leased: Arc<LeasedDocument<ClusterDocument>>,
+        journal: Arc<Journal>,
+    ) -> Self {
+        Self { context, leased, journal }
     }
 }
 
@@ -45,64 +50,64 @@ impl Kept {
 /// operation's id (the asynchronous operation's, else one of its own), the phase, and the step to go on with.
 ///
 /// Gives the id.
-pub(crate) fn begin(body: &mut Value, state: &str, own: &str) -> String {
-    let wanted = body.get("asyncOperationId").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let known = |name: &str| {
-        body.pointer(&format!("/operation/{name}")).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let (id, kind) = (known("id"), known("kind"));
-    let same = !id.is_empty() && kind == state && (wanted.is_empty() || wanted == id);
-    if same {
-        return id;
+pub(crate) fn begin(
+    document: &mut ClusterDocument,
+    by: Worker,
+    state: ProvisioningState,
+    own: &str,
+) -> String {
+    let (wanted, known) = (&*document.async_operation_id, &*document.operation);
+    let same = !known.id.is_empty() && *known.kind == *state.name();
+    if same && (wanted.is_empty() || *wanted == *known.id) {
+        return known.id.to_string();
     }
-    let id = if wanted.is_empty() { own.to_owned() } else { wanted };
-    body["operation"] = json!({"id": id, "kind": state});
+    let id = if wanted.is_empty() { own.to_owned() } else { wanted.to_owned() };
+    let position = Position {
+        id: Outcome::new(by, id.as_str()),
+        kind: Outcome::new(by, state.name()),
+        ..Position::default()
+    };
+    document.operation.set(by, position);
     id
 }
 
 /// The step that was saved for the phase that the document is in.
-pub(crate) fn position_of(body: &Value) -> Option<String> {
-    let operation = body.get("operation")?;
-    let text = |name: &str| operation.get(name).and_then(Value::as_str).unwrap_or_default();
-    (text("phase") == phase_of(body) && !text("next").is_empty()).then(|| text("next").to_owned())
+pub(crate) fn position_of(document: &ClusterDocument) -> Option<String> {
+    let Position { next, phase, .. } = document.operation.get()?;
+    (**phase == *phase_of(document) && !next.is_empty()).then(|| next.to_string())
 }
 
 /// A step that was not reached before also shows that the takes until now were not in vain.
-fn save_in(body: &mut Value, next: &str) {
-    let phase = phase_of(body).to_owned();
-    if position_of(body).as_deref() != Some(next) {
-        let lease = Lease::of(body);
-        Lease { dequeues: lease.dequeues.min(1), ..lease }.write(body);
-        if let Value::Object(envelope) = body {
-            envelope.remove("retry");
-        }
+fn save_in(document: &mut ClusterDocument, by: Worker, next: &str) {
+    let phase = phase_of(document).to_owned();
+    if position_of(document).as_deref() != Some(next) {
+        let lease = document.lease();
+        document.set_lease(&Lease { dequeues: lease.dequeues.min(1), ..lease });
+        document.retry.clear(by);
     }
-    if !body["operation"].is_object() {
-        body["operation"] = json!({});
-    }
-    body["operation"]["phase"] = Value::from(phase);
-    body["operation"]["next"] = Value::from(next);
+    document.operation.phase.set(by, phase);
+    document.operation.next.set(by, next);
 }
 
 #[async_trait]
 impl Progress for Kept {
-    async fn read(&self) -> Result<Value, ProgressError> {
-        Ok(self.pen.read().await?)
+    async fn read(&self) -> Result<Arc<ClusterDocument>, ProgressError> {
+        Ok(self.leased.read().await?)
     }
 
-    async fn patch(&self, change: Change) -> Result<Value, ProgressError> {
-        let body = self.pen.patch(&*change).await?;
+    async fn patch(&self, change: Change) -> Result<Arc<ClusterDocument>, ProgressError> {
+        let body = self.leased.patch(&|body, worker| change(&mut body.cluster, worker)).await?;
         self.journal.phase(shown_phase(&body));
         Ok(body)
     }
 
     async fn position(&self) -> Result<Option<String>, ProgressError> {
         // Nobody but the holder writes it.
-        Ok(position_of(&self.pen.fresh().await?))
+        Ok(position_of(&*self.leased.fresh().await?))
     }
 
     async fn save(&self, next_step: &str) -> Result<(), ProgressError> {
-        self.pen.patch(&|body| save_in(body, next_step)).await?;
+        self.leased.patch(&|body, worker| save_in(body, worker, next_step)).await?;
         self.journal.flush_soon();
         Ok(())
     }
@@ -113,13 +118,12 @@ impl Progress for Kept {
 
     async fn bill(&self, infra_id: &str, tenant: &str, location: &str) -> Result<(), ProgressError> {
         // Ours still: whoever lost the lease makes no bill.
-        let body = self.pen.read().await?;
-        let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let body = self.leased.read().await?;
         let now = self.context.store.now().await.map_err(away)?;
         let document = BillingDocument {
-            id: self.pen.id().to_owned(),
-            key: text("key"),
-            cluster_resource_group_id_key: text("clusterResourceGroupIdKey"),
+            id: self.leased.id().to_owned(),
+            key: body.key.clone(),
+            cluster_resource_group_id_key: body.cluster_resource_group_id_key.to_string(),
             infra_id: infra_id.to_owned(),
             billing: Billing {
                 creation_time: Some(now.seconds()),
@@ -142,11 +146,11 @@ impl Progress for Kept {
     }
 
     async fn end_bill(&self) -> Result<(), ProgressError> {
-        self.pen.read().await?;
+        self.leased.read().await?;
         let bills = self.bills();
         let mut tried = 0;
         loop {
-            let Some(mut found) = bills.get(self.pen.id()).await.map_err(away)? else { return Ok(()) };
+            let Some(mut found) = bills.get(self.leased.id()).await.map_err(away)? else { return Ok(()) };
             if found.value.billing.deletion_time.is_some() {
                 return Ok(());
             }

@@ -1,9 +1,8 @@
 //! One line per terminal operation, for whoever measures the service (`contract/backend.md` §8).
 
 use rp_api::CloudError;
-use rp_base::text::clean;
-use rp_base::text::contains_ignore_case;
-use serde_json::Value;
+use rp_base::text::{clean, contains_ignore_case};
+use rp_documents::ClusterDocument;
 
 use crate::dimensions::{identity, result};
 use crate::end::Wrong;
@@ -16,9 +15,8 @@ const REMOVED: &str = "The Azure Red Hat Openshift resource provider service pri
 const LONGEST: usize = 16 * 1024;
 
 /// Logs how the operation ended.
-pub(crate) fn log(body: &Value, initial: &str, wrong: Option<&Wrong>) {
-    let properties = body.pointer("/openShiftCluster/properties").unwrap_or(&Value::Null);
-    let who = identity(properties);
+pub(crate) fn log(document: &ClusterDocument, initial: &str, wrong: Option<&Wrong>) {
+    let who = identity(&document.cluster.properties);
     let shown = wrong.map(shown);
     let of = result(shown.as_ref());
     match shown.filter(|_| of != "Success") {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rp_database::Version;
 use tokio::time::Instant;
 
-use crate::sheet::Sheet;
+use crate::claim_cache::CachedClaim;
 
 /// What is seen of a document that has work.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(crate) struct Sighting {
     /// When anybody may take it.
     pub(crate) due: Instant,
     /// The document, when it was kept.
-    pub(crate) sheet: Option<Arc<Sheet>>,
+    pub(crate) cached: Option<Arc<CachedClaim>>,
 }
 
 /// How much may be at work here.
@@ -209,16 +209,16 @@ impl Queue {
     }
 
     /// The document of what was picked, when it was kept; it is not kept any longer.
-    pub(crate) fn sheet(&mut self, picked: &Picked) -> Option<Arc<Sheet>> {
+    pub(crate) fn cached(&mut self, picked: &Picked) -> Option<Arc<CachedClaim>> {
         let entry = self.known.get_mut(&picked.id)?;
-        if entry.seen.version == picked.version { entry.seen.sheet.take() } else { None }
+        if entry.seen.version == picked.version { entry.seen.cached.take() } else { None }
     }
 
     /// The store's past is another one than was read: what is read anew counts, whatever its version.
     pub(crate) fn doubt(&mut self) {
         for entry in self.known.values_mut() {
             entry.seen.version = Version(0);
-            entry.seen.sheet = None;
+            entry.seen.cached = None;
         }
     }
 

@@ -5,8 +5,7 @@
 use rp_api::CloudError;
 use rp_base::chain;
 use rp_database::{Expect, StoreError, Typed};
-use rp_documents::Reservation;
-use serde_json::Value;
+use rp_documents::{ClusterDocument, Reservation};
 
 /// Why a name could not be held.
 #[derive(Debug)]
@@ -17,9 +16,12 @@ pub(crate) enum NotHeld {
 }
 
 /// Holds the names of a new cluster for as long as it lives.
-pub(crate) async fn hold(reservations: &Typed<Reservation>, body: &Value) -> Result<(), NotHeld> {
-    let cluster = text(body, "key");
-    for (name, used) in names(body) {
+pub(crate) async fn hold(
+    reservations: &Typed<Reservation>,
+    document: &ClusterDocument,
+) -> Result<(), NotHeld> {
+    let cluster = document.key.as_str();
+    for (name, used) in names(document) {
         let wanted = Reservation { id: name.clone(), cluster: cluster.to_owned() };
         let held = match reservations.get(&name).await.map_err(NotHeld::Store)? {
             Some(found) if found.value.cluster != cluster => return Err(NotHeld::Taken(Box::new(used))),
@@ -43,33 +45,36 @@ pub(crate) async fn hold(reservations: &Typed<Reservation>, body: &Value) -> Res
 }
 
 /// Whether the cluster has become somebody else towards Azure; the frontend may have died before it was tidied up.
-pub(crate) fn changed(body: &Value) -> bool {
-    former(body).is_some()
+pub(crate) fn changed(document: &ClusterDocument) -> bool {
+    former(document).is_some()
 }
 
 /// Who the cluster was before, when it is somebody else now.
-fn former(body: &Value) -> Option<&str> {
-    let former = text(body, "formerClientIdKey");
-    (!former.is_empty() && former != text(body, "clientIdKey")).then_some(former)
+fn former(document: &ClusterDocument) -> Option<&str> {
+    let former: &str = &document.former_client_id_key;
+    (!former.is_empty() && former != &*document.client_id_key).then_some(former)
 }
 
 /// Gives the name back that the cluster no longer has.
 pub(crate) async fn release_former(
     reservations: &Typed<Reservation>,
-    body: &Value,
+    document: &ClusterDocument,
 ) -> Result<(), StoreError> {
-    match former(body) {
-        Some(former) => give_back(reservations, text(body, "key"), &format!("client/{former}")).await,
+    match former(document) {
+        Some(former) => give_back(reservations, &document.key, &format!("client/{former}")).await,
         None => Ok(()),
     }
 }
 
 /// Gives the names of a deleted cluster back. Those that are another's stay.
-pub(crate) async fn release(reservations: &Typed<Reservation>, body: &Value) -> Result<(), StoreError> {
-    for (name, _) in names(body) {
-        give_back(reservations, text(body, "key"), &name).await?;
+pub(crate) async fn release(
+    reservations: &Typed<Reservation>,
+    document: &ClusterDocument,
+) -> Result<(), StoreError> {
+    for (name, _) in names(document) {
+        give_back(reservations, &document.key, &name).await?;
     }
-    release_former(reservations, body).await
+    release_former(reservations, document).await
 }
 
 async fn give_back(reservations: &Typed<Reservation>, cluster: &str, name: &str) -> Result<(), StoreError> {
@@ -89,12 +94,11 @@ async fn give_back(reservations: &Typed<Reservation>, cluster: &str, name: &str)
 }
 
 /// With what a customer reads whose cluster cannot have it.
-fn names(body: &Value) -> Vec<(String, CloudError)> {
+fn names(document: &ClusterDocument) -> Vec<(String, CloudError)> {
     let mut names = Vec::new();
-    let client = text(body, "clientIdKey");
+    let client: &str = &document.client_id_key;
     if !client.is_empty() {
-        let principal = body.pointer("/openShiftCluster/properties/servicePrincipalProfile");
-        let message = if principal.is_some_and(Value::is_object) {
+        let message = if document.cluster.properties.service_principal_profile.get().is_some() {
             format!(
                 "The provided service principal with client ID '{client}' is already in use by a cluster."
             )
@@ -103,14 +107,10 @@ fn names(body: &Value) -> Vec<(String, CloudError)> {
         };
         names.push((format!("client/{client}"), CloudError::bad("DuplicateClientID", "", message)));
     }
-    let group = text(body, "clusterResourceGroupIdKey");
+    let group: &str = &document.cluster_resource_group_id_key;
     if !group.is_empty() {
         let message = format!("The provided resource group '{group}' already contains a cluster.");
         names.push((format!("group/{group}"), CloudError::bad("DuplicateResourceGroup", "", message)));
     }
     names
-}
-
-fn text<'a>(body: &'a Value, name: &str) -> &'a str {
-    body.get(name).and_then(Value::as_str).unwrap_or_default()
 }

@@ -14,13 +14,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::claim_cache::ClaimCache;
 use crate::context::Context;
 use crate::feed::Feed;
 use crate::kind::Kind;
 use crate::metrics::{Metrics, Turn};
 use crate::queue::{Bounds, Picked, Queue};
 use crate::settings::Settings;
-use crate::sheet::Sheets;
 use crate::time::StoreTime;
 use crate::{cluster, subscription};
 
@@ -85,7 +85,7 @@ impl Backend {
             metrics: Metrics::new(&registry),
             clusters: Mutex::new(Queue::new(clusters)),
             subscriptions: Mutex::new(Queue::new(subscriptions)),
-            sheets: Sheets::default(),
+            claims: ClaimCache::default(),
             wake: Notify::new(),
             stopping: CancellationToken::new(),
             cut: CancellationToken::new(),

@@ -7,8 +7,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use rp_base::chain;
 use rp_database::{Expect, Span, StoreError, Stored};
-use rp_documents::{Collection, Lease};
-use serde_json::Value;
+use rp_documents::cluster::Worker;
+use rp_documents::{
+    ClusterDocument, Collection, Lease, Leased as _, SubscriptionDocument, SubscriptionState,
+};
 use std::panic::AssertUnwindSafe;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -18,10 +20,12 @@ use crate::beat;
 use crate::context::Context;
 use crate::end;
 use crate::kind::Kind;
+use crate::leased_document::{LeaseError, LeasedDocument};
 use crate::metrics::Turn;
-use crate::pen::{Pen, PenError};
 use crate::queue::Picked;
 use crate::take::{Claim, take};
+
+type Leased = LeasedDocument<SubscriptionDocument>;
 
 const CLUSTERS: Collection = Collection::OpenShiftClusters;
 /// Clusters of one page.
@@ -42,7 +46,7 @@ enum Trouble {
 /// Takes the subscription and deletes its clusters.
 pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
     let began = Instant::now();
-    let claim = match take(&context, Kind::Subscription, &picked, |_| {}).await {
+    let claim = match take::<SubscriptionDocument>(&context, Kind::Subscription, &picked, &|_, _| {}).await {
         Ok(Some(claim)) => claim,
         Ok(None) => return Turn::Beaten,
         Err(error) => {
@@ -50,13 +54,13 @@ pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
             return Turn::NotTaken;
         }
     };
-    let Claim { pen, body, dequeues, .. } = claim;
-    let pen = Arc::new(pen);
-    let span = tracing::info_span!("subscription", subscription = pen.id());
+    let Claim { leased, body, dequeues, .. } = claim;
+    let leased = Arc::new(leased);
+    let span = tracing::info_span!("subscription", subscription = leased.id());
     async {
-        let keep = beat::keep(Arc::clone(&context), Arc::clone(&pen));
+        let keep = beat::keep(Arc::clone(&context), Arc::clone(&leased));
         let _beat = AbortOnDropHandle::new(tokio::spawn(keep.in_current_span()));
-        let turn = work(&context, &pen, &body, dequeues).await;
+        let turn = work(&context, &leased, &body, dequeues).await;
         tell(&context, &body, turn, began.elapsed());
         turn
     }
@@ -64,48 +68,47 @@ pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
     .await
 }
 
-async fn work(context: &Arc<Context>, pen: &Pen, body: &Value, dequeues: u32) -> Turn {
-    let (pause, retries) = (context.settings.retry_most, end::retries(body).saturating_add(1));
+async fn work(context: &Arc<Context>, leased: &Leased, body: &SubscriptionDocument, dequeues: u32) -> Turn {
+    let (pause, retries) = (context.settings.retry_most, body.retries().saturating_add(1));
     if dequeues > context.settings.dequeues {
         tracing::error!("dequeued {dequeues} times, failing");
-        return release(context, pen, pause, 0, Turn::Later).await;
+        return release(context, leased, pause, 0, Turn::Later).await;
     }
     let looked = AssertUnwindSafe(delete_clusters(context, body)).catch_unwind();
     let looked = tokio::select! {
         biased;
-        () = pen.lost.cancelled() => return lost(),
-        () = context.cut.cancelled() => return release(context, pen, Duration::ZERO, 0, Turn::HandedOver).await,
+        () = leased.lost.cancelled() => return lost(),
+        () = context.cut.cancelled() => return release(context, leased, Duration::ZERO, 0, Turn::HandedOver).await,
         looked = looked => looked,
     };
     match looked {
-        Ok(Ok(0)) => done(pen).await,
+        Ok(Ok(0)) => done(leased).await,
         Ok(Ok(left)) => {
             tracing::info!(left, "clusters of a deleted subscription are still there");
-            release(context, pen, pause, 0, Turn::NextPhase).await
+            release(context, leased, pause, 0, Turn::NextPhase).await
         }
         Ok(Err(error)) => {
             tracing::error!(error = %chain(&error), "the clusters of a deleted subscription were not looked through");
             let factor = 2u32.saturating_pow(retries.min(20) - 1);
             let wait = context.settings.retry.saturating_mul(factor).min(pause);
-            release(context, pen, wait, retries, Turn::Later).await
+            release(context, leased, wait, retries, Turn::Later).await
         }
         Err(_) => {
             tracing::error!("the deletion of a subscription panicked");
             let wait = context.settings.retry;
-            settle(pen.end(&|body| end::release(body, until(context, wait), true, 0)).await, Turn::Panicked)
+            settle(leased.end(&|body, _| put_off(body, until(context, wait), true, 0)).await, Turn::Panicked)
         }
     }
 }
 
 /// Every cluster that is at rest is deleted; gives how many are still there. One in a state that nobody knows is told at
 /// the end, and keeps no other.
-async fn delete_clusters(context: &Context, body: &Value) -> Result<usize, Trouble> {
-    let state = body.pointer("/subscription/state").and_then(Value::as_str).unwrap_or_default();
-    if state != "Deleted" {
-        return Err(Trouble::State(state.to_owned()));
+async fn delete_clusters(context: &Context, body: &SubscriptionDocument) -> Result<usize, Trouble> {
+    let state = body.subscription.state;
+    if state != SubscriptionState::Deleted {
+        return Err(Trouble::State(state.name().to_owned()));
     }
-    let id = body.get("id").and_then(Value::as_str).unwrap_or_default();
-    let prefix = format!("/subscriptions/{id}/");
+    let prefix = format!("/subscriptions/{}/", body.id);
     let (mut left, mut after, mut odd) = (0, None::<String>, None);
     loop {
         let page = context.store.scan(CLUSTERS, Span::Keys(&prefix), after.as_deref(), PAGE).await?;
@@ -127,16 +130,23 @@ async fn delete_clusters(context: &Context, body: &Value) -> Result<usize, Troub
 async fn delete_cluster(context: &Context, mut stored: Stored) -> Result<(), Trouble> {
     for _ in 0..TRIES {
         let (id, key) = (stored.id.clone(), stored.unique_key.clone().unwrap_or_default());
-        let mut body: Value = serde_json::from_str(&stored.body).unwrap_or_default();
-        match end::text(&body, "provisioningState") {
-            // They come back to rest, or go.
-            "Creating" | "Updating" | "AdminUpdating" | "Deleting" => return Ok(()),
-            "Succeeded" | "Failed" => {}
-            other => return Err(Trouble::Cluster { cluster: key, state: other.to_owned() }),
+        let odd = |state: &str| Trouble::Cluster { cluster: key.clone(), state: state.to_owned() };
+        let mut document: ClusterDocument = serde_json::from_str(&stored.body).map_err(|_| odd(""))?;
+        let state = &document.cluster.properties.provisioning_state;
+        // They come back to rest, or go.
+        if state.get().is_some_and(|state| state.is_queued()) {
+            return Ok(());
         }
-        queue(&mut body);
+        if !state.get().is_some_and(|state| state.is_terminal()) {
+            return Err(odd(state.word()));
+        }
+        queue(&mut document);
+        let body = serde_json::to_string(&document).map_err(|cause| {
+            let (collection, id) = (CLUSTERS, id.clone());
+            StoreError::Malformed { collection, id, cause }
+        })?;
         let expect = Expect::Version(stored.version);
-        match context.store.replace(CLUSTERS, stored.with_body(body.to_string()), expect).await {
+        match context.store.replace(CLUSTERS, stored.with_body(body), expect).await {
             Ok(_) => return Ok(()),
             Err(StoreError::Gone { .. }) => return Ok(()),
             Err(StoreError::Stale { .. }) => {}
@@ -150,53 +160,52 @@ async fn delete_cluster(context: &Context, mut stored: Stored) -> Result<(), Tro
 }
 
 /// Without an asynchronous operation: nobody asked for one.
-fn queue(body: &mut Value) {
-    let old = end::text(body, "provisioningState").to_owned();
-    if let Some(properties) = body.pointer_mut("/openShiftCluster/properties") {
-        properties["provisioningState"] = Value::from("Deleting");
-        properties["lastProvisioningState"] = Value::from(old);
-    }
-    let lease = Lease::of(body);
-    Lease { dequeues: 0, ..lease }.write(body);
-    if let Value::Object(envelope) = body {
-        for name in ["asyncOperationId", "operation", "retry"] {
-            envelope.remove(name);
-        }
-    }
+fn queue(document: &mut ClusterDocument) {
+    let lease = Lease { dequeues: 0, ..document.lease() };
+    let worker = Worker::holding(&lease);
+    document.cluster.properties.delete_with_subscription(worker);
+    document.set_lease(&lease);
+    document.async_operation_id.clear(worker);
+    document.operation.clear(worker);
+    document.retry.clear(worker);
 }
 
-async fn done(pen: &Pen) -> Turn {
-    let ended = pen
-        .end(&|body| {
-            let lease = Lease::of(body);
-            Lease { token: lease.token, ..Lease::default() }.write(body);
-            if let Value::Object(envelope) = body {
-                envelope.remove("deleting");
-                envelope.remove("retry");
-            }
+async fn done(leased: &Leased) -> Turn {
+    let ended = leased
+        .end(&|body, _| {
+            let lease = body.lease();
+            body.set_lease(&Lease { token: lease.token, ..Lease::default() });
+            body.clear_deleting();
+            body.set_retries(0);
         })
         .await;
     tracing::info!("every cluster of a deleted subscription is gone");
     settle(ended, Turn::Succeeded)
 }
 
-async fn release(context: &Context, pen: &Pen, wait: Duration, retries: u32, turn: Turn) -> Turn {
+/// Gives the lease away with clusters left.
+fn put_off(body: &mut SubscriptionDocument, expires: i64, counts: bool, retries: u32) {
+    end::release(body, expires, counts);
+    body.set_retries(retries);
+}
+
+async fn release(context: &Context, leased: &Leased, wait: Duration, retries: u32, turn: Turn) -> Turn {
     let expires = if wait.is_zero() { 0 } else { until(context, wait) };
-    let ended = pen
-        .end(&|body| {
-            end::release(body, expires, false, retries);
-            let lease = Lease::of(body);
-            Lease { dequeues: 0, ..lease }.write(body);
+    let ended = leased
+        .end(&|body, _| {
+            put_off(body, expires, false, retries);
+            let lease = body.lease();
+            body.set_lease(&Lease { dequeues: 0, ..lease });
         })
         .await;
     settle(ended, turn)
 }
 
-fn settle(ended: Result<(), PenError>, turn: Turn) -> Turn {
+fn settle(ended: Result<(), LeaseError>, turn: Turn) -> Turn {
     match ended {
-        Ok(()) | Err(PenError::Ended) => turn,
-        Err(PenError::Lost) => lost(),
-        Err(PenError::Store(error)) => {
+        Ok(()) | Err(LeaseError::Ended) => turn,
+        Err(LeaseError::Lost) => lost(),
+        Err(LeaseError::Store(error)) => {
             tracing::error!(error, "the end of a subscription's turn was not written: its lease runs out");
             Turn::Later
         }
@@ -212,9 +221,9 @@ fn until(context: &Context, wait: Duration) -> i64 {
     (context.time.now() + wait).seconds().saturating_sub(1)
 }
 
-fn tell(context: &Context, body: &Value, turn: Turn, took: Duration) {
+fn tell(context: &Context, body: &SubscriptionDocument, turn: Turn, took: Duration) {
     context.metrics.turn("Subscription", turn, took);
-    let state = body.pointer("/subscription/state").and_then(Value::as_str).unwrap_or_default();
+    let state = body.subscription.state.name();
     let millis = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
     context.statsd.gauge("backend.subscriptions.duration", millis, &[("state", state)]);
     context.statsd.gauge("backend.subscriptions.count", 1, &[]);

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use rp_base::{Backoff, chain};
 use rp_database::{Expect, StoreError, Stored};
-use rp_documents::Lease;
-use serde_json::Value;
+use rp_documents::cluster::Worker;
+use rp_documents::{Lease, Leased};
 use tokio::time::{Instant, sleep};
 
 use crate::context::Context;
 use crate::kind::Kind;
-use crate::pen::{Pen, Taken};
+use crate::leased_document::{Change, LeasedDocument, Taken};
 use crate::queue::Picked;
 
 /// Looks after a claim that the store did not confirm.
@@ -19,10 +19,10 @@ const LOOKS: u32 = 5;
 
 /// A document that is ours now.
 #[derive(Debug)]
-pub(crate) struct Claim {
-    pub(crate) pen: Pen,
+pub(crate) struct Claim<D> {
+    pub(crate) leased: LeasedDocument<D>,
     /// As written by the claim.
-    pub(crate) body: Value,
+    pub(crate) body: Arc<D>,
     pub(crate) dequeues: u32,
     /// How long it stood in the store since its last write.
     pub(crate) stood: Duration,
@@ -33,15 +33,15 @@ pub(crate) struct Claim {
 ///
 /// # Errors
 /// The store's.
-pub(crate) async fn take(
+pub(crate) async fn take<D: Leased>(
     context: &Arc<Context>,
     kind: Kind,
     picked: &Picked,
-    prepare: impl Fn(&mut Value) + Send + Sync,
-) -> Result<Option<Claim>, StoreError> {
-    let kept = context.queue(kind).lock().sheet(picked);
+    prepare: Change<'_, D>,
+) -> Result<Option<Claim<D>>, StoreError> {
+    let kept = context.queue(kind).lock().cached(picked);
     let found = match kept {
-        Some(sheet) => Some(sheet.stored().clone()),
+        Some(cached) => Some(cached.stored().clone()),
         None => context.store.get(kind.collection(), &picked.id).await?,
     };
     let Some(stored) = found else {
@@ -52,24 +52,29 @@ pub(crate) async fn take(
         context.see(kind, &stored, Instant::now(), Duration::ZERO);
         return Ok(None);
     }
-    let Ok(mut body) = serde_json::from_str::<Value>(&stored.body) else {
-        context.settled(kind, &picked.id, Some(stored.version));
-        return Ok(None);
+    let mut body: D = match serde_json::from_str(&stored.body) {
+        Ok(body) => body,
+        Err(error) => {
+            tracing::error!(document = &*picked.id, %error, "a document cannot be read: nobody works on it");
+            context.settled(kind, &picked.id, Some(stored.version));
+            return Ok(None);
+        }
     };
-    let mut lease = Lease::of(&body);
+    let mut lease = body.lease();
     lease.owner.clone_from(&context.owner);
     lease.token = lease.token.saturating_add(1);
     lease.dequeues = lease.dequeues.saturating_add(1);
     lease.expires = (context.time.now() + context.settings.lease).seconds();
-    lease.write(&mut body);
-    prepare(&mut body);
+    body.set_lease(&lease);
+    prepare(&mut body, Worker::holding(&lease));
     let stood = context.time.now().since(stored.written);
     let began = Instant::now();
     let Some((stored, body)) = claim(context, kind, stored, body, &lease).await? else { return Ok(None) };
     context.time.saw(stored.written);
     let dequeues = lease.dequeues;
-    let taken = Taken { stored, body: body.clone(), token: lease.token, began };
-    Ok(Some(Claim { pen: Pen::new(Arc::clone(context), kind, taken), body, dequeues, stood }))
+    let body = Arc::new(body);
+    let taken = Taken { stored, body: Arc::clone(&body), token: lease.token, began };
+    Ok(Some(Claim { leased: LeasedDocument::new(Arc::clone(context), taken), body, dequeues, stood }))
 }
 
 /// It changed since it was seen, but is nobody's all the same.
@@ -81,15 +86,19 @@ fn is_free(context: &Context, kind: Kind, stored: &Stored) -> bool {
 }
 
 /// Writes the claim, and gives what stands there then; `None`: somebody was faster.
-async fn claim(
+async fn claim<D: Leased>(
     context: &Context,
     kind: Kind,
     stored: Stored,
-    body: Value,
+    body: D,
     lease: &Lease,
-) -> Result<Option<(Stored, Value)>, StoreError> {
+) -> Result<Option<(Stored, D)>, StoreError> {
     let (id, expect) = (stored.id.clone(), Expect::Version(stored.version));
-    match context.store.replace(kind.collection(), stored.with_body(body.to_string()), expect).await {
+    let text = serde_json::to_string(&body).map_err(|cause| {
+        let (collection, id) = (D::COLLECTION, id.clone());
+        StoreError::Malformed { collection, id, cause }
+    })?;
+    match context.store.replace(kind.collection(), stored.with_body(text), expect).await {
         Ok(stored) => Ok(Some((stored, body))),
         Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(None),
         Err(error) => settle(context, kind, &id, lease, error).await,
@@ -98,13 +107,13 @@ async fn claim(
 
 /// The claim was not confirmed: the document says whether it was made. A claim that nobody knows of would keep the
 /// document until its lease ends.
-async fn settle(
+async fn settle<D: Leased>(
     context: &Context,
     kind: Kind,
     id: &str,
     lease: &Lease,
     mut error: StoreError,
-) -> Result<Option<(Stored, Value)>, StoreError> {
+) -> Result<Option<(Stored, D)>, StoreError> {
     let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(1));
     for _ in 0..LOOKS {
         tracing::warn!(error = %chain(&error), document = id, "a claim was not confirmed");
@@ -113,8 +122,8 @@ async fn settle(
             // Others may have written over the claim: what stands there is what is held.
             Ok(found) => {
                 return Ok(found.and_then(|stored| {
-                    let body: Value = serde_json::from_str(&stored.body).ok()?;
-                    Lease::of(&body).is_held_by(&lease.owner, lease.token).then_some((stored, body))
+                    let body: D = serde_json::from_str(&stored.body).ok()?;
+                    body.lease().is_held_by(&lease.owner, lease.token).then_some((stored, body))
                 }));
             }
             Err(later) => error = later,

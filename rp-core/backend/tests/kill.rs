@@ -19,7 +19,8 @@ use rp_backend::{Backend, BackendParts, Settings};
 use rp_base::{SystemClock, SystemRandom};
 use rp_cluster::{Failure, Job, Manager, Operation, Outcome, StepEvent};
 use rp_database::{Draft, PostgresOptions, PostgresStore, SharedStore};
-use rp_documents::Collection;
+use rp_documents::cluster::{InstallPhase, Worker};
+use rp_documents::{Collection, OpenShiftCluster};
 use rp_metrics::{Registry, Statsd};
 use serde_json::{Value, json};
 use tests_kit::{Postgres, until};
@@ -67,7 +68,7 @@ impl Recording {
 #[async_trait]
 impl Manager for Recording {
     async fn run(&self, job: Job) -> Result<Outcome, Failure> {
-        let (id, pid) = (job.document["id"].as_str().unwrap_or_default().to_owned(), std::process::id());
+        let (id, pid) = (job.document.id.clone(), std::process::id());
         let position = job.progress.position().await?;
         let first = position.and_then(|name| name.strip_prefix("action.")?.parse().ok()).unwrap_or(0);
         for at in first..STEPS {
@@ -85,11 +86,10 @@ impl Manager for Recording {
         if id.contains("fails") {
             return Err(CloudError::bad("QuotaExceeded", "", "Not enough cores.").into());
         }
-        let phase = &job.document["openShiftCluster"]["properties"]["install"]["phase"];
-        if job.operation == Operation::Create && phase.is_null() {
-            let next = |body: &mut Value| {
-                body["openShiftCluster"]["properties"]["install"] =
-                    json!({"phase": "InstallPhaseRemoveBootstrap"});
+        let phase = job.document.cluster.properties.install.phase();
+        if job.operation == Operation::Create && phase.is_none() {
+            let next = |cluster: &mut OpenShiftCluster, by: Worker| {
+                cluster.properties.install.phase.set(by, InstallPhase::RemoveBootstrap.name());
             };
             job.progress.patch(Box::new(next)).await?;
             return Ok(Outcome::NextPhase);

@@ -1,15 +1,13 @@
 //! What the document takes over from the cluster (`contract/cluster.md` §6.2, §6.13).
 
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::Worker;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::document::set;
 use crate::errors::StepError;
 use crate::kube_api::Kube;
 use crate::{resources, values};
-
-const NETWORK: &str = "/properties/networkProfile/softwareDefinedNetwork";
-const REGISTRY_ACCOUNT: &str = "/properties/imageRegistryStorageAccountName";
 
 /// Where people find it, what runs in it, and how its network is made. The password stands in the document since the
 /// kubeconfigs were made.
@@ -21,15 +19,16 @@ pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepErr
     let version =
         version.pointer("/status/desired/version").and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = network_kind(network.as_ref()).map(str::to_owned);
-    let change = move |cluster: &mut Value| {
-        set(cluster, "/properties/apiserverProfile/url", format!("https://api.{domain}:6443/").into());
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        let properties = &mut cluster.properties;
+        properties.apiserver_profile.url.set(by, format!("https://api.{domain}:6443/"));
         let console = format!("https://console-openshift-console.apps.{domain}/");
-        set(cluster, "/properties/consoleProfile/url", console.into());
+        properties.console_profile.url.set(by, console);
         if !version.is_empty() {
-            set(cluster, "/properties/clusterProfile/version", version.clone().into());
+            properties.cluster_profile.version.set(by, version.as_str());
         }
         if let Some(kind) = &kind {
-            set(cluster, NETWORK, kind.clone().into());
+            properties.network_profile.software_defined_network.set(by, kind.as_str());
         }
     };
     context.patch(change).await.map(drop)
@@ -42,29 +41,38 @@ fn network_kind(network: Option<&Value>) -> Option<&str> {
 
 /// A cluster that moved to the newer network is told so.
 pub(crate) async fn reconcile_software_defined_network(context: &Context) -> Result<(), StepError> {
-    if context.document().text(NETWORK) != Some("OpenShiftSDN") {
+    if &*context.document().properties.network_profile.software_defined_network != "OpenShiftSDN" {
         return Ok(());
     }
     let network = Kube::of(context)?.get("/apis/config.openshift.io/v1/networks/cluster").await?;
     if network_kind(network.as_ref()) == Some("OVNKubernetes") {
-        context.set(NETWORK, "OVNKubernetes").await?;
+        let change = |cluster: &mut OpenShiftCluster, by: Worker| {
+            cluster.properties.network_profile.software_defined_network.set(by, "OVNKubernetes");
+        };
+        context.patch(change).await?;
     }
     Ok(())
 }
 
 /// Where older clusters keep their images.
 pub(crate) async fn populate_registry_storage_account_name(context: &Context) -> Result<(), StepError> {
-    if !context.document().text_or_empty(REGISTRY_ACCOUNT).is_empty() {
+    if !context.document().properties.image_registry_storage_account_name.is_empty() {
         return Ok(());
     }
     let config =
         Kube::of(context)?.need("/apis/imageregistry.operator.openshift.io/v1/configs/cluster").await?;
-    let account =
-        config.pointer("/spec/storage/azure/accountName").and_then(Value::as_str).unwrap_or_default();
+    let account = config
+        .pointer("/spec/storage/azure/accountName")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     if account.is_empty() {
         return Err(StepError::other("the image registry's configuration names no storage account"));
     }
-    context.set(REGISTRY_ACCOUNT, account).await.map(drop)
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.properties.image_registry_storage_account_name.set(by, account.as_str());
+    };
+    context.patch(change).await.map(drop)
 }
 
 /// The size of packets, as the nodes are configured.
@@ -82,7 +90,7 @@ pub(crate) async fn ensure_mtu_size(context: &Context) -> Result<(), StepError> 
 /// # Errors
 /// `routerIP not found`.
 pub(crate) async fn router_ip_from_cluster(context: &Context) -> Result<(), StepError> {
-    if context.document().items("/properties/ingressProfiles").is_empty() {
+    if context.document().properties.ingress_profiles.is_empty() {
         context.line("warning", "the cluster has no ingress profiles: the address of its router is left");
         return Ok(());
     }
@@ -90,6 +98,6 @@ pub(crate) async fn router_ip_from_cluster(context: &Context) -> Result<(), Step
     let service = Kube::of(context)?.need(path).await?;
     let address = service.pointer("/status/loadBalancer/ingress/0/ip").and_then(Value::as_str);
     let address = address.ok_or_else(|| StepError::other("routerIP not found"))?.to_owned();
-    context.set("/properties/ingressProfiles/0/ip", address.clone()).await?;
+    resources::addresses::set_ingress_ip(context, &address).await?;
     resources::dns::update_apps(context, &address).await
 }

@@ -128,8 +128,8 @@ pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<Seen
 
 fn needed(context: &Context) -> u64 {
     let document = context.document();
-    let counts: Vec<u64> =
-        document.worker_profiles().iter().filter_map(|profile| profile["count"].as_u64()).collect();
+    let counts = document.worker_profiles().iter().filter_map(|profile| profile.count.get());
+    let counts: Vec<u64> = counts.filter_map(|count| u64::try_from(*count).ok()).collect();
     if counts.is_empty() { LEAST_WORKERS } else { LEAST_WORKERS.min(counts.iter().sum()) }
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use rp_base::Secret;
-use rp_documents::Sealed;
+use rp_documents::cluster::{ClusterSecret, Worker};
+use rp_documents::{Leased as _, OpenShiftCluster, Sealed, SubscriptionDocument};
 use rp_kube::KubeClient;
 use rp_net::{Endpoint, Source, Target};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::document::Document;
@@ -26,7 +26,7 @@ pub struct Context {
     pub env: Arc<Environment>,
     pub operation: Operation,
     document: RwLock<Document>,
-    subscription: Arc<Value>,
+    subscription: Arc<SubscriptionDocument>,
     progress: Arc<dyn Progress>,
     lost: CancellationToken,
     stopping: CancellationToken,
@@ -57,57 +57,40 @@ impl Context {
 
     /// The customer's directory, lower case.
     pub fn tenant(&self) -> String {
-        let tenant = self.subscription.pointer("/subscription/properties/tenantId");
-        tenant.and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase()
+        self.subscription.tenant().to_ascii_lowercase()
     }
 
     /// The subscription's stored document.
-    pub fn subscription(&self) -> &Value {
+    pub fn subscription(&self) -> &SubscriptionDocument {
         &self.subscription
     }
 
     /// Whether the customer's subscription has a feature registered.
     pub fn has_feature(&self, name: &str) -> bool {
-        let features = self.subscription.pointer("/subscription/properties/registeredFeatures");
-        features.and_then(Value::as_array).into_iter().flatten().any(|feature| {
-            feature["name"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(name))
-                && feature["state"] == "Registered"
-        })
+        self.subscription.has_feature(name)
     }
 
-    /// Changes the cluster (the envelope's member `openShiftCluster`) by lease and gives what was written. The change
-    /// may run more than once, on newer documents.
+    /// Changes the cluster by lease and gives what was written. The change may run more than once, on newer documents.
     ///
     /// # Errors
     /// The lease is lost, or the store is away; then the document in memory is as it was.
     pub async fn patch(
         &self,
-        change: impl Fn(&mut Value) + Send + Sync + 'static,
+        change: impl Fn(&mut OpenShiftCluster, Worker) + Send + Sync + 'static,
     ) -> Result<Document, StepError> {
-        let change = move |envelope: &mut Value| change(&mut envelope["openShiftCluster"]);
         let written = Document::new(self.progress.patch(Box::new(change)).await?);
         *self.document.write() = written.clone();
         Ok(written)
-    }
-
-    /// Sets one member of the cluster, making the objects above it; `pointer` as `/properties/infraId`.
-    ///
-    /// # Errors
-    /// As [`Context::patch`].
-    pub async fn set(&self, pointer: &'static str, value: impl Into<Value>) -> Result<Document, StepError> {
-        let value = value.into();
-        self.patch(move |cluster| crate::document::set(cluster, pointer, value.clone())).await
     }
 
     /// Opens a sealed member of the cluster; `None`: it is not there, or empty.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn secret_bytes(&self, pointer: &str) -> Result<Option<Secret<Vec<u8>>>, StepError> {
+    pub fn secret_bytes(&self, secret: ClusterSecret) -> Result<Option<Secret<Vec<u8>>>, StepError> {
         let document = self.document();
-        let Some(sealed) = document.text(pointer).filter(|text| !text.is_empty()) else { return Ok(None) };
-        let place = place(document.id(), pointer);
-        let (plain, _) = self.env.keyring.open_any(&Sealed(sealed.to_owned()), &place)?;
+        let Some(sealed) = secret.of(&document) else { return Ok(None) };
+        let (plain, _) = self.env.keyring.open_any(sealed, &secret.place(document.id()))?;
         Ok(Some(plain))
     }
 
@@ -115,10 +98,10 @@ impl Context {
     ///
     /// # Errors
     /// It cannot be opened, or is no text.
-    pub fn secret(&self, pointer: &str) -> Result<Option<Secret<String>>, StepError> {
-        let Some(plain) = self.secret_bytes(pointer)? else { return Ok(None) };
+    pub fn secret(&self, secret: ClusterSecret) -> Result<Option<Secret<String>>, StepError> {
+        let Some(plain) = self.secret_bytes(secret)? else { return Ok(None) };
         let text = String::from_utf8(plain.expose().clone())
-            .map_err(|_| StepError::other(format!("{pointer} is no text")))?;
+            .map_err(|_| StepError::other(format!("{} is no text", secret.member())))?;
         Ok(Some(Secret::new(text)))
     }
 
@@ -126,42 +109,27 @@ impl Context {
     ///
     /// # Errors
     /// It is too large.
-    pub fn sealed(&self, pointer: &str, plain: &Secret<String>) -> Result<String, StepError> {
-        let place = place(self.document().id(), pointer);
-        Ok(self.env.keyring.seal(plain.expose().as_bytes(), &place)?.0)
+    pub fn sealed(&self, secret: ClusterSecret, plain: &[u8]) -> Result<Sealed, StepError> {
+        Ok(self.env.keyring.seal(plain, &secret.place(self.document().id()))?)
     }
 
     /// Seals a value and writes it to its place.
     ///
     /// # Errors
     /// As [`Context::patch`].
-    pub async fn set_secret(
-        &self,
-        pointer: &'static str,
-        plain: &Secret<String>,
-    ) -> Result<Document, StepError> {
-        let sealed = self.sealed(pointer, plain)?;
-        self.set(pointer, sealed).await
-    }
-
-    /// As [`Context::set_secret`], for what is no text.
-    ///
-    /// # Errors
-    /// As [`Context::patch`].
-    pub async fn set_secret_bytes(
-        &self,
-        pointer: &'static str,
-        plain: &Secret<Vec<u8>>,
-    ) -> Result<Document, StepError> {
-        let place = place(self.document().id(), pointer);
-        let sealed = self.env.keyring.seal(plain.expose(), &place)?.0;
-        self.set(pointer, sealed).await
+    pub async fn set_secret(&self, secret: ClusterSecret, plain: &[u8]) -> Result<Document, StepError> {
+        let sealed = self.sealed(secret, plain)?;
+        self.patch(move |cluster, by| {
+            if let Some(member) = secret.outcome_mut(cluster) {
+                member.set(by, sealed.clone());
+            }
+        })
+        .await
     }
 
     /// How often the step with which a run begins was begun: once, and once more for every worker that was lost.
     pub(crate) fn attempt(&self) -> u32 {
-        let dequeues = self.document().envelope()["dequeues"].as_u64().unwrap_or(1);
-        u32::try_from(dequeues).unwrap_or(u32::MAX).max(1)
+        self.document().envelope().lease().dequeues.max(1)
     }
 
     /// A sentence for people, and for the log.
@@ -207,23 +175,22 @@ impl Context {
     /// The document has no kubeconfig or no private endpoint yet.
     pub fn kube(&self) -> Result<KubeClient, StepError> {
         let document = self.document();
-        let address = document.text("/properties/networkProfile/privateEndpointIp").unwrap_or_default();
+        let address = &*document.properties.network_profile.private_endpoint_ip;
         if address.is_empty() {
             return Err(StepError::other("privateEndpointIP is empty"));
         }
         let ip =
             address.parse().map_err(|_| StepError::other("the private endpoint's address is no address"))?;
-        let kubeconfig = match self.secret("/properties/aroServiceKubeconfig")? {
+        let kubeconfig = match self.secret(ClusterSecret::ServiceKubeconfig)? {
             Some(kubeconfig) => kubeconfig,
             None => self
-                .secret("/properties/adminKubeconfig")?
+                .secret(ClusterSecret::AdminKubeconfig)?
                 .ok_or_else(|| StepError::other("the cluster has no kubeconfig yet"))?,
         };
         let parts = rp_kube::write::parse_stored(kubeconfig.expose().as_bytes())
             .map_err(|error| StepError::other(format!("the stored kubeconfig: {error}")))?;
-        let id = document.resource_id()?;
         let target = Target {
-            id,
+            id: document.id.clone(),
             source: Source::Aro,
             endpoint: Endpoint::Private { ip },
             server_name: SERVER_NAME.to_owned(),
@@ -252,9 +219,4 @@ impl Context {
     pub(crate) const fn lost(&self) -> &CancellationToken {
         &self.lost
     }
-}
-
-/// Where a member is sealed: `OpenShiftClusters/ID/MEMBER`, as the API and the portal read it.
-fn place(document: &str, pointer: &str) -> String {
-    format!("OpenShiftClusters/{document}/{}", pointer.rsplit('/').next().unwrap_or_default())
 }

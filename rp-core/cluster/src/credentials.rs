@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rp_documents::cluster::ClusterSecret;
 use rp_documents::offer::SecretLocation;
 use serde_json::{Value, json};
 
@@ -10,8 +11,6 @@ use crate::errors::StepError;
 use crate::kube_api::{Kube, overlay, secret, secrets};
 use crate::roles::needed_minors;
 
-const CLIENT_ID: &str = "/properties/servicePrincipalProfile/clientId";
-const CLIENT_SECRET: &str = "/properties/servicePrincipalProfile/clientSecret";
 /// On the cloud provider's secret: when its credentials changed, and which change its users have heard of.
 const ROTATED: &str = "aro.openshift.io/credentials-rotated";
 const HEARD: &str = "aro.openshift.io/credentials-heard";
@@ -20,14 +19,14 @@ const TOKEN_FILE: &str = "/var/run/secrets/openshift/serviceaccount/token";
 /// The service principal that OpenShift's own parts use; who hands it out begins again.
 pub(crate) async fn update_openshift_secret(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let Some(client_secret) = context.secret(CLIENT_SECRET)? else { return Ok(()) };
+    let Some(client_secret) = context.secret(ClusterSecret::ClientSecret)? else { return Ok(()) };
     let tenant = context.tenant();
     let texts = [
         ("azure_subscription_id", document.subscription_id()),
         ("azure_resource_prefix", document.infra_id()),
         ("azure_resourcegroup", document.group()),
-        ("azure_region", document.text_or_empty("/location")),
-        ("azure_client_id", document.text_or_empty(CLIENT_ID)),
+        ("azure_region", &*document.location),
+        ("azure_client_id", document.client_id()),
         ("azure_client_secret", client_secret.expose().as_str()),
         ("azure_tenant_id", tenant.as_str()),
     ];
@@ -50,12 +49,12 @@ pub(crate) async fn update_openshift_secret(context: &Context) -> Result<(), Ste
 /// which change its users have heard of: a run that ends in between is taken up by the next.
 pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError> {
     let kube = Kube::of(context)?;
-    let Some(client_secret) = context.secret(CLIENT_SECRET)? else { return Ok(()) };
+    let Some(client_secret) = context.secret(ClusterSecret::ClientSecret)? else { return Ok(()) };
     let path = "/api/v1/namespaces/kube-system/secrets/azure-cloud-provider";
     let Some(found) = kube.get(path).await? else { return Ok(()) };
     let document = context.document();
     let told = |name: &str| found["metadata"]["annotations"][name].as_str().map(str::to_owned);
-    let rotated = match cloud_config(&found, document.text_or_empty(CLIENT_ID), client_secret.expose()) {
+    let rotated = match cloud_config(&found, document.client_id(), client_secret.expose()) {
         Some(config) => {
             let now = context.env.clock.now().to_string();
             let wanted =
@@ -123,7 +122,7 @@ fn cloud_config(found: &Value, client_id: &str, client_secret: &str) -> Option<S
 /// Until which version the identities suffice.
 pub(crate) async fn ensure_upgrade_annotation(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let upgradeable = document.text_or_empty("/properties/platformWorkloadIdentityProfile/upgradeableTo");
+    let upgradeable = &*document.properties.platform_workload_identity_profile.upgradeable_to;
     if upgradeable.is_empty() {
         return Ok(());
     }
@@ -148,15 +147,16 @@ pub(crate) async fn deploy_platform_workload_identity_secrets(context: &Context)
 async fn identity_secrets(context: &Context) -> Result<Vec<Value>, StepError> {
     let document = context.document();
     let tenant = context.tenant();
-    let identities = "/properties/platformWorkloadIdentityProfile/platformWorkloadIdentities";
+    let identities = &*document.properties.platform_workload_identity_profile.platform_workload_identities;
     let mut objects = Vec::new();
     for (operator, place) in secret_places(context).await? {
-        let Some(client_id) = document.text(&format!("{identities}/{operator}/clientId")) else { continue };
+        let client_id = identities.get(&operator).and_then(|identity| identity.client_id.get());
+        let Some(client_id) = client_id else { continue };
         let texts = [
-            ("azure_client_id", client_id),
+            ("azure_client_id", client_id.as_str()),
             ("azure_subscription_id", document.subscription_id()),
             ("azure_tenant_id", tenant.as_str()),
-            ("azure_region", document.text_or_empty("/location")),
+            ("azure_region", &*document.location),
             ("azure_federated_token_file", TOKEN_FILE),
         ];
         objects.push(secret(&place.namespace, &place.name, "Opaque", &texts));

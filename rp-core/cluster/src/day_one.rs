@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::document::set;
 use crate::errors::StepError;
+use crate::json::set;
 use crate::kube_api::{Kube, overlay};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
@@ -61,10 +61,10 @@ pub(crate) async fn disable_updates(context: &Context) -> Result<(), StepError> 
 /// Volumes are encrypted with the customer's keys, as the machines' disks are.
 pub(crate) async fn configure_default_storage_class(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let set_id = document.worker_profiles().first().map(|profile| profile["diskEncryptionSetId"].clone());
-    let Some(Value::String(set_id)) = set_id.filter(|id| id.as_str().is_some_and(|id| !id.is_empty())) else {
+    let set_id = document.worker_profiles().first().map_or("", |profile| &profile.disk_encryption_set_id);
+    if set_id.is_empty() {
         return Ok(());
-    };
+    }
     let (plain, encrypted, provisioner) = if document.minor().is_none_or(|minor| minor >= (4, 11)) {
         ("managed-csi", "managed-csi-encrypted-cmk", "disk.csi.azure.com")
     } else {
@@ -72,7 +72,7 @@ pub(crate) async fn configure_default_storage_class(context: &Context) -> Result
     };
     let kube = Kube::of(context)?;
     // The new one first: between the two, the newer of two defaults counts, never none.
-    kube.ensure(CLASSES, &class(encrypted, provisioner, &set_id)).await?;
+    kube.ensure(CLASSES, &class(encrypted, provisioner, set_id)).await?;
     let undone = json!({"metadata": {"annotations": {DEFAULT_CLASS: "false"}}});
     let change = |found: &mut Value| {
         let key = DEFAULT_CLASS.replace('/', "~1");

@@ -104,7 +104,7 @@ async fn one(context: &Context, step: &Step, place: Place, metrics: &StepMetrics
         Kind::AuthorizationRetrying(act) => until_authorized(context, step.name, act, limit).await,
         Kind::Condition { look, fail } => {
             let met = until_met(context, step.name, look, limit).await;
-            if fail { met } else { hoped(context, &name, met) }
+            if fail { met } else { unmet(context, &name, met) }
         }
     };
     let took = began.elapsed();
@@ -123,7 +123,7 @@ async fn one(context: &Context, step: &Step, place: Place, metrics: &StepMetrics
 }
 
 /// A condition that the plan can go on without.
-fn hoped(context: &Context, name: &str, met: Result<(), StepError>) -> Result<(), StepError> {
+fn unmet(context: &Context, name: &str, met: Result<(), StepError>) -> Result<(), StepError> {
     match met {
         Err(error) if !error.is_interruption() => {
             let document = context.document();

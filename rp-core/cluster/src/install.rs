@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rp_api::CloudError;
 use rp_base::text::clean;
+use rp_documents::cluster::ClusterSecret;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -13,15 +14,16 @@ use crate::resources::deploy::with_detail;
 use crate::step::Seen;
 
 /// Members that an installer needs open, whose plain form is text.
-const OPENED: [&str; 8] = [
-    "/properties/clusterProfile/pullSecret",
-    "/properties/clusterProfile/boundServiceAccountSigningKey",
-    "/properties/servicePrincipalProfile/clientSecret",
-    "/properties/kubeadminPassword",
-    "/properties/adminKubeconfig",
-    "/properties/aroServiceKubeconfig",
-    "/properties/aroSREKubeconfig",
-    "/properties/userAdminKubeconfig",
+const OPENED: [ClusterSecret; 9] = [
+    ClusterSecret::PullSecret,
+    ClusterSecret::BoundServiceAccountSigningKey,
+    ClusterSecret::ClientSecret,
+    ClusterSecret::KubeadminPassword,
+    ClusterSecret::AdminKubeconfig,
+    ClusterSecret::ServiceKubeconfig,
+    ClusterSecret::SreKubeconfig,
+    ClusterSecret::UserAdminKubeconfig,
+    ClusterSecret::ClusterAuthorities,
 ];
 
 /// Begins, or finds that it has begun.
@@ -32,30 +34,21 @@ pub(crate) async fn run_installer(context: &Context) -> Result<(), StepError> {
     Ok(())
 }
 
-/// The document with its secrets open. It lives for this call and is never logged.
+/// The document with its secrets open, as JSON for the installer. It lives for this call and is never logged.
 fn opened(context: &Context) -> Result<Value, StepError> {
     let document = context.document();
-    let mut envelope = document.envelope().clone();
-    let cluster = &mut envelope["openShiftCluster"];
-    for pointer in OPENED.into_iter().chain(["/properties/clusterAuthorities"]) {
-        if let Some(plain) = context.secret(pointer)?
-            && let Some(place) = cluster.pointer_mut(pointer)
-        {
-            *place = Value::from(plain.expose().as_str());
+    let mut copy = document.envelope().clone();
+    let registries = (0..document.properties.registry_profiles.len()).map(ClusterSecret::RegistryPassword);
+    for secret in OPENED.into_iter().chain(registries) {
+        if let Some(plain) = context.secret(secret)? {
+            secret.open_in(&mut copy.cluster, plain.expose().clone());
         }
     }
-    if let Some(key) = context.secret_bytes("/properties/sshKey")?
-        && let Some(place) = cluster.pointer_mut("/properties/sshKey")
-    {
-        *place = Value::from(STANDARD.encode(key.expose()));
+    if let Some(key) = context.secret_bytes(ClusterSecret::SshKey)? {
+        ClusterSecret::SshKey.open_in(&mut copy.cluster, STANDARD.encode(key.expose()));
     }
-    let profiles = cluster.pointer_mut("/properties/registryProfiles").and_then(Value::as_array_mut);
-    for (at, profile) in profiles.into_iter().flatten().enumerate() {
-        if let Some(plain) = context.secret(&format!("/properties/registryProfiles/{at}/password"))? {
-            profile["password"] = Value::from(plain.expose().as_str());
-        }
-    }
-    Ok(envelope)
+    serde_json::to_value(copy)
+        .map_err(|_| StepError::other("the document cannot be written for the installer"))
 }
 
 /// Whether OpenShift is there.

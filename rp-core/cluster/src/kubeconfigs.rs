@@ -10,24 +10,19 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, SerialNumber,
 };
-use rp_base::{Random, Secret, Timestamp};
+use rp_base::{Random, Timestamp};
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::{ClusterSecret, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::context::Context;
-use crate::document::set;
 use crate::errors::StepError;
 use crate::values::chosen;
 
-const AUTHORITIES: &str = "/properties/clusterAuthorities";
 const SIGNER: &str = "admin-kubeconfig-signer";
 pub(crate) const ROOT: &str = "root-ca";
-const PASSWORD: &str = "/properties/kubeadminPassword";
-const ADMIN: &str = "/properties/adminKubeconfig";
-const SERVICE: &str = "/properties/aroServiceKubeconfig";
-const SRE: &str = "/properties/aroSREKubeconfig";
-const USER: &str = "/properties/userAdminKubeconfig";
 
 const DAY: Duration = Duration::from_hours(24);
 const TEN_YEARS: Duration = Duration::from_hours(24 * 3650);
@@ -55,7 +50,7 @@ pub(crate) struct Authorities {
 
 /// One of the four.
 struct Kind {
-    pointer: &'static str,
+    secret: ClusterSecret,
     user: &'static str,
     organisation: Option<&'static str>,
     life: Duration,
@@ -65,28 +60,45 @@ struct Kind {
 
 const KINDS: [Kind; 4] = [
     Kind {
-        pointer: ADMIN,
+        secret: ClusterSecret::AdminKubeconfig,
         user: "admin",
         organisation: Some("system:masters"),
         life: TEN_YEARS,
         public: false,
     },
     Kind {
-        pointer: SERVICE,
+        secret: ClusterSecret::ServiceKubeconfig,
         user: "system:aro-service",
         organisation: Some("system:masters"),
         life: TEN_YEARS,
         public: false,
     },
-    Kind { pointer: SRE, user: "system:aro-sre", organisation: None, life: TEN_YEARS, public: false },
-    Kind { pointer: USER, user: "system:admin", organisation: None, life: YEAR, public: true },
+    Kind {
+        secret: ClusterSecret::SreKubeconfig,
+        user: "system:aro-sre",
+        organisation: None,
+        life: TEN_YEARS,
+        public: false,
+    },
+    Kind {
+        secret: ClusterSecret::UserAdminKubeconfig,
+        user: "system:admin",
+        organisation: None,
+        life: YEAR,
+        public: true,
+    },
 ];
 
 /// Authorities, the first password and all kubeconfigs.
 pub(crate) async fn generate_kubeconfigs(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let has = |pointer: &str| !document.text_or_empty(pointer).is_empty();
-    if [AUTHORITIES, PASSWORD, ADMIN, SERVICE, SRE, USER].into_iter().all(has) {
+    let has = |secret: ClusterSecret| secret.of(&document).is_some();
+    let kubeconfigs = KINDS.iter().map(|kind| kind.secret);
+    if [ClusterSecret::ClusterAuthorities, ClusterSecret::KubeadminPassword]
+        .into_iter()
+        .chain(kubeconfigs)
+        .all(has)
+    {
         return Ok(());
     }
     let (random, now) = (&*context.env.random, context.env.clock.now());
@@ -95,23 +107,25 @@ pub(crate) async fn generate_kubeconfigs(context: &Context) -> Result<(), StepEr
         None => new_authorities(random, now)?,
     };
     let mut sealed = Vec::new();
-    let mut seal = |pointer: &'static str, plain: String| -> Result<(), StepError> {
-        sealed.push((pointer, context.sealed(pointer, &Secret::new(plain))?));
+    let mut seal = |secret: ClusterSecret, plain: String| -> Result<(), StepError> {
+        sealed.push((secret, context.sealed(secret, plain.as_bytes())?));
         Ok(())
     };
     seal(
-        AUTHORITIES,
+        ClusterSecret::ClusterAuthorities,
         serde_json::to_string(&authorities).map_err(|error| StepError::other(error.to_string()))?,
     )?;
-    if !has(PASSWORD) {
-        seal(PASSWORD, password(random))?;
+    if !has(ClusterSecret::KubeadminPassword) {
+        seal(ClusterSecret::KubeadminPassword, password(random))?;
     }
     for kind in &KINDS {
-        seal(kind.pointer, kubeconfig(kind, &authorities, context)?)?;
+        seal(kind.secret, kubeconfig(kind, &authorities, context)?)?;
     }
-    let change = move |cluster: &mut Value| {
-        for (pointer, text) in &sealed {
-            set(cluster, pointer, text.clone().into());
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        for (secret, sealed) in &sealed {
+            if let Some(member) = secret.outcome_mut(cluster) {
+                member.set(by, sealed.clone());
+            }
         }
     };
     context.patch(change).await.map(drop)
@@ -119,35 +133,35 @@ pub(crate) async fn generate_kubeconfigs(context: &Context) -> Result<(), StepEr
 
 /// The service's people get theirs, where a cluster has none.
 pub(crate) async fn fix_sre_kubeconfig(context: &Context) -> Result<(), StepError> {
-    if !context.document().text_or_empty(SRE).is_empty() {
+    if ClusterSecret::SreKubeconfig.of(&context.document()).is_some() {
         return Ok(());
     }
-    renew(context, SRE).await
+    renew(context, ClusterSecret::SreKubeconfig).await
 }
 
 /// The customer's is made anew when it cannot be used for long any more.
 pub(crate) async fn fix_user_admin_kubeconfig(context: &Context) -> Result<(), StepError> {
     let now = context.env.clock.now();
-    let stored = context.secret(USER).unwrap_or_default();
+    let stored = context.secret(ClusterSecret::UserAdminKubeconfig).unwrap_or_default();
     if stored.is_some_and(|stored| is_good(stored.expose(), now)) {
         return Ok(());
     }
-    renew(context, USER).await
+    renew(context, ClusterSecret::UserAdminKubeconfig).await
 }
 
-async fn renew(context: &Context, pointer: &'static str) -> Result<(), StepError> {
+async fn renew(context: &Context, secret: ClusterSecret) -> Result<(), StepError> {
     let Some(authorities) = authorities(context)? else {
         context.line("warning", "the cluster's authorities are not in its document: the kubeconfig is left");
         return Ok(());
     };
-    let Some(kind) = KINDS.iter().find(|kind| kind.pointer == pointer) else { return Ok(()) };
+    let Some(kind) = KINDS.iter().find(|kind| kind.secret == secret) else { return Ok(()) };
     let text = kubeconfig(kind, &authorities, context)?;
-    context.set_secret(pointer, &Secret::new(text)).await.map(drop)
+    context.set_secret(secret, text.as_bytes()).await.map(drop)
 }
 
 /// Those of the document.
 pub(crate) fn authorities(context: &Context) -> Result<Option<Authorities>, StepError> {
-    let Some(stored) = context.secret(AUTHORITIES)? else { return Ok(None) };
+    let Some(stored) = context.secret(ClusterSecret::ClusterAuthorities)? else { return Ok(None) };
     // The parser's own words may quote keys.
     let read = serde_json::from_str(stored.expose());
     read.map(Some).map_err(|_| StepError::other("the cluster's authorities have an unknown form"))
@@ -240,7 +254,7 @@ fn kubeconfig(kind: &Kind, authorities: &Authorities, context: &Context) -> Resu
         cluster["certificate-authority-data"] = STANDARD.encode(&authorities.root.certificate).into();
     }
     let document = context.document();
-    let name = document.text("/properties/clusterProfile/domain").unwrap_or_default();
+    let name = &*document.properties.cluster_profile.domain;
     let name = name.split('.').next().unwrap_or_default();
     let text = json!({
         "apiVersion": "v1",

@@ -21,6 +21,7 @@ mod failure;
 mod harness;
 mod install;
 mod installer;
+mod json;
 mod kube_api;
 mod kubeconfigs;
 mod machine_config;

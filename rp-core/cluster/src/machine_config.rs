@@ -26,7 +26,7 @@ const TEN_YEARS: Duration = Duration::from_hours(24 * 3650);
 /// The server's certificate names the address of the internal load balancer.
 pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let Ok(address) = document.text_or_empty("/properties/apiserverProfile/intIp").parse::<IpAddr>() else {
+    let Ok(address) = document.properties.apiserver_profile.int_ip.parse::<IpAddr>() else {
         return Err(StepError::other("the document has no internal address of the API server"));
     };
     let kube = Kube::of(context)?;
@@ -122,7 +122,7 @@ fn server(
 /// New machines ask the address, not the name. What fails is told and left: the machines that run need none of it.
 pub(crate) async fn fix_mcs_user_data(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let address = document.text_or_empty("/properties/apiserverProfile/intIp").to_owned();
+    let address = document.properties.apiserver_profile.int_ip.to_owned();
     let host = format!("api-int.{}", document.domain(&context.env.domain));
     if address.is_empty() {
         return Ok(());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use rp_documents::{ClusterDocument, SubscriptionDocument};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Failure, Progress};
@@ -22,9 +22,9 @@ pub enum Operation {
 pub struct Job {
     pub operation: Operation,
     /// The stored document, as it was taken.
-    pub document: Value,
+    pub document: Arc<ClusterDocument>,
     /// The subscription's stored document.
-    pub subscription: Value,
+    pub subscription: SubscriptionDocument,
     pub progress: Arc<dyn Progress>,
     /// The lease is lost: stop at once, write nothing.
     pub lost: CancellationToken,

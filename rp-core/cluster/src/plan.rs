@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use rp_documents::cluster::{ClusterSecret, InstallPhase};
+
 use crate::context::Context;
 use crate::manager::Operation;
 use crate::step::{LONG_ACTION, Step};
@@ -57,8 +59,8 @@ impl Phase {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Only => "",
-            Self::Bootstrap => "InstallPhaseBootstrap",
-            Self::RemoveBootstrap => "InstallPhaseRemoveBootstrap",
+            Self::Bootstrap => InstallPhase::Bootstrap.name(),
+            Self::RemoveBootstrap => InstallPhase::RemoveBootstrap.name(),
         }
     }
 }
@@ -67,8 +69,7 @@ impl Shape {
     /// Of a running operation.
     pub fn of(context: &Context) -> Self {
         let (document, env) = (context.document(), &context.env);
-        let text = |pointer| document.text(pointer).is_some_and(|text| !text.is_empty());
-        let encryption = document.worker_profiles().first().map(|profile| &profile["diskEncryptionSetId"]);
+        let worker = document.worker_profiles().first();
         Self {
             workload_identity: document.is_workload_identity(),
             preconfigured_nsg: document.is_nsg_preconfigured(),
@@ -76,11 +77,11 @@ impl Shape {
             gateway: env.gateways.is_some(),
             signed_certificates: certificates::are_signed(context),
             balanced: document.is_outbound_balanced(),
-            disk_encryption_set: encryption.and_then(|id| id.as_str()).is_some_and(|id| !id.is_empty()),
+            disk_encryption_set: worker.is_some_and(|worker| !worker.disk_encryption_set_id.is_empty()),
             registry: !env.registry_id.is_empty() && !env.features.development,
             deny_assignment: !env.features.disable_deny_assignments,
-            pull_secret: text("/properties/clusterProfile/pullSecret") && !env.features.development,
-            task: document.text_or_empty("/properties/maintenanceTask").to_owned(),
+            pull_secret: ClusterSecret::PullSecret.of(&document).is_some() && !env.features.development,
+            task: document.properties.maintenance_task.to_string(),
             first_architecture: document.architecture() == 0,
             legacy_machine_config: document.minor().is_none_or(|minor| minor < (4, 19)),
         }

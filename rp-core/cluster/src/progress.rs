@@ -1,12 +1,14 @@
 //! What an operation must keep, kept by whoever holds the lease.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use rp_documents::cluster::Worker;
+use rp_documents::{ClusterDocument, OpenShiftCluster};
 
-/// A change of a cluster's stored document (the whole envelope). It may run more than once, on newer documents.
-pub type Change = Box<dyn Fn(&mut Value) + Send + Sync>;
+/// A change of a stored cluster. It may run more than once, on newer documents.
+pub type Change = Box<dyn Fn(&mut OpenShiftCluster, Worker) + Send + Sync>;
 
 /// Why something could not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,20 +55,20 @@ pub enum StepEvent<'a> {
     },
 }
 
-/// The lease holder's pen. Every write is refused once the lease is somebody else's.
+/// The lease holder's document. Every write is refused once the lease is somebody else's.
 #[async_trait]
 pub trait Progress: Send + Sync + std::fmt::Debug {
     /// The document as it stands.
     ///
     /// # Errors
     /// The lease is lost, or the store is away.
-    async fn read(&self) -> Result<Value, ProgressError>;
+    async fn read(&self) -> Result<Arc<ClusterDocument>, ProgressError>;
 
     /// Changes the document and gives what was written.
     ///
     /// # Errors
     /// The lease is lost, or the store is away.
-    async fn patch(&self, change: Change) -> Result<Value, ProgressError>;
+    async fn patch(&self, change: Change) -> Result<Arc<ClusterDocument>, ProgressError>;
 
     /// The step to go on with in this operation and phase, as [`Progress::save`] left it; `None`: the first.
     ///

@@ -76,7 +76,7 @@ impl Step {
     }
 
     /// Waits at most `limit`, and goes on without.
-    pub const fn hope(name: &'static str, limit: Duration, look: Look) -> Self {
+    pub const fn optional_condition(name: &'static str, limit: Duration, look: Look) -> Self {
         Self { name, kind: Kind::Condition { look, fail: false }, limit }
     }
 

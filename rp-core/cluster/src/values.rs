@@ -4,21 +4,18 @@
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use rp_base::{Random, Secret};
-use serde_json::{Value, json};
+use rp_documents::cluster::{
+    ClusterSecret, Install, InstallPhase, LoadBalancerProfile, ManagedOutboundIps, Outcome, Shared, Worker,
+};
+use rp_documents::{Leased as _, OpenShiftCluster};
 
 use crate::context::Context;
-use crate::document::set;
 use crate::errors::StepError;
 use crate::plan::Phase;
 
 /// No vowels and no characters that look like others, as Kubernetes chooses names.
 const SAFE: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxyz0123456789";
-const INFRA_ID: &str = "/properties/infraId";
-const SSH_KEY: &str = "/properties/sshKey";
-const STORAGE_SUFFIX: &str = "/properties/storageSuffix";
-const MTU: &str = "/properties/networkProfile/mtuSize";
-const INSTALL: &str = "/properties/install";
 
 /// `length` characters of an alphabet, all as likely.
 pub(crate) fn chosen(random: &dyn Random, alphabet: &[u8], length: usize) -> String {
@@ -51,30 +48,30 @@ fn infra_prefix(name: &str) -> String {
 /// The prefix of all names: from the cluster's name and five random characters.
 pub(crate) async fn ensure_infra_id(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    if !document.text_or_empty(INFRA_ID).is_empty() {
+    if !document.properties.infra_id.is_empty() {
         return Ok(());
     }
     let end = chosen(&*context.env.random, SAFE, 5);
     let id = format!("{}-{end}", infra_prefix(document.name()));
-    context.set(INFRA_ID, id).await.map(drop)
+    context.patch(move |cluster, by| cluster.properties.infra_id.set(by, id.as_str())).await.map(drop)
 }
 
 /// Clusters from before there were prefixes.
 pub(crate) async fn fix_infra_id(context: &Context) -> Result<(), StepError> {
-    if context.document().text_or_empty(INFRA_ID).is_empty() {
-        context.set(INFRA_ID, "aro").await?;
+    if context.document().properties.infra_id.is_empty() {
+        context.patch(|cluster, by| cluster.properties.infra_id.set(by, "aro")).await?;
     }
     Ok(())
 }
 
 /// The key of the nodes' user `core`: RSA, for that is what every release's sshd takes; PKCS#1 (RFC 8017 A.1.2).
 pub(crate) async fn ensure_ssh_key(context: &Context) -> Result<(), StepError> {
-    if !context.document().text_or_empty(SSH_KEY).is_empty() {
+    if ClusterSecret::SshKey.of(&context.document()).is_some() {
         return Ok(());
     }
     let key =
         tokio::task::spawn_blocking(rsa_key).await.map_err(|error| StepError::other(error.to_string()))??;
-    context.set_secret_bytes(SSH_KEY, &key).await.map(drop)
+    context.set_secret(ClusterSecret::SshKey, key.expose()).await.map(drop)
 }
 
 fn rsa_key() -> Result<Secret<Vec<u8>>, StepError> {
@@ -119,13 +116,13 @@ pub(crate) async fn ensure_storage_suffix(context: &Context) -> Result<(), StepE
         suffix => suffix.to_owned(),
     };
     let account = format!("imageregistry{suffix}");
-    let is = |pointer, wanted: &str| document.text_or_empty(pointer) == wanted;
-    if is(STORAGE_SUFFIX, &suffix) && is("/properties/imageRegistryStorageAccountName", &account) {
+    let known = &document.properties;
+    if *known.storage_suffix == *suffix && *known.image_registry_storage_account_name == *account {
         return Ok(());
     }
-    let change = move |cluster: &mut Value| {
-        set(cluster, STORAGE_SUFFIX, suffix.clone().into());
-        set(cluster, "/properties/imageRegistryStorageAccountName", account.clone().into());
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.properties.storage_suffix.set(by, suffix.as_str());
+        cluster.properties.image_registry_storage_account_name.set(by, account.as_str());
     };
     context.patch(change).await.map(drop)
 }
@@ -137,12 +134,16 @@ pub(crate) async fn populate_mtu_size(context: &Context) -> Result<(), StepError
 }
 
 pub(crate) async fn set_mtu(context: &Context, large: bool) -> Result<(), StepError> {
-    context.set(MTU, if large { 3900 } else { 1500 }).await.map(drop)
+    let size = if large { 3900 } else { 1500 };
+    context
+        .patch(move |cluster, by| cluster.properties.network_profile.mtu_size.set(by, size))
+        .await
+        .map(drop)
 }
 
 /// Whether the size of packets is known.
 pub(crate) fn has_mtu(context: &Context) -> bool {
-    context.document().get(MTU).and_then(Value::as_i64).is_some_and(|size| size > 0)
+    *context.document().properties.network_profile.mtu_size > 0
 }
 
 /// The operator leaves security groups of the customer's own alone.
@@ -150,50 +151,58 @@ pub(crate) async fn ensure_preconfigured_nsg(context: &Context) -> Result<(), St
     if !context.document().is_nsg_preconfigured() {
         return Ok(());
     }
-    // A name with dots: no pointer leads there by accident, for dots do not part.
-    context.set("/properties/operatorFlags/aro.azuresubnets.nsg.managed", "false").await.map(drop)
+    let change = |cluster: &mut OpenShiftCluster, by: Worker| {
+        let off = Shared::new(by, "false");
+        cluster.properties.operator_flags.insert(by, "aro.azuresubnets.nsg.managed", off);
+    };
+    context.patch(change).await.map(drop)
 }
 
 /// Members that older documents do not have.
 pub(crate) async fn ensure_defaults(context: &Context) -> Result<(), StepError> {
-    let change = |cluster: &mut Value| {
-        let defaults = [
-            ("/properties/masterProfile/encryptionAtHost", json!("Disabled")),
-            ("/properties/clusterProfile/fipsValidatedModules", json!("Disabled")),
-            ("/properties/maintenanceTask", json!("Everything")),
-            ("/properties/networkProfile/outboundType", json!("Loadbalancer")),
-            ("/properties/networkProfile/preconfiguredNSG", json!("Disabled")),
-        ];
-        for (pointer, value) in defaults {
-            if cluster.pointer(pointer).is_none_or(is_empty) {
-                set(cluster, pointer, value);
-            }
-        }
-        let workers = cluster.pointer_mut("/properties/workerProfiles").and_then(Value::as_array_mut);
-        for worker in workers.into_iter().flatten().filter(|worker| worker.is_object()) {
-            if worker.pointer("/encryptionAtHost").is_none_or(is_empty) {
-                set(worker, "/encryptionAtHost", json!("Disabled"));
-            }
-        }
-        let balanced =
-            cluster.pointer("/properties/networkProfile/outboundType") == Some(&json!("Loadbalancer"));
-        let profile = "/properties/networkProfile/loadBalancerProfile";
-        if balanced && cluster.pointer(profile).is_none_or(Value::is_null) {
-            set(cluster, profile, json!({"managedOutboundIps": {"count": 1}}));
-        }
-    };
-    let mut after = context.document().cluster().clone();
-    change(&mut after);
-    if after == *context.document().cluster() { Ok(()) } else { context.patch(change).await.map(drop) }
+    let document = context.document();
+    let mut after = OpenShiftCluster::clone(&document);
+    fill_defaults(&mut after, Worker::holding(&document.envelope().lease()));
+    if after == *document { Ok(()) } else { context.patch(fill_defaults).await.map(drop) }
 }
 
-fn is_empty(value: &Value) -> bool {
-    value.is_null() || value.as_str() == Some("")
+fn fill_defaults(cluster: &mut OpenShiftCluster, by: Worker) {
+    let properties = &mut cluster.properties;
+    let network = &mut *properties.network_profile;
+    for (member, value) in [
+        (&mut properties.master_profile.encryption_at_host, "Disabled"),
+        (&mut properties.cluster_profile.fips_validated_modules, "Disabled"),
+        (&mut properties.maintenance_task, "Everything"),
+        (&mut network.outbound_type, "Loadbalancer"),
+        (&mut network.preconfigured_nsg, "Disabled"),
+    ] {
+        fill(member, by, value);
+    }
+    for worker in properties.worker_profiles.elements_mut().iter_mut().filter(|worker| worker.get().is_some())
+    {
+        fill(&mut worker.encryption_at_host, by, "Disabled");
+    }
+    if &*network.outbound_type == "Loadbalancer" && network.load_balancer_profile.is_none() {
+        let one = ManagedOutboundIps { count: Shared::new(by, 1), ..ManagedOutboundIps::default() };
+        let profile = LoadBalancerProfile {
+            managed_outbound_ips: Shared::new(by, one),
+            ..LoadBalancerProfile::default()
+        };
+        network.load_balancer_profile.set(by, profile);
+    }
+}
+
+/// Sets what is absent, null or empty.
+fn fill(member: &mut Shared<String>, by: Worker, value: &str) {
+    if member.is_none() || member.get().is_some_and(String::is_empty) {
+        member.set(by, value);
+    }
 }
 
 /// Says which release did a whole maintenance; the last of its steps.
 pub(crate) async fn update_provisioned_by(context: &Context) -> Result<(), StepError> {
-    context.set("/properties/provisionedBy", context.env.commit.clone()).await.map(drop)
+    let commit = context.env.commit.clone();
+    context.patch(move |cluster, by| cluster.properties.provisioned_by.set(by, &*commit)).await.map(drop)
 }
 
 /// The phase that is to run, kept with the instant at which the installation began; `None`: none is left.
@@ -202,40 +211,41 @@ pub(crate) async fn update_provisioned_by(context: &Context) -> Result<(), StepE
 /// The store's, or the stored phase is none that we know.
 pub(crate) async fn begin_install(context: &Context) -> Result<Option<Phase>, StepError> {
     let document = context.document();
-    let stored = document.get(INSTALL).filter(|install| !install.is_null());
-    let Some(install) = stored else {
+    let install = &document.properties.install;
+    if install.is_none() {
         // A name is chosen after this was written: it was taken away again by the last step of all, and the worker was
         // lost before it could say so.
-        if !document.text_or_empty(INFRA_ID).is_empty() {
+        if !document.properties.infra_id.is_empty() {
             return Ok(None);
         }
-        let now = serde_json::to_value(context.env.clock.now()).unwrap_or_default();
-        context.set(INSTALL, json!({"now": now, "phase": Phase::Bootstrap.name()})).await?;
+        let now = context.env.clock.now();
+        let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+            let phase = Outcome::new(by, InstallPhase::Bootstrap.name());
+            let install = Install { now: Outcome::new(by, now), phase, ..Install::default() };
+            cluster.properties.install.set(by, install);
+        };
+        context.patch(change).await?;
         return Ok(Some(Phase::Bootstrap));
-    };
-    phase_of(&install["phase"])
-        .map(Some)
-        .ok_or_else(|| StepError::other(format!("unrecognised phase InstallPhase({})", install["phase"])))
-}
-
-/// By name in any case, or by number.
-fn phase_of(stored: &Value) -> Option<Phase> {
-    let phases = [Phase::Bootstrap, Phase::RemoveBootstrap];
-    match stored {
-        Value::String(name) => phases.into_iter().find(|phase| phase.name().eq_ignore_ascii_case(name)),
-        Value::Number(number) => phases.get(usize::try_from(number.as_u64()?).ok()?).copied(),
-        _ => None,
+    }
+    match install.phase() {
+        Some(InstallPhase::Bootstrap) => Ok(Some(Phase::Bootstrap)),
+        Some(InstallPhase::RemoveBootstrap) => Ok(Some(Phase::RemoveBootstrap)),
+        None => {
+            let stored = serde_json::to_value(&install.phase).unwrap_or_default();
+            Err(StepError::other(format!("unrecognised phase InstallPhase({stored})")))
+        }
     }
 }
 
 /// The bootstrap is over.
 pub(crate) async fn incr_install_phase(context: &Context) -> Result<(), StepError> {
-    context.set("/properties/install/phase", Phase::RemoveBootstrap.name()).await.map(drop)
+    let next = InstallPhase::RemoveBootstrap.name();
+    context.patch(move |cluster, by| cluster.properties.install.phase.set(by, next)).await.map(drop)
 }
 
 /// The installation is over.
 pub(crate) async fn finish_installation(context: &Context) -> Result<(), StepError> {
-    context.set(INSTALL, Value::Null).await.map(drop)
+    context.patch(|cluster, by| cluster.properties.install.set_null(by)).await.map(drop)
 }
 
 #[cfg(test)]
@@ -280,13 +290,5 @@ mod tests {
         let (0x02, version, after) = der(inside).unwrap() else { panic!("no version") };
         let (0x02, modulus, _) = der(after).unwrap() else { panic!("no modulus") };
         assert_eq!((version, rest.len(), modulus.len()), (&[0u8][..], 0, 257));
-    }
-
-    #[test]
-    fn phases_are_read_by_name_and_by_number() {
-        assert_eq!(phase_of(&json!("installphasebootstrap")), Some(Phase::Bootstrap));
-        assert_eq!(phase_of(&json!(1)), Some(Phase::RemoveBootstrap));
-        assert_eq!(phase_of(&json!("InstallPhase7")), None);
-        assert_eq!(phase_of(&json!(7)), None);
     }
 }

@@ -1,7 +1,9 @@
 //! Who works on a document, until when (`contract/database.md` §6). The members stand in the document's
 //! envelope.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::{Document, SubscriptionDocument, Unknown};
 
 /// The lease of a cluster's or a subscription's document. Writer: whoever takes it or holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,37 +18,47 @@ pub struct Lease {
     pub dequeues: u32,
 }
 
+/// A document that is worked on under a lease.
+pub trait Leased: Document + PartialEq + std::fmt::Debug {
+    /// The lease. Members of another shape are nothing.
+    fn lease(&self) -> Lease;
+
+    /// Writes the lease. Zero members are left out, as everywhere in documents.
+    fn set_lease(&mut self, lease: &Lease);
+}
+
 impl Lease {
-    /// The lease of a stored body. What is absent or no number is nothing.
-    pub fn of(body: &Value) -> Self {
-        let number = |name: &str| body.get(name).and_then(Value::as_i64).unwrap_or_default();
-        Self {
-            owner: body.get("leaseOwner").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            expires: number("leaseExpires"),
-            token: u64::try_from(number("leaseToken")).unwrap_or_default(),
-            dequeues: u32::try_from(number("dequeues")).unwrap_or_default(),
-        }
-    }
-
-    /// Writes it into a body. Empty members are left out, as everywhere in documents.
-    pub fn write(&self, body: &mut Value) {
-        let Value::Object(envelope) = body else { return };
-        set(envelope, "leaseOwner", (!self.owner.is_empty()).then(|| Value::from(self.owner.as_str())));
-        set(envelope, "leaseExpires", (self.expires != 0).then(|| Value::from(self.expires)));
-        set(envelope, "leaseToken", (self.token != 0).then(|| Value::from(self.token)));
-        set(envelope, "dequeues", (self.dequeues != 0).then(|| Value::from(self.dequeues)));
-    }
-
     /// Whether that holder still has it.
     pub fn is_held_by(&self, owner: &str, token: u64) -> bool {
         self.owner == owner && self.token == token
     }
 }
 
-fn set(envelope: &mut Map<String, Value>, name: &str, value: Option<Value>) {
+impl Leased for SubscriptionDocument {
+    fn lease(&self) -> Lease {
+        let member = |name: &str| self.unknown.get(name);
+        let number = |name: &str| member(name).and_then(Value::as_i64).unwrap_or_default();
+        Lease {
+            owner: member("leaseOwner").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            expires: number("leaseExpires"),
+            token: u64::try_from(number("leaseToken")).unwrap_or_default(),
+            dequeues: u32::try_from(number("dequeues")).unwrap_or_default(),
+        }
+    }
+
+    fn set_lease(&mut self, lease: &Lease) {
+        let owner = (!lease.owner.is_empty()).then(|| Value::from(lease.owner.as_str()));
+        set(&mut self.unknown, "leaseOwner", owner);
+        set(&mut self.unknown, "leaseExpires", (lease.expires != 0).then(|| Value::from(lease.expires)));
+        set(&mut self.unknown, "leaseToken", (lease.token != 0).then(|| Value::from(lease.token)));
+        set(&mut self.unknown, "dequeues", (lease.dequeues != 0).then(|| Value::from(lease.dequeues)));
+    }
+}
+
+fn set(members: &mut Unknown, name: &str, value: Option<Value>) {
     match value {
-        Some(value) => envelope.insert(name.to_owned(), value),
-        None => envelope.remove(name),
+        Some(value) => members.insert(name.to_owned(), value),
+        None => members.remove(name),
     };
 }
 
@@ -56,20 +68,27 @@ mod tests {
 
     use super::*;
 
+    fn subscription(members: &Value) -> SubscriptionDocument {
+        let mut stored = json!({"id": "a", "future": [1], "subscription": {"state": "Deleted"}});
+        for (name, value) in members.as_object().unwrap() {
+            stored[name] = value.clone();
+        }
+        serde_json::from_value(stored).unwrap()
+    }
+
     #[test]
     fn what_is_written_is_read_and_the_rest_stays() {
-        let mut body = json!({"id": "a", "future": [1], "leaseOwner": "x"});
+        let mut document = subscription(&json!({"leaseOwner": "x"}));
         let lease = Lease { owner: "w".into(), expires: 7, token: 3, dequeues: 2 };
-        lease.write(&mut body);
-        assert_eq!(Lease::of(&body), lease);
-        Lease { token: 3, ..Lease::default() }.write(&mut body);
-        assert_eq!(body, json!({"id": "a", "future": [1], "leaseToken": 3}));
+        document.set_lease(&lease);
+        assert_eq!(document.lease(), lease);
+        document.set_lease(&Lease { token: 3, ..Lease::default() });
+        assert_eq!(document, subscription(&json!({"leaseToken": 3})));
     }
 
     #[test]
     fn members_of_another_shape_are_nothing() {
-        let body = json!({"leaseOwner": 5, "leaseExpires": "soon", "leaseToken": -1, "dequeues": -3});
-        assert_eq!(Lease::of(&body), Lease::default());
-        assert_eq!(Lease::of(&json!([])), Lease::default());
+        let odd = json!({"leaseOwner": 5, "leaseExpires": "soon", "leaseToken": -1, "dequeues": -3});
+        assert_eq!(subscription(&odd).lease(), Lease::default());
     }
 }

@@ -34,7 +34,7 @@ pub mod wire_error;
 
 pub use audit::{Actor, Entry, Outcome, Phase};
 pub use billing::{Billing, BillingDocument};
-pub use cluster::{ClusterDocument, OpenShiftCluster, ProvisioningState};
+pub use cluster::{ClusterDocument, ClusterRecord, OpenShiftCluster, ProvisioningState};
 pub use collection::{Collection, Document};
 pub use elevation::{Decision, Elevation, ElevationState, ElevationWay, Review};
 pub use gateway::{Gateway, GatewayDocument};
@@ -42,7 +42,7 @@ pub use grant::{Grant, GrantKind, GrantOptions, GrantUse, Revocation, Rights};
 pub use health::ClusterHealth;
 pub use host_key::{HostKey, Learned, RefusedKey};
 pub use imported::{ImportedCluster, ImportedMachine, ImportedSsh, ImportedTunnel};
-pub use lease::Lease;
+pub use lease::{Lease, Leased};
 pub use login::{LoginCode, LoginFlow, SignIn};
 pub use mirror::{ClusterMirror, MirroredIngress, MirroredPrincipal, MirroredWorkers};
 pub use offer::{OpenShiftVersionDocument, PlatformRole, RoleSetDocument};

@@ -2,6 +2,7 @@
 //! deletions.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{Collection, Document, Unknown};
 
@@ -66,6 +67,49 @@ pub struct SubscriptionProperties {
     pub tenant_id: String,
     #[serde(flatten)]
     pub unknown: Unknown,
+}
+
+impl SubscriptionDocument {
+    /// Its clusters are to be deleted.
+    pub fn set_deleting(&mut self) {
+        self.unknown.insert("deleting".to_owned(), Value::Bool(true));
+    }
+
+    /// Its clusters are gone.
+    pub fn clear_deleting(&mut self) {
+        self.unknown.remove("deleting");
+    }
+
+    /// The customer's directory, in ARM's casing; empty when it is not known.
+    pub fn tenant(&self) -> &str {
+        self.subscription.properties.as_ref().map_or("", |properties| &properties.tenant_id)
+    }
+
+    /// Whether a feature is registered; names in any case.
+    pub fn has_feature(&self, name: &str) -> bool {
+        let properties = self.subscription.properties.as_ref();
+        let features =
+            properties.and_then(|properties| properties.unknown.get("registeredFeatures")?.as_array());
+        features.into_iter().flatten().any(|feature| {
+            let member = |name: &str| feature.get(name).and_then(Value::as_str).unwrap_or_default();
+            member("name").eq_ignore_ascii_case(name) && member("state") == "Registered"
+        })
+    }
+
+    /// How often in a row its deletion was put off.
+    pub fn retries(&self) -> u32 {
+        let count = self.unknown.get("retry").and_then(|retry| retry.get("count")).and_then(Value::as_u64);
+        u32::try_from(count.unwrap_or_default()).unwrap_or(u32::MAX)
+    }
+
+    /// Notes how often its deletion was put off.
+    pub fn set_retries(&mut self, retries: u32) {
+        if retries == 0 {
+            self.unknown.remove("retry");
+        } else {
+            self.unknown.insert("retry".to_owned(), json!({"count": retries}));
+        }
+    }
 }
 
 impl Document for SubscriptionDocument {

@@ -8,7 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use rp_base::{SharedClock, SystemClock, SystemRandom};
 use rp_database::{SharedStore, Typed, in_memory};
-use rp_documents::{ClusterDocument, ProvisioningState, ResourceId, Sealed};
+use rp_documents::cluster::Worker;
+use rp_documents::cluster::provisioning::End;
+use rp_documents::{ClusterDocument, Leased as _, ResourceId, Sealed};
 use rp_frontend::{AdminParts, Edge, Everybody, FrontendParts, Offers, RoleSet, router};
 use rp_monitor::check::{Check, CheckOptions, CheckParts, Records};
 use rp_monitor::emit::Emitters;
@@ -109,8 +111,9 @@ impl World {
         let clusters = Typed::<ClusterDocument>::new(self.store.clone());
         let id = self.document().await?.id;
         let mut found = clusters.get(&id).await?.context("the document")?;
-        found.value.cluster.properties.provisioning_state = ProvisioningState::Succeeded;
-        found.value.async_operation_id.clear();
+        let worker = Worker::holding(&found.value.lease());
+        found.value.cluster.properties.finish(worker, End::Succeeded, None).context("nothing runs")?;
+        found.value.async_operation_id.clear(worker);
         clusters.replace(found).await?;
         Ok(())
     }

@@ -6,7 +6,8 @@ use rp_access::imports::seal_credential;
 use rp_access::{KubeconfigParts, StoreDirectory};
 use rp_base::Secret;
 use rp_database::{Expect, SharedStore, Typed, update};
-use rp_documents::{ClusterDocument, ImportedCluster, ResourceId, Sealed};
+use rp_documents::cluster::Worker;
+use rp_documents::{ClusterDocument, ImportedCluster, Lease, ResourceId, Sealed};
 use rp_net::{Credential, Directory as _, DirectoryError, Endpoint, Source};
 use serde_json::json;
 
@@ -37,9 +38,13 @@ fn imports(world: &World) -> Typed<ImportedCluster> {
     Typed::new(store)
 }
 
-fn kubeconfig(world: &World, field: &str, text: &str) -> Option<Sealed> {
+fn worker() -> Worker {
+    Worker::holding(&Lease::default())
+}
+
+fn kubeconfig(world: &World, field: &str, text: &str) -> Sealed {
     let associated = format!("OpenShiftClusters/{DOCUMENT}/{field}");
-    Some(world.keyring.seal(text.as_bytes(), &associated).unwrap())
+    world.keyring.seal(text.as_bytes(), &associated).unwrap()
 }
 
 fn cluster(world: &World, address: &str) -> ClusterDocument {
@@ -51,10 +56,16 @@ fn cluster(world: &World, address: &str) -> ClusterDocument {
         } },
     });
     let mut document: ClusterDocument = serde_json::from_value(document).unwrap();
-    document.cluster.properties.network_profile.private_endpoint_ip = address.to_owned();
-    document.cluster.properties.sre_kubeconfig = kubeconfig(world, "aroSREKubeconfig", "token sre");
-    document.cluster.properties.service_kubeconfig =
-        kubeconfig(world, "aroServiceKubeconfig", "token service");
+    document
+        .cluster
+        .properties
+        .sre_kubeconfig
+        .set(worker(), kubeconfig(world, "aroSREKubeconfig", "token sre"));
+    document
+        .cluster
+        .properties
+        .service_kubeconfig
+        .set(worker(), kubeconfig(world, "aroServiceKubeconfig", "token service"));
     document
 }
 
@@ -111,19 +122,26 @@ async fn what_cannot_be_reached_says_what_is_missing() {
     };
     change(|world, document| {
         *document = cluster(world, "10.1.2.3");
-        document.cluster.properties.sre_kubeconfig = None;
+        document.cluster.properties.sre_kubeconfig.clear(worker());
     })
     .await;
     assert!(matches!(directory.find(&target()).await, Err(DirectoryError::NotReachable(_))));
     change(|world, document| {
         // Another field's kubeconfig put in its place does not open.
-        document.cluster.properties.sre_kubeconfig =
-            kubeconfig(world, "aroServiceKubeconfig", "token service");
+        document
+            .cluster
+            .properties
+            .sre_kubeconfig
+            .set(worker(), kubeconfig(world, "aroServiceKubeconfig", "token service"));
     })
     .await;
     assert!(matches!(directory.find(&target()).await, Err(DirectoryError::Unusable(_))));
     change(|world, document| {
-        document.cluster.properties.sre_kubeconfig = kubeconfig(world, "aroSREKubeconfig", "rubbish");
+        document
+            .cluster
+            .properties
+            .sre_kubeconfig
+            .set(worker(), kubeconfig(world, "aroSREKubeconfig", "rubbish"));
     })
     .await;
     assert!(matches!(directory.find(&target()).await, Err(DirectoryError::Unusable("it is no kubeconfig"))));
@@ -137,9 +155,15 @@ async fn changed_credentials_and_addresses_are_followed() {
     let mut last = directory.find(&target()).await.unwrap();
     let changes: [fn(&World, &mut ClusterDocument); 2] = [
         |world, document| {
-            document.cluster.properties.sre_kubeconfig = kubeconfig(world, "aroSREKubeconfig", "token newer");
+            document
+                .cluster
+                .properties
+                .sre_kubeconfig
+                .set(worker(), kubeconfig(world, "aroSREKubeconfig", "token newer"));
         },
-        |_, document| document.cluster.properties.network_profile.private_endpoint_ip = "10.9.9.9".to_owned(),
+        |_, document| {
+            document.cluster.properties.network_profile.private_endpoint_ip.set(worker(), "10.9.9.9")
+        },
     ];
     for change in changes {
         update(&clusters(&world), DOCUMENT, |document| change(&world, document)).await.unwrap();

@@ -7,32 +7,33 @@ use std::time::Duration;
 
 use rp_base::{Backoff, chain};
 use rp_database::{StoreError, Typed};
-use rp_documents::{AsyncOperationDocument, Reservation};
-use serde_json::Value;
+use rp_documents::cluster::Worker;
+use rp_documents::cluster::provisioning::End;
+use rp_documents::{AsyncOperationDocument, ClusterDocument, Leased as _, Reservation};
 use tokio::time::sleep;
 
 use super::Work;
 use crate::dimensions::{self, Told};
-use crate::end::{self, Target, Wrong, state_of};
+use crate::end::{self, Wrong, state_of};
+use crate::leased_document::LeaseError;
 use crate::metrics::Turn;
 use crate::operation::{self, Ended};
-use crate::pen::PenError;
 use crate::{qos, reservation};
 
 impl Work {
     /// The operation, or its phase, came to an end.
-    pub(super) async fn finish(&self, told: &str, target: Target, wrong: Option<Wrong>) -> Turn {
+    pub(super) async fn finish(&self, told: &str, end: End, wrong: Option<Wrong>) -> Turn {
         if let Some(wrong) = &wrong {
             log(wrong);
         }
-        let ended = self.insist(|| self.try_finish(target, wrong.as_ref())).await;
+        let ended = self.insist(|| self.try_finish(end, wrong.as_ref())).await;
         if ended.is_err() {
             return self.lost();
         }
-        if target == Target::NextPhase {
+        if end == End::NextPhase {
             return Turn::NextPhase;
         }
-        self.tell(told, target, wrong.as_ref());
+        self.tell(told, end, wrong.as_ref());
         match &wrong {
             None => Turn::Succeeded,
             Some(wrong) if wrong.status < 500 => Turn::UserError,
@@ -40,36 +41,36 @@ impl Work {
         }
     }
 
-    async fn try_finish(&self, target: Target, wrong: Option<&Wrong>) -> Result<(), PenError> {
-        if target != Target::NextPhase {
+    async fn try_finish(&self, end: End, wrong: Option<&Wrong>) -> Result<(), LeaseError> {
+        if end != End::NextPhase {
             let operations = self.operations();
             let early = self.found.lock().take();
             let (found, body) = match early {
                 // Whoever wrote it since the work began has another version: then it is looked for.
-                Some(found) => (found, self.pen.fresh().await?),
+                Some(found) => (found, self.leased.fresh().await?),
                 None => {
                     let found = operation::find(&operations, &self.body).await.map_err(store)?;
-                    (found, self.pen.read().await?)
+                    (found, self.leased.read().await?)
                 }
             };
-            let mut after = body.clone();
-            end::apply(&mut after, self.operation, target, wrong);
+            let mut after = ClusterDocument::clone(&body);
+            end::apply(&mut after, Worker::holding(&body.lease()), end, wrong);
             let ended = Ended {
                 body: &body,
                 initial: state_of(self.operation),
-                target,
+                end,
                 wrong,
-                cluster: after.get_mut("openShiftCluster").map(Value::take),
+                cluster: Some(after.cluster),
                 now: self.context.clock.now(),
             };
-            self.journal.end(target.name(), wrong.map_or("", |wrong| &wrong.text));
+            self.journal.end(end.state().name(), wrong.map_or("", |wrong| &wrong.text));
             let (written, told) =
                 tokio::join!(operation::end(&operations, found, &ended), self.journal.last_words());
             written.and(told).map_err(store)?;
         } else {
             self.journal.last_words().await.map_err(store)?;
         }
-        self.pen.end(&|body| end::apply(body, self.operation, target, wrong)).await
+        self.leased.end(&|body, worker| end::apply(body, worker, end, wrong)).await
     }
 
     /// Everything of the cluster is gone: its names, the operation's result, and last its document.
@@ -77,11 +78,11 @@ impl Work {
         if self.insist(|| self.try_delete()).await.is_err() {
             return self.lost();
         }
-        self.tell(state_of(self.operation), Target::Succeeded, None);
+        self.tell(state_of(self.operation).name(), End::Succeeded, None);
         Turn::Succeeded
     }
 
-    async fn try_delete(&self) -> Result<(), PenError> {
+    async fn try_delete(&self) -> Result<(), LeaseError> {
         let operations = self.operations();
         let early = self.found.lock().take();
         let found = match early {
@@ -89,27 +90,27 @@ impl Work {
             None => operation::find(&operations, &self.body).await.map_err(store)?,
         };
         // Read in any case: names that are given back may be another's at once.
-        let body = self.pen.read().await?;
+        let body = self.leased.read().await?;
         let reservations = Typed::<Reservation>::new(Arc::clone(&self.context.store));
         reservation::release(&reservations, &body).await.map_err(store)?;
         let ended = Ended {
             body: &body,
             initial: state_of(self.operation),
-            target: Target::Succeeded,
+            end: End::Succeeded,
             wrong: None,
             cluster: None,
             now: self.context.clock.now(),
         };
-        self.journal.end(Target::Succeeded.name(), "");
+        self.journal.end(End::Succeeded.state().name(), "");
         let (written, told) =
             tokio::join!(operation::end(&operations, found, &ended), self.journal.last_words());
         written.and(told).map_err(store)?;
-        self.pen.remove().await
+        self.leased.remove().await
     }
 
     /// An error of ours: the work waits a while, longer each time, and is not counted against the cluster.
     pub(super) async fn put_off(&self, why: &str) -> Turn {
-        let retries = end::retries(&self.pen.known().await).saturating_add(1);
+        let retries = self.leased.known().await.retries().saturating_add(1);
         let settings = &self.context.settings;
         let wait = grown(settings.retry, retries, settings.retry_most);
         let wait = wait.mul_f64(0.5 + self.context.random.unit() / 2.0);
@@ -121,7 +122,7 @@ impl Work {
     /// The process stops: anybody goes on from the saved step, after `pause`: when a step was cut off in its middle, what
     /// it asked of Azure last may still be under way, and the next owner must not meet it.
     pub(super) async fn hand_over(&self, pause: Duration) -> Turn {
-        let retries = end::retries(&self.pen.known().await);
+        let retries = self.leased.known().await.retries();
         self.journal.say("info", "Handed over: this process stops.");
         self.give_up(pause, false, retries, Turn::HandedOver).await
     }
@@ -146,28 +147,32 @@ impl Work {
             // A lease is free from the second after its end, so that whole seconds are rounded down.
             let expires =
                 if wait.is_zero() { 0 } else { (self.context.time.now() + wait).seconds().saturating_sub(1) };
-            self.pen.end(&|body| end::release(body, expires, counts, retries)).await
+            let release = |body: &mut ClusterDocument, worker| {
+                end::release(body, expires, counts);
+                body.set_retries(worker, retries);
+            };
+            self.leased.end(&release).await
         };
         if self.insist(release).await.is_err() { self.lost() } else { turn }
     }
 
     /// Tries until it is done or the lease is lost.
-    async fn insist<F: Future<Output = Result<(), PenError>>>(
+    async fn insist<F: Future<Output = Result<(), LeaseError>>>(
         &self,
         attempt: impl Fn() -> F,
-    ) -> Result<(), PenError> {
+    ) -> Result<(), LeaseError> {
         let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(2));
         loop {
             let tried = tokio::select! {
                 tried = attempt() => tried,
-                () = self.pen.lost.cancelled() => Err(PenError::Lost),
+                () = self.leased.lost.cancelled() => Err(LeaseError::Lost),
             };
             match tried {
-                Err(PenError::Store(error)) => {
+                Err(LeaseError::Store(error)) => {
                     tracing::warn!(error, "the end of an operation was not written: again");
                     sleep(backoff.step(self.context.random.as_ref())).await;
                 }
-                Err(PenError::Ended) => return Ok(()),
+                Err(LeaseError::Ended) => return Ok(()),
                 settled => return settled,
             }
         }
@@ -177,10 +182,10 @@ impl Work {
         Typed::new(Arc::clone(&self.context.store))
     }
 
-    fn tell(&self, told: &str, target: Target, wrong: Option<&Wrong>) {
-        let initial = state_of(self.operation);
+    fn tell(&self, told: &str, end: End, wrong: Option<&Wrong>) {
+        let initial = state_of(self.operation).name();
         qos::log(&self.body, initial, wrong);
-        dimensions::emit(&self.context, &Told { body: &self.body, operation: told, initial, target, wrong });
+        dimensions::emit(&self.context, &Told { body: &self.body, operation: told, initial, end, wrong });
     }
 }
 
@@ -194,8 +199,8 @@ fn log(wrong: &Wrong) {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "maps what a call gave")]
-fn store(error: StoreError) -> PenError {
-    PenError::Store(chain(&error).to_string())
+fn store(error: StoreError) -> LeaseError {
+    LeaseError::Store(chain(&error).to_string())
 }
 
 /// `least`, doubled for each time after the first, at most `most`.

@@ -3,16 +3,18 @@ use serde_json::json;
 
 use super::*;
 
+const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/c";
+
 fn value<'a>(all: &'a [(String, String)], name: &str) -> &'a str {
     all.iter().find(|(each, _)| each == name).map_or("absent", |(_, value)| value)
 }
 
 #[test]
 fn values_are_those_of_the_cluster() {
-    let body = json!({
-        "key": "/subscriptions/s/resourcegroups/g/providers/p/openshiftclusters/c", "partitionKey": "s",
+    let body = serde_json::from_value(json!({
+        "id": "a", "key": "/subscriptions/s/resourcegroups/g/providers/p/openshiftclusters/c", "partitionKey": "s",
         "openShiftCluster": {
-            "id": "/subscriptions/S/c", "name": "c", "location": "eastus", "tags": {"a": "b"},
+            "id": ID, "name": "c", "location": "eastus", "tags": {"a": "b"},
             "properties": {
                 "clusterProfile": {"domain": "short", "version": "4.18.1", "fipsValidatedModules": "Disabled"},
                 "networkProfile": {"podCidr": "10.128.0.0/14", "serviceCidr": "10.9.0.0/16", "outboundType": "odd"},
@@ -22,13 +24,14 @@ fn values_are_those_of_the_cluster() {
                 "servicePrincipalProfile": {"clientId": "x"},
             },
         },
-    });
+    }))
+    .unwrap();
     let wrong = Wrong::told(&CloudError::bad("Code", "", "x"), "");
     let told = Told {
         body: &body,
         operation: "Deleting",
         initial: "Deleting",
-        target: Target::Failed,
+        end: End::Failed,
         wrong: Some(&wrong),
     };
     let all = of(&told, "eastus.aroapp.io");
@@ -56,17 +59,20 @@ fn values_are_those_of_the_cluster() {
     ] {
         assert_eq!(value(&all, name), want, "{name}");
     }
-    let done = of(&Told { target: Target::Succeeded, wrong: None, ..told }, "x");
+    let done = of(&Told { end: End::Succeeded, wrong: None, ..told }, "x");
     assert_eq!((value(&done, "resulttype"), value(&done, "provisioningstate")), ("Success", "Succeeded"));
     assert_eq!(domain_of("a.eastus.aroapp.io", "eastus.aroapp.io"), "managed");
     assert_eq!(domain_of("a.example.com", "eastus.aroapp.io"), "Custom");
 }
 
 #[test]
-fn documents_of_any_shape_have_dimensions() {
-    for body in [json!(null), json!({"openShiftCluster": {"properties": {"workerProfiles": [5], "tags": 1}}})]
+fn clusters_of_any_shape_have_dimensions() {
+    for properties in [json!({}), json!({"workerProfiles": [5], "operatorFlags": 3, "networkProfile": null})]
     {
-        let told = Told { body: &body, operation: "x", initial: "x", target: Target::Succeeded, wrong: None };
+        let body = json!({"id": "a", "key": "k", "partitionKey": "p",
+            "openShiftCluster": {"id": ID, "tags": 1, "properties": properties}});
+        let body = serde_json::from_value(body).unwrap();
+        let told = Told { body: &body, operation: "x", initial: "x", end: End::Succeeded, wrong: None };
         assert!(of(&told, "").len() > 20);
     }
 }

@@ -8,7 +8,7 @@ const BOUNDS: Bounds = Bounds { others: 9, per_subscription: 5 };
 
 fn seen(version: i64, subscription: &str, deleting: bool, due: Instant) -> Sighting {
     let subscription = subscription.into();
-    Sighting { version: Version(version), subscription, deleting, owned: false, due, sheet: None }
+    Sighting { version: Version(version), subscription, deleting, owned: false, due, cached: None }
 }
 
 fn ids(queue: &mut Queue, now: Instant, most: usize) -> Vec<String> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use rp_base::{ManualClock, Timestamp};
 use rp_cluster::{Failure, Outcome};
-use rp_documents::Collection;
-use serde_json::{Value, json};
+use rp_documents::cluster::Worker;
+use rp_documents::{Collection, OpenShiftCluster};
+use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::faulty::Fault;
@@ -128,7 +129,7 @@ async fn a_store_that_is_away_for_longer_than_a_lease_ends_the_work_in_time() {
 async fn a_poisoned_document_stops_after_the_limit_with_a_reason_and_blocks_nobody() {
     let world = World::new().await;
     let manager = Scripted::new(|job| async move {
-        assert!(job.document["id"] != "bad", "poisoned\nin here");
+        assert!(job.document.id != "bad", "poisoned\nin here");
         Ok(Outcome::Done)
     });
     world.cluster("bad", "Updating", |_| {}).await;
@@ -185,9 +186,9 @@ async fn others_who_write_the_document_meanwhile_lose_nothing() {
             began.add_permits(1);
             let _permit = gate.acquire().await.unwrap();
             let change =
-                |body: &mut Value| body["openShiftCluster"]["properties"]["infraId"] = json!("infra");
+                |cluster: &mut OpenShiftCluster, by: Worker| cluster.properties.infra_id.set(by, "infra");
             let written = job.progress.patch(Box::new(change)).await?;
-            assert_eq!(written["addedMeanwhile"], 1);
+            assert_eq!(written.unknown["addedMeanwhile"], 1);
             Ok(Outcome::Done)
         }
     });

@@ -6,7 +6,8 @@ use std::time::Duration;
 use rp_api::CloudError;
 use rp_base::{Clock as _, SystemClock};
 use rp_cluster::{Failure, Operation, Outcome};
-use rp_documents::Collection;
+use rp_documents::cluster::{InstallPhase, Worker};
+use rp_documents::{Collection, OpenShiftCluster};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -22,20 +23,19 @@ async fn a_new_cluster_goes_through_its_phases_and_its_operation_ends() {
     let world = World::new().await;
     let manager = Scripted::new(|job| async move {
         assert_eq!(job.operation, Operation::Create);
-        assert_eq!(job.subscription["future"], 1);
-        let phase = job.document["openShiftCluster"]["properties"]["install"]["phase"].clone();
+        assert_eq!(job.subscription.unknown["future"], 1);
+        let phase = job.document.cluster.properties.install.phase();
         steps(&job, 3, |_| async {}).await?;
-        if phase == "InstallPhaseRemoveBootstrap" {
-            let change = |body: &mut Value| {
-                body["openShiftCluster"]["properties"].as_object_mut().unwrap().remove("install");
+        if phase == Some(InstallPhase::RemoveBootstrap) {
+            let change = |cluster: &mut OpenShiftCluster, by: Worker| {
+                cluster.properties.install.clear(by);
             };
             job.progress.patch(Box::new(change)).await?;
             return Ok(Outcome::Done);
         }
         job.progress.bill("infra", "tenant", "eastus").await?;
-        let change = |body: &mut Value| {
-            body["openShiftCluster"]["properties"]["install"] =
-                json!({"phase": "InstallPhaseRemoveBootstrap"});
+        let change = |cluster: &mut OpenShiftCluster, by: Worker| {
+            cluster.properties.install.phase.set(by, InstallPhase::RemoveBootstrap.name());
         };
         job.progress.patch(Box::new(change)).await?;
         Ok(Outcome::NextPhase)
@@ -74,7 +74,7 @@ async fn a_new_cluster_goes_through_its_phases_and_its_operation_ends() {
 async fn failures_end_with_what_each_may_read() {
     let world = World::new().await;
     let manager = Scripted::new(|job| async move {
-        match job.document["id"].as_str().unwrap() {
+        match job.document.id.as_str() {
             "told" => {
                 let told = CloudError::bad("QuotaExceeded", "properties.x", "Not enough cores.");
                 Err(Failure::Told { told, detail: "at https://internal".into() })

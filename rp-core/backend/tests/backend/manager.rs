@@ -66,7 +66,7 @@ impl Scripted {
 #[async_trait]
 impl Manager for Scripted {
     async fn run(&self, job: Job) -> Ran {
-        let key = job.document["key"].as_str().unwrap_or_default().to_owned();
+        let key = job.document.key.clone();
         self.seen.runs.lock().push((key.clone(), job.operation));
         let count = {
             let mut running = self.seen.running.lock();

@@ -27,7 +27,7 @@ async fn storm(seed: u64) {
     let manager = Scripted::new(move |job| {
         let (seen, back) = (Arc::clone(&seen), Arc::clone(&back));
         async move {
-            let id = job.document["id"].as_str().unwrap_or_default().to_owned();
+            let id = job.document.id.clone();
             steps(&job, STEPS, |at| {
                 // What was saved is never begun again by more than one step back.
                 let mut seen = seen.lock();

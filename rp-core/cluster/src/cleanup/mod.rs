@@ -84,7 +84,7 @@ pub(crate) async fn remove_role_definitions(client: &Client, group: &str) -> Res
 /// The gateway forgets the cluster, before its endpoint goes: link ids are given again.
 pub(crate) async fn delete_gateway(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let link = document.text_or_empty("/properties/networkProfile/gatewayPrivateLinkId");
+    let link = &*document.properties.network_profile.gateway_private_link_id;
     let Some(gateways) = context.env.gateways.as_deref().filter(|_| !link.is_empty()) else { return Ok(()) };
     let ours = |record: &crate::environment::GatewayRecord| {
         record.cluster.eq_ignore_ascii_case(document.cluster_id())

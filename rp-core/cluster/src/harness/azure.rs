@@ -183,7 +183,7 @@ pub(crate) fn prepare_security_groups(control: &ArmControl) {
 
 /// What an installer makes in the cluster's group.
 pub(crate) fn installed(control: &ArmControl, document: &Value) {
-    let document = crate::Document::new(document.clone());
+    let document = super::documents::document(document.clone());
     let (group, infra) = (document.group_id(), document.infra_id());
     let subnet = document.master_subnet();
     let put = |kind: &str, name: String, properties: Value| {

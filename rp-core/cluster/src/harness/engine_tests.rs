@@ -205,13 +205,14 @@ async fn an_error_of_a_look_ends_the_wait_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hope_that_fails_does_not_end_the_plan() {
+async fn an_optional_condition_that_fails_does_not_end_the_plan() {
     let world = World::alone();
-    let hope = Step::hope("hope", Duration::from_mins(2), |context| Box::pin(never(context)));
-    run(&world, &[hope, FINE]).await.unwrap();
+    let optional =
+        Step::optional_condition("optional", Duration::from_mins(2), |context| Box::pin(never(context)));
+    run(&world, &[optional, FINE]).await.unwrap();
     let events = world.keeper.events();
     assert!(
-        events.iter().any(|event| event.starts_with("warning condition.hope: condition step failed")),
+        events.iter().any(|event| event.starts_with("warning condition.optional: condition step failed")),
         "{events:?}"
     );
     assert_eq!(events.last().unwrap(), "done action.fine");

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use rp_documents::cluster::Worker;
+use rp_documents::{ClusterDocument, Leased as _};
 use serde_json::Value;
 
+use super::documents::typed;
 use crate::progress::{Change, Progress, ProgressError, StepEvent};
 
 type OnStart = Arc<dyn Fn(&str, usize) + Send + Sync>;
@@ -113,17 +116,20 @@ impl fmt::Debug for Keeper {
 
 #[async_trait]
 impl Progress for Keeper {
-    async fn read(&self) -> Result<Value, ProgressError> {
-        Ok(self.document())
+    async fn read(&self) -> Result<Arc<ClusterDocument>, ProgressError> {
+        Ok(Arc::new(typed(self.document())))
     }
 
-    async fn patch(&self, change: Change) -> Result<Value, ProgressError> {
+    async fn patch(&self, change: Change) -> Result<Arc<ClusterDocument>, ProgressError> {
         let mut state = self.state.lock();
         if std::mem::take(&mut state.fail_write) {
             return Err(ProgressError::Store("told to fail".to_owned()));
         }
-        change(&mut state.document);
-        Ok(state.document.clone())
+        let mut document = typed(state.document.clone());
+        let worker = Worker::holding(&document.lease());
+        change(&mut document.cluster, worker);
+        state.document = serde_json::to_value(&document).unwrap();
+        Ok(Arc::new(document))
     }
 
     async fn position(&self) -> Result<Option<String>, ProgressError> {

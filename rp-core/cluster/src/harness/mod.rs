@@ -2,6 +2,7 @@
 
 mod azure;
 mod convert_tests;
+pub(crate) mod documents;
 mod engine_tests;
 mod keeper;
 mod kube;
@@ -16,7 +17,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use rp_azure::{Arm, ArmOptions, AzureClients, AzureError, Credential, Endpoints, RetryPolicy};
 use rp_base::{Secret, SystemClock, SystemRandom};
-use rp_documents::RoleSetDocument;
+use rp_documents::{RoleSetDocument, SubscriptionDocument};
 use rp_seal::Keyring;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -76,6 +77,13 @@ pub(crate) fn cluster(keyring: &Keyring, workload_identity: bool) -> Value {
         "id": DOCUMENT, "key": id.to_lowercase(), "partitionKey": SUBSCRIPTION, "dequeues": 1, "future": {"kept": true},
         "openShiftCluster": {"id": id, "name": "Test", "location": "eastus", "properties": properties}
     })
+}
+
+/// A registered subscription of that directory.
+pub(crate) fn subscription(tenant: &str) -> SubscriptionDocument {
+    let stored = json!({"id": SUBSCRIPTION,
+        "subscription": {"state": "Registered", "properties": {"tenantId": tenant}}});
+    serde_json::from_value(stored).unwrap()
 }
 
 type OnBegin = Box<dyn Fn(&Value) + Send + Sync>;
@@ -327,9 +335,8 @@ impl World {
     ) -> Job {
         Job {
             operation,
-            document: self.keeper.document(),
-            subscription: json!({"id": SUBSCRIPTION,
-                "subscription": {"state": "Registered", "properties": {"tenantId": TENANT}}}),
+            document: Arc::new(documents::typed(self.keeper.document())),
+            subscription: subscription(TENANT),
             progress: Arc::clone(&self.keeper) as Arc<dyn crate::Progress>,
             lost: lost.clone(),
             stopping: stopping.clone(),

@@ -6,6 +6,7 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rp_base::{Clock as _, Secret, SystemClock};
+use rp_documents::cluster::ClusterSecret;
 use serde_json::{Value, json};
 
 use super::{DOCUMENT, World};
@@ -45,17 +46,17 @@ async fn values_are_chosen_once() {
     values::ensure_infra_id(&again).await.unwrap();
     values::ensure_storage_suffix(&again).await.unwrap();
     values::ensure_ssh_key(&again).await.unwrap();
-    assert_eq!(again.document().cluster(), document.cluster());
+    assert_eq!(*again.document(), *document);
     assert!(
         document.infra_id().starts_with("test-") && document.infra_id().len() == 10,
         "{}",
         document.infra_id()
     );
-    let account = document.text("/properties/imageRegistryStorageAccountName").unwrap();
+    let account = document.text_at("/properties/imageRegistryStorageAccountName");
     assert_eq!(account, format!("imageregistry{}", document.storage_suffix()));
-    assert_eq!(document.get("/properties/networkProfile/mtuSize"), Some(&json!(1500)));
-    assert_eq!(document.envelope()["future"], json!({"kept": true}));
-    assert!(context.secret_bytes("/properties/sshKey").unwrap().unwrap().expose().starts_with(&[0x30]));
+    assert_eq!(document.at("/properties/networkProfile/mtuSize"), json!(1500));
+    assert_eq!(document.envelope().unknown["future"], json!({"kept": true}));
+    assert!(context.secret_bytes(ClusterSecret::SshKey).unwrap().unwrap().expose().starts_with(&[0x30]));
 }
 
 #[tokio::test]
@@ -66,27 +67,28 @@ async fn a_write_that_fails_leaves_the_document_in_memory_as_it_was() {
     assert!(matches!(values::ensure_infra_id(&context).await, Err(StepError::Progress(_))));
     assert_eq!(context.document().id(), DOCUMENT);
     values::ensure_infra_id(&context).await.unwrap();
-    assert_eq!(context.document().envelope(), &world.keeper.document());
+    assert_eq!(serde_json::to_value(context.document().envelope()).unwrap(), world.keeper.document());
 }
 
 #[tokio::test]
 async fn four_kubeconfigs_are_signed_by_the_clusters_authority() {
     let (world, context) = ready().await;
-    let before = context.document().cluster().clone();
+    let before = context.document();
     kubeconfigs::generate_kubeconfigs(&context).await.unwrap();
-    assert_eq!(context.document().cluster(), &before, "made once");
+    assert_eq!(*context.document(), *before, "made once");
 
     let authorities: Value =
-        serde_json::from_str(context.secret("/properties/clusterAuthorities").unwrap().unwrap().expose())
+        serde_json::from_str(context.secret(ClusterSecret::ClusterAuthorities).unwrap().unwrap().expose())
             .unwrap();
     let signer = authorities["adminKubeconfigSigner"]["certificate"].as_str().unwrap();
-    for (member, user, organisation, days, host) in [
-        ("adminKubeconfig", "system:admin", Some("system:masters"), 3650, "api-int"),
-        ("aroServiceKubeconfig", "system:aro-service", Some("system:masters"), 3650, "api-int"),
-        ("aroSREKubeconfig", "system:aro-sre", None, 3650, "api-int"),
-        ("userAdminKubeconfig", "system:admin", None, 365, "api"),
+    for (secret, user, organisation, days, host) in [
+        (ClusterSecret::AdminKubeconfig, "system:admin", Some("system:masters"), 3650, "api-int"),
+        (ClusterSecret::ServiceKubeconfig, "system:aro-service", Some("system:masters"), 3650, "api-int"),
+        (ClusterSecret::SreKubeconfig, "system:aro-sre", None, 3650, "api-int"),
+        (ClusterSecret::UserAdminKubeconfig, "system:admin", None, 365, "api"),
     ] {
-        let text = context.secret(&format!("/properties/{member}")).unwrap().unwrap();
+        let member = secret.member();
+        let text = context.secret(secret).unwrap().unwrap();
         let file: Value = serde_json::from_str(text.expose()).unwrap();
         let cluster = &file["clusters"][0]["cluster"];
         assert_eq!(cluster["server"], format!("https://{host}.test.eastus.aroapp.io:6443"), "{member}");
@@ -124,19 +126,19 @@ async fn four_kubeconfigs_are_signed_by_the_clusters_authority() {
 #[tokio::test]
 async fn a_kubeconfig_that_ends_soon_is_made_anew_and_another_stays() {
     let (_, context) = ready().await;
-    let user = "/properties/userAdminKubeconfig";
+    let user = ClusterSecret::UserAdminKubeconfig;
     let first = context.secret(user).unwrap().unwrap();
     kubeconfigs::fix_user_admin_kubeconfig(&context).await.unwrap();
     assert_eq!(context.secret(user).unwrap().unwrap().expose(), first.expose());
     for broken in ["", "no file", &first.expose().replace("https://api.", "https://api-int.")] {
-        context.set_secret("/properties/userAdminKubeconfig", &Secret::new(broken.to_owned())).await.unwrap();
+        context.set_secret(user, broken.as_bytes()).await.unwrap();
         kubeconfigs::fix_user_admin_kubeconfig(&context).await.unwrap();
         let now = context.secret(user).unwrap().unwrap();
         assert!(now.expose().contains("https://api.test."), "{broken}");
     }
-    let sre = context.document().text("/properties/aroSREKubeconfig").unwrap().to_owned();
+    let sre = context.document().text_at("/properties/aroSREKubeconfig");
     kubeconfigs::fix_sre_kubeconfig(&context).await.unwrap();
-    assert_eq!(context.document().text("/properties/aroSREKubeconfig"), Some(sre.as_str()));
+    assert_eq!(context.document().text_at("/properties/aroSREKubeconfig"), sre);
 }
 
 #[tokio::test]
@@ -150,8 +152,8 @@ async fn the_installer_gets_the_document_open_and_an_unknown_installation_begins
     assert!(properties["aroServiceKubeconfig"].as_str().unwrap().contains("system:aro-service"));
     assert!(STANDARD.decode(properties["sshKey"].as_str().unwrap()).unwrap().starts_with(&[0x30]));
     assert_ne!(
-        context.document().text("/properties/servicePrincipalProfile/clientSecret"),
-        Some("cluster-secret")
+        context.document().text_at("/properties/servicePrincipalProfile/clientSecret"),
+        "cluster-secret"
     );
     *world.installer.begun.lock() = None;
     *world.installer.away.lock() = true;
@@ -252,12 +254,12 @@ async fn day_one_changes_what_it_must_and_a_second_time_nothing() {
     cluster_data::update_cluster_data(&context).await.unwrap();
     let document = context.document();
     assert_eq!(
-        document.text("/properties/apiserverProfile/url"),
-        Some("https://api.test.eastus.aroapp.io:6443/")
+        document.text_at("/properties/apiserverProfile/url"),
+        "https://api.test.eastus.aroapp.io:6443/"
     );
     let console = "https://console-openshift-console.apps.test.eastus.aroapp.io/";
-    assert_eq!(document.text("/properties/consoleProfile/url"), Some(console));
-    assert_eq!(document.text("/properties/networkProfile/softwareDefinedNetwork"), Some("OVNKubernetes"));
+    assert_eq!(document.text_at("/properties/consoleProfile/url"), console);
+    assert_eq!(document.text_at("/properties/networkProfile/softwareDefinedNetwork"), "OVNKubernetes");
 }
 
 #[tokio::test(start_paused = true)]
@@ -437,9 +439,9 @@ async fn defaults_are_filled_in_once() {
     let context = world.context(context.operation);
     values::ensure_defaults(&context).await.unwrap();
     let document = context.document();
-    assert_eq!(document.text("/properties/maintenanceTask"), Some("Everything"));
+    assert_eq!(document.text_at("/properties/maintenanceTask"), "Everything");
     let count = "/properties/networkProfile/loadBalancerProfile/managedOutboundIps/count";
-    assert_eq!(document.get(count), Some(&json!(1)));
+    assert_eq!(document.at(count), json!(1));
     let before = world.keeper.document();
     world.keeper.fail_write(true);
     values::ensure_defaults(&context).await.unwrap();

@@ -15,12 +15,13 @@ use tokio_util::sync::CancellationToken;
 use super::azure::{
     Cloud, installed, prepare_identities, prepare_security_groups, role_set, with_identities,
 };
+use super::documents;
 use super::{Sets, World};
+use crate::ClusterManager;
 use crate::environment::{OidcStorage, Periods};
 use crate::failure::Failure;
 use crate::manager::{Manager as _, Operation, Outcome};
 use crate::metrics::StepMetrics;
-use crate::{ClusterManager, Document};
 
 /// How a step is disturbed the first time it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,11 +212,11 @@ impl Rig {
 
     /// What is in Azure, by names that do not depend on chance; how often.
     fn objects(&self) -> BTreeMap<String, usize> {
-        let document = Document::new(self.world.keeper.document());
+        let document = documents::document(self.world.keeper.document());
         let mut counted = BTreeMap::new();
         for id in self.cloud.everything() {
             let chance = [
-                (document.text_or_empty("/properties/infraId"), "INFRA"),
+                (document.infra_id(), "INFRA"),
                 (document.storage_suffix(), "SUFFIX"),
                 (document.id(), "DOCUMENT"),
             ];
@@ -302,17 +303,17 @@ fn left(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>) -> Ve
 }
 
 fn check_created(rig: &Rig, who: Who) {
-    let document = Document::new(rig.world.keeper.document());
-    assert_eq!(document.get("/properties/install"), Some(&Value::Null));
-    assert_eq!(document.envelope()["future"], json!({"kept": true}));
-    assert_eq!(document.text("/properties/consoleProfile/url").map(str::is_empty), Some(false));
-    let ip = document.text_or_empty("/properties/networkProfile/privateEndpointIp");
+    let document = documents::document(rig.world.keeper.document());
+    assert_eq!(document.at("/properties/install"), Value::Null);
+    assert_eq!(document.envelope().unknown["future"], json!({"kept": true}));
+    assert_eq!(document.text_at("/properties/consoleProfile/url").is_empty(), false);
+    let ip = document.text_at("/properties/networkProfile/privateEndpointIp");
     assert!(ip.starts_with("10.8."), "{ip}");
     assert_eq!(rig.world.keeper.bill_of().unwrap().0, document.infra_id());
     let own_domain = who == Who::Private;
     assert_eq!(rig.world.certificates.0.lock().len(), if own_domain { 0 } else { 2 });
     assert_eq!(rig.world.gateways.0.lock().len(), usize::from(!own_domain));
-    assert_eq!(document.text("/properties/clusterProfile/oidcIssuer").is_some(), who == Who::Workload);
+    assert_eq!(document.at("/properties/clusterProfile/oidcIssuer").is_string(), who == Who::Workload);
 }
 
 /// The quiet life of each cluster, lived once.

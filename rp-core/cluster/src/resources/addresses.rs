@@ -5,12 +5,13 @@ use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
 use rp_api::CloudError;
-use serde_json::{Value, json};
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::Worker;
+use serde_json::Value;
 
 use super::azure::{items, must_get, named};
 use super::dns;
 use crate::context::Context;
-use crate::document::set;
 use crate::errors::StepError;
 use crate::templates::{addresses, balancers, versions};
 
@@ -28,9 +29,10 @@ pub(crate) async fn update_api_ip_early(context: &Context) -> Result<(), StepErr
         false => internal.clone(),
     };
     dns::update_api(context, &address).await?;
-    let change = move |cluster: &mut Value| {
-        set(cluster, "/properties/apiserverProfile/intIp", json!(internal));
-        set(cluster, "/properties/apiserverProfile/ip", json!(address));
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        let profile = &mut cluster.properties.apiserver_profile;
+        profile.int_ip.set(by, internal.as_str());
+        profile.ip.set(by, address.as_str());
     };
     context.patch(change).await.map(|_| ())
 }
@@ -38,13 +40,16 @@ pub(crate) async fn update_api_ip_early(context: &Context) -> Result<(), StepErr
 /// The internal address, where the document does not have it yet.
 pub(crate) async fn populate_database_int_ip(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    if !document.text_or_empty("/properties/apiserverProfile/intIp").is_empty() {
+    if !document.properties.apiserver_profile.int_ip.is_empty() {
         return Ok(());
     }
     let balancer =
         must_get(&context.customer(), &balancers::internal_id(&document), versions::NETWORK).await?;
     let address = first_address(&balancer)?;
-    context.set("/properties/apiserverProfile/intIp", address).await.map(|_| ())
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.properties.apiserver_profile.int_ip.set(by, address.as_str());
+    };
+    context.patch(change).await.map(|_| ())
 }
 
 /// Address of the internal frontend, else of the first one.
@@ -70,7 +75,7 @@ async fn public_address(context: &Context, name: &str) -> Result<String, StepErr
 /// The router's address: the public one that was deployed, or one that will be free in the workers' subnet.
 pub(crate) async fn create_or_update_router_ip_early(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let known = document.text_or_empty("/properties/ingressProfiles/0/ip").to_owned();
+    let known = document.ingress_ip().to_owned();
     let address = match document.is_ingress_public() {
         true => public_address(context, &addresses::router_name(&document)).await?,
         // Chosen by an earlier run: names and the installer's manifests may have it already.
@@ -79,9 +84,20 @@ pub(crate) async fn create_or_update_router_ip_early(context: &Context) -> Resul
     };
     dns::update_apps(context, &address).await?;
     if address != known {
-        context.set("/properties/ingressProfiles/0/ip", address).await?;
+        set_ingress_ip(context, &address).await?;
     }
     Ok(())
+}
+
+/// Writes the address of the default ingress.
+pub(crate) async fn set_ingress_ip(context: &Context, address: &str) -> Result<(), StepError> {
+    let address = address.to_owned();
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        if let Some(ingress) = cluster.properties.ingress_profiles.elements_mut().first_mut() {
+            ingress.ip.set(by, address.as_str());
+        }
+    };
+    context.patch(change).await.map(|_| ())
 }
 
 async fn highest_free(context: &Context) -> Result<String, StepError> {
@@ -112,6 +128,8 @@ pub(crate) fn highest_free_of(subnet: &Value) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

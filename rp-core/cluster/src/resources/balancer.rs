@@ -1,6 +1,8 @@
 //! Outbound addresses of the public load balancer (`contract/cluster.md` §6.16).
 
 use rp_azure::{Client, Resources};
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::{EffectiveOutboundIp, Outcome, Worker};
 use serde_json::{Value, json};
 
 use super::azure::{change, is, items, must_get, named, take};
@@ -8,8 +10,6 @@ use crate::context::Context;
 use crate::document::Document;
 use crate::errors::StepError;
 use crate::templates::{addresses, balancers, id, reference, versions};
-
-const EFFECTIVE: &str = "/properties/networkProfile/loadBalancerProfile/effectiveOutboundIps";
 
 /// As many managed addresses as the document wants, and no others left over.
 pub(crate) async fn reconcile_load_balancer_profile(context: &Context) -> Result<(), StepError> {
@@ -56,8 +56,20 @@ async fn tell(context: &Context, effective: &[String]) -> Result<(), StepError> 
     if same(&known, effective) {
         return Ok(());
     }
-    let all: Vec<Value> = effective.iter().map(|id| reference(id)).collect();
-    context.set(EFFECTIVE, all).await.map(|_| ())
+    set_effective(context, effective.to_vec()).await
+}
+
+/// Writes which outbound addresses are in use.
+pub(crate) async fn set_effective(context: &Context, ids: Vec<String>) -> Result<(), StepError> {
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        let address = |id: &String| {
+            let address = EffectiveOutboundIp { id: Outcome::new(by, id.as_str()), ..Default::default() };
+            Outcome::new(by, address)
+        };
+        let all: Vec<_> = ids.iter().map(address).collect();
+        cluster.properties.network_profile.load_balancer_profile.effective_outbound_ips.set(by, all);
+    };
+    context.patch(change).await.map(|_| ())
 }
 
 fn same(a: &[String], b: &[String]) -> bool {

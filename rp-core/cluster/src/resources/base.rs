@@ -1,7 +1,7 @@
 //! The base deployment and its repairs (`contract/cluster.md` §6.7, §6.15).
 
 use rp_azure::{Client, Resources};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::azure::must_get;
 use super::deploy::deploy;
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::document::Document;
 use crate::errors::StepError;
 use crate::roles::deny;
-use crate::templates::{addresses, base, reference, template, versions};
+use crate::templates::{addresses, base, template, versions};
 
 /// Deploys all that must be there before the installer begins.
 pub(crate) async fn deploy_base_resource_template(context: &Context) -> Result<(), StepError> {
@@ -21,9 +21,8 @@ pub(crate) async fn deploy_base_resource_template(context: &Context) -> Result<(
     deploy(context, "storage", &whole, &json!({})).await?;
     if document.is_outbound_balanced() {
         let names = addresses::outbound_names(&document);
-        let ids: Vec<Value> =
-            names.iter().map(|name| reference(&addresses::address_id(&document, name))).collect();
-        context.set("/properties/networkProfile/loadBalancerProfile/effectiveOutboundIps", ids).await?;
+        let ids = names.iter().map(|name| addresses::address_id(&document, name)).collect();
+        super::balancer::set_effective(context, ids).await?;
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ pub(crate) async fn create_dns(context: &Context) -> Result<(), StepError> {
     if found.as_ref().is_some_and(|record| is_owned(record, document.cluster_id())) {
         return Ok(());
     }
-    let domain = document.text_or_empty("/properties/clusterProfile/domain");
+    let domain = &*document.properties.cluster_profile.domain;
     let message = format!("The provided domain '{domain}' is already in use by a cluster.");
     Err(CloudError::bad("DuplicateDomain", "", message).into())
 }

@@ -2,6 +2,8 @@
 //! (`contract/cluster.md` §6.8).
 
 use rp_azure::{Client, Resources};
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::Worker;
 use serde_json::{Map, Value, json};
 
 use super::azure::{is, items, must_get};
@@ -20,7 +22,10 @@ pub(crate) async fn create_api_server_private_endpoint(context: &Context) -> Res
     let id = network::service_endpoint_id(&document, &place);
     client.put(&id, versions::NETWORK, &network::service_endpoint(&document, &place)).await?;
     let address = address(&client, &id).await?;
-    context.set("/properties/networkProfile/privateEndpointIp", address).await.map(|_| ())
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.properties.network_profile.private_endpoint_ip.set(by, address.as_str());
+    };
+    context.patch(change).await.map(|_| ())
 }
 
 /// Private address of an endpoint's network interface.
@@ -57,7 +62,11 @@ pub(crate) async fn ensure_gateway_create(context: &Context) -> Result<(), StepE
     let link_id = connection["properties"]["linkIdentifier"].as_str().filter(|id| !id.is_empty());
     let link_id = link_id.ok_or_else(|| StepError::other("the connection has no link id"))?.to_owned();
     // Before there is a record: a deletion finds it by this.
-    context.set("/properties/networkProfile/gatewayPrivateLinkId", link_id.clone()).await?;
+    let id = link_id.clone();
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.properties.network_profile.gateway_private_link_id.set(by, id.as_str());
+    };
+    context.patch(change).await?;
     let record = GatewayRecord {
         link_id: link_id.clone(),
         cluster: document.cluster_id().to_owned(),
@@ -77,7 +86,10 @@ pub(crate) async fn ensure_gateway_create(context: &Context) -> Result<(), StepE
             None => return Err(StepError::away(format!("gateway record '{link_id}' has just gone"))),
         }
     }
-    context.set("/properties/networkProfile/gatewayPrivateEndpointIp", address).await.map(|_| ())
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.properties.network_profile.gateway_private_endpoint_ip.set(by, address.as_str());
+    };
+    context.patch(change).await.map(|_| ())
 }
 
 async fn approve(client: &Client, link: &str, connection: &Value) -> Result<(), StepError> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use rp_documents::ProvisioningState;
 
 use crate::document::Document;
 use crate::templates::id;
@@ -33,11 +33,11 @@ pub(crate) struct NamedSet {
 
 impl Document {
     pub(crate) fn is_creating(&self) -> bool {
-        self.text("/properties/provisioningState") == Some("Creating")
+        self.properties.provisioning_state.get() == Some(&ProvisioningState::Creating)
     }
 
     pub(crate) fn is_admin_updating(&self) -> bool {
-        self.text("/properties/provisioningState") == Some("AdminUpdating")
+        self.properties.provisioning_state.get() == Some(&ProvisioningState::AdminUpdating)
     }
 
     /// Three load balancers and two security groups.
@@ -52,7 +52,7 @@ impl Document {
 
     /// Storage account of the cluster's image registry.
     pub(crate) fn registry_account(&self) -> String {
-        match self.text_or_empty("/properties/imageRegistryStorageAccountName") {
+        match &*self.properties.image_registry_storage_account_name {
             "" => format!("imageregistry{}", self.storage_suffix()),
             name => name.to_owned(),
         }
@@ -60,69 +60,67 @@ impl Document {
 
     /// Object id of the cluster's service principal.
     pub(crate) fn principal(&self) -> &str {
-        self.text_or_empty("/properties/servicePrincipalProfile/spObjectId")
+        &self.properties.service_principal_profile.object_id
     }
 
     pub(crate) fn client_id(&self) -> &str {
-        self.text_or_empty("/properties/servicePrincipalProfile/clientId")
+        &self.properties.service_principal_profile.client_id
     }
 
     /// How many outbound addresses we manage; a profile without the member has one.
     pub(crate) fn managed_addresses(&self) -> usize {
-        let count = self.get("/properties/networkProfile/loadBalancerProfile/managedOutboundIps/count");
-        count.and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok()).unwrap_or(1)
+        let count = self.properties.network_profile.load_balancer_profile.managed_outbound_ips.count.get();
+        count.and_then(|count| usize::try_from(*count).ok()).unwrap_or(1)
     }
 
     /// Ids of the outbound addresses in use.
     pub(crate) fn effective_addresses(&self) -> Vec<&str> {
-        let all = self.items("/properties/networkProfile/loadBalancerProfile/effectiveOutboundIps");
-        all.iter().filter_map(|address| address["id"].as_str()).collect()
+        let all = self.properties.network_profile.load_balancer_profile.effective_outbound_ips.iter();
+        all.filter_map(|address| address.id.get()).map(String::as_str).collect()
     }
 
     pub(crate) fn gateway_ip(&self) -> &str {
-        self.text_or_empty("/properties/networkProfile/gatewayPrivateEndpointIp")
+        &self.properties.network_profile.gateway_private_endpoint_ip
     }
 
     pub(crate) fn master_size(&self) -> &str {
-        self.text_or_empty("/properties/masterProfile/vmSize")
+        &self.properties.master_profile.vm_size
     }
 
     pub(crate) fn master_encryption_set(&self) -> Option<&str> {
-        self.text("/properties/masterProfile/diskEncryptionSetId").filter(|id| !id.is_empty())
+        Some(&*self.properties.master_profile.disk_encryption_set_id).filter(|id| !id.is_empty())
     }
 
     pub(crate) fn is_master_host_encrypted(&self) -> bool {
-        self.text("/properties/masterProfile/encryptionAtHost") == Some("Enabled")
+        &*self.properties.master_profile.encryption_at_host == "Enabled"
     }
 
     pub(crate) fn upgradeable_to(&self) -> Option<&str> {
-        let to = self.text("/properties/platformWorkloadIdentityProfile/upgradeableTo");
-        to.filter(|version| !version.is_empty())
+        let to = &*self.properties.platform_workload_identity_profile.upgradeable_to;
+        Some(to).filter(|version| !version.is_empty())
     }
 
     pub(crate) fn issuer(&self) -> &str {
-        self.text_or_empty("/properties/clusterProfile/oidcIssuer")
+        &self.properties.cluster_profile.oidc_issuer
     }
 
     /// Platform identities by operator.
     pub(crate) fn identities(&self) -> BTreeMap<&str, PlatformIdentity<'_>> {
-        let all = self.get("/properties/platformWorkloadIdentityProfile/platformWorkloadIdentities");
-        let mut found = BTreeMap::new();
-        for (operator, identity) in all.and_then(Value::as_object).into_iter().flatten() {
-            let member = |name: &str| identity[name].as_str().unwrap_or_default();
+        let all = self.properties.platform_workload_identity_profile.platform_workload_identities.iter();
+        all.map(|(operator, identity)| {
             let identity = PlatformIdentity {
-                resource_id: member("resourceId"),
-                client_id: member("clientId"),
-                object_id: member("objectId"),
+                resource_id: &identity.resource_id,
+                client_id: &identity.client_id,
+                object_id: &identity.object_id,
             };
-            found.insert(operator.as_str(), identity);
-        }
-        found
+            (operator.as_str(), identity)
+        })
+        .collect()
     }
 
     /// Whose member workers are read from.
     fn worker_member(&self) -> &'static str {
-        match self.items("/properties/workerProfilesStatus") {
+        match &*self.properties.worker_profiles_status {
             [] => "workerProfiles",
             _ => "workerProfilesStatus",
         }
@@ -153,7 +151,7 @@ impl Document {
         });
         let mut all: Vec<NamedSet> = master.into_iter().collect();
         for (at, worker) in self.worker_profiles().iter().enumerate() {
-            let id = worker["diskEncryptionSetId"].as_str().unwrap_or_default();
+            let id = &*worker.disk_encryption_set_id;
             if !id.is_empty() && !all.iter().any(|known| known.id.eq_ignore_ascii_case(id)) {
                 let path = format!("properties.workerProfiles[{at}].diskEncryptionSetId");
                 all.push(NamedSet { id: id.to_owned(), path });
@@ -182,8 +180,7 @@ impl Document {
     /// # Errors
     /// There is none, or more than one.
     pub(crate) fn own_identity(&self) -> Result<&str, &'static str> {
-        let all = self.get("/managedServiceIdentity/userAssignedIdentities").and_then(Value::as_object);
-        let mut all = all.into_iter().flatten();
+        let mut all = self.managed_service_identity.user_assigned_identities.iter();
         match (all.next(), all.next()) {
             (Some((id, _)), None) => Ok(id),
             (None, _) => Err("could not find cluster MSI in cluster doc"),

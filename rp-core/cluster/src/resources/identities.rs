@@ -2,11 +2,12 @@
 
 use rp_api::CloudError;
 use rp_azure::{AzureError, Client, Directory as _, ErrorClass, Resources};
-use serde_json::{Value, json};
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::{ClusterSecret, Worker};
+use serde_json::Value;
 
 use super::federated;
 use crate::context::Context;
-use crate::document::set;
 use crate::errors::StepError;
 use crate::templates::versions;
 
@@ -27,12 +28,13 @@ pub(crate) async fn platform_workload_identity_ids(context: &Context) -> Result<
         };
         found.push((operator.to_owned(), ids(&body)));
     }
-    let change = move |cluster: &mut Value| {
-        let all = &mut cluster["properties"]["platformWorkloadIdentityProfile"]["platformWorkloadIdentities"];
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        let profile = &mut cluster.properties.platform_workload_identity_profile;
         for (operator, (client, object)) in &found {
-            if all[operator].is_object() {
-                all[operator]["clientId"] = json!(client);
-                all[operator]["objectId"] = json!(object);
+            let identity = profile.platform_workload_identities.entry_mut(operator);
+            if let Some(identity) = identity.filter(|identity| identity.get().is_some()) {
+                identity.client_id.set(by, client.as_str());
+                identity.object_id.set(by, object.as_str());
             }
         }
     };
@@ -63,10 +65,12 @@ pub(crate) async fn cluster_identity_ids(context: &Context) -> Result<(), StepEr
     let own = document.own_identity().map_err(StepError::other)?.to_owned();
     let body = super::azure::must_get(&context.customer(), &own, versions::IDENTITIES).await?;
     let (client, object) = ids(&body);
-    let change = move |cluster: &mut Value| {
-        let own = &mut cluster["managedServiceIdentity"]["userAssignedIdentities"][&own];
-        set(own, "/clientId", json!(client));
-        set(own, "/principalId", json!(object));
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        let all = &mut cluster.managed_service_identity.user_assigned_identities;
+        if let Some(own) = all.entry_mut(&own) {
+            own.client_id.set(by, client.as_str());
+            own.principal_id.set(by, object.as_str());
+        }
     };
     context.patch(change).await.map(|_| ())
 }
@@ -74,17 +78,20 @@ pub(crate) async fn cluster_identity_ids(context: &Context) -> Result<(), StepEr
 /// The identity's directory is the subscription's: the API's versions do not carry it.
 pub(crate) async fn fixup_cluster_msi_tenant_id(context: &Context) -> Result<(), StepError> {
     let tenant = context.tenant();
-    if context.document().text_or_empty("/managedServiceIdentity/tenantId").eq_ignore_ascii_case(&tenant) {
+    if context.document().managed_service_identity.tenant_id.eq_ignore_ascii_case(&tenant) {
         return Ok(());
     }
-    context.set("/managedServiceIdentity/tenantId", tenant).await.map(|_| ())
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.managed_service_identity.tenant_id.set(by, tenant.as_str());
+    };
+    context.patch(change).await.map(|_| ())
 }
 
 /// A client as the cluster's service principal.
 pub(crate) fn service_principal(context: &Context) -> Result<Client, StepError> {
     let document = context.document();
     let secret = context
-        .secret("/properties/servicePrincipalProfile/clientSecret")?
+        .secret(ClusterSecret::ClientSecret)?
         .ok_or_else(|| StepError::other("the cluster's service principal has no secret"))?;
     let arm = context.env.azure.service_principal(document.client_id(), secret)?;
     Ok(arm.in_tenant(&context.tenant()))
@@ -98,8 +105,8 @@ pub(crate) async fn cluster_sp_object_id(context: &Context) -> Result<(), StepEr
     let object = found.ok_or_else(|| {
         StepError::other(format!("no service principal found for application ID '{application}'"))
     })?;
-    let change = move |cluster: &mut Value| {
-        set(cluster, "/properties/servicePrincipalProfile/spObjectId", json!(object));
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        cluster.properties.service_principal_profile.object_id.set(by, object.as_str());
     };
     context.patch(change).await.map(|_| ())
 }

@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use rp_azure::{BlobAccess, BlobStore};
 use rp_base::{Secret, sha256};
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::{ClusterSecret, Worker};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -15,8 +17,7 @@ use crate::environment::OidcStorage;
 use crate::errors::StepError;
 use crate::values::{der, pkcs1_of};
 
-const KEY: &str = "/properties/clusterProfile/boundServiceAccountSigningKey";
-const ISSUER: &str = "/properties/clusterProfile/oidcIssuer";
+const KEY: ClusterSecret = ClusterSecret::BoundServiceAccountSigningKey;
 const CONTAINER: &str = "$web";
 
 /// Makes the key, once, then publishes it. The key is kept before anybody can see its public half: a second run goes on
@@ -31,7 +32,7 @@ pub(crate) async fn create_oidc(context: &Context) -> Result<(), StepError> {
         None => {
             let made = tokio::task::spawn_blocking(generate).await;
             let made = made.map_err(|error| StepError::other(error.to_string()))??;
-            context.set_secret(KEY, &made).await?;
+            context.set_secret(KEY, made.expose().as_bytes()).await?;
             made
         }
     };
@@ -45,7 +46,10 @@ pub(crate) async fn create_oidc(context: &Context) -> Result<(), StepError> {
         blobs.put(CONTAINER, &format!("{folder}/{name}"), content, "application/json").await?;
     }
     if context.document().issuer() != issuer {
-        context.set(ISSUER, issuer).await?;
+        let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+            cluster.properties.cluster_profile.oidc_issuer.set(by, issuer.as_str());
+        };
+        context.patch(change).await?;
     }
     Ok(())
 }
@@ -53,7 +57,7 @@ pub(crate) async fn create_oidc(context: &Context) -> Result<(), StepError> {
 /// Takes the documents back. Some may be there as soon as there is a key: the issuer is written after both.
 pub(crate) async fn remove(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let none = document.text_or_empty(KEY).is_empty() && document.issuer().is_empty();
+    let none = KEY.of(&document).is_none() && document.issuer().is_empty();
     if context.env.oidc.is_none() || none {
         return Ok(());
     }

@@ -6,17 +6,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rp_azure::{Client, Resources};
 use rp_base::{Secret, Timestamp};
+use rp_documents::cluster::{ClusterSecret, Outcome, RegistryProfile, Worker};
+use rp_documents::{OpenShiftCluster, Sealed};
 use rp_kube::api_status;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::document::set;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, secret, secrets};
 use crate::templates::versions;
 
-const PASSWORD: &str = "/properties/registryProfiles/0/password";
-const ISSUED: &str = "/properties/registryProfiles/0/issueDate";
+/// The cluster's one registry profile is the first.
+const PASSWORD: ClusterSecret = ClusterSecret::RegistryPassword(0);
 /// A password lives 180 days.
 const OLD: Duration = Duration::from_hours(140 * 24);
 /// Between the registry's clock and ours.
@@ -41,13 +42,8 @@ pub(crate) async fn ensure_acr_token(context: &Context) -> Result<(), StepError>
     let name = token_name(context);
     ensure_token(&client, &env.registry_id, &name).await?;
     let password = generate(&client, &env.registry_id, &name, "password1").await?;
-    let sealed = context.sealed(PASSWORD, &password)?;
-    let issued = env.clock.now().to_string();
-    let change = move |cluster: &mut Value| {
-        set(cluster, PASSWORD, json!(sealed));
-        set(cluster, ISSUED, json!(issued));
-    };
-    context.patch(change).await.map(|_| ())
+    let sealed = context.sealed(PASSWORD, password.expose().as_bytes())?;
+    set_password(context, sealed).await
 }
 
 /// Makes a new password before the old one ends; the cluster has what the document has. A run that ended in between is
@@ -58,20 +54,17 @@ pub(crate) async fn rotate_acr_token_password(context: &Context) -> Result<(), S
     if env.features.development || env.registry_id.is_empty() || name.is_empty() {
         return Ok(());
     }
-    let issued = Timestamp::parse(context.document().text_or_empty(ISSUED)).ok();
+    let document = context.document();
+    let issued = document.properties.registry_profiles.first().and_then(|profile| profile.issue_date.get());
+    let issued = issued.map(|issued| issued.at());
     if issued.is_none_or(|issued| env.clock.now().since(issued) > OLD) {
         let client = context.own();
         let token =
             super::azure::must_get(&client, &token_id(&env.registry_id, &name), versions::REGISTRY).await?;
         let which = to_make(&token["properties"]["credentials"]["passwords"], issued);
         let password = generate(&client, &env.registry_id, &name, which).await?;
-        let sealed = context.sealed(PASSWORD, &password)?;
-        let now = env.clock.now().to_string();
-        let change = move |cluster: &mut Value| {
-            set(cluster, PASSWORD, json!(sealed));
-            set(cluster, ISSUED, json!(now));
-        };
-        context.patch(change).await?;
+        let sealed = context.sealed(PASSWORD, password.expose().as_bytes())?;
+        set_password(context, sealed).await?;
         context.line("info", &format!("the registry's token has a new {which}"));
     }
     let Some(password) = context.secret(PASSWORD)? else { return Ok(()) };
@@ -166,16 +159,39 @@ async fn intend(context: &Context) -> Result<(), StepError> {
     if !token_name(context).is_empty() {
         return Ok(());
     }
-    let profile = json!({
-        "name": context.env.registry_host,
-        "username": format!("token-{}", context.env.random.uuid()),
-    });
-    let change = move |cluster: &mut Value| set(cluster, "/properties/registryProfiles", json!([profile]));
+    let host = context.env.registry_host.clone();
+    let token = format!("token-{}", context.env.random.uuid());
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        let profile = RegistryProfile {
+            name: Outcome::new(by, &*host),
+            username: Outcome::new(by, token.as_str()),
+            ..RegistryProfile::default()
+        };
+        cluster.properties.registry_profiles.set(by, vec![Outcome::new(by, profile)]);
+    };
+    context.patch(change).await.map(|_| ())
+}
+
+/// Keeps a new password, with its date.
+async fn set_password(context: &Context, sealed: Sealed) -> Result<(), StepError> {
+    let now = context.env.clock.now();
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        if let Some(profile) = cluster.properties.registry_profiles.elements_mut().first_mut() {
+            profile.password.set(by, sealed.clone());
+            profile.issue_date.set(by, now);
+        }
+    };
     context.patch(change).await.map(|_| ())
 }
 
 pub(crate) fn token_name(context: &Context) -> String {
-    context.document().text_or_empty("/properties/registryProfiles/0/username").to_owned()
+    let document = context.document();
+    document
+        .properties
+        .registry_profiles
+        .first()
+        .map(|profile| profile.username.to_string())
+        .unwrap_or_default()
 }
 
 /// Id of a token.

@@ -33,15 +33,12 @@ pub(crate) async fn ensure_service_endpoints(context: &Context) -> Result<(), St
 
 /// Every worker profile names a subnet.
 pub(crate) fn check_worker_subnets(document: &Document) -> Result<(), StepError> {
-    let without = document
-        .worker_profiles()
-        .iter()
-        .find(|profile| profile["subnetId"].as_str().is_none_or(str::is_empty));
+    let without = document.worker_profiles().iter().find(|profile| profile.subnet_id.is_empty());
     match without {
         None => Ok(()),
         Some(profile) => Err(StepError::other(format!(
             "WorkerProfile '{}' has no SubnetID; check that the corresponding MachineSet is valid",
-            profile["name"].as_str().unwrap_or_default()
+            &*profile.name
         ))),
     }
 }

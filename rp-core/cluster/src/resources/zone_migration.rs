@@ -43,7 +43,7 @@ pub(crate) async fn migrate_internal_load_balancer_zones(context: &Context) -> R
     }
     change(&client, &id, versions::NETWORK, |body| Ok(drop_temporary(body))).await?;
     if document.zones() != zones.iter().map(String::as_str).collect::<Vec<_>>() {
-        context.set("/properties/zones", zones).await?;
+        super::zones::set_zones(context, zones).await?;
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ async fn make_way(
 /// Frontend with zones and the old address, rules, link service: whatever is missing of them.
 async fn restore(client: &Client, document: &Document, zones: &[String]) -> Result<(), StepError> {
     let id = balancers::internal_id(document);
-    let address = document.text_or_empty("/properties/apiserverProfile/intIp");
+    let address = &*document.properties.apiserver_profile.int_ip;
     let added = change(client, &id, versions::NETWORK, |body| {
         let properties = &mut body["properties"];
         let mut changed = false;

@@ -1,6 +1,8 @@
 //! In which zones a new cluster lives (`contract/cluster.md` §6.2).
 
 use rp_azure::{Sku, SubscriptionFacts};
+use rp_documents::OpenShiftCluster;
+use rp_documents::cluster::{Outcome, Worker};
 
 use crate::context::Context;
 use crate::errors::StepError;
@@ -12,8 +14,7 @@ pub(crate) async fn validate_zones(context: &Context) -> Result<(), StepError> {
     let location = document.location();
     let skus = skus(context).await?;
     let expanded = context.env.features.expanded_zones;
-    let worker = document.items("/properties/workerProfiles").first();
-    let worker = worker.and_then(|profile| profile["vmSize"].as_str()).unwrap_or_default();
+    let worker = document.properties.worker_profiles.first().map_or("", |profile| &profile.vm_size);
     let masters = of_size(&skus, document.master_size(), &location, expanded);
     let workers = of_size(&skus, worker, &location, expanded);
     let zones = choose(
@@ -21,7 +22,16 @@ pub(crate) async fn validate_zones(context: &Context) -> Result<(), StepError> {
         Sized { size: worker, zones: workers.as_deref() },
         &location,
     )?;
-    context.set("/properties/zones", zones).await.map(|_| ())
+    set_zones(context, zones).await
+}
+
+/// Writes the zones of the cluster's own resources.
+pub(crate) async fn set_zones(context: &Context, zones: Vec<String>) -> Result<(), StepError> {
+    let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
+        let zones: Vec<_> = zones.iter().map(|zone| Outcome::new(by, zone.as_str())).collect();
+        cluster.properties.zones.set(by, zones);
+    };
+    context.patch(change).await.map(|_| ())
 }
 
 /// Sizes that the subscription can have in the cluster's location.

@@ -115,8 +115,10 @@ mod tests {
     #[test]
     fn the_minor_of_an_upgrade_counts_when_it_is_later() {
         let cluster = |to: &str| {
-            Document::new(json!({"openShiftCluster": {"properties": {"clusterProfile": {"version": "4.14.9"},
-            "platformWorkloadIdentityProfile": {"upgradeableTo": to}}}}))
+            crate::harness::documents::document(
+                json!({"openShiftCluster": {"properties": {"clusterProfile": {"version": "4.14.9"},
+            "platformWorkloadIdentityProfile": {"upgradeableTo": to}}}}),
+            )
         };
         assert_eq!(needed_minors(&cluster("4.15.1")), ["4.14", "4.15"]);
         assert_eq!(needed_minors(&cluster("4.14.30")), ["4.14"]);

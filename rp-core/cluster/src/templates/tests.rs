@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Ignition, Image, Machines, Place, base, machines};
-use crate::document::{Document, set};
+use crate::document::Document;
+use crate::harness::documents;
+use crate::json::set;
 use crate::roles::OperatorRole;
 
 const CLUSTER: &str = "/subscriptions/5b2d4b2e-0000-0000-0000-000000000001/resourceGroups/shop/providers/Microsoft.RedHatOpenShift/openShiftClusters/Shop";
@@ -51,7 +53,7 @@ pub(crate) fn cluster(changes: &[(&str, Value)]) -> Document {
     for (pointer, value) in changes {
         set(&mut document, &format!("/openShiftCluster{pointer}"), value.clone());
     }
-    Document::new(document)
+    documents::document(document)
 }
 
 /// What makes it one with platform identities.

@@ -124,10 +124,10 @@ async fn surroundings(context: &Context, asker: &Asker, reader: &Client) -> Resu
     let (networks, subnets) = fetch::networks(reader, &asker.subject, &document).await?;
     beside(context, asker, reader, &subnets).await?;
     for network in &networks {
-        check_location(&network.location, document.text_or_empty("/location"))?;
+        check_location(&network.location, &document.location)?;
     }
-    let pods = document.text_or_empty("/properties/networkProfile/podCidr");
-    let services = document.text_or_empty("/properties/networkProfile/serviceCidr");
+    let pods = &*document.properties.network_profile.pod_cidr;
+    let services = &*document.properties.network_profile.service_cidr;
     let ranges = subnets.iter().flat_map(|subnet| subnet.prefixes.iter().map(String::as_str));
     check_ranges(ranges.chain([pods, services]))?;
     check_subnets(&document, &subnets)?;
@@ -165,7 +165,7 @@ async fn encryption_sets(context: &Context, asker: &Asker, reader: &Client) -> R
     asker.ask(context, questions.collect()).await?;
     for set in &sets {
         let location = fetch::encryption_set(reader, &set.id, &set.path).await?;
-        check_encryption_set(&location, document.text_or_empty("/location"))?;
+        check_encryption_set(&location, &document.location)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use reqwest::Method;
 use rp_base::Timestamp;
 use rp_database::{PostgresOptions, PostgresStore, SharedStore, Span};
-use rp_documents::{Collection, Lease};
+use rp_documents::{ClusterDocument, Collection, Lease, Leased as _};
 use rp_simulator::arm::Logged;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
@@ -122,10 +122,11 @@ impl Tokens {
                 };
                 cursor = changes.cursor;
                 for change in changes.items {
-                    let body =
-                        change.document.and_then(|stored| serde_json::from_str::<Value>(&stored.body).ok());
-                    if let Some(body) = body {
-                        into.lock().push((change.id, Lease::of(&body)));
+                    let document = change
+                        .document
+                        .and_then(|stored| serde_json::from_str::<ClusterDocument>(&stored.body).ok());
+                    if let Some(document) = document {
+                        into.lock().push((change.id, document.lease()));
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! From nothing to a cluster's resources and back.
 
 use rp_azure::Resources as _;
+use rp_documents::cluster::ClusterSecret;
 use serde_json::{Value, json};
 
 use super::world::{CUSTOMER, GATEWAY, GROUP, OURS, PRINCIPAL, World};
@@ -48,7 +49,7 @@ async fn every_step_twice_makes_the_same_and_delete_leaves_nothing() {
     assert_eq!(count("Microsoft.Network/publicIPAddresses/"), 3, "{made}");
     assert_eq!(assigned(&world).await, (1, 1));
     let document = world.context.document();
-    let text = |pointer: &str| document.text_or_empty(pointer).to_owned();
+    let text = |pointer: &str| document.text_at(pointer);
     let group = world.arm.get(GROUP).unwrap();
     assert_eq!(group["managedBy"], document.cluster_id());
     let balancer =
@@ -66,7 +67,7 @@ async fn every_step_twice_makes_the_same_and_delete_leaves_nothing() {
         assert!(!text(pointer).is_empty(), "{pointer}");
     }
     assert_eq!(document.effective_addresses().len(), 2);
-    assert!(world.context.secret("/properties/registryProfiles/0/password").unwrap().is_some());
+    assert!(world.context.secret(ClusterSecret::RegistryPassword(0)).unwrap().is_some());
     let zone = format!("{OURS}/providers/Microsoft.Network/dnsZones/eastus.aroapp.io/A");
     let api = world.arm.get(&format!("{zone}/api.shop")).unwrap();
     assert_eq!(
@@ -81,7 +82,7 @@ async fn every_step_twice_makes_the_same_and_delete_leaves_nothing() {
         assert_eq!(subnet["properties"]["serviceEndpoints"].as_array().unwrap().len(), 2);
     }
     assert_eq!(world.subnet("master")["properties"]["privateLinkServiceNetworkPolicies"], "Disabled");
-    let token = document.text_or_empty("/properties/registryProfiles/0/username").to_owned();
+    let token = document.text_at("/properties/registryProfiles/0/username");
     let token = format!("{OURS}/providers/Microsoft.ContainerRegistry/registries/arosvc/tokens/{token}");
     assert!(world.arm.get(&token).is_some());
     run(&mut world, &removing(), 2).await;
@@ -113,10 +114,10 @@ async fn a_private_cluster_with_routes_of_its_own_has_no_public_address() {
         "{made}"
     );
     let document = world.context.document();
-    assert_eq!(document.text("/properties/ingressProfiles/0/ip"), Some("10.0.2.254"));
+    assert_eq!(document.text_at("/properties/ingressProfiles/0/ip"), "10.0.2.254");
     assert_eq!(
-        document.text("/properties/apiserverProfile/ip"),
-        document.text("/properties/apiserverProfile/intIp")
+        document.text_at("/properties/apiserverProfile/ip"),
+        document.text_at("/properties/apiserverProfile/intIp")
     );
     let worker = world.subnet("worker");
     assert!(
@@ -158,7 +159,7 @@ async fn platform_identities_get_roles_and_trust_and_lose_it() {
     assert_eq!(assigned(&world).await, (2, 1));
     assert_eq!(trusted(&world).await, 2);
     let document = world.context.document();
-    let own: Value = document.get("/managedServiceIdentity/userAssignedIdentities").unwrap().clone();
+    let own: Value = document.at("/managedServiceIdentity/userAssignedIdentities");
     assert!(own.as_object().unwrap().values().all(|ids| ids["principalId"].is_string()));
     run(&mut world, &removing(), 2).await;
     assert_eq!(everything(&world), before);

@@ -79,7 +79,7 @@ async fn platform_identities_must_be_those_of_the_version() {
     platform_workload_identity_ids(&world.context).await.unwrap();
     assert_eq!(told(&world).await, "");
     let identities = "/properties/platformWorkloadIdentityProfile/platformWorkloadIdentities";
-    let disk = world.context.document().get(&format!("{identities}/disk-csi-driver")).unwrap().clone();
+    let disk = world.context.document().at(&format!("{identities}/disk-csi-driver"));
     let id = disk["resourceId"].as_str().unwrap().to_owned();
     let credential = format!("{id}/federatedIdentityCredentials/theirs");
     let foreign = json!({"properties": {"audiences": ["x"], "issuer": "https://x", "subject": "s"}});

@@ -11,7 +11,8 @@ use rp_azure::{
     Sleep,
 };
 use rp_base::{Secret, SharedClock, SharedRandom, SystemClock, SystemRandom};
-use rp_documents::RoleSetDocument;
+use rp_documents::cluster::Worker;
+use rp_documents::{ClusterDocument, Leased as _, RoleSetDocument};
 use rp_kube::KubeClient;
 use rp_net::Target;
 use rp_seal::Keyring;
@@ -19,10 +20,12 @@ use rp_simulator::arm::{Alone, ArmControl, Nothing, object_id_of};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::document::set;
 use crate::environment::{
     Environment, Features, GatewayRecord, Gateways, OidcStorage, Periods, ReachClusters, RoleSets,
 };
+use crate::harness::documents::typed;
+use crate::harness::subscription;
+use crate::json::set;
 use crate::manager::{Job, Operation};
 use crate::progress::{Change, Progress, ProgressError, StepEvent};
 use crate::templates::tests::{cluster, workload_identity};
@@ -59,17 +62,20 @@ pub(crate) struct Memory {
 
 #[async_trait]
 impl Progress for Memory {
-    async fn read(&self) -> Result<Value, ProgressError> {
-        Ok(self.document.lock().clone())
+    async fn read(&self) -> Result<Arc<ClusterDocument>, ProgressError> {
+        Ok(Arc::new(typed(self.document.lock().clone())))
     }
 
-    async fn patch(&self, change: Change) -> Result<Value, ProgressError> {
+    async fn patch(&self, change: Change) -> Result<Arc<ClusterDocument>, ProgressError> {
         if *self.lost.lock() {
             return Err(ProgressError::Lost);
         }
-        let mut document = self.document.lock();
-        change(&mut document);
-        Ok(document.clone())
+        let mut stored = self.document.lock();
+        let mut document = typed(stored.clone());
+        let worker = Worker::holding(&document.lease());
+        change(&mut document.cluster, worker);
+        *stored = serde_json::to_value(&document).unwrap();
+        Ok(Arc::new(document))
     }
 
     async fn position(&self) -> Result<Option<String>, ProgressError> {
@@ -190,7 +196,7 @@ pub(crate) struct World {
 impl World {
     /// A cluster with a service principal, changed by the test.
     pub(crate) async fn new(changes: &[(&str, Value)]) -> Self {
-        Self::of(cluster(changes).envelope().clone()).await
+        Self::of(serde_json::to_value(cluster(changes).envelope()).unwrap()).await
     }
 
     /// One with platform identities.
@@ -198,7 +204,7 @@ impl World {
         let mut changes = workload_identity();
         let own = format!("{SHOP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/aro");
         changes.push(("/managedServiceIdentity/userAssignedIdentities", json!({ own: {} })));
-        Self::of(cluster(&changes).envelope().clone()).await
+        Self::of(serde_json::to_value(cluster(&changes).envelope()).unwrap()).await
     }
 
     async fn of(mut document: Value) -> Self {
@@ -263,8 +269,8 @@ pub(crate) fn subnet(name: &str) -> String {
 fn context(environment: &Arc<Environment>, memory: &Arc<Memory>) -> Context {
     let job = Job {
         operation: Operation::Create,
-        document: memory.document.lock().clone(),
-        subscription: json!({"subscription": {"properties": {"tenantId": TENANT}}}),
+        document: Arc::new(typed(memory.document.lock().clone())),
+        subscription: subscription(TENANT),
         progress: Arc::clone(memory) as Arc<dyn Progress>,
         lost: CancellationToken::new(),
         stopping: CancellationToken::new(),

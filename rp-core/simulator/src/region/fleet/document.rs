@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use rp_base::Timestamp;
 use rp_documents::cluster::{
-    ApiServerProfile, ClusterProfile, ConsoleProfile, Install, NetworkProfile, Properties, SystemData,
+    InstallPhase, Intent, Member, Outcome, Properties, Shape as Json, Shared, Worker,
 };
 use rp_documents::health::CollectorResult;
 use rp_documents::{
-    ClusterDocument, ClusterHealth, InvalidResourceId, OpenShiftCluster, ProvisioningState, ResourceId,
-    Unknown,
+    ClusterDocument, ClusterHealth, InvalidResourceId, Lease, Leased as _, OpenShiftCluster,
+    ProvisioningState, ResourceId, Unknown,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::shape::UNKIND;
@@ -26,41 +27,52 @@ impl Cluster {
     /// A name has characters that a resource id may not have.
     pub fn document(&self) -> Result<ClusterDocument, InvalidResourceId> {
         let id = ResourceId::from_parts(&self.subscription, &self.resource_group, &self.name)?;
-        let mut unknown = Unknown::new();
         let managed = format!("/subscriptions/{}/resourcegroups/aro-{}", self.subscription, self.infra_id);
-        unknown.insert("clusterResourceGroupIdKey".to_owned(), json!(managed));
-        let busy = matches!(
-            self.shape.provisioning_state(),
-            ProvisioningState::Creating
-                | ProvisioningState::Updating
-                | ProvisioningState::AdminUpdating
-                | ProvisioningState::Deleting
-        );
-        if busy {
-            // What stands still for ever is nobody's work: no worker takes it.
-            unknown.insert("leaseOwner".to_owned(), json!("simulation"));
-            unknown.insert("leaseExpires".to_owned(), json!(END_OF_TIME));
-        }
-        Ok(ClusterDocument {
+        let mut document = ClusterDocument {
+            async_operation_id: Shared::default(),
+            bucket: member(self.dice("bucket").below(256)),
+            client_id_key: Intent::default(),
+            cluster_resource_group_id_key: member(&managed),
+            correlation_data: Shared::default(),
+            dequeues: Shared::default(),
+            former_client_id_key: Intent::default(),
             id: self.id(),
             key: id.key().to_owned(),
+            lease_expires: Outcome::default(),
+            lease_owner: Outcome::default(),
+            lease_token: Outcome::default(),
+            cluster: self.cluster(id, &managed),
+            operation: Outcome::default(),
             partition_key: self.subscription.clone(),
-            bucket: u16::try_from(self.dice("bucket").below(256)).unwrap_or(0),
-            async_operation_id: if busy { self.dice("operation").uuid() } else { String::new() },
-            cluster: OpenShiftCluster {
-                id,
-                location: self.location.clone(),
-                system_data: SystemData {
-                    created_by: Some(format!("{}@customer.invalid", self.resource_group)),
-                    created_at: Some(self.created),
-                    last_modified_at: Some(self.since),
-                    ..SystemData::default()
-                },
-                properties: self.properties(&managed),
-                unknown: self.around(),
-            },
-            unknown,
-        })
+            retry: Outcome::default(),
+            unknown: Unknown::new(),
+        };
+        if self.shape.provisioning_state().is_queued() {
+            // What stands still for ever is nobody's work: no worker takes it.
+            let lease = Lease { owner: "simulation".to_owned(), expires: END_OF_TIME, ..Lease::default() };
+            document.set_lease(&lease);
+            document.async_operation_id.set(Worker::holding(&lease), self.dice("operation").uuid());
+        }
+        Ok(document)
+    }
+
+    fn cluster(&self, id: ResourceId, managed: &str) -> OpenShiftCluster {
+        let note = if self.shape == Shape::Hostile { UNKIND[0] } else { "platform" };
+        OpenShiftCluster {
+            id,
+            location: member(&self.location),
+            managed_service_identity: Shared::default(),
+            name: member(&self.name),
+            properties: self.properties(managed),
+            system_data: member(json!({
+                "createdBy": format!("{}@customer.invalid", self.resource_group),
+                "createdAt": self.created,
+                "lastModifiedAt": self.since,
+            })),
+            tags: member(json!({"environment": self.resource_group.rsplit('-').next(), "owner": note})),
+            kind: member("Microsoft.RedHatOpenShift/openShiftClusters"),
+            unknown: Unknown::new(),
+        }
     }
 
     /// The document's id.
@@ -70,13 +82,8 @@ impl Cluster {
 
     fn properties(&self, managed: &str) -> Properties {
         let state = self.shape.provisioning_state();
-        let last = match state {
-            ProvisioningState::Updating
-            | ProvisioningState::AdminUpdating
-            | ProvisioningState::Deleting
-            | ProvisioningState::Maintenance => Some(ProvisioningState::Succeeded),
-            _ => None,
-        };
+        let running = state.is_queued() && state != ProvisioningState::Creating;
+        let last = running || state == ProvisioningState::Maintenance;
         let failed = match self.shape {
             Shape::FailedCreate => Some(ProvisioningState::Creating),
             Shape::FailedUpdate => Some(ProvisioningState::Updating),
@@ -85,44 +92,71 @@ impl Cluster {
         };
         let commit = self.dice("commit").letters(7);
         let public = self.dice("visibility").below(3) > 0;
-        Properties {
-            provisioning_state: state,
-            last_provisioning_state: last,
-            failed_provisioning_state: failed,
-            last_admin_update_error: self.admin_error(),
-            created_at: Some(self.created),
-            created_by: commit.clone(),
-            provisioned_by: commit,
-            architecture_version: 1,
-            infra_id: self.infra_id.clone(),
-            cluster_profile: ClusterProfile {
-                version: self.wanted.clone(),
-                domain: self.domain.split('.').next().unwrap_or_default().to_owned(),
-                unknown: object(json!({"resourceGroupId": managed, "fipsValidatedModules": "Disabled"})),
+        let vnet = format!(
+            "/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Network/virtualNetworks/{}-vnet/subnets",
+            self.subscription, self.resource_group, self.name
+        );
+        let mut properties = json!({
+            "simulated": true,
+            "provisioningState": state,
+            "lastProvisioningState": last.then_some(ProvisioningState::Succeeded),
+            "failedProvisioningState": failed,
+            "lastAdminUpdateError": self.admin_error(),
+            "maintenanceState": if self.shape == Shape::Maintenance { "Planned" } else { "None" },
+            "createdAt": self.created,
+            "createdBy": commit,
+            "provisionedBy": commit,
+            "architectureVersion": 1,
+            "infraId": self.infra_id,
+            "zones": ["1", "2", "3"],
+            "clusterProfile": {
+                "version": self.wanted,
+                "domain": self.domain.split('.').next(),
+                "resourceGroupId": managed,
+                "fipsValidatedModules": "Disabled",
             },
-            console_profile: ConsoleProfile {
-                url: format!("https://console-openshift-console.apps.{}/", self.domain),
-                ..ConsoleProfile::default()
+            "consoleProfile": {"url": format!("https://console-openshift-console.apps.{}/", self.domain)},
+            "apiserverProfile": {
+                "visibility": if public { "Public" } else { "Private" },
+                "url": format!("https://api.{}:6443/", self.domain),
+                "ip": if public { self.public_ip(1) } else { "10.0.0.4".to_owned() },
+                "intIp": "10.0.0.4",
             },
-            apiserver_profile: ApiServerProfile {
-                visibility: if public { "Public" } else { "Private" }.to_owned(),
-                url: format!("https://api.{}:6443/", self.domain),
-                ip: if public { self.public_ip(1) } else { "10.0.0.4".to_owned() },
-                unknown: object(json!({"intIp": "10.0.0.4"})),
+            "networkProfile": {
+                "podCidr": "10.128.0.0/14",
+                "serviceCidr": "172.30.0.0/16",
+                "softwareDefinedNetwork": "OVNKubernetes",
+                "preconfiguredNSG": if self.has_own_security_group() { "Enabled" } else { "Disabled" },
+                "mtuSize": 1500,
+                "outboundType": "Loadbalancer",
             },
-            network_profile: NetworkProfile {
-                private_endpoint_ip: self.private_ip().map(|ip| ip.to_string()).unwrap_or_default(),
-                unknown: object(json!({"podCidr": "10.128.0.0/14", "serviceCidr": "172.30.0.0/16",
-                    "softwareDefinedNetwork": "OVNKubernetes",
-                    "preconfiguredNSG": if self.has_own_security_group() { "Enabled" } else { "Disabled" },
-                    "mtuSize": 1500, "outboundType": "Loadbalancer"})),
+            "masterProfile": {
+                "vmSize": "Standard_D8s_v5",
+                "subnetId": format!("{vnet}/master"),
+                "encryptionAtHost": "Disabled",
             },
-            install: self.install(),
-            sre_kubeconfig: None,
-            service_kubeconfig: None,
-            ssh_key: None,
-            unknown: self.profiles(),
+            "workerProfiles": self.worker_profiles(&vnet),
+            "ingressProfiles": [{"name": "default", "visibility": "Public", "ip": self.public_ip(2)}],
+            "install": self.install(),
+        });
+        if let Some(ip) = self.private_ip() {
+            properties["networkProfile"]["privateEndpointIp"] = json!(ip);
         }
+        if let Value::Object(members) = &mut properties {
+            members.retain(|_, value| !value.is_null() && value != "");
+        }
+        serde_json::from_value(properties).unwrap_or_default()
+    }
+
+    fn worker_profiles(&self, vnet: &str) -> Vec<Value> {
+        (1..=3)
+            .map(|zone| {
+                let count = self.workers / 3 + usize::from(zone <= self.workers % 3);
+                json!({"name": format!("{}-worker-{}{zone}", self.infra_id, self.location), "count": count,
+                    "vmSize": "Standard_D4s_v5", "diskSizeGB": 128, "subnetId": format!("{vnet}/worker"),
+                    "encryptionAtHost": "Disabled"})
+            })
+            .collect()
     }
 
     /// Documentation addresses (RFC 5737): never somebody's.
@@ -130,13 +164,13 @@ impl Cluster {
         format!("203.0.113.{}", (self.index * 7 + salt) % 254 + 1)
     }
 
-    fn install(&self) -> Option<Install> {
+    fn install(&self) -> Option<Value> {
         let phase = match self.shape {
-            Shape::Bootstrapping | Shape::FailedCreate => "InstallPhaseBootstrap",
-            Shape::Finishing => "InstallPhaseRemoveBootstrap",
+            Shape::Bootstrapping | Shape::FailedCreate => InstallPhase::Bootstrap.name(),
+            Shape::Finishing => InstallPhase::RemoveBootstrap.name(),
             _ => return None,
         };
-        Some(Install { phase: phase.to_owned(), unknown: object(json!({"now": self.since})) })
+        Some(json!({"phase": phase, "now": self.since}))
     }
 
     fn admin_error(&self) -> String {
@@ -149,35 +183,6 @@ impl Cluster {
             Shape::Hostile => UNKIND.join("\n"),
             _ => String::new(),
         }
-    }
-
-    fn profiles(&self) -> Unknown {
-        let vnet = format!(
-            "/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Network/virtualNetworks/{}-vnet/subnets",
-            self.subscription, self.resource_group, self.name
-        );
-        let workers: Vec<Value> = (1..=3)
-            .map(|zone| {
-                let count = self.workers / 3 + usize::from(zone <= self.workers % 3);
-                json!({"name": format!("{}-worker-{}{zone}", self.infra_id, self.location), "count": count,
-                    "vmSize": "Standard_D4s_v5", "diskSizeGB": 128, "subnetId": format!("{vnet}/worker"),
-                    "encryptionAtHost": "Disabled"})
-            })
-            .collect();
-        object(json!({
-            "simulated": true,
-            "zones": ["1", "2", "3"],
-            "masterProfile": {"vmSize": "Standard_D8s_v5", "subnetId": format!("{vnet}/master"), "encryptionAtHost": "Disabled"},
-            "workerProfiles": workers,
-            "ingressProfiles": [{"name": "default", "visibility": "Public", "ip": self.public_ip(2)}],
-            "maintenanceState": if self.shape == Shape::Maintenance { "Planned" } else { "None" },
-        }))
-    }
-
-    fn around(&self) -> Unknown {
-        let note = if self.shape == Shape::Hostile { UNKIND[0] } else { "platform" };
-        object(json!({"name": self.name, "type": "Microsoft.RedHatOpenShift/openShiftClusters",
-            "tags": {"environment": self.resource_group.rsplit('-').next(), "owner": note}}))
     }
 
     /// What the last look saw; `None` while there is nothing to look at.
@@ -249,6 +254,11 @@ impl Cluster {
         let later = usize::try_from(life).unwrap_or(usize::MAX);
         self.created + Duration::from_secs(dice.below(later.min(2400)) as u64)
     }
+}
+
+/// A member with that JSON.
+fn member<T: Json, W>(value: impl Serialize) -> Member<T, W> {
+    serde_json::to_value(value).and_then(serde_json::from_value).unwrap_or_default()
 }
 
 fn object(value: Value) -> Unknown {

@@ -29,7 +29,7 @@ fn ten_thousand_clusters_differ_and_are_mostly_healthy() {
     for (document, health, cluster) in &all {
         if let Some(ip) = cluster.private_ip() {
             assert_eq!(fleet.at(ip).map(|found| found.index), Some(cluster.index));
-            assert_eq!(document.cluster.properties.network_profile.private_endpoint_ip, ip.to_string());
+            assert_eq!(*document.cluster.properties.network_profile.private_endpoint_ip, ip.to_string());
         }
         assert!(health.as_ref().is_none_or(|health| health.id == document.id));
     }

@@ -11,34 +11,34 @@ const MOST: usize = 32 * 1024 * 1024;
 
 /// What is kept in a process.
 #[derive(Debug, Default)]
-pub(crate) struct Sheets(Arc<AtomicUsize>);
+pub(crate) struct ClaimCache(Arc<AtomicUsize>);
 
 /// One document; its room is free again when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct CachedClaim {
     stored: Stored,
     bytes: Arc<AtomicUsize>,
 }
 
-impl Sheets {
+impl ClaimCache {
     /// Keeps it, when there is room.
-    pub(crate) fn keep(&self, stored: &Stored) -> Option<Arc<Sheet>> {
+    pub(crate) fn keep(&self, stored: &Stored) -> Option<Arc<CachedClaim>> {
         let size = stored.body.len();
         if self.0.fetch_add(size, Ordering::Relaxed).saturating_add(size) > MOST {
             self.0.fetch_sub(size, Ordering::Relaxed);
             return None;
         }
-        Some(Arc::new(Sheet { stored: stored.clone(), bytes: Arc::clone(&self.0) }))
+        Some(Arc::new(CachedClaim { stored: stored.clone(), bytes: Arc::clone(&self.0) }))
     }
 }
 
-impl Sheet {
+impl CachedClaim {
     pub(crate) const fn stored(&self) -> &Stored {
         &self.stored
     }
 }
 
-impl Drop for Sheet {
+impl Drop for CachedClaim {
     fn drop(&mut self) {
         self.bytes.fetch_sub(self.stored.body.len(), Ordering::Relaxed);
     }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn as_much_is_kept_as_there_is_room_for() {
-        let sheets = Sheets::default();
+        let claims = ClaimCache::default();
         let stored = |size: usize| Stored {
             id: "a".into(),
             partition: "p".into(),
@@ -64,13 +64,13 @@ mod tests {
             written: Timestamp::from_seconds(1),
             expires_at: None,
         };
-        let first = sheets.keep(&stored(MOST - 10)).unwrap();
-        assert!(sheets.keep(&stored(11)).is_none());
-        let second = sheets.keep(&stored(10)).unwrap();
-        assert!(sheets.keep(&stored(1)).is_none());
+        let first = claims.keep(&stored(MOST - 10)).unwrap();
+        assert!(claims.keep(&stored(11)).is_none());
+        let second = claims.keep(&stored(10)).unwrap();
+        assert!(claims.keep(&stored(1)).is_none());
         drop(first);
-        assert!(sheets.keep(&stored(1)).is_some());
+        assert!(claims.keep(&stored(1)).is_some());
         drop(second);
-        assert_eq!(sheets.0.load(Ordering::Relaxed), 0);
+        assert_eq!(claims.0.load(Ordering::Relaxed), 0);
     }
 }

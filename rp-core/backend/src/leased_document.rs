@@ -9,13 +9,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rp_base::{Backoff, Timestamp, chain};
 use rp_database::{Draft, Expect, StoreError, Stored, Version};
-use rp_documents::Lease;
-use serde_json::Value;
+use rp_documents::cluster::Worker;
+use rp_documents::{Lease, Leased};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::kind::Kind;
 use crate::settings::Settings;
 
 /// Writes that others may be faster with (`contract/database.md` §7.1).
@@ -23,7 +22,7 @@ const TRIES: u32 = 5;
 
 /// Why something was not written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PenError {
+pub(crate) enum LeaseError {
     #[error("the lease was lost")]
     Lost,
     /// By an earlier try that was not confirmed.
@@ -33,16 +32,18 @@ pub(crate) enum PenError {
     Store(String),
 }
 
-/// The holder's hand.
+/// A change of a document by the holder of its lease. It may run more than once, on newer documents.
+pub(crate) type Change<'a, D> = &'a (dyn Fn(&mut D, Worker) + Send + Sync);
+
+/// The document of one turn, for whoever holds its lease.
 #[derive(Debug)]
-pub(crate) struct Pen {
+pub(crate) struct LeasedDocument<D> {
     context: Arc<Context>,
-    kind: Kind,
     id: String,
     partition: String,
     unique_key: Option<String>,
     token: u64,
-    held: tokio::sync::Mutex<Held>,
+    held: tokio::sync::Mutex<Held<D>>,
     /// When the last confirmed renewal began.
     renewed: Mutex<Instant>,
     /// Cancelled when the lease is somebody else's.
@@ -50,9 +51,9 @@ pub(crate) struct Pen {
 }
 
 #[derive(Debug)]
-struct Held {
+struct Held<D> {
     version: Version,
-    body: Value,
+    body: Arc<D>,
     /// Nothing is written any more: it ended.
     ended: bool,
     /// Since the last confirmed write there was one of which that is not known.
@@ -61,19 +62,18 @@ struct Held {
 
 /// A document that was just taken.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct Taken<D> {
     pub(crate) stored: Stored,
-    pub(crate) body: Value,
+    pub(crate) body: Arc<D>,
     pub(crate) token: u64,
     pub(crate) began: Instant,
 }
 
-impl Pen {
-    pub(crate) fn new(context: Arc<Context>, kind: Kind, taken: Taken) -> Self {
+impl<D: Leased> LeasedDocument<D> {
+    pub(crate) fn new(context: Arc<Context>, taken: Taken<D>) -> Self {
         let Taken { stored, body, token, began } = taken;
         Self {
             context,
-            kind,
             id: stored.id,
             partition: stored.partition,
             unique_key: stored.unique_key,
@@ -99,50 +99,51 @@ impl Pen {
     }
 
     /// Reads the document; it must be ours still.
-    pub(crate) async fn read(&self) -> Result<Value, PenError> {
+    pub(crate) async fn read(&self) -> Result<Arc<D>, LeaseError> {
         self.look(Duration::ZERO).await
     }
 
     /// The document as it was last written or read; unless the lease was renewed within a heartbeat, it is read.
-    pub(crate) async fn fresh(&self) -> Result<Value, PenError> {
+    pub(crate) async fn fresh(&self) -> Result<Arc<D>, LeaseError> {
         self.look(self.context.settings.heartbeat).await
     }
 
-    async fn look(&self, lately: Duration) -> Result<Value, PenError> {
+    async fn look(&self, lately: Duration) -> Result<Arc<D>, LeaseError> {
         let mut held = self.held.lock().await;
         self.open(&held)?;
         if self.renewed().elapsed() >= lately {
             self.reload(&mut held).await?;
             self.open(&held)?;
         }
-        Ok(held.body.clone())
+        Ok(Arc::clone(&held.body))
     }
 
     /// The document as it was last written or read.
-    pub(crate) async fn known(&self) -> Value {
-        self.held.lock().await.body.clone()
+    pub(crate) async fn known(&self) -> Arc<D> {
+        Arc::clone(&self.held.lock().await.body)
     }
 
     /// Changes the document, and renews the lease. A store that is away is asked again for as long as a heartbeat.
-    pub(crate) async fn patch(&self, change: &(dyn Fn(&mut Value) + Send + Sync)) -> Result<Value, PenError> {
+    pub(crate) async fn patch(&self, change: Change<'_, D>) -> Result<Arc<D>, LeaseError> {
         let mut held = self.held.lock().await;
         let patience = self.context.settings.heartbeat;
-        self.write(&mut held, &|body| self.renew_in(body, change), patience, false).await?;
-        Ok(held.body.clone())
+        self.write(&mut held, &|body, worker| self.renew_in(body, worker, change), patience, false).await?;
+        Ok(Arc::clone(&held.body))
     }
 
     /// Renews the lease, unless a write just did.
-    pub(crate) async fn renew(&self) -> Result<(), PenError> {
+    pub(crate) async fn renew(&self) -> Result<(), LeaseError> {
         let mut held = self.held.lock().await;
         if held.ended || self.renewed().elapsed() < self.context.settings.heartbeat / 2 {
             return Ok(());
         }
         // Whoever calls asks again.
-        self.write(&mut held, &|body| self.renew_in(body, &|_| {}), Duration::ZERO, false).await
+        self.write(&mut held, &|body, worker| self.renew_in(body, worker, &|_, _| {}), Duration::ZERO, false)
+            .await
     }
 
     /// The last write: `change` also gives the lease away. Tried until it is done or the lease is lost.
-    pub(crate) async fn end(&self, change: &(dyn Fn(&mut Value) + Send + Sync)) -> Result<(), PenError> {
+    pub(crate) async fn end(&self, change: Change<'_, D>) -> Result<(), LeaseError> {
         let mut held = self.held.lock().await;
         self.write(&mut held, change, self.context.settings.lease, true).await?;
         held.ended = true;
@@ -150,14 +151,14 @@ impl Pen {
     }
 
     /// Removes the document; nobody's write comes after.
-    pub(crate) async fn remove(&self) -> Result<(), PenError> {
+    pub(crate) async fn remove(&self) -> Result<(), LeaseError> {
         let mut held = self.held.lock().await;
         let mut again = Again::new(&self.context, self.context.settings.lease);
         loop {
             self.open(&held)?;
             let store = &self.context.store;
             let expect = Expect::Version(held.version);
-            let asked = store.delete(self.kind.collection(), &self.id, expect);
+            let asked = store.delete(D::COLLECTION, &self.id, expect);
             match self.bounded(asked).await {
                 // Gone: by our own earlier try, for nobody else deletes what is held.
                 Ok(()) | Err(StoreError::Gone { .. }) => {
@@ -170,43 +171,39 @@ impl Pen {
         }
     }
 
-    fn renew_in(&self, body: &mut Value, change: &(dyn Fn(&mut Value) + Send + Sync)) {
-        change(body);
+    fn renew_in(&self, body: &mut D, worker: Worker, change: Change<'_, D>) {
+        change(body, worker);
         let lease = Lease {
             owner: self.context.owner.clone(),
             expires: (self.context.time.now() + self.context.settings.lease).seconds(),
             token: self.token,
-            dequeues: Lease::of(body).dequeues,
+            dequeues: body.lease().dequeues,
         };
-        lease.write(body);
+        body.set_lease(&lease);
     }
 
-    fn open(&self, held: &Held) -> Result<(), PenError> {
+    fn open(&self, held: &Held<D>) -> Result<(), LeaseError> {
         if held.ended {
-            return Err(PenError::Ended);
+            return Err(LeaseError::Ended);
         }
-        if self.lost.is_cancelled() { Err(PenError::Lost) } else { Ok(()) }
+        if self.lost.is_cancelled() { Err(LeaseError::Lost) } else { Ok(()) }
     }
 
     async fn write(
         &self,
-        held: &mut Held,
-        change: &(dyn Fn(&mut Value) + Send + Sync),
+        held: &mut Held<D>,
+        change: Change<'_, D>,
         patience: Duration,
         last: bool,
-    ) -> Result<(), PenError> {
+    ) -> Result<(), LeaseError> {
         let mut again = Again::new(&self.context, patience);
         let mut stale = 0;
         loop {
             self.open(held)?;
-            let mut body = held.body.clone();
-            change(&mut body);
+            let body = changed(&*held.body, change);
             let began = Instant::now();
-            let asked = self.context.store.replace(
-                self.kind.collection(),
-                self.draft(&body),
-                Expect::Version(held.version),
-            );
+            let asked =
+                self.context.store.replace(D::COLLECTION, self.draft(&body)?, Expect::Version(held.version));
             match self.bounded(asked).await {
                 Ok(stored) => {
                     self.written(held, &stored, body, began);
@@ -219,14 +216,12 @@ impl Pen {
                     if held.ended {
                         return if last { Ok(()) } else { Err(self.lose()) };
                     }
-                    let mut wanted = held.body.clone();
-                    change(&mut wanted);
-                    if wanted == held.body {
+                    if changed(&*held.body, change) == *held.body {
                         return Ok(());
                     }
                     stale += 1;
                     if stale >= TRIES {
-                        return Err(PenError::Store("others were faster, again and again".to_owned()));
+                        return Err(LeaseError::Store("others were faster, again and again".to_owned()));
                     }
                 }
                 Err(error) => {
@@ -237,12 +232,12 @@ impl Pen {
         }
     }
 
-    fn written(&self, held: &mut Held, stored: &Stored, body: Value, began: Instant) {
+    fn written(&self, held: &mut Held<D>, stored: &Stored, body: D, began: Instant) {
         self.context.time.saw(stored.written);
         held.version = stored.version;
         held.unsure = false;
-        let expires = Lease::of(&body).expires;
-        held.body = body;
+        let expires = body.lease().expires;
+        held.body = Arc::new(body);
         if lasts(expires, stored.written, &self.context.settings) {
             *self.renewed.lock() = began;
         }
@@ -250,26 +245,26 @@ impl Pen {
 
     /// Reads the document anew. Ours, with the lease given away, is what our own last write left, if there may have been one:
     /// else somebody took the lease away.
-    async fn reload(&self, held: &mut Held) -> Result<(), PenError> {
-        let found = self.bounded(self.context.store.get(self.kind.collection(), &self.id)).await;
-        let stored = found.map_err(|error| PenError::Store(chain(&error).to_string()))?;
+    async fn reload(&self, held: &mut Held<D>) -> Result<(), LeaseError> {
+        let found = self.bounded(self.context.store.get(D::COLLECTION, &self.id)).await;
+        let stored = found.map_err(|error| LeaseError::Store(chain(&error).to_string()))?;
         let Some(stored) = stored else { return Err(self.lose()) };
-        let body: Value =
-            serde_json::from_str(&stored.body).map_err(|error| PenError::Store(error.to_string()))?;
-        let lease = Lease::of(&body);
+        let body: D =
+            serde_json::from_str(&stored.body).map_err(|error| LeaseError::Store(error.to_string()))?;
+        let lease = body.lease();
         if held.unsure && lease.is_held_by("", self.token) {
             held.ended = true;
         } else if !lease.is_held_by(&self.context.owner, self.token) {
             return Err(self.lose());
         }
         held.version = stored.version;
-        held.body = body;
+        held.body = Arc::new(body);
         Ok(())
     }
 
-    fn lose(&self) -> PenError {
+    fn lose(&self) -> LeaseError {
         self.lost.cancel();
-        PenError::Lost
+        LeaseError::Lost
     }
 
     /// No call may outlast the lease.
@@ -278,15 +273,24 @@ impl Pen {
         timeout(most, asked).await.map_err(|late| StoreError::Unavailable(late.into()))?
     }
 
-    fn draft(&self, body: &Value) -> Draft {
-        Draft {
+    fn draft(&self, body: &D) -> Result<Draft, LeaseError> {
+        let body = serde_json::to_string(body).map_err(|error| LeaseError::Store(error.to_string()))?;
+        Ok(Draft {
             id: self.id.clone(),
             partition: self.partition.clone(),
             unique_key: self.unique_key.clone(),
-            body: body.to_string(),
+            body,
             expires_at: None,
-        }
+        })
     }
+}
+
+/// The document as `change` leaves it.
+fn changed<D: Leased>(body: &D, change: Change<'_, D>) -> D {
+    let mut body = body.clone();
+    let worker = Worker::holding(&body.lease());
+    change(&mut body, worker);
+    body
 }
 
 /// Whether a lease that was written then is free, for whoever knows nothing else of it, after its holder gives it up only.
@@ -310,12 +314,12 @@ impl<'a> Again<'a> {
         Self { context, backoff: Backoff::new(least, most), until: Instant::now() + patience }
     }
 
-    async fn wait(&mut self, error: &StoreError) -> Result<(), PenError> {
+    async fn wait(&mut self, error: &StoreError) -> Result<(), LeaseError> {
         let pause = self.backoff.step(self.context.random.as_ref());
         let hopeless =
             matches!(error, StoreError::BadCall(_) | StoreError::Closed | StoreError::Malformed { .. });
         if hopeless || Instant::now() + pause >= self.until {
-            return Err(PenError::Store(chain(error).to_string()));
+            return Err(LeaseError::Store(chain(error).to_string()));
         }
         tracing::warn!(error = %chain(error), "a write for an operation was not confirmed: again");
         sleep(pause).await;
