@@ -24,7 +24,7 @@ pub(crate) async fn seed(region: &Region, services: &Services, monitored: bool) 
     let (mut clusters, mut looks) = (Vec::new(), Vec::new());
     for (index, (mut document, look)) in region.documents()?.into_iter().enumerate() {
         if let Some(kubeconfigs) = region.kubeconfigs(index) {
-            let keyring = &foundation.keyring;
+            let keyring = &services.keyring;
             let worker = Worker::holding(&document.lease());
             for (secret, plain) in [
                 (ClusterSecret::SreKubeconfig, kubeconfigs.sre.expose().as_bytes()),

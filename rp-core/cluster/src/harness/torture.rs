@@ -216,7 +216,7 @@ impl Rig {
         let mut counted = BTreeMap::new();
         for id in self.cloud.everything() {
             let chance = [
-                (document.infra_id(), "INFRA"),
+                (&*document.properties.infra_id, "INFRA"),
                 (document.storage_suffix(), "SUFFIX"),
                 (document.id(), "DOCUMENT"),
             ];

@@ -1,4 +1,4 @@
-//! The sealed members of a cluster: where each stands and the name that it is sealed under (`contract/api.md` §1).
+//! The sealed members of a cluster: where each stands and the name that it is sealed under (`contract/api.md` §1.3).
 
 use super::envelope::OpenShiftCluster;
 use super::member::Outcome;
