@@ -37,7 +37,28 @@ fn build() -> Result<(), String> {
             fs::copy(&path, built.join(name)).map_err(|e| at(&path, &e))?;
         }
     }
-    table(&built, &out.join("assets.rs"))
+    let packed = out.join("packed");
+    let _ = fs::remove_dir_all(&packed);
+    fs::create_dir_all(&packed).map_err(|e| at(&packed, &e))?;
+    pack(&built, &packed)?;
+    table(&built, &packed, &out.join("assets.rs"))
+}
+
+/// Compresses each file of a folder with gzip and Brotli into another, where that makes it smaller.
+const PACK: &str = r#"
+const fs = require('fs'), path = require('path'), zlib = require('zlib');
+const [from, to] = process.argv.slice(1);
+for (const name of fs.readdirSync(from)) {
+  const plain = fs.readFileSync(path.join(from, name));
+  const packed = { gz: zlib.gzipSync(plain, { level: 9 }), br: zlib.brotliCompressSync(plain) };
+  for (const [kind, bytes] of Object.entries(packed)) {
+    if (bytes.length < plain.length) fs.writeFileSync(path.join(to, `${name}.${kind}`), bytes);
+  }
+}
+"#;
+
+fn pack(built: &Path, packed: &Path) -> Result<(), String> {
+    run(Command::new("node").arg("-e").arg(PACK).arg(built).arg(packed), "compressing the assets")
 }
 
 /// `npm ci` into a folder of its own, when the lock file is another than last time.
@@ -104,8 +125,8 @@ fn run(command: &mut Command, what: &str) -> Result<(), String> {
     Err(format!("{what} ended with {}:\n{}", output.status, told.trim()))
 }
 
-/// Writes `const FILES`: name, hashed address, hash and bytes of each file.
-fn table(built: &Path, to: &Path) -> Result<(), String> {
+/// Writes `const FILES`: name, hashed address, hash, bytes and packed bytes of each file.
+fn table(built: &Path, packed: &Path, to: &Path) -> Result<(), String> {
     let mut files: Vec<PathBuf> = fs::read_dir(built)
         .map_err(|e| at(built, &e))?
         .map(|entry| entry.map(|e| e.path()))
@@ -122,10 +143,16 @@ fn table(built: &Path, to: &Path) -> Result<(), String> {
             Some("svg") => "image/svg+xml",
             other => return Err(format!("no content type for {other:?}: {}", path.display())),
         };
+        let packed = |kind: &str| {
+            let file = packed.join(format!("{name}.{kind}"));
+            if file.exists() { format!("Some(include_bytes!({file:?}))") } else { "None".to_owned() }
+        };
+        let (gzip, brotli) = (packed("gz"), packed("br"));
         writeln!(
             text,
             "    File {{ name: {name:?}, url: \"/static/{hash}/{name}\", hash: \"{hash}\", asset: Asset {{ \
-             bytes: include_bytes!({path:?}), content_type: {kind:?}, etag: \"\\\"{hash}\\\"\", immutable: true }} }},"
+             bytes: include_bytes!({path:?}), gzip: {gzip}, brotli: {brotli}, content_type: {kind:?}, \
+             etag: \"W/\\\"{hash}\\\"\", immutable: true }} }},"
         )
         .map_err(|e| e.to_string())?;
     }

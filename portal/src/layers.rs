@@ -10,12 +10,11 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use rp_base::Id;
 use rp_documents::{ResourceId, Side};
+use rp_net::door::Visitor;
 use std::sync::Arc;
 use tower::ServiceBuilder;
 use tower::util::MapRequestLayer;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
 use tower_sessions::SessionManagerLayer;
 use tower_sessions::cookie::SameSite;
 
@@ -23,6 +22,7 @@ use crate::auth::COOKIE;
 use crate::context::{Context, Shared};
 use crate::fault::Fault;
 use crate::metrics::RequestLabels;
+use crate::packing::pack;
 use crate::pages::frame;
 use crate::pages::signin::FormTarget;
 use crate::routes::Handler;
@@ -39,10 +39,6 @@ pub(crate) fn around(state: PortalState, routes: Router) -> Router {
         .with_http_only(true)
         .with_same_site(SameSite::Lax)
         .with_path("/");
-    let compress = DefaultPredicate::new()
-        // Tokens and data are never compressed together with text from outside.
-        .and(NotForContentType::const_new("application/json"))
-        .and(NotForContentType::const_new("application/octet-stream"));
     let inner = ServiceBuilder::new()
         // A resource path is matched in any casing; what follows it stays as it is.
         .layer(MapRequestLayer::new(lower_resource_path))
@@ -57,8 +53,8 @@ pub(crate) fn around(state: PortalState, routes: Router) -> Router {
         .layer(CatchPanicLayer::custom(panicked))
         // Errors take the dress that was asked for: page, fragment or JSON.
         .layer(from_fn_with_state(state.clone(), dress))
-        // Pages and assets shrink; CSRF tokens are masked anew in each, so that size tells nothing.
-        .layer(CompressionLayer::new().compress_when(compress))
+        // Pages shrink; CSRF tokens are masked anew in each, so that size tells nothing.
+        .layer(from_fn(pack))
         // Every answer carries the browser's rules.
         .layer(from_fn_with_state(state.clone(), protect))
         // Outermost: the id of the request, its context, one log line.
@@ -70,7 +66,12 @@ async fn observe(State(state): State<PortalState>, mut request: Request, next: N
     let context: Shared = Arc::new(Context::of(&request, id));
     request.extensions_mut().insert(Arc::clone(&context));
     let (started, method) = (Instant::now(), request.method().clone());
+    let visitor = request.extensions().get::<Visitor>().cloned();
     let mut response = next.run(request).await;
+    // Who has signed in is a stranger to the listener no more.
+    if let Some(visitor) = visitor.filter(|_| context.user.get().is_some()) {
+        visitor.known();
+    }
     if let Ok(value) = HeaderValue::from_str(context.id.as_str()) {
         response.headers_mut().insert(HeaderName::from_static("x-request-id"), value);
     }

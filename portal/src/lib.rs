@@ -18,6 +18,7 @@ mod look;
 mod metrics;
 pub mod openapi;
 mod operations;
+mod packing;
 mod pages;
 mod parts;
 mod prom;

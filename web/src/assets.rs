@@ -6,9 +6,13 @@
 pub struct Asset {
     /// Its bytes.
     pub bytes: &'static [u8],
+    /// The same by gzip; `None`: that would be longer.
+    pub gzip: Option<&'static [u8]>,
+    /// The same by Brotli.
+    pub brotli: Option<&'static [u8]>,
     /// Value of `Content-Type`.
     pub content_type: &'static str,
-    /// Value of `ETag`, with its quotes.
+    /// Value of `ETag`, with its quotes: a weak one, for it names the bytes however they are packed.
     pub etag: &'static str,
     /// Its address names the hash, so that it may be kept for ever
     /// (`Cache-Control: public, max-age=31536000, immutable`); otherwise it must be asked again.
@@ -72,6 +76,16 @@ mod tests {
             ["/static/", "/static/../app.css", "/static/x/y/app.css", "/app.css", "/static/nothing.js"]
         {
             assert_eq!(get(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn script_and_style_are_packed_when_built() {
+        for name in ["app.css", "app.js", "explore.js", "terminal.js", "icons.svg"] {
+            let asset = get(&url(name)).unwrap();
+            let (gzip, brotli) = (asset.gzip.unwrap(), asset.brotli.unwrap());
+            assert!(gzip.starts_with(&[0x1f, 0x8b]) && gzip.len() < asset.bytes.len() / 2, "{name}");
+            assert!(brotli.len() < gzip.len(), "{name}");
         }
     }
 

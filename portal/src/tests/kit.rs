@@ -47,6 +47,10 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: String,
+    /// Bytes of the body.
+    pub(super) size: usize,
+    /// The same as it was known before anything was sent; `None`: it was not.
+    pub(super) exact: Option<u64>,
 }
 
 impl Answer {
@@ -311,9 +315,10 @@ impl Kit {
         request.extensions_mut().insert(ConnectInfo(peer));
         let response = self.app.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
+        let exact = http_body::Body::size_hint(&body).exact();
         let body = to_bytes(body, 16 << 20).await.unwrap();
-        let body = String::from_utf8_lossy(&body).into_owned();
-        Answer { status: parts.status, headers: parts.headers, body }
+        let (size, body) = (body.len(), String::from_utf8_lossy(&body).into_owned());
+        Answer { status: parts.status, headers: parts.headers, body, size, exact }
     }
 
     /// A session's cookie.

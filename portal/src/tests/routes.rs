@@ -220,3 +220,31 @@ async fn unknown_paths_and_methods_have_words_and_every_answer_its_headers() {
         (200, "public, max-age=31536000, immutable")
     );
 }
+
+#[tokio::test]
+async fn assets_are_packed_when_built_and_pages_whole() {
+    let kit = Kit::new().await;
+    let url = web::assets::url("app.js");
+    let fetch = async |path: &str, accepted: &str, held: Option<&str>| {
+        let mut request = get(path).header("accept-encoding", accepted);
+        if let Some(held) = held {
+            request = request.header("if-none-match", held);
+        }
+        kit.send(request.body(Body::empty()).unwrap()).await
+    };
+    let asset = web::assets::get(&url).unwrap();
+    for (accepted, coding, size) in [
+        ("gzip, br", "br", asset.brotli.unwrap().len()),
+        ("gzip", "gzip", asset.gzip.unwrap().len()),
+        ("br;q=0", "", asset.bytes.len()),
+    ] {
+        let answer = fetch(&url, accepted, None).await;
+        let told = (answer.header("content-encoding"), answer.header("vary"), answer.size);
+        assert_eq!(told, (coding, "accept-encoding", size), "{accepted}");
+        assert_eq!(fetch(&url, accepted, Some(answer.header("etag"))).await.status, 304);
+    }
+    // A page that anybody may ask for: it has its length, so that no encoder waits for a reader.
+    let page = fetch("/nothing-here", "gzip, br", None).await;
+    assert_eq!((page.status.as_u16(), page.header("content-encoding")), (404, "gzip"), "{page:?}");
+    assert_eq!(page.exact, Some(page.size as u64));
+}
