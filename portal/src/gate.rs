@@ -115,7 +115,7 @@ async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<Current
     }
     let caller = access.caller(&live, context.from.to_string(), context.id.clone());
     let auth_time = live.grant.auth_time;
-    Ok(CurrentUser { caller, csrf: String::new(), session_ends: None, auth_time })
+    Ok(CurrentUser { caller, csrf: String::new(), session_ends: None, session: None, auth_time })
 }
 
 async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result<CurrentUser, Fault> {
@@ -137,7 +137,7 @@ async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result
         via: rp_access::Via::Session,
     };
     let csrf = csrf::token(&parts.keyring, &*parts.random, &key);
-    Ok(CurrentUser { caller, csrf, session_ends, auth_time: user.auth_time })
+    Ok(CurrentUser { caller, csrf, session_ends, session: Some(key), auth_time: user.auth_time })
 }
 
 /// Reads the body (bounded) for the form field, and puts it back.

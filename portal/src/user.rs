@@ -19,6 +19,8 @@ pub(crate) struct CurrentUser {
     pub(crate) csrf: String,
     /// When the session ends in any case; `None` with a bearer token.
     pub(crate) session_ends: Option<Timestamp>,
+    /// The stored id of the session; `None` with a bearer token.
+    pub(crate) session: Option<String>,
     /// When the person last showed the provider who they are; `None`: nobody said.
     pub(crate) auth_time: Option<Timestamp>,
 }

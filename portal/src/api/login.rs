@@ -10,7 +10,7 @@ use rp_base::Timestamp;
 use rp_documents::{GrantKind, Rights, Role, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::auth::{Agreed, CodeError, DEVICE_LIFE, INTERVAL, Poll, network};
+use crate::auth::{Agreed, CodeError, DEVICE_LIFE, INTERVAL, Poll, SessionUser, network};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::refusals;
@@ -86,20 +86,27 @@ async fn polled(state: &PortalState, context: &Context, device_code: &str) -> Re
     }
 }
 
-/// Gives a grant of kind cli: it opens the JSON API with the roles that the person's groups give.
+/// Gives a grant of kind cli: it opens the JSON API with the roles that the person's groups give. The session in which
+/// the person agreed must live, before and after: what ends it ends the codes of it too.
 async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<Response, Fault> {
     let parts = &state.0;
     let policy = parts.access.policy();
-    let roles = policy.roles_of(&agreed.person.groups);
+    let user = living(state, context, &agreed).await?;
+    let roles = policy.roles_of(&user.person.groups);
     let from = context.from.to_string();
     let ask = Ask {
         life: Some(parts.sign_in.rules.cli_life.min(policy.longest(Rights::Read))),
-        auth_time: agreed.auth_time,
+        auth_time: user.auth_time,
         ..Ask::of(GrantKind::Cli, None, Rights::Read, format!("aro login from {from}"))
     };
     let caller =
-        Caller { person: agreed.person, roles, from, request_id: context.id.clone(), via: Via::default() };
+        Caller { person: user.person, roles, from, request_id: context.id.clone(), via: Via::default() };
     let issued = parts.access.issue(&caller, ask).await.map_err(|error| refusals::issue(&error))?;
+    if let Err(fault) = living(state, context, &agreed).await {
+        let why = Some("the session ended in which the person agreed".to_owned());
+        let ended = parts.access.revoke(&caller, &issued.grant.id, why).await;
+        return Err(ended.err().map_or(fault, |error| refusals::access(&error)));
+    }
     super::json(&Given {
         token: issued.token.expose(),
         not_after: issued.grant.not_after,
@@ -110,6 +117,12 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
         },
         portal: parts.site.urls.portal.origin().ascii_serialization(),
     })
+}
+
+/// Who agreed, while their session lives.
+async fn living(state: &PortalState, context: &Context, agreed: &Agreed) -> Result<SessionUser, Fault> {
+    let found = state.0.sessions.user_of(&agreed.session).await.map_err(|error| Fault::store(&error))?;
+    found.ok_or_else(|| missed(state, context, CodeError::Unknown))
 }
 
 /// A code that opened nothing.

@@ -48,7 +48,7 @@ pub(crate) async fn by_client_token(
     let robot = robot.filter(|robot| robot.lives(parts.clock.now()));
     let robot = robot.ok_or_else(|| miss(state, context, "no living robot belongs to its client id"))?;
     let caller = Caller::robot(&robot, context.from.to_string(), context.id.clone(), Via::Client);
-    Ok(CurrentUser { caller, csrf: String::new(), session_ends: None, auth_time: None })
+    Ok(CurrentUser { caller, csrf: String::new(), session_ends: None, session: None, auth_time: None })
 }
 
 /// The client id of a token that an application got for itself, and that is good now.

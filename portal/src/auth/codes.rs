@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use rp_base::{Secret, SharedClock, SharedRandom, Timestamp, sha256};
 use rp_database::{Expect, SharedStore, StoreError, Typed, Version, Versioned};
 use rp_documents::login::{LoginCode, LoginFlow};
-use rp_documents::{Collection, Person, Unknown};
+use rp_documents::{Collection, Unknown};
 use rp_seal::{Keyring, SealError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -33,11 +33,12 @@ const USER_CODE: usize = 8;
 /// Waiting programs that are remembered for `slow_down`.
 const WAITING: usize = 10_000;
 
-/// Who agreed that a program may act for them.
+/// That a person agreed to a program acting for them. Who that is, is asked of the session when the code is used: it may
+/// have ended by then, and its groups may be others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Agreed {
-    pub(crate) person: Person,
-    pub(crate) auth_time: Option<Timestamp>,
+    /// The stored id of the session in which they did.
+    pub(crate) session: String,
     /// The address of the browser.
     pub(crate) from: String,
 }

@@ -83,6 +83,14 @@ impl Sessions {
         Ok(found.iter().any(|(record, _)| self.0.lives(record)))
     }
 
+    /// The user of a living session by its stored id, as the store has it now; `None`: it has ended.
+    pub(crate) async fn user_of(&self, id: &str) -> Result<Option<SessionUser>, StoreError> {
+        let found = self.0.store.get(Collection::Sessions, id).await?;
+        let cached = found.and_then(|stored| self.0.open(&stored).ok());
+        let lives = cached.filter(|cached| self.0.lives(&cached.record));
+        Ok(lives.and_then(|cached| SessionUser::in_data(&cached.data)))
+    }
+
     /// A person's sessions as they are stored.
     async fn of(&self, sub: &str) -> Result<Vec<(SessionRecord, Stored)>, StoreError> {
         let (mut found, mut from) = (Vec::new(), None::<String>);

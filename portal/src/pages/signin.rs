@@ -164,11 +164,7 @@ pub(super) async fn agree(
     let promised =
         state.0.promise(&user.caller, "login.agree", |entry| what.clone_into(&mut entry.query)).await;
     promised.map_err(|error| Fault::audit(&error))?;
-    Ok(Agreed {
-        person: user.caller.person.clone(),
-        auth_time: user.auth_time,
-        from: context.from.to_string(),
-    })
+    Ok(Agreed { session: user.session.clone().unwrap_or_default(), from: context.from.to_string() })
 }
 
 /// A token makes no tokens.

@@ -92,7 +92,7 @@ fn user() -> CurrentUser {
         request_id: Id::random(&rp_base::SystemRandom),
         via: Via::default(),
     };
-    CurrentUser { caller, csrf: String::new(), session_ends: None, auth_time: None }
+    CurrentUser { caller, csrf: String::new(), session_ends: None, session: None, auth_time: None }
 }
 
 fn slice<T: Project>(kit: &Kit, objects: &[Value]) -> Slice<T> {

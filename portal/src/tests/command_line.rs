@@ -194,6 +194,52 @@ async fn a_browser_anywhere_lets_the_program_in_by_letters() {
     assert_eq!(poll(5).await.json()["code"], "expired_token", "a decision is told once");
 }
 
+/// A device's code that was agreed to, and then the world went on.
+async fn agreed(kit: &Kit, cookie: &str) -> Value {
+    let began = post(kit, "/api/v1/login/device", &json!({})).await.json();
+    let user = began["user_code"].as_str().unwrap();
+    assert_eq!(form(kit, cookie, "/device", &format!("user_code={user}&answer=yes")).await.status, 200);
+    json!({"device_code": began["device_code"]})
+}
+
+#[tokio::test]
+async fn a_code_ends_with_the_session_in_which_the_person_agreed() {
+    let kit = Kit::new().await;
+    let refused = async |ask: &Value| {
+        let answer = post(&kit, "/api/v1/login/token", ask).await;
+        assert_eq!((answer.status.as_u16(), answer.json()["code"].as_str()), (400, Some("invalid_grant")));
+    };
+    // Off-boarded by the provider, after the person had agreed.
+    let cookie = kit.cookie(Some(Role::Sre)).await;
+    let (device, loopback) = (agreed(&kit, &cookie).await, code(&kit, &cookie).await);
+    kit.state.end_sessions("sub-sre").await.unwrap();
+    refused(&device).await;
+    refused(&json!({"code": loopback, "code_verifier": VERIFIER})).await;
+    assert_eq!(kit.store.count(Collection::Grants).await.unwrap(), 0);
+    // Signed out by themselves.
+    let cookie = kit.cookie(Some(Role::Sre)).await;
+    let ask = agreed(&kit, &cookie).await;
+    let csrf = kit.csrf(&cookie).await;
+    let out = script("POST", "/api/logout").header("cookie", &cookie).header("x-csrf-token", csrf);
+    let out = kit.send(out.header("origin", PORTAL).body(Body::empty()).unwrap()).await;
+    assert_eq!(out.status, 204, "{out:?}");
+    refused(&ask).await;
+}
+
+#[tokio::test]
+async fn a_code_gives_what_the_groups_of_now_give() {
+    let kit = Kit::new().await;
+    let cookie = kit.cookie(Some(Role::Sre)).await;
+    let ask = agreed(&kit, &cookie).await;
+    kit.state.0.sessions.set_groups("sub-sre", &["g-viewer".to_owned()]).await.unwrap();
+    let given = post(&kit, "/api/v1/login/token", &ask).await.json();
+    assert_eq!(given["person"]["roles"], json!(["viewer"]), "{given}");
+    let ask = agreed(&kit, &cookie).await;
+    kit.state.0.sessions.set_groups("sub-sre", &[]).await.unwrap();
+    let answer = post(&kit, "/api/v1/login/token", &ask).await;
+    assert_eq!(answer.status, 403, "{answer:?}");
+}
+
 #[tokio::test]
 async fn waiting_ends_by_a_no_or_in_ten_minutes_and_is_not_for_the_many() {
     let kit = Kit::new().await;
