@@ -16,6 +16,7 @@ mod key;
 mod metrics;
 mod options;
 mod proof;
+mod refusals;
 mod report;
 mod retention;
 mod search;
@@ -52,6 +53,7 @@ use cursor::{CursorKey, Place};
 use index::Index;
 use index::heads::Heads;
 use metrics::{AuditMetrics, RetentionMetrics, SinkMetrics};
+use refusals::Refusals;
 use retention::Retention;
 use search::Outcome;
 use sink::{SinkParts, Sinks};
@@ -82,6 +84,7 @@ struct Inner {
     closing: watch::Sender<bool>,
     status: watch::Receiver<Status>,
     metrics: AuditMetrics,
+    refusals: Refusals,
     clock: SharedClock,
     random: SharedRandom,
     heads: Heads,
@@ -140,6 +143,7 @@ impl Audit {
             closing,
             status,
             metrics,
+            refusals: Refusals::default(),
             clock,
             random,
             heads,
@@ -148,6 +152,7 @@ impl Audit {
             sinks,
             search_within: rules.search_within,
         }));
+        tokio::spawn(refusals::run(Arc::downgrade(&audit.0), closed.clone()));
         if let Some(limit) = rules.retention {
             let work = retention::run(audit.clone(), retention, limit, rules.retention_period, closed);
             tokio::spawn(work);
@@ -350,6 +355,7 @@ impl Audit {
     /// Writes everything that was taken in, signs a last checkpoint and stops. Bounded by some seconds when
     /// the store fails.
     pub async fn close(&self) {
+        self.sum_refusals().await;
         self.0.closing.send_replace(true);
         self.0.queue.closed().await;
         let mut status = self.0.status.clone();

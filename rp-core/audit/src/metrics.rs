@@ -11,6 +11,8 @@ metrics! {
         pub(crate) failures: Counter = "commit_failures_total";
         /// Promises that were refused because the log could not be written.
         pub(crate) refused: Counter = "refused_promises_total";
+        /// Refusals of unknown peers that have no entry of their own: the sum of their minute tells of them.
+        pub(crate) summed: Counter = "refusals_summed_total";
         /// Checkpoints signed and stored.
         pub(crate) checkpoints: Counter = "checkpoints_total";
         /// Checkpoints that could not be stored.

@@ -2,6 +2,7 @@ mod copies;
 mod embedded;
 mod indexed;
 mod lines;
+mod refusing;
 mod reporting;
 mod retiring;
 mod shelf;
