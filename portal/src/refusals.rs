@@ -98,6 +98,7 @@ pub(crate) fn renew(error: &RenewError) -> Fault {
         }
         RenewError::Ended => Fault { status: StatusCode::GONE, ..grant_ended() },
         RenewError::Kind => invalid(error),
+        RenewError::TooOften(rp_net::TooOften(wait)) => Fault::too_often(*wait),
         RenewError::Store(cause) => Fault::store(cause),
         RenewError::Audit(cause) => Fault::audit(cause),
         RenewError::NoKey => Fault::ours(),

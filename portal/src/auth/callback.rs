@@ -134,10 +134,20 @@ async fn welcome(
         .map_err(|error| Fault::audit(&error))?;
     let at = state.0.clock.now();
     // First, so that no session is without the look at the provider that may end it.
-    if let Some(token) = &redeemed.refresh {
-        let kept = state.0.sign_in.sign_ins.keep(&caller.person, token, at).await;
-        kept.map_err(|error| not_stored(&rp_base::chain(&error)))?;
-    }
+    let sign_ins = &state.0.sign_in.sign_ins;
+    let kept = match &redeemed.refresh {
+        Some(token) => {
+            let kept = sign_ins.keep(&caller.person, token, at).await;
+            Some(kept.map_err(|error| not_stored(&rp_base::chain(&error)))?)
+        }
+        None => {
+            sign_ins
+                .none_of(&caller.person.sub)
+                .await
+                .map_err(|error| not_stored(&rp_base::chain(&error)))?;
+            None
+        }
+    };
     let start = SessionStart {
         person: caller.person.clone(),
         at,
@@ -147,8 +157,13 @@ async fn welcome(
     };
     start.fill(session).await.map_err(|error| not_stored(&rp_base::chain(&error)))?;
     // What the person holds already follows the groups of now.
-    if let Err(error) = regroup(&state.0, &caller.person.sub, &caller.person.groups).await {
-        tracing::warn!(error = %rp_base::chain(&error), "older sessions and grants keep the groups they had");
+    let groups = &caller.person.groups;
+    let mut followed = regroup(&state.0, &caller.person.sub, groups).await;
+    if let (Ok(()), Some(kept)) = (&followed, kept) {
+        followed = sign_ins.regrouped(kept, groups).await;
+    }
+    if let Err(error) = followed {
+        tracing::warn!(error = %rp_base::chain(&error), "older sessions and grants get their groups with the next look");
     }
     count(state, "ok");
     let mut response = Response::default();

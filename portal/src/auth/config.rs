@@ -12,6 +12,9 @@ pub struct OidcConfig {
     pub auth: ClientAuth,
     /// Beside `openid`; usually `profile`.
     pub scopes: Vec<String>,
+    /// The claim of the ID token by which clusters know a person; `None`: `preferred_username`, else a verified `email`,
+    /// else `sub`.
+    pub identity_claim: Option<String>,
     /// The claim of the ID token that names groups.
     pub groups_claim: String,
     /// Where groups are asked for that do not fit into a token.
@@ -41,6 +44,7 @@ impl OidcConfig {
             client_id: client_id.into(),
             auth,
             scopes: vec!["profile".to_owned()],
+            identity_claim: None,
             groups_claim: "groups".to_owned(),
             groups_source: GroupsSource::Token,
             ca_pem: None,

@@ -93,6 +93,7 @@ pub(super) fn failed(state: &PortalState, context: &Context, error: &SignInError
             ("provider_refused", SoloPage::refused(frame, &rp_base::text::clean(code, 60), &clean))
         }
         SignInError::Clock(off) => ("clock_off", SoloPage::clock_off(frame, *off)),
+        SignInError::Identity(why) => ("bad_identity", bad_identity(frame, why)),
         SignInError::NotFresh => ("not_fresh", SoloPage::not_fresh(frame)),
         SignInError::BadToken(_) => ("bad_id_token", bad_token(frame, back)),
         SignInError::Settings(_) => ("settings", SoloPage::status(frame, 500)),
@@ -112,6 +113,18 @@ fn bad_token(frame: web::Frame, back: &str) -> SoloPage {
             "Sign in again",
             format!("/api/login?redirect_uri={}", web::text::encode(back)),
         )],
+        request_id: frame.request_id.clone(),
+    };
+    SoloPage::failure(frame, failure)
+}
+
+fn bad_identity(frame: web::Frame, why: &str) -> SoloPage {
+    let failure = web::Failure {
+        status: 403,
+        what: "The sign-in service's name for you cannot be used".to_owned(),
+        why: format!("Clusters would know you by it: {why}. Nobody was signed in."),
+        side: web::Side::Us,
+        actions: Vec::new(),
         request_id: frame.request_id.clone(),
     };
     SoloPage::failure(frame, failure)

@@ -81,6 +81,8 @@ pub(crate) enum SignInError {
     Clock(i64),
     #[error("the ID token is not good: {0}")]
     BadToken(String),
+    #[error("the person has no name that can be used: {0}")]
+    Identity(&'static str),
     #[error("the person did not sign in anew")]
     NotFresh,
     #[error("our settings do not fit the provider: {0}")]

@@ -18,13 +18,15 @@ use super::exchange::ExchangeError;
 use super::provider::{Claims, IdToken, Known, LEEWAY, Provider, SignInError, Tokens};
 use super::signin_cookie::Begun;
 
+/// Characters of a name.
+const MOST_NAME: usize = 200;
 const FUTURE: &str = "issued in our future";
 
 /// What a code was good for.
 #[derive(Debug)]
 pub(crate) struct Redeemed {
     pub(crate) sub: String,
-    /// What people read.
+    /// What people read, and by which clusters know the person.
     pub(crate) name: String,
     pub(crate) groups: Groups,
     /// When the person showed the provider who they are.
@@ -71,16 +73,12 @@ impl Provider {
             return Err(SignInError::NotFresh);
         }
         let sub = claims.subject().to_string();
-        let name = claims
-            .preferred_username()
-            .map(|name| name.to_string())
-            .or_else(|| claims.email().map(|email| email.to_string()))
-            .unwrap_or_else(|| sub.clone());
+        let name = identity(&claims, self.config.identity_claim.as_deref())?;
         let refresh = tokens.refresh_token().map(|token| Secret::new(token.secret().clone()));
         let groups = self.groups_of(&claims, &access_token(&tokens)).await?;
         Ok(Redeemed {
             sub,
-            name: rp_base::text::clean(&name, 200),
+            name,
             groups,
             auth_time: auth_time.map(|at| at.min(now)),
             sid: claims.additional_claims().text("sid").map(str::to_owned),
@@ -175,6 +173,38 @@ impl Provider {
         let kind = ("client_assertion_type", assertion::TYPE.to_owned());
         Ok(vec![kind, ("client_assertion", signed.expose().clone())])
     }
+}
+
+/// The name of a person: the claim of the settings, else the first of those that people can read. An address of which the
+/// provider does not say that it is the person's is none.
+fn identity(claims: &Claims, claim: Option<&str>) -> Result<String, SignInError> {
+    let username = || claims.preferred_username().map(|name| name.to_string());
+    let verified = || claims.email_verified() == Some(true);
+    let email = || claims.email().filter(|_| verified()).map(|email| email.to_string());
+    let sub = || claims.subject().to_string();
+    let name = match claim {
+        None => username().or_else(email).unwrap_or_else(sub),
+        Some("sub") => sub(),
+        Some("preferred_username") => username().unwrap_or_default(),
+        Some("email") => email().unwrap_or_default(),
+        Some(other) => claims.additional_claims().text(other).unwrap_or_default().to_owned(),
+    };
+    usable(&name).map(|()| name).map_err(SignInError::Identity)
+}
+
+/// Whether clusters may know a person by this name. Those with a prefix are Kubernetes' own: components, service accounts.
+fn usable(name: &str) -> Result<(), &'static str> {
+    let lower = name.to_ascii_lowercase();
+    if name.trim().is_empty() {
+        return Err("the provider gave no name, or none that it has verified");
+    }
+    if ["system:", "kube:"].iter().any(|prefix| lower.starts_with(prefix)) {
+        return Err("the name begins like one of Kubernetes' own");
+    }
+    if rp_base::text::clean(name, MOST_NAME) != name {
+        return Err("the name is too long or has control characters");
+    }
+    Ok(())
 }
 
 fn access_token(tokens: &Tokens) -> Secret<String> {

@@ -24,6 +24,7 @@ use crate::state::Parts;
 /// Looks at the provider at once.
 const AT_ONCE: usize = 8;
 const BY: &str = "sign-in provider";
+const REFUSED: &str = "the provider refused the sign-in";
 
 /// Follows the records until the portal is gone.
 pub(crate) fn start(parts: &Arc<Parts>) {
@@ -98,8 +99,9 @@ async fn look_at(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'st
     let now = parts.clock.now();
     let Some(record) = parts.sign_in.sign_ins.claim(record, now).await? else { return Ok(None) };
     if record.value.refused {
-        // Begun before a process ended.
-        end(parts, &record, "the provider refused the sign-in").await?;
+        // Ended once, or begun before a process ended: now with what was given meanwhile.
+        end_everything(parts, &record.value.sub, REFUSED).await?;
+        parts.sign_in.sign_ins.forget(&record).await?;
         return Ok(Some("refused"));
     }
     if !holds_something(parts, &record.value.sub, now).await? {
@@ -119,7 +121,7 @@ async fn look_at(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'st
             };
             let code = rp_base::text::clean(&code, 60);
             note(parts, &record.value.sub, &held.name, &format!("refused {code}")).await;
-            end(parts, &record, "the provider refused the sign-in").await?;
+            end(parts, record, REFUSED).await?;
             Ok(Some("refused"))
         }
         Err(error) => {
@@ -154,7 +156,7 @@ async fn renewed(
     if changed.as_ref().is_some_and(|groups| parts.access.policy().roles_of(groups).is_empty()) {
         let Some(record) = parts.sign_in.sign_ins.refuse(record).await? else { return Ok("signed_in_again") };
         note(parts, &sub, &held.name, "groups none").await;
-        end(parts, &record, "no group of theirs opens the portal any more").await?;
+        end(parts, record, "no group of theirs opens the portal any more").await?;
         return Ok("groups_lost");
     }
     // First: the old token may be used up.
@@ -175,9 +177,10 @@ pub(super) async fn regroup(parts: &Parts, sub: &str, groups: &[String]) -> Resu
     Ok(())
 }
 
-async fn end(parts: &Parts, record: &Versioned<SignIn>, why: &str) -> Result<(), Failed> {
+/// A request that had passed the gate may give something a moment later, so there is a second look before the record goes.
+async fn end(parts: &Parts, record: Versioned<SignIn>, why: &str) -> Result<(), Failed> {
     end_everything(parts, &record.value.sub, why).await?;
-    parts.sign_in.sign_ins.forget(record).await?;
+    parts.sign_in.sign_ins.ended(record, parts.clock.now()).await?;
     Ok(())
 }
 

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 const CLAIM: Duration = Duration::from_secs(120);
 /// After a provider that did not answer, not sooner than this and not later than the usual time.
 const LEAST_WAIT: Duration = Duration::from_secs(5);
+/// Longer than a request may take that found a session alive which is ended now.
+const MEANWHILE: Duration = Duration::from_secs(45);
 const TRIES: u32 = 5;
 /// A record lives as long as somebody looks at it, and a while longer.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -59,13 +61,14 @@ impl SignIns {
         Self { records: Typed::new(store), keyring, random, every }
     }
 
-    /// Keeps the token of a sign-in that just happened.
+    /// Keeps the token of a sign-in that just happened. Its groups stand nowhere yet: [`SignIns::regrouped`] says when they
+    /// do, and until then the next look writes them.
     pub(crate) async fn keep(
         &self,
         person: &Person,
         token: &Secret<String>,
         now: Timestamp,
-    ) -> Result<(), KeepError> {
+    ) -> Result<Versioned<SignIn>, KeepError> {
         let id = sha256(person.sub.as_bytes()).to_string();
         let held = Held { token: token.clone(), name: person.name.clone() };
         let record = SignIn {
@@ -77,12 +80,11 @@ impl SignIns {
             next_look: self.next(now),
             failures: 0,
             refused: false,
-            groups: digest(&person.groups),
+            groups: Digest::default(),
             unknown: Unknown::new(),
         };
         // The newest sign-in of a person counts, whoever holds the record.
-        self.records.put_until(record, Some(now + KEPT), Expect::Any).await?;
-        Ok(())
+        Ok(self.records.put_until(record, Some(now + KEPT), Expect::Any).await?)
     }
 
     /// Every record.
@@ -156,6 +158,24 @@ impl SignIns {
         record.value.refused = true;
         record.value.sealed = None;
         self.settle(record).await
+    }
+
+    /// Nobody is to be asked about this person: the provider gave no token.
+    pub(crate) async fn none_of(&self, sub: &str) -> Result<(), StoreError> {
+        match self.records.delete(&sha256(sub.as_bytes()).to_string(), Expect::Any).await {
+            Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the refused person holds was ended; what was given meanwhile is found by a look a moment later.
+    pub(crate) async fn ended(
+        &self,
+        mut record: Versioned<SignIn>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        record.value.next_look = now + MEANWHILE;
+        self.write(record).await.map(drop)
     }
 
     /// The person holds nothing any more.

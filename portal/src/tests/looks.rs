@@ -5,10 +5,10 @@ use std::time::Duration;
 use axum::body::Body;
 use rp_access::{Ask, Caller, Refusal, Via};
 use rp_base::Id;
-use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights};
+use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights, Role};
 use serde_json::json;
 
-use super::kit::{Answer, Kit, RES, script, until};
+use super::kit::{Answer, Kit, RES, person, script, until};
 use super::signin::sign_in;
 
 /// Signed in with a refresh token, and a grant in use.
@@ -104,7 +104,11 @@ async fn a_refused_refresh_ends_sessions_and_grants() {
         signed.look(5).await;
         until("the session ends", async || signed.info().await.status == 401).await;
         until("the grant ends", async || signed.grant().await.is_err()).await;
+        // What a request gave that had passed the gate before ends with the second look.
+        let late = signed.kit.token(Role::Sre, GrantKind::Cli).await;
+        signed.look(1).await;
         assert_eq!(signed.kit.store.count(Collection::SignIns).await.unwrap(), 0);
+        assert!(signed.kit.state.0.access.authenticate(&late, "192.0.2.7".parse().unwrap()).await.is_err());
         let entry = signed.kit.audited("sign-in.look").await;
         assert_eq!((entry.actor.name.as_str(), entry.query), ("sre@example.com", format!("refused {code}")));
     }
@@ -124,6 +128,23 @@ async fn lost_groups_take_rights_away_and_the_last_takes_all() {
     signed.kit.provider.with.lock().claims = json!({"groups": ["other"]});
     signed.look(5).await;
     until("the session ends", async || signed.info().await.status == 401).await;
+}
+
+#[tokio::test]
+async fn groups_that_could_not_be_written_at_the_sign_in_are_written_by_the_next_look() {
+    let signed = Signed::new().await;
+    // The process died between keeping the token and writing the groups.
+    let (sign_ins, now) = (&signed.kit.state.0.sign_in.sign_ins, signed.kit.state.0.clock.now());
+    let record = sign_ins.all().await.unwrap().remove(0);
+    let held = sign_ins.open(&record.value).unwrap();
+    signed.kit.state.0.sign_in.sessions.set_groups("sub-sre", &["g-viewer".to_owned()]).await.unwrap();
+    let person = person(Some(Role::Sre));
+    sign_ins.keep(&person, &held.token, now).await.unwrap();
+    signed.look(5).await;
+    until("the groups of the provider", async || {
+        signed.info().await.json()["roles"] == json!(["viewer", "sre"])
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -89,6 +89,33 @@ async fn a_planted_session_id_opens_nothing() {
 }
 
 #[tokio::test]
+async fn a_name_that_a_person_can_take_from_others_is_none() {
+    let kit = Kit::new().await;
+    let named = async |claims: serde_json::Value| {
+        kit.provider.with.lock().claims = claims;
+        sign_in(&kit, "/").await
+    };
+    for name in ["system:masters", "SYSTEM:admin", "kube:admin", "system:serviceaccount:kube-system:default"]
+    {
+        let answer = named(json!({"preferred_username": name})).await;
+        assert!(answer.status == 403 && answer.body.contains("Kubernetes"), "{name}: {answer:?}");
+        assert!(answer.cookie("__Host-aro").is_none(), "{name}");
+    }
+    let long = "a".repeat(300);
+    assert_eq!(named(json!({"preferred_username": long})).await.status, 403);
+    let whose = async |answer: Answer| {
+        let info = script("GET", "/api/info").header("cookie", answer.cookie("__Host-aro").unwrap());
+        let info = kit.send(info.body(Body::empty()).unwrap()).await.json();
+        info["username"].as_str().unwrap_or_default().to_owned()
+    };
+    let address = json!({"preferred_username": null, "email": "boss@example.com"});
+    assert_eq!(whose(named(address.clone()).await).await, "sub-sre", "nobody says that it is theirs");
+    let mut verified = address;
+    verified["email_verified"] = json!(true);
+    assert_eq!(whose(named(verified).await).await, "boss@example.com");
+}
+
+#[tokio::test]
 async fn sign_in_never_leads_to_another_site() {
     let kit = Kit::new().await;
     for evil in ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"] {

@@ -107,6 +107,8 @@ pub enum RenewError {
     Ended,
     #[error("a grant of this kind has no further tokens")]
     Kind,
+    #[error(transparent)]
+    TooOften(TooOften),
     #[error("the store did not answer; nothing was given")]
     Store(#[source] StoreError),
     #[error("the audit entry could not be written, so nothing was given")]
@@ -177,6 +179,7 @@ impl Access {
     /// # Errors
     /// [`RenewError`]; then nothing was given.
     pub async fn renew(&self, id: &Id, caller: &Caller, life: Duration) -> Result<Issued, RenewError> {
+        self.rates.renew(&caller.person.sub).map_err(RenewError::TooOften)?;
         let found = self.grants.get(id.as_str()).await.map_err(RenewError::Store)?;
         let parent = found.ok_or(RenewError::Unknown)?.value;
         if !caller.owns(&parent.owner.sub) {

@@ -121,6 +121,7 @@ impl Access {
         caller: &Caller,
         key: &str,
     ) -> Result<(Arc<Live>, Timestamp), RenewError> {
+        self.rates.renew(&caller.person.sub).map_err(RenewError::TooOften)?;
         let found = self.grants.get(id.as_str()).await.map_err(RenewError::Store)?;
         let grant = found.ok_or(RenewError::Unknown)?.value;
         if !caller.owns(&grant.owner.sub) {
