@@ -35,13 +35,13 @@ pub struct ConnectOptions {
 /// Serves CONNECT until stopped. `tls` asks for the one client certificate.
 pub async fn serve(tcp: TcpListener, tls: Arc<ServerTls>, options: ConnectOptions, stop: Stop) {
     let handler = Arc::new(Connect { options, cut: stop.cut.clone() });
-    let limits = Limits { connections: 4096, ..Limits::default() };
+    let limits = Limits::of(4096);
     Listener { tcp, tls: Some(tls), handler, limits, gauge: Arc::new(Gauge::default()) }.serve(stop).await;
 }
 
 /// Answers `Running.` on any path: what upstream's health check reads.
 pub async fn serve_health(tcp: TcpListener, stop: Stop) {
-    let limits = Limits { connections: 256, ..Limits::default() };
+    let limits = Limits::of(256);
     let listener =
         Listener { tcp, tls: None, handler: Arc::new(Running), limits, gauge: Arc::new(Gauge::default()) };
     listener.serve(stop).await;

@@ -28,7 +28,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tower::Service as _;
 
-use crate::{Services, VERSION, files, process, reload};
+use crate::{Services, VERSION, doors, files, reload};
 
 /// The service's name in statsd.
 const STATSD: &str = "rp";
@@ -80,7 +80,8 @@ pub async fn start(
     let address = settings.rp.listen;
     let tls = tls(settings, life, callers)?;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let limits = Limits { begun: Some(settings.rp.read_time), ..process::listener_limits(settings) };
+    let limits = doors::web(settings, "rp", &services.registry);
+    let limits = Limits { begun: Some(settings.rp.read_time), ..limits };
     let handler = Arc::new(Api { router: api.router(), origins: Arc::clone(&limits.origins) });
     let listener = Listener { tcp, tls: Some(tls), handler, limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
@@ -93,6 +94,7 @@ pub async fn start(
 /// Registers what the API counts.
 pub fn register_metrics(registry: &Registry, gauge: &Arc<Gauge>) {
     drop(Metrics::new(registry, Statsd::none()));
+    rp_net::door::register_metrics(registry);
     let (gauge, help) = (Arc::clone(gauge), "Connections open at the listener of the resource provider.");
     #[expect(clippy::cast_precision_loss, reason = "connections are few")]
     let open = move || Some(gauge.open() as f64);

@@ -4,6 +4,7 @@
 //! Beside it what concerns store and keyring at once: sealing again.
 
 pub mod backend;
+pub mod doors;
 pub mod files;
 pub mod frontend;
 pub mod monitor;

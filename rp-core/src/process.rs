@@ -1,19 +1,13 @@
-//! What a process has beside its roles: the admin listener, limits of its listeners, files that are read again, its end.
+//! What a process has beside its roles: the admin listener, files that are read again, its end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rp_access::Access;
 use rp_config::Settings;
-use rp_net::Origins;
-use rp_net::listen::Limits;
 use rp_net::tls::ServerTls;
 use rp_runtime::{Admin, Lifecycle, LogControl, Readiness, ShutdownTimeouts, WATCH_PERIOD, Watch};
 
 use crate::{Services, reload};
-
-/// From ping to ping on an idle HTTP/2 connection.
-const PING: Duration = Duration::from_secs(30);
 
 /// How long the end of a process takes.
 pub const fn shutdown_timeouts(settings: &Settings) -> ShutdownTimeouts {
@@ -43,24 +37,6 @@ pub async fn start_admin(
     let admin = Admin { registry: services.registry.clone(), readiness: readiness.clone(), log };
     admin.serve(services.settings.listen.admin, life.cutting()).await?;
     Ok(readiness)
-}
-
-/// What a listener bears.
-pub fn listener_limits(settings: &Settings) -> Limits {
-    let limits = &settings.limits;
-    Limits {
-        connections: limits.connections,
-        streams: limits.streams,
-        handshake: limits.handshake,
-        head: limits.head,
-        begun: None,
-        head_bytes: limits.head_bytes,
-        ping: PING,
-        origins: Arc::new(Origins {
-            proxy_protocol_from: settings.listen.proxy_protocol_from.clone(),
-            forwarded_from: settings.listen.forwarded_from.clone(),
-        }),
-    }
 }
 
 /// Reads the certificate and the keyring again when a file of `watch` changes, and on SIGHUP; tokens are then checked

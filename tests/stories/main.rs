@@ -47,6 +47,7 @@ mod serve;
 mod sign_in;
 mod simulated;
 mod ssh_machines;
+mod stalled;
 mod store;
 mod streams;
 mod terminal;

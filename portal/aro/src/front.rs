@@ -17,6 +17,7 @@ use proxy::ApiProxy;
 use proxy::prom::MetricsApi;
 use proxy::tunnels::TunnelApi;
 use rp_net::Origins;
+use rp_net::door::Visitor;
 use rp_net::listen::Handler;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
@@ -74,6 +75,31 @@ fn host_of(request: &Request<Incoming>) -> String {
     host.to_ascii_lowercase()
 }
 
+impl Front {
+    /// What the proxy's host serves. Nobody is answered well there without a token.
+    async fn proxied(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+        let visitor = request.extensions().get::<Visitor>().cloned();
+        let path = request.uri().path();
+        let answer = if ApiProxy::matches(path) {
+            self.api.handle(request, peer).await
+        } else if MetricsApi::matches(path) {
+            self.metrics.handle(request, peer).await
+        } else if TunnelApi::matches(path) {
+            self.tunnels.handle(request, peer).await
+        } else {
+            return plain(
+                StatusCode::NOT_FOUND,
+                "This host answers only below {cluster}/kubeconfig/proxy/, {cluster}/prometheus/api/v1/ and {cluster}/tunnel.\n",
+            );
+        };
+        let status = answer.status();
+        if let Some(visitor) = visitor.filter(|_| status.is_success() || status.is_informational()) {
+            visitor.known();
+        }
+        answer.map(Body::Api)
+    }
+}
+
 impl Handler for Front {
     type Body = Body;
 
@@ -86,19 +112,7 @@ impl Handler for Front {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "This process is about to end.\n");
         }
         match self.way(&request) {
-            Way::Proxy if ApiProxy::matches(request.uri().path()) => {
-                self.api.handle(request, peer).await.map(Body::Api)
-            }
-            Way::Proxy if MetricsApi::matches(request.uri().path()) => {
-                self.metrics.handle(request, peer).await.map(Body::Api)
-            }
-            Way::Proxy if TunnelApi::matches(request.uri().path()) => {
-                self.tunnels.handle(request, peer).await.map(Body::Api)
-            }
-            Way::Proxy => plain(
-                StatusCode::NOT_FOUND,
-                "This host answers only below {cluster}/kubeconfig/proxy/, {cluster}/prometheus/api/v1/ and {cluster}/tunnel.\n",
-            ),
+            Way::Proxy => self.proxied(request, peer).await,
             Way::Neither => {
                 plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n")
             }

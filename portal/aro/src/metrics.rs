@@ -9,6 +9,7 @@ use rp_net::listen::Gauge;
 pub fn register(registry: &Registry, front: &Arc<Gauge>) {
     rp_runtime::register_process_metrics(registry);
     rp_net::rate::register_metrics(registry);
+    rp_net::door::register_metrics(registry);
     rp_audit::register_metrics(registry);
     rp_recording::register_metrics(registry);
     rp_access::register_metrics(registry);

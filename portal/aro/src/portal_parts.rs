@@ -173,6 +173,7 @@ fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
     let issuer = oidc.issuer.as_str().trim_end_matches('/');
     Ok(OidcConfig {
         scopes: oidc.scopes.iter().filter(|scope| *scope != "openid").cloned().collect(),
+        identity_claim: oidc.identity_claim.clone(),
         groups_claim: oidc.groups_claim.clone(),
         groups_source: match &oidc.groups_from {
             GroupsFrom::Token => GroupsSource::Token,

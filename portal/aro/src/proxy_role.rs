@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use rp_audit::Audit;
 use rp_base::chain;
-use rp_core::{Services, process};
+use rp_core::{Services, doors, process};
 use rp_database::SharedStore;
 use rp_net::listen::{Gauge, Listener, Stop};
 use rp_recording::Recordings;
@@ -62,7 +62,7 @@ pub async fn start(
     process::follow_files(&services, life, watch, tls.clone(), Some(Arc::clone(&access)))?;
     control::start(&services, &access, life);
     let health = (Arc::clone(&services.store), services.audit.clone());
-    let limits = process::listener_limits(settings);
+    let limits = doors::web(settings, "web", &services.registry);
     let front = Front {
         api,
         metrics: proxy_parts::metrics_api(&services, &access, prom),

@@ -14,7 +14,7 @@ use rp_core::frontend::{Callers, FrontendInputs};
 use rp_core::monitor::{self, Monitoring};
 use rp_core::provider::{self, Provider};
 use rp_core::services::networks;
-use rp_core::{Services, process};
+use rp_core::{Services, doors, process};
 use rp_frontend::CreateChecks;
 use rp_net::listen::{Gauge, Listener, Stop};
 use rp_recording::Recordings;
@@ -105,7 +105,7 @@ pub async fn start(
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     process::follow_files(&services, life, watch, tls.clone(), Some(Arc::clone(&access)))?;
     control::start(&services, &access, life);
-    let limits = process::listener_limits(settings);
+    let limits = doors::web(settings, "web", &services.registry);
     let front = Front {
         api,
         metrics: tools,

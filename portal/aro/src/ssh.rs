@@ -11,7 +11,7 @@ use proxy::ssh::{Bastion, BastionParts, LegParts, Legs, SshLimits};
 use rp_access::Access;
 use rp_base::chain;
 use rp_config::Settings;
-use rp_core::Services;
+use rp_core::{Services, doors};
 use rp_frontend::SshDoor;
 use rp_net::Origins;
 use rp_net::listen::Stop;
@@ -118,9 +118,7 @@ impl Ssh {
             random: Arc::clone(&services.random),
             registry: services.registry.clone(),
             limits: SshLimits {
-                connections: limits.max_connections,
-                per_address: limits.max_per_address,
-                strangers: limits.max_strangers,
+                door: doors::ssh(settings),
                 channels: limits.max_channels,
                 login: limits.login_time,
                 tries: limits.tries,

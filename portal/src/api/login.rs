@@ -121,7 +121,8 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
 
 /// Who agreed, while their session lives.
 async fn living(state: &PortalState, context: &Context, agreed: &Agreed) -> Result<SessionUser, Fault> {
-    let found = state.0.sign_in.sessions.user_of(&agreed.session).await.map_err(|error| Fault::store(&error))?;
+    let found =
+        state.0.sign_in.sessions.user_of(&agreed.session).await.map_err(|error| Fault::store(&error))?;
     found.ok_or_else(|| missed(state, context, CodeError::Unknown))
 }
 

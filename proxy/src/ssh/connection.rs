@@ -13,6 +13,7 @@ use rp_access::{Refusal, StreamGuard};
 use rp_base::{Id, Timestamp, chain};
 use rp_documents::{Actor, Entry, Outcome, Phase, Rights, Side};
 use rp_net::Target;
+use rp_net::door::Visitor;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,7 +22,7 @@ use super::audit::{Bytes, Trail, What};
 use super::auth::{Authority, Known};
 use super::banner;
 use super::leg::Leg;
-use super::limits::{Place, SshLimits};
+use super::limits::SshLimits;
 use super::machines::Machine;
 use super::metrics::{ChannelLabels, LoginLabels};
 use super::server::Bastion;
@@ -32,7 +33,7 @@ pub(super) use carry::{Opening, Way};
 pub(super) struct Connection {
     bastion: Arc<Bastion>,
     pub(super) from: IpAddr,
-    place: Place,
+    visitor: Visitor,
     began: Timestamp,
     /// The client is gone: every channel ends.
     pub(super) over: CancellationToken,
@@ -61,12 +62,12 @@ pub(super) struct Reached {
 }
 
 impl Connection {
-    pub(super) fn new(bastion: Arc<Bastion>, from: IpAddr, place: Place) -> Arc<Self> {
+    pub(super) fn new(bastion: Arc<Bastion>, from: IpAddr, visitor: Visitor) -> Arc<Self> {
         Arc::new(Self {
             began: bastion.clock().now(),
             bastion,
             from,
-            place,
+            visitor,
             over: CancellationToken::new(),
             known: OnceLock::new(),
             signed_in: CancellationToken::new(),
@@ -135,7 +136,7 @@ impl Connection {
 
     /// Somebody signed in.
     pub(super) fn succeeded(&self, known: Known) {
-        self.place.known();
+        self.visitor.known();
         let labels = LoginLabels { way: known.way, result: "ok" };
         self.bastion.metrics().logins.with(&labels).inc();
         let _ = self.known.set(known);
@@ -235,7 +236,7 @@ impl Connection {
         trail.over(self.began, &self.bytes, outcome).await;
     }
 
-    /// One entry for all that a stranger tried.
+    /// One entry for all that a stranger tried; of many strangers of a network, a sum.
     async fn stranger_gone(&self) {
         let misses = self.misses.load(Ordering::Relaxed);
         if misses == 0 {
@@ -247,7 +248,7 @@ impl Connection {
         let mut entry = Entry::new(self.bastion.clock().now(), Phase::Single, id, actor, "ssh.login");
         entry.query = format!("{misses} refused");
         entry.result = Outcome { status: 0, word: "refused".to_owned(), side: Some(Side::You) };
-        if let Err(error) = self.bastion.audit().queue(entry).await {
+        if let Err(error) = self.bastion.audit().refused(rp_net::network(self.from), entry).await {
             tracing::error!(error = %chain(&error), "a refused sign-in could not be audited");
         }
     }

@@ -12,11 +12,6 @@ labels! {
     pub(super) struct ChannelLabels { kind: &'static str, result: &'static str }
 }
 
-labels! {
-    /// Why a connection was turned away before it could sign in.
-    pub(super) struct TurnedAwayLabels { why: &'static str }
-}
-
 metrics! {
     /// The SSH bastion.
     pub(super) struct SshMetrics("aro_ssh") {
@@ -28,8 +23,6 @@ metrics! {
         pub(super) logins: Family<LoginLabels, Counter> = "logins_total";
         /// Channels by kind and result.
         pub(super) opened: Family<ChannelLabels, Counter> = "channels_total";
-        /// Connections that were turned away before they could sign in, and why.
-        pub(super) turned_away: Family<TurnedAwayLabels, Counter> = "turned_away_total";
         /// Seconds from a sign-in until the machine was reached.
         pub(super) reach: Histogram = "reach_seconds", buckets::REQUESTS;
         /// Machines that could not be reached.

@@ -9,6 +9,7 @@ use rp_access::Access;
 use rp_audit::Audit;
 use rp_base::{SharedClock, SharedRandom, Timestamp, chain};
 use rp_metrics::Registry;
+use rp_net::door::{Door, Full, Paced, Place, Visitor};
 use rp_net::listen::Stop;
 use rp_net::{Directory, Origins, read_header};
 use rp_recording::Recordings;
@@ -16,6 +17,7 @@ use russh::server::{Config, run_stream};
 use russh::{Disconnect, MethodKind, MethodSet, SshId};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,8 +27,8 @@ use super::connection::Connection;
 use super::gate::Gate;
 use super::keys::{KeysError, ServiceKeys};
 use super::leg::Legs;
-use super::limits::{Door, Full, SshLimits};
-use super::metrics::{SshMetrics, TurnedAwayLabels};
+use super::limits::{SshLimits, sentence};
+use super::metrics::SshMetrics;
 use super::session::{Person, WINDOW};
 
 /// No version for whoever listens.
@@ -86,7 +88,8 @@ impl Bastion {
         };
         let config = Mutex::new((now, config(&parts, now)?));
         let metrics = SshMetrics::register(&parts.registry);
-        Ok(Arc::new(Self { parts, authority, metrics, door: Arc::default(), config }))
+        let door = Door::new(parts.limits.door.clone(), "ssh", &parts.registry);
+        Ok(Arc::new(Self { parts, authority, metrics, door, config }))
     }
 
     pub(super) fn limits(&self) -> &SshLimits {
@@ -136,10 +139,16 @@ impl Bastion {
     /// Serves until stopped: sessions that are open go on until `cut`. An error while accepting ends nothing.
     pub async fn serve(self: Arc<Self>, tcp: TcpListener, stop: Stop) {
         let tasks = TaskTracker::new();
+        let mut sweeps = tokio::time::interval(self.door.sweep_every());
+        sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let accepted = tokio::select! {
                 () = stop.stop.cancelled() => break,
                 accepted = tcp.accept() => accepted,
+                _ = sweeps.tick() => {
+                    self.door.sweep();
+                    continue;
+                }
             };
             match accepted {
                 Ok((stream, peer)) => {
@@ -166,38 +175,50 @@ impl Bastion {
         if set.is_err() {
             return;
         }
-        // Counted under the balancer's address while its header is read; a stranger costs a place all the same.
-        let Ok(origin) = self.origin(&mut tcp, peer).await else { return };
-        let from = origin.ip().to_canonical();
-        match self.door.enter(from, self.limits()) {
-            Ok(place) => {
-                let connection = Connection::new(Arc::clone(&self), from, place);
-                Box::pin(self.run(tcp, connection, cut)).await;
+        let place = match self.door.enter(peer.ip(), self.parts.origins.heads(peer.ip())) {
+            Ok(place) => place,
+            Err(full) => return turn_away(tcp, full).await,
+        };
+        let visitor = place.visitor().clone();
+        let origin = tokio::select! {
+            origin = self.origin(&mut tcp, peer, &place) => origin,
+            () = visitor.cut() => return,
+        };
+        match origin {
+            Ok(origin) => {
+                let connection = Connection::new(Arc::clone(&self), origin.ip().to_canonical(), visitor);
+                Box::pin(self.run(Paced::new(tcp, place), connection, cut)).await;
             }
-            Err(full) => self.turn_away(tcp, full).await,
+            Err(Some(full)) => turn_away(tcp, full).await,
+            Err(None) => {}
         }
     }
 
-    async fn origin(&self, tcp: &mut TcpStream, peer: SocketAddr) -> std::io::Result<SocketAddr> {
+    /// Behind a balancer, the client that it speaks for; else why it may not go on.
+    async fn origin(
+        &self,
+        tcp: &mut TcpStream,
+        peer: SocketAddr,
+        place: &Place,
+    ) -> Result<SocketAddr, Option<Full>> {
         if !self.parts.origins.heads(peer.ip()) {
             return Ok(peer);
         }
         let read = tokio::time::timeout(HEADER_WITHIN, read_header(tcp, peer)).await;
-        read.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+        let origin = read.ok().and_then(Result::ok).ok_or(None)?;
+        place.comes_from(origin).map(|()| origin).map_err(Some)
     }
 
-    async fn turn_away(&self, mut tcp: TcpStream, full: Full) {
-        self.metrics.turned_away.with(&TurnedAwayLabels { why: full.name() }).inc();
-        let words = format!("aro: {}\r\n", full.sentence());
-        let _ = tokio::time::timeout(Duration::from_secs(1), tcp.write_all(words.as_bytes())).await;
-    }
-
-    async fn run(&self, tcp: TcpStream, connection: Arc<Connection>, cut: CancellationToken) {
+    async fn run(&self, tcp: Paced<TcpStream>, connection: Arc<Connection>, cut: CancellationToken) {
         let _open = self.metrics.connections.track();
-        let kill = CancellationToken::new();
+        let (kill, visitor) = (CancellationToken::new(), tcp.visitor().clone());
         let (gate, person) = (Gate::new(tcp, kill.clone()), Person::new(Arc::clone(&connection)));
         let begun = run_stream(self.fresh_config(), gate, person);
-        let Ok(Ok(session)) = tokio::time::timeout(self.limits().login, begun).await else { return };
+        let begun = tokio::select! {
+            begun = tokio::time::timeout(self.limits().login, begun) => begun,
+            () = visitor.cut() => return,
+        };
+        let Ok(Ok(session)) = begun else { return };
         let (handle, mut session) = (session.handle(), session);
         let words = tokio::select! {
             ended = &mut session => {
@@ -207,6 +228,7 @@ impl Bastion {
                 None
             }
             words = connection.must_end() => Some(words),
+            () = visitor.cut() => Some(cut_words(&visitor).to_owned()),
             () = cut.cancelled() => Some("the service is restarting; sign in again".to_owned()),
         };
         if let Some(words) = &words {
@@ -238,6 +260,16 @@ impl Bastion {
         }
         Arc::clone(&config_.1)
     }
+}
+
+async fn turn_away(mut tcp: TcpStream, full: Full) {
+    let words = format!("aro: {}\r\n", sentence(full));
+    let _ = tokio::time::timeout(Duration::from_secs(1), tcp.write_all(words.as_bytes())).await;
+}
+
+/// Why the door ended a connection.
+fn cut_words(visitor: &Visitor) -> &'static str {
+    if visitor.is_known() { "your client takes nothing of what is sent" } else { sentence(Full::Strangers) }
 }
 
 fn config(parts: &BastionParts, now: Timestamp) -> Result<Arc<Config>, KeysError> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proxy::ssh::SshLimits;
+use rp_net::door::{DoorLimits, StrangerLimits};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -20,27 +21,70 @@ async fn rest(mut stream: TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// A connection that says nothing, and was welcomed.
+async fn silent(world: &World) -> TcpStream {
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let mut name = [0; 8];
+    soon("the version", stream.read_exact(&mut name)).await.unwrap();
+    assert_eq!(&name, b"SSH-2.0-");
+    stream
+}
+
+fn strangers(connections: usize, per_address: usize) -> SshLimits {
+    let limits = SshLimits::default();
+    let time = limits.login;
+    let strangers = StrangerLimits { connections, per_address, answers: 1, time };
+    SshLimits { door: DoorLimits { strangers: Some(strangers), ..limits.door.clone() }, ..limits }
+}
+
+/// Three hundred silent connections of one address used to keep everybody out for a minute.
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_are_turned_away_with_words_and_people_are_not() {
-    let world = World::with(limited(SshLimits { strangers: 2, ..SshLimits::default() })).await;
+async fn silent_strangers_of_an_address_keep_nobody_out() {
+    let world = World::with(limited(strangers(256, 4))).await;
+    let mut oldest = silent(&world).await;
     let mut held = Vec::new();
-    for _ in 0..2 {
-        let mut stream = TcpStream::connect(world.address).await.unwrap();
-        let mut name = [0; 8];
-        soon("the version", stream.read_exact(&mut name)).await.unwrap();
-        assert_eq!(&name, b"SSH-2.0-");
-        held.push(stream);
+    for _ in 0..300 {
+        held.push(silent(&world).await);
     }
-    let third = TcpStream::connect(world.address).await.unwrap();
-    let words = rest(third).await;
-    assert!(words.contains("too many connections are signing in"), "{words}");
+    let mut last = Vec::new();
+    soon("the end of the oldest", oldest.read_to_end(&mut last)).await.ok();
+    let ran = world.granted().await.run("echo in").await;
+    assert_eq!(ran.text(), "in\n", "{}", ran.err);
     drop(held);
+}
+
+/// What a peer holds that is signed in is nobody else's to take.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signed_in_is_not_ended_for_strangers_and_too_many_are_told() {
+    let mut limits = strangers(2, 2);
+    limits.door.per_address = 2;
+    let world = World::with(limited(limits)).await;
     let client = world.granted().await;
-    let signed_in = crate::world::until("a place", async || {
-        let ran = client.run("echo in").await;
-        (ran.code == Some(0)).then_some(ran.text())
-    });
-    assert_eq!(signed_in.await, "in\n");
+    let mut children = Vec::new();
+    for _ in 0..2 {
+        let mut child = client.ssh(&[], &["echo in; cat"]).spawn().unwrap();
+        let mut first = [0; 3];
+        soon("its output", child.stdout.as_mut().unwrap().read_exact(&mut first)).await.unwrap();
+        children.push(child);
+    }
+    let words = rest(TcpStream::connect(world.address).await.unwrap()).await;
+    assert!(words.contains("too many connections from your address"), "{words}");
+    for child in &mut children {
+        assert!(child.try_wait().unwrap().is_none(), "it goes on");
+        child.kill().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_of_one_address_come_at_a_rate() {
+    let mut limits = strangers(256, 256);
+    limits.door.new_per_minute = 3;
+    let world = World::with(limited(limits)).await;
+    for _ in 0..3 {
+        silent(&world).await;
+    }
+    let words = rest(TcpStream::connect(world.address).await.unwrap()).await;
+    assert!(words.contains("opens connections too often"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

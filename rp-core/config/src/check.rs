@@ -142,6 +142,7 @@ pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
         client_id: client_id?,
         credential,
         scopes,
+        identity_claim: r.text("oidc.identity_claim"),
         groups_claim: groups_claim?,
         groups_from,
         api_audience,

@@ -241,6 +241,15 @@ fn audit(r: &mut Reader<'_>, store: &StoreKind) -> Audit {
 fn limits(r: &mut Reader<'_>) -> Limits {
     Limits {
         connections: r.count("limits.connections"),
+        per_address: r.count("limits.per_address"),
+        strangers: r.count("limits.strangers"),
+        strangers_per_address: r.count("limits.strangers_per_address"),
+        stranger_answers: r.count("limits.stranger_answers"),
+        stranger_time: r.duration("limits.stranger_time"),
+        connections_per_minute: r.count("limits.connections_per_minute"),
+        idle: r.duration("limits.idle"),
+        stalled: r.duration("limits.stalled"),
+        checks_from: r.networks("limits.checks_from"),
         streams: r.count("limits.streams"),
         handshake: r.duration("limits.handshake"),
         head: r.duration("limits.head"),
@@ -250,6 +259,7 @@ fn limits(r: &mut Reader<'_>) -> Limits {
         drain: r.duration("limits.drain"),
         sign_in_per_minute: r.count("limits.sign_in_per_minute"),
         issue_per_minute: r.count("limits.issue_per_minute"),
+        renewals_per_minute: r.count("limits.renewals_per_minute"),
         misses_per_minute: r.count("limits.misses_per_minute"),
         streams_per_minute: r.count("limits.streams_per_minute"),
         cluster_requests_per_second: r.count("limits.cluster_requests_per_second"),

@@ -128,6 +128,8 @@ pub struct Oidc {
     pub client_id: String,
     pub credential: OidcCredential,
     pub scopes: Vec<String>,
+    /// `None`: the usual ones.
+    pub identity_claim: Option<String>,
     pub groups_claim: String,
     pub groups_from: GroupsFrom,
     pub api_audience: Option<String>,
@@ -301,6 +303,18 @@ pub enum AuditSinkTo {
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub connections: usize,
+    pub per_address: usize,
+    /// Connections of clients that have not signed in.
+    pub strangers: usize,
+    pub strangers_per_address: usize,
+    /// Of one connection.
+    pub stranger_answers: usize,
+    pub stranger_time: Duration,
+    /// Of one address; 0: no limit.
+    pub connections_per_minute: u32,
+    pub idle: Duration,
+    pub stalled: Duration,
+    pub checks_from: Vec<IpNet>,
     pub streams: u32,
     pub handshake: Duration,
     pub head: Duration,
@@ -312,6 +326,8 @@ pub struct Limits {
     pub sign_in_per_minute: u32,
     /// By person.
     pub issue_per_minute: u32,
+    /// By person.
+    pub renewals_per_minute: u32,
     /// By address.
     pub misses_per_minute: u32,
     /// By grant.

@@ -24,6 +24,9 @@ pub struct Ssh {
     pub max_connections: usize,
     pub max_per_address: usize,
     pub max_strangers: usize,
+    pub max_strangers_per_address: usize,
+    /// Of one address; 0: no limit.
+    pub connections_per_minute: u32,
     pub max_channels: usize,
     pub login_time: Duration,
     pub tries: usize,
@@ -45,6 +48,8 @@ pub(crate) fn ssh(r: &mut Reader<'_>) -> Ssh {
         max_connections: r.count("ssh.max_connections"),
         max_per_address: r.count("ssh.max_per_address"),
         max_strangers: r.count("ssh.max_strangers"),
+        max_strangers_per_address: r.count("ssh.max_strangers_per_address"),
+        connections_per_minute: r.count("ssh.connections_per_minute"),
         max_channels: r.count("ssh.max_channels"),
         login_time: r.duration("ssh.login_time"),
         tries: r.count("ssh.tries"),

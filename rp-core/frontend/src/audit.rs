@@ -88,7 +88,12 @@ pub(crate) async fn ended(audit: &Audit, seen: &Seen, at: rp_base::Timestamp, en
     entry.result = Outcome { status: end.status, word: word.to_owned(), side };
     entry.took_ms = u64::try_from(end.took.as_millis()).unwrap_or(u64::MAX);
     (entry.bytes_in, entry.bytes_out) = (end.read, end.written);
-    if let Err(error) = audit.queue(entry).await {
+    // Whoever nobody knows cannot fill the trail.
+    let taken = match seen.stranger() {
+        Some(address) => audit.refused(rp_net::network(address), entry).await,
+        None => audit.queue(entry).await,
+    };
+    if let Err(error) = taken {
         tracing::error!(error = %chain(&error), "a request is not in the audit log");
     }
 }

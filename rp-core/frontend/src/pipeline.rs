@@ -3,7 +3,7 @@
 //!
 //! A request goes on when its client goes away once it is known who calls: what was begun is finished, logged and audited.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,6 +17,7 @@ use http_body::Body as _;
 use rp_api::CloudError;
 use rp_base::chain;
 use rp_base::text::clean;
+use rp_net::door::Visitor;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin, AdminRole};
@@ -136,6 +137,14 @@ impl Seen {
         allowed
     }
 
+    /// The address of a caller whom nobody knows; `None`: the caller is known.
+    pub(crate) fn stranger(&self) -> Option<IpAddr> {
+        if self.taken.get().is_some() {
+            return None;
+        }
+        Some(self.peer.parse().unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
+    }
+
     fn is_health(&self) -> bool {
         self.found == Ok(Route::Ready)
     }
@@ -243,6 +252,9 @@ async fn checked(parts: &FrontendParts, seen: &Seen, body: Body) -> Result<Answe
             parts.edge.metrics.refused(seen.admin);
             return Err(CloudError::new(403, "Forbidden", "", "Forbidden.").into());
         };
+        if let Some(visitor) = seen.head.extensions.get::<Visitor>() {
+            visitor.known();
+        }
         // A request is looked at once.
         let _ = seen.taken.set(taken);
         // Who left while we asked who they are does not want it any more (`contract/frontend.md` §3).

@@ -40,19 +40,20 @@ struct Claims<'a> {
 
 impl Signer {
     /// From PEM. The thumbprints name the certificate to the provider: `x5t#S256` and `kid` (RFC 7515 §4.1),
-    /// and `x5c`, by which subject and issuer are trusted.
+    /// and `x5c`, by which subject and issuer are trusted: the whole chain of the file, leaf first.
     ///
     /// # Errors
     /// Says which of the two cannot be used.
     pub fn new(key_pem: &Secret<String>, certificate_pem: &str) -> Result<Self, String> {
         let key = EncodingKey::from_rsa_pem(key_pem.expose().as_bytes())
             .map_err(|_| "the client key is no RSA key in PEM".to_owned())?;
-        let leaf = first_certificate(certificate_pem).ok_or("the client certificate is not PEM")?;
-        let thumbprint = URL_SAFE_NO_PAD.encode(sha256(&leaf).0);
+        let chain = chain_of(certificate_pem);
+        let leaf = chain.first().ok_or("the client certificate is not PEM")?;
+        let thumbprint = URL_SAFE_NO_PAD.encode(sha256(leaf).0);
         let mut header = Header::new(Algorithm::RS256);
         header.kid = Some(thumbprint.clone());
         header.x5t_s256 = Some(thumbprint);
-        header.x5c = Some(vec![STANDARD.encode(&leaf)]);
+        header.x5c = Some(chain.iter().map(|each| STANDARD.encode(each)).collect());
         Ok(Self { key, header })
     }
 
@@ -83,10 +84,10 @@ impl Signer {
     }
 }
 
-/// The DER of the first certificate of a PEM text.
-fn first_certificate(pem: &str) -> Option<Vec<u8>> {
-    let leaf = certificates(pem, "the client certificate").ok()?.into_iter().next()?;
-    Some(leaf.as_ref().to_vec())
+/// The DER of the certificates of a PEM text, the leaf first; empty: it is none.
+fn chain_of(pem: &str) -> Vec<Vec<u8>> {
+    let chain = certificates(pem, "the client certificate").unwrap_or_default();
+    chain.into_iter().map(|each| each.as_ref().to_vec()).collect()
 }
 
 #[cfg(test)]
@@ -104,7 +105,9 @@ mod tests {
         let body = STANDARD.encode(der.as_ref());
         let pem = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n");
         let key = rcgen::KeyPair::generate().unwrap();
-        let certificate = rcgen::CertificateParams::default().self_signed(&key).unwrap().pem();
+        let leaf = || rcgen::CertificateParams::default().self_signed(&key).unwrap();
+        let (first, second) = (leaf(), leaf());
+        let certificate = format!("{}{}", first.pem(), second.pem());
         let signer = Signer::new(&Secret::new(pem), &certificate).unwrap();
         let now = Timestamp::from_seconds(1_800_000_000);
         let sign = || signer.sign("client", "https://login.example/token", now, &SystemRandom).unwrap();
@@ -114,8 +117,14 @@ mod tests {
         };
         let (first, second) = (sign(), sign());
         let (header, claims) = (part(first.expose(), 0), part(first.expose(), 1));
-        let leaf = first_certificate(&certificate).unwrap();
-        let thumbprint = URL_SAFE_NO_PAD.encode(sha256(&leaf).0);
+        let chain = chain_of(&certificate);
+        let thumbprint = URL_SAFE_NO_PAD.encode(sha256(&chain[0]).0);
+        let sent: Vec<String> = serde_json::from_value(header["x5c"].clone()).unwrap();
+        assert_eq!(
+            sent,
+            [STANDARD.encode(&chain[0]), STANDARD.encode(&chain[1])],
+            "the leaf, then the chain"
+        );
         assert_eq!(
             (header["alg"].as_str(), header["x5t#S256"].as_str()),
             (Some("RS256"), Some(&*thumbprint))

@@ -7,6 +7,7 @@ pub mod assertion;
 pub mod budget;
 pub mod clients;
 mod dial;
+pub mod door;
 pub mod http;
 pub mod jwt;
 pub mod listen;
@@ -22,7 +23,7 @@ pub use budget::{Budget, BudgetLimits, Cost, Crowded};
 pub use dial::{ConnectProxy, DialError, Dialer, DialerOptions, Port, PrivateWay, Stage};
 pub use networks::{Forbidden, Networks};
 pub use origin::{Origins, read_header};
-pub use rate::{PerMinute, Rates, TooOften};
+pub use rate::{PerMinute, Rates, TooOften, network};
 pub use stream::Stream;
 pub use target::{
     Credential, Directory, DirectoryError, Endpoint, Source, SshKey, SshMachine, SshTarget, Target,

@@ -1,7 +1,8 @@
 //! The accept loop: one for every HTTP listener.
 //!
-//! Silent and slow clients are bounded at each stage (TLS, request head, idle), an accept error never ends
-//! the loop, and a stop finishes requests, tells long connections and cuts at the deadline.
+//! Who gets in and how long a connection lasts is the door's ([`crate::door`]); the stages (TLS, request head) have limits
+//! of their own. An accept error never ends the loop, and a stop finishes requests, tells long connections and cuts at the
+//! deadline.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -18,11 +21,12 @@ use hyper_util::server::conn::auto;
 use rp_base::chain;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::time::MissedTickBehavior;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::door::{Answer, Door, DoorLimits, Paced, Place, Visitor};
 use crate::opening::{Heads, Opening, Turn};
 use crate::origin::{Origins, read_header};
 use crate::tls::{ClientChain, ServerTls};
@@ -35,9 +39,11 @@ pub trait Handler: Send + Sync + 'static {
     /// The answer's body.
     type Body: Body<Data = bytes::Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
         + Send
+        + Unpin
         + 'static;
 
-    /// Answers a request from `peer`.
+    /// Answers a request from `peer`. Its extensions have the connection's [`Visitor`], to be told when the peer has
+    /// shown who it is.
     fn handle(
         &self,
         request: Request<Incoming>,
@@ -48,8 +54,8 @@ pub trait Handler: Send + Sync + 'static {
 /// What a client may cost.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at once; more wait in the kernel's queue.
-    pub connections: usize,
+    /// Who gets in, and how long a connection may last on which nothing happens.
+    pub door: Arc<Door>,
     /// For the TLS handshake.
     pub handshake: Duration,
     /// For the head of a request on HTTP/1.1, also the longest idle time between two.
@@ -70,7 +76,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 16_384,
+            door: Door::uncounted(DoorLimits::default()),
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(120),
             begun: None,
@@ -79,6 +85,15 @@ impl Default for Limits {
             head_bytes: 64 * 1024,
             origins: Arc::default(),
         }
+    }
+}
+
+impl Limits {
+    /// So many connections, all of peers who are known.
+    pub fn of(connections: usize) -> Self {
+        let door =
+            Door::uncounted(DoorLimits { connections, per_address: connections, ..DoorLimits::default() });
+        Self { door, ..Self::default() }
     }
 }
 
@@ -130,17 +145,18 @@ impl<H: Handler> Listener<H> {
     /// Serves until `stop`; returns when the last connection has ended or was cut.
     pub async fn serve(self, stop: Stop) {
         let tasks = TaskTracker::new();
-        let slots = Arc::new(Semaphore::new(self.limits.connections));
         let builders = Arc::new(Builders::new(&self.limits));
+        let door = &self.limits.door;
+        let mut sweeps = tokio::time::interval(door.sweep_every());
+        sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let slot = tokio::select! {
-                () = stop.stop.cancelled() => break,
-                slot = Arc::clone(&slots).acquire_owned() => slot,
-            };
-            let Ok(slot) = slot else { break };
             let accepted = tokio::select! {
                 () = stop.stop.cancelled() => break,
                 accepted = self.tcp.accept() => accepted,
+                _ = sweeps.tick() => {
+                    door.sweep();
+                    continue;
+                }
             };
             let (tcp, peer) = match accepted {
                 Ok(accepted) => accepted,
@@ -151,6 +167,7 @@ impl<H: Handler> Listener<H> {
                     continue;
                 }
             };
+            let Ok(place) = door.enter(peer.ip(), self.limits.origins.speaks(peer.ip())) else { continue };
             let connection = Connection {
                 tls: self.tls.clone(),
                 handler: Arc::clone(&self.handler),
@@ -163,8 +180,8 @@ impl<H: Handler> Listener<H> {
             };
             let open = Open::new(&self.gauge);
             tasks.spawn(async move {
-                connection.run(tcp, peer).await;
-                drop((open, slot));
+                connection.run(tcp, peer, place).await;
+                drop(open);
             });
         }
         drop(self.tcp);
@@ -224,7 +241,16 @@ struct Connection<H> {
 }
 
 impl<H: Handler> Connection<H> {
-    async fn run(self, mut tcp: TcpStream, peer: SocketAddr) {
+    /// Until it has ended, or the door ends it.
+    async fn run(self, tcp: TcpStream, peer: SocketAddr, place: Place) {
+        let visitor = place.visitor().clone();
+        tokio::select! {
+            () = self.talk(tcp, peer, place) => {}
+            () = visitor.cut() => tracing::debug!(peer = %peer.ip(), "the door ended a connection"),
+        }
+    }
+
+    async fn talk(self, mut tcp: TcpStream, peer: SocketAddr, place: Place) {
         // Without it every answer waits for the peer's delayed acknowledgement: 44 ms.
         let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
         let set =
@@ -233,9 +259,9 @@ impl<H: Handler> Connection<H> {
             tracing::debug!(error = %chain(&error), "connection lost at once");
             return;
         }
-        let Some(peer) = self.origin(&mut tcp, peer).await else { return };
+        let Some(peer) = self.origin(&mut tcp, peer, &place).await else { return };
         match self.tls.clone() {
-            None => self.http(tcp, None, None, peer).await,
+            None => self.http(Paced::new(tcp, place), None, None, peer).await,
             // Boxed, for what a handshake needs must not stay in the task of an idle connection.
             Some(tls) => {
                 if let Some(stream) = Box::pin(self.accept(&tls, tcp, peer)).await {
@@ -244,20 +270,20 @@ impl<H: Handler> Connection<H> {
                     let shown = session.peer_certificates();
                     let chain = shown
                         .map(|chain| ClientChain(chain.iter().map(|der| der.clone().into_owned()).collect()));
-                    self.http(stream, alpn, chain, peer).await;
+                    self.http(Paced::new(stream, place), alpn, chain, peer).await;
                 }
             }
         }
     }
 
     /// Behind a balancer, the client that it speaks for. Boxed: see `run`.
-    async fn origin(&self, tcp: &mut TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
+    async fn origin(&self, tcp: &mut TcpStream, peer: SocketAddr, place: &Place) -> Option<SocketAddr> {
         if !self.origins.heads(peer.ip()) {
             return Some(peer);
         }
         let read = Box::pin(tokio::time::timeout(self.handshake, read_header(tcp, peer))).await;
         match read.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
-            Ok(origin) => Some(origin),
+            Ok(origin) => place.comes_from(origin).is_ok().then_some(origin),
             Err(error) => {
                 tracing::debug!(peer = %peer.ip(), error = %chain(&error), "no PROXY protocol header");
                 None
@@ -282,26 +308,33 @@ impl<H: Handler> Connection<H> {
         None
     }
 
-    async fn http<S>(self, stream: S, alpn: Option<Vec<u8>>, shown: Option<ClientChain>, peer: SocketAddr)
-    where
+    async fn http<S>(
+        self,
+        stream: Paced<S>,
+        alpn: Option<Vec<u8>>,
+        shown: Option<ClientChain>,
+        peer: SocketAddr,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let visitor = stream.visitor().clone();
         let turn = self.begun.map(|_| Arc::<Turn>::default());
         let heads = self.begun.zip(turn.clone()).map(|(within, turn)| Heads { within, turn });
         let stream = Opening::new(stream, self.head, heads);
-        let handler = self.handler;
+        let (handler, guest) = (self.handler, visitor.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             if let Some(shown) = &shown {
                 request.extensions_mut().insert(shown.clone());
             }
-            let (handler, turn) = (Arc::clone(&handler), turn.clone());
+            request.extensions_mut().insert(guest.clone());
+            let (handler, turn, guest) = (Arc::clone(&handler), turn.clone(), guest.clone());
             if let Some(turn) = &turn {
                 turn.pass();
             }
             // Boxed, so that it is gone while an answer's body goes on: hyper keeps room for it as long as
             // a connection (HTTP/1.1) or a stream (HTTP/2) lives, which with idle watches is most memory.
             Box::pin(async move {
-                let answer = handler.handle(request, peer).await;
+                let answer = answered(&*handler, request, peer, &guest).await;
                 if let Some(turn) = turn {
                     turn.pass();
                 }
@@ -311,9 +344,15 @@ impl<H: Handler> Connection<H> {
         let builder = self.builders.of(alpn.as_deref());
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
+        let leaving = async {
+            tokio::select! {
+                () = self.stop.stop.cancelled() => {}
+                () = visitor.leave() => {}
+            }
+        };
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = self.stop.stop.cancelled() => {
+            () = leaving => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
                     ended = connection.as_mut() => ended,
@@ -321,8 +360,26 @@ impl<H: Handler> Connection<H> {
                 }
             }
         };
+        // Whoever took the connection over holds it from here on.
+        visitor.upgraded();
         if let Err(error) = ended {
             tracing::debug!(peer = %peer.ip(), error = %chain(&*error), "connection ended");
         }
     }
+}
+
+/// One request; refused unread when the peer leaves too much of what was answered before.
+async fn answered<H: Handler>(
+    handler: &H,
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    visitor: &Visitor,
+) -> Response<Answer<H::Body>> {
+    let Some(_request) = visitor.begin() else {
+        let mut refused = Response::new(Answer::empty());
+        *refused.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        refused.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        return refused;
+    };
+    handler.handle(request, peer).await.map(|body| Answer::new(body, visitor))
 }

@@ -1,6 +1,6 @@
 //! Which addresses may be dialled when a person entered them (`contract/rules.md` §3.6, last rule).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use ipnet::IpNet;
 
@@ -20,6 +20,10 @@ pub enum Forbidden {
     Ourselves,
     #[error("the address is unspecified or multicast")]
     NotUnicast,
+    #[error(
+        "the address is an IPv4 address inside an IPv6 address (NAT64, 6to4, Teredo); write the IPv4 address"
+    )]
+    Embedded,
     #[error("the address is in none of the networks of [imports] allow")]
     NotAllowed,
 }
@@ -28,6 +32,16 @@ impl Networks {
     /// Allows `allow`; never the listeners `own`, link-local or metadata addresses.
     pub fn new(allow: Vec<IpNet>, own: Vec<SocketAddr>) -> Self {
         Self { allow, own }
+    }
+
+    /// Whether that is an address of ours under that port: where a listener has all of this host's, any of them.
+    fn is_own(&self, ip: IpAddr, port: u16) -> bool {
+        self.own.iter().filter(|own| own.port() == port).any(|own| {
+            let listens = canonical(own.ip());
+            listens == ip
+                || listens.is_loopback() && ip.is_loopback()
+                || listens.is_unspecified() && (ip.is_loopback() || is_of_this_host(ip))
+        })
     }
 
     /// Checks an address just before it is dialled (after name resolution, so a name cannot change its mind).
@@ -42,7 +56,10 @@ impl Networks {
         if ip.is_unspecified() || ip.is_multicast() {
             return Err(Forbidden::NotUnicast);
         }
-        if self.own.iter().any(|own| own.port() == address.port() && same_host(own.ip(), ip)) {
+        if embeds_ipv4(ip) {
+            return Err(Forbidden::Embedded);
+        }
+        if self.is_own(ip, address.port()) {
             return Err(Forbidden::Ourselves);
         }
         if self.allow.iter().any(|net| net.contains(&ip)) { Ok(()) } else { Err(Forbidden::NotAllowed) }
@@ -66,9 +83,20 @@ fn is_metadata(ip: IpAddr) -> bool {
     }
 }
 
-fn same_host(own: IpAddr, ip: IpAddr) -> bool {
-    let own = canonical(own);
-    own == ip || own.is_unspecified() && ip.is_loopback() || own.is_loopback() && ip.is_loopback()
+/// An address of IPv6 by which a translator reaches one of IPv4, which no rule here would see: `::a.b.c.d` (RFC 4291
+/// §2.5.5.1), 64:ff9b::/96 and 64:ff9b:1::/48 (RFC 6052, RFC 8215), 2002::/16 (RFC 3056), 2001::/32 (RFC 4380).
+fn embeds_ipv4(ip: IpAddr) -> bool {
+    let IpAddr::V6(v6) = ip else { return false };
+    match v6.segments() {
+        [0, 0, 0, 0, 0, 0, ..] => !v6.is_loopback() && !v6.is_unspecified(),
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0x64, 0xff9b, 1, ..] | [0x2002, ..] | [0x2001, 0, ..] => true,
+        _ => false,
+    }
+}
+
+/// Whether an interface of this host has the address: nobody else can bind it.
+fn is_of_this_host(ip: IpAddr) -> bool {
+    UdpSocket::bind((ip, 0)).is_ok()
 }
 
 #[cfg(test)]
@@ -77,6 +105,20 @@ mod tests {
 
     fn check(networks: &Networks, address: &str) -> Result<(), Forbidden> {
         networks.check(address.parse().unwrap())
+    }
+
+    #[test]
+    fn an_address_of_an_interface_is_ours_where_we_listen_on_all() {
+        let Ok(socket) = UdpSocket::bind("0.0.0.0:0") else { panic!("no sockets") };
+        // Nothing is sent: this asks which address of ours leads there.
+        let known = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr());
+        let interface = known.map_or(IpAddr::from([127, 0, 0, 2]), |address| address.ip());
+        let everything: Vec<IpNet> = vec!["0.0.0.0/0".parse().unwrap()];
+        let networks = Networks::new(everything.clone(), vec!["0.0.0.0:2222".parse().unwrap()]);
+        assert_eq!(networks.check(SocketAddr::new(interface, 2222)), Err(Forbidden::Ourselves));
+        assert_eq!(networks.check(SocketAddr::new(interface, 6443)), Ok(()));
+        let one = Networks::new(everything, vec!["192.0.2.8:2222".parse().unwrap()]);
+        assert_eq!(one.check(SocketAddr::new(interface, 2222)), Ok(()));
     }
 
     #[test]
@@ -93,6 +135,14 @@ mod tests {
         assert_eq!(check(&networks, "[fe80::1]:443"), Err(Forbidden::Metadata));
         assert_eq!(check(&networks, "0.0.0.0:6443"), Err(Forbidden::NotUnicast));
         assert_eq!(check(&networks, "224.0.0.1:6443"), Err(Forbidden::NotUnicast));
+        for embedded in
+            ["::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "2002:7f00:1::1", "2001:0:1::1"]
+        {
+            let address = format!("[{embedded}]:6443");
+            assert_eq!(check(&networks, &address), Err(Forbidden::Embedded), "{embedded}");
+        }
+        assert_eq!(check(&networks, "[2001:db8::1]:6443"), Ok(()));
+        assert_eq!(check(&networks, "[::1]:8443"), Err(Forbidden::Ourselves));
         let none = Networks::default();
         assert_eq!(check(&none, "10.1.2.3:6443"), Err(Forbidden::NotAllowed));
     }

@@ -32,6 +32,11 @@ impl Origins {
         within(&self.proxy_protocol_from, peer)
     }
 
+    /// Whether a peer speaks for others, in what way ever: its address says nothing about who they are.
+    pub fn speaks(&self, peer: IpAddr) -> bool {
+        self.heads(peer) || within(&self.forwarded_from, peer)
+    }
+
     /// Who sent a request: the last address of `X-Forwarded-For` that is no forwarder of ours, when the peer is
     /// one; else the peer. A damaged list ends the search at the last address that was believed.
     pub fn sender(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {

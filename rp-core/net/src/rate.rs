@@ -32,7 +32,7 @@ impl TooOften {
 
 /// One limit over many keys.
 #[derive(Debug)]
-struct Rate {
+pub(crate) struct Rate {
     limiter: Option<DefaultKeyedRateLimiter<u64>>,
     secret: RandomState,
     checks: AtomicU32,
@@ -40,12 +40,12 @@ struct Rate {
 
 impl Rate {
     /// `0`: no limit.
-    fn per_minute(count: u32) -> Self {
+    pub(crate) fn per_minute(count: u32) -> Self {
         let limiter = NonZeroU32::new(count).map(|count| RateLimiter::keyed(Quota::per_minute(count)));
         Self { limiter, secret: RandomState::new(), checks: AtomicU32::new(0) }
     }
 
-    fn check(&self, key: impl Hash) -> Result<(), TooOften> {
+    pub(crate) fn check(&self, key: impl Hash) -> Result<(), TooOften> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS == CHECKS - 1 {
             limiter.retain_recent();
@@ -62,6 +62,8 @@ pub struct PerMinute {
     pub sign_in: u32,
     /// Grants, elevations and robots asked for, by person.
     pub issue: u32,
+    /// Further tokens and certificates of a grant, by person.
+    pub renew: u32,
     /// Tokens and codes that open nothing, by address.
     pub misses: u32,
     /// Streams opened, by grant.
@@ -70,7 +72,7 @@ pub struct PerMinute {
 
 impl Default for PerMinute {
     fn default() -> Self {
-        Self { sign_in: 60, issue: 60, misses: 120, streams: 600 }
+        Self { sign_in: 60, issue: 60, renew: 600, misses: 120, streams: 600 }
     }
 }
 
@@ -97,6 +99,7 @@ pub fn register_metrics(registry: &Registry) {
 pub struct Rates {
     sign_in: Rate,
     issue: Rate,
+    renew: Rate,
     misses: Rate,
     streams: Rate,
     metrics: RateMetrics,
@@ -108,6 +111,7 @@ impl Rates {
         Self {
             sign_in: Rate::per_minute(limits.sign_in),
             issue: Rate::per_minute(limits.issue),
+            renew: Rate::per_minute(limits.renew),
             misses: Rate::per_minute(limits.misses),
             streams: Rate::per_minute(limits.streams),
             metrics: RateMetrics::register(registry),
@@ -128,6 +132,14 @@ impl Rates {
     /// Too often.
     pub fn issue(&self, sub: &str) -> Result<(), TooOften> {
         self.counted("issue", self.issue.check(sub))
+    }
+
+    /// A further token or certificate that the person of this subject asks for.
+    ///
+    /// # Errors
+    /// Too often.
+    pub fn renew(&self, sub: &str) -> Result<(), TooOften> {
+        self.counted("renew", self.renew.check(sub))
     }
 
     /// A token or code that opened nothing.
@@ -154,8 +166,8 @@ impl Rates {
     }
 }
 
-/// Whoever has an IPv6 address mostly has 2^64 of them: those count as one.
-fn network(address: IpAddr) -> IpAddr {
+/// The network that an address counts as. Whoever has an IPv6 address mostly has 2^64 of them: those count as one.
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();

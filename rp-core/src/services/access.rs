@@ -93,6 +93,7 @@ fn policy(settings: &Settings) -> Policy {
         rates: PerMinute {
             sign_in: settings.limits.sign_in_per_minute,
             issue: settings.limits.issue_per_minute,
+            renew: settings.limits.renewals_per_minute,
             misses: settings.limits.misses_per_minute,
             streams: settings.limits.streams_per_minute,
         },

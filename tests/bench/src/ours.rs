@@ -22,11 +22,16 @@ impl Ours {
     /// Starts it, imports `https://SERVER`, and takes a kubeconfig as `account` with `rights`. People are
     /// impersonated in a group, so that every request carries the identity headers.
     pub(crate) async fn start(server: SocketAddr, ca_pem: &str, account: &str, rights: &str) -> Result<Self> {
-        // One worker; and one person opens what many would.
+        // One worker; and one person opens what many would, from one address.
         let env = [
             ("TOKIO_WORKER_THREADS", "1"),
             ("ARO_ACCESS__MAX_STREAMS", "1000000"),
             ("ARO_LIMITS__STREAMS_PER_MINUTE", "0"),
+            ("ARO_LIMITS__CONNECTIONS_PER_MINUTE", "0"),
+            ("ARO_LIMITS__CONNECTIONS", "100000"),
+            ("ARO_LIMITS__PER_ADDRESS", "100000"),
+            ("ARO_LIMITS__STRANGERS", "100000"),
+            ("ARO_LIMITS__STRANGERS_PER_ADDRESS", "100000"),
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let aro = Aro::start(AroOptions { clusters: 1, env, ..AroOptions::default() }).await?;

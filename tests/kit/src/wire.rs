@@ -51,6 +51,11 @@ impl Wire {
         Ok(Self { stream, buffer: Vec::new() })
     }
 
+    /// The connection itself, for a client of HTTP/2 of one's own.
+    pub fn into_stream(self) -> TlsStream<TcpStream> {
+        self.stream
+    }
+
     /// Sends bytes as they are.
     ///
     /// # Errors

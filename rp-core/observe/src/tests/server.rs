@@ -112,7 +112,7 @@ impl Api {
             tcp,
             tls: Some(tls),
             handler: Arc::new(Handle(Arc::clone(&api))),
-            limits: Limits { connections: 1_000, ..Limits::default() },
+            limits: Limits::of(1_000),
             gauge: Arc::new(Gauge::default()),
         };
         tokio::spawn(listener.serve(stop));

@@ -159,7 +159,7 @@ impl ArmStandIn {
             tcp: options.listener,
             tls: options.tls,
             handler: Arc::new(Routes(Arc::clone(&shared))),
-            limits: Limits { connections: 1024, ..Limits::default() },
+            limits: Limits::of(1024),
             gauge: Arc::new(Gauge::default()),
         };
         let task = tokio::spawn(listener.serve(options.stop));

@@ -45,6 +45,11 @@ impl Provider {
         // What is measured is the API: the work that it queues is done by one worker at most.
         set("ARO_BACKEND__WORKERS", "1".to_owned());
         set("ARO_BACKEND__PER_SUBSCRIPTION", "1".to_owned());
+        // One address opens what many would, and idles.
+        for limit in ["CONNECTIONS", "PER_ADDRESS", "STRANGERS", "STRANGERS_PER_ADDRESS"] {
+            set(&format!("ARO_LIMITS__{limit}"), "100000".to_owned());
+        }
+        set("ARO_LIMITS__CONNECTIONS_PER_MINUTE", "0".to_owned());
         if let Some(postgres) = postgres {
             folder.write("database", postgres.database().await?)?;
             set("ARO_STORE__KIND", "postgres".to_owned());

@@ -70,6 +70,8 @@ impl Site {
             ("ARO_LIMITS__SIGN_IN_PER_MINUTE", "0"),
             ("ARO_SSH__MAX_PER_ADDRESS", "4096"),
             ("ARO_SSH__MAX_STRANGERS", "4096"),
+            ("ARO_SSH__MAX_STRANGERS_PER_ADDRESS", "4096"),
+            ("ARO_SSH__CONNECTIONS_PER_MINUTE", "0"),
             // A development build takes its time.
             ("ARO_SSH__CONNECT_TIME", "60s"),
         ];
