@@ -34,7 +34,8 @@ pub struct KeyParts {
     pub store: SharedStore,
     pub keyring: Keyring,
     pub clock: SharedClock,
-    /// Only algorithms of FIPS 140-3 (`contract/portal.md` §16.1): RSA and ECDSA host keys.
+    /// Only algorithms of FIPS 140-3 (`contract/portal.md` §16.1): RSA and ECDSA host keys, ECDSA authorities. Else there is
+    /// no curve of NIST among our keys.
     pub fips: bool,
     /// Private keys in PEM form; each takes the place of the generated host key of its algorithm.
     pub files: Vec<PathBuf>,
@@ -87,13 +88,13 @@ impl ServiceKeys {
     /// [`KeysError`].
     pub async fn open(parts: &KeyParts) -> Result<Self, KeysError> {
         let given = files(&parts.files, parts.fips).await?;
-        let wanted: [(&'static str, Algorithm); 2] = if parts.fips {
-            [("ssh-host-rsa", RSA), ("ssh-host-ecdsa", P256)]
+        let wanted: &[(&'static str, Algorithm)] = if parts.fips {
+            &[("ssh-host-rsa", RSA), ("ssh-host-ecdsa", P256)]
         } else {
-            [("ssh-host-ed25519", Algorithm::Ed25519), ("ssh-host-ecdsa", P256)]
+            &[("ssh-host-ed25519", Algorithm::Ed25519)]
         };
         let mut host = Vec::new();
-        for (id, algorithm) in wanted.clone() {
+        for (id, algorithm) in wanted.iter().cloned() {
             let from_file = given.iter().find(|key| same(&key.algorithm(), &algorithm));
             host.push(match from_file {
                 Some(key) => key.clone(),
@@ -104,9 +105,13 @@ impl ServiceKeys {
         let known =
             given.into_iter().filter(|key| !wanted.iter().any(|(_, each)| same(&key.algorithm(), each)));
         host.extend(known);
-        // Both modes have the same authorities, so that a switch changes nothing for those who trust them.
-        let host_ca = stored(parts, "ssh-host-ca", P256).await?;
-        let user_ca = stored(parts, "ssh-user-ca", P256).await?;
+        let (host_ca, user_ca, algorithm) = if parts.fips {
+            ("ssh-host-ca", "ssh-user-ca", P256)
+        } else {
+            ("ssh-host-ca-ed25519", "ssh-user-ca-ed25519", Algorithm::Ed25519)
+        };
+        let host_ca = stored(parts, host_ca, algorithm.clone()).await?;
+        let user_ca = stored(parts, user_ca, algorithm).await?;
         Ok(Self { host, host_ca, user_ca, fips: parts.fips })
     }
 

@@ -18,6 +18,8 @@ async fn key_exchange_is_strict_and_modern() {
     let offered = ran.err.split("peer server KEXINIT proposal").nth(1).unwrap_or_default();
     assert!(offered.contains("mlkem768x25519-sha256"), "{offered}");
     assert!(ran.err.contains("Server host certificate"), "{}", ran.err);
+    let shown = offered.lines().find(|line| line.contains("host key algorithms:")).unwrap_or_default();
+    assert!(shown.contains("ssh-ed25519") && !shown.contains("nistp"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,6 +34,7 @@ async fn old_algorithms_are_refused() {
         "KexAlgorithms=diffie-hellman-group1-sha1",
         "KexAlgorithms=diffie-hellman-group-exchange-sha1",
         "HostKeyAlgorithms=ssh-rsa",
+        "HostKeyAlgorithms=ecdsa-sha2-nistp256",
     ] {
         let ran = world.granted().await.option("LogLevel=INFO").option(option).run("echo in").await;
         assert_eq!((ran.code, ran.out.len()), (Some(255), 0), "{option}");

@@ -27,7 +27,7 @@ pub(super) async fn files(paths: &[PathBuf], fips: bool) -> Result<Vec<PrivateKe
         let offered = match key.algorithm() {
             Algorithm::Rsa { .. } => true,
             Algorithm::Ed25519 => !fips,
-            algorithm => algorithm == P256,
+            algorithm => fips && algorithm == P256,
         };
         if !offered {
             return Err(KeysError::Algorithm(path.clone()));

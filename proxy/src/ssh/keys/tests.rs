@@ -43,23 +43,27 @@ async fn replicas_that_begin_at_once_have_the_same_keys() {
     for opened in opening.collect::<Vec<_>>() {
         lines.push(opened.await.unwrap().known_hosts("ssh.example", 2222));
     }
-    assert_eq!(lines[0].len(), 3);
-    assert!(lines[0][0].starts_with("@cert-authority [ssh.example]:2222 ecdsa-sha2-nistp256 "), "{lines:?}");
+    assert_eq!(lines[0].len(), 2);
+    assert!(lines[0][0].starts_with("@cert-authority [ssh.example]:2222 ssh-ed25519 "), "{lines:?}");
     assert!(lines[0][1].starts_with("[ssh.example]:2222 ssh-ed25519 "), "{lines:?}");
     assert!(lines.iter().all(|other| *other == lines[0]));
     let keys: Typed<ServiceKey> = Typed::new(Arc::clone(&parts.store));
     let stored = keys.all().await.unwrap();
-    assert_eq!(stored.len(), 4);
+    assert_eq!(stored.len(), 3);
     assert!(stored.iter().all(|key| !serde_json::to_string(&key.value).unwrap().contains("PRIVATE")));
 }
 
 #[tokio::test]
-async fn fips_offers_rsa_and_ecdsa_and_keeps_the_authorities() {
+async fn curves_of_nist_are_there_in_fips_mode_only() {
     let mut parts = parts(false);
     let modern = ServiceKeys::open(&parts).await.unwrap();
     parts.fips = true;
     let fips = ServiceKeys::open(&parts).await.unwrap();
-    assert_eq!(modern.host_ca(), fips.host_ca());
+    let curve = |key: &PublicKey| matches!(key.algorithm(), Algorithm::Ecdsa { .. });
+    assert!(curve(fips.host_ca()) && curve(fips.user_ca()));
+    let own = modern.host_keys();
+    let mut all = own.iter().map(PrivateKey::public_key).chain([modern.host_ca(), modern.user_ca()]);
+    assert!(all.all(|key| key.algorithm() == Algorithm::Ed25519), "{modern:?}");
     let algorithms: Vec<_> = fips.host_keys().iter().map(PrivateKey::algorithm).collect();
     assert!(matches!(algorithms[..], [Algorithm::Rsa { .. }, Algorithm::Ecdsa { .. }]), "{algorithms:?}");
     assert!(fips.known_hosts_line("h", 22).starts_with("h ssh-rsa "));
