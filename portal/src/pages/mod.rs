@@ -60,6 +60,7 @@ use web::{Elevation, Frame, KeysPage, Link, Notice, Part, Person, Place, Tone, V
 use crate::context::{Context, Ctx};
 use crate::fault::{Fault, html};
 use crate::index::Entry;
+use crate::packing::Accepted;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 

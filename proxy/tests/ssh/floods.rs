@@ -62,7 +62,7 @@ async fn who_signed_in_is_not_ended_for_strangers_and_too_many_are_told() {
     let client = world.granted().await;
     let mut children = Vec::new();
     for _ in 0..2 {
-        let mut child = client.ssh(&[], &["echo in; cat"]).spawn().unwrap();
+        let mut child = client.ssh(&[], &["echo in; sleep 1000"]).spawn().unwrap();
         let mut first = [0; 3];
         soon("its output", child.stdout.as_mut().unwrap().read_exact(&mut first)).await.unwrap();
         children.push(child);

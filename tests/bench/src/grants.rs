@@ -133,7 +133,7 @@ async fn open(folder: &Path) -> Result<(Arc<Access>, Audit, SharedStore)> {
     let policy = Policy {
         groups: [(Role::Sre, vec![GROUP.to_owned()])].into(),
         max_grants: usize::MAX,
-        rates: PerMinute { sign_in: 0, issue: 0, misses: 0, streams: 0 },
+        rates: PerMinute { sign_in: 0, issue: 0, renew: 0, misses: 0, streams: 0 },
         ..Policy::default()
     };
     let parts = AccessParts {

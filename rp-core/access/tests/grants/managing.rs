@@ -10,6 +10,7 @@ use rp_base::SystemRandom;
 use rp_database::StoreError;
 use rp_documents::grant::GrantState;
 use rp_documents::{GrantKind, ResourceId, Rights};
+use rp_net::PerMinute;
 use rp_seal::Keyring;
 
 use crate::world::{HERE, World, ask, caller, policy, root, soon, target, until};
@@ -153,6 +154,19 @@ async fn owners_extend_up_to_the_policy_and_the_elevation() {
     world.access.extend(&power, &grant.id, 4 * HOUR).await.unwrap();
     world.clock.advance(25 * HOUR);
     assert!(matches!(world.access.extend(&power, &grant.id, HOUR).await, Err(ExtendError::Ended)));
+}
+
+#[tokio::test]
+async fn further_tokens_of_a_person_come_at_a_rate() {
+    let rates = PerMinute { renew: 2, ..policy().rates };
+    let world = World::with(Policy { rates, ..policy() }, Keyring::generate(&SystemRandom)).await;
+    let parent = world.issue(&["sres"], Rights::Read).await.grant;
+    let ada = caller("ada", &["sres"]);
+    for _ in 0..2 {
+        world.access.renew(&parent.id, &ada, HOUR).await.unwrap();
+    }
+    let refused = world.access.renew(&parent.id, &ada, HOUR).await;
+    assert!(matches!(refused, Err(RenewError::TooOften(_))), "{refused:?}");
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ pub(crate) fn policy() -> Policy {
     Policy {
         groups: groups.map(|(role, group)| (role, vec![group.to_owned()])).into(),
         elevation_self_service: vec!["on-call".to_owned()],
-        rates: PerMinute { sign_in: 0, issue: 0, misses: 0, streams: 0 },
+        rates: PerMinute { sign_in: 0, issue: 0, renew: 0, misses: 0, streams: 0 },
         ..Policy::default()
     }
 }
