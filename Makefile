@@ -26,7 +26,7 @@ endif
 parts: ## The real programs that the tests run against
 	tests/parts/install
 
-test: parts ## Every test
+test: ## Every test; installs the real parts meanwhile
 	tests/run
 
 check: ## Format and lints
@@ -50,8 +50,9 @@ generated: ## Write docs/reference anew
 	set -e; for version in $$(sed -n 's/^### \(20[^ ]*\) (\(stable\|preview\)).*/\1/p' docs/reference/api-versions.md); do \
 		target/debug/aro print swagger $$version --into docs/reference/swagger; done
 
-bench: parts ## Speed and memory beside other proxies, release build
-	cargo build --release -p aro -p aro-dev
+bench: ## Speed and memory beside other programs, as it ships
+	tests/parts/install bench
+	cargo build --profile dist -p aro -p aro-dev
 	tests/bench/run
 
 soak: parts ## Properties of everything that reads from the network, by the 100,000; a million grants; a thousand dying workers, and a thousand that work with Azure; an audit log of ten million entries; an hour of made-up requests to the API; az aro as it is published; a GiB each way by SSH; a loss of power at every step; Ansible
