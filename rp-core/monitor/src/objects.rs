@@ -90,4 +90,6 @@ pub fn status_of<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a str>
 }
 
 #[cfg(test)]
+mod allocations;
+#[cfg(test)]
 mod tests;

@@ -1,12 +1,20 @@
 //! Brings a database to the schema of this version of the software; several processes may try at once.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Row as _, SqlSafeStr as _};
 
 use super::fault::{Fault, bounded};
+
+/// The steps: version, description, statements. A step that was released never changes: databases hold its checksum.
+const STEPS: [(i64, &str, &str); 3] = [
+    (1, "documents", include_str!("migrations/0001_documents.sql")),
+    (2, "timelines", include_str!("migrations/0002_timelines.sql")),
+    (3, "compression", include_str!("migrations/0003_compression.sql")),
+];
 
 /// The name that our migrations are kept under, beside those of others in the same database.
 const BOOKKEEPING: &str = "rp_database_migrations";
@@ -29,8 +37,7 @@ pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) 
     .await?;
     let outcome = bounded(connect_wait, suitable(&mut connection)).await?;
     outcome?;
-    let mut migrator: Migrator = sqlx::migrate!("src/postgres/migrations");
-    migrator.dangerous_set_table_name(BOOKKEEPING);
+    let migrator = migrator();
     let run =
         async { migrator.run(&mut connection).await.map_err(|error| sqlx::Error::Migrate(Box::new(error))) };
     match bounded(MOST, run).await {
@@ -39,6 +46,16 @@ pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) 
     }?;
     // Also gives the lock back when the migrator could not.
     bounded(connect_wait, connection.close()).await
+}
+
+fn migrator() -> Migrator {
+    let steps = STEPS.map(|(version, description, statements)| {
+        let statements = statements.into_sql_str();
+        Migration::new(version, Cow::Borrowed(description), MigrationType::Simple, statements, false)
+    });
+    let mut migrator = Migrator::with_migrations(steps.into());
+    migrator.dangerous_set_table_name(BOOKKEEPING);
+    migrator
 }
 
 fn told(error: MigrateError) -> Fault {
@@ -63,4 +80,20 @@ async fn suitable(connection: &mut PgConnection) -> Result<Result<(), Fault>, sq
         return Ok(Err(Fault::Unfit("the server is older than PostgreSQL 14")));
     }
     Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What databases of released versions hold as checksums (SHA-384 of the file).
+    #[test]
+    fn released_steps_are_what_they_were() {
+        let migrator = migrator();
+        let sums: Vec<String> = migrator
+            .iter()
+            .map(|step| step.checksum.iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+            .collect();
+        assert_eq!(sums, ["6f793f01e163", "3c40cc4def87", "b7c0b0fd1f66"]);
+    }
 }
