@@ -55,19 +55,7 @@ bench: ## Speed and memory beside other programs, as it ships
 	cargo build --profile dist -p aro -p aro-dev
 	tests/bench/run
 
-soak: parts ## Properties of everything that reads from the network, by the 100,000; a million grants; a thousand dying workers, and a thousand that work with Azure; an audit log of ten million entries; an hour of made-up requests to the API; az aro as it is published; a GiB each way by SSH; a loss of power at every step; Ansible
-	PROPTEST_CASES=100000 cargo test -p rp-access -p rp-audit -p rp-documents -p rp-kube -p rp-seal -p rp-config -p rp-recording -p proxy never
-	ARO_SOAK=1 cargo test -p rp-access --test grants scale
-	ARO_SOAK=1 cargo test -p rp-backend --test kill
-	tests/bench/run audit --entries 10000000
-	cargo build -p aro -p aro-dev
-	ARO_SOAK=1 cargo test -p tests --test stories rp::workers
-	ARO_FUZZ_SECONDS=3600 cargo test -p tests --test stories rp_fuzz
-	ARO_SOAK=1 cargo test -p tests --test powercut
-	tests/parts/install az
-	tests/soak/az-aro
-	ARO_SOAK=1 cargo test -p proxy --test ssh each_way
-	tests/parts/install ansible
-	tests/soak/ansible
+soak: ## What takes too long or too much for every run; tests/soak/run says what, and takes single steps
+	tests/soak/run
 
 .PHONY: help dev parts test check pictures generated bench soak
