@@ -120,7 +120,6 @@ async fn admin(services: &Services, ssh: Option<SshDoor>) -> anyhow::Result<Admi
         issuer,
         machines: services.azure.boot_diagnostics(),
         roles: roles(settings),
-        ..AdminParts::default()
     })
 }
 

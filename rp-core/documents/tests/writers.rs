@@ -1,6 +1,8 @@
 //! Who may name a writer of a cluster's document: the frontend is the edge, the backend is the worker and passes that on to
 //! the steps of `rp-cluster`. Whatever seeds or tests with made-up clusters may be both.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

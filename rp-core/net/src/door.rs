@@ -155,7 +155,7 @@ impl Door {
         match address {
             _ if checks => self.make_room(&mut shares, CHECKS)?,
             Some(address) => {
-                self.share_of(&mut shares, address).and_then(|()| self.make_room(&mut shares, 0))?
+                self.share_of(&mut shares, address).and_then(|()| self.make_room(&mut shares, 0))?;
             }
             None => self.make_room(&mut shares, 0)?,
         }

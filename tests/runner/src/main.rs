@@ -7,6 +7,7 @@
 
 mod build;
 mod cpu;
+mod doctests;
 mod events;
 mod flakes;
 mod plan;
@@ -76,6 +77,13 @@ fn run(arguments: &Arguments) -> Result<bool> {
         report::line(&format!("== {}: {} programs", pass.name, pass.jobs.len()));
         let (done, usage) = cpu::measured(|| pool::run(&pass.jobs, pass.programs));
         times.push(&pass.name, &usage, &done);
+        outcomes.extend(done);
+    }
+    if arguments.only.is_none() && !plan.examples.is_empty() {
+        let run = || plan.examples.iter().map(|package| doctests::run(&arguments.workspace, package));
+        let (done, usage) = cpu::measured(|| run().collect::<Vec<_>>());
+        done.iter().for_each(report::outcome);
+        times.push("examples", &usage, &done);
         outcomes.extend(done);
     }
     let flaky = flakes::again(&mut outcomes, &allowed);

@@ -6,7 +6,7 @@ use rp_documents::Rights;
 use crate::world::{HERE, World};
 
 /// Allocations of one authentication of a grant in use.
-const FIGURE: u64 = 0;
+const FIGURE: u64 = 1;
 
 const ROUNDS: u64 = 100;
 

@@ -162,7 +162,7 @@ async fn changed_credentials_and_addresses_are_followed() {
                 .set(worker(), kubeconfig(world, "aroSREKubeconfig", "token newer"));
         },
         |_, document| {
-            document.cluster.properties.network_profile.private_endpoint_ip.set(worker(), "10.9.9.9")
+            document.cluster.properties.network_profile.private_endpoint_ip.set(worker(), "10.9.9.9");
         },
     ];
     for change in changes {

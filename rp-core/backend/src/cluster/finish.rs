@@ -60,7 +60,7 @@ impl Work {
                 initial: state_of(self.operation),
                 end,
                 wrong,
-                cluster: Some(after.cluster),
+                cluster: Some(*after.cluster),
                 now: self.context.clock.now(),
             };
             self.journal.end(end.state().name(), wrong.map_or("", |wrong| &wrong.text));

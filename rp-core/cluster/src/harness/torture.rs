@@ -306,7 +306,7 @@ fn check_created(rig: &Rig, who: Who) {
     let document = documents::document(rig.world.keeper.document());
     assert_eq!(document.at("/properties/install"), Value::Null);
     assert_eq!(document.envelope().unknown["future"], json!({"kept": true}));
-    assert_eq!(document.text_at("/properties/consoleProfile/url").is_empty(), false);
+    assert!(!document.text_at("/properties/consoleProfile/url").is_empty());
     let ip = document.text_at("/properties/networkProfile/privateEndpointIp");
     assert!(ip.starts_with("10.8."), "{ip}");
     assert_eq!(rig.world.keeper.bill_of().unwrap().0, document.infra_id());

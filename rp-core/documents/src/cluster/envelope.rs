@@ -69,7 +69,7 @@ macro_rules! envelope {
 
 envelope! {
     /// One stored cluster.
-    ClusterDocument of OpenShiftCluster
+    ClusterDocument of Box<OpenShiftCluster>
 }
 
 envelope! {
@@ -77,7 +77,8 @@ envelope! {
     ClusterRecord of Value
 }
 
-required!(OpenShiftCluster, Value);
+// Boxed: a document is moved through many futures.
+required!(Box<OpenShiftCluster>, Value);
 
 impl Leased for ClusterDocument {
     fn lease(&self) -> Lease {
