@@ -11,7 +11,7 @@ use crate::wire::{Wire, start};
 use crate::world::World;
 
 /// Allocations of one GET on a connection and a grant in use.
-const FIGURE: u64 = 1;
+const FIGURE: u64 = 75;
 
 const ROUNDS: u64 = 200;
 

@@ -103,6 +103,7 @@ pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
     let (scopes, groups_claim, ca_file) =
         (r.texts("oidc.scopes"), r.text("oidc.groups_claim"), r.file("oidc.ca_file"));
     let (groups_from, api_audience) = (groups_from(r), r.text("oidc.api_audience"));
+    let identity_claim = r.text("oidc.identity_claim");
     if r.is_set("oidc.issuer") && client_id.is_none() && !r.is_set("oidc.client_id") {
         missing_once(r, "oidc.client_id", "is needed with oidc.issuer");
     }
@@ -142,7 +143,7 @@ pub(crate) fn oidc(r: &mut Reader<'_>) -> Option<Oidc> {
         client_id: client_id?,
         credential,
         scopes,
-        identity_claim: r.text("oidc.identity_claim"),
+        identity_claim,
         groups_claim: groups_claim?,
         groups_from,
         api_audience,

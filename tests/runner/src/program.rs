@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 
 use crate::build::TestProgram;
 use crate::events::{self, Kind};
+use crate::report;
 
 /// A start of a program for some of its tests.
 #[derive(Debug, Clone)]
@@ -148,7 +149,13 @@ fn follow(job: &Job, mut child: Child, begin: Instant, outcome: &mut Outcome) ->
     loop {
         // A child of a test may hold the outputs open: the program's own end counts.
         match receiver.recv_timeout(Duration::from_millis(200)) {
-            Ok(Told::Line(line)) => take(&line, outcome, &mut tail),
+            Ok(Told::Line(line)) => {
+                let before = outcome.failed.len();
+                take(&line, outcome, &mut tail);
+                for test in outcome.failed.get(before..).unwrap_or_default() {
+                    report::line(&format!("failed: {}", job.test_name(&test.name)));
+                }
+            }
             Ok(Told::Errors(bytes)) => errors = bytes,
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) if child.try_wait().is_ok_and(|ended| ended.is_some()) => {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Envelope, Node, Pod};
 
 /// Allocations of decoding the pods of `openshift-monitoring` and the nodes.
-const FIGURES: [u64; 2] = [1, 1];
+const FIGURES: [u64; 2] = [905, 306];
 
 /// The answer to a GET of that path, as it is on the wire.
 fn answer(path: &str) -> String {
