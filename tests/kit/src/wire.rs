@@ -108,12 +108,15 @@ impl Wire {
         })
     }
 
-    /// Waits until the other side closes; gives what came before.
+    /// Waits until the other side closes, or ends a chunked answer as a cut watch does after its last event; gives
+    /// what came before.
     ///
     /// # Errors
     /// It stays open for `limit`.
     pub async fn closed(&mut self, limit: Duration) -> Result<String> {
-        let end = async { while self.more().await.is_ok_and(|n| n > 0) {} };
+        const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+        let end =
+            async { while !self.buffer.ends_with(LAST_CHUNK) && self.more().await.is_ok_and(|n| n > 0) {} };
         let ended = tokio::time::timeout(limit, end).await;
         ended.map_err(|_| {
             anyhow!("the connection stays open; so far: {}", String::from_utf8_lossy(&self.buffer))
