@@ -117,7 +117,7 @@ fn start(job: &Job) -> std::io::Result<Child> {
 }
 
 /// A line of the program's standard output, or the end of one of its two outputs.
-enum Told {
+enum Printed {
     Line(String),
     Errors(Vec<u8>),
 }
@@ -133,7 +133,7 @@ fn follow(job: &Job, mut child: Child, begin: Instant, outcome: &mut Outcome) ->
             while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
                 line.clear();
-                if sender.send(Told::Line(text)).is_err() {
+                if sender.send(Printed::Line(text)).is_err() {
                     return;
                 }
             }
@@ -141,7 +141,7 @@ fn follow(job: &Job, mut child: Child, begin: Instant, outcome: &mut Outcome) ->
     }
     if let Some(errors) = child.stderr.take() {
         std::thread::spawn(move || {
-            let _ = sender.send(Told::Errors(last_bytes(errors)));
+            let _ = sender.send(Printed::Errors(last_bytes(errors)));
         });
     }
     let (mut tail, mut errors) = (String::new(), Vec::new());
@@ -149,14 +149,14 @@ fn follow(job: &Job, mut child: Child, begin: Instant, outcome: &mut Outcome) ->
     loop {
         // A child of a test may hold the outputs open: the program's own end counts.
         match receiver.recv_timeout(Duration::from_millis(200)) {
-            Ok(Told::Line(line)) => {
+            Ok(Printed::Line(line)) => {
                 let before = outcome.failed.len();
                 take(&line, outcome, &mut tail);
                 for test in outcome.failed.get(before..).unwrap_or_default() {
                     report::line(&format!("failed: {}", job.test_name(&test.name)));
                 }
             }
-            Ok(Told::Errors(bytes)) => errors = bytes,
+            Ok(Printed::Errors(bytes)) => errors = bytes,
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) if child.try_wait().is_ok_and(|ended| ended.is_some()) => {
                 break;
