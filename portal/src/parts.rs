@@ -95,7 +95,7 @@ pub struct ClusterAccess {
     pub prom: Prom,
     /// Watches of clusters that somebody looks at.
     pub observer: Observer,
-    /// Requests that a cluster is asked to bear, shared with whoever else asks it.
+    /// Requests that a cluster is asked to bear, shared with everything else that asks it.
     pub budget: rp_net::Budget,
     /// Recordings of sessions.
     pub recordings: Recordings,

@@ -3,7 +3,7 @@
 //! The sources are the routes of the API server (`pkg/registry/core/{pod,node,service}/rest`, 1.32) and of the kubelet
 //! (`pkg/kubelet/server/server.go`). What runs a command or reads a console is recorded where the policy asks for it.
 //! A kubelet's own routes of that kind pass by the recording and by the cluster's audit of exec, so they are refused:
-//! whoever needs them has the subresources of pods.
+//! a person who needs them has the subresources of pods.
 
 use super::request::Classified;
 

@@ -60,10 +60,10 @@ fn run(arguments: &Arguments) -> Result<bool> {
     let plan = plan::Plan::read(&arguments.workspace.join(&arguments.passes))?;
     let allowed = flakes::read(&arguments.workspace.join(&arguments.flakes))?;
     let mut times = report::Times::default();
-    let (mut programs, built) =
+    let (programs, built) =
         cpu::measured(|| build::test_programs(&arguments.workspace, &plan.build, &plan.beside_build));
     times.push("build", &built, &[]);
-    let mut programs = std::mem::replace(&mut programs, Ok(Vec::new()))?;
+    let mut programs = programs?;
     if let Some(only) = &arguments.only {
         programs.retain(|program| program.name.contains(only.as_str()));
     }

@@ -243,8 +243,8 @@ impl Job {
     }
 }
 
-/// Where a program lies, for messages.
 impl TestProgram {
+    /// The name of its file, for messages.
     pub(crate) fn shown(&self) -> PathBuf {
         self.path.file_name().map_or_else(|| self.path.clone(), PathBuf::from)
     }
