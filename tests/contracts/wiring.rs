@@ -67,7 +67,7 @@ fn what_a_process_has_one_of_is_made_in_one_place() -> Result<()> {
     Ok(())
 }
 
-/// The room of a file: `control` for `control/mod.rs`, `control.rs` and everything below `control/`.
+/// The room of a file: `control` for `control.rs` and everything below `control/`.
 fn room(root: &Path, path: &Path) -> Option<String> {
     let first = path.strip_prefix(root).ok()?.components().next()?;
     let name = first.as_os_str().to_string_lossy();

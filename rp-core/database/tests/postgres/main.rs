@@ -5,7 +5,7 @@
 mod copying;
 mod faults;
 mod kill;
-#[path = "../killing/mod.rs"]
+#[path = "../kill/killing.rs"]
 mod killing;
 mod plans;
 mod replicas;
