@@ -10,7 +10,6 @@ pub(crate) mod grants;
 pub(crate) mod import_ssh;
 pub(crate) mod imports;
 pub(crate) mod info;
-mod kept;
 pub(crate) mod login;
 pub(crate) mod looks;
 pub(crate) mod operations;
@@ -18,6 +17,7 @@ pub(crate) mod prom;
 pub(crate) mod queries;
 pub(crate) mod recordings;
 pub(crate) mod robots;
+mod saved;
 pub(crate) mod serial;
 pub(crate) mod ssh;
 pub(crate) mod terminals;
@@ -42,7 +42,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Response, Fault> {
     let mut out = Vec::with_capacity(256);
     let mut serializer =
         serde_json::Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    "));
-    value.serialize(&mut serializer).map_err(|_| Fault::ours())?;
+    value.serialize(&mut serializer).map_err(|_| Fault::internal())?;
     let mut response = Response::new(Body::from(escaped(&out)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)

@@ -22,7 +22,7 @@ pub fn app(state: PortalState) -> Router {
         .fallback(|| async { Fault::not_found() })
         .method_not_allowed_fallback(|| async { Fault::status(http::StatusCode::METHOD_NOT_ALLOWED) })
         .with_state(state.clone());
-    layers::around(state, router)
+    layers::with_layers(state, router)
 }
 
 fn method_router(state: &PortalState, route: &'static Route) -> MethodRouter<PortalState> {
@@ -143,7 +143,7 @@ fn method_router(state: &PortalState, route: &'static Route) -> MethodRouter<Por
         Handler::HostKeysPage => on!(pages::host_keys::page),
         Handler::HostKeyTrust => on!(pages::host_keys::post),
         Handler::V1SshCertificate => on!(api::ssh::certificate),
-        Handler::V1SshDoor => on!(api::ssh::door),
+        Handler::V1SshDoor => on!(api::ssh::bastion),
         Handler::V1SshMachines => on!(api::ssh::machines),
         Handler::V1Terminals => on!(api::terminals::list),
         Handler::V1HostKeys => on!(api::ssh::host_keys),
@@ -160,14 +160,14 @@ fn method_router(state: &PortalState, route: &'static Route) -> MethodRouter<Por
         Handler::ElevationsPage => on!(pages::elevations::page),
         Handler::ElevatePage => on!(pages::elevate::form),
         Handler::ElevatePost => on!(pages::elevate::post),
-        Handler::ElevationApproveDialog => on!(pages::steps::approve_dialog),
-        Handler::ElevationApprove => on!(pages::steps::approve),
-        Handler::ElevationRefuseDialog => on!(pages::steps::refuse_dialog),
-        Handler::ElevationRefuse => on!(pages::steps::refuse),
-        Handler::ElevationEndDialog => on!(pages::steps::end_dialog),
-        Handler::ElevationEnd => on!(pages::steps::end),
-        Handler::ElevationReviewDialog => on!(pages::steps::review_dialog),
-        Handler::ElevationReview => on!(pages::steps::review),
+        Handler::ElevationApproveDialog => on!(pages::elevation_decisions::approve_dialog),
+        Handler::ElevationApprove => on!(pages::elevation_decisions::approve),
+        Handler::ElevationRefuseDialog => on!(pages::elevation_decisions::refuse_dialog),
+        Handler::ElevationRefuse => on!(pages::elevation_decisions::refuse),
+        Handler::ElevationEndDialog => on!(pages::elevation_decisions::end_dialog),
+        Handler::ElevationEnd => on!(pages::elevation_decisions::end),
+        Handler::ElevationReviewDialog => on!(pages::elevation_decisions::review_dialog),
+        Handler::ElevationReview => on!(pages::elevation_decisions::review),
         Handler::RobotsPage => on!(pages::robots::page),
         Handler::RobotsPost => on!(pages::robots::create),
         Handler::RobotRotateDialog => on!(pages::robots::rotate_dialog),

@@ -1,4 +1,4 @@
-//! What is known of one request, shared by every layer that it passes.
+//! The context of one request, shared by every layer that it passes.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -8,17 +8,17 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, header};
 use rp_base::Id;
 use url::Url;
-use web::Part;
+use web::PageFragment;
 
 use crate::auth::return_path;
 use crate::fault::Fault;
-use crate::pages::did::Did;
+use crate::pages::flash::Flash;
 use crate::routes::Route;
 use crate::user::CurrentUser;
 
-/// In which dress the asker wants an answer, above all an error.
+/// The form in which the caller expects a response, above all an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wants {
+pub(crate) enum ResponseKind {
     /// A browser that loads a page: redirects to sign-in are followed.
     Page,
     /// htmx or our script: a part of a page.
@@ -34,12 +34,12 @@ pub(crate) struct Context {
     pub(crate) from: IpAddr,
     /// Path and query, as asked.
     pub(crate) target: String,
-    /// Path and query of the page that sent the request; `/` when nobody says. Only a path of ours.
+    /// Path and query of the page that sent the request; `/` when unknown. Only a path of this portal.
     pub(crate) came_from: String,
-    /// What the person has just done, to be told once.
-    pub(crate) did: Option<Did>,
-    pub(crate) wants: Wants,
-    pub(crate) part: Part,
+    /// The notice about the person's last action, shown once.
+    pub(crate) flash: Option<Flash>,
+    pub(crate) wants: ResponseKind,
+    pub(crate) part: PageFragment,
     pub(crate) route: OnceLock<&'static Route>,
     pub(crate) user: OnceLock<CurrentUser>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Context {
 pub(crate) type Shared = Arc<Context>;
 
 impl Context {
-    pub(crate) fn of<B>(request: &Request<B>, id: Id) -> Self {
+    pub(crate) fn from_request<B>(request: &Request<B>, id: Id) -> Self {
         let headers = request.headers();
         let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         Self {
@@ -55,7 +55,7 @@ impl Context {
             from: from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             target: request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned(),
             came_from: came_from(headers),
-            did: Did::of(headers),
+            flash: Flash::from_headers(headers),
             wants: wants(request.method(), request.uri().path(), headers),
             part: part(headers),
             route: OnceLock::new(),
@@ -81,28 +81,32 @@ fn flag(headers: &HeaderMap, name: &str) -> bool {
     headers.get(name).is_some_and(|value| value.as_bytes() == b"true")
 }
 
-fn part(headers: &HeaderMap) -> Part {
+fn part(headers: &HeaderMap) -> PageFragment {
     let target = headers.get("hx-target").and_then(|value| value.to_str().ok());
-    Part::of(flag(headers, "hx-request"), target, flag(headers, "hx-history-restore-request"))
+    PageFragment::from_htmx(flag(headers, "hx-request"), target, flag(headers, "hx-history-restore-request"))
 }
 
 /// A page load is a GET or a form's POST that accepts HTML and that the browser calls a navigation; old
 /// browsers do not say. Everything else is a script (`contract/portal.md` "Do better" 7).
-fn wants(method: &Method, path: &str, headers: &HeaderMap) -> Wants {
+fn wants(method: &Method, path: &str, headers: &HeaderMap) -> ResponseKind {
     let html = headers
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok())
         .is_some_and(|accept| accept.contains("text/html"));
     let navigates = headers.get("sec-fetch-mode").is_none_or(|mode| mode.as_bytes() == b"navigate");
     if flag(headers, "hx-request") {
-        return if flag(headers, "hx-history-restore-request") { Wants::Page } else { Wants::Fragment };
+        return if flag(headers, "hx-history-restore-request") {
+            ResponseKind::Page
+        } else {
+            ResponseKind::Fragment
+        };
     }
     let json_path =
         path.starts_with("/api/") && !matches!(path, "/api/login" | "/api/logout" | "/api/cli/login");
     if html && navigates && !json_path && matches!(*method, Method::GET | Method::HEAD | Method::POST) {
-        Wants::Page
+        ResponseKind::Page
     } else {
-        Wants::Json
+        ResponseKind::Json
     }
 }
 
@@ -114,6 +118,6 @@ impl<S: Sync> FromRequestParts<S> for Ctx {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Fault> {
-        parts.extensions.get::<Shared>().cloned().map(Self).ok_or_else(Fault::ours)
+        parts.extensions.get::<Shared>().cloned().map(Self).ok_or_else(Fault::internal)
     }
 }

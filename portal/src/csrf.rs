@@ -1,7 +1,7 @@
 //! CSRF tokens and the check of where an unsafe request comes from (`contract/portal.md` §7, "Do better" 8).
 //!
 //! The secret of a session is HMAC-SHA-256 of its stored id under a key derived from the keyring; each
-//! answer carries it masked with other random bytes, so that compression tells nothing of it.
+//! response carries it masked with other random bytes, so that compression reveals nothing about it.
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;
@@ -43,7 +43,7 @@ fn secrets(keyring: &Keyring, session: &str) -> impl Iterator<Item = [u8; LENGTH
     })
 }
 
-fn right(keyring: &Keyring, session: &str, token: &str) -> bool {
+fn is_valid(keyring: &Keyring, session: &str, token: &str) -> bool {
     let Ok(bytes) = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')) else { return false };
     let Some((mask, masked)) = bytes.split_at_checked(LENGTH) else { return false };
     let given: Vec<u8> = mask.iter().zip(masked).map(|(a, b)| a ^ b).collect();
@@ -66,7 +66,7 @@ pub(crate) fn check(
     let sent = headers.get(HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let token =
         sent.or_else(|| field(headers, body)).ok_or_else(|| refused("CSRF token not found in request"))?;
-    if right(keyring, session, &token) { Ok(()) } else { Err(refused("CSRF token invalid")) }
+    if is_valid(keyring, session, &token) { Ok(()) } else { Err(refused("CSRF token invalid")) }
 }
 
 /// Where a request comes from: `Origin`, else what the browser says of the site, else `Referer`. A
@@ -126,11 +126,11 @@ mod tests {
         let keyring = Keyring::generate(&SystemRandom);
         let (a, b) = (token(&keyring, &SystemRandom, "s"), token(&keyring, &SystemRandom, "s"));
         assert_ne!(a, b);
-        assert!(right(&keyring, "s", &a) && right(&keyring, "s", &b));
-        assert!(!right(&keyring, "t", &a));
-        assert!(!right(&Keyring::generate(&SystemRandom), "s", &a));
+        assert!(is_valid(&keyring, "s", &a) && is_valid(&keyring, "s", &b));
+        assert!(!is_valid(&keyring, "t", &a));
+        assert!(!is_valid(&Keyring::generate(&SystemRandom), "s", &a));
         for bad in ["", "x", &a[1..], &URL_SAFE_NO_PAD.encode([0u8; 64]), &format!("{a}{a}")] {
-            assert!(!right(&keyring, "s", bad), "{bad}");
+            assert!(!is_valid(&keyring, "s", bad), "{bad}");
         }
     }
 

@@ -1,13 +1,13 @@
-//! A failed request, before it is dressed as a page, a fragment or JSON (`contract/rules.md` §3.10).
+//! A failed request, before it is rendered as a page, a fragment or JSON (`contract/rules.md` §3.10).
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use rp_base::chain;
 use rp_documents::{Side, WireError};
-use web::{Failure, Frame, Part, SoloPage, View as _};
+use web::{Failure, Frame, PageFragment, SoloPage, View as _};
 
-use crate::context::{Context, Wants};
+use crate::context::{Context, ResponseKind};
 
 /// What failed, whose fault it is, what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct Fault {
     pub(crate) code: &'static str,
     /// A sentence without a full stop; empty: the status in general words.
     pub(crate) what: String,
-    /// How we know and what it means.
+    /// The cause and its meaning.
     pub(crate) why: String,
     pub(crate) side: Side,
     /// What to do next, as a sentence.
@@ -81,8 +81,8 @@ impl Fault {
         Self::new(status, word(status), side, "")
     }
 
-    /// A mistake of this service.
-    pub(crate) fn ours() -> Self {
+    /// An internal error of this service.
+    pub(crate) fn internal() -> Self {
         Self::status(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
@@ -161,10 +161,10 @@ impl Fault {
     }
 
     /// The answer in the dress that was asked for.
-    pub(crate) fn dress(&self, context: &Context, frame: Frame) -> Response {
+    pub(crate) fn render(&self, context: &Context, frame: Frame) -> Response {
         let mut response = match context.wants {
-            Wants::Json => self.json(context.id.as_str()),
-            Wants::Page | Wants::Fragment => self.page(frame, context.part),
+            ResponseKind::Json => self.json(context.id.as_str()),
+            ResponseKind::Page | ResponseKind::Fragment => self.page(frame, context.part),
         };
         *response.status_mut() = self.status;
         response
@@ -182,7 +182,7 @@ impl Fault {
         crate::api::json(&wire).unwrap_or_default()
     }
 
-    fn page(&self, frame: Frame, part: Part) -> Response {
+    fn page(&self, frame: Frame, part: PageFragment) -> Response {
         let failure = self.failure(&frame);
         html(SoloPage::failure(frame, failure).render(part).unwrap_or_default())
     }

@@ -1,5 +1,4 @@
-//! In front of every handler: who asks, may they, does an unsafe request come from our own page, and
-//! what goes into the audit trail.
+//! In front of every handler: authentication, authorization, the CSRF check of unsafe requests, and the audit entry.
 
 use std::time::Instant;
 
@@ -13,10 +12,10 @@ use rp_documents::{GrantKind, Outcome, ResourceId, Side};
 use tower_sessions::Session;
 
 use crate::auth::{SessionUser, by_client_token, is_client_token};
-use crate::context::{Context, Shared, Wants};
+use crate::context::{Context, ResponseKind, Shared};
 use crate::csrf;
 use crate::fault::Fault;
-use crate::routes::{AuditClass, Route, Who};
+use crate::routes::{AllowedCaller, AuditClass, Route};
 use crate::state::PortalState;
 use crate::user::{CurrentUser, missing};
 
@@ -30,7 +29,7 @@ pub(crate) struct Gate {
 /// Lets a request through or answers it.
 pub(crate) async fn gate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
     let Some(context) = request.extensions().get::<Shared>().cloned() else {
-        return Fault::ours().into_response();
+        return Fault::internal().into_response();
     };
     let _ = context.route.set(gate.route);
     let started = Instant::now();
@@ -53,14 +52,14 @@ async fn admit(gate: &Gate, context: &Context, request: &mut Request) -> Result<
 }
 
 async fn check(gate: &Gate, context: &Context, request: &mut Request) -> Result<(), Fault> {
-    if gate.route.who == Who::Public {
+    if gate.route.who == AllowedCaller::Public {
         return Ok(());
     }
     let bearer = bearer(request)?;
     let user = match &bearer {
         Some(token) => by_token(gate, context, token).await?,
         None => {
-            let session = request.extensions().get::<Session>().cloned().ok_or_else(Fault::ours)?;
+            let session = request.extensions().get::<Session>().cloned().ok_or_else(Fault::internal)?;
             by_session(gate, context, &session).await?
         }
     };
@@ -68,7 +67,7 @@ async fn check(gate: &Gate, context: &Context, request: &mut Request) -> Result<
     if gate.route.csrf && bearer.is_none() {
         check_csrf(gate, request).await?;
     }
-    if let Who::Role(role) = gate.route.who
+    if let AllowedCaller::Role(role) = gate.route.who
         && !user.has(role)
     {
         return Err(missing(role));
@@ -120,7 +119,7 @@ async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<Current
 
 async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result<CurrentUser, Fault> {
     let parts = &gate.state.0;
-    let found = SessionUser::of(session).await.map_err(|_| {
+    let found = SessionUser::load(session).await.map_err(|_| {
         Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
             .why("Your session cannot be looked up now; it is not lost.")
             .action("Try again in a moment.")
@@ -149,8 +148,8 @@ async fn check_csrf(gate: &Gate, request: &mut Request) -> Result<(), Fault> {
         Fault::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", Side::You, "That is too much to send")
             .why(format!("This address takes {most} KiB at most. Nothing was changed."))
     })?;
-    let session = request.extensions().get::<Session>().ok_or_else(Fault::ours)?;
-    let key = parts.sign_in.sessions.key(session).ok_or_else(Fault::ours)?;
+    let session = request.extensions().get::<Session>().ok_or_else(Fault::internal)?;
+    let key = parts.sign_in.sessions.key(session).ok_or_else(Fault::internal)?;
     csrf::check(&parts.keyring, &key, &parts.site.urls.portal, request.headers(), &bytes)?;
     *request.body_mut() = Body::from(bytes);
     Ok(())
@@ -158,14 +157,14 @@ async fn check_csrf(gate: &Gate, request: &mut Request) -> Result<(), Fault> {
 
 /// Page loads go to sign-in and come back; scripts get 401.
 fn not_signed_in(context: &Context, fault: Fault) -> Response {
-    if context.wants != Wants::Page || fault.code == "token_refused" {
+    if context.wants != ResponseKind::Page || fault.code == "token_refused" {
         let mut response = fault.into_response();
         response
             .headers_mut()
             .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"aro\""));
         return response;
     }
-    // A form that was posted cannot be posted again by a redirect: back to where it stands.
+    // A redirect cannot post a form again: it leads back to the page of the form.
     let back = context.target.trim_end_matches("/new");
     let location = match context.path() {
         // Signed out already.
@@ -209,18 +208,18 @@ async fn record(
         .0
         .note(&user.caller, verb, result, |entry| {
             entry.target = target;
-            entry.query = of_cluster(gate.route.path).to_owned();
+            entry.query = without_cluster_prefix(gate.route.path).to_owned();
             entry.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         })
         .await;
 }
 
 /// A route's pattern, without the cluster that the entry names as its target.
-fn of_cluster(pattern: &str) -> &str {
+fn without_cluster_prefix(pattern: &str) -> &str {
     pattern.rsplit_once("/{name}").map_or(pattern, |(_, rest)| rest)
 }
 
-/// Our own word for what a route does.
+/// The audit verb of a route.
 fn verb(route: &Route) -> &'static str {
     use crate::routes::Handler as H;
     match route.handler {

@@ -18,9 +18,9 @@ use rp_database::{SharedStore, StoreError};
 use rp_documents::{ResourceId, SavedView};
 use tokio::sync::{Notify, watch};
 
-pub use entry::{Entry, Health, Imported, Look};
+pub use entry::{CheckTime, Entry, Health, Imported};
 pub(crate) use filter::BadFilter;
-pub(crate) use search::{BadPlace, Page, Selection, jump, state_word};
+pub(crate) use search::{BadCursor, Page, Selection, jump, state_word};
 pub(crate) use summary::{facets, summarize, views};
 
 /// Every cluster at one moment.
@@ -46,23 +46,23 @@ impl Snapshot {
 #[derive(Debug)]
 pub struct ClusterIndex {
     snapshot: ArcSwap<Snapshot>,
-    fresh: parking_lot::Mutex<Fresh>,
+    fresh: parking_lot::Mutex<LastRead>,
     clock: SharedClock,
-    /// Asks the follower to read at once.
+    /// Makes the follower read immediately.
     nudge: Arc<Notify>,
     /// Counts what was read.
     reads: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Fresh {
+struct LastRead {
     monotonic: tokio::time::Instant,
     at: Timestamp,
 }
 
-/// Older than this, pages say so.
+/// Pages show a notice when the projection is older than this.
 const STALE_AFTER: Duration = Duration::from_secs(5);
-/// How long somebody waits to see their own change.
+/// How long a request waits until its own change is visible in the projection.
 const SETTLE: Duration = Duration::from_secs(2);
 
 impl ClusterIndex {
@@ -71,7 +71,7 @@ impl ClusterIndex {
     /// # Errors
     /// The store cannot be read.
     pub async fn start(store: &SharedStore, clock: &SharedClock) -> Result<Arc<Self>, StoreError> {
-        let fresh = Fresh { monotonic: tokio::time::Instant::now(), at: clock.now() };
+        let fresh = LastRead { monotonic: tokio::time::Instant::now(), at: clock.now() };
         let nudge = Arc::new(Notify::new());
         let index = Arc::new(Self {
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
@@ -125,7 +125,7 @@ impl ClusterIndex {
     }
 
     fn mark_fresh(&self, monotonic: tokio::time::Instant) {
-        *self.fresh.lock() = Fresh { monotonic, at: self.clock.now() };
+        *self.fresh.lock() = LastRead { monotonic, at: self.clock.now() };
         self.reads.send_modify(|reads| *reads = reads.wrapping_add(1));
     }
 }

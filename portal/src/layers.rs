@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use rp_base::Id;
 use rp_documents::{ResourceId, Side};
-use rp_net::door::Visitor;
+use rp_net::door::ConnectionHandle;
 use std::sync::Arc;
 use tower::ServiceBuilder;
 use tower::util::MapRequestLayer;
@@ -19,20 +19,20 @@ use tower_sessions::SessionManagerLayer;
 use tower_sessions::cookie::SameSite;
 
 use crate::auth::COOKIE;
+use crate::compression::pack;
 use crate::context::{Context, Shared};
 use crate::fault::Fault;
 use crate::metrics::RequestLabels;
-use crate::packing::pack;
 use crate::pages::frame;
 use crate::pages::signin::FormTarget;
 use crate::routes::Handler;
 use crate::state::PortalState;
 
-/// No answer of ours takes longer; streams are not served here.
+/// Limit for the time until a handler responds; the bodies of streams are not covered.
 const TIME_OUT: Duration = Duration::from_secs(30);
 
 /// Puts the layers around the routes.
-pub(crate) fn around(state: PortalState, routes: Router) -> Router {
+pub(crate) fn with_layers(state: PortalState, routes: Router) -> Router {
     let sessions = SessionManagerLayer::new(state.0.sign_in.sessions.store())
         .with_name(COOKIE)
         .with_secure(true)
@@ -47,15 +47,15 @@ pub(crate) fn around(state: PortalState, routes: Router) -> Router {
         .service(routes);
     Router::new()
         .fallback_service(inner)
-        // A handler that hangs is an error of ours, said in time.
+        // A handler that hangs becomes a 503 response.
         .layer(from_fn(time_out))
-        // A panic is one answer, not the process.
+        // A panic fails one response, not the process.
         .layer(CatchPanicLayer::custom(panicked))
-        // Errors take the dress that was asked for: page, fragment or JSON.
-        .layer(from_fn_with_state(state.clone(), dress))
-        // Pages shrink; CSRF tokens are masked anew in each, so that size tells nothing.
+        // Errors are rendered in the requested form: page, fragment or JSON.
+        .layer(from_fn_with_state(state.clone(), render_fault))
+        // Pages are compressed. CSRF tokens are masked anew in each, so the size reveals nothing (BREACH).
         .layer(from_fn(pack))
-        // Every answer carries the browser's rules.
+        // Every response carries the security headers for browsers.
         .layer(from_fn_with_state(state.clone(), protect))
         // Outermost: the id of the request, its context, one log line.
         .layer(from_fn_with_state(state, observe))
@@ -63,12 +63,12 @@ pub(crate) fn around(state: PortalState, routes: Router) -> Router {
 
 async fn observe(State(state): State<PortalState>, mut request: Request, next: Next) -> Response {
     let id = Id::random(&*state.0.random);
-    let context: Shared = Arc::new(Context::of(&request, id));
+    let context: Shared = Arc::new(Context::from_request(&request, id));
     request.extensions_mut().insert(Arc::clone(&context));
     let (started, method) = (Instant::now(), request.method().clone());
-    let visitor = request.extensions().get::<Visitor>().cloned();
+    let visitor = request.extensions().get::<ConnectionHandle>().cloned();
     let mut response = next.run(request).await;
-    // Who has signed in is a stranger to the listener no more.
+    // The listener stops limiting a connection as anonymous once its caller has signed in.
     if let Some(visitor) = visitor.filter(|_| context.user.get().is_some()) {
         visitor.known();
     }
@@ -138,18 +138,18 @@ async fn protect(State(state): State<PortalState>, request: Request, next: Next)
     response
 }
 
-async fn dress(State(state): State<PortalState>, request: Request, next: Next) -> Response {
+async fn render_fault(State(state): State<PortalState>, request: Request, next: Next) -> Response {
     let Some(context) = request.extensions().get::<Shared>().cloned() else {
         return next.run(request).await;
     };
     let response = next.run(request).await;
     let fault = match response.extensions().get::<Fault>() {
         Some(fault) => fault.clone(),
-        // A library's bare answer, e.g. of an extractor.
-        None if bare(&response) => Fault::status(response.status()),
+        // A response without a body of ours, e.g. the rejection of an extractor.
+        None if is_bodyless_error(&response) => Fault::status(response.status()),
         None => return response,
     };
-    let mut dressed = fault.dress(&context, frame(&state, &context));
+    let mut dressed = fault.render(&context, frame(&state, &context));
     for (name, value) in response.headers() {
         if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {
             dressed.headers_mut().append(name, value.clone());
@@ -158,7 +158,7 @@ async fn dress(State(state): State<PortalState>, request: Request, next: Next) -
     dressed
 }
 
-fn bare(response: &Response) -> bool {
+fn is_bodyless_error(response: &Response) -> bool {
     let failed = response.status().is_client_error() || response.status().is_server_error();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     failed && kind.is_none_or(|kind| kind.starts_with(b"text/plain"))
@@ -180,7 +180,7 @@ fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_default();
     tracing::error!(panic = %rp_base::text::clean(&text, 300), "a handler panicked");
-    Fault::ours().into_response()
+    Fault::internal().into_response()
 }
 
 /// Lower-cases a resource path at the start of the path; the rest and the query stay byte for byte.

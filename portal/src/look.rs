@@ -7,8 +7,8 @@ pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod kinds;
 pub(crate) mod logs;
-mod moments;
 pub(crate) mod names;
+mod object_history;
 mod reason;
 pub(crate) mod serial;
 pub(crate) mod table;
@@ -22,8 +22,8 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use proxy::Body;
-use proxy::api::{Look, Told};
-use rp_access::{Ask, Live, OwnPage, Refusal};
+use proxy::api::{ErrorText, PageRequest};
+use rp_access::{ActiveGrant, IssueRequest, OwnPage, Refusal};
 use rp_base::Timestamp;
 use rp_documents::{GrantKind, ResourceId, Rights, Role, Side};
 use serde_json::Value;
@@ -35,7 +35,7 @@ use crate::state::PortalState;
 use crate::user::{CurrentUser, missing};
 
 pub(crate) use kinds::Discovered;
-pub(crate) use moments::{Moments, Seen};
+pub(crate) use object_history::{ObjectHistory, ObjectVersion};
 pub(crate) use reason::Reason;
 
 /// A page or an answer in JSON waits so long for a cluster.
@@ -49,8 +49,8 @@ const LEAST: Duration = Duration::from_secs(60);
 
 /// Whether a person may look.
 #[derive(Debug)]
-pub(crate) enum Entering {
-    Open(Arc<Live>),
+pub(crate) enum LookAccess {
+    Open(Arc<ActiveGrant>),
     /// A reason is needed; `revoked`: somebody has ended the last look.
     Ask {
         revoked: bool,
@@ -66,13 +66,13 @@ pub(crate) async fn enter(
     user: &CurrentUser,
     headers: &HeaderMap,
     id: &ResourceId,
-) -> Result<Entering, Fault> {
+) -> Result<LookAccess, Fault> {
     // Robots hold a scope of kinds instead of roles; giving the grant decides.
     if user.token_grant().is_none() && !user.has(Role::Sre) {
         return Err(missing(Role::Sre));
     }
-    let revoked = match own(state, user, id).await? {
-        OwnPage::Open(live) => return Ok(Entering::Open(live)),
+    let revoked = match own_page(state, user, id).await? {
+        OwnPage::Open(live) => return Ok(LookAccess::Open(live)),
         OwnPage::Revoked => true,
         OwnPage::None => false,
     };
@@ -80,8 +80,8 @@ pub(crate) async fn enter(
     let said =
         Reason::sent(headers).or_else(|| Reason::remembered(state, user, headers).filter(|_| !revoked));
     match said {
-        None => Ok(Entering::Ask { revoked }),
-        Some(reason) => give(state, user, id, &reason).await.map(Entering::Open),
+        None => Ok(LookAccess::Ask { revoked }),
+        Some(reason) => give(state, user, id, &reason).await.map(LookAccess::Open),
     }
 }
 
@@ -90,7 +90,7 @@ fn since(state: &PortalState, user: &CurrentUser) -> Timestamp {
     user.session_ends.map_or(Timestamp::from_millis(0), |ends| ends - state.0.sign_in.rules.absolute)
 }
 
-async fn own(state: &PortalState, user: &CurrentUser, id: &ResourceId) -> Result<OwnPage, Fault> {
+async fn own_page(state: &PortalState, user: &CurrentUser, id: &ResourceId) -> Result<OwnPage, Fault> {
     let found = state.0.access.own_page(&user.caller, id, since(state, user)).await;
     found.map_err(|refusal| match refusal {
         Refusal::TooOften(rp_net::TooOften(wait)) => Fault::too_often(wait),
@@ -114,9 +114,9 @@ pub(crate) async fn give(
     user: &CurrentUser,
     id: &ResourceId,
     reason: &Reason,
-) -> Result<Arc<Live>, Fault> {
+) -> Result<Arc<ActiveGrant>, Fault> {
     issue(state, user, id, reason).await.map_err(|error| refusals::issue(&error))?;
-    match own(state, user, id).await? {
+    match own_page(state, user, id).await? {
         OwnPage::Open(live) => Ok(live),
         OwnPage::Revoked | OwnPage::None => Err(needs_reason(true)),
     }
@@ -132,10 +132,10 @@ pub(crate) async fn issue(
     let left = user.session_ends.map(|ends| ends.since(state.0.clock.now()));
     let policy = state.0.access.policy();
     let usual = policy.default_life.min(policy.longest(Rights::Read));
-    let ask = Ask {
+    let ask = IssueRequest {
         ticket: reason.ticket.clone(),
         life: Some(left.map_or(usual, |left| left.min(usual)).max(LEAST)),
-        ..Ask::of(GrantKind::Page, Some(id.clone()), Rights::Read, reason.reason.clone())
+        ..IssueRequest::new(GrantKind::Page, Some(id.clone()), Rights::Read, reason.reason.clone())
     };
     state.0.access.issue(&user.caller, ask).await.map(drop)
 }
@@ -155,24 +155,29 @@ pub(crate) fn needs_reason(revoked: bool) -> Fault {
 pub(crate) async fn ask(
     context: &Context,
     state: &PortalState,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     path: &str,
     accept: &'static str,
 ) -> Result<Response<Body>, Fault> {
     let path: PathAndQuery = path.parse().map_err(|_| Fault::bad_input("That is no name in a cluster"))?;
     if let Some(id) = &live.grant.target {
         // A cluster that is asked too much by us is not asked more.
-        state.0.clusters.budget.take(id, rp_net::Cost::REQUEST).await.map_err(|_| crowded())?;
+        state.0.clusters.budget.take(id, rp_net::Cost::REQUEST).await.map_err(|_| budget_exhausted())?;
     }
-    let look =
-        Look { live: Arc::clone(live), request_id: context.id.clone(), from: context.from, path, accept };
+    let look = PageRequest {
+        live: Arc::clone(live),
+        request_id: context.id.clone(),
+        from: context.from,
+        path,
+        accept,
+    };
     let asked = tokio::time::timeout(PATIENCE, state.0.clusters.api.look(look)).await;
     let response = asked.map_err(|_| slow())?;
     if response.status().is_success() {
         return Ok(response);
     }
-    if let Some(told) = response.extensions().get::<Told>() {
-        return Err(of_told(told));
+    if let Some(told) = response.extensions().get::<ErrorText>() {
+        return Err(from_proxy_error(told));
     }
     let status = response.status();
     let body =
@@ -180,7 +185,7 @@ pub(crate) async fn ask(
     let bytes = body.ok().and_then(Result::ok).map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let message = told.get("message").and_then(Value::as_str).unwrap_or_default();
-    Err(of_cluster(status, &rp_base::text::clean(message, 500)))
+    Err(from_cluster_response(status, &rp_base::text::clean(message, 500)))
 }
 
 /// Asks the cluster for JSON of at most [`MOST_OBJECT`] bytes.
@@ -190,7 +195,7 @@ pub(crate) async fn ask(
 pub(crate) async fn json(
     context: &Context,
     state: &PortalState,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     path: &str,
     accept: &'static str,
 ) -> Result<Value, Fault> {
@@ -223,13 +228,13 @@ fn slow() -> Fault {
         .action("Try again.")
 }
 
-fn crowded() -> Fault {
+fn budget_exhausted() -> Fault {
     Fault::new(StatusCode::SERVICE_UNAVAILABLE, "budget", Side::Us, "We ask this cluster too much already")
         .why("Requests to a cluster have a budget, shared by everybody who looks at it.")
         .action("Try again in a moment.")
 }
 
-fn of_told(told: &Told) -> Fault {
+fn from_proxy_error(told: &ErrorText) -> Fault {
     // A session is not over because a grant is.
     let status = if told.status == StatusCode::UNAUTHORIZED { StatusCode::FORBIDDEN } else { told.status };
     if told.code == "grant_ended" {
@@ -249,7 +254,7 @@ fn of_told(told: &Told) -> Fault {
     }
 }
 
-fn of_cluster(status: StatusCode, message: &str) -> Fault {
+fn from_cluster_response(status: StatusCode, message: &str) -> Fault {
     let said = |fault: Fault| if message.is_empty() { fault } else { fault.why(message) };
     match status.as_u16() {
         400 => said(Fault::new(status, "cluster_refused", Side::You, "The cluster cannot read that")),

@@ -1,12 +1,12 @@
 //! The OpenAPI 3.1 document of the JSON API, made from the route table: no route is missing, and none is invented
 //! (`contract/portal.md` §8 and "Do better" 28).
 
+mod route_docs;
 mod schemas;
-mod words;
 
 use serde_json::{Map, Value, json};
 
-use crate::routes::{Method, Route, Who, table};
+use crate::routes::{AllowedCaller, Method, Route, table};
 
 /// The document as JSON, indented, with a newline at its end.
 pub fn document() -> String {
@@ -39,7 +39,7 @@ fn value() -> Value {
         },
         "servers": [{ "url": "/", "description": "The portal of a region" }],
         "security": [{ "bearer": [] }, { "session": [] }],
-        "tags": words::TAGS.iter().map(|(name, what)| json!({ "name": name, "description": what })).collect::<Vec<_>>(),
+        "tags": route_docs::TAGS.iter().map(|(name, what)| json!({ "name": name, "description": what })).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -56,13 +56,13 @@ fn value() -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let doc = words::of(route.handler);
+    let doc = route_docs::route_doc(route.handler);
     let mut parameters: Vec<Value> = in_path(route.path);
     parameters.extend(doc.query.iter().map(|(name, what)| {
         json!({ "name": name, "in": "query", "required": false, "description": what, "schema": { "type": "string" } })
     }));
     if doc.schema == "ClusterPage" {
-        parameters.extend(words::list_filters());
+        parameters.extend(route_docs::list_filters());
     }
     let mut operation = json!({
         "operationId": format!("{}{:?}", route.method.name().to_ascii_lowercase(), route.handler) + &tail(route.path),
@@ -72,7 +72,7 @@ fn operation(route: &Route) -> Value {
         "responses": { doc.status.to_string(): answer(&doc), "default": { "$ref": "#/components/responses/Error" } },
         "x-aro-who": who(route.who),
     });
-    if matches!(route.who, Who::Public) {
+    if matches!(route.who, AllowedCaller::Public) {
         operation["security"] = json!([]);
     }
     if route.method == Method::Post {
@@ -84,7 +84,7 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-fn answer(doc: &words::RouteDoc) -> Value {
+fn answer(doc: &route_docs::RouteDoc) -> Value {
     if doc.status == 204 {
         return json!({ "description": "Done" });
     }
@@ -122,11 +122,11 @@ fn tail(path: &str) -> String {
     format!("_{plain}{}{under}", path.matches("/{").count())
 }
 
-fn who(who: Who) -> &'static str {
+fn who(who: AllowedCaller) -> &'static str {
     match who {
-        Who::Public => "anybody",
-        Who::SignedIn => "signed in",
-        Who::Role(role) => role.name(),
+        AllowedCaller::Public => "anybody",
+        AllowedCaller::SignedIn => "signed in",
+        AllowedCaller::Role(role) => role.name(),
     }
 }
 
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn every_route_of_the_api_is_described() {
         for route in table().iter().filter(|route| documented(route)) {
-            let doc = words::of(route.handler);
+            let doc = route_docs::route_doc(route.handler);
             assert!(
                 !doc.summary.is_empty(),
-                "{} {}: say in openapi/words.rs what it does",
+                "{} {}: say in openapi/route_docs.rs what it does",
                 route.method.name(),
                 route.path
             );

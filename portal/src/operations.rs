@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use web::objects::{Run, RunLine, RunStep};
 
-/// Changes are put together for so long.
+/// Changes are batched for this long.
 const POLL: Duration = Duration::from_millis(250);
 /// Logs read at once: each may have tens of KiB.
 const BATCH: u32 = 50;
@@ -26,7 +26,7 @@ const KEPT: usize = 30;
 
 /// What a cluster is doing now.
 #[derive(Debug, Clone)]
-pub(crate) struct Doing {
+pub(crate) struct CurrentOperation {
     pub(crate) id: String,
     /// "Bootstrap, step 14 of 49: …".
     pub(crate) sentence: String,
@@ -37,7 +37,7 @@ pub(crate) struct Doing {
 pub(crate) struct Operations {
     store: Typed<OperationLog>,
     /// By the cluster's lower-cased resource id.
-    doing: ArcSwap<HashMap<String, Arc<Doing>>>,
+    doing: ArcSwap<HashMap<String, Arc<CurrentOperation>>>,
     /// Counts changes of what clusters are doing.
     generation: AtomicU64,
     looked: Mutex<HashMap<String, Weak<Slot>>>,
@@ -50,18 +50,18 @@ type Logs = Arc<Vec<OperationLog>>;
 struct Slot {
     key: String,
     logs: watch::Sender<Option<Logs>>,
-    /// One reads at a time, so that an older answer never follows a newer.
+    /// Serializes reads, so that an older result never replaces a newer one.
     turn: tokio::sync::Mutex<()>,
 }
 
-/// Keeps the logs of one cluster current while it lives.
+/// Keeps the logs of one cluster current until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Looking {
+pub(crate) struct OperationsWatch {
     changed: watch::Receiver<Option<Logs>>,
     _slot: Arc<Slot>,
 }
 
-impl Looking {
+impl OperationsWatch {
     /// When the logs have changed.
     pub(crate) async fn changed(&mut self) {
         if self.changed.changed().await.is_err() {
@@ -89,23 +89,23 @@ impl Operations {
     }
 
     /// What the cluster of that lower-cased resource id is doing.
-    pub(crate) fn doing(&self, key: &str) -> Option<Arc<Doing>> {
+    pub(crate) fn current(&self, key: &str) -> Option<Arc<CurrentOperation>> {
         self.doing.load().get(key).cloned()
     }
 
-    /// Counts changes of [`Operations::doing`].
+    /// Counts changes of [`Operations::current`].
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
     }
 
-    /// The logs of a cluster that somebody looks at, newest first; `None`: nobody does, or they could not be read.
-    pub(crate) fn of(&self, key: &str) -> Option<Logs> {
+    /// The logs of a watched cluster, newest first; `None`: it is not watched, or its logs cannot be read.
+    pub(crate) fn logs(&self, key: &str) -> Option<Logs> {
         let slot = self.looked.lock().get(key).and_then(Weak::upgrade)?;
         slot.logs.borrow().clone()
     }
 
-    /// Reads the logs of a cluster, and keeps them current while the answer lives.
-    pub(crate) async fn look(&self, key: &str) -> Looking {
+    /// Reads the logs of a cluster, and keeps them current until the returned watch is dropped.
+    pub(crate) async fn watch(&self, key: &str) -> OperationsWatch {
         let (slot, fresh) = {
             let mut looked = self.looked.lock();
             match looked.get(key).and_then(Weak::upgrade) {
@@ -125,7 +125,7 @@ impl Operations {
         if fresh || slot.logs.borrow().is_none() {
             self.read(&slot).await;
         }
-        Looking { changed: slot.logs.subscribe(), _slot: slot }
+        OperationsWatch { changed: slot.logs.subscribe(), _slot: slot }
     }
 
     async fn read(&self, slot: &Slot) {
@@ -139,7 +139,7 @@ impl Operations {
     /// The newest logs of a cluster, newest first.
     ///
     /// # Errors
-    /// The store's.
+    /// The store did not answer.
     pub(crate) async fn all(&self, key: &str) -> Result<Vec<OperationLog>, StoreError> {
         let mut logs = Vec::new();
         let mut after: Option<String> = None;
@@ -185,7 +185,7 @@ impl Operations {
                 Some(log) => {
                     running.insert(change.id.clone(), key.clone());
                     let sentence = run(&log).sentence();
-                    doing.insert(key.clone(), Arc::new(Doing { id: change.id, sentence }));
+                    doing.insert(key.clone(), Arc::new(CurrentOperation { id: change.id, sentence }));
                 }
                 None => {
                     running.remove(&change.id);
@@ -226,7 +226,7 @@ async fn follow(operations: Weak<Operations>, mut news: watch::Receiver<u64>) {
             Err(error) => tracing::warn!(error = %chain(&error), "operations cannot be followed"),
         }
         drop(operations);
-        // A writer in another process is seen by the poll.
+        // The poll finds writes of other processes.
         let changed = tokio::time::timeout(POLL, news.changed()).await;
         if matches!(changed, Ok(Err(_))) {
             tokio::time::sleep(POLL).await;

@@ -2,19 +2,20 @@
 
 pub(crate) mod access;
 pub(crate) mod alerts;
-mod ask;
 pub(crate) mod audit;
-mod barred;
 mod cards;
 pub(crate) mod cluster;
+mod cluster_rows;
 pub(crate) mod clusters;
+mod confirm;
+mod denial;
 pub(crate) mod device;
-pub(crate) mod did;
 pub(crate) mod elevate;
+pub(crate) mod elevation_decisions;
 pub(crate) mod elevations;
-mod estate;
 pub(crate) mod explore;
 pub(crate) mod extend;
+pub(crate) mod flash;
 pub(crate) mod fleet;
 pub(crate) mod gallery;
 pub(crate) mod host_keys;
@@ -34,16 +35,15 @@ pub(crate) mod revoke;
 pub(crate) mod revoke_many;
 pub(crate) mod robots;
 mod rows;
-mod runs;
 pub(crate) mod serial;
 pub(crate) mod signin;
 pub(crate) mod ssh;
 pub(crate) mod statistics;
-pub(crate) mod steps;
 pub(crate) mod terminal;
 mod times;
 pub(crate) mod tunnel;
 pub(crate) mod views;
+mod workload_rows;
 pub(crate) mod workloads;
 
 use std::sync::Arc;
@@ -53,14 +53,14 @@ use axum::extract::{FromRequestParts, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use rp_documents::elevation::ElevationWay;
+use rp_documents::elevation::ElevationMethod;
 use rp_documents::{ResourceId, Role};
-use web::{Elevation, Frame, KeysPage, Link, Notice, Part, Person, Place, Tone, View};
+use web::{Elevation, Frame, KeysPage, Link, NavItem, Notice, PageFragment, Person, Tone, View};
 
+use crate::compression::AcceptedEncodings;
 use crate::context::{Context, Ctx};
 use crate::fault::{Fault, html};
 use crate::index::Entry;
-use crate::packing::Accepted;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -73,7 +73,7 @@ pub(crate) const PAGE: usize = 50;
 /// There is no such cluster.
 fn place(state: &PortalState, context: &Context, id: &ResourceId) -> Result<(Arc<Entry>, Frame), Fault> {
     let entry = state.0.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
-    let frame = Frame { place: Place::Clusters, ..frame(state, context) };
+    let frame = Frame { place: NavItem::Clusters, ..frame(state, context) };
     Ok((entry, frame))
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
         csrf: user.map(|user| user.csrf.clone()).unwrap_or_default(),
         request_id: context.id.to_string(),
         path: context.target.clone(),
-        place: Place::Elsewhere,
+        place: NavItem::Elsewhere,
         clusters: user.and(clusters),
         grants: None,
         regions: parts.site.regions.iter().map(|link| Link::new(&link.text, &link.url)).collect(),
@@ -106,7 +106,7 @@ pub(crate) fn frame(state: &PortalState, context: &Context) -> Frame {
         elevations: user.map(|user| elevated(state, user)).unwrap_or_default(),
         waiting: None,
         notices,
-        toasts: context.did.map(did::Did::notice).into_iter().collect(),
+        toasts: context.flash.map(flash::Flash::notice).into_iter().collect(),
         session_ended: false,
     }
 }
@@ -119,7 +119,7 @@ fn elevated(state: &PortalState, user: &CurrentUser) -> Vec<Elevation> {
         id: each.id.to_string(),
         rights: rows::rights(each.rights),
         cluster: each.target.as_ref().map(|id| Link::new(id.name(), id.key())),
-        break_glass: each.way == ElevationWay::BreakGlass,
+        break_glass: each.way == ElevationMethod::BreakGlass,
         reason: each.reason.clone(),
         ticket: each.ticket.clone().unwrap_or_default(),
         approved_by: each.decision.as_ref().map(|decision| decision.by.name.clone()).unwrap_or_default(),
@@ -152,14 +152,14 @@ pub(crate) fn answer(
 ) -> Result<Response, Fault> {
     let text = page.render(context.part).map_err(|error| {
         tracing::error!(error = %error, "a page could not be rendered");
-        Fault::ours()
+        Fault::internal()
     })?;
     let mut response = html(text);
     *response.status_mut() = status;
     let vary = "HX-Request, HX-Target, HX-History-Restore-Request, Cookie";
     response.headers_mut().insert(header::VARY, HeaderValue::from_static(vary));
-    if context.did.is_some() && context.part == Part::Page {
-        did::told(&mut response);
+    if context.flash.is_some() && context.part == PageFragment::Page {
+        flash::clear_cookie(&mut response);
     }
     Ok(response)
 }
@@ -214,7 +214,7 @@ pub(crate) async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Faul
     if held.is_some_and(|held| held.split(',').any(weak)) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
-        let accepted = Accepted::of(&headers);
+        let accepted = AcceptedEncodings::from_headers(&headers);
         let (bytes, coding) = match (asset.brotli, asset.gzip) {
             (Some(brotli), _) if accepted.brotli => (brotli, Some("br")),
             (_, Some(gzip)) if accepted.gzip => (gzip, Some("gzip")),

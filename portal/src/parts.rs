@@ -35,13 +35,13 @@ pub struct Urls {
 /// How long sessions last and how often the provider is asked about their people (`[session]`).
 #[derive(Debug, Clone, Copy)]
 pub struct SessionRules {
-    /// Unused for so long: over.
+    /// A session that is unused for this long ends.
     pub idle: Duration,
-    /// Over in any case.
+    /// A session ends after this time even if it is used.
     pub absolute: Duration,
     /// The provider is asked about each person within this time, where it gave a refresh token.
     pub revalidate: Duration,
-    /// People whom it has not confirmed for so long are an alarm.
+    /// A person whom the provider has not confirmed for this long raises an alarm.
     pub alarm_after: Duration,
     /// Its back-channel logout ends grants too.
     pub backchannel_ends_grants: bool,
@@ -62,21 +62,21 @@ impl Default for SessionRules {
     }
 }
 
-/// Words and an address.
+/// Link text and address.
 #[derive(Debug, Clone)]
 pub struct Link {
     pub text: String,
     pub url: String,
 }
 
-/// Where this portal is, and what it says of itself.
+/// Identity of this portal: addresses, region, version.
 #[derive(Debug, Clone)]
 pub struct Site {
     pub urls: Urls,
     pub region: String,
     /// The build's version, as `/api/info` says it.
     pub version: String,
-    /// Everything here is a simulation: said on every page.
+    /// Everything here is a simulation; every page shows that.
     pub simulated: bool,
     /// Portals of other regions.
     pub regions: Vec<Link>,
@@ -84,18 +84,18 @@ pub struct Site {
     pub run_books: RunBooks,
 }
 
-/// The ways to clusters.
+/// Services that reach clusters.
 #[derive(Debug)]
 pub struct ClusterAccess {
     /// With a viewer's own access.
     pub api: Arc<proxy::ApiProxy>,
     /// What tunnels may lead to.
-    pub places: Arc<proxy::tunnels::Places>,
+    pub places: Arc<proxy::tunnel_endpoint::Destinations>,
     /// Questions to the Prometheus of clusters.
     pub prom: Prom,
     /// Watches of clusters that somebody looks at.
     pub observer: Observer,
-    /// Requests that a cluster is asked to bear, shared with everything else that asks it.
+    /// Budget of requests to each cluster, shared with every other component that sends requests to it.
     pub budget: rp_net::Budget,
     /// Recordings of sessions.
     pub recordings: Recordings,

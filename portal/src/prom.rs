@@ -1,16 +1,16 @@
-//! Questions to Prometheus on behalf of people in a browser: for the JSON API, and for pages that work
+//! Queries to Prometheus on behalf of people in a browser: for the JSON API, and for pages that work
 //! without scripts. Everything here is audited by [`proxy::prom`].
 
 pub(crate) mod fleet;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use proxy::prom::{AskError, Asker, error_response};
+use proxy::prom::{PromCaller, PromRequestError, error_response};
 use rp_base::Id;
 use rp_documents::{Actor, ResourceId};
 use rp_prometheus::alerts::Alerts;
-use rp_prometheus::statistics::{Loaded, Span, Statistic};
-use rp_prometheus::{Call, Choice, PromError, Shown, SourceState, Table};
+use rp_prometheus::statistics::{LoadedStatistic, Span, Statistic};
+use rp_prometheus::{Call, ErrorView, PromError, SourceChoice, SourceState, Table};
 use rp_promql::Position;
 
 use crate::fault::Fault;
@@ -20,9 +20,9 @@ use crate::user::CurrentUser;
 /// Bytes of an answer that a page is made of.
 const MOST: usize = 16 << 20;
 
-/// A question of a page.
+/// A PromQL query of a page.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
+pub(crate) struct PromQuery {
     pub(crate) query: String,
     pub(crate) kind: Kind,
     /// An id of the sources; `None`: chosen by itself.
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PromFault {
-    pub(crate) shown: Box<Shown>,
+    pub(crate) shown: Box<ErrorView>,
 }
 
 impl PromFault {
@@ -56,11 +56,11 @@ impl PromFault {
     }
 }
 
-impl From<AskError> for PromFault {
-    fn from(error: AskError) -> Self {
+impl From<PromRequestError> for PromFault {
+    fn from(error: PromRequestError) -> Self {
         let shown = match &error {
-            AskError::Prom(error) => error.shown(),
-            AskError::Audit(_) => Shown {
+            PromRequestError::Prom(error) => error.shown(),
+            PromRequestError::Audit(_) => ErrorView {
                 status: 503,
                 kind: "unavailable".to_owned(),
                 code: "audit_unavailable",
@@ -95,10 +95,10 @@ impl IntoResponse for PromFault {
     }
 }
 
-/// The person behind a question.
-pub(crate) fn asker(user: &CurrentUser) -> Asker {
+/// The person on whose behalf a query runs.
+pub(crate) fn asker(user: &CurrentUser) -> PromCaller {
     let caller = &user.caller;
-    Asker {
+    PromCaller {
         actor: Actor {
             sub: caller.person.sub.clone(),
             name: caller.person.name.clone(),
@@ -112,9 +112,9 @@ pub(crate) fn asker(user: &CurrentUser) -> Asker {
 }
 
 /// The choice of that id.
-pub(crate) fn choice(source: Option<&str>) -> Result<Choice, PromError> {
+pub(crate) fn choice(source: Option<&str>) -> Result<SourceChoice, PromError> {
     let source = source.unwrap_or_default();
-    Choice::parse(source).ok_or_else(|| PromError::UnknownSource(source.chars().take(100).collect()))
+    SourceChoice::parse(source).ok_or_else(|| PromError::UnknownSource(source.chars().take(100).collect()))
 }
 
 /// Asks one cluster and waits for the rows.
@@ -122,7 +122,7 @@ pub(crate) async fn ask(
     state: &PortalState,
     user: &CurrentUser,
     id: &ResourceId,
-    ask: &Ask,
+    ask: &PromQuery,
 ) -> Result<Table, PromFault> {
     let prom = &state.0.clusters.prom;
     let mut limits = prom.limits().pages;
@@ -154,7 +154,7 @@ pub(crate) async fn statistic(
     id: &ResourceId,
     statistic: &Statistic,
     span: Span,
-) -> Result<Loaded, PromFault> {
+) -> Result<LoadedStatistic, PromFault> {
     Ok(state.0.clusters.prom.statistic(&asker(user), id, statistic, span).await?)
 }
 
@@ -165,7 +165,7 @@ pub(crate) async fn sources(
 ) -> Result<(&'static str, String, Vec<SourceState>), PromFault> {
     let prom = &state.0.clusters.prom;
     let target = prom.target(id).await?;
-    // A page that asks for sources is about to complete names.
-    prom.prometheus().warm(&target, Choice::Auto);
+    // A page that loads the sources will soon need names for completion.
+    prom.prometheus().warm(&target, SourceChoice::Auto);
     Ok(prom.prometheus().sources(&target)?)
 }

@@ -1,4 +1,4 @@
-//! What the calls on grants, elevations and robots refuse, said to whoever asked (`contract/rules.md` §3.10).
+//! Maps refusals of grant, elevation and robot calls to HTTP errors (`contract/rules.md` §3.10).
 
 use http::StatusCode;
 use rp_access::{AccessError, ElevationError, ExtendError, IssueError, RenewError, RobotError};
@@ -11,7 +11,7 @@ fn you(status: StatusCode, code: &'static str, what: impl Into<String>) -> Fault
     Fault::new(status, code, Side::You, what)
 }
 
-/// A sentence of a lower crate as one of ours: capital letter, full stop.
+/// Makes a sentence of a lower crate's message: capital letter, full stop.
 pub(crate) fn sentence(error: &impl std::fmt::Display) -> String {
     format!("{}.", capital(error))
 }
@@ -85,7 +85,7 @@ pub(crate) fn issue(error: &IssueError) -> Fault {
             .link("My access", "/access"),
         IssueError::Store(cause) => Fault::store(cause),
         IssueError::Audit(cause) => Fault::audit(cause),
-        IssueError::NoKey => Fault::ours(),
+        IssueError::NoKey => Fault::internal(),
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn renew(error: &RenewError) -> Fault {
         RenewError::TooOften(rp_net::TooOften(wait)) => Fault::too_often(*wait),
         RenewError::Store(cause) => Fault::store(cause),
         RenewError::Audit(cause) => Fault::audit(cause),
-        RenewError::NoKey => Fault::ours(),
+        RenewError::NoKey => Fault::internal(),
     }
 }
 
@@ -165,6 +165,6 @@ pub(crate) fn robot(error: &RobotError) -> Fault {
         RobotError::TooOften(rp_net::TooOften(wait)) => Fault::too_often(*wait),
         RobotError::Store(cause) => Fault::store(cause),
         RobotError::Audit(cause) => Fault::audit(cause),
-        RobotError::NoKey => Fault::ours(),
+        RobotError::NoKey => Fault::internal(),
     }
 }

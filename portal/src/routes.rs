@@ -5,12 +5,12 @@ use rp_documents::Role;
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum AllowedCaller {
     /// Anybody.
     Public,
-    /// Whoever is signed in, whatever their role.
+    /// Any signed-in caller, whatever their role.
     SignedIn,
-    /// Whoever holds the role.
+    /// Callers with the role.
     Role(Role),
 }
 
@@ -224,7 +224,7 @@ pub struct Route {
     pub method: Method,
     /// Pattern; `{x}` is one segment, `{*x}` the rest.
     pub path: &'static str,
-    pub who: Who,
+    pub who: AllowedCaller,
     /// An unsafe call with a cookie needs a CSRF token and the right origin; with a bearer token, none.
     pub csrf: bool,
     pub audit: AuditClass,
@@ -286,65 +286,65 @@ const SMALL_BODY: usize = 32 * 1024;
 /// A kubeconfig of 1 MiB, JSON- or form-encoded.
 const IMPORT_BODY: usize = 3 * 1024 * 1024 + 64 * 1024;
 
-const fn get(path: &'static str, who: Who, audit: AuditClass, handler: Handler) -> Route {
+const fn get(path: &'static str, who: AllowedCaller, audit: AuditClass, handler: Handler) -> Route {
     Route { method: Method::Get, path, who, csrf: false, audit, handler, body: 0 }
 }
 
-const fn change(method: Method, path: &'static str, who: Who, handler: Handler) -> Route {
+const fn change(method: Method, path: &'static str, who: AllowedCaller, handler: Handler) -> Route {
     Route { method, path, who, csrf: true, audit: AuditClass::Change, handler, body: BODY }
 }
 
-/// A query that is too long for an address; it changes nothing and writes its own entry.
+/// A query by POST, because it may be too long for a URL; it changes nothing and writes its own audit entry.
 const fn question(path: &'static str, handler: Handler) -> Route {
-    let (method, who, audit) = (Method::Post, Who::Role(Role::Sre), AuditClass::None);
+    let (method, who, audit) = (Method::Post, AllowedCaller::Role(Role::Sre), AuditClass::None);
     Route { method, path, who, csrf: true, audit, handler, body: BODY }
 }
 
 /// What only the caller's own browser remembers.
 const fn preference(path: &'static str, handler: Handler) -> Route {
-    let (who, audit) = (Who::SignedIn, AuditClass::None);
+    let (who, audit) = (AllowedCaller::SignedIn, AuditClass::None);
     Route { method: Method::Post, path, who, csrf: true, audit, handler, body: SMALL_BODY }
 }
 
-/// For callers without a cookie: what they send shows who they are, and each writes its own entry.
+/// For callers without a cookie: the body authenticates them, and each handler writes its own audit entry.
 const fn open(path: &'static str, handler: Handler) -> Route {
-    let (who, audit) = (Who::Public, AuditClass::None);
+    let (who, audit) = (AllowedCaller::Public, AuditClass::None);
     Route { method: Method::Post, path, who, csrf: false, audit, handler, body: SMALL_BODY }
 }
 
 const fn import(path: &'static str, handler: Handler) -> Route {
-    Route { body: IMPORT_BODY, ..change(Method::Post, path, Who::Role(Role::Admin), handler) }
+    Route { body: IMPORT_BODY, ..change(Method::Post, path, AllowedCaller::Role(Role::Admin), handler) }
 }
 
-const VIEWER: Who = Who::Role(Role::Viewer);
-const SRE: Who = Who::Role(Role::Sre);
-const ELEVATED: Who = Who::Role(Role::Elevated);
-const APPROVER: Who = Who::Role(Role::Approver);
-const AUDITOR: Who = Who::Role(Role::Auditor);
-const ADMIN: Who = Who::Role(Role::Admin);
+const VIEWER: AllowedCaller = AllowedCaller::Role(Role::Viewer);
+const SRE: AllowedCaller = AllowedCaller::Role(Role::Sre);
+const ELEVATED: AllowedCaller = AllowedCaller::Role(Role::Elevated);
+const APPROVER: AllowedCaller = AllowedCaller::Role(Role::Approver);
+const AUDITOR: AllowedCaller = AllowedCaller::Role(Role::Auditor);
+const ADMIN: AllowedCaller = AllowedCaller::Role(Role::Admin);
 
 static TABLE: &[Route] = &[
-    get("/healthz/ready", Who::Public, AuditClass::None, Handler::Ready),
-    get("/static/{*path}", Who::Public, AuditClass::None, Handler::Asset),
-    get("/favicon.ico", Who::Public, AuditClass::None, Handler::Asset),
-    get("/api/login", Who::Public, AuditClass::None, Handler::Login),
-    // Writes its own entry, once it knows whose sign-in it is.
-    get("/callback", Who::Public, AuditClass::None, Handler::Callback),
-    change(Method::Post, "/api/logout", Who::SignedIn, Handler::Logout),
-    // The provider signs what it sends.
+    get("/healthz/ready", AllowedCaller::Public, AuditClass::None, Handler::Ready),
+    get("/static/{*path}", AllowedCaller::Public, AuditClass::None, Handler::Asset),
+    get("/favicon.ico", AllowedCaller::Public, AuditClass::None, Handler::Asset),
+    get("/api/login", AllowedCaller::Public, AuditClass::None, Handler::Login),
+    // Writes its own audit entry, once the person is known.
+    get("/callback", AllowedCaller::Public, AuditClass::None, Handler::Callback),
+    change(Method::Post, "/api/logout", AllowedCaller::SignedIn, Handler::Logout),
+    // The provider signs the body.
     open("/backchannel-logout", Handler::BackchannelLogout),
     // The command line (`contract/rules.md` §5.4). A code is what its caller has in place of a sign-in.
-    get("/api/cli/login", Who::SignedIn, AuditClass::None, Handler::CliLogin),
-    change(Method::Post, "/api/cli/login", Who::SignedIn, Handler::CliLoginDecide),
-    get("/device", Who::SignedIn, AuditClass::None, Handler::DevicePage),
-    change(Method::Post, "/device", Who::SignedIn, Handler::DeviceDecide),
+    get("/api/cli/login", AllowedCaller::SignedIn, AuditClass::None, Handler::CliLogin),
+    change(Method::Post, "/api/cli/login", AllowedCaller::SignedIn, Handler::CliLoginDecide),
+    get("/device", AllowedCaller::SignedIn, AuditClass::None, Handler::DevicePage),
+    change(Method::Post, "/device", AllowedCaller::SignedIn, Handler::DeviceDecide),
     open("/api/v1/login/token", Handler::LoginToken),
     open("/api/v1/login/device", Handler::LoginDevice),
-    change(Method::Post, "/api/v1/logout", Who::SignedIn, Handler::V1Logout),
+    change(Method::Post, "/api/v1/logout", AllowedCaller::SignedIn, Handler::V1Logout),
     // JSON (`contract/portal.md` §8).
-    get("/api/info", Who::SignedIn, AuditClass::None, Handler::Info),
-    get("/api/v1/openapi.json", Who::SignedIn, AuditClass::None, Handler::OpenApi),
-    get("/api/regions", Who::SignedIn, AuditClass::None, Handler::Regions),
+    get("/api/info", AllowedCaller::SignedIn, AuditClass::None, Handler::Info),
+    get("/api/v1/openapi.json", AllowedCaller::SignedIn, AuditClass::None, Handler::OpenApi),
+    get("/api/regions", AllowedCaller::SignedIn, AuditClass::None, Handler::Regions),
     // Prometheus (`contract/portal.md` §13, §14). Questions write their own entries, refused ones too.
     get(res!("/prometheus/api/v1/{*tail}"), SRE, AuditClass::None, Handler::PromServe),
     question(res!("/prometheus/api/v1/{*tail}"), Handler::PromServe),
@@ -380,7 +380,7 @@ static TABLE: &[Route] = &[
     get(v1!(""), VIEWER, AuditClass::Read, Handler::V1Cluster),
     get(v1!("/operations"), VIEWER, AuditClass::Read, Handler::V1Operations),
     get(v1!("/operations/{id}"), VIEWER, AuditClass::Read, Handler::V1Operation),
-    // What a tunnel may lead to, and whom the cluster itself lets in.
+    // Destinations of tunnels, and the cluster's admin credential.
     get(v1!("/tunnel"), ELEVATED, AuditClass::Read, Handler::V1Tunnel),
     change(Method::Post, v1!("/credentials"), ELEVATED, Handler::V1Credentials),
     get("/api/v1/grants", VIEWER, AuditClass::None, Handler::V1Grants),
@@ -428,7 +428,7 @@ static TABLE: &[Route] = &[
     get(res!(""), VIEWER, AuditClass::Read, Handler::OverviewPage),
     get(res!("/overview"), VIEWER, AuditClass::Read, Handler::OverviewPage),
     get(res!("/access"), VIEWER, AuditClass::Read, Handler::ClusterAccessPage),
-    // What changes in a page while it is open; writes its own entries, at the start and the end.
+    // Live updates of an open page; writes its own audit entries, at the start and the end.
     get(res!("/live/{*page}"), VIEWER, AuditClass::None, Handler::LivePage),
     // What the cluster is made of and what runs in it.
     get(res!("/nodes"), VIEWER, AuditClass::Read, Handler::NodesPage),
@@ -486,7 +486,7 @@ static TABLE: &[Route] = &[
     change(Method::Post, "/access/{id}/revoke", VIEWER, Handler::AccessRevoke),
     get("/access/{id}/extend", VIEWER, AuditClass::None, Handler::AccessExtendDialog),
     change(Method::Post, "/access/{id}/extend", VIEWER, Handler::AccessExtend),
-    get("/elevation", Who::SignedIn, AuditClass::None, Handler::ElevationBanner),
+    get("/elevation", AllowedCaller::SignedIn, AuditClass::None, Handler::ElevationBanner),
     get("/elevations", VIEWER, AuditClass::None, Handler::ElevationsPage),
     get("/elevate", ELEVATED, AuditClass::None, Handler::ElevatePage),
     change(Method::Post, "/elevate", ELEVATED, Handler::ElevatePost),
@@ -533,10 +533,10 @@ static TABLE: &[Route] = &[
     get("/api/v1/queries", VIEWER, AuditClass::None, Handler::V1Queries),
     change(Method::Post, "/api/v1/queries", VIEWER, Handler::V1QuerySave),
     change(Method::Delete, "/api/v1/queries/{id}", VIEWER, Handler::V1QueryRemove),
-    // Of development: where nothing is simulated, there is none.
-    get("/gallery", Who::SignedIn, AuditClass::None, Handler::GalleryPage),
-    get("/gallery/{name}", Who::SignedIn, AuditClass::None, Handler::GalleryItem),
-    get("/keys", Who::SignedIn, AuditClass::None, Handler::KeysPage),
+    // For development: exists only where everything is simulated.
+    get("/gallery", AllowedCaller::SignedIn, AuditClass::None, Handler::GalleryPage),
+    get("/gallery/{name}", AllowedCaller::SignedIn, AuditClass::None, Handler::GalleryItem),
+    get("/keys", AllowedCaller::SignedIn, AuditClass::None, Handler::KeysPage),
 ];
 
 /// Every route of the portal.

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Default)]
 pub struct RunBooks(Vec<(String, String)>);
 
-/// Stands for the name in an address.
+/// Placeholder of the name in an address.
 const NAME: &str = "{name}";
 
 impl RunBooks {
@@ -15,7 +15,7 @@ impl RunBooks {
     }
 
     /// The run-book of a cluster operator, or empty.
-    pub(crate) fn of_operator(&self, name: &str) -> String {
+    pub(crate) fn for_operator(&self, name: &str) -> String {
         let own = self.0.iter().find(|(of, _)| of == name);
         let found = own.or_else(|| self.0.iter().find(|(of, _)| of == "*"));
         let address =
@@ -35,9 +35,9 @@ mod tests {
             ("dns".into(), "javascript:alert(1)".into()),
             ("*".into(), "https://books.example/operators/{name}?v=1".into()),
         ]);
-        assert_eq!(books.of_operator("etcd"), "https://books.example/lost-member");
-        assert_eq!(books.of_operator("dns"), "");
-        assert_eq!(books.of_operator("a/../b"), "https://books.example/operators/a%2F..%2Fb?v=1");
-        assert_eq!(RunBooks::default().of_operator("etcd"), "");
+        assert_eq!(books.for_operator("etcd"), "https://books.example/lost-member");
+        assert_eq!(books.for_operator("dns"), "");
+        assert_eq!(books.for_operator("a/../b"), "https://books.example/operators/a%2F..%2Fb?v=1");
+        assert_eq!(RunBooks::default().for_operator("etcd"), "");
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::StatusCode;
 use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::ServiceKeys;
-use proxy::ssh::machines::{Machine, Machines, MachinesError, Way};
-use rp_access::{Ask, Issued, ssh_user};
+use proxy::ssh::machines::{Machine, MachineRoute, Machines, MachinesError};
+use rp_access::{IssueRequest, IssuedGrant, ssh_user};
 use rp_base::chain;
 use rp_base::text::clean;
 use rp_documents::{GrantKind, GrantOptions, ResourceId, Rights, Side};
@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// Somebody waits so long for the list of a cluster's machines.
+/// How long a request waits for the list of a cluster's machines.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Places that one shell may forward ports to.
 const MOST_DESTINATIONS: usize = 20;
@@ -36,9 +36,9 @@ pub struct SshParts {
     pub directory: Arc<dyn Directory>,
 }
 
-/// What somebody asks for, whichever way it came.
+/// A request for SSH access, from the page or from JSON.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct SshRequest {
     pub(crate) machine: String,
     pub(crate) reason: String,
     pub(crate) ticket: Option<String>,
@@ -60,8 +60,8 @@ impl SshParts {
         listed.map_err(|_| too_late())?.map_err(|error| machines(&error))
     }
 
-    /// The whole name of the machine that is meant. A cluster that does not answer is no reason to refuse: a shell may be
-    /// what mends it.
+    /// The full name of the requested machine. A cluster that does not answer is no reason to refuse, because a shell
+    /// may be needed to repair it.
     pub(crate) async fn name(&self, id: &ResourceId, wanted: &str) -> Result<String, String> {
         let sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         if wanted.is_empty() || wanted.len() > MOST_NAME || !wanted.chars().all(sound) {
@@ -141,20 +141,20 @@ fn destination(word: &str) -> Result<String, String> {
     if sound { Ok(format!("{}:{port}", host.to_ascii_lowercase())) } else { Err(wrong()) }
 }
 
-/// The ask for a shell.
-pub(crate) fn ask(target: ResourceId, wanted: Wanted) -> Ask {
-    Ask {
+/// The grant request for a shell.
+pub(crate) fn ask(target: ResourceId, wanted: SshRequest) -> IssueRequest {
+    IssueRequest {
         ticket: wanted.ticket,
         life: wanted.life,
         machine: Some(wanted.machine),
         destinations: wanted.destinations,
         options: GrantOptions { agent_forwarding: wanted.agent_forwarding },
-        ..Ask::of(GrantKind::Ssh, Some(target), Rights::Write, wanted.reason)
+        ..IssueRequest::new(GrantKind::Ssh, Some(target), Rights::Write, wanted.reason)
     }
 }
 
 /// Until when the password opens a shell.
-pub(crate) fn password_until(state: &PortalState, issued: &Issued) -> rp_base::Timestamp {
+pub(crate) fn password_until(state: &PortalState, issued: &IssuedGrant) -> rp_base::Timestamp {
     let life = state.0.access.policy().password_life;
     (issued.grant.created + life).min(issued.grant.not_after)
 }
@@ -162,13 +162,13 @@ pub(crate) fn password_until(state: &PortalState, issued: &Issued) -> rp_base::T
 /// How a machine is reached, in words for people.
 pub(crate) fn way(machine: &Machine) -> String {
     match &machine.way {
-        Way::Master(_) => String::new(),
-        Way::Through { .. } => "through a master".to_owned(),
-        Way::Direct { host, port } => format!("at {}:{port}", clean(host, 100)),
+        MachineRoute::Master(_) => String::new(),
+        MachineRoute::Through { .. } => "through a master".to_owned(),
+        MachineRoute::Direct { host, port } => format!("at {}:{port}", clean(host, 100)),
     }
 }
 
-/// What a machine's name, or the list, could not be had for.
+/// Why the machine's name or the list of machines is not available.
 pub(crate) fn machines(error: &MachinesError) -> Fault {
     let what = crate::refusals::sentence(error);
     let what = what.trim_end_matches('.');
@@ -184,7 +184,7 @@ pub(crate) fn machines(error: &MachinesError) -> Fault {
             .why(clean(&chain(error).to_string(), 300)),
         MachinesError::Client(_) => {
             tracing::error!(error = %chain(error), "a cluster's stored access cannot be used");
-            Fault::ours()
+            Fault::internal()
         }
     }
 }
@@ -210,7 +210,7 @@ fn directory(error: &DirectoryError) -> Fault {
         .why(*why),
         DirectoryError::Unusable(why) => {
             tracing::error!(why, "a cluster's stored access cannot be used");
-            Fault::ours()
+            Fault::internal()
         }
         DirectoryError::Unavailable(_) => {
             Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_away", Side::Us, "The store did not answer")

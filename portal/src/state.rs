@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Codes, Provider, SessionStart, Sessions, SignIns, Throttle};
 use crate::index::ClusterIndex;
-use crate::live::{LiveMetrics, Places};
+use crate::live::{LiveMetrics, PageLimiter};
 use crate::metrics::PortalMetrics;
 use crate::parts::{ClusterAccess, PortalParts, SessionRules, SignInParts, Site};
 use crate::vms::Vms;
 
-/// The portal in motion. Cheap to clone.
+/// The state of a running portal. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PortalState(pub(crate) Arc<Parts>);
 
@@ -33,8 +33,8 @@ pub(crate) struct Parts {
     pub(crate) clusters: ClusterAccess,
     pub(crate) sign_in: SignInState,
     pub(crate) discovered: crate::look::Discovered,
-    pub(crate) moments: crate::look::Moments,
-    pub(crate) live: Places,
+    pub(crate) moments: crate::look::ObjectHistory,
+    pub(crate) live: PageLimiter,
     pub(crate) live_metrics: LiveMetrics,
     pub(crate) stopping: CancellationToken,
     pub(crate) index: Arc<ClusterIndex>,
@@ -43,7 +43,7 @@ pub(crate) struct Parts {
     pub(crate) metrics: PortalMetrics,
 }
 
-/// People's sign-ins and what lives by them.
+/// Sign-in, sessions and login codes.
 #[derive(Debug)]
 pub(crate) struct SignInState {
     pub(crate) provider: Provider,
@@ -51,13 +51,13 @@ pub(crate) struct SignInState {
     pub(crate) rules: SessionRules,
     pub(crate) sign_ins: SignIns,
     pub(crate) codes: Codes,
-    /// Programs that wait for a browser cost a row each.
+    /// Limits device logins, each of which costs a row in the store.
     pub(crate) waiting: Throttle,
-    /// Letters that a person tries.
+    /// Limits the user codes that a person may try.
     pub(crate) letters: Throttle,
 }
 
-/// The portal cannot start. A provider that is away is no reason.
+/// Why the portal cannot start. An unreachable provider does not prevent the start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("the store cannot be read")]
@@ -87,8 +87,8 @@ impl PortalState {
             clusters: parts.clusters,
             sign_in,
             discovered: crate::look::Discovered::default(),
-            moments: crate::look::Moments::default(),
-            live: Places::new(parts.live),
+            moments: crate::look::ObjectHistory::default(),
+            live: PageLimiter::new(parts.live),
             live_metrics: LiveMetrics::register(&parts.metrics),
             stopping: parts.stopping,
             index,
@@ -111,7 +111,7 @@ impl PortalState {
         self.0.sign_in.sessions.mint(&start).await
     }
 
-    /// Asks the provider about everybody who is due, without waiting for the next round.
+    /// Checks every person who is due with the provider, without waiting for the next round.
     ///
     /// # Errors
     /// The store did not answer.

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The caller of a request.
 
 use axum::extract::FromRequestParts;
 use http::StatusCode;
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::state::PortalState;
 
-/// Somebody who is signed in, by session or by token. Put into the request by the gate.
+/// The signed-in caller, by session or by token. The gate adds it to the request's extensions.
 #[derive(Debug, Clone)]
 pub(crate) struct CurrentUser {
     pub(crate) caller: Caller,
@@ -21,7 +21,7 @@ pub(crate) struct CurrentUser {
     pub(crate) session_ends: Option<Timestamp>,
     /// The stored id of the session; `None` with a bearer token.
     pub(crate) session: Option<String>,
-    /// When the person last showed the provider who they are; `None`: nobody said.
+    /// When the person last authenticated at the provider; `None`: unknown.
     pub(crate) auth_time: Option<Timestamp>,
 }
 
@@ -88,6 +88,6 @@ impl<S: Sync> FromRequestParts<S> for CurrentUser {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Fault> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(Fault::ours)
+        parts.extensions.get::<Self>().cloned().ok_or_else(Fault::internal)
     }
 }

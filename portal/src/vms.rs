@@ -1,5 +1,5 @@
-//! Power and allocation of the virtual machines behind a cluster's machines, as Azure says it. Asked at most once a
-//! minute for each cluster, and only while somebody looks; a page never waits for it.
+//! Power and allocation of the virtual machines behind a cluster's machines, as Azure reports it. Azure is asked at
+//! most once a minute for each cluster, and only while a page shows its machines; a page never waits for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use web::objects::Vm;
 
 use crate::index::Entry;
 
-/// Azure is asked again after so long, seconds.
+/// Seconds until Azure is asked again.
 const FRESH: i64 = 60;
-/// An answer is believed for so long, seconds.
+/// Seconds for which a response is used.
 const BELIEVED: i64 = 600;
 /// Clusters of which answers are kept.
 const MOST: usize = 300;
 
-/// Who is asked: Azure, or in tests somebody who answers like it.
+/// The source of states: Azure, or a fake in tests.
 #[derive(Clone)]
 pub struct VmSource {
     states: Arc<dyn VmStates>,
@@ -28,12 +28,12 @@ pub struct VmSource {
 }
 
 impl VmSource {
-    /// Tells how machines are, and nothing of their consoles.
+    /// A source of states without consoles.
     pub fn new(states: Arc<dyn VmStates>) -> Self {
         Self { states, boot: None }
     }
 
-    /// The same, with what machines say and show.
+    /// The same, with serial consoles and screenshots.
     #[must_use]
     pub fn with_consoles(self, boot: Arc<dyn BootDiagnostics>) -> Self {
         Self { boot: Some(boot), ..self }
@@ -54,17 +54,17 @@ struct Inner {
     source: Option<VmSource>,
     store: SharedStore,
     clock: SharedClock,
-    kept: Mutex<HashMap<ResourceId, Kept>>,
+    kept: Mutex<HashMap<ResourceId, CachedVms>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CachedVms {
     asked: Option<Timestamp>,
-    known: Known,
+    known: VmQueryState,
 }
 
 #[derive(Default)]
-enum Known {
+enum VmQueryState {
     #[default]
     Awaited,
     Machines(Timestamp, HashMap<String, Vm>),
@@ -82,7 +82,7 @@ impl Vms {
         Self(Arc::new(Inner { source, store, clock, kept: Mutex::default() }))
     }
 
-    /// Somebody looks at the machines of the cluster: Azure is asked when the last answer is old. Does not wait.
+    /// Refreshes the states of a cluster's machines in the background when the last response is old. Does not wait.
     pub(crate) fn look(&self, entry: &Entry) {
         if self.0.source.is_none() || entry.imported.is_some() {
             return;
@@ -109,21 +109,23 @@ impl Vms {
         let Some(source) = &self.0.source else { return };
         let known = match self.group(document).await {
             Ok(Some(group)) => match source.states.states(&group).await {
-                Ok(states) => Known::Machines(self.0.clock.now(), machines(states)),
+                Ok(states) => VmQueryState::Machines(self.0.clock.now(), machines(states)),
                 Err(error) => {
                     tracing::warn!(error = %chain(&error), cluster = %id, "Azure did not say how machines are");
-                    Known::Failed("Azure did not say: it is asked again within a minute.".to_owned())
+                    VmQueryState::Failed("Azure did not say: it is asked again within a minute.".to_owned())
                 }
             },
-            Ok(None) => Known::Failed("The document names no resource group of its machines.".to_owned()),
-            Err(()) => Known::Failed("The store did not answer.".to_owned()),
+            Ok(None) => {
+                VmQueryState::Failed("The document names no resource group of its machines.".to_owned())
+            }
+            Err(()) => VmQueryState::Failed("The store did not answer.".to_owned()),
         };
         if let Some(kept) = self.0.kept.lock().get_mut(&id) {
             kept.known = known;
         }
     }
 
-    /// Who tells what machines say and show; `None`: nobody is asked.
+    /// The source of serial consoles and screenshots; `None`: not available.
     pub(crate) fn boot(&self) -> Option<Arc<dyn BootDiagnostics>> {
         self.0.source.as_ref()?.boot.clone()
     }
@@ -140,7 +142,7 @@ impl Vms {
     }
 
     /// The machine of that name.
-    pub(crate) fn of(&self, entry: &Entry, name: &str) -> Vm {
+    pub(crate) fn state_of(&self, entry: &Entry, name: &str) -> Vm {
         let why = |text: &str| Vm::NotAsked(text.to_owned());
         if entry.imported.is_some() {
             return why("Virtual machines of imported clusters are not asked for.");
@@ -152,20 +154,20 @@ impl Vms {
         }
         let kept = self.0.kept.lock();
         match kept.get(&entry.id).map(|kept| &kept.known) {
-            None | Some(Known::Awaited) => why("Azure is being asked."),
-            Some(Known::Failed(why)) => Vm::Failed(why.clone()),
-            Some(Known::Machines(at, _)) if self.0.clock.now().seconds() - at.seconds() > BELIEVED => {
+            None | Some(VmQueryState::Awaited) => why("Azure is being asked."),
+            Some(VmQueryState::Failed(why)) => Vm::Failed(why.clone()),
+            Some(VmQueryState::Machines(at, _)) if self.0.clock.now().seconds() - at.seconds() > BELIEVED => {
                 Vm::Failed("Azure has not said for ten minutes.".to_owned())
             }
-            Some(Known::Machines(_, machines)) => {
-                machines.get(&name.to_ascii_lowercase()).cloned().unwrap_or_else(gone)
+            Some(VmQueryState::Machines(_, machines)) => {
+                machines.get(&name.to_ascii_lowercase()).cloned().unwrap_or_else(missing_vm)
             }
         }
     }
 }
 
 /// A machine whose virtual machine is not in the group any more.
-fn gone() -> Vm {
+fn missing_vm() -> Vm {
     Vm::Known {
         power: "missing".to_owned(),
         provisioning: String::new(),

@@ -6,29 +6,29 @@
 mod address;
 mod audit;
 mod body;
-mod cut;
+mod body_error;
 mod error;
-mod farewell;
 mod handle;
 mod headers;
 mod identity;
+mod impersonation;
 mod metrics;
 mod pool;
 mod reach;
-mod recorded;
 mod redirect;
 mod request;
 mod rules;
-mod seen;
-mod sessions;
+mod session_kind;
+mod session_recording;
 mod upgrade;
+mod watch_end;
 
 pub(crate) use address::bearer;
 pub use body::Body;
-pub use error::{ProxyError, Told};
-pub use handle::{ApiProxy, ApiProxyParts, Look, Timeouts};
-pub(crate) use handle::{Exec, Running};
-pub use reach::{Dialled, Reach};
+pub use error::{ErrorText, ProxyError};
+pub use handle::{ApiProxy, ApiProxyParts, PageRequest, Timeouts};
+pub(crate) use handle::{ExecRequest, RunningExec};
+pub use reach::{DialRecord, ReachReport};
 pub use request::{Classified, classify};
 pub use rules::{Denied, allow};
 

@@ -23,7 +23,7 @@ const DIAL_WITHIN: Duration = Duration::from_secs(30);
 /// A tunnel that carried nothing for so long is closed.
 const IDLE: Duration = Duration::from_secs(4 * 3600);
 
-/// What the proxy is told.
+/// Options of the proxy.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
     /// Where tunnels may end (`-subnet`, 10.0.0.0/8).
@@ -35,13 +35,13 @@ pub struct ConnectOptions {
 /// Serves CONNECT until stopped. `tls` asks for the one client certificate.
 pub async fn serve(tcp: TcpListener, tls: Arc<ServerTls>, options: ConnectOptions, stop: Stop) {
     let handler = Arc::new(Connect { options, cut: stop.cut.clone() });
-    let limits = Limits::of(4096);
+    let limits = Limits::with_connections(4096);
     Listener { tcp, tls: Some(tls), handler, limits, gauge: Arc::new(Gauge::default()) }.serve(stop).await;
 }
 
 /// Answers `Running.` on any path: what upstream's health check reads.
 pub async fn serve_health(tcp: TcpListener, stop: Stop) {
-    let limits = Limits::of(256);
+    let limits = Limits::with_connections(256);
     let listener =
         Listener { tcp, tls: None, handler: Arc::new(Running), limits, gauge: Arc::new(Gauge::default()) };
     listener.serve(stop).await;

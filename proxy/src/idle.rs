@@ -1,4 +1,4 @@
-//! How long a person has typed nothing at a shell: said before it ends, then it ends. Pure, so that time can be any.
+//! Idle timeout of a shell: first a warning, then the end. Pure, so that tests choose the time.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const BEFORE: Duration = Duration::from_mins(5);
 
 /// The clock of one shell.
 #[derive(Debug)]
-pub(crate) struct Idle {
+pub(crate) struct IdleTimer {
     limit: Duration,
     typed: Instant,
     /// The person was told that it ends then.
@@ -18,14 +18,14 @@ pub(crate) struct Idle {
 
 /// What is to be done now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum IdleEvent {
     /// The person is told how much is left.
     Tell { left: Duration },
     /// The shell ends.
     End,
 }
 
-impl Idle {
+impl IdleTimer {
     /// A limit of zero is none.
     pub(crate) const fn new(limit: Duration, now: Instant) -> Self {
         Self { limit, typed: now, end: None }
@@ -43,17 +43,17 @@ impl Idle {
         (!self.limit.is_zero()).then(at)
     }
 
-    /// What is due at that time. Nothing ends untold, however late somebody asks.
-    pub(crate) fn due(&mut self, now: Instant) -> Option<Due> {
+    /// The event that is due at `now`. The warning always comes before the end, however late this is called.
+    pub(crate) fn due(&mut self, now: Instant) -> Option<IdleEvent> {
         if now < self.next()? {
             return None;
         }
         if self.end.is_some() {
-            return Some(Due::End);
+            return Some(IdleEvent::End);
         }
         let left = self.limit.saturating_sub(now.duration_since(self.typed)).max(self.before());
         self.end = Some(now + left);
-        Some(Due::Tell { left })
+        Some(IdleEvent::Tell { left })
     }
 
     /// What is left when the person was told; `None`: they were not.
@@ -86,30 +86,30 @@ mod tests {
     #[test]
     fn it_is_said_before_it_ends_and_typing_begins_anew() {
         let start = Instant::now();
-        let mut idle = Idle::new(30 * MINUTE, start);
+        let mut idle = IdleTimer::new(30 * MINUTE, start);
         assert_eq!(idle.next(), Some(start + 25 * MINUTE));
         assert_eq!(idle.due(start + 24 * MINUTE), None);
-        assert_eq!(idle.due(start + 25 * MINUTE), Some(Due::Tell { left: 5 * MINUTE }));
+        assert_eq!(idle.due(start + 25 * MINUTE), Some(IdleEvent::Tell { left: 5 * MINUTE }));
         assert_eq!(idle.due(start + 27 * MINUTE), None);
         assert_eq!(idle.left(start + 27 * MINUTE), Some(3 * MINUTE));
         assert!(idle.typed(start + 28 * MINUTE));
         assert!(!idle.typed(start + 29 * MINUTE));
         assert_eq!(idle.left(start + 29 * MINUTE), None);
         assert_eq!(idle.next(), Some(start + 54 * MINUTE));
-        assert_eq!(idle.due(start + 54 * MINUTE), Some(Due::Tell { left: 5 * MINUTE }));
-        assert_eq!(idle.due(start + 59 * MINUTE), Some(Due::End));
+        assert_eq!(idle.due(start + 54 * MINUTE), Some(IdleEvent::Tell { left: 5 * MINUTE }));
+        assert_eq!(idle.due(start + 59 * MINUTE), Some(IdleEvent::End));
     }
 
     #[test]
     fn a_short_limit_is_said_in_time_and_none_never_ends() {
         let start = Instant::now();
-        let mut idle = Idle::new(Duration::from_secs(60), start);
+        let mut idle = IdleTimer::new(Duration::from_secs(60), start);
         assert_eq!(idle.next(), Some(start + Duration::from_secs(50)));
-        // Whoever was asleep past the end is told first all the same.
-        assert_eq!(idle.due(start + 2 * MINUTE), Some(Due::Tell { left: Duration::from_secs(10) }));
+        // The warning comes first even when the deadline has already passed.
+        assert_eq!(idle.due(start + 2 * MINUTE), Some(IdleEvent::Tell { left: Duration::from_secs(10) }));
         assert_eq!(idle.due(start + 2 * MINUTE), None);
-        assert_eq!(idle.due(start + 2 * MINUTE + Duration::from_secs(10)), Some(Due::End));
-        let mut none = Idle::new(Duration::ZERO, start);
+        assert_eq!(idle.due(start + 2 * MINUTE + Duration::from_secs(10)), Some(IdleEvent::End));
+        let mut none = IdleTimer::new(Duration::ZERO, start);
         assert_eq!((none.next(), none.due(start + 1000 * MINUTE)), (None, None));
     }
 

@@ -17,14 +17,14 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-/// How often every place is looked at.
+/// Interval between two sweeps over all slots.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A look holds one shard at a time.
+/// A sweep locks one shard at a time.
 const SHARDS: usize = 16;
 
 /// Why an answer is over before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum CutReason {
     /// The access ended.
     Ended,
     /// The far side sent nothing for too long.
@@ -34,28 +34,28 @@ pub(crate) enum Over {
 }
 
 /// What an answer holds until it is over.
-pub(crate) trait Answering: Body<Data = Bytes> + std::fmt::Debug + Send + Unpin + 'static {
+pub(crate) trait OverseenBody: Body<Data = Bytes> + std::fmt::Debug + Send + Unpin + 'static {
     /// It is cut: `over` says why. It is dropped next, or asked once more for its last words.
-    fn cut(&mut self, over: Over);
+    fn cut(&mut self, over: CutReason);
 
     /// What the client still gets before the end of a body that was cut, if the client can read it there. The body
     /// then ends well.
     fn last_words(&mut self) -> Option<Bytes>;
 
     /// The error that a client's connection is ended with.
-    fn error(over: Over) -> Self::Error;
+    fn error(over: CutReason) -> Self::Error;
 }
 
-/// When an answer is over.
+/// Limits after which a response body is cut.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Until {
+pub(crate) struct WatchLimits {
     /// The end of the access.
     pub(crate) ended: Option<CancellationToken>,
     /// Longest time between two pieces; `None` for streams.
     pub(crate) idle: Option<Duration>,
 }
 
-/// Looks after the answers of one kind.
+/// Cuts the response bodies of one kind when their access ends or they stall.
 #[derive(Debug)]
 pub(crate) struct Overseer {
     shards: [Mutex<Shard>; SHARDS],
@@ -65,25 +65,25 @@ pub(crate) struct Overseer {
 
 #[derive(Debug, Default)]
 struct Shard {
-    places: Vec<Option<Place>>,
+    places: Vec<Option<Slot>>,
     free: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Place {
-    until: Until,
-    held: Arc<dyn Held>,
+struct Slot {
+    until: WatchLimits,
+    held: Arc<dyn Cuttable>,
 }
 
-/// A place as the overseer sees it.
-trait Held: std::fmt::Debug + Send + Sync {
+/// A watched body without its type.
+trait Cuttable: std::fmt::Debug + Send + Sync {
     /// When the last piece went, in milliseconds of the overseer.
     fn moved(&self) -> u64;
-    fn end(&self, over: Option<Over>);
+    fn end(&self, over: Option<CutReason>);
 }
 
 impl Overseer {
-    /// Starts to look.
+    /// Starts the sweeping task.
     pub(crate) fn start() -> Arc<Self> {
         let overseer = Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
@@ -97,20 +97,20 @@ impl Overseer {
             loop {
                 tick.tick().await;
                 let Some(overseer) = looking.upgrade() else { return };
-                overseer.look();
+                overseer.sweep();
             }
         });
         overseer
     }
 
     /// A body that is ended when it is over, whether it is asked or not.
-    pub(crate) fn watch<T: Answering>(self: &Arc<Self>, answer: T, until: Until) -> Watched<T> {
+    pub(crate) fn watch<T: OverseenBody>(self: &Arc<Self>, answer: T, until: WatchLimits) -> Watched<T> {
         let held = Arc::new(Cell {
             moved: AtomicU64::new(self.now()),
             state: Mutex::new(State::Open { answer, waiting: None }),
         });
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
-        let place = Place { until: until.clone(), held: Arc::clone(&held) as Arc<dyn Held> };
+        let place = Slot { until: until.clone(), held: Arc::clone(&held) as Arc<dyn Cuttable> };
         let at = self.shards[shard].lock().put(place);
         Watched { held, ended: until.ended, overseer: Arc::clone(self), shard, at }
     }
@@ -119,7 +119,7 @@ impl Overseer {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn look(&self) {
+    fn sweep(&self) {
         let now = self.now();
         for shard in &self.shards {
             // What ends is dropped without the lock: a drop may take its time.
@@ -132,7 +132,7 @@ impl Overseer {
 }
 
 impl Shard {
-    fn put(&mut self, place: Place) -> usize {
+    fn put(&mut self, place: Slot) -> usize {
         if let Some(at) = self.free.pop() {
             self.places[at] = Some(place);
             return at;
@@ -141,19 +141,19 @@ impl Shard {
         self.places.len() - 1
     }
 
-    fn take(&mut self, at: usize) -> Option<Place> {
+    fn take(&mut self, at: usize) -> Option<Slot> {
         let place = self.places.get_mut(at)?.take();
         self.free.push(at);
         place
     }
 
-    /// What is over, with why; silence is told by who knows on which side it is.
-    fn over(&mut self, now: u64) -> Vec<(Arc<dyn Held>, Option<Over>)> {
+    /// Bodies that must be cut, with the reason; `None`: stalled, and the body knows on which side.
+    fn over(&mut self, now: u64) -> Vec<(Arc<dyn Cuttable>, Option<CutReason>)> {
         let mut over = Vec::new();
         for place in self.places.iter_mut().flatten() {
-            let Until { ended, idle } = &mut place.until;
+            let WatchLimits { ended, idle } = &mut place.until;
             if ended.as_ref().is_some_and(CancellationToken::is_cancelled) {
-                over.push((Arc::clone(&place.held), Some(Over::Ended)));
+                over.push((Arc::clone(&place.held), Some(CutReason::Ended)));
             } else if idle
                 .is_some_and(|most| u128::from(now.saturating_sub(place.held.moved())) >= most.as_millis())
             {
@@ -161,7 +161,7 @@ impl Shard {
             } else {
                 continue;
             }
-            // Once is enough.
+            // Report it only once.
             (*ended, *idle) = (None, None);
         }
         over
@@ -180,7 +180,7 @@ enum State<T> {
     /// `waiting`: whom to wake while the far side has nothing; `None` while the client has something to take.
     Open { answer: T, waiting: Option<Waker> },
     /// Cut, and the body does not say so yet; with what goes before the end.
-    Over(Over, Option<Bytes>),
+    Cut(CutReason, Option<Bytes>),
     /// The body ends well from here.
     Ended,
 }
@@ -191,12 +191,12 @@ impl<T> State<T> {
     }
 }
 
-impl<T: Answering> Held for Cell<T> {
+impl<T: OverseenBody> Cuttable for Cell<T> {
     fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
     }
 
-    fn end(&self, over: Option<Over>) {
+    fn end(&self, over: Option<CutReason>) {
         let mut state = self.state.lock();
         if !state.is_open() {
             return;
@@ -204,9 +204,9 @@ impl<T: Answering> Held for Cell<T> {
         let State::Open { mut answer, waiting } = std::mem::replace(&mut *state, State::Ended) else {
             return;
         };
-        let over = over.unwrap_or(if waiting.is_some() { Over::Silent } else { Over::Untaken });
+        let over = over.unwrap_or(if waiting.is_some() { CutReason::Silent } else { CutReason::Untaken });
         answer.cut(over);
-        *state = State::Over(over, answer.last_words());
+        *state = State::Cut(over, answer.last_words());
         drop(state);
         drop(answer);
         if let Some(waker) = waiting {
@@ -217,7 +217,7 @@ impl<T: Answering> Held for Cell<T> {
 
 /// An answer as a body.
 #[derive(Debug)]
-pub(crate) struct Watched<T: Answering> {
+pub(crate) struct Watched<T: OverseenBody> {
     held: Arc<Cell<T>>,
     ended: Option<CancellationToken>,
     overseer: Arc<Overseer>,
@@ -225,7 +225,7 @@ pub(crate) struct Watched<T: Answering> {
     at: usize,
 }
 
-impl<T: Answering> Drop for Watched<T> {
+impl<T: OverseenBody> Drop for Watched<T> {
     fn drop(&mut self) {
         let place = self.overseer.shards[self.shard].lock().take(self.at);
         let state = std::mem::replace(&mut *self.held.state.lock(), State::Ended);
@@ -233,7 +233,7 @@ impl<T: Answering> Drop for Watched<T> {
     }
 }
 
-impl<T: Answering> Body for Watched<T> {
+impl<T: OverseenBody> Body for Watched<T> {
     type Data = Bytes;
     type Error = T::Error;
 
@@ -244,7 +244,7 @@ impl<T: Answering> Body for Watched<T> {
         let this = self.get_mut();
         // The end first, always: an answer that never rests must be cut too.
         if this.ended.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            this.held.end(Some(Over::Ended));
+            this.held.end(Some(CutReason::Ended));
         }
         let mut state = this.held.state.lock();
         match &mut *state {
@@ -262,7 +262,7 @@ impl<T: Answering> Body for Watched<T> {
                 }
                 polled
             }
-            State::Over(over, words) => {
+            State::Cut(over, words) => {
                 let (over, words) = (*over, words.take());
                 *state = State::Ended;
                 Poll::Ready(Some(words.map(Frame::data).ok_or_else(|| T::error(over))))
@@ -274,7 +274,7 @@ impl<T: Answering> Body for Watched<T> {
     fn is_end_stream(&self) -> bool {
         match &*self.held.state.lock() {
             State::Open { answer, .. } => answer.is_end_stream(),
-            State::Over(..) => false,
+            State::Cut(..) => false,
             State::Ended => true,
         }
     }
@@ -282,7 +282,7 @@ impl<T: Answering> Body for Watched<T> {
     fn size_hint(&self) -> SizeHint {
         match &*self.held.state.lock() {
             State::Open { answer, .. } => answer.size_hint(),
-            State::Over(..) => SizeHint::default(),
+            State::Cut(..) => SizeHint::default(),
             State::Ended => SizeHint::with_exact(0),
         }
     }
@@ -298,23 +298,23 @@ mod tests {
 
     /// An answer that has something, or waits for ever.
     #[derive(Debug)]
-    struct Answer {
+    struct TestBody {
         ready: bool,
         words: Option<Bytes>,
-        cut: Arc<Mutex<Option<Over>>>,
+        cut: Arc<Mutex<Option<CutReason>>>,
         dropped: Arc<AtomicBool>,
     }
 
     #[derive(Debug, PartialEq, Eq)]
-    struct Broken(Over);
+    struct Broken(CutReason);
 
-    impl Drop for Answer {
+    impl Drop for TestBody {
         fn drop(&mut self) {
             self.dropped.store(true, Ordering::SeqCst);
         }
     }
 
-    impl Body for Answer {
+    impl Body for TestBody {
         type Data = Bytes;
         type Error = Broken;
 
@@ -330,8 +330,8 @@ mod tests {
         }
     }
 
-    impl Answering for Answer {
-        fn cut(&mut self, over: Over) {
+    impl OverseenBody for TestBody {
+        fn cut(&mut self, over: CutReason) {
             *self.cut.lock() = Some(over);
         }
 
@@ -339,30 +339,30 @@ mod tests {
             self.words.take()
         }
 
-        fn error(over: Over) -> Broken {
+        fn error(over: CutReason) -> Broken {
             Broken(over)
         }
     }
 
     struct Case {
-        body: Watched<Answer>,
+        body: Watched<TestBody>,
         overseer: Arc<Overseer>,
         ended: CancellationToken,
-        cut: Arc<Mutex<Option<Over>>>,
+        cut: Arc<Mutex<Option<CutReason>>>,
         dropped: Arc<AtomicBool>,
     }
 
     fn case(ready: bool, words: Option<&'static [u8]>) -> Case {
         let overseer = Overseer::start();
         let (cut, dropped) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
-        let answer = Answer {
+        let answer = TestBody {
             ready,
             words: words.map(Bytes::from_static),
             cut: Arc::clone(&cut),
             dropped: Arc::clone(&dropped),
         };
         let ended = CancellationToken::new();
-        let until = Until { ended: Some(ended.clone()), idle: Some(Duration::from_secs(5)) };
+        let until = WatchLimits { ended: Some(ended.clone()), idle: Some(Duration::from_secs(5)) };
         Case { body: overseer.watch(answer, until), overseer, ended, cut, dropped }
     }
 
@@ -375,8 +375,8 @@ mod tests {
         case.ended.cancel();
         tokio::time::sleep(LOOK).await;
         assert!(case.dropped.load(Ordering::SeqCst), "what it held is free");
-        assert_eq!(*case.cut.lock(), Some(Over::Ended));
-        assert_eq!(case.body.frame().await.unwrap().unwrap_err(), Broken(Over::Ended));
+        assert_eq!(*case.cut.lock(), Some(CutReason::Ended));
+        assert_eq!(case.body.frame().await.unwrap().unwrap_err(), Broken(CutReason::Ended));
         assert!(case.body.frame().await.is_none());
     }
 
@@ -384,7 +384,7 @@ mod tests {
     async fn an_answer_that_never_rests_is_asked_for_its_end_first() {
         let mut case = case(true, None);
         case.ended.cancel();
-        assert_eq!(case.body.frame().await.unwrap().unwrap_err(), Broken(Over::Ended));
+        assert_eq!(case.body.frame().await.unwrap().unwrap_err(), Broken(CutReason::Ended));
     }
 
     #[tokio::test(start_paused = true)]
@@ -393,11 +393,11 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert_eq!(*untaken.cut.lock(), None);
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(*untaken.cut.lock(), Some(Over::Untaken));
+        assert_eq!(*untaken.cut.lock(), Some(CutReason::Untaken));
         let mut silent = case(false, None);
-        // The far side has nothing; whoever waits for it is woken by the end.
-        assert_eq!(silent.body.frame().await.unwrap().unwrap_err(), Broken(Over::Silent));
-        assert_eq!(*silent.cut.lock(), Some(Over::Silent));
+        // The cluster sends nothing; the cut wakes the waiting reader.
+        assert_eq!(silent.body.frame().await.unwrap().unwrap_err(), Broken(CutReason::Silent));
+        assert_eq!(*silent.cut.lock(), Some(CutReason::Silent));
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@
 
 mod body;
 mod error;
-mod told;
+mod query_audit;
 mod tools;
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use rp_base::{Id, SharedClock};
 use rp_documents::{Actor, Entry, Phase, ResourceId};
 use rp_net::{Directory, Target};
 use rp_prometheus::alerts::Alerts;
-use rp_prometheus::statistics::{Loaded, Span, Statistic};
+use rp_prometheus::statistics::{LoadedStatistic, Span, Statistic};
 use rp_prometheus::{Call, Limits, PromError, Prometheus, Table};
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +25,7 @@ use crate::overseer::Overseer;
 
 pub use body::PromBody;
 pub use error::error_response;
-pub use told::Told;
+pub use query_audit::QueryAudit;
 pub use tools::{MetricsApi, MetricsApiParts};
 
 /// What pages, tools and fleet queries may cost.
@@ -53,9 +53,9 @@ pub struct PromParts {
 #[derive(Debug, Clone)]
 pub struct Prom(Arc<PromParts>, Arc<Overseer>);
 
-/// On whose behalf.
+/// The person or tool on whose behalf a request is made.
 #[derive(Debug, Clone)]
-pub struct Asker {
+pub struct PromCaller {
     pub actor: Actor,
     pub request_id: Id,
     /// The grant of a tool.
@@ -65,9 +65,9 @@ pub struct Asker {
     pub ended: Option<CancellationToken>,
 }
 
-/// Why a question has no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum PromRequestError {
     #[error(transparent)]
     Prom(#[from] PromError),
     #[error("the audit trail cannot be written")]
@@ -80,7 +80,7 @@ const STEP: HeaderName = HeaderName::from_static("x-aro-step");
 
 /// A request to Prometheus' API, as it came.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct PromRequest<'a> {
     pub method: &'a Method,
     /// Below `api/v1/`, or `-/ready`; not decoded.
     pub tail: &'a str,
@@ -96,7 +96,7 @@ impl Prom {
         Self(Arc::new(parts), Overseer::start())
     }
 
-    /// The reach to the clusters.
+    /// The client for the clusters' Prometheus.
     pub fn prometheus(&self) -> &Arc<Prometheus> {
         &self.0.prometheus
     }
@@ -120,8 +120,13 @@ impl Prom {
     }
 
     /// The beginning of an audit entry; a full queue slows questions down here.
-    async fn told(&self, asker: &Asker, id: Option<&ResourceId>, verb: &str) -> Result<Told, AskError> {
-        self.0.audit.room().await.map_err(AskError::Audit)?;
+    async fn begin_entry(
+        &self,
+        asker: &PromCaller,
+        id: Option<&ResourceId>,
+        verb: &str,
+    ) -> Result<QueryAudit, PromRequestError> {
+        self.0.audit.room().await.map_err(PromRequestError::Audit)?;
         let now = self.0.clock.now();
         let mut entry = Entry::new(now, Phase::Single, asker.request_id.clone(), asker.actor.clone(), verb);
         entry.grant.clone_from(&asker.grant);
@@ -129,13 +134,18 @@ impl Prom {
         entry.reason.clone_from(&asker.reason);
         "service credential".clone_into(&mut entry.identity_used);
         "prometheus".clone_into(&mut entry.group);
-        Ok(Told::new(entry, &self.0.audit, &self.0.clock))
+        Ok(QueryAudit::new(entry, &self.0.audit, &self.0.clock))
     }
 
     /// Passes a request on and its answer back.
-    pub async fn serve(&self, asker: &Asker, id: &ResourceId, asked: Asked<'_>) -> Response<PromBody> {
-        let mut told = match self.told(asker, Some(id), "promql").await {
-            Ok(told) => told,
+    pub async fn serve(
+        &self,
+        asker: &PromCaller,
+        id: &ResourceId,
+        asked: PromRequest<'_>,
+    ) -> Response<PromBody> {
+        let mut entry = match self.begin_entry(asker, Some(id), "promql").await {
+            Ok(entry) => entry,
             Err(error) => return self.failed(&error, asker, id, None),
         };
         let now = self.0.clock.now();
@@ -143,20 +153,20 @@ impl Prom {
         let call = match call {
             Ok(call) => call,
             Err(error) => {
-                told.says(rp_base::text::clean(asked.tail, 200));
-                return self.failed(&error.into(), asker, id, Some(told));
+                entry.set_query(rp_base::text::clean(asked.tail, 200));
+                return self.failed(&error.into(), asker, id, Some(entry));
             }
         };
-        told.asks(&call);
+        entry.set_call(&call);
         let answered = async {
             let target = self.target(id).await?;
             self.0.prometheus.ask(&target, &call).await
         };
         let answer = match answered.await {
             Ok(answer) => answer,
-            Err(error) => return self.failed(&error.into(), asker, id, Some(told)),
+            Err(error) => return self.failed(&error.into(), asker, id, Some(entry)),
         };
-        told.answered(answer.source, answer.body.passed());
+        entry.answered(answer.source, answer.body.passed());
         let mut response = Response::new(PromBody::empty());
         let headers = response.headers_mut();
         let text = |text: &str| HeaderValue::from_str(&rp_base::text::clean(text, 500)).ok();
@@ -170,20 +180,20 @@ impl Prom {
         if let Some(step) = answer.range.and_then(|(_, _, step)| text(&step.to_string())) {
             headers.insert(STEP, step);
         }
-        *response.body_mut() = PromBody::watched(&self.1, answer.body, told, asker.ended.clone());
+        *response.body_mut() = PromBody::watched(&self.1, answer.body, entry, asker.ended.clone());
         response
     }
 
     fn failed(
         &self,
-        error: &AskError,
-        asker: &Asker,
+        error: &PromRequestError,
+        asker: &PromCaller,
         id: &ResourceId,
-        told: Option<Told>,
+        entry: Option<QueryAudit>,
     ) -> Response<PromBody> {
-        let shown = error::shown(error);
-        if let Some(mut told) = told {
-            told.failed(&shown);
+        let shown = error::error_view(error);
+        if let Some(mut entry) = entry {
+            entry.failed(&shown);
         }
         error::log(error, &shown, asker, Some(id));
         error_response(&shown, asker.request_id.as_str()).map(PromBody::full)
@@ -192,24 +202,24 @@ impl Prom {
     /// A bounded answer, read whole: for pages and verbs.
     ///
     /// # Errors
-    /// [`AskError`], audited.
+    /// [`PromRequestError`], audited.
     pub async fn table(
         &self,
-        asker: &Asker,
+        asker: &PromCaller,
         id: &ResourceId,
         call: &Call,
         most: usize,
-    ) -> Result<Table, AskError> {
-        let mut told = self.told(asker, Some(id), "promql").await?;
-        told.asks(call);
+    ) -> Result<Table, PromRequestError> {
+        let mut entry = self.begin_entry(asker, Some(id), "promql").await?;
+        entry.set_call(call);
         let asked = async {
             let target = self.target(id).await?;
             self.0.prometheus.table(&target, call, most).await
         };
-        let result = asked.await.map_err(AskError::Prom);
+        let result = asked.await.map_err(PromRequestError::Prom);
         match &result {
-            Ok(table) => told.came(&table.source, table.bytes, table.series.len(), table.truncated),
-            Err(error) => told.failed(&error::log(error, &error::shown(error), asker, Some(id))),
+            Ok(table) => entry.completed(&table.source, table.bytes, table.series.len(), table.truncated),
+            Err(error) => entry.failed(&error::log(error, &error::error_view(error), asker, Some(id))),
         }
         result
     }
@@ -217,24 +227,24 @@ impl Prom {
     /// One statistic of a cluster (`contract/portal.md` §14).
     ///
     /// # Errors
-    /// [`AskError`], audited.
+    /// [`PromRequestError`], audited.
     pub async fn statistic(
         &self,
-        asker: &Asker,
+        asker: &PromCaller,
         id: &ResourceId,
         statistic: &Statistic,
         span: Span,
-    ) -> Result<Loaded, AskError> {
-        let mut told = self.told(asker, Some(id), "statistics").await?;
-        told.says(format!("{} for {} s until {}", statistic.name, span.duration.as_secs(), span.end));
+    ) -> Result<LoadedStatistic, PromRequestError> {
+        let mut entry = self.begin_entry(asker, Some(id), "statistics").await?;
+        entry.set_query(format!("{} for {} s until {}", statistic.name, span.duration.as_secs(), span.end));
         let asked = async {
             let target = self.target(id).await?;
             self.0.prometheus.statistic(&target, statistic, span, self.0.limits.pages).await
         };
-        let result = asked.await.map_err(AskError::Prom);
+        let result = asked.await.map_err(PromRequestError::Prom);
         match &result {
-            Ok(loaded) => told.came(&loaded.source, loaded.bytes, loaded.series.len(), false),
-            Err(error) => told.failed(&error::log(error, &error::shown(error), asker, Some(id))),
+            Ok(loaded) => entry.completed(&loaded.source, loaded.bytes, loaded.series.len(), false),
+            Err(error) => entry.failed(&error::log(error, &error::error_view(error), asker, Some(id))),
         }
         result
     }
@@ -242,17 +252,17 @@ impl Prom {
     /// What fires in a cluster.
     ///
     /// # Errors
-    /// [`AskError`], audited.
-    pub async fn alerts(&self, asker: &Asker, id: &ResourceId) -> Result<Alerts, AskError> {
-        let mut told = self.told(asker, Some(id), "alerts").await?;
+    /// [`PromRequestError`], audited.
+    pub async fn alerts(&self, asker: &PromCaller, id: &ResourceId) -> Result<Alerts, PromRequestError> {
+        let mut entry = self.begin_entry(asker, Some(id), "alerts").await?;
         let asked = async {
             let target = self.target(id).await?;
             self.0.prometheus.alerts(&target, self.0.clock.now(), self.0.limits.pages).await
         };
-        let result = asked.await.map_err(AskError::Prom);
+        let result = asked.await.map_err(PromRequestError::Prom);
         match &result {
-            Ok(alerts) => told.came(&alerts.source, 0, alerts.items.len(), alerts.left_out > 0),
-            Err(error) => told.failed(&error::log(error, &error::shown(error), asker, Some(id))),
+            Ok(alerts) => entry.completed(&alerts.source, 0, alerts.items.len(), alerts.left_out > 0),
+            Err(error) => entry.failed(&error::log(error, &error::error_view(error), asker, Some(id))),
         }
         result
     }
@@ -260,12 +270,17 @@ impl Prom {
     /// The entry of a fleet query, to be filled as it goes and written at its end.
     ///
     /// # Errors
-    /// The trail cannot be written: nobody may be asked.
-    pub async fn fleet(&self, asker: &Asker, query: &str, details: Vec<String>) -> Result<Told, AskError> {
-        let mut told = self.told(asker, None, "promql.fleet").await?;
-        told.says(query.to_owned());
-        told.details(details);
-        Ok(told)
+    /// The audit trail cannot be written; no cluster may be asked.
+    pub async fn fleet(
+        &self,
+        asker: &PromCaller,
+        query: &str,
+        details: Vec<String>,
+    ) -> Result<QueryAudit, PromRequestError> {
+        let mut entry = self.begin_entry(asker, None, "promql.fleet").await?;
+        entry.set_query(query.to_owned());
+        entry.details(details);
+        Ok(entry)
     }
 }
 

@@ -1,21 +1,21 @@
 //! Terminals in the browser: to a container by exec, to a machine by SSH.
 //!
 //! A page opens a WebSocket with its session's cookie. Binary frames are bytes, small JSON objects say the rest
-//! (`frames`). A session (`session`) stands between the far side (`far`) and the browser's connection, which may break
+//! (`frames`). A session (`session`) connects the remote end (`remote_end`) to a browser connection, which may break
 //! and come back: what is on its way is numbered and kept until the other end has it (`flow`). The page acknowledges
 //! what is on its screen, and the far side is read no further than a window ahead of that.
 
-mod far;
 mod flow;
 mod frames;
 mod machine;
 mod metrics;
 mod open;
 mod pod;
+mod portal_session;
+mod remote_end;
 mod session;
-mod signed;
+mod shared_screen;
 mod socket;
-mod stage;
 mod watch;
 
 use std::collections::{HashMap, VecDeque};
@@ -34,14 +34,14 @@ use tokio_util::sync::CancellationToken;
 
 use metrics::TerminalMetrics;
 use session::Connection;
-use stage::Stage;
+use shared_screen::SharedScreen;
 
 use crate::ApiProxy;
 
 pub use frames::{Place, Size};
 pub use machine::Shells;
-pub use signed::SignedIn;
-pub use socket::{PROTOCOL, Upgrading, accept};
+pub use portal_session::PortalSession;
+pub use socket::{PROTOCOL, PendingUpgrade, accept};
 pub use watch::OpenTerminal;
 
 /// Bytes of output that are on their way to one browser, at most.
@@ -117,7 +117,7 @@ struct Entry {
     owner: Owner,
     attach: mpsc::Sender<Connection>,
     /// For those who look on.
-    stage: Option<Arc<Stage>>,
+    stage: Option<Arc<SharedScreen>>,
 }
 
 /// Who comes, as the edge established it.
@@ -127,7 +127,7 @@ pub struct Visitor {
     pub from: IpAddr,
     pub target: ResourceId,
     /// The session of the portal by which they come.
-    pub signed: Arc<SignedIn>,
+    pub signed: Arc<PortalSession>,
 }
 
 impl Terminals {
@@ -172,7 +172,7 @@ impl Inner {
     }
 
     /// Sessions of a cluster that may be looked at.
-    fn stages(&self, target: &ResourceId) -> Vec<Arc<Stage>> {
+    fn stages(&self, target: &ResourceId) -> Vec<Arc<SharedScreen>> {
         let sessions = self.sessions.lock();
         let stages = sessions.open.values().filter_map(|entry| entry.stage.as_ref());
         stages.filter(|stage| stage.target == *target).cloned().collect()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proxy::connect::{self, ConnectOptions};
-use proxy::tunnel::{self, TunnelOptions};
+use proxy::tls_forwarder::{self, TunnelOptions};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rp_base::Secret;
 use rp_documents::{ResourceId, Side};
@@ -189,7 +189,7 @@ async fn the_tunnel_shows_the_certificate_for_whoever_connects_here() {
     let world = World::start().await;
     let local = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = local.local_addr().unwrap();
-    let running = tokio::spawn(tunnel::serve(local, world.tunnel(), world.stop.clone()));
+    let running = tokio::spawn(tls_forwarder::serve(local, world.tunnel(), world.stop.clone()));
     let mut plain = TcpStream::connect(at).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.5:6443\r\n\r\n").await.unwrap();
     let mut answer = [0u8; 12];
@@ -205,5 +205,5 @@ async fn the_tunnel_shows_the_certificate_for_whoever_connects_here() {
 async fn the_tunnel_refuses_to_listen_for_the_network() {
     let world = World::start().await;
     let everywhere = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    assert!(tunnel::serve(everywhere, world.tunnel(), Stop::default()).await.is_err());
+    assert!(tls_forwarder::serve(everywhere, world.tunnel(), Stop::default()).await.is_err());
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use async_trait::async_trait;
-use rp_azure::{AzureClients as _, CallPolicy, CloudClients, Habits, Repeat, RetryPolicy, Vault};
+use rp_azure::{AzureClients as _, CallPolicy, CallSettings, CloudClients, Repeat, RetryPolicy, Vault};
 use rp_backend::{Backend, BackendParts, StoredGateways};
 use rp_base::chain;
 use rp_cluster::{
     CertificateVault, ClusterManager, Environment, Features, Gateways, InstallError, InstallState, Installer,
-    OidcStorage, OverPrivateLink, Periods, RoleSets, StepMetrics,
+    OidcStorage, Periods, PrivateLinkClients, RoleSets, StepMetrics,
 };
-use rp_config::{AzureCredential, RpOidc, RpPlace, Settings};
+use rp_config::{AzureCredential, RpOidc, RpResources, Settings};
 use rp_database::Typed;
 use rp_documents::RoleSetDocument;
 use rp_metrics::Statsd;
@@ -28,8 +28,8 @@ const STATSD: &str = "rp";
 /// For one call with its tries: four, fifteen to sixty seconds apart.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// Starts them; the task ends when the last operation has been handed on. `None`: the settings do not say where in Azure
-/// this is, and what is asked for waits for workers elsewhere.
+/// Starts them; the task ends when the last operation has been handed on. `None`: the settings do not say where in
+/// Azure this is, and what is asked for waits for workers elsewhere.
 ///
 /// # Errors
 /// A part cannot be made; the message names it.
@@ -40,7 +40,7 @@ pub fn start(services: &Services, life: &Lifecycle) -> anyhow::Result<Option<Joi
         return Ok(None);
     };
     let environment = environment(services, place)?;
-    tell_what_is_missing(settings, place);
+    log_missing_settings(settings, place);
     Ok(Some(run(services, life, environment, services.statsd.service(STATSD))?))
 }
 
@@ -69,17 +69,17 @@ pub fn run(
 }
 
 /// `[backend]` as the workers take it.
-const fn worker_settings(told: &rp_config::Backend) -> rp_backend::Settings {
+const fn worker_settings(backend: &rp_config::Backend) -> rp_backend::Settings {
     rp_backend::Settings {
-        workers: told.workers,
-        per_subscription: told.per_subscription,
-        lease: told.lease,
-        heartbeat: told.heartbeat,
-        poll: told.poll,
-        dequeues: told.dequeues,
-        retry: told.retry,
-        retry_most: told.retry_most,
-        drain: told.drain,
+        workers: backend.workers,
+        per_subscription: backend.per_subscription,
+        lease: backend.lease,
+        heartbeat: backend.heartbeat,
+        poll: backend.poll,
+        dequeues: backend.dequeues,
+        retry: backend.retry,
+        retry_most: backend.retry_most,
+        drain: backend.drain,
     }
 }
 
@@ -100,7 +100,7 @@ pub fn region(settings: &Settings) -> anyhow::Result<String> {
 }
 
 /// What clusters here will be refused or go without, and which setting would change that.
-fn tell_what_is_missing(settings: &Settings, place: &RpPlace) {
+fn log_missing_settings(settings: &Settings, place: &RpResources) {
     if place.certificate_vault.is_none() {
         tracing::warn!(
             "rp.certificate_vault is not set: clusters show the certificates of their installation"
@@ -118,7 +118,7 @@ fn tell_what_is_missing(settings: &Settings, place: &RpPlace) {
     tracing::warn!("{}: creations end at the step runInstaller", NoInstaller::WHY);
 }
 
-fn environment(services: &Services, place: &RpPlace) -> anyhow::Result<Environment> {
+fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Environment> {
     let settings = &services.settings;
     if settings.rp.gateway && place.gateway_group.is_empty() {
         anyhow::bail!(
@@ -158,23 +158,23 @@ fn environment(services: &Services, place: &RpPlace) -> anyhow::Result<Environme
         keyring: services.keyring.clone(),
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
-        clusters: Arc::new(OverPrivateLink(services.dialer.clone())),
+        clusters: Arc::new(PrivateLinkClients(services.dialer.clone())),
         periods: Periods::CONTRACT,
     })
 }
 
 /// Where the documents of issuers are written and read.
-fn issuers(settings: &Settings, told: &RpOidc) -> OidcStorage {
+fn issuers(settings: &Settings, oidc: &RpOidc) -> OidcStorage {
     let cloud = if settings.azure.environment.eq_ignore_ascii_case("AzureUSGovernmentCloud") {
         "blob.core.usgovcloudapi.net"
     } else {
         "blob.core.windows.net"
     };
-    let own = || format!("https://{}.{cloud}", told.account);
+    let own = || format!("https://{}.{cloud}", oidc.account);
     OidcStorage {
-        account: told.account.clone(),
-        blob_url: told.storage.as_ref().map_or_else(own, |url| url.as_str().trim_end_matches('/').to_owned()),
-        endpoint: told.endpoint.clone(),
+        account: oidc.account.clone(),
+        blob_url: oidc.storage.as_ref().map_or_else(own, |url| url.as_str().trim_end_matches('/').to_owned()),
+        endpoint: oidc.endpoint.clone(),
     }
 }
 
@@ -187,10 +187,11 @@ fn client_id(credential: &AzureCredential) -> String {
 }
 
 /// Azure as the identities of the settings see it, with the patience of steps.
-fn clients(services: &Services, place: &RpPlace) -> anyhow::Result<CloudClients> {
+fn clients(services: &Services, place: &RpResources) -> anyhow::Result<CloudClients> {
     let arm = services.azure.client().ok_or_else(|| anyhow!("azure.credential is not set"))?;
-    let habits = Habits { repeat: Repeat::STEPS, ..Habits::default() };
-    let first_party = arm.with_policy(CallPolicy { habits, ..CallPolicy::new(RetryPolicy::STEPS, PATIENCE) });
+    let call_settings = CallSettings { repeat: Repeat::STEPS, ..CallSettings::default() };
+    let first_party =
+        arm.with_policy(CallPolicy { call_settings, ..CallPolicy::new(RetryPolicy::STEPS, PATIENCE) });
     let own = place
         .managed_identity
         .clone()

@@ -16,8 +16,8 @@ use hyper::body::Incoming;
 use rp_azure::{AppLens, CallPolicy, Cloud, Endpoints, RetryPolicy};
 use rp_config::Settings;
 use rp_frontend::{
-    AdminParts, AdminRole, AdminRoles, AzureChecks, ByAppLens, CreateChecks, Detectors, Edge, Frontend,
-    FrontendParts, Issuer, Metrics, Reach, Ready, SshDoor, StoreOffers,
+    AdminParts, AdminRole, AdminRoles, AppLensDetectors, AzureChecks, ClusterConnector, CreateChecks,
+    Detectors, Edge, Frontend, FrontendParts, Issuer, Metrics, ReadyWindow, SshEndpoint, StoreOffers,
 };
 use rp_metrics::{Kind, Registry, Spec, Statsd};
 use rp_net::Origins;
@@ -28,7 +28,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tower::Service as _;
 
-use crate::{Services, VERSION, doors, files, reload};
+use crate::{Services, VERSION, files, listener_limits, reload};
 
 /// The service's name in statsd.
 const STATSD: &str = "rp";
@@ -52,7 +52,7 @@ pub struct FrontendInputs {
     /// What is asked about new clusters where everybody may call; `None`: nothing.
     pub checks: Option<Arc<dyn CreateChecks>>,
     /// The SSH door that administrators are told of; `None`: there is none.
-    pub ssh: Option<SshDoor>,
+    pub ssh: Option<SshEndpoint>,
 }
 
 /// The API at its listener.
@@ -80,13 +80,13 @@ pub async fn start(
     let address = settings.rp.listen;
     let tls = tls(settings, life, callers)?;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let limits = doors::web(settings, "rp", &services.registry);
+    let limits = listener_limits::web(settings, "rp", &services.registry);
     let limits = Limits { begun: Some(settings.rp.read_time), ..limits };
     let handler = Arc::new(Api { router: api.router(), origins: Arc::clone(&limits.origins) });
     let listener = Listener { tcp, tls: Some(tls), handler, limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
     let (beating, cut) = (api.clone(), life.cutting());
-    tokio::spawn(async move { cut.run_until_cancelled(beating.beat()).await });
+    tokio::spawn(async move { cut.run_until_cancelled(beating.heartbeat()).await });
     tracing::info!(listen = %address, "serving the resource provider's API");
     Ok(FrontendRole { api, listener: tokio::spawn(listener.serve(stop)) })
 }
@@ -98,13 +98,14 @@ pub fn register_metrics(registry: &Registry, gauge: &Arc<Gauge>) {
     let (gauge, help) = (Arc::clone(gauge), "Connections open at the listener of the resource provider.");
     #[expect(clippy::cast_precision_loss, reason = "connections are few")]
     let open = move || Some(gauge.open() as f64);
-    registry.ask(Kind::Gauge, Spec { name: "aro_rp_connections", help, buckets: &[] }, open);
+    registry.callback(Kind::Gauge, Spec { name: "aro_rp_connections", help, buckets: &[] }, open);
 }
 
 /// What administrators' routes need: the way to clusters, and grants for the proxy where it is known.
-async fn admin(services: &Services, ssh: Option<SshDoor>) -> anyhow::Result<AdminParts> {
+async fn admin(services: &Services, ssh: Option<SshEndpoint>) -> anyhow::Result<AdminParts> {
     let settings = &services.settings;
-    let reach = Reach { directory: services.directory().await? as _, dialer: services.dialer.clone() };
+    let reach =
+        ClusterConnector { directory: services.directory().await? as _, dialer: services.dialer.clone() };
     let ca = settings.tls.as_ref().and_then(|tls| tls.ca_file.as_deref());
     let issuer = match &settings.proxy.url {
         None => None,
@@ -143,7 +144,7 @@ fn referers(settings: &Settings) -> anyhow::Result<Vec<String>> {
         return Ok(told.clone());
     }
     let cloud: Cloud = settings.azure.environment.parse().context("azure.environment")?;
-    let manager = Endpoints::of(cloud).map(|endpoints| endpoints.resource_manager);
+    let manager = Endpoints::for_cloud(cloud).map(|endpoints| endpoints.resource_manager);
     let all = [manager.as_ref(), settings.azure.resource_manager.as_ref(), settings.rp.url.as_ref()];
     let hosts = all.into_iter().flatten().filter_map(url::Url::host_str).map(str::to_ascii_lowercase);
     let mut hosts: Vec<String> = hosts.flat_map(|host| [format!(".{host}"), host]).collect();
@@ -159,7 +160,7 @@ fn detectors(services: &Services) -> Option<Arc<dyn Detectors>> {
     let arm = services.azure.client()?;
     let arm = arm.with_policy(CallPolicy::new(RetryPolicy::DIAGNOSES, DIAGNOSIS_PATIENCE));
     let lens = AppLens::new(arm, Arc::clone(&services.clock), Arc::clone(&services.random))?;
-    Some(Arc::new(ByAppLens::new(lens)))
+    Some(Arc::new(AppLensDetectors::new(lens)))
 }
 
 /// What each person may do for whom the admin tool calls.
@@ -197,7 +198,7 @@ async fn parts(
         edge: Edge {
             audit: Some(services.audit.clone()),
             metrics: Metrics::new(&services.registry, services.statsd.service(STATSD)),
-            ready: Ready::new(told.ready_delay, life.leaving()),
+            ready: ReadyWindow::new(told.ready_delay, life.leaving()),
             read_time: told.read_time,
             poll_after: told.poll_after,
             referers: referers(settings)?,

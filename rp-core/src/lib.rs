@@ -1,12 +1,12 @@
 //! Wiring of the resource provider: [`Services`] opens what a process has one of, and a module for each role builds the
 //! role on it. Nothing here knows the portal or the proxy, so that every role links without them.
 //!
-//! Beside it what concerns store and keyring at once: sealing again.
+//! `reseal` is here because it needs both store and keyring.
 
 pub mod backend;
-pub mod doors;
 pub mod files;
 pub mod frontend;
+pub mod listener_limits;
 pub mod monitor;
 pub mod process;
 pub mod provider;

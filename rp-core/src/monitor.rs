@@ -9,7 +9,7 @@ use rp_base::chain;
 use rp_config::{Settings, StoreKind};
 use rp_documents::ResourceId;
 use rp_kube::lean::LeanOptions;
-use rp_monitor::check::{Beside, Check, CheckOptions, CheckParts, HiveMonitor, Records};
+use rp_monitor::check::{Check, CheckOptions, CheckParts, HiveMonitor, Records, SideMonitor};
 use rp_monitor::connect::Connections;
 use rp_monitor::emit::{EmitterParts, Emitters};
 use rp_monitor::fetch::FetchLimits;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A monitor that runs until the process ends.
 #[derive(Debug)]
-pub struct Monitoring {
+pub struct MonitorRole {
     task: JoinHandle<()>,
     /// Closed at the end, where nothing else needs them.
     services: Option<Services>,
@@ -40,7 +40,7 @@ pub async fn start(
     services: Services,
     life: &Lifecycle,
     log: Option<LogControl>,
-) -> anyhow::Result<Monitoring> {
+) -> anyhow::Result<MonitorRole> {
     if matches!(services.settings.store.kind, StoreKind::Sqlite) {
         tracing::warn!("the store is SQLite: this process has it alone, the portal cannot run beside it");
     }
@@ -55,22 +55,22 @@ pub async fn start(
     let watch = Watch::new(vec![services.settings.keys.keyring_file.clone()]);
     process::follow_files(&services, life, watch, None, None)?;
     tracing::info!("looking at clusters");
-    Ok(Monitoring { task: run(service, life), services: Some(services) })
+    Ok(MonitorRole { task: run(service, life), services: Some(services) })
 }
 
 /// The role beside others, on their services; `None`: the settings say no.
 ///
 /// # Errors
 /// A part cannot be started; the message names it.
-pub async fn within(services: &Services, life: &Lifecycle) -> anyhow::Result<Option<Monitoring>> {
+pub async fn within(services: &Services, life: &Lifecycle) -> anyhow::Result<Option<MonitorRole>> {
     if !services.settings.monitor.enabled {
         return Ok(None);
     }
     let service = service(services, true).await?;
-    Ok(Some(Monitoring { task: run(service, life), services: None }))
+    Ok(Some(MonitorRole { task: run(service, life), services: None }))
 }
 
-impl Monitoring {
+impl MonitorRole {
     /// Waits for the end: every look finished or cut, everything written.
     pub async fn finished(self) {
         if let Err(error) = self.task.await {
@@ -131,9 +131,9 @@ async fn service(services: &Services, shared: bool) -> anyhow::Result<MonitorSer
 }
 
 /// What runs beside the cluster monitor in a look.
-async fn beside(services: &Services, options: &CheckOptions) -> anyhow::Result<Vec<Arc<dyn Beside>>> {
+async fn beside(services: &Services, options: &CheckOptions) -> anyhow::Result<Vec<Arc<dyn SideMonitor>>> {
     let told = &services.settings.monitor;
-    let mut beside: Vec<Arc<dyn Beside>> = Vec::new();
+    let mut beside: Vec<Arc<dyn SideMonitor>> = Vec::new();
     match &told.hive_cluster {
         Some(name) if told.hive => {
             let hive = ResourceId::imported(name).context("monitor.hive_cluster")?;

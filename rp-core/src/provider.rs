@@ -1,7 +1,7 @@
 //! The resource provider: the roles frontend and backend in one process, by themselves or beside others.
 
 use rp_base::chain;
-use rp_frontend::SshDoor;
+use rp_frontend::SshEndpoint;
 use rp_runtime::{Lifecycle, LogControl, Watch};
 use tokio::task::JoinHandle;
 
@@ -27,7 +27,7 @@ pub async fn start(
     services: Services,
     life: &Lifecycle,
     log: Option<LogControl>,
-    ssh: Option<SshDoor>,
+    ssh: Option<SshEndpoint>,
 ) -> anyhow::Result<Provider> {
     let registry = &services.registry;
     rp_runtime::register_process_metrics(registry);

@@ -60,7 +60,7 @@ pub struct Progress {
 pub async fn reseal(
     store: &SharedStore,
     keyring: &Keyring,
-    tell: &watch::Sender<Progress>,
+    updates: &watch::Sender<Progress>,
 ) -> Result<Progress, StoreError> {
     let mut progress = Progress { key: keyring.ids().current, ..Progress::default() };
     for collection in Collection::ALL {
@@ -70,9 +70,9 @@ pub async fn reseal(
             let page = store.list(collection, None, at.as_deref(), PAGE).await?;
             for document in page.items {
                 progress.documents += 1;
-                one(store, keyring, collection, document, &mut progress).await?;
+                reseal_document(store, keyring, collection, document, &mut progress).await?;
             }
-            tell.send_replace(progress.clone());
+            updates.send_replace(progress.clone());
             at = page.continuation;
             if at.is_none() {
                 break;
@@ -80,19 +80,19 @@ pub async fn reseal(
         }
     }
     progress.done = true;
-    tell.send_replace(progress.clone());
+    updates.send_replace(progress.clone());
     Ok(progress)
 }
 
 /// A sealed text within a document.
-struct Found {
+struct SealedText {
     text: String,
     member: String,
     /// The id of its key, or the name of its form.
     by: String,
 }
 
-async fn one(
+async fn reseal_document(
     store: &SharedStore,
     keyring: &Keyring,
     collection: Collection,
@@ -106,23 +106,23 @@ async fn one(
             progress.values += found.len() as u64;
             counted = true;
         }
-        let (body, changed, failed) = renewed(keyring, collection, &document, found, &progress.key);
+        let (body, changed, failed) = seal_again(keyring, collection, &document, found, &progress.key);
         if changed == 0 {
-            leave(progress, failed);
+            count_failures(progress, failed);
             return Ok(());
         }
         let (id, expect) = (document.id.clone(), Expect::Version(document.version));
         match store.replace(collection, document.with_body(body), expect).await {
             Ok(_) => {
                 progress.resealed += changed;
-                leave(progress, failed);
+                count_failures(progress, failed);
                 return Ok(());
             }
             // It was removed, or has expired: nothing is left to seal.
             Err(StoreError::Gone { .. }) => return Ok(()),
             Err(StoreError::Stale { .. }) if tried < TRIES => {}
             Err(StoreError::Stale { .. }) => {
-                leave(progress, vec!["busy".to_owned()]);
+                count_failures(progress, vec!["busy".to_owned()]);
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -135,25 +135,25 @@ async fn one(
     Ok(())
 }
 
-fn leave(progress: &mut Progress, failed: Vec<String>) {
+fn count_failures(progress: &mut Progress, failed: Vec<String>) {
     for by in failed {
         *progress.left.entry(by).or_default() += 1;
     }
 }
 
 /// The document's text with what could be sealed again, how many values that were, and by what the others are sealed.
-fn renewed(
+fn seal_again(
     keyring: &Keyring,
     collection: Collection,
     document: &Stored,
-    found: Vec<Found>,
+    found: Vec<SealedText>,
     current: &str,
 ) -> (String, u64, Vec<String>) {
     let mut body = document.body.clone();
     let (mut changed, mut failed) = (0, Vec::new());
     for value in found.into_iter().filter(|value| value.by != current) {
         let place = format!("{}/{}/{}", collection.name(), document.id, value.member);
-        match again(keyring, &value.text, &place) {
+        match reopen_and_seal(keyring, &value.text, &place) {
             // Its text stands there as it is: neither form has characters that JSON writes in another way.
             Ok(sealed) if body.contains(&quoted(&value.text)) => {
                 body = body.replace(&quoted(&value.text), &quoted(&sealed.0));
@@ -170,7 +170,7 @@ fn renewed(
     (body, changed, failed)
 }
 
-fn again(keyring: &Keyring, text: &str, place: &str) -> Result<Sealed, SealError> {
+fn reopen_and_seal(keyring: &Keyring, text: &str, place: &str) -> Result<Sealed, SealError> {
     let (plain, _) = keyring.open_any(&Sealed(text.to_owned()), place)?;
     keyring.seal(plain.expose(), place)
 }
@@ -180,7 +180,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Every sealed text in a document.
-fn sealed_values(collection: Collection, body: &str) -> Vec<Found> {
+fn sealed_values(collection: Collection, body: &str) -> Vec<SealedText> {
     let clusters = collection == Collection::OpenShiftClusters;
     // Most documents hold none.
     if !clusters && !body.contains("\"v3.") {
@@ -188,11 +188,11 @@ fn sealed_values(collection: Collection, body: &str) -> Vec<Found> {
     }
     let Ok(document) = serde_json::from_str::<Value>(body) else { return Vec::new() };
     let mut found = Vec::new();
-    walk(&document, "", clusters, &mut found);
+    collect_sealed(&document, "", clusters, &mut found);
     found
 }
 
-fn walk(value: &Value, member: &str, clusters: bool, found: &mut Vec<Found>) {
+fn collect_sealed(value: &Value, member: &str, clusters: bool, found: &mut Vec<SealedText>) {
     match value {
         Value::String(text) => {
             let by = match Keyring::key_of(text) {
@@ -202,11 +202,11 @@ fn walk(value: &Value, member: &str, clusters: bool, found: &mut Vec<Found>) {
                 }
                 None => return,
             };
-            found.push(Found { text: text.clone(), member: member.to_owned(), by });
+            found.push(SealedText { text: text.clone(), member: member.to_owned(), by });
         }
-        Value::Array(items) => items.iter().for_each(|item| walk(item, member, clusters, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_sealed(item, member, clusters, found)),
         Value::Object(members) => {
-            members.iter().for_each(|(name, value)| walk(value, name, clusters, found));
+            members.iter().for_each(|(name, value)| collect_sealed(value, name, clusters, found));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

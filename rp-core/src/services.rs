@@ -1,5 +1,5 @@
-//! What a process has one of: store, keyring, audit trail, dialer, client of Azure, statsd emitters, registry of metrics.
-//! Opened once from the settings, and given to every role of the process.
+//! What a process has one of: store, keyring, audit trail, dialer, client of Azure, statsd emitters, registry of
+//! metrics. Opened once from the settings, and given to every role of the process.
 
 mod access;
 mod azure;
@@ -48,20 +48,20 @@ pub struct Services {
     pub dialer: Dialer,
     pub azure: Azure,
     pub statsd: StatsdEmitters,
-    on_demand: Arc<OnDemand>,
+    lazy: Arc<LazyServices>,
 }
 
 /// What only some roles need: made when the first one asks.
 #[derive(Default)]
-struct OnDemand {
+struct LazyServices {
     access: OnceCell<Arc<Access>>,
     directory: OnceCell<Arc<StoreDirectory>>,
     budget: OnceLock<Budget>,
 }
 
-impl fmt::Debug for OnDemand {
+impl fmt::Debug for LazyServices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnDemand").finish_non_exhaustive()
+        f.debug_struct("LazyServices").finish_non_exhaustive()
     }
 }
 
@@ -113,7 +113,7 @@ impl Services {
             dialer,
             azure,
             statsd,
-            on_demand: Arc::default(),
+            lazy: Arc::default(),
         })
     }
 

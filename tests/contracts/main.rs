@@ -1,5 +1,5 @@
 //! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers,
-//! generated files, citations and links, the systems checklist, what never stands in a file.
+//! generated files, citations and links, the systems checklist, text that no file may contain.
 
 mod arrows;
 mod citations;

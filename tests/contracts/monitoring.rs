@@ -1,5 +1,5 @@
 //! Alerts and dashboard of the monitor: promtool proves the rules, every metric they name exists, every alert has
-//! somebody to tell what to do.
+//! a section that states what to do.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -64,19 +64,19 @@ fn example(pattern: &str) -> String {
 
 /// How far a call came.
 #[derive(Debug, PartialEq, Eq)]
-enum Came {
+enum AccessOutcome {
     Unknown,
     Refused,
     In,
 }
 
-fn came(answer: &Answer) -> Came {
+fn classify(answer: &Answer) -> AccessOutcome {
     match answer.status {
-        401 => Came::Unknown,
+        401 => AccessOutcome::Unknown,
         // The row let them in; what they hold for that cluster does not suffice.
-        403 if answer.json().is_ok_and(|told| told["code"] == "elevation_needed") => Came::In,
-        403 => Came::Refused,
-        _ => Came::In,
+        403 if answer.json().is_ok_and(|told| told["code"] == "elevation_needed") => AccessOutcome::In,
+        403 => AccessOutcome::Refused,
+        _ => AccessOutcome::In,
     }
 }
 
@@ -114,8 +114,8 @@ async fn check(aro: &Aro) -> Result<()> {
     let (logout, others): (Vec<Row>, Vec<Row>) =
         rows()?.into_iter().partition(|row| row.path == "/api/logout");
     for row in others.iter().chain(&logout) {
-        let mut note = |caller: &str, answer: &Answer, wanted: Came| {
-            let came = came(answer);
+        let mut note = |caller: &str, answer: &Answer, wanted: AccessOutcome| {
+            let came = classify(answer);
             if came != wanted || answer.status >= 500 {
                 let (method, path) = (&row.method, &row.path);
                 wrong
@@ -123,12 +123,12 @@ async fn check(aro: &Aro) -> Result<()> {
             }
         };
         let public = row.who == "anybody";
-        let closed = if public { Came::In } else { Came::Unknown };
+        let closed = if public { AccessOutcome::In } else { AccessOutcome::Unknown };
         if public {
-            note("stranger", &call(&stranger, row).await?, Came::In);
+            note("stranger", &call(&stranger, row).await?, AccessOutcome::In);
             continue;
         }
-        note("stranger", &call(&stranger, row).await?, Came::Unknown);
+        note("stranger", &call(&stranger, row).await?, AccessOutcome::Unknown);
         note("a forged token", &call(&forged, row).await?, closed);
         for (account, roles) in HOLDS {
             let session = sessions.get(account).context("signed in above")?;
@@ -136,10 +136,10 @@ async fn check(aro: &Aro) -> Result<()> {
                 let path = example(&row.path);
                 let bare =
                     session.send(row.method.clone(), &path, &[("accept", "application/json")], None).await?;
-                note(&format!("{account} without a CSRF token"), &bare, Came::Refused);
+                note(&format!("{account} without a CSRF token"), &bare, AccessOutcome::Refused);
             }
             let allowed = row.who == "signed in" || roles.contains(&row.who.as_str());
-            let wanted = if allowed { Came::In } else { Came::Refused };
+            let wanted = if allowed { AccessOutcome::In } else { AccessOutcome::Refused };
             note(account, &call(session, row).await?, wanted);
         }
     }

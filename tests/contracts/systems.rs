@@ -20,12 +20,12 @@ const MEANS: [&str; 29] = [
 enum Row {
     /// Always `not yet`.
     Open(String),
-    Done(Done),
+    Done(FinishedRow),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Done {
+struct FinishedRow {
     /// `PACKAGE::MODULE::…::FUNCTION`.
     tests: Vec<String>,
     means: Vec<String>,

@@ -1,4 +1,4 @@
-//! What never stands in a file of the project.
+//! Text that no file of the project may contain.
 
 use std::process::Command;
 

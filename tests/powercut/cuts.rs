@@ -13,7 +13,7 @@ use tests_kit::Folder;
 use crate::dice::Dice;
 use crate::recorder::FOLDERS;
 use crate::steps::Step;
-use crate::volume::{Picture, Volume};
+use crate::volume::{FolderState, Volume};
 use crate::workloads::Workload;
 
 /// Of the cuts and of what is torn.
@@ -44,7 +44,7 @@ impl Effort {
 
 /// How much of what was done before the cut is on the disk.
 #[derive(Debug, Clone, Copy)]
-enum Kept {
+enum Retention {
     /// What was synced, and nothing else.
     Synced,
     Everything,
@@ -52,7 +52,7 @@ enum Kept {
     Some(u64),
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for Retention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Synced => f.write_str("with what was synced only"),
@@ -82,8 +82,8 @@ pub(crate) async fn cut(workload: &dyn Workload, steps: &[Step], effort: Effort)
         let is_edge = steps.get(at).is_none_or(Step::is_sync);
         let looks = is_edge || chosen.contains(&at);
         let torn = if looks { effort.torn } else { 0 };
-        let kept = [Kept::Synced, Kept::Everything].into_iter().filter(|_| looks);
-        for kept in kept.chain((0..torn).map(|n| Kept::Some(SEED + n))) {
+        let kept = [Retention::Synced, Retention::Everything].into_iter().filter(|_| looks);
+        for kept in kept.chain((0..torn).map(|n| Retention::Some(SEED + n))) {
             let Some(checked) = run.open(at, kept).await? else { continue };
             outcome.opened += 1;
             if let Err(error) = checked {
@@ -136,11 +136,11 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Whether a state holds what was promised; `None`: it was looked at before.
-    async fn open(&mut self, at: usize, kept: Kept) -> Result<Option<Result<()>>> {
+    async fn open(&mut self, at: usize, kept: Retention) -> Result<Option<Result<()>>> {
         let picture = match kept {
-            Kept::Synced => self.volume.strict(),
-            Kept::Everything => self.volume.ordered(),
-            Kept::Some(seed) => self.volume.torn(&mut Dice(seed ^ (at as u64) << 32)),
+            Retention::Synced => self.volume.strict(),
+            Retention::Everything => self.volume.ordered(),
+            Retention::Some(seed) => self.volume.torn(&mut Dice(seed ^ (at as u64) << 32)),
         };
         let mut hasher = DefaultHasher::new();
         (&picture, self.marks.len()).hash(&mut hasher);
@@ -155,7 +155,7 @@ impl Run<'_> {
 }
 
 /// Writes a state into an empty folder.
-fn paint(picture: &Picture, folder: &Path) -> Result<()> {
+fn paint(picture: &FolderState, folder: &Path) -> Result<()> {
     for (path, content) in picture {
         let place = folder.join(path);
         if !place.starts_with(folder) {

@@ -1,4 +1,4 @@
-//! Chance that is the same in every run.
+//! A seeded random generator: the same sequence in every run.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]

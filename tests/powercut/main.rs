@@ -1,4 +1,4 @@
-//! The power goes: what was answered as done is on the disk, nothing is half-written, and everything opens by itself.
+//! Power cuts: everything acknowledged is on the disk, nothing is half-written, and every store opens without repair.
 //!
 //! A workload runs in a process of its own whose writes and syncs are recorded (`record.c`). From the record a model of a
 //! volume (`volume.rs`) computes what the disk may hold after a loss of power at any step, and the product opens it.

@@ -1,4 +1,4 @@
-//! Runs a workload in a process of its own and takes down everything that it does to its folder.
+//! Runs a workload in a process of its own and records everything that it does to its folder.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -35,12 +35,12 @@ pub(crate) enum Disk {
     IgnoresFolders,
 }
 
-/// What a workload says while it works: marks in the record.
+/// Writes the marks of a workload into the record.
 #[derive(Debug)]
 pub(crate) struct Marks(File);
 
 impl Marks {
-    /// Says something, in one write, so that it stands in one step.
+    /// Writes a mark with one write, so that it is one step of the record.
     pub(crate) fn say(&self, mark: &impl Serialize) -> Result<()> {
         Ok((&self.0).write_all(&serde_json::to_vec(mark)?)?)
     }

@@ -1,4 +1,4 @@
-//! A model of a volume: what its files are, and what of them is on the disk for certain.
+//! A model of a volume: its files, and which part of them is certainly on the disk.
 //!
 //! The rules are those of POSIX read strictly: `fsync` and `fdatasync` of a file make its content and length durable and
 //! nothing else; a name, its removal and a rename are durable after an `fsync` of the folder. What was not synced may be
@@ -24,14 +24,14 @@ enum Node {
 
 /// A change of names that is not on the disk for certain.
 #[derive(Debug, Clone)]
-enum Naming {
+enum NameChange {
     Put(String, Node),
     Take(String),
     Move { from: String, to: String, node: Node },
 }
 
 /// What a disk holds: folders (`None`) and files with their contents, by path.
-pub(crate) type Picture = BTreeMap<String, Option<Vec<u8>>>;
+pub(crate) type FolderState = BTreeMap<String, Option<Vec<u8>>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Volume {
@@ -40,7 +40,7 @@ pub(crate) struct Volume {
     numbers: HashMap<u64, usize>,
     now: Names,
     durable: Names,
-    pending: Vec<Naming>,
+    pending: Vec<NameChange>,
 }
 
 impl Volume {
@@ -56,7 +56,7 @@ impl Volume {
                 self.files.push(Content::default());
                 let place = self.files.len() - 1;
                 self.numbers.insert(*file, place);
-                self.name(Naming::Put(path.clone(), Node::File(place)));
+                self.name(NameChange::Put(path.clone(), Node::File(place)));
             }
             Step::Write { file, at, data } => self.file(*file)?.write(*at, data),
             Step::Length { file, length } => self.file(*file)?.resize(*length),
@@ -65,16 +65,16 @@ impl Volume {
             Step::Rename { from, to } => {
                 let node = self.node(from)?;
                 ensure!(node != Node::Folder, "a folder is renamed, which the model does not know: {from}");
-                self.name(Naming::Move { from: from.clone(), to: to.clone(), node });
+                self.name(NameChange::Move { from: from.clone(), to: to.clone(), node });
             }
             Step::Link { from, to } => {
                 let node = self.node(from)?;
-                self.name(Naming::Put(to.clone(), node));
+                self.name(NameChange::Put(to.clone(), node));
             }
-            Step::MakeFolder { path } => self.name(Naming::Put(path.clone(), Node::Folder)),
+            Step::MakeFolder { path } => self.name(NameChange::Put(path.clone(), Node::Folder)),
             Step::Unlink { path } | Step::RemoveFolder { path } => {
                 self.node(path)?;
-                self.name(Naming::Take(path.clone()));
+                self.name(NameChange::Take(path.clone()));
             }
             Step::Mark(_) => {}
         }
@@ -82,17 +82,17 @@ impl Volume {
     }
 
     /// Only what was synced.
-    pub(crate) fn strict(&self) -> Picture {
+    pub(crate) fn strict(&self) -> FolderState {
         self.picture(&self.durable, Content::durable)
     }
 
     /// Everything, in the order in which it was done.
-    pub(crate) fn ordered(&self) -> Picture {
+    pub(crate) fn ordered(&self) -> FolderState {
         self.picture(&self.now, Content::now)
     }
 
     /// What was synced and, by chance, some of the rest: sectors, lengths, names.
-    pub(crate) fn torn(&self, dice: &mut Dice) -> Picture {
+    pub(crate) fn torn(&self, dice: &mut Dice) -> FolderState {
         let mut names = self.durable.clone();
         // A journal keeps the order of names, other file systems do not.
         let first = if dice.hits(50) { dice.below(self.pending.len() + 1) } else { self.pending.len() };
@@ -105,9 +105,9 @@ impl Volume {
         self.picture(&names, |content| content.torn(dice))
     }
 
-    fn picture(&self, names: &Names, mut content: impl FnMut(&Content) -> Vec<u8>) -> Picture {
+    fn picture(&self, names: &Names, mut content: impl FnMut(&Content) -> Vec<u8>) -> FolderState {
         let mut contents: HashMap<usize, Vec<u8>> = HashMap::new();
-        let mut picture = Picture::new();
+        let mut picture = FolderState::new();
         for (path, node) in names {
             let above = parent(path);
             // A name in a folder that is not on the disk cannot be found.
@@ -135,7 +135,7 @@ impl Volume {
         self.now.get(path).copied().with_context(|| format!("there is no {path}"))
     }
 
-    fn name(&mut self, naming: Naming) {
+    fn name(&mut self, naming: NameChange) {
         rename(&mut self.now, &naming);
         self.pending.push(naming);
     }
@@ -146,34 +146,34 @@ impl Volume {
             self.durable.insert(path.clone(), *node);
         }
         let pending = std::mem::take(&mut self.pending);
-        self.pending = pending.into_iter().filter_map(|naming| left(naming, folder)).collect();
+        self.pending = pending.into_iter().filter_map(|naming| unsynced_part(naming, folder)).collect();
     }
 }
 
-/// What of a change is not durable yet after a sync of that folder.
-fn left(naming: Naming, folder: &str) -> Option<Naming> {
+/// The part of a change that is not durable yet after a sync of that folder.
+fn unsynced_part(naming: NameChange, folder: &str) -> Option<NameChange> {
     let is_synced = |path: &str| parent(path) == folder;
     match naming {
-        Naming::Put(path, _) | Naming::Take(path) if is_synced(&path) => None,
-        Naming::Move { from, to, node } => match (is_synced(&from), is_synced(&to)) {
+        NameChange::Put(path, _) | NameChange::Take(path) if is_synced(&path) => None,
+        NameChange::Move { from, to, node } => match (is_synced(&from), is_synced(&to)) {
             (true, true) => None,
-            (true, false) => Some(Naming::Put(to, node)),
-            (false, true) => Some(Naming::Take(from)),
-            (false, false) => Some(Naming::Move { from, to, node }),
+            (true, false) => Some(NameChange::Put(to, node)),
+            (false, true) => Some(NameChange::Take(from)),
+            (false, false) => Some(NameChange::Move { from, to, node }),
         },
         other => Some(other),
     }
 }
 
-fn rename(names: &mut Names, naming: &Naming) {
+fn rename(names: &mut Names, naming: &NameChange) {
     match naming {
-        Naming::Put(path, node) => {
+        NameChange::Put(path, node) => {
             names.insert(path.clone(), *node);
         }
-        Naming::Take(path) => {
+        NameChange::Take(path) => {
             names.remove(path);
         }
-        Naming::Move { from, to, node } => {
+        NameChange::Move { from, to, node } => {
             names.remove(from);
             names.insert(to.clone(), *node);
         }
@@ -223,12 +223,12 @@ mod tests {
     #[test]
     fn a_rename_holds_after_a_sync_of_its_folder() {
         let steps = replaced();
-        let old = Picture::from([(path("a"), file(b"old"))]);
-        let new = Picture::from([(path("a"), file(b"new"))]);
+        let old = FolderState::from([(path("a"), file(b"old"))]);
+        let new = FolderState::from([(path("a"), file(b"new"))]);
         assert_eq!(after(&steps[..8]).strict(), old);
         assert_eq!(after(&steps[..8]).ordered(), new);
         assert_eq!(after(&steps).strict(), new);
-        let seen: Vec<Picture> = (0..50).map(|seed| after(&steps[..8]).torn(&mut Dice(seed))).collect();
+        let seen: Vec<FolderState> = (0..50).map(|seed| after(&steps[..8]).torn(&mut Dice(seed))).collect();
         assert!(seen.contains(&old) && seen.contains(&new), "both may be");
     }
 
@@ -236,7 +236,7 @@ mod tests {
     fn a_name_without_its_synced_content_is_an_empty_file() {
         let mut steps = replaced();
         steps.remove(6);
-        assert_eq!(after(&steps).strict(), Picture::from([(path("a"), file(b""))]));
+        assert_eq!(after(&steps).strict(), FolderState::from([(path("a"), file(b""))]));
     }
 
     #[test]
@@ -247,9 +247,9 @@ mod tests {
             Step::Sync { file: 1 },
             Step::SyncFolder { path: path("f") },
         ];
-        assert_eq!(after(&steps).strict(), Picture::new());
+        assert_eq!(after(&steps).strict(), FolderState::new());
         steps.push(Step::SyncFolder { path: path("") });
-        assert_eq!(after(&steps).strict(), Picture::from([(path("f"), None), (path("f/a"), file(b""))]));
+        assert_eq!(after(&steps).strict(), FolderState::from([(path("f"), None), (path("f/a"), file(b""))]));
     }
 
     #[test]

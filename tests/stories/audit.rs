@@ -8,7 +8,7 @@ use serde_json::Value;
 use tests_kit::{Aro, AroOptions, Behaviour, GENEROUS, Output, Upstream, until};
 
 use crate::command_line::aro as verb;
-use crate::door::Door;
+use crate::proxied_cluster::ProxiedCluster;
 
 fn option(sinks: &str) -> Vec<(String, String)> {
     vec![("ARO_AUDIT__SINKS".to_owned(), sinks.to_owned())]
@@ -41,7 +41,7 @@ async fn copies_are_complete_after_kill_9_and_can_be_proved_elsewhere() -> Resul
     let env = option(&format!("file:{}#rotate=64KiB&name=archive", copy.join("audit.jsonl").display()));
     let mut system = Aro::start(AroOptions { env, ..AroOptions::default() }).await?;
     let echo = Upstream::start(Behaviour::Echo(vec![])).await?;
-    let door = Door::to(&system, &echo, "echo").await?;
+    let door = ProxiedCluster::import(&system, &echo, "echo").await?;
     let resource = door.path.strip_suffix("/kubeconfig/proxy").context("a proxy's path")?.to_owned();
     for round in 0..3 {
         let session = system.session("sre").await?;
@@ -89,7 +89,7 @@ async fn proved(system: &Aro, folder: &Path, copy: &Path) -> Result<()> {
     std::fs::write(&file, &dump.stdout)?;
     let (output, dumped) = verify(folder, &key, std::slice::from_ref(&file)).await?;
     ensure!(output.status == 0 && dumped["entries"] == stored["entries"], "{output:?}");
-    // Whoever takes out a line, changes one or cuts off the end is told from the rest.
+    // A removed line, a changed line and a cut-off end are each detected.
     let is_grant = |line: &&str| line.contains("grant 1-3 before the kill");
     let grant = *lines.iter().find(|line| is_grant(line)).context("the entry of a grant")?;
     let without = dump.stdout.replacen(&format!("{grant}\n"), "", 1);
@@ -123,10 +123,10 @@ const SECRET: &str = "/api/v1/namespaces/a/secrets/b";
 async fn a_full_disk_under_a_copy_is_dealt_with_as_the_policy_says() -> Result<()> {
     let mut system = Aro::start(AroOptions::default()).await?;
     let echo = Upstream::start(Behaviour::Echo(vec![])).await?;
-    let door = Door::to(&system, &echo, "echo").await?;
+    let door = ProxiedCluster::import(&system, &echo, "echo").await?;
     let resource = door.path.strip_suffix("/kubeconfig/proxy").context("a proxy's path")?.to_owned();
     // Whose rights alone open secrets: what refuses them below is the missing entry.
-    let strong = Door::of(&system, &resource, "elevated", "admin").await?;
+    let strong = ProxiedCluster::with_grant(&system, &resource, "elevated", "admin").await?;
     strong.get(SECRET).await?.ok()?;
     system.restart_with(&[("ARO_AUDIT__SINKS", "file:/dev/full#policy=refuse&after=0s&name=disk")]).await?;
     let checked = refused(&system, &door, &strong, &resource).await;
@@ -145,7 +145,7 @@ async fn failing(system: &Aro) -> Result<()> {
     Ok(())
 }
 
-async fn refused(system: &Aro, door: &Door, strong: &Door, resource: &str) -> Result<()> {
+async fn refused(system: &Aro, door: &ProxiedCluster, strong: &ProxiedCluster, resource: &str) -> Result<()> {
     until("the sink fails", GENEROUS, || failing(system)).await?;
     // What needs an entry before it is done is refused; reads go on.
     let secret = strong.get(SECRET).await?;

@@ -13,12 +13,12 @@ use rp_azure::{
 use rp_base::{Clock as _, ManualClock, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_documents::ResourceId;
 use rp_metrics::Registry;
-use rp_monitor::check::Beside as _;
+use rp_monitor::check::SideMonitor as _;
 use rp_monitor::emit::ClusterDims;
 use rp_monitor::nsg::{NsgMonitor, SubnetPrefixes};
 use rp_monitor::{ClusterView, Round, WorkerProfile};
 use rp_net::Source;
-use rp_simulator::arm::{Alone, ArmStandIn, Clusters, Fault, FaultAnswer, tenant_of};
+use rp_simulator::arm::{ArmStandIn, Clusters, Fault, FaultResponse, LocalArm, tenant_of};
 use rp_simulator::region::{Cluster, Fleet};
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -48,8 +48,8 @@ impl Cloud {
         let fleet = Arc::new(Fleet::new(11, 12, vec![], clock.now()));
         let cluster = fleet.cluster(0).context("a cluster")?;
         let contents = Arc::new(Clusters::new(fleet, Arc::clone(&shared)));
-        let Alone { arm: stand_in, url, cut: _cut } =
-            Alone::start(&[(APPLICATION, "right")], contents, shared).await?;
+        let LocalArm { arm: stand_in, url, cut: _cut } =
+            LocalArm::start(&[(APPLICATION, "right")], contents, shared).await?;
         let tenant = tenant_of(&cluster.subscription);
         let registry = Registry::new();
         Ok(Self { stand_in, url, clock, registry, cluster, tenant, _cut })
@@ -84,7 +84,7 @@ impl Cloud {
         format!("{}/virtualNetworks/{}-vnet/subnets/{name}", self.network(), self.cluster.name)
     }
 
-    fn fault(&self, path: &str, times: Option<u32>, answer: FaultAnswer) {
+    fn fault(&self, path: &str, times: Option<u32>, answer: FaultResponse) {
         self.stand_in.fail(Fault { method: None, path: path.to_owned(), times, answer });
     }
 
@@ -150,14 +150,14 @@ async fn a_token_is_fetched_once_renewed_early_and_kept_when_it_cannot_be() -> R
     ensure!(cloud.asked("/oauth2/") == [200], "{:?}", cloud.asked("/oauth2/"));
     // Three minutes before its end a new one cannot be had: the old one serves.
     cloud.clock.advance(Duration::from_secs(57 * 60));
-    cloud.fault("/oauth2/", Some(2), FaultAnswer::status(503, "temporarily_unavailable"));
+    cloud.fault("/oauth2/", Some(2), FaultResponse::status(503, "temporarily_unavailable"));
     arm.subnet(&cloud.tenant, &id).await?;
     ensure!(cloud.asked("/oauth2/") == [200, 503, 503], "{:?}", cloud.asked("/oauth2/"));
     cloud.clock.advance(Duration::from_secs(31));
     arm.subnet(&cloud.tenant, &id).await?;
     ensure!(cloud.asked("/oauth2/") == [200, 503, 503, 200], "{:?}", cloud.asked("/oauth2/"));
     // Azure refuses it all the same, once: a new one is fetched and the call repeated.
-    cloud.fault("/subnets/", Some(1), FaultAnswer::status(401, "InvalidAuthenticationToken"));
+    cloud.fault("/subnets/", Some(1), FaultResponse::status(401, "InvalidAuthenticationToken"));
     arm.subnet(&cloud.tenant, &id).await?;
     ensure!(cloud.asked("/oauth2/").len() == 5, "{:?}", cloud.asked("/oauth2/"));
     let wrong =
@@ -180,24 +180,24 @@ async fn calls_are_made_again_as_the_contract_says() -> Result<()> {
     };
     let arm = cloud.client(secret(), quick, Duration::from_secs(60))?;
     let id = cloud.subnet("master");
-    cloud.fault("/subnets/", Some(1), FaultAnswer::throttled(1));
-    cloud.fault("/subnets/", Some(1), FaultAnswer::status(429, "TooManyRequests"));
-    cloud.fault("/subnets/", Some(1), FaultAnswer::status(500, "InternalServerError"));
+    cloud.fault("/subnets/", Some(1), FaultResponse::throttled(1));
+    cloud.fault("/subnets/", Some(1), FaultResponse::status(429, "TooManyRequests"));
+    cloud.fault("/subnets/", Some(1), FaultResponse::status(500, "InternalServerError"));
     let start = tokio::time::Instant::now();
     arm.subnet(&cloud.tenant, &id).await?;
     ensure!(start.elapsed() >= Duration::from_secs(1), "Retry-After was not kept: {:?}", start.elapsed());
     ensure!(cloud.asked("/subnets/") == [429, 429, 500, 200], "{:?}", cloud.asked("/subnets/"));
     // Not again: what would fail the same way, more tries than the policy has, and waits beyond the deadline.
     cloud.stand_in.heal();
-    cloud.fault("/subnets/", Some(1), FaultAnswer::status(403, "AuthorizationFailed"));
+    cloud.fault("/subnets/", Some(1), FaultResponse::status(403, "AuthorizationFailed"));
     let error = arm.subnet(&cloud.tenant, &id).await.expect_err("403");
     ensure!((error.kind, error.status) == (ErrorKind::Forbidden, Some(403)), "{error}");
     ensure!(!error.request_id.is_empty(), "no request id: {error:?}");
-    cloud.fault("/subnets/", None, FaultAnswer::status(503, "ServiceUnavailable"));
+    cloud.fault("/subnets/", None, FaultResponse::status(503, "ServiceUnavailable"));
     ensure!(arm.subnet(&cloud.tenant, &id).await.expect_err("503").kind == ErrorKind::Server, "503");
     ensure!(cloud.asked("/subnets/").ends_with(&[403, 503, 503, 503, 503]), "{:?}", cloud.asked("/subnets/"));
     cloud.stand_in.heal();
-    cloud.fault("/subnets/", None, FaultAnswer::throttled(3600));
+    cloud.fault("/subnets/", None, FaultResponse::throttled(3600));
     ensure!(arm.subnet(&cloud.tenant, &id).await.expect_err("429").kind == ErrorKind::Throttled, "429");
     let text = cloud.registry.render();
     for line in [
@@ -219,12 +219,12 @@ async fn silence_strange_answers_and_other_hosts_are_errors_of_their_kind() -> R
     let id = cloud.subnet("master");
     // The token first, so that the silence is the subnet's.
     hasty.subnet(&cloud.tenant, &id).await?;
-    cloud.fault("/subnets/", None, FaultAnswer::Hang);
+    cloud.fault("/subnets/", None, FaultResponse::Hang);
     let error = hasty.subnet(&cloud.tenant, &id).await.expect_err("silence");
     ensure!((error.kind, error.status) == (ErrorKind::Timeout, None), "{error}");
     cloud.stand_in.heal();
     let arm = cloud.plain()?;
-    cloud.fault("/subnets/", None, FaultAnswer::Body(json!([1, 2])));
+    cloud.fault("/subnets/", None, FaultResponse::Body(json!([1, 2])));
     ensure!(
         arm.subnet(&cloud.tenant, &id).await.expect_err("an array").kind == ErrorKind::Malformed,
         "array"
@@ -240,7 +240,7 @@ async fn silence_strange_answers_and_other_hosts_are_errors_of_their_kind() -> R
     cloud.fault(
         "/virtualmachines",
         None,
-        FaultAnswer::Body(json!({"value": [], "nextLink": "https://elsewhere.invalid/x"})),
+        FaultResponse::Body(json!({"value": [], "nextLink": "https://elsewhere.invalid/x"})),
     );
     let list = format!("{}/virtualMachines", cloud.network().replace("Network", "Compute"));
     let error = arm.list::<Value>(&call(&cloud.tenant, &list)).await.expect_err("elsewhere");
@@ -287,10 +287,10 @@ async fn lists_are_read_to_their_end_and_resources_put_and_deleted() -> Result<(
     Ok(())
 }
 
-struct Known;
+struct FixedTenants;
 
 #[async_trait]
-impl Tenants for Known {
+impl Tenants for FixedTenants {
     async fn tenant(&self, subscription: &str) -> Option<String> {
         Some(tenant_of(subscription))
     }
@@ -299,7 +299,7 @@ impl Tenants for Known {
 #[tokio::test]
 async fn machines_of_a_cluster_with_their_power() -> Result<()> {
     let cloud = Cloud::start().await?;
-    let states = cloud.plain()?.vm_states(Arc::new(Known));
+    let states = cloud.plain()?.vm_states(Arc::new(FixedTenants));
     let group = format!(
         "/subscriptions/{}/resourcegroups/aro-{}",
         cloud.cluster.subscription, cloud.cluster.infra_id
@@ -311,8 +311,8 @@ async fn machines_of_a_cluster_with_their_power() -> Result<()> {
     // One is failing and one went while we asked.
     let view = json!({"statuses": [{"code": "PowerState/deallocated", "level": "Info"},
         {"code": "ProvisioningState/failed/AllocationFailed", "level": "Error", "message": "no\u{7} room"}]});
-    cloud.fault("-master-0/instanceview", None, FaultAnswer::Body(view));
-    cloud.fault("-master-1/instanceview", None, FaultAnswer::status(404, "ResourceNotFound"));
+    cloud.fault("-master-0/instanceview", None, FaultResponse::Body(view));
+    cloud.fault("-master-1/instanceview", None, FaultResponse::status(404, "ResourceNotFound"));
     let machines = states.states(&group).await?;
     let find = |end: &str| machines.iter().find(|machine| machine.name.ends_with(end)).context("a master");
     ensure!(
@@ -320,7 +320,7 @@ async fn machines_of_a_cluster_with_their_power() -> Result<()> {
         "{machines:?}"
     );
     ensure!(find("-master-1")?.power.name() == "unknown", "{machines:?}");
-    cloud.fault("-master-2/instanceview", None, FaultAnswer::status(403, "AuthorizationFailed"));
+    cloud.fault("-master-2/instanceview", None, FaultResponse::status(403, "AuthorizationFailed"));
     ensure!(states.states(&group).await.expect_err("403").kind == ErrorKind::Forbidden, "403");
     Ok(())
 }
@@ -343,7 +343,7 @@ async fn nsg(cloud: &Cloud, view: &ClusterView) -> Result<(Vec<String>, Vec<Stri
     let subnets = SubnetPrefixes::new(Arc::new(arm), Arc::new(cloud.clock.clone()));
     let round = Round { hourly: false, nsg_due: true, number: 2 };
     let monitor = NsgMonitor::new(Arc::new(subnets));
-    let done = monitor.run(view, &ClusterDims::of(view), round, &CancellationToken::new()).await;
+    let done = monitor.run(view, &ClusterDims::from_view(view), round, &CancellationToken::new()).await;
     let samples = done.samples.into_iter().flat_map(|(_, samples)| samples);
     let short = |name: &str| name.trim_start_matches("monitor.preconfigurednsg.").to_owned();
     let told = samples.map(|one| {
@@ -371,15 +371,15 @@ async fn the_nsg_monitor_finds_denying_rules_over_the_network() -> Result<()> {
     let expected =
         ["enabled ".to_owned(), format!("invaliddenyrule {group}"), "monitor.nsg.duration ".to_owned()];
     ensure!(told == expected && errors.is_empty(), "{told:?} {errors:?}");
-    // Each fault is told by its kind, and never stops the look.
-    let not = |answer: FaultAnswer| (answer, "subnetaccesserror ");
+    // Each fault is reported by its kind, and never stops the check.
+    let not = |answer: FaultResponse| (answer, "subnetaccesserror ");
     for ((answer, metric), detail) in [
-        ((FaultAnswer::status(403, "AuthorizationFailed"), "subnetaccessforbidden "), "worker"),
-        (not(FaultAnswer::status(404, "ResourceNotFound")), "not_found"),
-        (not(FaultAnswer::status(500, "InternalServerError")), "server"),
-        (not(FaultAnswer::throttled(5)), "throttled"),
-        (not(FaultAnswer::Hang), "timeout"),
-        (not(FaultAnswer::Body(json!("text"))), "malformed"),
+        ((FaultResponse::status(403, "AuthorizationFailed"), "subnetaccessforbidden "), "worker"),
+        (not(FaultResponse::status(404, "ResourceNotFound")), "not_found"),
+        (not(FaultResponse::status(500, "InternalServerError")), "server"),
+        (not(FaultResponse::throttled(5)), "throttled"),
+        (not(FaultResponse::Hang), "timeout"),
+        (not(FaultResponse::Body(json!("text"))), "malformed"),
     ] {
         cloud.stand_in.heal();
         cloud.fault("/subnets/worker", None, answer);
@@ -393,7 +393,7 @@ async fn the_nsg_monitor_finds_denying_rules_over_the_network() -> Result<()> {
         json!({"properties": {"networkSecurityGroup": {"properties": null}}}),
     ] {
         cloud.stand_in.heal();
-        cloud.fault("/subnets/", None, FaultAnswer::Body(empty));
+        cloud.fault("/subnets/", None, FaultResponse::Body(empty));
         let (_, errors) = nsg(&cloud, &view).await?;
         ensure!(errors == ["no valid subnet ranges found"], "{errors:?}");
     }

@@ -9,15 +9,16 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use rp_azure::{
     ARecord, AccessChecks as _, Arm, ArmOptions, Audience, AzureClients as _, BlobAccess, BlobStore,
-    CertificateOrder, Client, CloudClients, Credential, Deployments as _, Directory as _, Endpoints,
-    ErrorClass, ErrorKind, Habits, Machines as _, Polling, RecordSets as _, Repeat, Resources as _,
-    RetryPolicy, SasRequest, Sleep, StorageAccounts as _, Subject, SubscriptionFacts as _, Vault, When,
+    CallSettings, CertificateOrder, Client, CloudClients, Credential, Deployments as _, Directory as _,
+    Endpoints, ErrorClass, ErrorKind, Machines as _, Polling, Precondition, RecordSets as _, Repeat,
+    Resources as _, RetryPolicy, SasRequest, Sleep, StorageAccounts as _, Subject, SubscriptionFacts as _,
+    Vault,
 };
 use rp_base::{Clock as _, ManualClock, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_frontend::{AzureChecks, CreateChecks as _};
 use rp_metrics::Registry;
 use rp_simulator::arm::{
-    Alone, ArmControl, Clusters, Fault, FaultAnswer, Forbidden, object_id_of, tenant_of,
+    ArmControl, Clusters, DenyRule, Fault, FaultResponse, LocalArm, object_id_of, tenant_of,
 };
 use rp_simulator::region::Fleet;
 use serde_json::{Value, json};
@@ -64,8 +65,8 @@ impl Cloud {
         let fleet = Arc::new(Fleet::new(5, 3, vec![], shared.now()));
         let subscription = fleet.cluster(0).context("a cluster")?.subscription;
         let contents = Arc::new(Clusters::new(fleet, Arc::clone(&shared)));
-        let Alone { arm, url, cut: _cut } =
-            Alone::start(&[(FIRST_PARTY, "right")], contents, Arc::clone(&shared)).await?;
+        let LocalArm { arm, url, cut: _cut } =
+            LocalArm::start(&[(FIRST_PARTY, "right")], contents, Arc::clone(&shared)).await?;
         let control = arm.control();
         let first_party =
             Credential::Secret { client_id: FIRST_PARTY.to_owned(), secret: Secret::new("right".to_owned()) };
@@ -80,8 +81,9 @@ impl Cloud {
             retry: RetryPolicy::STEPS,
             patience: Duration::from_hours(1),
         };
-        let habits = Habits { repeat: Repeat::STEPS, polling: Polling::STEPS, sleep: Arc::new(time.clone()) };
-        let own = Arm::with(options, habits)?;
+        let call_settings =
+            CallSettings { repeat: Repeat::STEPS, polling: Polling::STEPS, sleep: Arc::new(time.clone()) };
+        let own = Arm::with(options, call_settings)?;
         let clients = CloudClients::new(own.clone(), own.with_credential(first_party));
         let tenant = tenant_of(&subscription);
         let group = format!("/subscriptions/{subscription}/resourceGroups/steps");
@@ -103,7 +105,7 @@ impl Cloud {
         format!("{}/providers/Microsoft.Network/{rest}", self.group)
     }
 
-    fn fault(&self, method: &str, path: &str, times: u32, answer: FaultAnswer) -> Result<()> {
+    fn fault(&self, method: &str, path: &str, times: u32, answer: FaultResponse) -> Result<()> {
         let method = Some(method.parse()?);
         self.control.fail(Fault { method, path: path.to_owned(), times: Some(times), answer });
         Ok(())
@@ -148,26 +150,26 @@ async fn two_layers_of_tries_pass_what_goes_away() -> Result<()> {
     let (cloud, client) = Cloud::with_group().await?;
     let id = cloud.network("routeTables/t");
     let body = json!({"location": "eastus"});
-    cloud.fault("PUT", "/routetables/t", 3, FaultAnswer::status(500, "InternalServerError"))?;
+    cloud.fault("PUT", "/routetables/t", 3, FaultResponse::status(500, "InternalServerError"))?;
     cloud.passed();
     client.put(&id, NETWORK, &body).await?;
     ensure!(cloud.passed().len() == 3);
     // Sixteen requests: four times four, as the contract has them.
-    cloud.fault("PUT", "/routetables/t", 99, FaultAnswer::throttled(5))?;
+    cloud.fault("PUT", "/routetables/t", 99, FaultResponse::throttled(5))?;
     let error = client.put(&id, NETWORK, &body).await.expect_err("throttled");
     ensure!(error.class() == ErrorClass::Throttled && error.url() == id, "{error}");
     ensure!(cloud.passed() == [5; 15]);
     cloud.control.heal();
-    cloud.fault("PUT", "/routetables/t", 1, FaultAnswer::status(409, "AnotherOperationInProgress"))?;
+    cloud.fault("PUT", "/routetables/t", 1, FaultResponse::status(409, "AnotherOperationInProgress"))?;
     ensure!(client.put(&id, NETWORK, &body).await.expect_err("conflict").class() == ErrorClass::Conflict);
     // Done, and the answer is lost: the second try finds it done.
-    cloud.fault("PUT", "/routetables/lost", 1, FaultAnswer::Lost)?;
+    cloud.fault("PUT", "/routetables/lost", 1, FaultResponse::Lost)?;
     client.put(&cloud.network("routeTables/lost"), NETWORK, &body).await?;
-    cloud.fault("DELETE", "/routetables/lost", 1, FaultAnswer::Lost)?;
+    cloud.fault("DELETE", "/routetables/lost", 1, FaultResponse::Lost)?;
     client.delete(&cloud.network("routeTables/lost"), NETWORK).await?;
     ensure!(client.get(&cloud.network("routeTables/lost"), NETWORK).await?.is_none());
     // Rights that arrive late are waited for only where that is wanted.
-    let late = || Forbidden { action: "routetables/read".into(), times: Some(3), ..Forbidden::default() };
+    let late = || DenyRule { action: "routetables/read".into(), times: Some(3), ..DenyRule::default() };
     cloud.control.forbid(late());
     let error = client.get(&id, NETWORK).await.expect_err("not yet");
     ensure!(error.is_authorization_failed() && error.class() == ErrorClass::Authorization, "{error}");
@@ -190,10 +192,10 @@ async fn a_deployment_gives_outputs_or_everything_that_failed() -> Result<()> {
     let account = outputs["id"]["value"].as_str().context("an id")?.to_owned();
     ensure!(account.ends_with("/storageAccounts/acc"), "{outputs}");
     for (answer, class) in [
-        (FaultAnswer::policy("no-storage", "assigned"), ErrorClass::Policy),
-        (FaultAnswer::status(409, "ScopeLocked"), ErrorClass::Lock),
-        (FaultAnswer::quota(), ErrorClass::Quota),
-        (FaultAnswer::status(403, "AuthorizationFailed"), ErrorClass::Authorization),
+        (FaultResponse::policy("no-storage", "assigned"), ErrorClass::Policy),
+        (FaultResponse::status(409, "ScopeLocked"), ErrorClass::Lock),
+        (FaultResponse::quota(), ErrorClass::Quota),
+        (FaultResponse::status(403, "AuthorizationFailed"), ErrorClass::Authorization),
     ] {
         cloud.fault("PUT", "/storageaccounts/acc", 1, answer)?;
         let error =
@@ -320,13 +322,13 @@ async fn vaults_directory_rights_and_records() -> Result<()> {
     ensure!(client.service_principal(CUSTOMER).await? == Some(object_id_of(CUSTOMER)));
     let claims = customer.claims(Audience::ResourceManager).await?;
     let subject = Subject::in_token(&claims).context("an object id")?;
-    ensure!(subject == Subject::of(&object_id_of(CUSTOMER)));
+    ensure!(subject == Subject::new(&object_id_of(CUSTOMER)));
     let actions = ["Microsoft.Network/virtualNetworks/read", "Microsoft.Network/virtualNetworks/join/action"];
     let vnet = cloud.network("virtualNetworks/v");
-    cloud.control.forbid(Forbidden {
+    cloud.control.forbid(DenyRule {
         subject: Some(subject.object_id.clone()),
         action: "join".to_owned(),
-        ..Forbidden::default()
+        ..DenyRule::default()
     });
     let decided = client.check_access("eastus", &subject, &vnet, &actions).await?;
     ensure!(decided.iter().map(|one| one.allowed).collect::<Vec<_>>() == [true, false], "{decided:?}");
@@ -335,8 +337,8 @@ async fn vaults_directory_rights_and_records() -> Result<()> {
     client.put(&zone, "2018-05-01", &json!({"location": "global"})).await?;
     let metadata = vec![("resourceId".to_owned(), "/me".to_owned())];
     let record = ARecord { ttl: 300, metadata, ..ARecord::default() };
-    client.put_a_record(&zone, "api.one", &record, Some(When::Absent)).await?;
-    let twice = client.put_a_record(&zone, "api.one", &record, Some(When::Absent)).await;
+    client.put_a_record(&zone, "api.one", &record, Some(Precondition::Absent)).await?;
+    let twice = client.put_a_record(&zone, "api.one", &record, Some(Precondition::Absent)).await;
     ensure!(twice.expect_err("it is there").status == Some(412));
     let stored = client.a_record(&zone, "api.one").await?.context("there")?;
     ensure!(
@@ -344,8 +346,8 @@ async fn vaults_directory_rights_and_records() -> Result<()> {
         "{stored:?}"
     );
     let changed = ARecord { addresses: vec!["20.0.0.1".to_owned()], ..record };
-    client.put_a_record(&zone, "api.one", &changed, Some(When::Unchanged(&stored.etag))).await?;
-    let stale = client.delete_a_record(&zone, "api.one", Some(When::Unchanged(&stored.etag))).await;
+    client.put_a_record(&zone, "api.one", &changed, Some(Precondition::Unchanged(&stored.etag))).await?;
+    let stale = client.delete_a_record(&zone, "api.one", Some(Precondition::Unchanged(&stored.etag))).await;
     ensure!(stale.expect_err("another one").status == Some(412));
     client.put_a_record(&zone, "*.apps.one", &changed, None).await?;
     client.delete_a_record(&zone, "*.apps.one", None).await?;
@@ -378,7 +380,7 @@ async fn a_new_cluster_is_checked_by_what_azure_says() -> Result<()> {
     cloud.control.provider(&cloud.subscription, "Microsoft.Storage", "Registered");
     cloud.control.restrict(&cloud.subscription, "Standard_D4s_v5");
     ensure!(refused().await == "400 InvalidParameter properties.workerProfiles[0].VMSize");
-    cloud.fault("GET", "/skus", 1, FaultAnswer::status(403, "AuthorizationFailed"))?;
+    cloud.fault("GET", "/skus", 1, FaultResponse::status(403, "AuthorizationFailed"))?;
     ensure!(refused().await == "400 InvalidResourceProviderPermissions ", "{}", refused().await);
     Ok(())
 }
@@ -411,7 +413,7 @@ async fn machines_start_and_say_what_they_said() -> Result<()> {
     }
     ensure!(client.list(&tables, NETWORK).await?.len() == 105);
     let elsewhere = json!({"value": [], "nextLink": "https://elsewhere.example/next"});
-    cloud.fault("GET", "/routetables", 1, FaultAnswer::Body(elsewhere))?;
+    cloud.fault("GET", "/routetables", 1, FaultResponse::Body(elsewhere))?;
     ensure!(client.list(&tables, NETWORK).await.expect_err("elsewhere").kind == ErrorKind::Malformed);
     Ok(())
 }

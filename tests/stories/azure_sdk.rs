@@ -1,4 +1,4 @@
-//! Azure's own SDK for Python against the stand-in: a client that nobody here wrote vouches for it.
+//! Azure's own SDK for Python against the simulated Azure: an independent client confirms its behaviour.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use rp_base::{SystemClock, SystemRandom};
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
-use rp_simulator::arm::{Application, ArmOptions, ArmStandIn, Nothing};
+use rp_simulator::arm::{Application, ArmOptions, ArmStandIn, EmptyContents};
 use tests_kit::{part, workspace};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ async fn azures_sdk_makes_reads_waits_and_is_refused() -> Result<()> {
             client_id: APPLICATION.to_owned(),
             secret: Some("right".to_owned()),
         }],
-        contents: Arc::new(Nothing),
+        contents: Arc::new(EmptyContents),
         file: None,
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),

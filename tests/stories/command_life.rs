@@ -68,13 +68,13 @@ async fn an_elevation_is_waited_for_approved_used_and_ended() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_glass_is_swept_up_by_somebody_else() -> Result<()> {
-    let asker = Terminal::of("elevated").await?;
+    let asker = Terminal::signed_in("elevated").await?;
     let reason = "the house burns, says the command line";
     let broken = asker.json(&["elevate", "--rights", "admin", "--reason", reason, "--break-glass"]).await?;
     ensure!(broken["state"] == "active" && broken["way"] == "break_glass", "{broken}");
     let table = asker.run(&["elevations", "list"]).await?.ok()?;
     ensure!(table.contains("every cluster") && table.contains("break_glass"), "{table}");
-    let auditor = Terminal::of("auditor").await?;
+    let auditor = Terminal::signed_in("auditor").await?;
     let listed = auditor.json(&["elevations", "list", "--unreviewed"]).await?;
     ensure!(listed.to_string().contains(reason), "{listed}");
     asker.run(&["elevations", "end", id(&broken)?]).await?.ok()?;
@@ -124,10 +124,10 @@ async fn a_robot_works_without_a_sign_in_until_it_is_revoked() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_says_who_had_access_why_and_what_they_did() -> Result<()> {
-    let person = Terminal::of("sre").await?;
+    let person = Terminal::signed_in("sre").await?;
     let reason = "looked at by the report of the command line";
     person.run(&["kubectl", "named", "--reason", reason, "--", "get", "pods"]).await?.ok()?;
-    let auditor = Terminal::of("auditor").await?;
+    let auditor = Terminal::signed_in("auditor").await?;
     let text = until("the report has it", GENEROUS, || async {
         let text = auditor.run(&["audit", "report", "named"]).await?.ok()?;
         let ours = text.split_once(&format!("reason: {reason}")).context("no such reason")?.1.to_owned();

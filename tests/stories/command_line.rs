@@ -130,9 +130,9 @@ async fn a_person_signs_in_by_a_real_browser_and_signs_out() -> Result<()> {
     // Its token is a grant like any other, listed and ended like any other.
     let grants = terminal.json(&["grants", "list", "--kind", "cli", "--state", "active"]).await?;
     ensure!(grants["items"].as_array().is_some_and(|items| !items.is_empty()), "{grants}");
-    let kept = std::fs::read_to_string(terminal.kept("token.json"))?;
+    let kept = std::fs::read_to_string(terminal.profile_file("token.json"))?;
     ensure!(terminal.run(&["logout"]).await?.ok()?.contains("signed out"));
-    ensure!(!terminal.kept("token.json").exists());
+    ensure!(!terminal.profile_file("token.json").exists());
     let kept: Value = serde_json::from_str(&kept)?;
     let token = terminal.home.write("old.token", kept["token"].as_str().context("a token")?)?;
     let connection = ["--token-file", &token.to_string_lossy(), "--portal", &world.aro.dev.url];
@@ -156,7 +156,7 @@ async fn a_device_signs_in_by_a_code_entered_elsewhere() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn grants_are_listed_shown_extended_and_ended() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
+    let terminal = Terminal::signed_in("sre").await?;
     let reason = "the life of a grant on the command line";
     terminal.run(&["kubeconfig", "named", "--reason", reason, "--life", "1h"]).await?.ok()?;
     let mine = terminal.json(&["grants", "list", "--text", reason, "--state", "active"]).await?;
@@ -168,7 +168,7 @@ async fn grants_are_listed_shown_extended_and_ended() -> Result<()> {
     let extended = terminal.json(&["grants", "list", "--text", reason]).await?;
     ensure!(extended["items"][0]["not_after"].as_str() > grant["not_after"].as_str(), "{extended}");
 
-    let other = Terminal::of("viewer").await?;
+    let other = Terminal::signed_in("viewer").await?;
     let refused = other.run(&["grants", "show", id]).await?;
     ensure!(refused.status == 4 || refused.status == 5, "somebody else's: {refused:?}");
     let asks = terminal.run(&["grants", "revoke", "--cluster", "named"]).await?;

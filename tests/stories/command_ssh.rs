@@ -1,11 +1,11 @@
 //! `aro ssh`, `aro scp` and plain OpenSSH by its configuration: the real OpenSSH on people's side, and a real server on
 //! the machine's where files go.
 
-mod shelled;
+mod shell_fixture;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use shelled::{CLUSTER, MACHINE, Shelled};
+use shell_fixture::{CLUSTER, MACHINE, ShellFixture};
 use tests_kit::{GENEROUS, Output, part, until};
 use tokio::process::Command;
 
@@ -32,7 +32,7 @@ async fn a_command_runs_on_a_machine_and_its_status_comes_back() -> Result<()> {
     let first = ["ssh", &name, "master-0", "--reason", "a command of a story", "--", "hostname"];
     let output = site.aro_ends(&first, "ssh").await?;
     ensure!(output.status == 0 && output.stdout.trim().ends_with("-master-0"), "{output:?}");
-    // The access lives: nobody is asked again, whichever machine it is.
+    // The access is still active: no reason is asked for again, whichever machine it is.
     let again = site.aro_ends(&["ssh", &name, "master-1", "--", "exit 7"], "ssh").await?;
     ensure!(again.status == 7, "{again:?}");
     Ok(())
@@ -88,7 +88,7 @@ fn bytes(size: u32) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_go_to_a_machine_and_back() -> Result<()> {
-    let here = Shelled::get().await?;
+    let here = ShellFixture::get().await?;
     let folder = here.place("papers");
     std::fs::create_dir_all(folder.join("inner"))?;
     let sent = bytes(3_000_000);
@@ -101,7 +101,7 @@ async fn files_go_to_a_machine_and_back() -> Result<()> {
     let up = ["scp", CLUSTER, "-r", "--reason", "papers of a story", &from, &far];
     here.site.aro_ends(&up, "scp").await?.ok()?;
     let back = here.place("back").display().to_string();
-    // The access lives: nobody is asked again.
+    // The access is still active: no reason is asked for again.
     here.site.aro_ends(&["scp", CLUSTER, "-r", "-p", &far, &back], "scp").await?.ok()?;
     ensure!(std::fs::read(here.place("back/inner/large"))? == sent, "other bytes came back");
     ensure!(std::fs::read_to_string(here.place("back/a name with blanks"))? == "small");
@@ -113,7 +113,7 @@ async fn files_go_to_a_machine_and_back() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plain_ssh_scp_and_rsync_know_machines_by_name_until_the_access_ends() -> Result<()> {
-    let here = Shelled::get().await?;
+    let here = ShellFixture::get().await?;
     let config = here.config("plain").await?.display().to_string();
     let host = format!("{MACHINE}.{CLUSTER}");
     let ran = here.run("ssh", &["-F", &config, &host, "echo out; echo err >&2; exit 5"]).await?;

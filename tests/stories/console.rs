@@ -39,7 +39,7 @@ async fn a_browser_of_its_own_opens_the_console_and_signs_in() -> Result<()> {
     let mut said = String::new();
     notes.read_to_string(&mut said).await?;
     let seen = seen.with_context(|| said.clone())?;
-    // Under its true names, with the certificate of an authority that nobody trusts: by the key that was pinned.
+    // Under its real names, with a certificate of an untrusted authority: accepted by its pinned key.
     ensure!(seen.contains(&format!("{OAUTH} /authorize 302")) && seen.contains("HeadlessChrome"), "{seen}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A polite end: requests finish, streams are told, the deadline cuts.
+//! Graceful shutdown: requests finish, streams are notified, the deadline cuts the rest.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use tests_kit::{Aro, AroOptions, Behaviour, GENEROUS, Upstream, Wire, until};
 use tokio::net::TcpStream;
 
-use crate::door::Door;
+use crate::proxied_cluster::ProxiedCluster;
 
 /// What is open has so long to end by itself.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -66,5 +66,5 @@ async fn a_second_signal_ends_it_at_once() -> Result<()> {
 }
 
 async fn open(aro: &Aro, upstream: &Upstream, name: &str, path: &str) -> Result<Wire> {
-    Door::to(aro, upstream, name).await?.send(aro, path).await
+    ProxiedCluster::import(aro, upstream, name).await?.send(aro, path).await
 }

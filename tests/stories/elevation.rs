@@ -39,7 +39,7 @@ impl World {
         session.post("/api/v1/elevations", &body).await?.ok()?.json()
     }
 
-    /// A kubeconfig of the cluster, as it is asked for: nobody is elevated on the way.
+    /// A kubeconfig of the cluster, without elevating the person first.
     async fn take(&self, session: &Session, rights: &str) -> Result<tests_kit::Answer> {
         let body = json!({ "reason": REASON, "rights": rights });
         session.post(&format!("{}/kubeconfig/new", self.cluster), &body).await

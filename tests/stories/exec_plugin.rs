@@ -18,14 +18,14 @@ const WITHIN: Duration = Duration::from_secs(1);
 const REASON: &str = "kubectl runs the plug-in";
 
 /// Takes a kubeconfig; gives its file, its grant and where the grant's token is kept.
-async fn take(terminal: &Terminal, name: &str) -> Result<(PathBuf, String, PathBuf)> {
+async fn create_kubeconfig(terminal: &Terminal, name: &str) -> Result<(PathBuf, String, PathBuf)> {
     let file = terminal.home.path().join(name);
     let path = file.to_string_lossy();
     terminal.run(&["kubeconfig", "named", "--reason", REASON, "-f", &path, "-o", "json"]).await?.ok()?;
     let config: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
     let grant = config.pointer("/users/0/user/exec/args/2").and_then(Value::as_str);
     let grant = grant.context("the grant's id among the arguments")?.to_owned();
-    let cache = terminal.kept(&format!("grants/{grant}.json"));
+    let cache = terminal.profile_file(&format!("grants/{grant}.json"));
     Ok((file, grant, cache))
 }
 
@@ -56,8 +56,8 @@ async fn sees_pods(kubectl: &Kubectl) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_stands_in_the_file_and_ended_tokens_are_renewed_silently() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
-    let (file, _, cache) = take(&terminal, "plug-in.kubeconfig").await?;
+    let terminal = Terminal::signed_in("sre").await?;
+    let (file, _, cache) = create_kubeconfig(&terminal, "plug-in.kubeconfig").await?;
     let text = std::fs::read_to_string(&file)?;
     ensure!(!text.contains("aro1_") && !text.contains("\"token\""), "{text}");
     ensure!(std::fs::metadata(&file)?.permissions().mode() & 0o777 == 0o600);
@@ -77,8 +77,8 @@ async fn no_secret_stands_in_the_file_and_ended_tokens_are_renewed_silently() ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_kubectl_at_once_renew_once() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
-    let (file, grant, cache) = take(&terminal, "parallel.kubeconfig").await?;
+    let terminal = Terminal::signed_in("sre").await?;
+    let (file, grant, cache) = create_kubeconfig(&terminal, "parallel.kubeconfig").await?;
     let kubectl = terminal.kubectl(&file)?;
     try_join_all((0..20).map(|_| sees_pods(&kubectl))).await?;
     ensure!(cache.exists());
@@ -94,14 +94,14 @@ async fn twenty_kubectl_at_once_renew_once() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_grant_ends_its_tokens_within_a_second() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
+    let terminal = Terminal::signed_in("sre").await?;
     promised("the end of a plug-in's tokens", WITHIN, async |round| revoked_in_use(&terminal, round).await)
         .await
 }
 
 /// How long the token and the watch of a grant live on that was revoked.
 async fn revoked_in_use(terminal: &Terminal, round: usize) -> Result<Times> {
-    let (file, grant, cache) = take(terminal, &format!("revoked-{round}.kubeconfig")).await?;
+    let (file, grant, cache) = create_kubeconfig(terminal, &format!("revoked-{round}.kubeconfig")).await?;
     let server = kubeconfig_server(&std::fs::read_to_string(&file)?)?;
     let kubectl = terminal.kubectl(&file)?;
     let watch = kubectl.start(&["get", "pods", "-w"])?;
@@ -113,7 +113,7 @@ async fn revoked_in_use(terminal: &Terminal, round: usize) -> Result<Times> {
     with_token.get(&pods).await?.ok()?;
     let watch = tokio::spawn(async move { watch.end(GENEROUS).await.map(|_| Instant::now()) });
 
-    // Somebody else ends it: nothing at this terminal knows.
+    // It is revoked elsewhere: no process at this terminal knows.
     aro.session("admin").await?.revoke(&grant).await?;
     let began = Instant::now();
     let token = until("the token is refused", GENEROUS, || async {
@@ -129,8 +129,8 @@ async fn revoked_in_use(terminal: &Terminal, round: usize) -> Result<Times> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_at_any_moment_it_leaves_a_good_token_or_none() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
-    let (_, grant, cache) = take(&terminal, "killed.kubeconfig").await?;
+    let terminal = Terminal::signed_in("sre").await?;
+    let (_, grant, cache) = create_kubeconfig(&terminal, "killed.kubeconfig").await?;
     let call = ["credential", "--grant", &grant];
     terminal.run(&call).await?.ok()?;
     let whole = async |after: Duration| {
@@ -148,7 +148,7 @@ async fn killed_at_any_moment_it_leaves_a_good_token_or_none() -> Result<()> {
     age(&cache)?;
     let answer: Value = serde_json::from_str(&terminal.run(&call).await?.ok()?)?;
     ensure!(answer["kind"] == "ExecCredential", "{answer}");
-    let names = std::fs::read_dir(terminal.kept("grants"))?.map(|entry| Ok(entry?.file_name()));
+    let names = std::fs::read_dir(terminal.profile_file("grants"))?.map(|entry| Ok(entry?.file_name()));
     let names: Vec<_> = names.collect::<Result<_>>()?;
     ensure!(names.len() == 2, "a token, its lock and nothing half-written: {names:?}");
     Ok(())
@@ -156,8 +156,8 @@ async fn killed_at_any_moment_it_leaves_a_good_token_or_none() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_others_can_read_are_refused() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
-    let (file, _, cache) = take(&terminal, "open.kubeconfig").await?;
+    let terminal = Terminal::signed_in("sre").await?;
+    let (file, _, cache) = create_kubeconfig(&terminal, "open.kubeconfig").await?;
     let kubectl = terminal.kubectl(&file)?;
     sees_pods(&kubectl).await?;
     let set = |path: &PathBuf, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
@@ -165,7 +165,7 @@ async fn files_that_others_can_read_are_refused() -> Result<()> {
     let said = kubectl.refused(&["get", "pods"]).await?;
     ensure!(said.contains("0644") && said.contains("chmod 600"), "{said}");
     set(&cache, 0o600)?;
-    let kept = terminal.kept("token.json");
+    let kept = terminal.profile_file("token.json");
     set(&kept, 0o640)?;
     let refused = terminal.run(&["whoami"]).await?;
     ensure!(refused.status == 2 && refused.stderr.contains("0640"), "{refused:?}");
@@ -176,8 +176,8 @@ async fn files_that_others_can_read_are_refused() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_sign_in_it_names_the_command() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
-    let (file, _, _) = take(&terminal, "signed-out.kubeconfig").await?;
+    let terminal = Terminal::signed_in("sre").await?;
+    let (file, _, _) = create_kubeconfig(&terminal, "signed-out.kubeconfig").await?;
     terminal.run(&["logout"]).await?.ok()?;
     let said = terminal.kubectl(&file)?.refused(&["get", "pods"]).await?;
     ensure!(said.contains("aro login --portal"), "{said}");
@@ -190,7 +190,7 @@ async fn without_a_sign_in_it_names_the_command() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_context_is_added_to_the_kubeconfig_that_is_there() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
+    let terminal = Terminal::signed_in("sre").await?;
     let theirs = "apiVersion: v1\nkind: Config\nclusters: []\nusers: [{name: me, user: {token: x}}]\ncontexts: [{name: mine, context: {cluster: c, user: me}}]\ncurrent-context: mine\n";
     let file = terminal.home.write(".kube/config", theirs)?;
     let added = terminal.run(&["kubeconfig", "named", "--reason", REASON, "--merge"]).await?;
@@ -203,7 +203,7 @@ async fn a_context_is_added_to_the_kubeconfig_that_is_there() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_in_one_step_takes_one_grant_and_ends_as_kubectl_does() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
+    let terminal = Terminal::signed_in("sre").await?;
     let refused = terminal.run(&["kubectl", "named", "--", "get", "pods"]).await?;
     ensure!(refused.status == 2 && refused.stderr.contains("--reason"), "{refused:?}");
     let first = ["kubectl", "named", "--reason", "in one step", "--", "get", "pods", "-o", "name"];
@@ -235,9 +235,9 @@ async fn kubectl_in_one_step_takes_one_grant_and_ends_as_kubectl_does() -> Resul
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ended_sign_in_opens_the_browser_when_somebody_is_there() -> Result<()> {
-    let terminal = Terminal::of("sre").await?;
-    let (_, grant, cache) = take(&terminal, "again.kubeconfig").await?;
-    let kept: Value = serde_json::from_slice(&std::fs::read(terminal.kept("token.json"))?)?;
+    let terminal = Terminal::signed_in("sre").await?;
+    let (_, grant, cache) = create_kubeconfig(&terminal, "again.kubeconfig").await?;
+    let kept: Value = serde_json::from_slice(&std::fs::read(terminal.profile_file("token.json"))?)?;
     let token = kept["token"].as_str().context("a token")?;
     let signed_in = token.split('_').nth(2).context("the token names its grant")?;
     terminal.world.aro.session("sre").await?.revoke(signed_in).await?;

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 /// A metric of which every Prometheus has four series from its start.
 const METRIC: &str = "prometheus_engine_query_duration_seconds_count";
-/// Many seconds of work in half a million small steps: Prometheus looks between steps whether anybody still waits.
+/// Many seconds of work in half a million small steps: Prometheus checks between steps whether the client still waits.
 const SLOW: &str = "sum_over_time((label_replace(vector(time()),\"a\",\"0\",\"\",\"\") or label_replace(vector(time()),\"a\",\"1\",\"\",\"\") or label_replace(vector(time()),\"a\",\"2\",\"\",\"\") or label_replace(vector(time()),\"a\",\"3\",\"\",\"\"))[500000s:1s])";
 /// Bytes of script that the explorer may take over the wire.
 const MOST_SCRIPT: u64 = 450 * 1024;
@@ -100,7 +100,7 @@ fn start_prometheus(folder: &Folder, port: u16) -> Result<Process> {
     Process::start(folder, "prometheus", &mut command)
 }
 
-/// Of a cluster whose API nobody asks here: its Prometheus has an address of its own.
+/// Of a cluster whose API is not called here: its Prometheus has an address of its own.
 fn kubeconfig(folder: &Folder) -> Result<PathBuf> {
     let ca = STANDARD.encode(Authority::new("lab")?.pem());
     let text = json!({

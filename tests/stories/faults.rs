@@ -6,7 +6,7 @@ use tests_kit::{
     Answer, Aro, AroOptions, Authority, Behaviour, GENEROUS, Upstream, free_port, kubeconfig_server, until,
 };
 
-use crate::door::Door;
+use crate::proxied_cluster::ProxiedCluster;
 
 /// A `Status` that says whose fault it is.
 fn blames_the_cluster(answer: &Answer, statuses: &[u16]) -> Result<()> {
@@ -27,7 +27,7 @@ async fn a_cluster_that_cannot_be_reached_is_named_as_the_cause() -> Result<()> 
     let file = aro
         .folder()
         .write("gone.kubeconfig", text.replace(&server, &format!("https://127.0.0.1:{}", free_port()?)))?;
-    let door = Door::open(&aro, &aro.import_and_wait(&file, "gone", &[]).await?).await?;
+    let door = ProxiedCluster::open(&aro, &aro.import_and_wait(&file, "gone", &[]).await?).await?;
     blames_the_cluster(&door.get("/api/v1/pods").await?, &[502, 503, 504])
 }
 
@@ -37,7 +37,7 @@ async fn a_cluster_with_another_certificate_gets_no_credential() -> Result<()> {
     let upstream = Upstream::start(Behaviour::Echo(vec![])).await?;
     let other = Authority::new("somebody else")?;
     let file = upstream.kubeconfig_trusting(aro.folder(), "impostor", &other)?;
-    let door = Door::open(&aro, &aro.import_and_wait(&file, "impostor", &[]).await?).await?;
+    let door = ProxiedCluster::open(&aro, &aro.import_and_wait(&file, "impostor", &[]).await?).await?;
     blames_the_cluster(&door.get("/api/v1/pods").await?, &[502])?;
     ensure!(upstream.received().is_empty(), "{:?}", upstream.received());
     Ok(())
@@ -58,7 +58,7 @@ async fn a_cluster_sets_no_cookies_and_no_policies() -> Result<()> {
         ("warning", "299 - \"old\""),
     ]))
     .await?;
-    let door = Door::to(&aro, &upstream, "cookies").await?;
+    let door = ProxiedCluster::import(&aro, &upstream, "cookies").await?;
     let answer = door.get("/api/v1/pods").await?.ok()?;
     for name in [
         "set-cookie",
@@ -80,7 +80,7 @@ async fn an_answer_that_breaks_off_is_cut_and_nothing_is_added() -> Result<()> {
     for query in ["", "?watch=true"] {
         let upstream = Upstream::start(Behaviour::Cut).await?;
         let name = format!("cut-{}", query.len());
-        let door = Door::to(&aro, &upstream, &name).await?;
+        let door = ProxiedCluster::import(&aro, &upstream, &name).await?;
         let mut wire = door.send(&aro, &format!("/api/v1/pods{query}")).await?;
         wire.says("\"items\":[").await?;
         upstream.release();
@@ -95,7 +95,7 @@ async fn an_answer_that_breaks_off_is_cut_and_nothing_is_added() -> Result<()> {
 async fn more_watches_than_the_cluster_allows_on_a_connection_all_get_their_event() -> Result<()> {
     let aro = Aro::start(AroOptions::default()).await?;
     let upstream = Upstream::start(Behaviour::Watch(3)).await?;
-    let door = Door::to(&aro, &upstream, "narrow").await?;
+    let door = ProxiedCluster::import(&aro, &upstream, "narrow").await?;
     let mut watches = Vec::new();
     for n in 0..20 {
         watches.push(door.send(&aro, &format!("/api/v1/namespaces/n{n}/pods?watch=true")).await?);
@@ -113,7 +113,7 @@ async fn more_watches_than_the_cluster_allows_on_a_connection_all_get_their_even
 async fn connections_that_say_goaway_lose_no_request() -> Result<()> {
     let aro = Aro::start(AroOptions::default()).await?;
     let upstream = Upstream::start(Behaviour::GoAway).await?;
-    let door = Door::to(&aro, &upstream, "leaving").await?;
+    let door = ProxiedCluster::import(&aro, &upstream, "leaving").await?;
     for round in 0..20 {
         let door = &door;
         let asked =
@@ -131,7 +131,10 @@ async fn a_silent_cluster_holds_up_nobody_else() -> Result<()> {
     let aro = Aro::start(AroOptions::default()).await?;
     let (silent, well) =
         (Upstream::start(Behaviour::Silent).await?, Upstream::start(Behaviour::Echo(vec![])).await?);
-    let (stuck, free) = (Door::to(&aro, &silent, "silent").await?, Door::to(&aro, &well, "well").await?);
+    let (stuck, free) = (
+        ProxiedCluster::import(&aro, &silent, "silent").await?,
+        ProxiedCluster::import(&aro, &well, "well").await?,
+    );
     let hanging: Vec<_> = (0..50)
         .map(|n| {
             let (proxy, path) = (stuck.proxy.clone(), format!("{}/api/v1/namespaces/n{n}/pods", stuck.path));
@@ -161,7 +164,7 @@ async fn an_imported_cluster_is_there_at_once() -> Result<()> {
     for n in 0..5 {
         let name = format!("fresh-{n}");
         let resource = aro.import(&upstream.kubeconfig(aro.folder(), &name)?, &name, &[]).await?;
-        let door = Door::open(&aro, &resource).await?;
+        let door = ProxiedCluster::open(&aro, &resource).await?;
         door.get("/api/v1/pods").await?.ok()?;
     }
     Ok(())

@@ -21,7 +21,7 @@ async fn rows(session: &Session, query: &str) -> Result<Value> {
     session.get(&format!("/api/v1/clusters?{query}")).await?.ok()?.json()
 }
 
-/// A healthy cluster: name and version. One that nobody has looked at yet may turn out to be away.
+/// A healthy cluster: name and version. A cluster that was not looked at yet may turn out to be unreachable.
 async fn healthy(session: &Session) -> Result<(String, String)> {
     until("a cluster was looked at and is healthy", GENEROUS, || async {
         let list = rows(session, "state=healthy&source=aro&limit=1").await?;

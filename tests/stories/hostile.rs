@@ -186,7 +186,7 @@ async fn only_named_forwarders_say_for_whom_they_speak() -> Result<()> {
     let env = vec![("ARO_LISTEN__FORWARDED_FROM".to_owned(), "127.0.0.1/32".to_owned())];
     let stage = Stage::with(AroOptions { env, ..AroOptions::default() }).await?;
     ensure!(speaks_for(&stage, "192.0.2.45").await? == "192.0.2.45");
-    // What stands before the last stranger was written by that stranger.
+    // The addresses before the last untrusted one were written by that untrusted sender.
     ensure!(speaks_for(&stage, "10.0.0.1, 192.0.2.46").await? == "192.0.2.46");
     Ok(())
 }

@@ -25,7 +25,7 @@ struct Region {
 }
 
 /// One cluster that is asked for.
-struct Wanted {
+struct ClusterSpec {
     id: ClusterId,
     /// Path of its pages.
     page: String,
@@ -44,14 +44,14 @@ impl Region {
         Ok(Self { aro, rp })
     }
 
-    async fn wanted(&self, name: &str, more: &[&str]) -> Result<Wanted> {
+    async fn wanted(&self, name: &str, more: &[&str]) -> Result<ClusterSpec> {
         let args: Vec<&str> = ["--name", name, "--json"].iter().chain(more).copied().collect();
         let asked: Value = serde_json::from_str(&self.aro.verb("cluster", &args).await?)?;
         let id = asked["id"].as_str().context("an id")?.to_owned();
         let parts: Vec<&str> = id.split('/').collect();
         let (subscription, group) =
             (parts.get(2).context("a subscription")?, parts.get(4).context("a group")?);
-        Ok(Wanted {
+        Ok(ClusterSpec {
             id: ClusterId::new(subscription, group, name),
             page: id.to_lowercase(),
             name: name.to_owned(),
@@ -60,7 +60,12 @@ impl Region {
     }
 
     /// What the portal says of the operations on a cluster, once it is so.
-    async fn operations(&self, wanted: &Wanted, what: &str, so: impl Fn(&Value) -> bool) -> Result<Value> {
+    async fn operations(
+        &self,
+        wanted: &ClusterSpec,
+        what: &str,
+        so: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
         let session = self.aro.session("viewer").await?;
         let path = format!("/api/v1/clusters{}/operations", wanted.page);
         let told = until(what, LONG, || async {
@@ -71,7 +76,7 @@ impl Region {
         self.aro.explain(told.await)
     }
 
-    /// `aro` as somebody who is signed in.
+    /// Runs `aro` as a signed-in person.
     async fn command(&self, args: &[&str]) -> Result<Output> {
         let cookie = self.aro.session("viewer").await?.cookie().context("a cookie")?.to_owned();
         let file: PathBuf = self.aro.folder().write("viewer.cookie", cookie)?;
@@ -81,7 +86,7 @@ impl Region {
         aro(self.aro.folder().path(), &all).await
     }
 
-    async fn look(&self, wanted: &Wanted) -> Result<Value> {
+    async fn look(&self, wanted: &ClusterSpec) -> Result<Value> {
         let input = json!({"url": self.aro.dev.url, "account": "viewer", "password": self.aro.password("viewer")?,
             "resource": wanted.page});
         let seen = self.aro.explain(browser(self.aro.folder(), "install", &input).await)?;
@@ -127,7 +132,7 @@ async fn a_put_becomes_a_cluster_that_kubectl_works_in_and_delete_leaves_nothing
 }
 
 /// It is a cluster like any other.
-async fn works(region: &Region, wanted: &Wanted) -> Result<()> {
+async fn works(region: &Region, wanted: &ClusterSpec) -> Result<()> {
     let kubectl = region.aro.kubectl("sre", &wanted.page, "read").await?;
     let nodes = kubectl.ok(&["get", "nodes", "-o", "name"]).await?;
     ensure!(nodes.lines().count() == 6, "{nodes}");
@@ -138,7 +143,7 @@ async fn works(region: &Region, wanted: &Wanted) -> Result<()> {
 }
 
 /// Deletes a cluster and looks for what may be left of it.
-async fn gone(region: &Region, wanted: &Wanted) -> Result<()> {
+async fn gone(region: &Region, wanted: &ClusterSpec) -> Result<()> {
     let operation = region.rp.delete(&wanted.id).await?.context("an operation")?;
     region.aro.explain(operation.wait(LONG).await.map_err(Into::into))?;
     let missing = region.rp.get(&wanted.id).await.map(drop);
@@ -163,7 +168,7 @@ async fn gone(region: &Region, wanted: &Wanted) -> Result<()> {
 }
 
 /// Ids of resources in the stand-in for Azure that name the cluster.
-async fn left_in_azure(region: &Region, wanted: &Wanted) -> Result<Vec<String>> {
+async fn left_in_azure(region: &Region, wanted: &ClusterSpec) -> Result<Vec<String>> {
     let settings = std::fs::read_to_string(region.aro.data().join("aro.toml"))?;
     let url =
         settings.lines().find_map(|line| line.strip_prefix("resource_manager = \"")).context("a url")?;

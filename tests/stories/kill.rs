@@ -9,9 +9,9 @@ use rp_base::SystemClock;
 use rp_database::{SharedStore, SqliteOptions, SqliteStore};
 use tests_kit::{Aro, AroOptions, Behaviour, GENEROUS, Session, Upstream, kubeconfig_token, until};
 
-use crate::door::Door;
+use crate::proxied_cluster::ProxiedCluster;
 
-/// Takes kubeconfigs until nobody answers; gives those that were answered.
+/// Requests kubeconfigs until the server does not answer; returns those that were issued.
 async fn issue_until_dead(session: Session, resource: String, round: usize, n: usize) -> Vec<String> {
     let mut taken = Vec::new();
     while taken.len() < 8 {
@@ -43,8 +43,8 @@ async fn kill_9_leaves_nothing_half_written_and_loses_nothing_promised() -> Resu
     let mut aro = Aro::start(AroOptions::default()).await?;
     let echo = Upstream::start(Behaviour::Echo(vec![])).await?;
     let watched = Upstream::start(Behaviour::Watch(10)).await?;
-    let door = Door::to(&aro, &echo, "echo").await?;
-    let stream = Door::to(&aro, &watched, "watched").await?;
+    let door = ProxiedCluster::import(&aro, &echo, "echo").await?;
+    let stream = ProxiedCluster::import(&aro, &watched, "watched").await?;
     let resource = door.path.strip_suffix("/kubeconfig/proxy").context("a proxy's path")?.to_owned();
     let mut taken = Vec::new();
     for (round, moment) in [2, 5, 11].into_iter().enumerate() {
@@ -79,7 +79,7 @@ async fn kill_9_leaves_nothing_half_written_and_loses_nothing_promised() -> Resu
 }
 
 /// What was answered is there and opens its cluster; what was promised is on record.
-async fn check(aro: &Aro, door: &Door, taken: &[String], round: usize) -> Result<()> {
+async fn check(aro: &Aro, door: &ProxiedCluster, taken: &[String], round: usize) -> Result<()> {
     ensure!(!taken.is_empty(), "nothing was issued");
     let auditor = aro.session("auditor").await?;
     for text in taken {

@@ -14,10 +14,10 @@ use rp_base::{ManualClock, SharedClock, SystemRandom};
 use rp_database::{Typed, in_memory};
 use rp_documents::{ClusterDocument, ClusterHealth, ClusterMirror, ResourceId};
 use rp_monitor::check::{Check, CheckOptions, CheckParts, Records, SubnetSource};
+use rp_monitor::cluster_objects::Prefixes;
 use rp_monitor::emit::{Emitters, Recorder};
 use rp_monitor::once::OneTarget;
 use rp_monitor::sample::Value;
-use rp_monitor::seen::Prefixes;
 use rp_monitor::{ClusterView, Round, WorkerProfile};
 use rp_net::{Budget, Credential, Dialer, DialerOptions, Endpoint, Networks, PrivateWay, Source, Target};
 use rp_seal::Keyring;
@@ -61,7 +61,7 @@ fn view() -> Result<ClusterView> {
 }
 
 /// One monitor that looks at the real cluster.
-struct Looking {
+struct Collection {
     check: Check,
     recorder: Recorder,
     health: Typed<ClusterHealth>,
@@ -69,7 +69,7 @@ struct Looking {
     keyring: Keyring,
 }
 
-impl Looking {
+impl Collection {
     async fn new(openshift: &OpenShift, page: usize) -> Result<Self> {
         let clock: SharedClock = Arc::new(ManualClock::at(NOW));
         let token = Credential::Token(openshift.admin_token()?.into());
@@ -135,7 +135,7 @@ impl Looking {
     }
 }
 
-/// What is told and not expected, and what is expected and not told.
+/// Metrics that are emitted but not expected, and those that are expected but not emitted.
 fn same(told: &BTreeSet<String>, expected: &BTreeSet<String>) -> Result<()> {
     let more: Vec<_> = told.difference(expected).collect();
     let less: Vec<_> = expected.difference(told).collect();
@@ -147,7 +147,7 @@ fn same(told: &BTreeSet<String>, expected: &BTreeSet<String>) -> Result<()> {
 async fn the_monitor_tells_what_a_real_cluster_has() -> Result<()> {
     let openshift = OpenShift::start().await?;
     // One object a page: every list is read to its end.
-    let looking = Looking::new(&openshift, 1).await?;
+    let looking = Collection::new(&openshift, 1).await?;
     let expected = objects::expected(&openshift.certificates, &openshift.kubelet().await?)?;
     until("all alerts fire and everything is told", GENEROUS, || async {
         let (told, failed) = looking.look(false).await?;
@@ -162,7 +162,7 @@ async fn the_monitor_tells_what_a_real_cluster_has() -> Result<()> {
     same(&hourly, &expected).context("an hourly round")?;
 
     // Pages of any size tell the same.
-    let (told, _) = Looking::new(&openshift, 500).await?.look(true).await?;
+    let (told, _) = Collection::new(&openshift, 500).await?.look(true).await?;
     same(&told, &expected).context("whole lists")?;
 
     let health = looking.health.get("real").await?.context("health")?.value;
@@ -190,7 +190,7 @@ async fn the_monitor_tells_what_a_real_cluster_has() -> Result<()> {
         told.contains("clusteroperator.count 3")
             && !told.iter().any(|line| line.starts_with("machineconfigpool"))
     );
-    // What was known of it is still shown: nobody knows better.
+    // The last known values are still shown, because no newer ones exist.
     let shown = looking.recorder.exposition();
     let pools = shown.lines().find(|line| line.starts_with("aro_cluster_machine_config_pools{"));
     ensure!(pools.is_some_and(|line| line.ends_with(" 2")), "{pools:?}");

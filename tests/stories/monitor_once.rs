@@ -152,7 +152,7 @@ async fn one_look_by_kubeconfig_needs_nothing_else() -> Result<()> {
 async fn one_look_says_what_it_may_not_and_cannot() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let folder = Folder::new("monitor-once")?;
-    // Somebody who reads nodes and nothing of a pod's namespaces.
+    // A user who may read nodes but no namespaced objects.
     let rules = json!({"apiVersion": "v1", "kind": "List", "items": [
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "nodes-only"},
          "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}, {"nonResourceURLs": ["*"], "verbs": ["get"]}]},
@@ -173,7 +173,7 @@ async fn one_look_says_what_it_may_not_and_cannot() -> Result<()> {
     let told = report(&plain)?;
     ensure!(plain.status == 0, "{told}");
     ensure!(numbers(&told)?.iter().any(|line| line.starts_with("node.count 0.0 role=master")), "{told}");
-    // Nobody there.
+    // Nothing listens there.
     let text =
         std::fs::read_to_string(plane.service_kubeconfig()?)?.replace(&plane.url(), "https://127.0.0.1:1");
     let away = folder.write("away.kubeconfig", text)?;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use rp_base::Timestamp;
 use tests_kit::{GENEROUS, until};
 
-use fleet::{Fleet, INTERVAL, Seen};
+use fleet::{Fleet, INTERVAL, Inspection};
 
 /// A long way above what the contract allows in these periods, for the machine may be busy: what is forgotten is
 /// found by it, what is late is not.
@@ -45,7 +45,7 @@ async fn four_processes_killed_at_random_forget_no_cluster_and_never_look_twice_
         } else {
             fleet.stop(number).await?;
         }
-        // Half of them come back before anybody noticed that they were gone.
+        // Half of them come back before another worker notices that they were gone.
         if dice.below(2) == 0 {
             fleet.looked_at_since_now(&format!("round {round}: without worker {number}")).await?;
         }
@@ -60,7 +60,7 @@ async fn four_processes_killed_at_random_forget_no_cluster_and_never_look_twice_
 }
 
 /// Between two looks at a cluster never lies more than the bound.
-fn forgotten(seen: &[Seen], clusters: usize) -> Result<()> {
+fn forgotten(seen: &[Inspection], clusters: usize) -> Result<()> {
     for number in 0..clusters {
         let name = fleet::name(number);
         let at: Vec<i64> = seen.iter().filter(|one| one.cluster == name).map(|one| one.at.millis()).collect();
@@ -74,7 +74,7 @@ fn forgotten(seen: &[Seen], clusters: usize) -> Result<()> {
 
 /// Two workers look at a cluster in turn only around a handover, and no longer than a worker may believe that its
 /// buckets are its own.
-fn twice(seen: &[Seen]) -> Result<()> {
+fn twice(seen: &[Inspection]) -> Result<()> {
     // By cluster: the first and the last of a row of looks by two workers, from each of which to the next hardly
     // more than an interval passes.
     let mut rows = std::collections::BTreeMap::<&str, (Timestamp, Timestamp)>::new();
@@ -95,7 +95,7 @@ fn twice(seen: &[Seen]) -> Result<()> {
     Ok(())
 }
 
-/// When nobody comes or goes, each cluster has one worker and is looked at no more often than it should be.
+/// While no worker starts or stops, each cluster has one worker and is not looked at more often than it should be.
 async fn steady(fleet: &Fleet) -> Result<()> {
     until("a while in which each cluster has one worker", GENEROUS * 2, || async {
         fleet.shared_by(4).await?;
@@ -105,7 +105,7 @@ async fn steady(fleet: &Fleet) -> Result<()> {
         let most = usize::try_from(to.since(from).as_millis() / INTERVAL.as_millis())? + 2;
         for number in 0..fleet.clusters() {
             let name = fleet::name(number);
-            let looks: Vec<Seen> =
+            let looks: Vec<Inspection> =
                 fleet.seen().into_iter().filter(|one| one.cluster == name && one.at > from).collect();
             let workers: std::collections::BTreeSet<&str> = looks.iter().map(|one| one.by.as_str()).collect();
             ensure!(workers.len() == 1, "{name} was looked at by {workers:?}");

@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 
 const OPERATORS: &str = "/apis/config.openshift.io/v1/clusteroperators";
 
-/// A development server with the real cluster imported, once as a reader and once as somebody half blind.
+/// A development server with the real cluster imported, once with full read rights and once with few.
 pub(crate) struct World {
     pub(crate) aro: Aro,
     pub(crate) cluster: &'static OpenShift,
@@ -227,7 +227,7 @@ async fn an_api_server_that_restarts_or_hangs_leaves_the_last_known_state() -> R
     cluster.plane.hang_api(false)?;
     listed(&who, &operators, "it is live again", |list| list["state"] == "live").await?;
 
-    // The cluster leaves the list while somebody looks.
+    // The cluster leaves the list while a viewer watches it.
     let admin = aro.session("admin").await?;
     let gone = admin.change(reqwest::Method::DELETE, "/api/v1/imports/shaky", None).await?;
     ensure!((200..300).contains(&gone.status), "{gone:?}");

@@ -65,7 +65,7 @@ async fn an_approval_reaches_both_screens_without_a_reload() -> Result<()> {
     let twice = seen["twice"].as_str().unwrap_or_default();
     ensure!(twice.contains("approver has approved it already"), "{twice}");
 
-    // By JSON it is the same refusal, and nobody without the role gets so far.
+    // The JSON API refuses likewise, and a person without the role is refused earlier.
     let link = format!("/api/v1{}", seen["link"].as_str().context("a link")?);
     let again = aro.session("approver").await?.post(&link, &json!({})).await?;
     ensure!(again.status == 409 && again.json()?["side"] == "you", "{again:?}");

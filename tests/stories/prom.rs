@@ -24,7 +24,7 @@ struct World {
     faulty: FaultyPrometheus,
     /// The cluster with the real Prometheus.
     real: String,
-    /// Whoever stops a replica has it alone.
+    /// A test that stops a replica takes the lock exclusively.
     replicas: Arc<RwLock<()>>,
 }
 

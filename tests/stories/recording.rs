@@ -74,7 +74,7 @@ async fn cast(session: &Session, id: &str) -> Result<(Value, Vec<(String, String
     Ok((head, events.collect::<Result<_>>()?))
 }
 
-/// Waits until a recording is known to have been left by a process that died, and says so where it ends.
+/// Waits until a recording is marked as broken off because its process died, with a message at its end.
 async fn broken_off(session: &Session, id: &str) -> Result<Vec<(String, String)>> {
     until("the recording is known to break off", GENEROUS, || async {
         let found = session.get(&format!("/api/v1/recordings/{id}")).await?.ok()?.json()?;
@@ -87,18 +87,18 @@ async fn broken_off(session: &Session, id: &str) -> Result<Vec<(String, String)>
     .await
 }
 
-fn of(events: &[(String, String)], code: &str) -> String {
+fn events_of_code(events: &[(String, String)], code: &str) -> String {
     events.iter().filter(|event| event.0 == code).map(|event| event.1.as_str()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exec_is_recorded_as_it_was_by_websocket_and_by_spdy() -> Result<()> {
     let world = Recorded::start(true).await?;
-    let told = told(&world).await;
+    let told = check_exec_recordings(&world).await;
     world.aro.explain(told)
 }
 
-async fn told(world: &Recorded) -> Result<()> {
+async fn check_exec_recordings(world: &Recorded) -> Result<()> {
     let (person, auditor) = (world.aro.session("elevated").await?, world.aro.session("auditor").await?);
     let kubectl = world.kubectl().await?;
     for (way, kubectl) in [("websocket", kubectl.clone()), ("spdy", kubectl.clone().spdy())] {
@@ -117,12 +117,12 @@ async fn told(world: &Recorded) -> Result<()> {
         let id = found["id"].as_str().context("an id")?;
         let (head, events) = cast(&person, id).await?;
         ensure!(head["version"] == 3, "{head}");
-        ensure!(of(&events, "o") == format!("got typed words by {way}\n"), "{way}: {events:?}");
+        ensure!(events_of_code(&events, "o") == format!("got typed words by {way}\n"), "{way}: {events:?}");
         ensure!(
-            of(&events, "e") == "to-stderr\n" && of(&events, "i") == "typed words\n",
+            events_of_code(&events, "e") == "to-stderr\n" && events_of_code(&events, "i") == "typed words\n",
             "{way}: {events:?}"
         );
-        ensure!(of(&events, "x") == "7", "{way}: {events:?}");
+        ensure!(events_of_code(&events, "x") == "7", "{way}: {events:?}");
     }
     // A terminal says its size.
     let output =
@@ -133,7 +133,7 @@ async fn told(world: &Recorded) -> Result<()> {
     let id = found["id"].as_str().context("an id")?;
     let (_, events) = cast(&auditor, id).await?;
     ensure!(
-        of(&events, "o").contains("on a terminal") && events.iter().any(|event| event.0 == "r"),
+        events_of_code(&events, "o").contains("on a terminal") && events.iter().any(|event| event.0 == "r"),
         "{events:?}"
     );
     // Who watched is on the record; others do not learn that there is one.
@@ -166,7 +166,7 @@ async fn what_was_shown_before_a_kill_is_there_and_what_cannot_be_recorded_is_re
     let id = found["id"].as_str().context("an id")?.to_owned();
     until("the chunk is stored", GENEROUS, || async {
         let (_, events) = cast(&person, &id).await?;
-        ensure!(of(&events, "o").contains("4200 before the kill"), "{events:?}");
+        ensure!(events_of_code(&events, "o").contains("4200 before the kill"), "{events:?}");
         Ok(())
     })
     .await?;
@@ -175,7 +175,7 @@ async fn what_was_shown_before_a_kill_is_there_and_what_cannot_be_recorded_is_re
     world.aro.restart().await?;
     let person = world.aro.session("elevated").await?;
     let (_, events) = cast(&person, &id).await?;
-    ensure!(of(&events, "o").contains("4200 before the kill"), "{events:?}");
+    ensure!(events_of_code(&events, "o").contains("4200 before the kill"), "{events:?}");
     // The next process finds it without an end, and says what it is: everything up to the kill.
     broken_off(&person, &id).await?;
     // A torn end is named.
@@ -183,7 +183,7 @@ async fn what_was_shown_before_a_kill_is_there_and_what_cannot_be_recorded_is_re
     let whole = std::fs::read(&file)?;
     std::fs::write(&file, &whole[..whole.len() - 1])?;
     let (_, events) = cast(&person, &id).await?;
-    ensure!(of(&events, "m").starts_with("the recording breaks off within chunk"), "{events:?}");
+    ensure!(events_of_code(&events, "m").starts_with("the recording breaks off within chunk"), "{events:?}");
     // The place is gone: no session without its recording.
     std::fs::remove_dir_all(&world.place)?;
     let kubectl = world.kubectl().await?;

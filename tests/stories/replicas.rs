@@ -1,4 +1,4 @@
-//! Several `aro portal` behind HAProxy on one PostgreSQL: any of them serves anybody, and may die.
+//! Several `aro portal` behind HAProxy on one PostgreSQL: each serves every client, and any of them may die.
 
 mod abuse;
 mod lives;

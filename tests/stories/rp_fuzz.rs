@@ -25,14 +25,14 @@ const EXAMPLES: u32 = 25;
 
 /// How long a run goes on.
 #[derive(Clone, Copy)]
-enum Bound {
+enum CaseBudget {
     Seconds(u64),
     /// Edges too: a hundred requests for each operation.
     Edges,
     Examples,
 }
 
-impl Bound {
+impl CaseBudget {
     /// What the soak makes of it: its share of the time.
     fn or(self, soak: Option<u64>, parts: u64) -> Self {
         soak.map_or(self, |seconds| Self::Seconds((seconds / parts).max(5)))
@@ -69,16 +69,16 @@ async fn schemathesis_finds_nothing() -> Result<()> {
     for version in VERSIONS {
         let real = prepared(&folder, version, true)?;
         let newest = version == VERSIONS[0];
-        let bound = if newest { Bound::Edges.or(soak, 2) } else { Bound::Examples.or(soak, 8) };
+        let bound = if newest { CaseBudget::Edges.or(soak, 2) } else { CaseBudget::Examples.or(soak, 8) };
         aro.explain(fuzz(&aro, &folder, &real, bound).await)?;
     }
     let made_up = prepared(&folder, VERSIONS[0], false)?;
-    aro.explain(fuzz(&aro, &folder, &made_up, Bound::Edges.or(soak, 4)).await)?;
+    aro.explain(fuzz(&aro, &folder, &made_up, CaseBudget::Edges.or(soak, 4)).await)?;
     ensure!(!aro.process().log().contains("a request panicked"), "{}", aro.process().tail());
     Ok(())
 }
 
-async fn fuzz(aro: &Aro, folder: &Folder, document: &Path, bound: Bound) -> Result<()> {
+async fn fuzz(aro: &Aro, folder: &Folder, document: &Path, bound: CaseBudget) -> Result<()> {
     let mut command = tokio::process::Command::new(part("python")?);
     command.args(["-m", "schemathesis.cli", "run"]).arg(document).args(["--url", &aro.dev.rp_url]);
     command.arg("--tls-verify").arg(&aro.dev.ca_file).args(["--checks", CHECKS]);

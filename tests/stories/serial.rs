@@ -49,7 +49,7 @@ async fn a_machines_console_is_read_with_a_reason_and_on_the_record() -> Result<
     let json = format!("/api/v1/clusters{page}");
     let html = [("accept", "text/html"), ("sec-fetch-mode", "navigate")];
 
-    // Whoever has not said why is asked; whoever may not look is told.
+    // A person who gave no reason is asked for one; a person without the right is refused.
     let asked = read(&sre, &page, &html).await?.ok()?;
     ensure!(asked.text.contains("the serial console of"), "{}", asked.text);
     let refused = read(&sre, &json, &[]).await?;

@@ -10,10 +10,10 @@ use anyhow::{Context as _, Result, ensure};
 use parking_lot::Mutex;
 use proxy::ssh::host_keys::{HostKeys, fingerprint_of};
 use proxy::ssh::keys::machine_key;
-use proxy::ssh::machines::{ClusterMachines, Machine, Machines as _, Way};
+use proxy::ssh::machines::{ClusterMachines, Machine, MachineRoute, Machines as _};
 use rp_base::{Clock as _, Secret, SharedClock, SystemClock};
 use rp_database::{SharedStore, Typed, in_memory, update};
-use rp_documents::host_key::Learned;
+use rp_documents::host_key::HostKeySource;
 use rp_documents::{HostKey, ResourceId};
 use rp_net::listen::Stop;
 use rp_net::tls::client_config;
@@ -21,7 +21,7 @@ use rp_net::{
     ConnectProxy, Credential, Dialer, DialerOptions, Endpoint, Networks, Port, PrivateWay, Source, SshKey,
     SshMachine, SshTarget, Target,
 };
-use rp_simulator::region::{Pair, Shape};
+use rp_simulator::region::{CertificatePair, ClusterShape};
 use rp_simulator::{Region, RegionIdentity, RegionOptions};
 use russh::client::{Handle, Msg};
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PrivateKeyWithHashAlg, PublicKeyOrCertificate};
@@ -34,14 +34,14 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 /// Lets the pinned keys decide, and remembers what they said.
-struct Checked {
+struct HostKeyCheck {
     keys: Arc<HostKeys>,
     target: Arc<Target>,
     machine: Machine,
     refused: Arc<Mutex<Option<String>>>,
 }
 
-impl russh::client::Handler for Checked {
+impl russh::client::Handler for HostKeyCheck {
     type Error = russh::Error;
 
     async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, russh::Error> {
@@ -72,12 +72,12 @@ impl World {
         target: &Arc<Target>,
         machine: &Machine,
         stream: S,
-    ) -> Result<Result<Handle<Checked>, String>>
+    ) -> Result<Result<Handle<HostKeyCheck>, String>>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let refused = Arc::new(Mutex::new(None));
-        let checked = Checked {
+        let checked = HostKeyCheck {
             keys: Arc::clone(&self.keys),
             target: Arc::clone(target),
             machine: machine.clone(),
@@ -102,7 +102,7 @@ impl World {
     }
 }
 
-async fn sign_in(target: &Target, handle: &mut Handle<Checked>) -> Result<()> {
+async fn sign_in(target: &Target, handle: &mut Handle<HostKeyCheck>) -> Result<()> {
     let ssh = target.ssh.as_ref().context("no SSH")?;
     let key = PrivateKeyWithHashAlg::new(Arc::new(machine_key(ssh)?), Some(HashAlg::Sha512));
     let signed = timeout(GENEROUS, handle.authenticate_publickey(&ssh.user, key)).await??;
@@ -128,7 +128,7 @@ async fn run(channel: &mut Channel<Msg>, command: &str) -> Result<(String, Strin
     Ok((String::from_utf8(out)?, String::from_utf8(err)?, code))
 }
 
-fn credential(pair: &Pair) -> Credential {
+fn credential(pair: &CertificatePair) -> Credential {
     Credential::Certificate { chain_pem: pair.certificate.clone(), key_pem: pair.key.clone() }
 }
 
@@ -160,8 +160,11 @@ async fn simulated() -> Result<Simulated> {
         server_name: "proxy".try_into()?,
         tls: Arc::new(tls),
     });
-    let cluster =
-        region.fleet().clusters().find(|cluster| cluster.shape == Shape::Healthy).context("no cluster")?;
+    let cluster = region
+        .fleet()
+        .clusters()
+        .find(|cluster| cluster.shape == ClusterShape::Healthy)
+        .context("no cluster")?;
     let key = SshKey::Pkcs1Der(region.machine_key().clone());
     let target = Target {
         id: cluster.document()?.cluster.id,
@@ -181,7 +184,9 @@ async fn simulated() -> Result<Simulated> {
 
 impl Simulated {
     async fn dial(&self, machine: &Machine) -> Result<rp_net::Stream> {
-        let Way::Master(number) = machine.way else { anyhow::bail!("{machine:?} is no master with a port") };
+        let MachineRoute::Master(number) = machine.way else {
+            anyhow::bail!("{machine:?} is no master with a port")
+        };
         Ok(self.world.dialer.dial(&self.target, Port::Ssh(number), GENEROUS).await?)
     }
 }
@@ -193,7 +198,7 @@ async fn simulated_machines_show_the_keys_that_their_daemons_read() -> Result<()
     let all = machines.list(&here.target).await?;
     ensure!(all.len() >= 6 && all[..3].iter().all(|machine| machine.control_plane), "{all:?}");
     let master = machines.find(&here.target, "master-1").await?;
-    ensure!(master.way == Way::Master(1), "{master:?}");
+    ensure!(master.way == MachineRoute::Master(1), "{master:?}");
 
     let mut handle = here
         .world
@@ -201,7 +206,7 @@ async fn simulated_machines_show_the_keys_that_their_daemons_read() -> Result<()
         .await?
         .map_err(anyhow::Error::msg)?;
     let known = here.world.stored(&here.target, &master).await?;
-    ensure!(known.learned == Learned::Cluster && known.keys.len() == 2, "{known:?}");
+    ensure!(known.learned == HostKeySource::Cluster && known.keys.len() == 2, "{known:?}");
     sign_in(&here.target, &mut handle).await?;
     let mut session = handle.channel_open_session().await?;
     let (out, err, code) = run(&mut session, "hostname; uname -a; nonsense; exit 7").await?;
@@ -210,7 +215,7 @@ async fn simulated_machines_show_the_keys_that_their_daemons_read() -> Result<()
 
     // A worker stands behind the master and shows its own key.
     let worker = all.iter().find(|machine| !machine.control_plane).context("no worker")?;
-    let Way::Through { address, port } = &worker.way else { anyhow::bail!("{worker:?}") };
+    let MachineRoute::Through { address, port } = &worker.way else { anyhow::bail!("{worker:?}") };
     let hop = handle.channel_open_direct_tcpip(address.clone(), (*port).into(), "127.0.0.1", 1).await?;
     let mut behind =
         here.world.connect(&here.target, worker, hop.into_stream()).await?.map_err(anyhow::Error::msg)?;
@@ -247,7 +252,7 @@ async fn a_changed_key_is_refused_and_a_replaced_machine_is_learned_anew() -> Re
     let replaced = Machine { uid: format!("{}-new", master.uid), ..master.clone() };
     let again = here.world.connect(&here.target, &replaced, here.dial(&master).await?).await?;
     ensure!(again.is_ok(), "a replaced machine is learned anew");
-    ensure!(here.world.stored(&here.target, &replaced).await?.learned == Learned::Cluster);
+    ensure!(here.world.stored(&here.target, &replaced).await?.learned == HostKeySource::Cluster);
     // One whose daemon does not run is not trusted, and what it showed is kept for an administrator.
     let silent = Machine { name: "nobody".to_owned(), uid: "uid-nobody".to_owned(), ..master.clone() };
     let said = here
@@ -344,7 +349,7 @@ fn imported(host_keys: Vec<String>) -> Result<(Arc<Target>, Machine)> {
         uid: "uid-0".to_owned(),
         control_plane: false,
         ready: true,
-        way: Way::Direct { host: "127.0.0.1".to_owned(), port: 22 },
+        way: MachineRoute::Direct { host: "127.0.0.1".to_owned(), port: 22 },
     };
     Ok((Arc::new(target.fingerprinted()), machine))
 }
@@ -380,7 +385,7 @@ async fn openssh_is_known_by_its_key_its_certificate_or_an_administrators_word()
     ensure!(refusal(connect(true).await?)?.contains("other names"));
     ensure!(refusal(connect(false).await?)?.contains("another host key"), "a key without its certificate");
 
-    // By nobody's word yet, then by an administrator's.
+    // First with no confirmation of the key, then with an administrator's.
     let (target, machine) = imported(Vec::new())?;
     let world = World::new(PrivateWay::Direct);
     let connect = async |key: &str| {

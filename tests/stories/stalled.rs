@@ -1,4 +1,4 @@
-//! Strangers who ask and take nothing.
+//! Clients that send requests and do not read the answers.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ const STREAMS: usize = 250;
 const MOST_GROWTH: u64 = 48 << 20;
 
 /// A connection on which every stream's window is shut, and all its streams have asked.
-struct Stalled {
+struct StalledConnection {
     _sender: SendRequest<Bytes>,
     connection: JoinHandle<Result<(), h2::Error>>,
 }
 
-async fn stalled(aro: &Aro) -> Result<Stalled> {
+async fn stalled(aro: &Aro) -> Result<StalledConnection> {
     let stream = Wire::connect_h2(&aro.dev.url, &aro.ca_pem()?).await?.into_stream();
     let (mut sender, connection) =
         Builder::new().initial_window_size(0).handshake::<_, Bytes>(stream).await?;
@@ -39,7 +39,7 @@ async fn stalled(aro: &Aro) -> Result<Stalled> {
     ensure!(refused >= STREAMS / 2, "only {refused} of {STREAMS} were refused");
     // The bodies are dropped with the connection only: a client that resets its streams holds nothing.
     std::mem::forget(answers);
-    Ok(Stalled { _sender: sender, connection })
+    Ok(StalledConnection { _sender: sender, connection })
 }
 
 fn resident(aro: &Aro) -> Result<u64> {

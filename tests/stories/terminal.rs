@@ -23,13 +23,13 @@ impl Terminal {
         Self::within(World::get().await?)
     }
 
-    /// A terminal of somebody for whom no other story acts.
+    /// A terminal of an account that no other story uses.
     pub(crate) fn within(world: &'static World) -> Result<Self> {
         Ok(Self { world, home: Folder::new("terminal")? })
     }
 
     /// A terminal where this account has signed in by its browser.
-    pub(crate) async fn of(account: &str) -> Result<Self> {
+    pub(crate) async fn signed_in(account: &str) -> Result<Self> {
         let terminal = Self::new().await?;
         let said = terminal.login(account, &[]).await?;
         ensure!(said.contains(account), "{said}");
@@ -76,7 +76,7 @@ impl Terminal {
     }
 
     /// A path under the folder of the sign-ins.
-    pub(crate) fn kept(&self, path: &str) -> PathBuf {
+    pub(crate) fn profile_file(&self, path: &str) -> PathBuf {
         self.home.path().join(".config/aro/profiles/default").join(path)
     }
 
@@ -93,7 +93,7 @@ impl Terminal {
     }
 
     /// `aro login` until it has printed where to go.
-    pub(crate) async fn begin_login(&self, more: &[&str]) -> Result<Waiting> {
+    pub(crate) async fn begin_login(&self, more: &[&str]) -> Result<PendingLogin> {
         let ca = self.world.aro.dev.ca_file.to_string_lossy().into_owned();
         let base = ["login", "--portal", &self.world.aro.dev.url, "--ca-file", &ca];
         let mut child = self.command(&[&base, more].concat())?.spawn()?;
@@ -114,19 +114,19 @@ impl Terminal {
             bail!("it ended")
         });
         let address = address.await.context("no address")?.with_context(|| said.clone())?;
-        Ok(Waiting { child, notes, address })
+        Ok(PendingLogin { child, notes, address })
     }
 }
 
 /// An `aro login` that waits for the person.
-pub(crate) struct Waiting {
+pub(crate) struct PendingLogin {
     child: Child,
     notes: tokio::io::Lines<BufReader<tokio::process::ChildStderr>>,
     /// Where the person is to go.
     pub(crate) address: Url,
 }
 
-impl Waiting {
+impl PendingLogin {
     /// Its standard output, once it succeeded.
     pub(crate) async fn end(&mut self) -> Result<String> {
         let status = tokio::time::timeout(GENEROUS, self.child.wait()).await.context("it waits on")??;
@@ -158,7 +158,7 @@ pub(crate) async fn agree(session: &Session, page: &Url) -> Result<Url> {
     let answer = session.send(Method::POST, page.path(), &headers, Some(body)).await?;
     let location = answer.header("location").to_owned();
     if location.is_empty() {
-        // A device's consent leads nowhere: it says so on a page.
+        // A device's consent does not redirect: it shows a page.
         return answer.ok().map(|_| page.clone());
     }
     Ok(page.join(&location)?)

@@ -159,9 +159,9 @@ async fn the_ingress_of_a_cluster_of_ours_is_reached_by_its_routers() -> Result<
 
     let to = [format!("{host}:443"), format!("{downloads}:443"), format!("nothing.{domain}:443")];
     let to: Vec<&str> = to.iter().flat_map(|place| ["--to", place]).collect();
-    let local = Local::to(site, name, "the ingress of one of ours", &to).await?;
+    let local = Local::to_places(site, name, "the ingress of one of ours", &to).await?;
     let proxy = format!("socks5h://{}", local.address);
-    // Nobody signed the certificate: the key that the portal was shown is what a browser pins.
+    // The certificate is self-signed: the browser pins the key that the portal was given.
     let pinned = ["-k", "--pinnedpubkey", &format!("sha256//{pin}"), "--proxy", &proxy];
     for (host, said) in [(&host, "console of"), (&downloads, "downloads of")] {
         let page = site.curl(&[&pinned[..], &["-f", &format!("https://{host}/")]].concat()).await?.ok()?;

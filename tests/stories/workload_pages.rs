@@ -60,7 +60,7 @@ impl World {
         format!("/api/v1/clusters{resource}/{rest}")
     }
 
-    /// Whoever asks has said why for this cluster.
+    /// The session has given a reason for this cluster.
     async fn said(&self, session: &Session, resource: &str) -> Result<()> {
         let path = Self::json(resource, "objects/core/v1/nodes/node-1?reason=the%20story%20looks%20around");
         session.get(&path).await?.ok().map(drop)
@@ -299,7 +299,7 @@ async fn logs_are_on_the_record_and_cut_when_the_access_ends() -> Result<()> {
     let cut = following.until("the stream is cut", |_| false).await;
     let told = cut.err().map(|error| format!("{error:#}")).unwrap_or_default();
     ensure!(!told.contains("not in time"), "the stream went on: {told}");
-    // Afterwards nothing is read until somebody says anew why.
+    // Afterwards nothing is read until a new reason is given.
     let refused = session.get(&path).await?;
     ensure!(
         refused.status == 403 && refused.json()?["code"] == "reason_needed",

@@ -25,7 +25,7 @@ pub struct AlertsPage {
 /// What is known of the alerts.
 #[derive(Clone, Debug, Default)]
 pub enum AlertsState {
-    /// The cluster has not answered yet; the list is asked for again.
+    /// The cluster has not answered yet; the page requests the list again.
     #[default]
     Loading,
     /// It did not answer.
@@ -101,7 +101,7 @@ pub struct AlertSilence {
 }
 
 impl AlertRow {
-    /// How it stands.
+    /// Its state.
     #[must_use]
     pub fn badge(&self) -> Badge {
         if !self.silences.is_empty() {
@@ -157,7 +157,7 @@ impl AlertsPage {
 }
 
 impl Alerts {
-    /// Alerts that fire and that nobody silenced.
+    /// Firing alerts that are not silenced.
     #[must_use]
     pub fn firing(&self) -> u64 {
         let loud = |row: &&AlertRow| row.firing && row.silences.is_empty() && !row.inhibited;

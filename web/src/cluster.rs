@@ -100,7 +100,7 @@ pub struct ItemHead {
 /// What of a table is shown.
 #[derive(Clone, Debug, Default)]
 pub struct TableFilter {
-    /// What is asked for now.
+    /// The current query.
     pub query: TableQuery,
     /// What the table is of, e.g. "nodes".
     pub what: &'static str,
@@ -127,24 +127,24 @@ impl<T> Default for Section<T> {
     }
 }
 
-/// Why a person may not take access, or that they may.
+/// Whether a person may take access, and why not.
 #[derive(Clone, Debug, Default)]
-pub enum May {
+pub enum AccessDecision {
     /// They may.
     #[default]
     Yes,
-    /// They may not: the sentence that says what is missing.
+    /// They may not; holds the sentence that states what is missing.
     No(String),
 }
 
 impl Cluster {
     /// Whether the person may take access to it.
     pub(crate) const fn may_connect(&self) -> bool {
-        matches!(self.may_take, May::Yes)
+        matches!(self.may_take, AccessDecision::Yes)
     }
 }
 
-impl May {
+impl AccessDecision {
     /// Whether they may.
     #[must_use]
     pub fn yes(&self) -> bool {
@@ -179,7 +179,7 @@ pub struct Cluster {
     /// The installation, while it runs or where it stopped.
     pub install: Vec<Step>,
     /// Whether the person may take a kubeconfig.
-    pub may_take: May,
+    pub may_take: AccessDecision,
     /// About the whole page: not answering, last known.
     pub notice: Option<Notice>,
     /// Links out: Azure portal, OpenShift console.

@@ -19,7 +19,7 @@ pub struct ClustersPage {
     pub summary: Option<Summary>,
     /// Clusters in each view that everybody has, where known.
     pub views: Vec<(ListView, Option<u64>)>,
-    /// Views that people keep: one's own, then shared ones.
+    /// Saved views: the person's own, then shared ones.
     pub saved: Vec<SavedLink>,
     /// What can be chosen in the filters.
     pub facets: Facets,
@@ -79,7 +79,7 @@ pub struct Facets {
     pub regions: Vec<(String, u64)>,
 }
 
-/// The fleet in numbers. What nobody measures is none, and its line is left out.
+/// The fleet in numbers. A number that is not measured is none, and its line is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Failed.
@@ -103,7 +103,7 @@ pub struct Summary {
     /// Clusters of each minor version, oldest first; at most six.
     pub versions: Vec<VersionCount>,
     /// Longest broken first; at most three.
-    pub longest: Vec<Broken>,
+    pub longest: Vec<BrokenCluster>,
     /// Others that are broken for more than a day.
     pub longest_more: u64,
     /// Installations that run, by their phase.
@@ -127,9 +127,9 @@ pub struct VersionCount {
     pub old: bool,
 }
 
-/// A cluster that has been broken for long.
+/// A cluster that has been broken for a long time.
 #[derive(Clone, Debug, Default)]
-pub struct Broken {
+pub struct BrokenCluster {
     /// Its name.
     pub name: String,
     /// Its page.
@@ -142,7 +142,7 @@ pub struct Broken {
 
 /// One line of the strip: words, count, tone, icon, address.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct SummaryLine {
     /// Its words.
     pub words: &'static str,
     /// How many.
@@ -155,9 +155,9 @@ pub struct Tally {
     pub href: &'static str,
 }
 
-/// A piece of a meter of thousandths.
+/// A segment of a meter that is 1000 units wide.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece {
+pub struct MeterSegment {
     /// Its colour.
     pub tone: &'static str,
     /// Its start.
@@ -169,9 +169,9 @@ pub struct Piece {
 impl Summary {
     /// Lines of "Need a look".
     #[must_use]
-    pub fn looks(&self) -> Vec<Tally> {
+    pub fn looks(&self) -> Vec<SummaryLine> {
         let line = |words, count: Option<u64>, tone, icon, href| {
-            count.map(|count| Tally { words, count, tone, icon, href })
+            count.map(|count| SummaryLine { words, count, tone, icon, href })
         };
         [
             line("Failed", Some(self.failed), "bad", "failed", "/?view=failed"),
@@ -187,8 +187,8 @@ impl Summary {
 
     /// Lines of "In progress".
     #[must_use]
-    pub fn work(&self) -> Vec<Tally> {
-        let line = |words, count, icon, href| Tally { words, count, tone: "busy", icon, href };
+    pub fn work(&self) -> Vec<SummaryLine> {
+        let line = |words, count, icon, href| SummaryLine { words, count, tone: "busy", icon, href };
         vec![
             line("Installing", self.creating, "busy", "/?state=creating"),
             line("Updating", self.updating, "busy", "/?state=updating"),
@@ -199,19 +199,19 @@ impl Summary {
 
     /// Their sum.
     #[must_use]
-    pub fn sum(tallies: &[Tally]) -> u64 {
+    pub fn sum(tallies: &[SummaryLine]) -> u64 {
         tallies.iter().map(|t| t.count).sum()
     }
 
     /// Shares of the lines in a meter of 1000, four apart; each that is there is at least eight wide.
     #[must_use]
-    pub fn pieces(tallies: &[Tally]) -> Vec<Piece> {
+    pub fn pieces(tallies: &[SummaryLine]) -> Vec<MeterSegment> {
         let sum = Self::sum(tallies).max(1);
         let mut x = 0;
         let mut pieces = Vec::new();
         for t in tallies.iter().filter(|t| t.count > 0) {
             let width = (t.count.saturating_mul(1000) / sum).max(12).saturating_sub(4);
-            pieces.push(Piece { tone: t.tone, x, width: width.min(1000_u64.saturating_sub(x)) });
+            pieces.push(MeterSegment { tone: t.tone, x, width: width.min(1000_u64.saturating_sub(x)) });
             x = (x + width + 4).min(1000);
         }
         pieces
@@ -269,7 +269,7 @@ pub struct ClusterRow {
     pub alerts: Vec<String>,
     /// End of the first certificate to end.
     pub certificate: Option<i64>,
-    /// The last look; none: nobody has looked.
+    /// The monitor's last look; none: there was none yet.
     pub look: Option<LastLook>,
     /// Visibility of the API.
     pub api: String,
@@ -337,7 +337,7 @@ impl ClustersPage {
         self.around.0.as_ref().map(|place| self.query.before(place).href())
     }
 
-    /// States that can be asked for: value and words.
+    /// States to filter by: value and words.
     pub(crate) fn states(&self) -> [(&'static str, &'static str); 12] {
         [
             ("failed", "Failed"),

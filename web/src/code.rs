@@ -7,7 +7,7 @@ use askama::filters::Safe;
 
 use crate::text;
 
-/// Deepest level of a tree that is drawn; what is below stands in the YAML.
+/// Deepest level of a tree that is drawn; deeper levels are only in the YAML.
 const DEEPEST: usize = 24;
 
 /// A piece of a log line in one colour.
@@ -172,7 +172,7 @@ impl Node {
 pub enum DiffRow {
     /// In both: numbers of the line before and after.
     Same(usize, usize, String),
-    /// Another line stands in its place.
+    /// The line was replaced by another one.
     Changed(usize, String, usize, String),
     /// Only before.
     Removed(usize, String),

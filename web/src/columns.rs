@@ -82,7 +82,7 @@ impl Column {
         Self::Provisioned,
         Self::Source,
     ];
-    /// Those of somebody who has chosen none.
+    /// The columns shown by default.
     pub const USUAL: [Self; 6] =
         [Self::State, Self::Wrong, Self::Version, Self::Looked, Self::Modified, Self::Source];
 

@@ -3,9 +3,9 @@
 
 use crate::parts::{Badge, Failure, Link, Tone};
 
-/// Nothing is here: what is empty, that we asked, what can be done.
+/// Shown where a list or a page has no content: what is empty and what can be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Blank {
+pub struct EmptyState {
     /// `Ok` when nothing is how it should be, else `Mute`.
     pub tone: Tone,
     /// Symbol id.
@@ -20,7 +20,7 @@ pub struct Blank {
     pub hook: &'static str,
 }
 
-impl Blank {
+impl EmptyState {
     /// Nothing, and so it should be: "No operator is degraded".
     pub fn well(lead: impl Into<String>) -> Self {
         Self { tone: Tone::Ok, icon: "ok", lead: lead.into(), ..Self::default() }
@@ -50,22 +50,22 @@ impl Blank {
     }
 }
 
-/// Rows that are awaited: the heads are real already.
+/// A placeholder for rows that are still loading; the column heads are already the real ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bones {
-    /// What is awaited, for those who listen: "Nodes".
+pub struct Skeleton {
+    /// What is loading, for screen readers: "Nodes".
     pub label: String,
     /// Heads of the columns; none: lines of text.
     pub heads: Vec<String>,
     /// How many rows.
     pub rows: usize,
-    /// Asked at; after 5 s the wait is told. None: not yet worth telling.
+    /// When it was requested; after 5 s the page shows how long it has waited. None: no wait is shown.
     pub since: Option<i64>,
     /// How long we wait at most, seconds.
     pub patience: i64,
 }
 
-impl Bones {
+impl Skeleton {
     /// A table of so many rows.
     pub fn table(label: impl Into<String>, heads: &[&str], rows: usize) -> Self {
         let heads = heads.iter().map(|head| (*head).to_owned()).collect();
@@ -89,9 +89,9 @@ impl Bones {
     }
 }
 
-/// One thing that is missing in what is shown.
+/// A part of the shown content that is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingPart {
     /// What: "Machines".
     pub what: String,
     /// Why: "the cluster answered 403".
@@ -105,14 +105,14 @@ pub enum Slot {
     #[default]
     Ready,
     /// Awaited.
-    Loading(Bones),
+    Loading(Skeleton),
     /// Nothing.
-    Empty(Blank),
+    Empty(EmptyState),
     /// Content, but not all of it.
-    Partial(Vec<Missing>),
+    Partial(Vec<MissingPart>),
     /// Content as it was, for the source is away: since when, and why.
     LastKnown {
-        /// When it was last heard of, seconds.
+        /// When it was last updated, seconds.
         since: i64,
         /// Why it is away.
         why: String,
@@ -130,7 +130,7 @@ impl Slot {
 
     /// Content, or `blank` when there is none of it.
     #[must_use]
-    pub fn or_empty(rows: usize, blank: Blank) -> Self {
+    pub fn or_empty(rows: usize, blank: EmptyState) -> Self {
         if rows == 0 { Self::Empty(blank) } else { Self::Ready }
     }
 }
@@ -143,7 +143,7 @@ pub struct LastLook {
     /// How long it took, milliseconds; 0: not known.
     pub took_ms: u64,
     /// Parts that failed, and why.
-    pub failed: Vec<Missing>,
+    pub failed: Vec<MissingPart>,
     /// It should have been looked at again since.
     pub overdue: bool,
 }
@@ -217,14 +217,14 @@ impl Meter {
 }
 
 impl Badge {
-    /// A badge of one's own: colour, shape and word.
-    pub fn of(tone: Tone, icon: &'static str, word: impl Into<String>) -> Self {
+    /// A badge with a filled background: colour, icon and word.
+    pub fn filled(tone: Tone, icon: &'static str, word: impl Into<String>) -> Self {
         Self { tone, icon, word: word.into(), quiet: false }
     }
 
-    /// Well, or nothing to look at: without a ground.
+    /// A badge without a background, for a state that needs no attention.
     pub fn quiet(tone: Tone, icon: &'static str, word: impl Into<String>) -> Self {
-        Self { quiet: true, ..Self::of(tone, icon, word) }
+        Self { quiet: true, ..Self::filled(tone, icon, word) }
     }
 }
 
@@ -237,7 +237,7 @@ macro_rules! as_itself {
         }
     )*};
 }
-as_itself!(Blank, Bones, Slot, LastLook, Condition, Meter);
+as_itself!(EmptyState, Skeleton, Slot, LastLook, Condition, Meter);
 
 #[cfg(test)]
 mod tests {
@@ -248,7 +248,8 @@ mod tests {
         assert!(Slot::Ready.shows() && Slot::Partial(Vec::new()).shows());
         assert!(Slot::LastKnown { since: 0, why: String::new() }.shows());
         assert!(
-            !Slot::or_empty(0, Blank::well("Nothing")).shows() && Slot::or_empty(1, Blank::default()).shows()
+            !Slot::or_empty(0, EmptyState::well("Nothing")).shows()
+                && Slot::or_empty(1, EmptyState::default()).shows()
         );
     }
 

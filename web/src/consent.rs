@@ -15,7 +15,7 @@ pub struct ConsentPage {
     pub fields: Vec<(String, String)>,
     /// The letters that the program shows, or empty: it runs on the computer of this browser.
     pub code: String,
-    /// The program may run on another computer: somebody else may have sent the person here.
+    /// The program may run on another computer: another person may have sent the link.
     pub elsewhere: bool,
     /// Who asks: label and value.
     pub about: Vec<(String, String)>,

@@ -88,7 +88,7 @@ impl ElevateForm {
         self.way == "break-glass"
     }
 
-    /// Whether every cluster is asked for.
+    /// Whether the elevation is requested for every cluster.
     #[must_use]
     pub fn everywhere(&self) -> bool {
         self.scope == "all"
@@ -156,13 +156,13 @@ impl ElevatePage {
     /// The length of life that is chosen: the posted one, else the second shortest.
     #[must_use]
     pub fn chosen(&self, life: &u64) -> bool {
-        crate::lives::is_chosen(&self.lives, &self.form.life, *life)
+        crate::durations::is_chosen(&self.lives, &self.form.life, *life)
     }
 
     /// "1 h", and "4 h, the most" for the longest.
     #[must_use]
     pub fn life_words(&self, life: &u64) -> String {
-        crate::lives::words(&self.lives, *life)
+        crate::durations::words(&self.lives, *life)
     }
 
     /// Whether no right is the person's own to take.

@@ -12,7 +12,7 @@ pub struct ElevationsPage {
     pub frame: Frame,
     /// Requests that wait, oldest first; none for those who do not decide.
     pub waiting: Vec<ElevationRow>,
-    /// Break-glass that nobody has reviewed.
+    /// Break-glass elevations that were not reviewed yet.
     pub unreviewed: Vec<ElevationRow>,
     /// Those of other people that are in force, for those who see everybody's.
     pub others: Vec<ElevationRow>,
@@ -40,14 +40,14 @@ pub struct ElevationRow {
     /// The one cluster it is for; none: every cluster.
     pub cluster: Option<Link>,
     /// How it is come by.
-    pub way: ElevationWay,
-    /// How it stands.
+    pub way: ElevationMethod,
+    /// Its state.
     pub state: ElevationState,
     /// Reason given.
     pub reason: String,
     /// Ticket, or empty.
     pub ticket: String,
-    /// When it was asked for.
+    /// When it was requested.
     pub asked: i64,
     /// How long it lasts once given, in seconds.
     pub life: u64,
@@ -71,7 +71,7 @@ pub struct ElevationRow {
 
 /// How an elevation is come by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ElevationWay {
+pub enum ElevationMethod {
     /// By oneself, on call.
     SelfService,
     /// A second person decides.
@@ -81,7 +81,7 @@ pub enum ElevationWay {
     BreakGlass,
 }
 
-impl ElevationWay {
+impl ElevationMethod {
     /// Its words.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -93,15 +93,15 @@ impl ElevationWay {
     }
 }
 
-/// How an elevation stands.
+/// The state of an elevation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ElevationState {
-    /// Nobody has decided yet.
+    /// It waits for a decision.
     #[default]
     Waiting,
-    /// Nobody decided in time.
+    /// It was not decided in time.
     Lapsed,
-    /// Somebody said no.
+    /// It was refused.
     Refused,
     /// In force.
     Active,
@@ -149,7 +149,7 @@ impl ElevationRow {
     /// Whether it was taken without an approver.
     #[must_use]
     pub fn break_glass(&self) -> bool {
-        self.way == ElevationWay::BreakGlass
+        self.way == ElevationMethod::BreakGlass
     }
 
     /// Whether it is over, one way or another.
@@ -169,7 +169,7 @@ impl ElevationRow {
                 format!("{verb} by {who}: “{words}”")
             }
         };
-        if let Some((by, why)) = self.decided.as_ref().filter(|_| self.way == ElevationWay::Approval) {
+        if let Some((by, why)) = self.decided.as_ref().filter(|_| self.way == ElevationMethod::Approval) {
             let verb = if self.state == ElevationState::Refused { "refused" } else { "approved" };
             told.push(said(by, verb, why));
         }

@@ -4,7 +4,7 @@
 //! `GET` with `query`, `kind` (`range`, `instant`), `range` (`1h`), `end` and `source`; a second query is
 //! `query2` with `kind2`, up to six. The server runs them only when `run=1` is there.
 
-use crate::cluster::{Cluster, May};
+use crate::cluster::{AccessDecision, Cluster};
 use crate::filters;
 use crate::frame::Frame;
 use crate::parts::Failure;
@@ -35,7 +35,7 @@ pub struct ExplorePage {
     /// The queries, at least one.
     pub queries: Vec<ExploreQuery>,
     /// Whether the person may ask.
-    pub may_ask: May,
+    pub may_ask: AccessDecision,
     /// In place of everything: unknown cluster, no rights.
     pub failure: Option<Failure>,
 }

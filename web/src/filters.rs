@@ -6,8 +6,8 @@ use std::fmt::Display;
 use askama::filters::Safe;
 use askama::{Template, Values};
 
+pub(crate) use crate::component_filters::{blank, bones, conditions, last_look, meter, slot};
 use crate::parts::{Badge, Failure, Notice};
-pub(crate) use crate::shows::{blank, bones, conditions, last_look, meter, slot};
 use crate::{assets, parts, text};
 
 /// An icon of the sprite.

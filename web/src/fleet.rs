@@ -1,7 +1,7 @@
 //! `/fleet`: one PromQL on many clusters. Works without scripts when `run=1` is there: the page then
 //! waits for the end.
 
-use crate::cluster::May;
+use crate::cluster::AccessDecision;
 use crate::explore::{RANGES, ResultRow, ranges};
 use crate::filters;
 use crate::frame::Frame;
@@ -30,7 +30,7 @@ pub struct FleetPage {
     /// Clusters there are.
     pub total: u64,
     /// Whether the person may ask.
-    pub may_ask: May,
+    pub may_ask: AccessDecision,
     /// What came, when the server ran it.
     pub outcome: FleetOutcome,
     /// In place of everything.

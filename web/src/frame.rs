@@ -4,7 +4,7 @@ use askama::filters::Safe;
 
 use crate::filters;
 use crate::parts::{Link, Notice, Rights};
-use crate::when::{Told, When};
+use crate::when::{TimeFormat, When};
 
 /// Name of the hidden form field that carries the CSRF token. htmx and our script send the same
 /// token as `X-CSRF-Token`.
@@ -26,7 +26,7 @@ pub struct Frame {
     /// Path and query of this page: where sign-in comes back to.
     pub path: String,
     /// Which item of the navigation is current.
-    pub place: Place,
+    pub place: NavItem,
     /// Clusters of the region, beside the navigation's item.
     pub clusters: Option<u64>,
     /// Active grants of the person, beside the navigation's item.
@@ -101,7 +101,7 @@ struct Banner<'a> {
 
 /// Items of the navigation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum NavItem {
     /// Cluster list and the pages of a cluster.
     Clusters,
     /// One query on many clusters.
@@ -172,49 +172,50 @@ impl Frame {
     /// "3 h ago".
     #[must_use]
     pub fn ago(&self, at: &i64) -> Safe<When> {
-        When::new(*at, self.now, Told::Past)
+        When::new(*at, self.now, TimeFormat::Past)
     }
 
     /// "47 min", of something that lasts.
     #[must_use]
     pub fn lasting(&self, at: &i64) -> Safe<When> {
-        When::new(*at, self.now, Told::Lasting)
+        When::new(*at, self.now, TimeFormat::Lasting)
     }
 
     /// "in 24 min".
     #[must_use]
     pub fn coming(&self, at: &i64) -> Safe<When> {
-        When::new(*at, self.now, Told::Coming)
+        When::new(*at, self.now, TimeFormat::Coming)
     }
 
     /// "2026-11-21 03:12:00 UTC".
     #[must_use]
     pub fn exact(&self, at: &i64) -> Safe<When> {
-        When::new(*at, self.now, Told::Exact)
+        When::new(*at, self.now, TimeFormat::Exact)
     }
 
     /// "3 h ago, 2026-11-21 03:12:00 UTC": for the page of the thing itself.
     #[must_use]
     pub fn either(&self, at: &i64) -> Safe<String> {
-        let (past, exact) = (When::new(*at, self.now, Told::Past), When::new(*at, self.now, Told::Exact));
+        let (past, exact) =
+            (When::new(*at, self.now, TimeFormat::Past), When::new(*at, self.now, TimeFormat::Exact));
         Safe(format!("{past} <span class=\"mute\">{exact}</span>"))
     }
 
     /// "2026-11-21 03:12:09" of a log line; UTC is said in the title.
     #[must_use]
     pub fn moment(&self, at: &i64) -> Safe<When> {
-        When::new(*at, self.now, Told::Moment)
+        When::new(*at, self.now, TimeFormat::Moment)
     }
 
     /// "03:12 UTC".
     #[must_use]
     pub fn clock(&self, at: &i64) -> Safe<When> {
-        When::new(*at, self.now, Told::Clock)
+        When::new(*at, self.now, TimeFormat::Clock)
     }
 
     /// Whether a navigation item is the current one.
     #[must_use]
-    pub fn at(&self, place: Place) -> bool {
+    pub fn at(&self, place: NavItem) -> bool {
         self.place == place
     }
 }

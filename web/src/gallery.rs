@@ -1,8 +1,8 @@
 //! All samples, for tests and for the gallery page of `aro-dev`.
 
-use crate::view::{Part, Sample};
+use crate::view::{PageFragment, Sample};
 use crate::{
-    AccessPage, AlertsPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage,
+    AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage, DevicePage,
     ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage, KubeconfigPage,
     MetricsPage, ReportPage, RobotsPage, SoloPage, StatisticsPage,
 };
@@ -35,7 +35,7 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<crate::HostKeysPage>("host-keys", &mut items)?;
     add::<AccessPage>("access", &mut items)?;
     add::<GrantPage>("grant", &mut items)?;
-    add::<AskPage>("ask", &mut items)?;
+    add::<ConfirmPage>("ask", &mut items)?;
     add::<ElevatePage>("elevate", &mut items)?;
     add::<ElevationsPage>("elevations", &mut items)?;
     add::<RobotsPage>("robots", &mut items)?;
@@ -69,7 +69,7 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
 
 fn add<T: Sample>(page: &str, items: &mut Vec<GalleryItem>) -> askama::Result<()> {
     for (state, sample) in T::samples() {
-        items.push(GalleryItem { name: format!("{page}-{state}"), html: sample.render(Part::Page)? });
+        items.push(GalleryItem { name: format!("{page}-{state}"), html: sample.render(PageFragment::Page)? });
     }
     Ok(())
 }

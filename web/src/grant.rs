@@ -52,7 +52,7 @@ pub struct StreamRow {
 }
 
 impl StreamRow {
-    /// How many are not told one by one.
+    /// How many are not listed one by one.
     #[must_use]
     pub fn more(&self) -> u64 {
         self.count.saturating_sub(u64::try_from(self.what.len()).unwrap_or(u64::MAX))

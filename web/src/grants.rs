@@ -19,7 +19,7 @@ pub struct AccessPage {
     pub grants: Vec<GrantRow>,
     /// Cursor of the next page; none on the last.
     pub next: Option<String>,
-    /// Ended lately, newest first; beside the unfiltered list of one's own only.
+    /// Grants that ended recently, newest first; shown only beside the unfiltered list of the person's own grants.
     pub ended: Vec<GrantRow>,
     /// How many the person holds now.
     pub held: u64,
@@ -67,7 +67,7 @@ pub enum GrantView {
 }
 
 impl GrantQuery {
-    /// Which list is asked for.
+    /// The list that is requested.
     #[must_use]
     pub fn list(&self) -> GrantView {
         match self.view.as_str() {
@@ -117,13 +117,13 @@ impl GrantQuery {
         [&self.kind, &self.state, &self.person, &self.q].iter().any(|v| !v.is_empty()) || !cluster.is_empty()
     }
 
-    /// Whether only ended ones, or all, are asked for.
+    /// Whether only ended ones, or all, are listed.
     #[must_use]
     pub fn has_state(&self, state: &str) -> bool {
         self.state == state
     }
 
-    /// Whether that kind is asked for.
+    /// Whether the list is filtered by that kind.
     #[must_use]
     pub fn has_kind(&self, kind: &GrantKind) -> bool {
         self.kind == kind.name()
@@ -198,7 +198,7 @@ pub struct GrantRow {
     pub last_used: Option<i64>,
     /// Streams that are open.
     pub streams: u64,
-    /// How it stands.
+    /// Its state.
     pub state: GrantState,
     /// The person at the screen may revoke it.
     pub may_revoke: bool,
@@ -286,7 +286,7 @@ impl GrantKind {
     }
 }
 
-/// How a grant stands.
+/// The state of a grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum GrantState {
     /// It works.

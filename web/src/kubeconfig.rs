@@ -112,12 +112,12 @@ impl KubeconfigPage {
     /// The length of life that is chosen: the posted one, else the second shortest.
     #[must_use]
     pub fn chosen(&self, life: &u64) -> bool {
-        crate::lives::is_chosen(&self.lives, &self.form.life, *life)
+        crate::durations::is_chosen(&self.lives, &self.form.life, *life)
     }
 
     /// "4 h", and "8 h, the most" for the longest.
     #[must_use]
     pub fn life_words(&self, life: &u64) -> String {
-        crate::lives::words(&self.lives, *life)
+        crate::durations::words(&self.lives, *life)
     }
 }

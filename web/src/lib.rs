@@ -2,19 +2,21 @@
 //! be in, and the assets. Knows nothing of HTTP, stores or clocks: instants are seconds since 1970
 //! UTC, and everything that is shown is a plain value of a struct here.
 //!
-//! A page is a struct that implements [`View`]: `page.render(Part::of(…))` gives the whole document or
+//! A page is a struct that implements [`View`]: `page.render(PageFragment::of(…))` gives the whole document or
 //! the inside of the element that a fragment request asks for.
 
 mod alerts;
-mod ask;
 pub mod assets;
 mod audit;
 mod cluster;
 mod clusters;
 mod code;
 mod columns;
+mod component_filters;
 mod components;
+mod confirm;
 mod consent;
+mod durations;
 mod elevate;
 mod elevations;
 mod events;
@@ -31,7 +33,6 @@ mod keys;
 mod kubeconfig;
 mod list_query;
 mod live;
-mod lives;
 mod logs;
 mod metrics;
 mod network;
@@ -46,7 +47,6 @@ mod resources;
 mod robots;
 mod samples;
 mod serial;
-mod shows;
 mod solo;
 mod ssh;
 mod state;
@@ -63,25 +63,28 @@ pub mod when;
 mod workloads;
 
 pub use alerts::{AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState};
-pub use ask::{AskChoices, AskField, AskPage};
 pub use audit::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain};
-pub use cluster::{Cluster, ClusterPage, Field, ImportedFrom, ItemHead, May, Section, TableFilter, Verdict};
+pub use cluster::{
+    AccessDecision, Cluster, ClusterPage, Field, ImportedFrom, ItemHead, Section, TableFilter, Verdict,
+};
 pub use clusters::{
-    Broken, ClusterRow, ClustersPage, Facets, Piece, SavedLink, Summary, Tally, VersionCount,
+    BrokenCluster, ClusterRow, ClustersPage, Facets, MeterSegment, SavedLink, Summary, SummaryLine,
+    VersionCount,
 };
 pub use code::{DiffRow, Node, Span, ansi};
 pub use columns::Column;
-pub use components::{Blank, Bones, Condition, LastLook, Meter, Missing, Slot};
+pub use components::{Condition, EmptyState, LastLook, Meter, MissingPart, Skeleton, Slot};
+pub use confirm::{ConfirmChoices, ConfirmField, ConfirmPage};
 pub use consent::{ConsentPage, DevicePage};
 pub use elevate::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage};
-pub use elevations::{ElevationRow, ElevationState, ElevationWay, ElevationsPage};
+pub use elevations::{ElevationMethod, ElevationRow, ElevationState, ElevationsPage};
 pub use events::{EventLine, EventQuery, EventsPage};
 pub use explore::{
     ExplorePage, ExploreQuery, MOST_QUERIES, QueryResult, RANGES, ResultRow, ResultTable, explore_href,
     sparkline,
 };
 pub use fleet::{AGGREGATES, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable};
-pub use frame::{CSRF_FIELD, Elevation, Frame, Person, Place, banner};
+pub use frame::{CSRF_FIELD, Elevation, Frame, NavItem, Person, banner};
 pub use gallery::{GalleryItem, gallery};
 pub use grant::{GrantPage, StreamRow};
 pub use grants::{AccessPage, GrantKind, GrantQuery, GrantRow, GrantState, GrantView};
@@ -92,32 +95,32 @@ pub use kubeconfig::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, LEAST_REA
 pub use list_query::{ListQuery, ListView, filter_words};
 pub use live::{LiveBar, LiveState};
 pub use logs::{LogPage, LogQuery, SINCES, TAILS};
-pub use metrics::{MetricsGiven, MetricsPage};
+pub use metrics::{MetricsPage, MetricsToken};
 pub use network::{IngressRow, LastDial, NetworkObject, NetworkPage};
-pub use panel::{At, Block, Item, LANES, Lane, Line, Pair, Panel, Value};
+pub use panel::{Block, DisplayTime, Item, LANES, Lane, Line, Pair, Panel, Value};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
 pub use query::Query;
 pub use reason::ReasonPage;
 pub use recordings::{RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery};
 pub use report::{ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery};
 pub use resources::{
-    Described, Follows, KindGroup, KindQuery, KindRow, Moment, ObjectBody, ObjectHead, ObjectPage,
-    ObjectQuery, ObjectRow, ObjectView, ObjectsPage, ResourcesPage,
+    KindGroup, KindQuery, KindRow, LiveElement, ObjectBody, ObjectDescription, ObjectHead, ObjectPage,
+    ObjectQuery, ObjectRevision, ObjectRow, ObjectView, ObjectsPage, ResourcesPage,
 };
 pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage};
 pub use serial::{SERIAL_LINES, SERIAL_USUAL, SerialPage, SerialQuery};
 pub use solo::{FailureFragment, Group, SoloPage};
 pub use ssh::{
-    HostKeyRow, HostKeysPage, RefusedKeyRow, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage,
+    HostKeyRow, HostKeysPage, RefusedKeyRow, SshCredentials, SshErrors, SshForm, SshMachineRow, SshPage,
 };
 pub use states_page::{GalleryPage, StatesPage};
 pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, StatisticsPage};
 pub use table::{Cell, Table, TableQuery};
 pub use tabs::{Tab, TabCount};
 pub(crate) use terminal::terminal_notes;
-pub use terminal::{TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery};
-pub use tunnel::{TunnelErrors, TunnelForm, TunnelGiven, TunnelPage};
-pub use view::{Part, Sample, View};
+pub use terminal::{TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery, TerminalReasonForm};
+pub use tunnel::{TunnelCommands, TunnelErrors, TunnelForm, TunnelPage};
+pub use view::{PageFragment, Sample, View};
 pub use workloads::{
     ContainerRow, POD_RESTARTS, POD_STATES, Pod, PodPage, PodQuery, PodRow, PodsPage, WORKLOAD_KINDS,
     WorkloadPage, WorkloadQuery, WorkloadRow, WorkloadsPage, of_count,

@@ -1,4 +1,4 @@
-//! The query of the cluster list, as it stands in the URL.
+//! The query of the cluster list, as it is in the URL.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::columns::Column;
 use crate::query::{Query, switch};
 
 /// The query of the list. All fields come from the URL; an unknown view or order means "not asked". What a filter's
-/// text means, and that it can be read, is decided by whoever applies it.
+/// text means, and whether it is valid, is decided by the code that applies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ListQuery {

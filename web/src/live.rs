@@ -4,7 +4,7 @@ use askama::Template;
 use askama::filters::Safe;
 
 use crate::filters;
-use crate::when::{Told, When};
+use crate::when::{TimeFormat, When};
 
 /// How current a page is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct LiveBar {
     pub seen: String,
     /// How current the page is.
     pub state: LiveState,
-    /// When the cluster was last heard, seconds since 1970 UTC.
+    /// When the cluster last answered, seconds since 1970 UTC.
     pub as_of: Option<i64>,
     /// Why it is not current.
     pub why: String,
@@ -63,6 +63,6 @@ struct BarView<'a> {
 
 impl BarView<'_> {
     fn ago(&self, at: &i64) -> Safe<When> {
-        When::new(*at, self.now, Told::Past)
+        When::new(*at, self.now, TimeFormat::Past)
     }
 }

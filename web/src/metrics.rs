@@ -23,14 +23,14 @@ pub struct MetricsPage {
     /// What is wrong with it.
     pub errors: KubeconfigErrors,
     /// The token, shown once.
-    pub given: Option<MetricsGiven>,
+    pub given: Option<MetricsToken>,
     /// In place of the form.
     pub failure: Option<Failure>,
 }
 
-/// A token and where it is good for.
+/// A token and the address that it is valid for.
 #[derive(Clone)]
-pub struct MetricsGiven {
+pub struct MetricsToken {
     /// The bearer token.
     pub token: String,
     /// The address that tools take as that of Prometheus.
@@ -42,9 +42,9 @@ pub struct MetricsGiven {
 }
 
 // The token is for the page alone.
-impl std::fmt::Debug for MetricsGiven {
+impl std::fmt::Debug for MetricsToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MetricsGiven").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("MetricsToken").field("address", &self.address).finish_non_exhaustive()
     }
 }
 

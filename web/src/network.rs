@@ -24,7 +24,7 @@ pub struct NetworkPage {
     pub last: Option<LastDial>,
     /// A dial for this page, step by step.
     pub check: Vec<Step>,
-    /// Where the check is asked for; empty where the person may not.
+    /// The address that starts the check; empty where the person may not start it.
     pub check_href: String,
     /// What the document says: label and value.
     pub document: Vec<(&'static str, String)>,
@@ -34,7 +34,7 @@ pub struct NetworkPage {
     pub ingress: Vec<IngressRow>,
     /// The cluster's own settings: title, object, fields.
     pub objects: Vec<NetworkObject>,
-    /// Where those are asked for; empty when they are there.
+    /// The address that loads them; empty when they are loaded.
     pub objects_href: String,
     /// What is missing.
     pub notices: Vec<Notice>,

@@ -1,5 +1,5 @@
-//! What a cluster is made of, as pages show it: plain rows, and from them panels, tables and the verdict.
-//! Rows are values; who reads them from the cluster is no matter of this crate.
+//! The objects of a cluster as pages show them: plain rows, and the panels, tables and verdict made from them.
+//! Rows are plain values; this crate does not read them from the cluster.
 
 mod events;
 mod machines;
@@ -12,7 +12,7 @@ mod sets;
 mod verdict;
 mod version;
 
-use crate::components::{Blank, Bones, Condition, Slot};
+use crate::components::{Condition, EmptyState, Skeleton, Slot};
 use crate::panel::{Block, Panel};
 use crate::parts::{Badge, Failure, Link, Notice, Tone};
 use crate::text::encode;
@@ -20,32 +20,32 @@ use crate::text::encode;
 pub use events::{EventRow, event_items, events_panel};
 pub use machines::{MachineRow, Vm, machine_board, machines_panel};
 pub use nodes::{Amounts, NodeRow, Taint, node_board, nodes_panel};
-pub use operations::{Done, Operations, followed, operations_board, run_board};
-pub use operators::{Flag, OperatorRow, Related, operator_board, operators_panel};
-pub use overview::{ControlLook, FiringAlert, Overview, alerts_panel, control_panel, overview_board};
+pub use operations::{ActionRow, Operations, followed, operations_board, run_board};
+pub use operators::{Flag, OperatorRow, RelatedObject, operator_board, operators_panel};
+pub use overview::{FiringAlert, MonitorFindings, Overview, alerts_panel, control_panel, overview_board};
 pub use runs::{Run, RunLine, RunStep, lasted, run_notice};
 pub use sets::{
     ControlPlaneRow, PoolRow, SetRow, control_plane_panels, machine_set_board, machine_sets_panel,
     pools_panel,
 };
-pub use verdict::{Estate, Problem, looks, problems};
+pub use verdict::{ClusterObjects, Problem, looks, problems};
 pub use version::{HistoryRow, VersionRow, version_panel};
 
-/// Where the panels of a page stand.
+/// The layout of a page's panels.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     /// Over the whole width.
     pub top: Vec<Panel>,
     /// The wide column.
     pub main: Vec<Panel>,
-    /// The narrow column; empty: there is none.
+    /// The narrow column; empty: the page has no such column.
     pub side: Vec<Panel>,
 }
 
 impl Board {
     /// Panels over the whole width.
     #[must_use]
-    pub fn of(top: Vec<Panel>) -> Self {
+    pub fn full_width(top: Vec<Panel>) -> Self {
         Self { top, ..Self::default() }
     }
 
@@ -54,87 +54,88 @@ impl Board {
         self.top.iter().chain(&self.main).chain(&self.side)
     }
 
-    /// Nothing stands in it.
+    /// Whether it has no panels.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.panels().next().is_none()
     }
 }
 
-/// The rows of one kind, and how far they can be trusted.
+/// The rows of one kind, and whether they are current.
 #[derive(Clone, Debug)]
-pub struct Seen<T> {
+pub struct ObservedRows<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// How they are known.
-    pub state: SeenState,
-    /// How many more there are than are kept.
+    /// Whether they are current.
+    pub state: ObservationState,
+    /// How many more exist than are kept.
     pub left_out: u64,
 }
 
-impl<T> Default for Seen<T> {
+impl<T> Default for ObservedRows<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), state: SeenState::Loading, left_out: 0 }
+        Self { rows: Vec::new(), state: ObservationState::Loading, left_out: 0 }
     }
 }
 
-/// How rows are known.
+/// Whether rows are current, out of date or unavailable.
 #[derive(Clone, Debug, Default)]
-pub enum SeenState {
-    /// Not heard from yet.
+pub enum ObservationState {
+    /// No answer has arrived yet.
     #[default]
     Loading,
-    /// They are so now.
+    /// The rows are current.
     Live,
-    /// They were so.
+    /// The rows are the last known ones.
     Stale {
-        /// When they were last heard from.
+        /// When they were last updated.
         since: i64,
-        /// Why not since.
+        /// Why they have not been updated since.
         why: String,
     },
-    /// The cluster does not let us read them: its words.
+    /// The cluster refuses to let this service read them; holds the cluster's message.
     Forbidden(String),
-    /// The cluster has no such kind.
+    /// The cluster does not serve this kind.
     Missing,
     /// They could not be read.
     Failed(Failure),
 }
 
-impl<T> Seen<T> {
-    /// Rows that are so now.
+impl<T> ObservedRows<T> {
+    /// Current rows.
     #[must_use]
     pub fn live(rows: Vec<T>) -> Self {
-        Self { rows, state: SeenState::Live, left_out: 0 }
+        Self { rows, state: ObservationState::Live, left_out: 0 }
     }
 
-    /// Whether the rows mean anything.
+    /// Whether the rows hold data: current or last known.
     #[must_use]
     pub fn known(&self) -> bool {
-        matches!(self.state, SeenState::Live | SeenState::Stale { .. })
+        matches!(self.state, ObservationState::Live | ObservationState::Stale { .. })
     }
 
-    /// They were so, and may be otherwise now.
+    /// Whether the rows may be out of date.
     #[must_use]
     pub fn stale(&self) -> bool {
-        matches!(self.state, SeenState::Stale { .. })
+        matches!(self.state, ObservationState::Stale { .. })
     }
 
-    /// What stands above the rows or in their place.
+    /// What is shown above the rows or instead of them.
     pub(crate) fn slot(&self, what: &str, heads: &[&str], missing: &str) -> Slot {
         match &self.state {
-            SeenState::Loading => Slot::Loading(Bones::table(what, heads, 4)),
-            SeenState::Live => Slot::Ready,
-            SeenState::Stale { since, why } => Slot::LastKnown { since: *since, why: why.clone() },
-            SeenState::Forbidden(why) => Slot::Empty(forbidden(what, why)),
-            SeenState::Missing => {
-                Slot::Empty(Blank { hook: "missing", ..Blank::nothing("unknown", "Not there").text(missing) })
-            }
-            SeenState::Failed(failure) => Slot::Failed(failure.clone()),
+            ObservationState::Loading => Slot::Loading(Skeleton::table(what, heads, 4)),
+            ObservationState::Live => Slot::Ready,
+            ObservationState::Stale { since, why } => Slot::LastKnown { since: *since, why: why.clone() },
+            ObservationState::Forbidden(why) => Slot::Empty(forbidden(what, why)),
+            ObservationState::Missing => Slot::Empty(EmptyState {
+                hook: "missing",
+                ..EmptyState::nothing("unknown", "Not there").text(missing)
+            }),
+            ObservationState::Failed(failure) => Slot::Failed(failure.clone()),
         }
     }
 
-    /// Says what is not shown.
+    /// Adds a notice about rows that are left out.
     pub(crate) fn cut(&self, panel: Panel) -> Panel {
         if self.left_out == 0 || !self.known() {
             return panel;
@@ -145,9 +146,9 @@ impl<T> Seen<T> {
     }
 }
 
-fn forbidden(what: &str, why: &str) -> Blank {
+fn forbidden(what: &str, why: &str) -> EmptyState {
     let text = format!("The cluster does not let this service read them. Others are not affected. {why}");
-    Blank { hook: "forbidden", ..Blank::nothing("lock", format!("{what}: not allowed")).text(text) }
+    EmptyState { hook: "forbidden", ..EmptyState::nothing("lock", format!("{what}: not allowed")).text(text) }
 }
 
 /// The page of an object of a cluster; without a name no link.
@@ -158,7 +159,7 @@ pub(crate) fn page_of(base: &str, tab: &str, name: &str) -> Link {
     Link::new(name, format!("{base}/{tab}/{}", encode(name)))
 }
 
-/// `MemoryPressure` as "Memory pressure"; what is no such word stays.
+/// `MemoryPressure` as "Memory pressure"; text that is not camel case is returned unchanged.
 #[must_use]
 pub fn words_of(camel: &str) -> String {
     if camel.len() > 60 || !camel.is_ascii() {
@@ -179,7 +180,7 @@ pub fn words_of(camel: &str) -> String {
     out
 }
 
-/// The same state of something that may have changed since.
+/// The badge of a last known state ("Was …") when the row is stale.
 pub(crate) fn was(badge: Badge, stale: bool) -> Badge {
     if !stale {
         return badge;
@@ -198,14 +199,14 @@ pub(crate) fn was(badge: Badge, stale: bool) -> Badge {
 pub fn toned(kind: &str, status: &str, well: impl Fn(&str) -> Option<bool>) -> Badge {
     match (status, well(kind)) {
         ("True" | "False", Some(good)) if (status == "True") == good => Badge::quiet(Tone::Ok, "ok", status),
-        ("True" | "False", Some(_)) => Badge::of(Tone::Bad, "failed", status),
+        ("True" | "False", Some(_)) => Badge::filled(Tone::Bad, "failed", status),
         ("True" | "False", None) => Badge::quiet(Tone::Mute, "info", status),
-        (_, Some(_)) => Badge::of(Tone::Warn, "unknown", "Unknown"),
+        (_, Some(_)) => Badge::filled(Tone::Warn, "unknown", "Unknown"),
         (_, None) => Badge::quiet(Tone::Mute, "unknown", "Unknown"),
     }
 }
 
-/// A panel of conditions, or that there are none.
+/// A panel of conditions, or a message that there are none.
 pub(crate) fn conditions_panel(rows: &[Condition]) -> Panel {
     let panel = Panel::new("conditions", "Conditions");
     if rows.is_empty() {
@@ -223,20 +224,20 @@ pub(crate) fn tags_panel(id: &'static str, title: &str, tags: &[(String, String)
     panel.fact(tags.len().to_string()).with(Block::Tags(tags.to_vec()))
 }
 
-/// In place of an object that is not there (any more).
-pub(crate) fn no_such<T>(kind: &str, name: &str, list: &Link, seen: &Seen<T>) -> Board {
+/// The panel shown instead of an object that does not exist (any more).
+pub(crate) fn no_such<T>(kind: &str, name: &str, list: &Link, seen: &ObservedRows<T>) -> Board {
     let panel = Panel::new("object", kind);
     let slot = seen.slot(kind, &[], &format!("The cluster has no {}s.", kind.to_lowercase()));
     if !seen.known() {
-        return Board::of(vec![panel.slot(slot)]);
+        return Board::full_width(vec![panel.slot(slot)]);
     }
-    let blank = Blank {
+    let blank = EmptyState {
         hook: "gone",
-        ..Blank::nothing("search", format!("No {} has this name", kind.to_lowercase()))
+        ..EmptyState::nothing("search", format!("No {} has this name", kind.to_lowercase()))
             .text(format!("{name} is not there. It may have been deleted or replaced."))
             .action(list.clone())
     };
-    Board::of(vec![panel.slot(Slot::Empty(blank))])
+    Board::full_width(vec![panel.slot(Slot::Empty(blank))])
 }
 
 #[cfg(test)]
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_was_is_not_passed_off_as_new() {
-        let badge = was(Badge::of(Tone::Bad, "failed", "Not ready"), true);
+        let badge = was(Badge::filled(Tone::Bad, "failed", "Not ready"), true);
         assert_eq!((badge.word.as_str(), badge.tone, badge.quiet), ("Was not ready", Tone::Mute, true));
     }
 }

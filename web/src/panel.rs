@@ -1,11 +1,11 @@
-//! One panel of a page: its head, how it stands, and what is in it. Every page of a cluster is made of
+//! One panel of a page: its head, its state and its content. Every page of a cluster is made of
 //! these, so loading, empty, old, forbidden and failed look the same everywhere (`contract/rules.md` §4.1),
 //! and a panel of the first answer is the same text as one that the live stream sends.
 
 use askama::Template;
 
 use crate::cluster::Verdict;
-use crate::components::{Blank, Condition, Meter, Slot};
+use crate::components::{Condition, EmptyState, Meter, Slot};
 use crate::filters;
 use crate::frame::Frame;
 use crate::parts::{Badge, Link, Notice, Step, Tone};
@@ -23,13 +23,13 @@ pub struct Panel {
     pub fact: String,
     /// At the end of the head.
     pub links: Vec<Link>,
-    /// How it stands.
+    /// Its state.
     pub slot: Slot,
     /// What is in it, from top to bottom.
     pub blocks: Vec<Block>,
     /// Fetched when the page is there: where from. Only while it loads.
     pub later: String,
-    /// Its place only: nothing is seen of it until something stands in it.
+    /// Only a place holder: it is invisible until it has content.
     pub hidden: bool,
 }
 
@@ -55,7 +55,7 @@ pub enum Block {
     /// Conditions of an object.
     Conditions(Vec<Condition>),
     /// Nothing here, and what that means.
-    Blank(Blank),
+    Blank(EmptyState),
     /// The last line of the panel.
     Foot(String, Option<Link>),
     /// How far something is: thousandths, the same in words, colour.
@@ -79,9 +79,9 @@ pub struct Line {
     pub text: String,
 }
 
-/// An instant and how it is told.
+/// An instant and how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum DisplayTime {
     /// "3 h ago".
     Ago(i64),
     /// "for 47 min".
@@ -108,7 +108,7 @@ pub struct Item {
     /// The cluster's words, unedited.
     pub quote: String,
     /// Since when, or until when.
-    pub at: Option<At>,
+    pub at: Option<DisplayTime>,
     /// At the end of the line, e.g. "×38".
     pub aside: String,
     /// Where to go on.
@@ -166,7 +166,7 @@ impl Pair {
     }
 }
 
-/// What went on in the last hours, one line of it: so that the cause stands left of the effect.
+/// One line of a timeline of the last hours, in which a cause is drawn left of its effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lane {
     /// Of what.
@@ -248,13 +248,13 @@ impl Panel {
     /// Nothing in it, which is well.
     #[must_use]
     pub fn well(self, lead: impl Into<String>, text: impl Into<String>) -> Self {
-        self.with(Block::Blank(Blank::well(lead).text(text)))
+        self.with(Block::Blank(EmptyState::well(lead).text(text)))
     }
 
     /// Nothing in it.
     #[must_use]
     pub fn nothing(self, icon: &'static str, lead: impl Into<String>, text: impl Into<String>) -> Self {
-        self.with(Block::Blank(Blank::nothing(icon, lead).text(text)))
+        self.with(Block::Blank(EmptyState::nothing(icon, lead).text(text)))
     }
 
     /// What is in it is not there yet.

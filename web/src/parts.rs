@@ -132,12 +132,12 @@ pub struct Failure {
     pub side: Side,
     /// What to do; the first is the main one.
     pub actions: Vec<Link>,
-    /// To be told to the person who helps.
+    /// The request id, to be given to the person who helps.
     pub request_id: String,
 }
 
 impl Failure {
-    /// Its colour: red when something is broken, quiet when somebody only may not.
+    /// Its colour: red when something is broken, quiet when the person only lacks a right.
     #[must_use]
     pub fn tone(&self) -> Tone {
         match (self.side, self.status) {
@@ -174,7 +174,7 @@ impl Failure {
 /// One step of something long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// How it stands.
+    /// Its state.
     pub state: StepState,
     /// What it does.
     pub text: String,
@@ -186,7 +186,7 @@ pub struct Step {
     pub since: Option<i64>,
 }
 
-/// How a step stands.
+/// The state of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepState {
     /// Done.

@@ -16,13 +16,13 @@ pub struct ReasonPage {
     pub cluster: Cluster,
     /// Active grants for it, beside the tab.
     pub active: u64,
-    /// The page of the cluster that it stands on.
+    /// The tab of the cluster's pages that it is shown on.
     pub tab: Tab,
     /// What it opens, e.g. `the log of etcd-0`.
     pub what: String,
     /// Where to go then.
     pub back: String,
-    /// Where it was come from.
+    /// The page that the person came from.
     pub out: Link,
     /// An earlier one was revoked.
     pub revoked: bool,

@@ -15,7 +15,7 @@ pub struct RecordingsPage {
     pub frame: Frame,
     /// What is asked.
     pub query: RecordingsQuery,
-    /// Everybody's are shown, not one's own alone.
+    /// Whether the recordings of all people are shown, not only the person's own.
     pub everybody: bool,
     /// `off`, `wanted` or `required`; empty: none are kept here.
     pub policy: String,
@@ -126,7 +126,7 @@ pub struct RecordingRow {
     pub command: String,
     /// When it began.
     pub started: i64,
-    /// Seconds that it took; none while it runs, or when nobody knows.
+    /// Seconds that it took; none while it runs, or when it is unknown.
     pub took: Option<i64>,
     /// Whether it runs.
     pub state: RecordingState,

@@ -28,7 +28,7 @@ pub struct ReportPage {
     pub from: i64,
     /// Its end.
     pub to: i64,
-    /// Whoever had access or acted, by name.
+    /// The people who had access or acted, by name.
     pub people: Vec<ReportPerson>,
     /// Entries that were read for it.
     pub entries: u64,
@@ -112,7 +112,7 @@ pub struct ReportAction {
     pub verb: String,
     /// On what, in one line.
     pub what: String,
-    /// Names and commands, as many as are told.
+    /// Names and commands, as many as are listed.
     pub details: Vec<String>,
     /// How often it went well.
     pub ok: u64,

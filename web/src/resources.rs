@@ -192,7 +192,7 @@ pub struct ObjectPage {
     /// When this was read.
     pub read_at: i64,
     /// Moments at which this person looked at it, newest first.
-    pub moments: Vec<Moment>,
+    pub moments: Vec<ObjectRevision>,
     /// In place of the content.
     pub failure: Option<Failure>,
 }
@@ -251,7 +251,7 @@ impl ObjectView {
 
     /// The view of that name; unknown names are no error.
     #[must_use]
-    pub fn of(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         Self::ALL.into_iter().find(|view| view.name() == name).unwrap_or_default()
     }
 
@@ -267,18 +267,18 @@ impl ObjectView {
     }
 }
 
-/// A moment at which the object was looked at.
+/// A version of the object that was read at some moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct ObjectRevision {
     /// Resource version.
     pub version: String,
     /// When.
     pub at: i64,
-    /// It is the one that is shown, or compared with.
+    /// Whether it is the version that is shown or compared with.
     pub chosen: bool,
 }
 
-impl Moment {
+impl ObjectRevision {
     pub(crate) fn words(&self, now: &i64) -> String {
         format!("version {}, {}", self.version, crate::when::past(self.at, *now))
     }
@@ -295,13 +295,13 @@ pub enum ObjectBody {
         folded: u64,
     },
     /// As key-values.
-    Described(Box<Described>),
+    Described(Box<ObjectDescription>),
     /// Side by side.
     Diff {
         /// Before: version and when.
-        before: Moment,
+        before: ObjectRevision,
         /// After.
-        after: Moment,
+        after: ObjectRevision,
         /// Rows; empty: nothing differs.
         rows: Vec<DiffRow>,
         /// The rest was too long to compare.
@@ -319,10 +319,10 @@ impl Default for ObjectBody {
 
 /// An object as key-values.
 #[derive(Clone, Debug, Default)]
-pub struct Described {
+pub struct ObjectDescription {
     /// When it was made.
     pub created: Option<i64>,
-    /// Deletion was asked for.
+    /// When its deletion was requested.
     pub deleting: Option<i64>,
     /// Resource version.
     pub resource_version: String,
@@ -350,7 +350,7 @@ pub struct Described {
     pub events_missing: String,
 }
 
-impl Described {
+impl ObjectDescription {
     /// Nothing yet.
     #[must_use]
     pub fn is_blank(&self) -> bool {
@@ -405,7 +405,7 @@ macro_rules! on_tab {
 pub(crate) use on_tab;
 
 /// A page with an element that follows its cluster.
-pub trait Follows: crate::View {
+pub trait LiveElement: crate::View {
     /// Id of that element.
     fn live_id(&self) -> &'static str;
 
@@ -415,14 +415,14 @@ pub trait Follows: crate::View {
     /// Only when formatting fails, which a `String` never does.
     fn element(&self) -> askama::Result<String>;
 
-    /// Puts in what is not known to whoever renders the element: active grants, the line that follows, a failure.
+    /// Fills in what the renderer of the element does not know: active grants, the live status bar, a failure.
     fn complete(&mut self, active: u64, live: Option<crate::LiveBar>, failure: Option<Failure>);
 }
 
-/// Implements [`Follows`].
+/// Implements [`LiveElement`].
 macro_rules! follows {
     ($page:ty, $id:literal, $part:ident) => {
-        impl crate::resources::Follows for $page {
+        impl crate::resources::LiveElement for $page {
             fn live_id(&self) -> &'static str {
                 $id
             }

@@ -55,11 +55,11 @@ pub struct RobotRow {
     pub tokens: u64,
     /// How many grants it may hold at once.
     pub most_grants: u64,
-    /// How it stands.
+    /// Its state.
     pub state: RobotState,
 }
 
-/// How a robot stands.
+/// The state of a robot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RobotState {
     /// It works.

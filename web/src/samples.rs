@@ -1,9 +1,9 @@
 //! Invented pages in every state, for the tests and the gallery.
 
-mod ask;
 mod audit;
 mod cluster;
 mod clusters;
+mod confirm;
 mod consent;
 mod elevate;
 mod elevations;
@@ -27,7 +27,7 @@ mod terminal;
 mod tunnel;
 mod workloads;
 
-use crate::{Elevation, Failure, Frame, KeysPage, Link, Notice, Person, Place, Rights, Sample, Side, Tone};
+use crate::{Elevation, Failure, Frame, KeysPage, Link, NavItem, Notice, Person, Rights, Sample, Side, Tone};
 
 /// The clock of all samples: 2026-11-21 03:12:00 UTC.
 const NOW: i64 = 1_795_230_720;
@@ -43,7 +43,7 @@ fn endless() -> String {
     "lighthouse-payments-settlement-".repeat(129)
 }
 
-fn frame(place: Place) -> Frame {
+fn frame(place: NavItem) -> Frame {
     Frame {
         region: "westeurope".into(),
         now: NOW,
@@ -73,7 +73,7 @@ fn frame(place: Place) -> Frame {
 }
 
 /// Of a person who may only look.
-fn viewer(place: Place) -> Frame {
+fn viewer(place: NavItem) -> Frame {
     let person = Person {
         name: "Tobias Onyeka".into(),
         account: "tobias.onyeka@example.com".into(),
@@ -84,7 +84,7 @@ fn viewer(place: Place) -> Frame {
 }
 
 /// Whose every word is hostile.
-fn hostile(place: Place) -> Frame {
+fn hostile(place: NavItem) -> Frame {
     let person = Person {
         name: HOSTILE.into(),
         account: HOSTILE.into(),
@@ -118,7 +118,7 @@ fn hostile(place: Place) -> Frame {
 }
 
 /// Whose session has ended.
-fn ended(place: Place, path: &str) -> Frame {
+fn ended(place: NavItem, path: &str) -> Frame {
     Frame { session_ended: true, path: path.into(), ..frame(place) }
 }
 
@@ -184,9 +184,9 @@ fn no_rights(what: &str, role: &str) -> Failure {
 impl Sample for KeysPage {
     fn samples() -> Vec<(&'static str, Self)> {
         vec![
-            ("page", Self { frame: frame(Place::Elsewhere) }),
-            ("expired", Self { frame: ended(Place::Elsewhere, "/keys") }),
-            ("hostile", Self { frame: hostile(Place::Elsewhere) }),
+            ("page", Self { frame: frame(NavItem::Elsewhere) }),
+            ("expired", Self { frame: ended(NavItem::Elsewhere, "/keys") }),
+            ("hostile", Self { frame: hostile(NavItem::Elsewhere) }),
         ]
     }
 }

@@ -64,7 +64,7 @@ pub struct SerialQuery {
 
 /// Numbers of lines to choose from.
 pub const SERIAL_LINES: [&str; 4] = ["100", "500", "2000", "5000"];
-/// Lines of a part unless others are asked for.
+/// Default number of lines of a part.
 pub const SERIAL_USUAL: &str = "500";
 /// Lines before one that was found, when it is shown among its neighbours.
 const AROUND: u64 = 20;

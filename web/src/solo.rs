@@ -172,7 +172,7 @@ impl SoloPage {
         }
     }
 
-    /// A fresh sign-in was asked for, and the provider's answer does not say that there was one (403).
+    /// A fresh sign-in was required, and the provider's answer does not confirm one (403).
     #[must_use]
     pub fn not_fresh(frame: Frame) -> Self {
         Self {

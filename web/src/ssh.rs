@@ -32,7 +32,7 @@ pub struct SshPage {
     /// What is wrong with it.
     pub errors: SshErrors,
     /// Command and password, shown once.
-    pub given: Option<SshGiven>,
+    pub given: Option<SshCredentials>,
     /// In place of the form.
     pub failure: Option<Failure>,
 }
@@ -56,7 +56,7 @@ pub struct SshForm {
     pub life: String,
     pub reason: String,
     pub ticket: String,
-    /// Anything: the agent is asked for.
+    /// Any value: agent forwarding is requested.
     pub agent_forwarding: String,
     /// `host:port`, separated by blanks or commas.
     pub destinations: String,
@@ -74,9 +74,9 @@ pub struct SshErrors {
     pub form: Option<Failure>,
 }
 
-/// What was given.
+/// The access that was issued.
 #[derive(Clone, Default)]
-pub struct SshGiven {
+pub struct SshCredentials {
     pub machine: String,
     pub command: String,
     /// The one-time password.
@@ -90,19 +90,19 @@ pub struct SshGiven {
 }
 
 // The password is for the page alone.
-impl std::fmt::Debug for SshGiven {
+impl std::fmt::Debug for SshCredentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SshGiven").field("machine", &self.machine).finish_non_exhaustive()
+        f.debug_struct("SshCredentials").field("machine", &self.machine).finish_non_exhaustive()
     }
 }
 
 impl SshPage {
     pub(crate) fn chosen(&self, life: &u64) -> bool {
-        crate::lives::is_chosen(&self.lives, &self.form.life, *life)
+        crate::durations::is_chosen(&self.lives, &self.form.life, *life)
     }
 
     pub(crate) fn life_words(&self, life: &u64) -> String {
-        crate::lives::words(&self.lives, *life)
+        crate::durations::words(&self.lives, *life)
     }
 
     /// The posted machine, else the first that is ready.

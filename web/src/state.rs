@@ -26,7 +26,7 @@ impl Badge {
 pub enum State {
     /// Looked at lately, and well.
     Healthy,
-    /// Provisioned, but nobody has looked at its health.
+    /// Provisioned, but its health was not checked yet.
     Succeeded,
     /// Answers, but something is wrong.
     Degraded,
@@ -46,7 +46,7 @@ pub enum State {
     Canceled,
     /// Maintenance is planned or runs.
     Maintenance,
-    /// An imported cluster that nobody has looked at.
+    /// An imported cluster that was not checked yet.
     Imported,
     /// Nothing is known.
     #[default]

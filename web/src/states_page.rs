@@ -1,6 +1,6 @@
 //! The components in every state, on one page of the gallery: what a new page is put together from.
 
-use crate::components::{Blank, Bones, Condition, LastLook, Meter, Missing, Slot};
+use crate::components::{Condition, EmptyState, LastLook, Meter, MissingPart, Skeleton, Slot};
 use crate::filters;
 use crate::frame::Frame;
 use crate::parts::{Badge, Failure, Notice, Rights, State, Step};
@@ -22,11 +22,11 @@ pub struct StatesPage {
     /// Slots: a name and what is in it.
     pub slots: Vec<(&'static str, Slot)>,
     /// Nothing of several kinds.
-    pub blanks: Vec<Blank>,
+    pub blanks: Vec<EmptyState>,
     /// Failures of each side.
     pub failures: Vec<Failure>,
     /// Lines that are awaited.
-    pub bones: Bones,
+    pub bones: Skeleton,
     /// Looks.
     pub looks: Vec<LastLook>,
     /// Conditions.
@@ -36,7 +36,7 @@ pub struct StatesPage {
     /// Steps.
     pub steps: Vec<Step>,
     /// What is missing, for the partial state.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingPart>,
 }
 
 /// Every sample of every page, to be opened: of development only.

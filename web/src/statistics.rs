@@ -1,6 +1,6 @@
 //! `{RES}/statistics`: twelve charts of the control plane, DNS and ingress (`contract/portal.md` §14).
 
-use crate::cluster::{Cluster, May};
+use crate::cluster::{AccessDecision, Cluster};
 use crate::explore::ranges;
 use crate::filters;
 use crate::frame::Frame;
@@ -26,7 +26,7 @@ pub struct StatisticsPage {
     /// Charts by what they are about.
     pub groups: Vec<StatisticGroup>,
     /// Whether Prometheus may be asked now.
-    pub may_ask: May,
+    pub may_ask: AccessDecision,
     /// In place of everything.
     pub failure: Option<Failure>,
 }

@@ -19,14 +19,14 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Vec<Cell>>,
-    /// How it is asked for; none: it cannot be sorted.
+    /// Its key in the query; none: it cannot be sorted by.
     pub query: Option<TableQuery>,
 }
 
 /// A head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Column {
-    /// By what it is sorted; empty: not.
+    /// The key of the column it is sorted by; empty: not sorted.
     pub key: &'static str,
     /// Its words.
     pub words: &'static str,
@@ -84,7 +84,7 @@ impl Column {
     }
 }
 
-/// What stands in a row under a head.
+/// A cell of a row.
 #[derive(Clone, Debug)]
 pub enum Cell {
     /// Words; empty: a dash.
@@ -115,7 +115,7 @@ pub enum Cell {
     Unknown(&'static str),
 }
 
-/// What of a table is asked for.
+/// The query of a table: filter, order and page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableQuery {
     /// The page without its query.
@@ -208,13 +208,13 @@ impl TableQuery {
     }
 
     /// Filters, sorts and cuts to one page. `worst` orders the rows as long as no column was chosen;
-    /// what compares equal stands by name.
+    /// equal rows are ordered by name.
     pub fn apply<'a, T>(
         &self,
         rows: &'a [T],
         keep: impl Fn(&T) -> bool,
         compare: impl Fn(&str, &T, &T) -> Ordering,
-    ) -> Chosen<'a, T> {
+    ) -> TablePage<'a, T> {
         let mut found: Vec<&T> = rows.iter().filter(|row| keep(row)).collect();
         found.sort_by(|a, b| {
             let order = compare(&self.sort, a, b);
@@ -224,7 +224,7 @@ impl TableQuery {
         let total = found.len();
         let from = self.page.saturating_mul(PAGE).min(total.saturating_sub(1) / PAGE * PAGE);
         let rows = found.into_iter().skip(from).take(PAGE).collect();
-        Chosen { rows, from, total }
+        TablePage { rows, from, total }
     }
 
     /// A page further or back.
@@ -236,7 +236,7 @@ impl TableQuery {
 
 /// The rows of one page.
 #[derive(Clone, Debug)]
-pub struct Chosen<'a, T> {
+pub struct TablePage<'a, T> {
     /// The rows.
     pub rows: Vec<&'a T>,
     /// How many come before them.
@@ -245,7 +245,7 @@ pub struct Chosen<'a, T> {
     pub total: usize,
 }
 
-impl<T> Chosen<'_, T> {
+impl<T> TablePage<'_, T> {
     /// "101–200 of 300", or nothing where all are shown.
     #[must_use]
     pub fn words(&self) -> Option<String> {

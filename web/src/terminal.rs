@@ -19,8 +19,8 @@ pub struct TerminalPage {
     /// Where it leads, as in the URL; nothing: to be chosen.
     pub query: TerminalQuery,
     /// What is asked before it opens.
-    pub ask: Option<TerminalAsk>,
-    /// Somebody else's, that is looked on at.
+    pub ask: Option<TerminalReasonForm>,
+    /// The terminal of another person that is watched.
     pub watching: Option<TerminalOpen>,
     /// Open in the cluster, to look on at.
     pub open: Vec<TerminalOpen>,
@@ -69,7 +69,7 @@ pub struct TerminalOpen {
 
 /// The question for a reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TerminalAsk {
+pub struct TerminalReasonForm {
     /// What was typed.
     pub reason: String,
     /// What was typed.
@@ -120,7 +120,7 @@ impl TerminalQuery {
         !self.machine.is_empty()
     }
 
-    /// Whether somebody else's is looked on at.
+    /// Whether the page watches another person's terminal.
     #[must_use]
     pub fn is_watch(&self) -> bool {
         !self.watch.is_empty()

@@ -5,16 +5,16 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use askama::filters::{Escaper, Safe};
 
-/// Longest text of one value in a list, in characters; what is longer is cut and its size is told.
+/// Longest text of one value in a list, in characters; a longer text is cut and its size is shown.
 pub const LIST_LIMIT: usize = 300;
 
 /// The escaper of every template. HTML's five characters become references; control, direction and
-/// invisible characters become `[U+202E]`, so that no value can reorder or hide what stands beside it.
+/// invisible characters become `[U+202E]`, so that no value can reorder or hide the text beside it.
 /// Line feed and tab pass. Safe in text and in quoted attributes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shown;
+pub struct VisibleEscaper;
 
-impl Escaper for Shown {
+impl Escaper for VisibleEscaper {
     fn write_escaped_str<W: Write>(&self, mut dest: W, string: &str) -> fmt::Result {
         let mut from = 0;
         for (at, c) in string.char_indices() {
@@ -67,7 +67,7 @@ pub fn whole(text: &str) -> Safe<Value<'_>> {
     Safe(Value { text, limit: usize::MAX })
 }
 
-/// A value, or the dash that stands for "nothing here".
+/// A value, or a dash when it is empty.
 #[must_use]
 pub fn or_dash(text: &str) -> Safe<OrDash<'_>> {
     Safe(OrDash(text))
@@ -88,7 +88,7 @@ impl Display for Value<'_> {
             if steers(c) {
                 write!(f, "<span class=\"ctl\">U+{:04X}</span>", u32::from(c))?;
             } else {
-                Shown.write_escaped_char(&mut *f, c)?;
+                VisibleEscaper.write_escaped_char(&mut *f, c)?;
             }
         }
         f.write_str("</bdi>")?;
@@ -167,7 +167,7 @@ mod tests {
 
     fn escaped(s: &str) -> String {
         let mut out = String::new();
-        Shown.write_escaped_str(&mut out, s).unwrap();
+        VisibleEscaper.write_escaped_str(&mut out, s).unwrap();
         out
     }
 

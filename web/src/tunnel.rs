@@ -34,7 +34,7 @@ pub struct TunnelPage {
     /// What is wrong with it.
     pub errors: TunnelErrors,
     /// The commands.
-    pub given: Option<TunnelGiven>,
+    pub given: Option<TunnelCommands>,
     /// In place of the form.
     pub failure: Option<Failure>,
 }
@@ -60,23 +60,23 @@ pub struct TunnelErrors {
     pub ticket: Option<String>,
 }
 
-/// What to run.
+/// The commands to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TunnelGiven {
-    /// Opens a browser on the web console; empty: there is none.
+pub struct TunnelCommands {
+    /// The command that opens a browser on the web console; empty: the cluster has no console.
     pub console: String,
-    /// Opens a proxy.
+    /// The command that opens a proxy.
     pub tunnel: String,
-    /// Where that may lead.
+    /// The destinations that the proxy may connect to.
     pub places: Vec<String>,
 }
 
 impl TunnelPage {
     pub(crate) fn chosen(&self, life: &u64) -> bool {
-        crate::lives::is_chosen(&self.lives, &self.form.life, *life)
+        crate::durations::is_chosen(&self.lives, &self.form.life, *life)
     }
 
     pub(crate) fn life_words(&self, life: &u64) -> String {
-        crate::lives::words(&self.lives, *life)
+        crate::durations::words(&self.lives, *life)
     }
 }

@@ -4,16 +4,16 @@ use askama::Template;
 
 use crate::frame::Frame;
 use crate::keys::KeysDialog;
-use crate::text::Shown;
+use crate::text::VisibleEscaper;
 use crate::{
-    AccessPage, AlertsPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage,
+    AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage, DevicePage,
     ElevatePage, ElevationsPage, ExplorePage, FailureFragment, FleetPage, GrantPage, ImportedPage, KeysPage,
     KubeconfigPage, MetricsPage, ReportPage, RobotsPage, SoloPage, StatisticsPage,
 };
 
-/// What of a page is rendered. One template makes all of them.
+/// The part of a page that is rendered. One template makes all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum PageFragment {
     /// The whole document.
     #[default]
     Page,
@@ -25,11 +25,11 @@ pub enum Part {
     Dialog,
 }
 
-impl Part {
+impl PageFragment {
     /// From the headers of htmx: `HX-Request`, `HX-Target` and `HX-History-Restore-Request`. A
     /// restore and an unknown target get the whole page.
     #[must_use]
-    pub fn of(htmx: bool, target: Option<&str>, history_restore: bool) -> Self {
+    pub fn from_htmx(htmx: bool, target: Option<&str>, history_restore: bool) -> Self {
         if !htmx || history_restore {
             return Self::Page;
         }
@@ -55,7 +55,7 @@ pub trait View {
     ///
     /// # Errors
     /// Only when formatting fails, which a `String` never does.
-    fn render(&self, part: Part) -> askama::Result<String>;
+    fn render(&self, part: PageFragment) -> askama::Result<String>;
 }
 
 /// One of each state a page can be in, for the tests and the gallery.
@@ -69,9 +69,9 @@ fn with_title(title: &str, frame: &Frame, main: &str) -> askama::Result<String> 
     use askama::filters::Escaper as _;
     let mut out = String::with_capacity(main.len() + 100);
     out.push_str("<title>");
-    Shown.write_escaped_str(&mut out, title)?;
+    VisibleEscaper.write_escaped_str(&mut out, title)?;
     out.push_str(" · ");
-    Shown.write_escaped_str(&mut out, &frame.region)?;
+    VisibleEscaper.write_escaped_str(&mut out, &frame.region)?;
     out.push_str(" · aro</title>");
     out.push_str(main);
     Ok(out)
@@ -90,15 +90,15 @@ macro_rules! view {
                 $title
             }
 
-            fn render(&self, part: Part) -> askama::Result<String> {
+            fn render(&self, part: PageFragment) -> askama::Result<String> {
                 let main = || with_title(&self.title(), &self.frame, &self.as_main().render()?);
                 let list: fn(&Self) -> Option<askama::Result<String>> = $list;
                 let dialog: fn(&Self) -> Option<askama::Result<String>> = $dialog;
                 match part {
-                    Part::Page => Template::render(self),
-                    Part::Main => main(),
-                    Part::List => list(self).unwrap_or_else(main),
-                    Part::Dialog => dialog(self).unwrap_or_else(|| Template::render(self)),
+                    PageFragment::Page => Template::render(self),
+                    PageFragment::Main => main(),
+                    PageFragment::List => list(self).unwrap_or_else(main),
+                    PageFragment::Dialog => dialog(self).unwrap_or_else(|| Template::render(self)),
                 }
             }
         }
@@ -125,7 +125,7 @@ view!(
 view!(ElevationsPage, |_p| "Elevations".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(RobotsPage, |_p| "Robots".into(), list: |p| Some(p.as_list().render()), dialog: |_| None);
 view!(ReportPage, |p| format!("Access report, {}", p.cluster), list: |_| None, dialog: |_| None);
-view!(AskPage, |p| p.title.clone(), list: |_| None, dialog: |p| Some(p.as_dialog().render()));
+view!(ConfirmPage, |p| p.title.clone(), list: |_| None, dialog: |p| Some(p.as_dialog().render()));
 view!(KeysPage, |_p| "Keys".into(), list: |_| None, dialog: |_| Some(KeysDialog.render()));
 view!(
     KubeconfigPage,
@@ -146,7 +146,7 @@ macro_rules! whole {
                 $title.into()
             }
 
-            fn render(&self, _: Part) -> askama::Result<String> {
+            fn render(&self, _: PageFragment) -> askama::Result<String> {
                 Template::render(self)
             }
         }
@@ -238,10 +238,12 @@ impl View for SoloPage {
     }
 
     /// A fragment gets the failure alone: the page around it stays.
-    fn render(&self, part: Part) -> askama::Result<String> {
+    fn render(&self, part: PageFragment) -> askama::Result<String> {
         match part {
-            Part::Page => Template::render(self),
-            Part::Main | Part::List | Part::Dialog => FailureFragment { failure: self.as_failure() }.render(),
+            PageFragment::Page => Template::render(self),
+            PageFragment::Main | PageFragment::List | PageFragment::Dialog => {
+                FailureFragment { failure: self.as_failure() }.render()
+            }
         }
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::{self, Display, Formatter};
 
 use askama::filters::Safe;
 
-/// How an instant is told.
+/// How an instant is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum TimeFormat {
     /// "3 h 20 min ago"; "9 min ahead of our clock" when it lies in the future.
     Past,
     /// "47 min": how long it has lasted.
@@ -27,13 +27,13 @@ pub enum Told {
 pub struct When {
     at: i64,
     now: i64,
-    told: Told,
+    told: TimeFormat,
 }
 
 impl When {
     /// The element for an instant.
     #[must_use]
-    pub fn new(at: i64, now: i64, told: Told) -> Safe<Self> {
+    pub fn new(at: i64, now: i64, told: TimeFormat) -> Safe<Self> {
         Safe(Self { at, now, told })
     }
 }
@@ -43,15 +43,15 @@ impl Display for When {
         let iso = iso(self.at);
         let exact = exact(self.at);
         let (kind, words) = match self.told {
-            Told::Past => ("past", past(self.at, self.now)),
-            Told::Lasting => ("lasting", span(self.now.saturating_sub(self.at))),
-            Told::Coming => ("coming", coming(self.at, self.now)),
-            Told::Exact => return write!(f, "<time datetime=\"{iso}\">{exact}</time>"),
-            Told::Moment => {
+            TimeFormat::Past => ("past", past(self.at, self.now)),
+            TimeFormat::Lasting => ("lasting", span(self.now.saturating_sub(self.at))),
+            TimeFormat::Coming => ("coming", coming(self.at, self.now)),
+            TimeFormat::Exact => return write!(f, "<time datetime=\"{iso}\">{exact}</time>"),
+            TimeFormat::Moment => {
                 let short = exact.strip_suffix(" UTC").unwrap_or(&exact);
                 return write!(f, "<time datetime=\"{iso}\" title=\"{exact}\">{short}</time>");
             }
-            Told::Clock => {
+            TimeFormat::Clock => {
                 let clock = exact.get(11..16).unwrap_or_default();
                 return write!(f, "<time datetime=\"{iso}\" title=\"{exact}\">{clock} UTC</time>");
             }

@@ -351,7 +351,7 @@ pub struct WorkloadPage {
     pub failure: Option<Failure>,
 }
 
-/// How a count stands: quiet when it is reached.
+/// The badge of a count: quiet when the wanted number is reached.
 #[must_use]
 pub fn of_count(ready: u64, wanted: u64) -> Tone {
     match (ready, wanted) {

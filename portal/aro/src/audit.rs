@@ -52,8 +52,9 @@ pub enum VerdictFormat {
 pub async fn verify(args: &VerifyArgs) -> anyhow::Result<bool> {
     let needed = args.lines.is_empty() || args.key.is_empty();
     let settings = needed.then(|| args.config.settings(&[])).transpose()?;
-    let key = believed(args, settings.as_ref())?;
-    let kept = args.kept.iter().map(|path| kept(path)).collect::<anyhow::Result<Vec<_>>>()?.concat();
+    let key = trusted_key(args, settings.as_ref())?;
+    let kept =
+        args.kept.iter().map(|path| read_checkpoints(path)).collect::<anyhow::Result<Vec<_>>>()?.concat();
     let verdict = match settings {
         Some(settings) if args.lines.is_empty() => {
             let clock: SharedClock = Arc::new(SystemClock);
@@ -69,7 +70,7 @@ pub async fn verify(args: &VerifyArgs) -> anyhow::Result<bool> {
 }
 
 /// The keys whose checkpoints and tombstones count.
-fn believed(args: &VerifyArgs, settings: Option<&Settings>) -> anyhow::Result<CheckpointKey> {
+fn trusted_key(args: &VerifyArgs, settings: Option<&Settings>) -> anyhow::Result<CheckpointKey> {
     if !args.key.is_empty() {
         let known = args.key.iter().map(|text| rp_audit::public_key(text).context("--key is no public key"));
         return Ok(CheckpointKey::generate()?.with_known(known.collect::<anyhow::Result<Vec<_>>>()?));
@@ -115,7 +116,7 @@ fn lines(args: &VerifyArgs, key: CheckpointKey, kept: &[SignedCheckpoint]) -> an
 }
 
 /// Checkpoints in a copy of a sink, or in log lines of the target `audit.checkpoint`; other lines do not matter.
-fn kept(path: &Path) -> anyhow::Result<Vec<SignedCheckpoint>> {
+fn read_checkpoints(path: &Path) -> anyhow::Result<Vec<SignedCheckpoint>> {
     let mut found = Vec::new();
     each_line(path, |line| {
         let value: Value = serde_json::from_str(line).unwrap_or_default();

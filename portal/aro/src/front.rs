@@ -15,9 +15,9 @@ use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use proxy::ApiProxy;
 use proxy::prom::MetricsApi;
-use proxy::tunnels::TunnelApi;
+use proxy::tunnel_endpoint::TunnelApi;
 use rp_net::Origins;
-use rp_net::door::Visitor;
+use rp_net::door::ConnectionHandle;
 use rp_net::listen::Handler;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
@@ -31,7 +31,7 @@ pub struct Front {
     pub api: Arc<ApiProxy>,
     /// Prometheus' API for tools.
     pub metrics: Arc<MetricsApi>,
-    /// The door of `aro tunnel`.
+    /// The endpoint of `aro tunnel`.
     pub tunnels: Arc<TunnelApi>,
     pub pages: Router,
     /// Host names of the API proxy, lower case, without ports.
@@ -44,7 +44,7 @@ pub struct Front {
     pub leaving: CancellationToken,
 }
 
-enum Way {
+enum FrontTarget {
     Proxy,
     Pages,
     /// Neither host: answered to health checks only, which come by address.
@@ -52,14 +52,22 @@ enum Way {
 }
 
 impl Front {
-    fn way(&self, request: &Request<Incoming>) -> Way {
+    fn target(&self, request: &Request<Incoming>) -> FrontTarget {
         let host = host_of(request);
         if self.proxy_hosts.contains(&host) {
             // The balancer may ask for health under any name.
-            return if request.uri().path().starts_with(HEALTH) { Way::Pages } else { Way::Proxy };
+            return if request.uri().path().starts_with(HEALTH) {
+                FrontTarget::Pages
+            } else {
+                FrontTarget::Proxy
+            };
         }
         let portal = self.portal_host.as_ref().is_some_and(|name| *name == host);
-        if portal || request.uri().path().starts_with(HEALTH) { Way::Pages } else { Way::Neither }
+        if portal || request.uri().path().starts_with(HEALTH) {
+            FrontTarget::Pages
+        } else {
+            FrontTarget::Neither
+        }
     }
 }
 
@@ -76,9 +84,9 @@ fn host_of(request: &Request<Incoming>) -> String {
 }
 
 impl Front {
-    /// What the proxy's host serves. Nobody is answered well there without a token.
+    /// Serves the proxy's host name. Every path there needs a token.
     async fn proxied(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
-        let visitor = request.extensions().get::<Visitor>().cloned();
+        let visitor = request.extensions().get::<ConnectionHandle>().cloned();
         let path = request.uri().path();
         let answer = if ApiProxy::matches(path) {
             self.api.handle(request, peer).await
@@ -111,12 +119,12 @@ impl Handler for Front {
         if self.leaving.is_cancelled() && request.uri().path().starts_with(HEALTH) {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "This process is about to end.\n");
         }
-        match self.way(&request) {
-            Way::Proxy => self.proxied(request, peer).await,
-            Way::Neither => {
+        match self.target(&request) {
+            FrontTarget::Proxy => self.proxied(request, peer).await,
+            FrontTarget::Neither => {
                 plain(StatusCode::MISDIRECTED_REQUEST, "This service is not known under that host name.\n")
             }
-            Way::Pages => {
+            FrontTarget::Pages => {
                 request.extensions_mut().insert(ConnectInfo(peer));
                 let answered = self.pages.clone().call(request.map(axum::body::Body::new)).await;
                 match answered {
@@ -128,7 +136,7 @@ impl Handler for Front {
     }
 }
 
-/// Whether a target that names a scheme names one of ours: whatever reads another would read the rest otherwise, too.
+/// Whether the scheme of a request target, if any, is http or https. Other schemes could be parsed differently.
 fn is_web(uri: &http::Uri) -> bool {
     uri.scheme_str()
         .is_none_or(|scheme| ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known)))

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::output::say;
+use crate::output::print_line;
 
 /// Between two looks at a sealing again.
 const LOOK: Duration = Duration::from_millis(300);
@@ -75,27 +75,27 @@ pub async fn run(verb: KeysVerb) -> anyhow::Result<()> {
         KeysVerb::List(config) => {
             let keys = client(&config)?.get("/keys").await?;
             let current = text(&keys, "current");
-            say(current);
+            print_line(current);
             let all = keys.get("keys").and_then(Value::as_array).into_iter().flatten();
-            all.filter_map(Value::as_str).filter(|key| *key != current).for_each(say);
+            all.filter_map(Value::as_str).filter(|key| *key != current).for_each(print_line);
         }
         KeysVerb::Rotate { config, later } => {
             let made = client(&config)?.post("/keys/rotate", &json!({ "use": !later })).await?;
-            say(text(&made, "key"));
+            print_line(text(&made, "key"));
         }
         KeysVerb::Use { key, config } => {
             client(&config)?.post("/keys/use", &json!({ "key": key })).await?;
-            say(&key);
+            print_line(&key);
         }
         KeysVerb::Reseal(config) => reseal(&client(&config)?).await?,
         KeysVerb::Forget { key, config } => {
             client(&config)?.post("/keys/forget", &json!({ "key": key })).await?;
-            say(&key);
+            print_line(&key);
         }
         KeysVerb::Open(args) => open(&args)?,
         KeysVerb::Seal(args) => {
             let keyring = Keyring::open_file(&args.keyring)?;
-            say(&keyring.seal(input()?.expose(), &args.place)?.0);
+            print_line(&keyring.seal(input()?.expose(), &args.place)?.0);
         }
     }
     Ok(())
@@ -114,9 +114,9 @@ async fn reseal(client: &Client) -> anyhow::Result<()> {
         }
         let progress = answer.get("progress").cloned().unwrap_or_default();
         let progress: Progress = serde_json::from_value(progress).context("the answer has another form")?;
-        tell(&progress);
+        print_progress(&progress);
         if progress.done {
-            say(&serde_json::to_string(&progress)?);
+            print_line(&serde_json::to_string(&progress)?);
             let left: u64 = progress.left.values().sum();
             ensure!(left == 0, "{left} values could not be sealed again; the log of the process names them");
             return Ok(());
@@ -127,7 +127,7 @@ async fn reseal(client: &Client) -> anyhow::Result<()> {
 }
 
 #[expect(clippy::print_stderr, reason = "progress goes to the person who waits")]
-fn tell(progress: &Progress) {
+fn print_progress(progress: &Progress) {
     let Progress { collection, documents, values, resealed, .. } = progress;
     eprintln!("{collection}: {documents} documents read, {values} sealed values, {resealed} sealed again");
 }

@@ -75,7 +75,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
             println!("{}: no mistakes", args.config.display());
             Ok(())
         }
-        Command::Api(args) => Box::pin(api::run(args, told)).await,
+        Command::Api(args) => Box::pin(api::run(args, print_text)).await,
         Command::Print(args) => {
             print!("{}", print::reference(&args)?);
             Ok(())
@@ -86,8 +86,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
         }
         Command::Proxy(args) => match args.verb {
             ProxyVerb::Serve(args) => run_proxy(&args).await,
-            ProxyVerb::Connect(args) => proxy_tools::connect(args, &plain_life()?).await,
-            ProxyVerb::Tunnel(args) => proxy_tools::tunnel(args, &plain_life()?).await,
+            ProxyVerb::Connect(args) => proxy_tools::connect(args, &default_lifecycle()?).await,
+            ProxyVerb::Tunnel(args) => proxy_tools::tunnel(args, &default_lifecycle()?).await,
         },
         Command::ExitCodes => {
             println!("{}", portal_cli::EXIT_CODES);
@@ -101,13 +101,13 @@ async fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// A line for whoever reads; a reader that has gone, such as `head`, wants no more.
-fn told(text: &str) {
+/// Prints a line to standard output; a closed pipe (`head`) is ignored.
+fn print_text(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// Of a role without settings.
-fn plain_life() -> anyhow::Result<Lifecycle> {
+/// The lifecycle of a role without settings.
+fn default_lifecycle() -> anyhow::Result<Lifecycle> {
     rp_runtime::start_logging(&Log { level: "info".to_owned(), format: LogFormat::Text })?;
     Ok(Lifecycle::with_signals(ShutdownTimeouts { leave: Duration::ZERO, drain: DRAIN })?)
 }
@@ -120,7 +120,7 @@ async fn run_serve(args: &ConfigArgs, replica: bool) -> anyhow::Result<()> {
     let log = rp_runtime::start_logging(&settings.log)?;
     let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
     let services = Services::open(&settings).await?;
-    let extras = serve::Extras { replica, ..serve::Extras::default() };
+    let extras = serve::ServeOptions { replica, ..serve::ServeOptions::default() };
     serve::start(services, &life, Some(log), extras).await?.finished().await;
     Ok(())
 }
@@ -131,7 +131,7 @@ async fn run_monitor(args: &ConfigArgs) -> anyhow::Result<()> {
     let timeouts = ShutdownTimeouts { leave: Duration::ZERO, drain: settings.monitor.drain };
     let life = Lifecycle::with_signals(timeouts)?;
     let started = async { monitor::start(Services::open(&settings).await?, &life, Some(log)).await };
-    logged(started.await)?.finished().await;
+    log_failed_start(started.await)?.finished().await;
     Ok(())
 }
 
@@ -141,10 +141,10 @@ async fn run_rp(args: &ConfigArgs) -> anyhow::Result<()> {
     let life = Lifecycle::with_signals(shutdown_timeouts(&settings))?;
     let started = async {
         let services = Services::open(&settings).await?;
-        let door = ssh::told(&services).await?;
+        let door = ssh::ssh_endpoint(&services).await?;
         provider::start(services, &life, Some(log), door).await
     };
-    logged(started.await)?.finished().await;
+    log_failed_start(started.await)?.finished().await;
     Ok(())
 }
 
@@ -158,7 +158,7 @@ async fn run_proxy(args: &ConfigArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Roles that nobody watches start say in the log why they did not.
-fn logged<T>(started: anyhow::Result<T>) -> anyhow::Result<T> {
+/// Logs why a role did not start: nobody reads the standard error of a service.
+fn log_failed_start<T>(started: anyhow::Result<T>) -> anyhow::Result<T> {
     started.inspect_err(|error| tracing::error!("failed to start: {error:#}"))
 }

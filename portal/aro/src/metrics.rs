@@ -17,12 +17,12 @@ pub fn register(registry: &Registry, front: &Arc<Gauge>) {
     proxy::api::register_metrics(registry);
     proxy::prom::register_metrics(registry);
     proxy::ssh::register_metrics(registry);
-    proxy::tunnels::register_metrics(registry);
+    proxy::tunnel_endpoint::register_metrics(registry);
     proxy::terminal::register_metrics(registry);
     rp_net::budget::register_metrics(registry);
     rp_observe::register_metrics(registry);
     let (front, help) = (Arc::clone(front), "Connections open at the web listener.");
     #[expect(clippy::cast_precision_loss, reason = "connections are few")]
     let open = move || Some(front.open() as f64);
-    registry.ask(Kind::Gauge, Spec { name: "aro_front_connections", help, buckets: &[] }, open);
+    registry.callback(Kind::Gauge, Spec { name: "aro_front_connections", help, buckets: &[] }, open);
 }

@@ -6,7 +6,7 @@ use rp_core::{Services, monitor};
 use rp_database::{SharedStore, Typed};
 use rp_documents::{Collection, ImportedCluster, ResourceId};
 use rp_monitor::ClusterView;
-use rp_monitor::check::{Beside, CheckOptions};
+use rp_monitor::check::{CheckOptions, SideMonitor};
 use rp_monitor::nsg::NsgMonitor;
 use rp_monitor::once::{Once, Report};
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 /// Documents read at once.
 const PAGE: u32 = 500;
 
-/// What is wanted, also over the control socket.
+/// A request to inspect one cluster, also the body sent over the control socket.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Wanted {
+pub(crate) struct InspectionRequest {
     /// Name or resource id.
     pub(crate) cluster: String,
     pub(crate) collectors: Vec<String>,
@@ -38,11 +38,11 @@ pub(crate) enum NotFound {
 ///
 /// # Errors
 /// [`NotFound`], or the store or the settings cannot be used.
-pub(crate) async fn look(wanted: &Wanted, services: &Services) -> anyhow::Result<Report> {
+pub(crate) async fn look(wanted: &InspectionRequest, services: &Services) -> anyhow::Result<Report> {
     let view = find(&services.store, &wanted.cluster).await?;
-    // Nobody counts these calls: the look is not a part of the service.
+    // These calls are not counted in metrics: the look is not part of the service.
     let subnets = monitor::subnets(services, Arc::new(|_| {}));
-    let mut beside: Vec<Arc<dyn Beside>> = Vec::new();
+    let mut beside: Vec<Arc<dyn SideMonitor>> = Vec::new();
     if let Some(subnets) = &subnets {
         beside.push(Arc::new(NsgMonitor::new(Arc::clone(subnets))));
     }

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config_args::ConfigArgs;
 use crate::control::Client;
-use crate::monitor_look::{NotFound, Wanted, look, options};
+use crate::monitor_look::{InspectionRequest, NotFound, look, options};
 
 #[derive(Debug, Args)]
 #[command(
@@ -72,22 +72,22 @@ enum OnceFormat {
 pub async fn run(args: OnceArgs) -> anyhow::Result<ExitCode> {
     if let Some(name) = args.collectors.iter().find(|name| !COLLECTORS.iter().any(|it| it.name == **name)) {
         let names: Vec<&str> = COLLECTORS.iter().map(|it| it.name).collect();
-        say_wrong(&format!("no collector is called {name}; there are: {}", names.join(", ")));
+        print_error(&format!("no collector is called {name}; there are: {}", names.join(", ")));
         return Ok(Exit::Usage.into());
     }
     let report = match (&args.kubeconfig, &args.cluster) {
-        (Some(file), _) => of_kubeconfig(file, &args).await,
+        (Some(file), _) => inspect_kubeconfig(file, &args).await,
         (None, cluster) => {
             let cluster = cluster.clone().context("a cluster or --kubeconfig")?;
             let collectors = args.collectors.clone();
-            let wanted = Wanted { cluster, collectors, hourly: args.hourly, page: args.page };
+            let wanted = InspectionRequest { cluster, collectors, hourly: args.hourly, page: args.page };
             by_name(&wanted, &args.config.settings(&[])?).await
         }
     };
     let report = match report {
         Ok(report) => report,
         Err(error) if error.is::<NotFound>() => {
-            say_wrong(&format!("{error:#}"));
+            print_error(&format!("{error:#}"));
             return Ok(Exit::NotFound.into());
         }
         Err(error) => return Err(error),
@@ -101,7 +101,7 @@ pub async fn run(args: OnceArgs) -> anyhow::Result<ExitCode> {
 }
 
 #[expect(clippy::print_stderr, reason = "a command's error goes to the person who ran it")]
-fn say_wrong(text: &str) {
+fn print_error(text: &str) {
     eprintln!("aro: {text}");
 }
 
@@ -117,7 +117,7 @@ fn print(report: &Report, format: OnceFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn of_kubeconfig(file: &Path, args: &OnceArgs) -> anyhow::Result<Report> {
+async fn inspect_kubeconfig(file: &Path, args: &OnceArgs) -> anyhow::Result<Report> {
     let text = read(file)?;
     let plan = kubeconfig::read(&text, args.context.as_deref())
         .with_context(|| format!("cannot use {}", file.display()))?;
@@ -136,7 +136,7 @@ async fn of_kubeconfig(file: &Path, args: &OnceArgs) -> anyhow::Result<Report> {
         ssh: None,
         fingerprint: 0,
     };
-    // Whoever has the kubeconfig may reach its server; metadata services are out of bounds for anybody.
+    // The holder of the kubeconfig may reach its server, but never a metadata service.
     let everywhere = vec!["0.0.0.0/0".parse()?, "::/0".parse()?];
     let dialer = Dialer::new(DialerOptions {
         private: PrivateWay::Direct,
@@ -169,7 +169,7 @@ fn name_of(context: &str) -> anyhow::Result<ResourceId> {
 }
 
 /// The running process looks; without one, this process does, over the store.
-async fn by_name(wanted: &Wanted, settings: &Settings) -> anyhow::Result<Report> {
+async fn by_name(wanted: &InspectionRequest, settings: &Settings) -> anyhow::Result<Report> {
     if let Some(path) = &settings.listen.control
         && UnixStream::connect(path).await.is_ok()
     {

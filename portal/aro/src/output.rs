@@ -1,7 +1,7 @@
-//! What commands say.
+//! Output of the commands.
 
-/// A line of a command's answer.
+/// Prints one line of a command's result to standard output.
 #[expect(clippy::print_stdout, reason = "the answer of a command")]
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     println!("{line}");
 }

@@ -11,7 +11,7 @@ use portal::{
 use proxy::ApiProxy;
 use proxy::terminal::{Shells, TerminalOptions, TerminalParts, Terminals};
 use rp_access::Access;
-use rp_config::{GroupsFrom, OidcCredential, Settings};
+use rp_config::{GroupSource, OidcCredential, Settings};
 use rp_core::files::read;
 use rp_core::{Services, VERSION};
 use rp_observe::{ObserveLimits, Observer, ObserverParts};
@@ -87,7 +87,7 @@ fn regions(settings: &Settings, portal: &url::Url) -> Vec<Link> {
     links.chain(derived.filter_map(|name| region_link(portal, settings, name))).collect()
 }
 
-/// Watches of clusters that somebody looks at.
+/// Watches of clusters that are open in a browser.
 pub(crate) async fn observer(services: &Services) -> anyhow::Result<Observer> {
     let settings = &services.settings;
     let limits = ObserveLimits {
@@ -176,9 +176,9 @@ fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
         identity_claim: oidc.identity_claim.clone(),
         groups_claim: oidc.groups_claim.clone(),
         groups_source: match &oidc.groups_from {
-            GroupsFrom::Token => GroupsSource::Token,
-            GroupsFrom::Userinfo => GroupsSource::Userinfo,
-            GroupsFrom::Address(url) => GroupsSource::Address(url.clone()),
+            GroupSource::Token => GroupsSource::Token,
+            GroupSource::Userinfo => GroupsSource::Userinfo,
+            GroupSource::Address(url) => GroupsSource::Address(url.clone()),
         },
         api_audience: oidc.api_audience.clone(),
         ca_pem,

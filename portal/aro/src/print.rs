@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use portal::routes::{self, Who};
+use portal::routes::{self, AllowedCaller};
 use rp_api::swagger;
 use rp_metrics::Registry;
 
@@ -14,7 +14,7 @@ use crate::metrics;
 #[derive(Debug, Args)]
 pub struct PrintArgs {
     #[arg(value_enum)]
-    pub what: Printed,
+    pub what: ReferenceKind,
     /// Of the Swagger: the version of the API, e.g. 2025-07-25
     #[arg(required_if_eq("what", "swagger"))]
     pub version: Option<String>,
@@ -24,7 +24,7 @@ pub struct PrintArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Printed {
+pub enum ReferenceKind {
     /// The settings, as Markdown
     ConfigReference,
     /// The metrics of `aro serve`, as Markdown
@@ -45,15 +45,15 @@ pub enum Printed {
 /// There is no such version, it was never published, or the folder cannot be written.
 pub fn reference(args: &PrintArgs) -> anyhow::Result<String> {
     Ok(match args.what {
-        Printed::ConfigReference => rp_config::reference_markdown(),
-        Printed::Metrics => metrics_reference(),
-        Printed::Routes => portal_routes(),
-        Printed::Openapi => portal::openapi::document(),
-        Printed::Swagger => {
+        ReferenceKind::ConfigReference => rp_config::reference_markdown(),
+        ReferenceKind::Metrics => metrics_reference(),
+        ReferenceKind::Routes => portal_routes(),
+        ReferenceKind::Openapi => portal::openapi::document(),
+        ReferenceKind::Swagger => {
             let version = args.version.as_deref().unwrap_or_default();
             return swagger_of(version, args.into.as_deref());
         }
-        Printed::ApiVersions => swagger::markdown(),
+        ReferenceKind::ApiVersions => swagger::markdown(),
     })
 }
 
@@ -105,9 +105,9 @@ fn portal_routes() -> String {
     );
     for route in routes::table() {
         let who = match route.who {
-            Who::Public => "anybody".to_owned(),
-            Who::SignedIn => "signed in".to_owned(),
-            Who::Role(role) => role.name().to_owned(),
+            AllowedCaller::Public => "anybody".to_owned(),
+            AllowedCaller::SignedIn => "signed in".to_owned(),
+            AllowedCaller::Role(role) => role.name().to_owned(),
         };
         let csrf = if route.csrf { "yes" } else { "–" };
         text.push_str(&format!(

@@ -8,13 +8,13 @@ use anyhow::{Context as _, anyhow};
 use proxy::ApiProxy;
 use proxy::api::{ApiProxyParts, Timeouts};
 use proxy::prom::{MetricsApi, MetricsApiParts, Prom, PromLimits, PromParts};
-use proxy::tunnels::{Places, TunnelApi, TunnelApiParts};
+use proxy::tunnel_endpoint::{Destinations, TunnelApi, TunnelApiParts};
 use rp_access::Access;
 use rp_config::Settings;
 use rp_core::Services;
 use rp_documents::ResourceId;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
-use rp_prometheus::{Limits, Options, Prometheus, Way};
+use rp_prometheus::{Limits, Options, Prometheus, UpstreamAddress};
 use rp_recording::Recordings;
 use rp_runtime::Lifecycle;
 
@@ -38,26 +38,26 @@ pub(crate) async fn api_proxy(
     }))
 }
 
-/// What tunnels may lead to.
-pub(crate) async fn places(services: &Services) -> anyhow::Result<Arc<Places>> {
+/// The destinations of tunnels.
+pub(crate) async fn destinations(services: &Services) -> anyhow::Result<Arc<Destinations>> {
     let directory = services.directory().await?;
-    Ok(Places::new(Arc::clone(&services.store), directory as _, services.dialer.clone()))
+    Ok(Destinations::new(Arc::clone(&services.store), directory as _, services.dialer.clone()))
 }
 
-/// The door of `aro tunnel`.
+/// The endpoint of `aro tunnel`.
 pub(crate) fn tunnel_api(
     services: &Services,
     access: &Arc<Access>,
-    places: &Arc<Places>,
+    destinations: &Arc<Destinations>,
     life: &Lifecycle,
 ) -> Arc<TunnelApi> {
     TunnelApi::new(TunnelApiParts {
         access: Arc::clone(access),
-        places: Arc::clone(places),
+        places: Arc::clone(destinations),
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
         registry: services.registry.clone(),
-        keepalive: proxy::tunnels::Keepalive::default(),
+        keepalive: proxy::tunnel_endpoint::Keepalive::default(),
         stopping: life.stopping(),
         cut: life.cutting(),
     })
@@ -86,7 +86,7 @@ pub(crate) async fn prom(services: &Services) -> anyhow::Result<Prom> {
         clock: Arc::clone(&services.clock),
         registry: services.registry.clone(),
         budget: services.budget(),
-        ways: told.ways.iter().map(|text| way(text)).collect::<anyhow::Result<_>>()?,
+        ways: told.ways.iter().map(|text| upstream_address(text)).collect::<anyhow::Result<_>>()?,
         per_cluster: told.per_cluster,
         names: told.names_bytes,
         dial: Duration::from_secs(10),
@@ -108,7 +108,7 @@ pub(crate) async fn prom(services: &Services) -> anyhow::Result<Prom> {
 }
 
 /// `NAME=WAY` of an imported cluster.
-fn way(text: &str) -> anyhow::Result<(ResourceId, Way)> {
+fn upstream_address(text: &str) -> anyhow::Result<(ResourceId, UpstreamAddress)> {
     let wrong = || anyhow!("prometheus.ways: {text:?} is not NAME=WAY");
     let (name, way) = text.split_once('=').ok_or_else(wrong)?;
     let id = ResourceId::imported(&name.to_ascii_lowercase()).map_err(|_| wrong())?;

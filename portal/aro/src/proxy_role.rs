@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use rp_audit::Audit;
 use rp_base::chain;
-use rp_core::{Services, doors, process};
+use rp_core::{Services, listener_limits, process};
 use rp_database::SharedStore;
 use rp_net::listen::{Gauge, Listener, Stop};
 use rp_recording::Recordings;
@@ -31,7 +31,7 @@ pub struct ProxyServing {
     recordings: Recordings,
     front: JoinHandle<()>,
     ssh: Option<JoinHandle<()>>,
-    tunnels: Arc<proxy::tunnels::TunnelApi>,
+    tunnels: Arc<proxy::tunnel_endpoint::TunnelApi>,
 }
 
 /// Opens the listener and serves until `life` ends.
@@ -52,9 +52,9 @@ pub async fn start(
     let access = services.access().await?;
     let recordings = recording::recordings(&services, life).await?;
     let api = proxy_parts::api_proxy(&services, &access, recordings.clone(), life).await?;
-    let places = proxy_parts::places(&services).await?;
+    let places = proxy_parts::destinations(&services).await?;
     let tunnels = proxy_parts::tunnel_api(&services, &access, &places, life);
-    let ssh = Ssh::open(&services, &ssh::way(&services)).await?;
+    let ssh = Ssh::open(&services, &ssh::machine_access(&services)).await?;
     let prom = proxy_parts::prom(&services).await?;
     let tls = proxy_parts::server_tls(settings)?;
     let address = settings.listen.portal;
@@ -62,7 +62,7 @@ pub async fn start(
     process::follow_files(&services, life, watch, tls.clone(), Some(Arc::clone(&access)))?;
     control::start(&services, &access, life);
     let health = (Arc::clone(&services.store), services.audit.clone());
-    let limits = doors::web(settings, "web", &services.registry);
+    let limits = listener_limits::web(settings, "web", &services.registry);
     let front = Front {
         api,
         metrics: proxy_parts::metrics_api(&services, &access, prom),

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use ipnet::IpNet;
 use proxy::connect::{self, ConnectOptions};
-use proxy::tunnel::{self, TunnelOptions};
+use proxy::tls_forwarder::{self, TunnelOptions};
 use rp_core::files::{read, read_secret};
 use rp_core::reload;
 use rp_net::Credential;
@@ -102,6 +102,6 @@ pub async fn tunnel(args: TunnelArgs, life: &Lifecycle) -> anyhow::Result<()> {
         TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
     tracing::info!(listen = %args.listen, to = %args.to, "tunnel open");
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
-    tunnel::serve(tcp, TunnelOptions { to: args.to, server_name, tls: Arc::new(tls) }, stop).await?;
+    tls_forwarder::serve(tcp, TunnelOptions { to: args.to, server_name, tls: Arc::new(tls) }, stop).await?;
     Ok(())
 }

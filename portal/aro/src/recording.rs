@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rp_azure::{BlobAccess, BlobStore};
-use rp_config::{BlobRight, RecordingHome, Settings};
+use rp_config::{BlobCredential, RecordingStorage, Settings};
 use rp_core::Services;
-use rp_recording::{BlobHome, Disk, Options, Parts, Policy, Recordings, SharedStorage};
+use rp_recording::{BlobStorage, DiskStorage, Options, Policy, RecordingParts, Recordings, SharedStorage};
 use rp_runtime::Lifecycle;
 
 /// From one look at what is to be removed to the next.
@@ -29,7 +29,7 @@ pub(crate) async fn recordings(services: &Services, life: &Lifecycle) -> anyhow:
         "wanted" => Policy::Wanted,
         _ => Policy::Off,
     };
-    let recordings = Recordings::new(Parts {
+    let recordings = Recordings::new(RecordingParts {
         store: Arc::clone(&services.store),
         keyring: services.keyring.clone(),
         audit: services.audit.clone(),
@@ -60,27 +60,27 @@ fn pages(settings: &Settings) -> Option<String> {
     settings.portal.url.as_ref().map(|url| url.origin().ascii_serialization())
 }
 
-async fn storage(services: &Services, home: &RecordingHome) -> anyhow::Result<SharedStorage> {
+async fn storage(services: &Services, home: &RecordingStorage) -> anyhow::Result<SharedStorage> {
     let (url, container, access) = match home {
-        RecordingHome::Folder(folder) => return Ok(Arc::new(Disk::open(folder)?)),
-        RecordingHome::Blobs { url, container, access } => (url, container, access),
+        RecordingStorage::Folder(folder) => return Ok(Arc::new(DiskStorage::open(folder)?)),
+        RecordingStorage::Blobs { url, container, access } => (url, container, access),
     };
     let blobs = match access {
-        BlobRight::Sas(file) => {
+        BlobCredential::Sas(file) => {
             let client = services.azure.without_identity()?.in_tenant("none");
             let sas = file.read()?;
             let sas = rp_base::Secret::new(sas.expose().trim().to_owned());
             BlobStore::new(client, url.clone(), BlobAccess::Sas(sas))
         }
-        BlobRight::Identity { tenant } => {
+        BlobCredential::Identity { tenant } => {
             let arm = services.azure.client();
             let arm = arm.ok_or_else(|| anyhow!("azure.credential is needed to write blobs"))?;
             BlobStore::new(arm.in_tenant(tenant), url.clone(), BlobAccess::Token)
         }
     };
     // A portal comes up without its blob storage: what must be recorded is refused until it is there.
-    let home = BlobHome::new(blobs.clone(), container);
-    match tokio::time::timeout(Duration::from_secs(20), BlobHome::open(blobs, container)).await {
+    let home = BlobStorage::new(blobs.clone(), container);
+    match tokio::time::timeout(Duration::from_secs(20), BlobStorage::open(blobs, container)).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
             tracing::warn!(error = %rp_base::chain(&error), "the container of recordings cannot be made");

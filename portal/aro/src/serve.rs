@@ -6,15 +6,15 @@ use anyhow::{Context as _, anyhow};
 use ipnet::IpNet;
 use portal::{ClusterAccess, PortalState};
 use proxy::terminal::Shells;
-use proxy::tunnels::TunnelApi;
+use proxy::tunnel_endpoint::TunnelApi;
 use rp_access::Access;
 use rp_base::chain;
 use rp_config::{Settings, StoreKind};
 use rp_core::frontend::{Callers, FrontendInputs};
-use rp_core::monitor::{self, Monitoring};
+use rp_core::monitor::{self, MonitorRole};
 use rp_core::provider::{self, Provider};
 use rp_core::services::networks;
-use rp_core::{Services, doors, process};
+use rp_core::{Services, listener_limits, process};
 use rp_frontend::CreateChecks;
 use rp_net::listen::{Gauge, Listener, Stop};
 use rp_recording::Recordings;
@@ -40,20 +40,20 @@ pub struct Serving {
     /// `None`: no SSH is configured.
     ssh: Option<JoinHandle<()>>,
     tunnels: Arc<TunnelApi>,
-    monitor: Option<Monitoring>,
+    monitor: Option<MonitorRole>,
     provider: Option<Provider>,
 }
 
-/// What whoever starts it tells beside the settings.
+/// Options of the caller besides the settings.
 #[derive(Debug, Clone, Default)]
-pub struct Extras {
-    /// One of several: clusters are looked at by processes of their own.
+pub struct ServeOptions {
+    /// One of several replicas: the monitor and the provider run in processes of their own.
     pub replica: bool,
     /// Everything here is a simulation: said on every page.
     pub simulated: bool,
     /// Who may call the resource provider's API.
     pub callers: Callers,
-    /// What is asked about new clusters where everybody may call; `None`: nothing.
+    /// Checks of new clusters where everybody may call; `None`: no checks.
     pub checks: Option<Arc<dyn CreateChecks>>,
 }
 
@@ -65,7 +65,7 @@ pub async fn start(
     services: Services,
     life: &Lifecycle,
     log: Option<LogControl>,
-    extras: Extras,
+    extras: ServeOptions,
 ) -> anyhow::Result<Serving> {
     let settings = &*services.settings;
     let gauge = Arc::new(Gauge::default());
@@ -76,15 +76,15 @@ pub async fn start(
     let access = services.access().await?;
     let recordings = recording::recordings(&services, life).await?;
     let api = proxy_parts::api_proxy(&services, &access, recordings.clone(), life).await?;
-    let places = proxy_parts::places(&services).await?;
+    let places = proxy_parts::destinations(&services).await?;
     let tunnels = proxy_parts::tunnel_api(&services, &access, &places, life);
-    let way = ssh::way(&services);
+    let way = ssh::machine_access(&services);
     let ssh = Ssh::open(&services, &way).await?;
     let shells = Shells { legs: Arc::clone(&way.legs), directory: services.directory().await? as _ };
     let terminals = portal_parts::terminals(&services, &access, &api, recordings.clone(), shells, life);
     let observer = portal_parts::observer(&services).await?;
     let simulated = extras.simulated;
-    let (monitor, provider) = beside(&services, life, extras, ssh.as_ref()).await?;
+    let (monitor, provider) = start_provider(&services, life, extras, ssh.as_ref()).await?;
     let prom = proxy_parts::prom(&services).await?;
     let tools = proxy_parts::metrics_api(&services, &access, prom.clone());
     let clusters = ClusterAccess {
@@ -105,7 +105,7 @@ pub async fn start(
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     process::follow_files(&services, life, watch, tls.clone(), Some(Arc::clone(&access)))?;
     control::start(&services, &access, life);
-    let limits = doors::web(settings, "web", &services.registry);
+    let limits = listener_limits::web(settings, "web", &services.registry);
     let front = Front {
         api,
         metrics: tools,
@@ -125,16 +125,16 @@ pub async fn start(
 }
 
 /// The roles of the provider in this process; none in one of several replicas.
-async fn beside(
+async fn start_provider(
     services: &Services,
     life: &Lifecycle,
-    extras: Extras,
+    extras: ServeOptions,
     ssh: Option<&Ssh>,
-) -> anyhow::Result<(Option<Monitoring>, Option<Provider>)> {
+) -> anyhow::Result<(Option<MonitorRole>, Option<Provider>)> {
     if extras.replica {
         return Ok((None, None));
     }
-    let door = ssh.map(|ssh| ssh.door(&services.settings));
+    let door = ssh.map(|ssh| ssh.endpoint(&services.settings));
     let inputs = FrontendInputs { callers: extras.callers, checks: extras.checks, ssh: door };
     Ok((monitor::within(services, life).await?, provider::within(services, life, inputs).await?))
 }

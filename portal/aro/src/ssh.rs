@@ -11,8 +11,8 @@ use proxy::ssh::{Bastion, BastionParts, LegParts, Legs, SshLimits};
 use rp_access::Access;
 use rp_base::chain;
 use rp_config::Settings;
-use rp_core::{Services, doors};
-use rp_frontend::SshDoor;
+use rp_core::{Services, listener_limits};
+use rp_frontend::SshEndpoint;
 use rp_net::Origins;
 use rp_net::listen::Stop;
 use rp_recording::Recordings;
@@ -20,16 +20,16 @@ use rp_runtime::Lifecycle;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// The way to the machines of clusters, whether or not there is an SSH listener: terminals use it too.
+/// Access to the machines of clusters. It exists without an SSH listener too, because terminals use it.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct MachineAccess {
     pub legs: Arc<Legs>,
     pub machines: Arc<ClusterMachines>,
     pub host_keys: Arc<HostKeys>,
 }
 
-/// As the settings say.
-pub fn way(services: &Services) -> Way {
+/// Builds it from the settings.
+pub fn machine_access(services: &Services) -> MachineAccess {
     let (dialer, settings) = (services.dialer.clone(), &services.settings.ssh);
     let machines = ClusterMachines::remembering(dialer.clone(), Arc::clone(&services.store));
     let (store, clock) = (Arc::clone(&services.store), Arc::clone(&services.clock));
@@ -44,13 +44,13 @@ pub fn way(services: &Services) -> Way {
         keepalive: settings.keepalive,
         within: settings.connect_time,
     });
-    Way { legs, machines, host_keys }
+    MachineAccess { legs, machines, host_keys }
 }
 
-/// The port of a door that another process serves.
+/// The default port of a listener that another process serves.
 const PORT: u16 = 22;
 
-/// What is told of SSH, and the listener, open but not serving yet.
+/// The SSH settings for the portal, and the listener, open but not serving yet.
 #[derive(Debug)]
 pub struct Ssh {
     pub parts: SshParts,
@@ -64,7 +64,7 @@ impl Ssh {
     ///
     /// # Errors
     /// The listener or a key cannot be had.
-    pub async fn open(services: &Services, way: &Way) -> anyhow::Result<Option<Self>> {
+    pub async fn open(services: &Services, way: &MachineAccess) -> anyhow::Result<Option<Self>> {
         let settings = &services.settings;
         if !is_known(settings) {
             return Ok(None);
@@ -88,10 +88,10 @@ impl Ssh {
         Ok(Some(Self { parts, legs: Arc::clone(&way.legs), listener }))
     }
 
-    /// What the admin API tells of it.
-    pub fn door(&self, settings: &Settings) -> SshDoor {
+    /// The endpoint as the admin API shows it.
+    pub fn endpoint(&self, settings: &Settings) -> SshEndpoint {
         let SshParts { host, port, keys, .. } = &self.parts;
-        door_of(settings, host.clone(), *port, keys)
+        endpoint_from(settings, host.clone(), *port, keys)
     }
 
     /// Serves until `life` ends; `None`: there is no listener here.
@@ -118,7 +118,7 @@ impl Ssh {
             random: Arc::clone(&services.random),
             registry: services.registry.clone(),
             limits: SshLimits {
-                door: doors::ssh(settings),
+                door: listener_limits::ssh(settings),
                 channels: limits.max_channels,
                 login: limits.login_time,
                 tries: limits.tries,
@@ -139,11 +139,11 @@ impl Ssh {
     }
 }
 
-/// What a process without proxies tells of a door that others serve; `None`: none is configured.
+/// What a process without proxies tells of an SSH endpoint that others serve; `None`: none is configured.
 ///
 /// # Errors
 /// A key cannot be had.
-pub async fn told(services: &Services) -> anyhow::Result<Option<SshDoor>> {
+pub async fn ssh_endpoint(services: &Services) -> anyhow::Result<Option<SshEndpoint>> {
     let settings = &services.settings;
     if !is_known(settings) {
         return Ok(None);
@@ -151,10 +151,10 @@ pub async fn told(services: &Services) -> anyhow::Result<Option<SshDoor>> {
     let listened = settings.ssh.listen.map(|address| address.port()).filter(|&port| port != 0);
     let port = settings.ssh.port.or(listened).unwrap_or(PORT);
     let keys = keys(services).await?;
-    Ok(Some(door_of(settings, host(settings)?, port, &keys)))
+    Ok(Some(endpoint_from(settings, host(settings)?, port, &keys)))
 }
 
-/// It is served here, or has a name of its own.
+/// Whether SSH is configured: a listener here, or a host name.
 fn is_known(settings: &Settings) -> bool {
     settings.ssh.listen.is_some() || settings.ssh.host.is_some()
 }
@@ -171,8 +171,8 @@ async fn keys(services: &Services) -> anyhow::Result<ServiceKeys> {
     ServiceKeys::open(&parts).await.context("[ssh]")
 }
 
-fn door_of(settings: &Settings, host: String, port: u16, keys: &ServiceKeys) -> SshDoor {
-    SshDoor { known_host: keys.known_hosts_line(&host, port), host, port, fips: settings.ssh.fips }
+fn endpoint_from(settings: &Settings, host: String, port: u16, keys: &ServiceKeys) -> SshEndpoint {
+    SshEndpoint { known_host: keys.known_hosts_line(&host, port), host, port, fips: settings.ssh.fips }
 }
 
 /// Waits until every connection has ended or was cut.

@@ -15,7 +15,7 @@ use rp_documents::grant::GrantState;
 use rp_documents::{Actor, Collection, Elevation, Entry, Grant, Phase, Revocation};
 
 use crate::config_args::ConfigArgs;
-use crate::output::say;
+use crate::output::print_line;
 
 const BY: &str = "restore";
 const WHY: &str = "the store was restored from a backup";
@@ -48,8 +48,8 @@ pub async fn run(args: &RestoreArgs, settings: &Settings) -> anyhow::Result<()> 
     let restored = async |backup: &PathBuf, path: &PathBuf| -> anyhow::Result<()> {
         let aside = SqliteStore::restore(backup, path).await.with_context(|| path.display().to_string())?;
         match aside {
-            Some(aside) => say(&format!("{} restored; before: {}", path.display(), aside.display())),
-            None => say(&format!("{} restored", path.display())),
+            Some(aside) => print_line(&format!("{} restored; before: {}", path.display(), aside.display())),
+            None => print_line(&format!("{} restored", path.display())),
         }
         Ok(())
     };
@@ -63,16 +63,16 @@ pub async fn run(args: &RestoreArgs, settings: &Settings) -> anyhow::Result<()> 
     let outcome = async {
         if !args.keep_access {
             let ended = end_access(&store, clock.now()).await?;
-            say(&format!("{ended} sessions, grants and elevations of the backup have ended"));
+            print_line(&format!("{ended} sessions, grants and elevations of the backup have ended"));
         }
-        note(args, settings, &store, &clock).await
+        write_restore_entry(args, settings, &store, &clock).await
     };
     let outcome = outcome.await;
     store.close().await;
     outcome
 }
 
-/// Sessions go; grants and elevations end.
+/// Deletes sessions and ends grants and elevations.
 async fn end_access(store: &SharedStore, now: Timestamp) -> Result<u64, StoreError> {
     let mut ended = 0;
     for collection in [Collection::Sessions, Collection::LoginCodes] {
@@ -82,7 +82,7 @@ async fn end_access(store: &SharedStore, now: Timestamp) -> Result<u64, StoreErr
                 break;
             }
             for document in page.items {
-                // Nobody else writes: it is offline.
+                // No other process writes: the store is offline.
                 store.delete(collection, &document.id, Expect::Any).await?;
                 ended += 1;
             }
@@ -108,8 +108,8 @@ async fn end_access(store: &SharedStore, now: Timestamp) -> Result<u64, StoreErr
     Ok(ended)
 }
 
-/// The trail says that the store went back in time.
-async fn note(
+/// Writes an audit entry that the store was restored.
+async fn write_restore_entry(
     args: &RestoreArgs,
     settings: &Settings,
     store: &SharedStore,

@@ -31,7 +31,7 @@ pub use recordings::{PlayArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb}
 pub use robots::{RobotCreateArgs, RobotsArgs, RobotsVerb};
 pub use sign_in::{LoginArgs, LogoutArgs, WhoamiArgs};
 pub use ssh::{ScpArgs, SerialArgs, SshArgs, SshConfigArgs, SshRefreshArgs, SshVerb};
-pub use tunnel::{AccessWish, ConsoleArgs, TunnelArgs};
+pub use tunnel::{AccessArgs, ConsoleArgs, TunnelArgs};
 
 /// Verbs for people. Flatten it into the binary's own subcommands.
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,6 @@
 //! The token that kubectl was given last, one file a grant, so that most calls need no network.
 //!
-//! `grants/ID.json` is replaced as a whole, so whoever reads it reads a good one; `grants/ID.lock` is held
+//! `grants/ID.json` is replaced atomically, so every reader finds a complete file; `grants/ID.lock` is held
 //! while a new one is fetched, so that many kubectl at once fetch one. The kernel lets a dead holder's lock go.
 
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use crate::{CliError, files};
 
 /// A token with less left than this is renewed, or than half of a shorter life.
 const LEAST_LEFT: Duration = Duration::from_secs(120);
-/// How often to look whether somebody else is done.
+/// How often to check whether another process has released the lock.
 const LOOK: Duration = Duration::from_millis(20);
 /// Longer than a sign-in takes, which the holder may be busy with.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -69,12 +69,12 @@ pub(crate) struct Cache {
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
-    /// Somebody else held it before.
+    /// Whether another process held it before.
     pub(crate) waited: bool,
 }
 
 impl Cache {
-    pub(crate) fn of(profile: &Profile, grant: &str) -> Result<Self, CliError> {
+    pub(crate) fn for_grant(profile: &Profile, grant: &str) -> Result<Self, CliError> {
         let sound = !grant.is_empty()
             && grant.len() <= 100
             && grant.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -88,7 +88,7 @@ impl Cache {
         self.folder.join(format!("{}.{ending}", self.grant))
     }
 
-    /// The token that can still be used; a damaged file is as good as none.
+    /// The token that can still be used; a damaged file counts as no token.
     ///
     /// # Errors
     /// Others can read the file, or it cannot be read.
@@ -133,7 +133,7 @@ impl Cache {
 
     /// Forgets the token.
     pub(crate) fn forget(&self) {
-        // Whoever cannot remove it has a token of minutes.
+        // If it cannot be removed, the token expires within minutes anyway.
         let _ = std::fs::remove_file(self.path("json"));
     }
 
@@ -180,7 +180,7 @@ pub fn cached_credential(arguments: impl Iterator<Item = OsString>) -> Option<Ex
         return None;
     }
     let profile = Profile::named(config, Some(name)).ok()?;
-    let cached = Cache::of(&profile, grant?).ok()?.fresh().ok()??;
+    let cached = Cache::for_grant(&profile, grant?).ok()?.fresh().ok()??;
     let text = cached.exec_credential();
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.expose().as_bytes()).and_then(|()| out.flush());
@@ -221,7 +221,7 @@ mod tests {
     async fn keeps_one_good_token_and_sweeps_what_was_left_behind() {
         let folder = tempfile::tempdir().unwrap();
         let profile = Profile::named(Some(folder.path()), None).unwrap();
-        let cache = Cache::of(&profile, "g-1").unwrap();
+        let cache = Cache::for_grant(&profile, "g-1").unwrap();
         assert!(cache.fresh().unwrap().is_none());
         let now = SystemClock.now();
         let lock = cache.lock(&profile).await.unwrap();
@@ -242,7 +242,7 @@ mod tests {
         cache.forget();
         assert!(cache.fresh().unwrap().is_none());
         for bad in ["", "../x", "a b"] {
-            assert!(Cache::of(&profile, bad).is_err(), "{bad}");
+            assert!(Cache::for_grant(&profile, bad).is_err(), "{bad}");
         }
     }
 

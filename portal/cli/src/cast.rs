@@ -39,7 +39,7 @@ impl Cast {
     ///
     /// # Errors
     /// It is longer than what can be played from memory.
-    pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Result<(), CliError> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<(), CliError> {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (head, rest) = bytes.split_at(end);
             self.line.extend_from_slice(head);
@@ -118,7 +118,7 @@ mod tests {
         for piece in [1, 7, CAST.len()] {
             let mut cast = Cast::default();
             for piece in CAST.as_bytes().chunks(piece) {
-                cast.take(piece).unwrap();
+                cast.push(piece).unwrap();
             }
             let events: Vec<_> = cast.events.iter().map(|event| (event.at, event.text.as_str())).collect();
             assert_eq!(events, [(500, "a\r\n"), (2000, "b")]);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_line_without_an_end_is_given_up() {
         let mut cast = Cast::default();
-        let endless = (0..=MOST_LINE / 65_536).try_for_each(|_| cast.take(&[b'x'; 65_536]));
+        let endless = (0..=MOST_LINE / 65_536).try_for_each(|_| cast.push(&[b'x'; 65_536]));
         assert!(matches!(endless, Err(CliError::Usage(_))), "{endless:?}");
     }
 
@@ -139,7 +139,7 @@ mod tests {
         #[test]
         fn whatever_comes_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..500), text in "(\\[?[0-9.e+-]{0,9},?\"?[oem]?\"?,?\"?[ -~]{0,9}\"?\\]?\n){0,9}") {
             let mut cast = Cast::default();
-            prop_assert!(cast.take(&bytes).is_ok() && cast.take(text.as_bytes()).is_ok());
+            prop_assert!(cast.push(&bytes).is_ok() && cast.push(text.as_bytes()).is_ok());
             prop_assert!(cast.events.is_sorted_by_key(|event| event.at));
         }
     }

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::answer::{bytes, json, refused};
 use crate::args::Connection;
-use crate::reach::{Credential, Reach, secret_header};
+use crate::endpoint::{Credential, PortalEndpoint, secret_header};
 use crate::{CliError, tls};
 
 /// An export of many entries.
@@ -34,16 +34,16 @@ pub(crate) struct Client {
 impl Client {
     /// For what the command line and the profile say.
     pub(crate) fn new(connection: &Connection) -> Result<Self, CliError> {
-        Self::to(Reach::of(connection)?)
+        Self::with_endpoint(PortalEndpoint::from_connection(connection)?)
     }
 
     /// For signing in.
-    pub(crate) fn stranger(portal: &Url, ca: Option<String>) -> Result<Self, CliError> {
-        Self::to(Reach::stranger(portal, ca)?)
+    pub(crate) fn anonymous(portal: &Url, ca: Option<String>) -> Result<Self, CliError> {
+        Self::with_endpoint(PortalEndpoint::anonymous(portal, ca)?)
     }
 
-    fn to(reach: Reach) -> Result<Self, CliError> {
-        let Reach { portal, credential, ca, sign_in } = reach;
+    fn with_endpoint(reach: PortalEndpoint) -> Result<Self, CliError> {
+        let PortalEndpoint { portal, credential, ca, sign_in } = reach;
         Ok(Self { http: tls::http(ca.as_deref())?, portal, credential, sign_in })
     }
 

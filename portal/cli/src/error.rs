@@ -117,7 +117,7 @@ impl CliError {
     /// The exit status for it.
     pub fn exit(&self) -> Exit {
         match self {
-            // A code that nobody entered in time (RFC 8628 §3.5), or that was used or lost.
+            // A code that was not entered in time (RFC 8628 §3.5), was used already or is unknown.
             Self::Refused { refusal, .. }
                 if matches!(refusal.code.as_str(), "expired_token" | "invalid_grant") =>
             {
@@ -147,7 +147,7 @@ impl CliError {
         }
     }
 
-    /// The error in the words of the wire, whoever noticed it.
+    /// The error in the form of the API's errors, whether the portal or this program found it.
     pub fn refusal(&self) -> Refusal {
         let own;
         let (code, action) = match self {

@@ -17,7 +17,7 @@ const PREFIX: &str = "aro-";
 const PATIENCE: u32 = 50;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What kubectl runs for a token, but the grant.
+/// The command that kubectl runs for a token, without the argument that names the grant.
 #[derive(Debug, Clone)]
 pub(crate) struct PlugIn {
     command: String,
@@ -26,7 +26,10 @@ pub(crate) struct PlugIn {
 
 impl PlugIn {
     /// The same credential that was used now: a sign-in, or a token file. A session's cookie gives no tokens.
-    pub(crate) fn of(connection: &Connection, command: Option<String>) -> Result<Self, CliError> {
+    pub(crate) fn from_connection(
+        connection: &Connection,
+        command: Option<String>,
+    ) -> Result<Self, CliError> {
         if connection.session_cookie_file.is_some() {
             return Err(CliError::Usage(
                 "a session's cookie cannot renew tokens: sign in with aro login, or take a file with a token by --static"
@@ -133,7 +136,7 @@ impl Entry<'_> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        let _held = Held::take(&path).await?;
+        let _held = FileLock::acquire(&path).await?;
         let mut config = match std::fs::exists(&path).map_err(failed)? {
             true => parse(&path)?,
             false => json!({ "apiVersion": "v1", "kind": "Config", "preferences": {} }),
@@ -194,10 +197,10 @@ pub(crate) fn usual_file() -> Result<PathBuf, CliError> {
 
 /// `FILE.lock`, as kubectl itself makes it while it changes a kubeconfig.
 #[derive(Debug)]
-struct Held(PathBuf);
+struct FileLock(PathBuf);
 
-impl Held {
-    async fn take(path: &Path) -> Result<Self, CliError> {
+impl FileLock {
+    async fn acquire(path: &Path) -> Result<Self, CliError> {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let lock = PathBuf::from(name);
@@ -213,14 +216,14 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for FileLock {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 /// The context's name where none is given: the cluster's, and the rights where they are more than reading, so
-/// that nobody changes a cluster by the context of yesterday.
+/// that a context created earlier for reading is not used by mistake to change a cluster.
 pub(crate) fn context(cluster: &str, rights: &str) -> String {
     if rights == "read" { cluster.to_owned() } else { format!("{cluster}-{rights}") }
 }

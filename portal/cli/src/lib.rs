@@ -7,12 +7,12 @@ mod args;
 mod cache;
 mod cast;
 mod client;
+mod endpoint;
 mod error;
 mod files;
 mod kubeconfig;
 mod output;
 mod profile;
-mod reach;
 mod report;
 mod sign_in;
 mod ssh;
@@ -25,7 +25,7 @@ mod verbs;
 use std::process::ExitCode;
 
 pub use args::{
-    AccessWish, AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection,
+    AccessArgs, AuditArgs, AuditFilter, AuditVerb, ClusterFilter, ClustersArgs, ClustersVerb, Connection,
     ConsoleArgs, CredentialArgs, ElevateArgs, ElevationVerb, ElevationsArgs, EventsArgs, Format, GrantsArgs,
     GrantsVerb, ImportTunnel, KubeconfigArgs, KubectlArgs, LoginArgs, LogoutArgs, LogsArgs, ObjectsArgs,
     OperationsArgs, OperationsVerb, PlayArgs, PromqlArgs, RecordingsArgs, RecordingsFilter, RecordingsVerb,

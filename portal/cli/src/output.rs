@@ -13,7 +13,7 @@ use crate::args::Format;
 pub struct Output {
     answer: Box<dyn Write + Send>,
     notes: Box<dyn Write + Send>,
-    /// Somebody sees the notes as they come.
+    /// Whether the notes go to a terminal.
     watched: bool,
 }
 
@@ -26,13 +26,13 @@ impl fmt::Debug for Output {
 impl Output {
     /// Standard output and standard error.
     pub fn standard() -> Self {
-        let mut out = Self::to(Box::new(io::stdout()), Box::new(io::stderr()));
+        let mut out = Self::with_writers(Box::new(io::stdout()), Box::new(io::stderr()));
         out.watched = io::stderr().is_terminal();
         out
     }
 
     /// Any two writers.
-    pub fn to(answer: Box<dyn Write + Send>, notes: Box<dyn Write + Send>) -> Self {
+    pub fn with_writers(answer: Box<dyn Write + Send>, notes: Box<dyn Write + Send>) -> Self {
         Self { answer, notes, watched: false }
     }
 
@@ -65,12 +65,12 @@ impl Output {
         self.raw(&text)
     }
 
-    /// A remark for the person; lost when nobody listens.
+    /// A remark for the person; write errors are ignored.
     pub(crate) fn note(&mut self, text: &str) {
         let _ = writeln!(self.notes, "{}", text::clean(text, 2_000));
     }
 
-    /// What goes on, over what was said before; nothing where nobody watches.
+    /// A progress line that replaces the previous one; does nothing when the notes do not go to a terminal.
     pub(crate) fn progress(&mut self, text: &str) {
         if self.watched {
             let _ = write!(self.notes, "\r\x1b[K{}", text::clean(text, 200));

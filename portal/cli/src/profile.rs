@@ -164,7 +164,7 @@ impl Profile {
         command
     }
 
-    /// The token, if it still lives.
+    /// The token, if it has not expired.
     pub(crate) fn living_token(&self, portal: &Url) -> Result<Secret<String>, CliError> {
         let command = || self.sign_in_command(Some(portal));
         let token = self.token()?;

@@ -14,7 +14,7 @@ use crate::{CliError, Output};
 
 /// Where the person signs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum SignInMethod {
     /// In a browser here.
     Browser {
         /// Whether we open it, or the person does.
@@ -26,18 +26,18 @@ pub(crate) enum Way {
     Device,
 }
 
-impl Way {
+impl SignInMethod {
     /// A browser where one can be shown.
-    pub(crate) fn fitting() -> Self {
+    pub(crate) fn detect() -> Self {
         if browser::can_open() { Self::Browser { open: true, fresh: false } } else { Self::Device }
     }
 }
 
 /// Asks the person to sign in, and gives the token.
-pub(crate) async fn sign_in(client: &Client, way: Way, out: &mut Output) -> Result<Token, CliError> {
+pub(crate) async fn sign_in(client: &Client, way: SignInMethod, out: &mut Output) -> Result<Token, CliError> {
     let answer = match way {
-        Way::Browser { open, fresh } => loopback::sign_in(client, open, fresh, out).await?,
-        Way::Device => device::sign_in(client, out).await?,
+        SignInMethod::Browser { open, fresh } => loopback::sign_in(client, open, fresh, out).await?,
+        SignInMethod::Device => device::sign_in(client, out).await?,
     };
     token(answer)
 }

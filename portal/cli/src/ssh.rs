@@ -10,7 +10,7 @@ use rp_base::{Clock as _, SystemClock, Timestamp, sha256};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::args::AccessWish;
+use crate::args::AccessArgs;
 use crate::client::Client;
 use crate::output::cell;
 use crate::profile::Profile;
@@ -22,9 +22,9 @@ use crate::{CliError, Exit, Output, files};
 const LEAST_LEFT: i64 = 60;
 const BROKEN: CliError = CliError::Answer("it is not an access to machines");
 
-/// What a shell needs beside a reason.
+/// What a session needs from its access.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Needs {
+pub(crate) struct SessionRequirements {
     #[serde(default)]
     pub(crate) agent: bool,
     /// `host:port` of ports that are forwarded.
@@ -32,22 +32,22 @@ pub(crate) struct Needs {
     pub(crate) destinations: Vec<String>,
 }
 
-impl Needs {
+impl SessionRequirements {
     fn are_met_by(&self, other: &Self) -> bool {
         (other.agent || !self.agent) && self.destinations.iter().all(|one| other.destinations.contains(one))
     }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Known {
+struct SavedGrant {
     id: String,
     #[serde(flatten)]
-    needs: Needs,
+    needs: SessionRequirements,
 }
 
-/// All that ssh is told.
+/// The files and address that ssh is started with.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct SshSetup {
     pub(crate) folder: PathBuf,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -60,15 +60,16 @@ pub(crate) fn folder(profile: &Profile, resource: &str) -> PathBuf {
     profile.ssh().join(format!("{name}-{}", digest.get(..8).unwrap_or_default()))
 }
 
-/// Makes everything ready; a new access is asked for only when none lives that meets the needs. Without `wish` none is.
+/// Prepares the files for ssh; requests a new access only when no active one meets the needs. Without `wish` it
+/// requests none.
 pub(crate) async fn ready(
     client: &Client,
     profile: &Profile,
     resource: &str,
-    needs: &Needs,
-    wish: Option<AccessWish>,
+    needs: &SessionRequirements,
+    wish: Option<AccessArgs>,
     out: &mut Output,
-) -> Result<Ready, CliError> {
+) -> Result<SshSetup, CliError> {
     let folder = folder(profile, resource);
     profile.make(&folder)?;
     let id = match living(client, &folder, needs).await? {
@@ -88,7 +89,7 @@ pub(crate) async fn ready(
     write(&folder, &answer)
 }
 
-fn write(folder: &Path, answer: &Value) -> Result<Ready, CliError> {
+fn write(folder: &Path, answer: &Value) -> Result<SshSetup, CliError> {
     let certificate = cell(answer, &["/certificate"]);
     let host = cell(answer, &["/host"]);
     let port = answer["port"].as_u64().and_then(|port| u16::try_from(port).ok()).ok_or(BROKEN)?;
@@ -102,12 +103,16 @@ fn write(folder: &Path, answer: &Value) -> Result<Ready, CliError> {
     }
     files::write_private(&folder.join("id-cert.pub"), &format!("{}\n", certificate.trim()))?;
     files::write_private(&folder.join("known_hosts"), &format!("{}\n", lines.join("\n")))?;
-    Ok(Ready { folder: folder.to_owned(), host, port })
+    Ok(SshSetup { folder: folder.to_owned(), host, port })
 }
 
-async fn living(client: &Client, folder: &Path, needs: &Needs) -> Result<Option<String>, CliError> {
+async fn living(
+    client: &Client,
+    folder: &Path,
+    needs: &SessionRequirements,
+) -> Result<Option<String>, CliError> {
     let kept = files::read_private(&folder.join("grant.json"))?;
-    let known: Option<Known> = kept.and_then(|text| serde_json::from_str(text.expose()).ok());
+    let known: Option<SavedGrant> = kept.and_then(|text| serde_json::from_str(text.expose()).ok());
     let Some(known) = known.filter(|known| needs.are_met_by(&known.needs)) else { return Ok(None) };
     let grant = match client.get(&format!("/api/v1/grants/{}", segment(&known.id)?), &[]).await {
         Ok(grant) => grant,
@@ -125,8 +130,8 @@ async fn ask(
     client: &Client,
     folder: &Path,
     resource: &str,
-    needs: &Needs,
-    wish: AccessWish,
+    needs: &SessionRequirements,
+    wish: AccessArgs,
     out: &mut Output,
 ) -> Result<String, CliError> {
     let reason = reason(wish.reason.as_deref(), resource, out)?;
@@ -139,7 +144,7 @@ async fn ask(
     let answer = client.post("/api/v1/grants", &body).await?;
     let id = cell(&answer, &["/grant/id"]);
     segment(&id).map_err(|_| BROKEN)?;
-    let known = Known { id, needs: needs.clone() };
+    let known = SavedGrant { id, needs: needs.clone() };
     files::write_private(&folder.join("grant.json"), &json!(known).to_string())?;
     Ok(known.id)
 }
@@ -164,7 +169,7 @@ async fn key(folder: &Path) -> Result<String, CliError> {
     Ok(files::read(&public)?.expose().clone())
 }
 
-impl Ready {
+impl SshSetup {
     /// Options of ssh and scp, each to be preceded by `-o`.
     pub(crate) fn options(&self) -> Result<Vec<String>, CliError> {
         let file = |name: &str| quoted(&self.folder.join(name));
@@ -222,7 +227,9 @@ pub(crate) fn destination(forward: &str) -> Result<String, CliError> {
     if local.is_empty() {
         return Err(wrong());
     }
-    rp_tunnel::Place::parse(&format!("{host}:{port}")).map(|place| place.to_string()).map_err(|_| wrong())
+    rp_tunnel::Destination::parse(&format!("{host}:{port}"))
+        .map(|place| place.to_string())
+        .map_err(|_| wrong())
 }
 
 #[cfg(test)]
@@ -256,9 +263,12 @@ mod tests {
 
     #[test]
     fn an_access_is_used_again_when_it_has_what_is_needed() {
-        let has = Needs { agent: false, destinations: vec!["a:1".to_owned(), "b:2".to_owned()] };
-        let needs =
-            |agent, to: &[&str]| Needs { agent, destinations: to.iter().map(|&to| to.to_owned()).collect() };
+        let has =
+            SessionRequirements { agent: false, destinations: vec!["a:1".to_owned(), "b:2".to_owned()] };
+        let needs = |agent, to: &[&str]| SessionRequirements {
+            agent,
+            destinations: to.iter().map(|&to| to.to_owned()).collect(),
+        };
         assert!(needs(false, &[]).are_met_by(&has) && needs(false, &["b:2"]).are_met_by(&has));
         assert!(!needs(true, &[]).are_met_by(&has) && !needs(false, &["c:3"]).are_met_by(&has));
     }

@@ -218,7 +218,7 @@ async fn every_failure_has_its_exit_code() {
         let line = ["aro", "whoami", "--portal", url, "--token-file", file.to_str().unwrap()];
         Aro::try_parse_from(line).unwrap().verb.verb()
     };
-    let mut out = Output::to(Box::new(Buffer::default()), Box::new(Buffer::default()));
+    let mut out = Output::with_writers(Box::new(Buffer::default()), Box::new(Buffer::default()));
     assert_eq!(run_to_exit(parse(&format!("http://{closed}")), &mut out).await, Exit::Away);
     assert_eq!(
         run_to_exit(parse("http://portal.example"), &mut out).await,

@@ -1,10 +1,10 @@
 //! The local end of `aro tunnel`: a port of this machine whose connections go to places of a cluster.
 
-mod door;
 mod grant;
 mod link;
+mod listener;
 mod proxy;
 
-pub(crate) use door::Door;
-pub(crate) use grant::{Tunnel, Wish, obtain, reason, shown};
+pub(crate) use grant::{Tunnel, TunnelRequest, obtain, reason, to_json};
 pub(crate) use link::Link;
+pub(crate) use listener::LocalListener;

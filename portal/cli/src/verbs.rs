@@ -29,7 +29,7 @@ use crate::{CliError, Output};
 
 /// Rows asked for at once.
 const PAGE: u32 = 500;
-/// A search that found nothing for so long is told to the person.
+/// After this time without a result, the person is told that the search still runs.
 const MOST_PAGES: u32 = 1_000;
 
 pub(crate) async fn execute(verb: Verb, out: &mut Output) -> Result<(), CliError> {

@@ -13,7 +13,7 @@ use rp_simulator::arm::{Application, ArmOptions, ArmStandIn};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::folder::{Folder, Kept, write_private};
+use crate::folder::{DevState, Folder, write_private};
 use crate::names::{CLIENT_ID, MOST_PAIRS, SECRET, application};
 
 /// Seconds: until the next start, which writes another.
@@ -46,7 +46,7 @@ fn applications() -> Vec<Application> {
 pub(crate) fn start(
     listener: TcpListener,
     folder: &Folder,
-    kept: &Kept,
+    kept: &DevState,
     region: &Region,
     clock: &SharedClock,
     stop: &Stop,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rp_azure::{CallPolicy, CloudClients, Habits, Polling, Repeat, RetryPolicy};
-use rp_cluster::{Environment, Features, Installer, OverPrivateLink, Periods};
+use rp_azure::{CallPolicy, CallSettings, CloudClients, Polling, Repeat, RetryPolicy};
+use rp_cluster::{Environment, Features, Installer, Periods, PrivateLinkClients};
 use rp_config::Settings;
 use rp_core::Services;
 use rp_core::backend::{domain, region, run, stored_role_sets};
@@ -73,7 +73,7 @@ fn environment(services: &Services, installer: Arc<dyn Installer>) -> anyhow::Re
         keyring: services.keyring.clone(),
         clock: Arc::clone(&services.clock),
         random: Arc::clone(&services.random),
-        clusters: Arc::new(OverPrivateLink(services.dialer.clone())),
+        clusters: Arc::new(PrivateLinkClients(services.dialer.clone())),
         periods: Periods {
             poll: Duration::from_millis(500),
             authorization_retry: Duration::from_secs(1),
@@ -87,8 +87,9 @@ fn environment(services: &Services, installer: Arc<dyn Installer>) -> anyhow::Re
 /// Clients of the stand-in: one identity does everything.
 fn clients(services: &Services) -> anyhow::Result<CloudClients> {
     let arm = services.azure.client().context("azure.credential is not set")?;
-    let habits = Habits { repeat: Repeat::NONE, polling: Polling::QUICK, ..Habits::default() };
-    let own = arm.with_policy(CallPolicy { habits, ..CallPolicy::new(RetryPolicy::QUICK, PATIENCE) });
+    let call_settings =
+        CallSettings { repeat: Repeat::NONE, polling: Polling::QUICK, ..CallSettings::default() };
+    let own = arm.with_policy(CallPolicy { call_settings, ..CallPolicy::new(RetryPolicy::QUICK, PATIENCE) });
     Ok(CloudClients::new(own.clone(), own))
 }
 
@@ -98,7 +99,7 @@ fn prepare(stand_in: &ArmControl, settings: &Settings, pairs: usize) {
     for subscription in [OWN, CUSTOMER] {
         stand_in.subscribe(subscription, &tenant_of(subscription));
     }
-    // Whoever tries this out has applications of their own.
+    // A person who tries this out has applications of their own.
     stand_in.open_directory();
     if pairs > PAIRS {
         for quota in ["cores", "standardDSv3Family", "PublicIPAddresses"] {

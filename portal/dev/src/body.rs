@@ -1,4 +1,4 @@
-//! What a customer sends to create a cluster here: `aro-dev cluster NAME` prints it, and the command that sends it.
+//! The request that creates a cluster here: `aro-dev cluster NAME` prints it with the command that sends it.
 
 use std::path::Path;
 
@@ -11,20 +11,20 @@ use crate::names::{CUSTOMER, CUSTOMER_GROUP, CUSTOMER_NETWORK, MOST_PAIRS, SECRE
 /// The version of the API that the body is of.
 const API_VERSION: &str = "2023-11-22";
 
-/// A body for `PUT`, and where it goes.
-pub(crate) struct Asked {
+/// A body for `PUT`, and the resource id to send it to.
+pub(crate) struct ClusterRequest {
     /// Resource id.
     pub(crate) id: String,
     pub(crate) body: Value,
 }
 
 /// The body of a cluster; `subnets` chooses the pair of subnets of the customer's network, from 1.
-pub(crate) fn asked(
+pub(crate) fn cluster_request(
     name: &str,
     subnets: usize,
     version: &str,
     install: Option<&str>,
-) -> anyhow::Result<Asked> {
+) -> anyhow::Result<ClusterRequest> {
     ensure!((1..=MOST_PAIRS).contains(&subnets), "--subnets: 1 to {MOST_PAIRS}");
     let group = format!("/subscriptions/{CUSTOMER}/resourceGroups/{CUSTOMER_GROUP}");
     let network = format!("{group}/providers/Microsoft.Network/virtualNetworks/{CUSTOMER_NETWORK}/subnets");
@@ -52,12 +52,12 @@ pub(crate) fn asked(
         body["tags"] = json!({ crate::install::TAG: install });
     }
     let id = format!("{group}/providers/Microsoft.RedHatOpenShift/openShiftClusters/{name}");
-    Ok(Asked { id, body })
+    Ok(ClusterRequest { id, body })
 }
 
 /// Prints the body alone (`json`), or with the commands that send it.
 #[expect(clippy::print_stdout, reason = "the answer of a command")]
-pub(crate) fn print(folder: &Path, asked: &Asked, alone: bool) -> anyhow::Result<()> {
+pub(crate) fn print(folder: &Path, asked: &ClusterRequest, alone: bool) -> anyhow::Result<()> {
     if alone {
         println!("{}", json!({ "id": asked.id, "apiVersion": API_VERSION, "body": asked.body }));
         return Ok(());
@@ -78,14 +78,16 @@ mod tests {
 
     #[test]
     fn pairs_have_applications_and_subnets_of_their_own() {
-        let (one, two) =
-            (asked("a", 1, "4.17.27", None).unwrap(), asked("b", 2, "4.17.27", Some("no-api")).unwrap());
-        let of = |asked: &Asked, pointer: &str| asked.body.pointer(pointer).cloned().unwrap();
+        let (one, two) = (
+            cluster_request("a", 1, "4.17.27", None).unwrap(),
+            cluster_request("b", 2, "4.17.27", Some("no-api")).unwrap(),
+        );
+        let of = |asked: &ClusterRequest, pointer: &str| asked.body.pointer(pointer).cloned().unwrap();
         for pointer in ["/properties/servicePrincipalProfile/clientId", "/properties/masterProfile/subnetId"]
         {
             assert_ne!(of(&one, pointer), of(&two, pointer));
         }
         assert_eq!(of(&two, "/tags/simulated-install"), "no-api");
-        assert!(asked("c", MOST_PAIRS + 1, "4.17.27", None).is_err());
+        assert!(cluster_request("c", MOST_PAIRS + 1, "4.17.27", None).is_err());
     }
 }

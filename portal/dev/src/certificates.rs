@@ -28,7 +28,7 @@ pub(crate) fn ensure(folder: &Path, clock: &dyn Clock) -> anyhow::Result<()> {
         write_private(&ca_key, &key.serialize_pem())?;
         key
     };
-    // The same key and name give the same CA to whoever trusted it before.
+    // The same key and name give the same CA, so clients that trusted it before still do.
     let ca_file = folder.join("ca.pem");
     let fresh = !ca_file.exists();
     let ca = CertifiedIssuer::self_signed(ca_params(now), key)?;

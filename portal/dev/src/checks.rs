@@ -1,5 +1,5 @@
-//! What the stand-in for Azure says about new clusters, where it has something to say: whoever tries this out may also
-//! name subscriptions and directories that nobody has.
+//! Answers of the simulated Azure to checks of new clusters. A person who tries this out may also name subscriptions
+//! and directories that do not exist.
 
 use async_trait::async_trait;
 use rp_api::CloudError;
@@ -29,7 +29,7 @@ impl CreateChecks for KnownChecks {
 /// Every size that a cluster may have is offered, and encryption at host wherever somebody asks for it.
 pub(crate) fn prepare(azure: &ArmControl, subscriptions: impl IntoIterator<Item = String>) {
     let roles = [Role::Master, Role::Worker, Role::DevelopmentWorker];
-    let mut sizes: Vec<_> = roles.into_iter().flat_map(vm_sizes::of).collect();
+    let mut sizes: Vec<_> = roles.into_iter().flat_map(vm_sizes::for_role).collect();
     sizes.sort_by(|(a, _), (b, _)| a.cmp(b));
     sizes.dedup_by(|(a, _), (b, _)| a == b);
     let sizes = sizes.into_iter().map(|(name, size)| (name, size.family.to_owned(), size.cores));

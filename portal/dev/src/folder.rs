@@ -1,4 +1,4 @@
-//! The data folder: what is kept between two starts.
+//! The data folder: the state that is kept between two starts.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use crate::accounts::{self, DevAccount};
 
 /// What a folder keeps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct DevState {
     pub(crate) accounts: Vec<DevAccount>,
     pub(crate) ports: Ports,
     /// The simulated fleet's seed.
@@ -63,15 +63,15 @@ impl Folder {
     }
 
     /// What the folder keeps; made at the first start.
-    pub(crate) fn kept(&self, port_base: u16, random: &dyn Random) -> anyhow::Result<Kept> {
+    pub(crate) fn load_state(&self, port_base: u16, random: &dyn Random) -> anyhow::Result<DevState> {
         let file = self.file("kept.json");
-        let mut kept: Kept = if file.exists() {
+        let mut kept: DevState = if file.exists() {
             serde_json::from_str(&read_text(&file)?)
                 .context("kept.json cannot be read; remove the data folder")?
         } else {
             let mut seed = [0u8; 8];
             random.fill(&mut seed);
-            Kept {
+            DevState {
                 accounts: accounts::make(random),
                 ports: Ports::choose(port_base)?,
                 seed: u64::from_le_bytes(seed) >> 16,

@@ -16,7 +16,7 @@ use rp_cluster::{InstallError, InstallState, Installer};
 use rp_core::Services;
 use rp_documents::{Collection, Sealed};
 use rp_simulator::arm::ArmControl;
-use rp_simulator::region::{InstallFault, Installing, Installs, NewCluster, Rollout, server_leaf};
+use rp_simulator::region::{InstallFault, InstallStatus, Installs, NewCluster, Rollout, server_leaf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -127,10 +127,10 @@ impl Installer for RegionInstaller {
 
     async fn state(&self, cluster: &str) -> Result<InstallState, InstallError> {
         Ok(match self.installs.state(&cluster.to_lowercase()) {
-            Installing::Unknown => InstallState::Unknown,
-            Installing::Running(message) => InstallState::Running { message },
-            Installing::Complete => InstallState::Complete,
-            Installing::Failed { reason, message } => InstallState::Failed { reason, message },
+            InstallStatus::Unknown => InstallState::Unknown,
+            InstallStatus::Running(message) => InstallState::Running { message },
+            InstallStatus::Complete => InstallState::Complete,
+            InstallStatus::Failed { reason, message } => InstallState::Failed { reason, message },
         })
     }
 

@@ -15,7 +15,7 @@ mod names;
 mod offers;
 mod run;
 mod seed;
-mod talk;
+mod server_client;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -139,16 +139,16 @@ fn main() -> ExitCode {
         match cli.verb {
             None => run::run(cli.run).await,
             Some(Verb::Cluster { data_dir, name, subnets, version, install, json }) => {
-                body::asked(&name, subnets, &version, install.as_deref())
+                body::cluster_request(&name, subnets, &version, install.as_deref())
                     .and_then(|asked| body::print(&data_dir, &asked, json))
             }
-            Some(Verb::Session { data_dir, account }) => talk::session(&data_dir, &account).await,
+            Some(Verb::Session { data_dir, account }) => server_client::session(&data_dir, &account).await,
             Some(Verb::Account { data_dir, name, disable, enable, groups, sign_out }) => {
                 let disabled = (disable || enable).then_some(disable);
-                talk::account(&data_dir, &name, disabled, groups, sign_out).await
+                server_client::account(&data_dir, &name, disabled, groups, sign_out).await
             }
             Some(Verb::Import { data_dir, kubeconfig, name, context, as_groups }) => {
-                talk::import(&data_dir, &kubeconfig, &name, context, as_groups).await
+                server_client::import(&data_dir, &kubeconfig, &name, context, as_groups).await
             }
         }
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use aro::serve::{self, Extras};
+use aro::serve::{self, ServeOptions};
 use rp_base::{Id, Random, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_config::{Override, Settings, needs};
 use rp_core::Services;
@@ -19,7 +19,7 @@ use rp_simulator::{Backchannel, Faults, OidcOptions, OidcProvider, Region, Regio
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::folder::{Folder, Kept, Ports, read_text, write_private, write_public};
+use crate::folder::{DevState, Folder, Ports, read_text, write_private, write_public};
 use crate::install::RegionInstaller;
 use crate::{RunArgs, accounts, azure, backend, certificates, checks, control, names, offers, seed};
 
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_secs(5);
 /// Runs until asked to end.
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let folder = Folder::open(&args.data_dir)?;
-    let kept = folder.kept(args.port_base, &SystemRandom)?;
+    let kept = folder.load_state(args.port_base, &SystemRandom)?;
     certificates::ensure(folder.path(), &SystemClock)?;
     let clock: SharedClock = Arc::new(SystemClock);
     let identity = RegionIdentity::open_or_create(&folder.file("region"), clock.now())?;
@@ -65,11 +65,11 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     let subscriptions = region.fleet().clusters().map(|cluster| cluster.subscription);
     checks::prepare(&stand_in.control(), subscriptions.chain([names::CUSTOMER.to_owned()]));
     let known = |arm| checks::KnownChecks { checks: AzureChecks::new(arm), azure: stand_in.control() };
-    let extras = Extras {
+    let extras = ServeOptions {
         simulated: true,
         callers: Callers::Everybody,
         checks: services.azure.client().cloned().map(|arm| Arc::new(known(arm)) as _),
-        ..Extras::default()
+        ..ServeOptions::default()
     };
     let serving = serve::start(services, &life, Some(log), extras).await?;
     let portal = serving.portal.clone();
@@ -99,7 +99,7 @@ async fn bind(port: u16) -> anyhow::Result<TcpListener> {
 /// The settings file is written for people to read; it is what `aro serve` would take.
 fn settings(
     folder: &Folder,
-    kept: &Kept,
+    kept: &DevState,
     identity: &RegionIdentity,
     args: &RunArgs,
 ) -> anyhow::Result<Settings> {
@@ -244,7 +244,7 @@ format = "text"
 
 async fn start_provider(
     folder: &Folder,
-    kept: &Kept,
+    kept: &DevState,
     clock: &SharedClock,
     stop: &Stop,
 ) -> anyhow::Result<OidcProvider> {
@@ -273,7 +273,7 @@ async fn start_provider(
 
 /// `dev.json` for scripts, words for people.
 #[expect(clippy::print_stdout, reason = "what make dev shows")]
-fn announce(folder: &Folder, kept: &Kept, issuer: &str, clusters: usize) -> anyhow::Result<()> {
+fn announce(folder: &Folder, kept: &DevState, issuer: &str, clusters: usize) -> anyhow::Result<()> {
     let ports = kept.ports;
     let url = format!("https://localhost:{}", ports.portal);
     let dev = json!({

@@ -15,7 +15,7 @@ use rp_simulator::arm::tenant_of;
 const BATCH: usize = 200;
 
 /// Writes every cluster and its subscription, unless clusters are there. Not
-/// `monitored`: what a last look would have seen is written too, for nobody looks.
+/// `monitored`: also writes the results of a monitor's last look, because no monitor runs.
 pub(crate) async fn seed(region: &Region, services: &Services, monitored: bool) -> anyhow::Result<()> {
     subscriptions(region, services).await?;
     if services.store.count(Collection::OpenShiftClusters).await? > 0 {

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use super::{Items, MOST};
 use crate::fault::Fault;
 use crate::pages::audit::cluster;
-use crate::range::Range;
 use crate::state::PortalState;
+use crate::time_range::Range;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -64,7 +64,7 @@ fn asked(state: &PortalState, query: AuditQuery) -> Result<rp_audit::Query, Faul
     })
 }
 
-/// A read of the log that failed: a cursor that is not ours is the asker's, the rest is ours.
+/// A read of the log that failed: an invalid cursor is the client's fault, anything else is ours.
 pub(crate) fn refusal(error: &AuditError) -> Fault {
     match error {
         AuditError::Continuation => Fault::bad_input("This page of the audit cannot be found")
@@ -109,7 +109,7 @@ fn file(body: Body, kind: &'static str, name: &str) -> Response {
     response
 }
 
-/// How far an export has come.
+/// The progress of an export.
 struct Export {
     audit: Audit,
     query: rp_audit::Query,
@@ -163,18 +163,18 @@ pub(crate) async fn export(
         && query.from.is_none()
         && query.to.is_none();
     let audit = state.0.audit.clone();
-    // The first part is read before the answer begins: what fails at once has a status.
+    // The first part is read before the response begins, so that an early failure gets an HTTP status.
     let mut export = Export { audit, query, whole, done: false };
     let first = export.part().await.map_err(|error| refusal(&error))?;
     let rest = stream::unfold(export, Export::next);
-    // Fused: what packs an answer asks once more after its end, and an unfold may not be.
+    // Fused, because the compression layer polls once more after the end, which an unfold does not allow.
     let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest).fuse());
     Ok(file(body, "application/x-ndjson", "audit.jsonl"))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct ReportAsked {
+pub(crate) struct AccessReportQuery {
     target: Option<String>,
     person: Option<String>,
     from: Option<String>,
@@ -186,7 +186,7 @@ pub(crate) struct ReportAsked {
 /// Who had access to a cluster, why, and what they did.
 pub(crate) async fn report(
     State(state): State<PortalState>,
-    Query(query): Query<ReportAsked>,
+    Query(query): Query<AccessReportQuery>,
 ) -> Result<Response, Fault> {
     let target =
         some(query.target).map(|text| cluster(&state, &text).ok_or_else(Fault::no_cluster)).transpose()?;
@@ -208,7 +208,7 @@ pub(crate) async fn report(
     }
 }
 
-/// Where the log stands: heads of the chains, last signed checkpoint, copies.
+/// State of the log: heads of the chains, last signed checkpoint, copies.
 pub(crate) async fn proof(State(state): State<PortalState>) -> Result<Response, Fault> {
     super::json(&state.0.audit.proof())
 }

@@ -13,12 +13,12 @@ use rp_observe::{FetchError, Kind};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::cluster_objects::{away, known};
+use super::cluster_objects::{known_cluster, unavailable};
 use super::prom::ClusterPath;
 use crate::fault::Fault;
 use crate::state::PortalState;
 
-/// `2021-03-09 13:48:16 +0000 UTC`; an absent instant is the first one there is.
+/// `2021-03-09 13:48:16 +0000 UTC`; a missing instant is Go's zero time.
 fn time(value: &Value) -> String {
     let at = value.as_str().and_then(|text| Timestamp::parse(text).ok());
     at.map_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned(), written)
@@ -30,7 +30,7 @@ fn written(at: Timestamp) -> String {
 }
 
 /// An optional instant; none is left out.
-fn maybe(value: &Value) -> Option<String> {
+fn optional_time(value: &Value) -> Option<String> {
     let at = value.as_str().and_then(|text| Timestamp::parse(text).ok());
     at.map(written)
 }
@@ -43,7 +43,7 @@ fn or(value: &Value, otherwise: &str) -> String {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned()
 }
 
-fn given(value: &Value) -> Option<String> {
+fn non_empty(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
@@ -57,7 +57,7 @@ async fn fetch<T: Send>(
     kind: Kind,
     of: fn(&Value) -> T,
 ) -> Result<Vec<T>, Fault> {
-    let id = known(state, path)?;
+    let id = known_cluster(state, path)?;
     let mut found = Vec::new();
     state
         .0
@@ -71,7 +71,7 @@ async fn fetch<T: Send>(
 
 fn failed(error: &FetchError) -> Fault {
     match error {
-        FetchError::Away(why) => away(StatusCode::BAD_GATEWAY, why.as_str()),
+        FetchError::Away(why) => unavailable(StatusCode::BAD_GATEWAY, why.as_str()),
         FetchError::Forbidden(_) | FetchError::Missing(_) => Fault::new(
             StatusCode::BAD_GATEWAY,
             "cluster_refused",
@@ -224,17 +224,17 @@ fn node(object: &Value) -> Node {
         allocatable: amounts(&status["allocatable"]),
         taints: each(&spec["taints"], |taint| Taint {
             key: text(&taint["key"]),
-            value: given(&taint["value"]),
+            value: non_empty(&taint["value"]),
             effect: text(&taint["effect"]),
-            time_added: maybe(&taint["timeAdded"]),
+            time_added: optional_time(&taint["timeAdded"]),
         }),
         conditions: each(&status["conditions"], |condition| NodeCondition {
             kind: text(&condition["type"]),
             status: text(&condition["status"]),
-            last_heartbeat_time: maybe(&condition["lastHeartbeatTime"]),
-            last_transition_time: maybe(&condition["lastTransitionTime"]),
-            reason: given(&condition["reason"]),
-            message: given(&condition["message"]),
+            last_heartbeat_time: optional_time(&condition["lastHeartbeatTime"]),
+            last_transition_time: optional_time(&condition["lastTransitionTime"]),
+            reason: non_empty(&condition["reason"]),
+            message: non_empty(&condition["message"]),
         }),
         labels: map(&metadata["labels"]),
         annotations: map(&metadata["annotations"]),
@@ -270,7 +270,7 @@ struct Machine {
 fn machine(object: &Value) -> Machine {
     let (metadata, status) = (&object["metadata"], &object["status"]);
     let operation = &status["lastOperation"];
-    let unknown = |value: &Value| maybe(value).unwrap_or_else(|| "Unknown".to_owned());
+    let unknown = |value: &Value| optional_time(value).unwrap_or_else(|| "Unknown".to_owned());
     Machine {
         name: text(&metadata["name"]),
         created_time: time(&metadata["creationTimestamp"]),
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(time(&json!("2021-03-09T13:48:16Z")), "2021-03-09 13:48:16 +0000 UTC");
         assert_eq!(time(&json!("2021-03-09T14:48:16.5+01:00")), "2021-03-09 13:48:16 +0000 UTC");
         assert_eq!(time(&Value::Null), "0001-01-01 00:00:00 +0000 UTC");
-        assert_eq!(maybe(&json!("never")), None);
+        assert_eq!(optional_time(&json!("never")), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Nodes, machines, operators, pods and the like of one cluster, as JSON: `GET /api/v1/clusters{RES}/{what}`.
 //!
-//! Answered from the watches that pages share: a second question costs the cluster nothing. Lists are never null, and
-//! `state` says how well the list is known.
+//! Served from the watches that pages share: a second request costs the cluster nothing. Lists are never null, and
+//! `state` tells how current the list is.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use super::prom::{ClusterPath, cluster};
 use crate::fault::Fault;
 use crate::state::PortalState;
 
-/// A script waits so long for a cluster's first answer.
+/// How long a script waits for a cluster's first response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Which of them.
+/// The query of a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct ObjectsQuery {
     /// Only of this namespace.
     namespace: Option<String>,
     /// Only those whose name begins so.
@@ -35,8 +35,8 @@ pub(crate) struct Asked {
 
 /// A list and how well it is known.
 #[derive(Debug, Serialize)]
-struct Answer {
-    /// When the cluster was last heard; `null`: never.
+struct ObjectsResponse {
+    /// When the cluster last responded; `null`: never.
     as_of: Option<Timestamp>,
     /// `live`, `loading`, `stale`, `forbidden`, `missing` or `failed`.
     state: &'static str,
@@ -52,10 +52,10 @@ struct Answer {
 pub(crate) async fn list(
     State(state): State<PortalState>,
     Path(path): ClusterPath,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ObjectsQuery>,
     uri: Uri,
 ) -> Result<Response, Fault> {
-    let id = known(&state, &path)?;
+    let id = known_cluster(&state, &path)?;
     let what = uri.path().rsplit('/').next().unwrap_or_default();
     let kinds = kinds(what).ok_or_else(Fault::not_found)?;
     let viewing = state.0.clusters.observer.watch(&id, kinds);
@@ -68,7 +68,10 @@ pub(crate) async fn list(
 }
 
 /// The cluster that a path names, if we have it.
-pub(super) fn known(state: &PortalState, path: &(String, String, String)) -> Result<ResourceId, Fault> {
+pub(super) fn known_cluster(
+    state: &PortalState,
+    path: &(String, String, String),
+) -> Result<ResourceId, Fault> {
     let id = cluster(path)?;
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     Ok(entry.id.clone())
@@ -87,25 +90,26 @@ fn kinds(what: &str) -> Option<&'static [Kind]> {
     })
 }
 
-/// Nothing is known, and that is no answer: whose fault, and what to do.
-fn refuse(answer: &Answer) -> Result<(), Fault> {
+/// The error when there is no data to return.
+fn refuse(answer: &ObjectsResponse) -> Result<(), Fault> {
     let why = answer.why.clone().unwrap_or_default();
     match answer.state {
-        "loading" => Err(away(StatusCode::GATEWAY_TIMEOUT, "The first list has not come yet.")),
-        "failed" => Err(away(StatusCode::BAD_GATEWAY, &why)),
+        "loading" => Err(unavailable(StatusCode::GATEWAY_TIMEOUT, "The first list has not come yet.")),
+        "failed" => Err(unavailable(StatusCode::BAD_GATEWAY, &why)),
         _ => Ok(()),
     }
 }
 
 /// The cluster did not answer.
-pub(super) fn away(status: StatusCode, why: &str) -> Fault {
+pub(super) fn unavailable(status: StatusCode, why: &str) -> Fault {
     Fault::new(status, "cluster_unreachable", Side::Cluster, "The cluster did not answer")
         .why(why)
         .action("Try again in a moment; the cluster's page shows what was last known.")
 }
 
-fn answer(snapshot: &ClusterSnapshot, kinds: &[Kind], asked: &Asked) -> Answer {
-    let mut answer = Answer { as_of: None, state: "live", why: None, left_out: 0, items: Vec::new() };
+fn answer(snapshot: &ClusterSnapshot, kinds: &[Kind], asked: &ObjectsQuery) -> ObjectsResponse {
+    let mut answer =
+        ObjectsResponse { as_of: None, state: "live", why: None, left_out: 0, items: Vec::new() };
     for kind in kinds {
         match kind {
             Kind::Nodes => answer.add(&snapshot.nodes, asked),
@@ -127,9 +131,9 @@ fn answer(snapshot: &ClusterSnapshot, kinds: &[Kind], asked: &Asked) -> Answer {
     answer
 }
 
-impl Answer {
-    /// Of several kinds the worst state counts, and the oldest word of the cluster.
-    fn add<T: Project>(&mut self, slice: &Slice<T>, asked: &Asked) {
+impl ObjectsResponse {
+    /// Of several kinds the worst state counts, and the oldest time of the cluster's responses.
+    fn add<T: Project>(&mut self, slice: &Slice<T>, asked: &ObjectsQuery) {
         let first = self.as_of.is_none() && self.items.is_empty() && self.why.is_none();
         if first || (self.state == "live" && slice.state != SliceState::Live) {
             self.state = slice.state.word();
@@ -164,16 +168,20 @@ mod tests {
     fn a_list_says_how_well_it_is_known_and_is_never_null() {
         let at = Timestamp::from_seconds(1_700_000_000);
         let mut snapshot = ClusterSnapshot::empty(at);
-        let asked = Asked::default();
+        let asked = ObjectsQuery::default();
         let none = serde_json::to_value(answer(&snapshot, &[Kind::Nodes], &asked)).unwrap();
         assert_eq!(none, json!({"as_of": null, "state": "not_asked", "left_out": 0, "items": []}));
         snapshot.nodes = Slice::live(vec![node("a"), node("b")], at);
         let both = answer(&snapshot, &[Kind::Nodes], &asked);
         assert_eq!((both.state, both.items.len()), ("live", 2));
-        let one = answer(&snapshot, &[Kind::Nodes], &Asked { limit: Some(1), ..Asked::default() });
+        let one =
+            answer(&snapshot, &[Kind::Nodes], &ObjectsQuery { limit: Some(1), ..ObjectsQuery::default() });
         assert_eq!((one.items.len(), one.left_out), (1, 1));
-        let named =
-            answer(&snapshot, &[Kind::Nodes], &Asked { name: Some("b".to_owned()), ..Asked::default() });
+        let named = answer(
+            &snapshot,
+            &[Kind::Nodes],
+            &ObjectsQuery { name: Some("b".to_owned()), ..ObjectsQuery::default() },
+        );
         assert_eq!(named.items[0]["name"], "b");
     }
 
@@ -185,7 +193,7 @@ mod tests {
         snapshot.deployments = Slice::live(vec![Workload::project(&object).unwrap()], at);
         snapshot.daemon_sets = Slice::live(Vec::new(), at);
         snapshot.stateful_sets.state = SliceState::Missing;
-        let all = answer(&snapshot, &Kind::WORKLOADS, &Asked::default());
+        let all = answer(&snapshot, &Kind::WORKLOADS, &ObjectsQuery::default());
         assert_eq!((all.state, all.items.len()), ("missing", 1));
     }
 }

@@ -11,7 +11,7 @@ use web::ListQuery;
 
 use super::MOST;
 use crate::fault::Fault;
-use crate::index::{BadFilter, BadPlace, Entry, Selection, state_word};
+use crate::index::{BadCursor, BadFilter, Entry, Selection, state_word};
 use crate::state::PortalState;
 
 mod csv;
@@ -28,8 +28,8 @@ pub(crate) fn bad_filter(bad: &BadFilter) -> Fault {
         .link("Without filters", "/")
 }
 
-/// 400 for a place in another order, or that nobody gave.
-pub(crate) fn bad_place(_: BadPlace) -> Fault {
+/// 400 for a cursor of another order, or one that this portal did not issue.
+pub(crate) fn bad_place(_: BadCursor) -> Fault {
     Fault::bad_input("This page of the list cannot be found")
         .why("Its place is not one that this list gave in this order, or it was cut.")
         .action("Start at the first page.")
@@ -40,7 +40,7 @@ pub(crate) fn bad_place(_: BadPlace) -> Fault {
 /// (`contract/portal.md` "Do better" 28).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ClusterListItem {
     key: String,
     name: String,
     subscription: String,
@@ -60,14 +60,14 @@ struct Listed {
 pub(crate) async fn list(State(state): State<PortalState>) -> Result<Response, Fault> {
     let snapshot = state.0.index.snapshot();
     let ours = snapshot.entries.iter().filter(|entry| entry.imported.is_none());
-    let mut listed: Vec<Listed> = ours.map(|entry| of(entry)).collect();
+    let mut listed: Vec<ClusterListItem> = ours.map(|entry| list_item(entry)).collect();
     listed.sort_by(|a, b| a.key.cmp(&b.key));
     super::json(&listed)
 }
 
-fn of(entry: &Entry) -> Listed {
+fn list_item(entry: &Entry) -> ClusterListItem {
     let original = entry.id.original();
-    Listed {
+    ClusterListItem {
         key: entry.document.clone(),
         name: entry.id.name().to_owned(),
         subscription: original.get(15..51).unwrap_or("Unknown").to_owned(),
@@ -86,7 +86,7 @@ fn of(entry: &Entry) -> Listed {
 /// `contract/portal.md` §8.5: all values are strings.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Detail {
+struct ClusterDetail {
     name: String,
     subscription: String,
     resource_group: String,
@@ -113,7 +113,7 @@ pub(crate) async fn detail(
     // The contract answers 404 to any failure to read it.
     let id = ResourceId::from_parts(&sub, &group, &name).map_err(|_| Fault::no_cluster())?;
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    super::json(&Detail {
+    super::json(&ClusterDetail {
         name: name.to_ascii_lowercase(),
         subscription: sub.to_ascii_lowercase(),
         resource_group: group.to_ascii_lowercase(),
@@ -146,7 +146,7 @@ pub(crate) async fn one(
 /// Where in the list: `limit` rows from `continue` on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Window {
+pub(crate) struct PageQuery {
     limit: Option<usize>,
     #[serde(rename = "continue")]
     from: Option<String>,
@@ -154,7 +154,7 @@ pub(crate) struct Window {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct ClusterView {
     name: String,
     resource_id: String,
     subscription: String,
@@ -179,7 +179,7 @@ struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate_expiry: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_look: Option<LastLook>,
+    last_look: Option<LastCheck>,
     api_server_visibility: String,
     infra_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,7 +190,7 @@ struct Found {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct LastLook {
+struct LastCheck {
     at: Timestamp,
     took_ms: u64,
     failed: Vec<FailedPart>,
@@ -203,8 +203,8 @@ struct FailedPart {
 }
 
 #[derive(Serialize)]
-struct Answer {
-    items: Vec<Found>,
+struct ClustersResponse {
+    items: Vec<ClusterView>,
     /// All that match.
     total: usize,
     /// All that there are.
@@ -217,7 +217,7 @@ struct Answer {
 pub(crate) async fn search(
     State(state): State<PortalState>,
     Query(mut query): Query<ListQuery>,
-    Query(window): Query<Window>,
+    Query(window): Query<PageQuery>,
 ) -> Result<Response, Fault> {
     let snapshot = state.0.index.snapshot();
     if let Some(from) = window.from.filter(|from| !from.is_empty()) {
@@ -226,7 +226,7 @@ pub(crate) async fn search(
     let limit = window.limit.unwrap_or(50).clamp(1, MOST);
     let selection = Selection::new(&query, state.0.clock.now()).map_err(|bad| bad_filter(&bad))?;
     let page = selection.page(&snapshot, limit).map_err(bad_place)?;
-    super::json(&Answer {
+    super::json(&ClustersResponse {
         items: page.rows.iter().map(|entry| row(entry)).collect(),
         total: page.matched,
         of: snapshot.entries.len(),
@@ -234,10 +234,10 @@ pub(crate) async fn search(
     })
 }
 
-fn row(entry: &Entry) -> Found {
+fn row(entry: &Entry) -> ClusterView {
     let state = entry.shown_state();
     let health = entry.health.as_deref();
-    Found {
+    ClusterView {
         name: entry.id.name().to_owned(),
         resource_id: entry.id.to_string(),
         subscription: entry.id.subscription().to_owned(),
@@ -267,10 +267,10 @@ fn row(entry: &Entry) -> Found {
     }
 }
 
-fn look(entry: &Entry) -> Option<LastLook> {
+fn look(entry: &Entry) -> Option<LastCheck> {
     let health = entry.health.as_deref();
     let failed = health.map(|health| health.failed.as_slice()).unwrap_or_default();
-    Some(LastLook {
+    Some(LastCheck {
         at: entry.looked_at()?,
         took_ms: entry.look.map(|look| look.took_ms).or(health.map(|health| health.took_ms)).unwrap_or(0),
         failed: failed
@@ -302,13 +302,13 @@ fn health_word(entry: &Entry) -> &'static str {
 /// A filter or the format cannot be read.
 pub(crate) fn export(state: &PortalState, query: &ListQuery, format: &str) -> Result<Response, Fault> {
     let selection = Selection::new(query, state.0.clock.now()).map_err(|bad| bad_filter(&bad))?;
-    let found = selection.of(&state.0.index.snapshot());
+    let found = selection.matching(&state.0.index.snapshot());
     let lines = |text: fn(&Entry) -> String| found.iter().map(|entry| format!("{}\n", text(entry))).collect();
     let (text, kind, ending): (String, _, _) = match format {
         "csv" => (csv::table(&found), "text/csv; charset=utf-8", "csv"),
         "json" => {
-            let rows: Vec<Found> = found.iter().map(|entry| row(entry)).collect();
-            (serde_json::to_string(&rows).map_err(|_| Fault::ours())?, "application/json", "json")
+            let rows: Vec<ClusterView> = found.iter().map(|entry| row(entry)).collect();
+            (serde_json::to_string(&rows).map_err(|_| Fault::internal())?, "application/json", "json")
         }
         "names" => (lines(|entry| entry.id.name().to_owned()), "text/plain; charset=utf-8", "txt"),
         "ids" => (lines(|entry| entry.id.to_string()), "text/plain; charset=utf-8", "txt"),
@@ -322,6 +322,6 @@ pub(crate) fn export(state: &PortalState, query: &ListQuery, format: &str) -> Re
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     let name = format!("attachment; filename=\"clusters.{ending}\"");
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| Fault::ours())?);
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| Fault::internal())?);
     Ok(response)
 }

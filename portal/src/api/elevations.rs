@@ -5,13 +5,13 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use rp_access::{ElevationAsk, ElevationError, ElevationFilter};
+use rp_access::{ElevationError, ElevationFilter, ElevationRequest};
 use rp_base::{Id, Timestamp};
 use rp_documents::elevation::{Decision, Review};
 use rp_documents::{Elevation, ResourceId, Revocation, Rights, Role};
 use serde::{Deserialize, Serialize};
 
-use super::grants::{Owner, Why, rights, words};
+use super::grants::{Owner, ReasonRequest, rights, words};
 use super::{Items, MOST, body};
 use crate::context::Ctx;
 use crate::fault::Fault;
@@ -21,7 +21,7 @@ use crate::user::CurrentUser;
 
 /// An elevation as scripts see it.
 #[derive(Serialize)]
-pub(crate) struct Shown {
+pub(crate) struct ElevationView {
     id: Id,
     state: &'static str,
     owner: Owner,
@@ -40,15 +40,15 @@ pub(crate) struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     not_after: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<Decided>,
+    decision: Option<DecisionView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<Revocation>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    review: Option<Reviewed>,
+    review: Option<ReviewView>,
 }
 
 #[derive(Serialize)]
-struct Decided {
+struct DecisionView {
     at: Timestamp,
     by: Owner,
     approved: bool,
@@ -57,7 +57,7 @@ struct Decided {
 }
 
 #[derive(Serialize)]
-struct Reviewed {
+struct ReviewView {
     at: Timestamp,
     by: Owner,
     fine: bool,
@@ -68,12 +68,16 @@ fn owner(person: &rp_documents::Person) -> Owner {
     Owner { sub: person.sub.clone(), name: person.name.clone() }
 }
 
-impl Shown {
-    pub(crate) fn of(elevation: &Elevation, now: Timestamp) -> Self {
-        let decided =
-            |d: &Decision| Decided { at: d.at, by: owner(&d.by), approved: d.approved, why: d.why.clone() };
+impl ElevationView {
+    pub(crate) fn new(elevation: &Elevation, now: Timestamp) -> Self {
+        let decided = |d: &Decision| DecisionView {
+            at: d.at,
+            by: owner(&d.by),
+            approved: d.approved,
+            why: d.why.clone(),
+        };
         let reviewed =
-            |r: &Review| Reviewed { at: r.at, by: owner(&r.by), fine: r.fine, note: r.note.clone() };
+            |r: &Review| ReviewView { at: r.at, by: owner(&r.by), fine: r.fine, note: r.note.clone() };
         Self {
             id: elevation.id.clone(),
             state: elevation.state(now).name(),
@@ -126,7 +130,7 @@ pub(crate) async fn list(
     };
     let found = state.0.access.elevations(&filter).await.map_err(|error| Fault::store(&error))?;
     let now = state.0.clock.now();
-    let items = found.iter().map(|elevation| Shown::of(elevation, now)).collect();
+    let items = found.iter().map(|elevation| ElevationView::new(elevation, now)).collect();
     super::json(&Items { items, total: None, next: None })
 }
 
@@ -136,7 +140,7 @@ fn parse(id: &str) -> Result<Id, Fault> {
 
 fn answer(state: &PortalState, outcome: Result<Elevation, ElevationError>) -> Result<Response, Fault> {
     let elevation = outcome.map_err(|error| refusals::elevation(&error))?;
-    super::json(&Shown::of(&elevation, state.0.clock.now()))
+    super::json(&ElevationView::new(&elevation, state.0.clock.now()))
 }
 
 /// One elevation: its owner, approvers, auditors and admins.
@@ -160,7 +164,7 @@ pub(crate) struct NewElevation {
     break_glass: bool,
 }
 
-/// Asks for more rights; by self-service and break-glass they are there at once.
+/// Requests an elevation; self-service and break-glass take effect immediately.
 pub(crate) async fn create(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -178,7 +182,7 @@ pub(crate) async fn create(
         return Err(Fault::no_cluster());
     }
     let wanted = asked.rights.as_deref().map_or(Some(Rights::Write), rights);
-    let ask = ElevationAsk {
+    let ask = ElevationRequest {
         reason: asked.reason,
         ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
         target,
@@ -189,7 +193,7 @@ pub(crate) async fn create(
     answer(&state, state.0.access.request_elevation(&user.caller, ask).await)
 }
 
-/// Says yes to somebody else's request.
+/// Approves another person's request.
 pub(crate) async fn approve(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -197,48 +201,48 @@ pub(crate) async fn approve(
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let why: Why = body(&bytes)?;
+    let why: ReasonRequest = body(&bytes)?;
     user.require_fresh(&state, &context)?;
     answer(&state, state.0.access.decide(&user.caller, &parse(&id)?, true, words(why.why)).await)
 }
 
-/// Says no.
+/// Refuses a request.
 pub(crate) async fn refuse(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let why: Why = body(&bytes)?;
+    let why: ReasonRequest = body(&bytes)?;
     answer(&state, state.0.access.decide(&user.caller, &parse(&id)?, false, words(why.why)).await)
 }
 
-/// Ends one, or takes a request back.
+/// Ends an elevation, or withdraws a request.
 pub(crate) async fn end(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let why: Why = body(&bytes)?;
+    let why: ReasonRequest = body(&bytes)?;
     answer(&state, state.0.access.end_elevation(&user.caller, &parse(&id)?, words(why.why)).await)
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Finding {
+pub(crate) struct ReviewRequest {
     fine: bool,
     #[serde(default)]
     note: String,
 }
 
-/// What was found when a break-glass elevation was looked at.
+/// Stores the review of a break-glass elevation.
 pub(crate) async fn review(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let finding: Finding = body(&bytes)?;
+    let finding: ReviewRequest = body(&bytes)?;
     let note = words(Some(finding.note)).unwrap_or_default();
     answer(&state, state.0.access.review(&user.caller, &parse(&id)?, finding.fine, note).await)
 }

@@ -8,14 +8,14 @@ use axum::extract::State;
 use axum::response::Response;
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, header};
-use rp_prometheus::fleet::{Reply, data};
+use rp_prometheus::fleet::{ClusterReply, data};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::context::Ctx;
 use crate::fault::Fault;
-use crate::prom::fleet::{FleetAsk, Running, start};
+use crate::prom::fleet::{FleetQuery, RunningFleetQuery, start};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -26,7 +26,7 @@ const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct FleetRequest {
     query: String,
     clusters: String,
     time: Option<f64>,
@@ -41,15 +41,15 @@ struct Asked {
     series: Option<usize>,
 }
 
-impl Asked {
-    fn ask(self) -> Result<FleetAsk, Fault> {
+impl FleetRequest {
+    fn ask(self) -> Result<FleetQuery, Fault> {
         let range = match (self.start, self.end) {
             (None, None) => None,
             (Some(start), Some(end)) => Some((start, end, self.step)),
             _ => return Err(Fault::bad_input("A range has a start and an end, in Unix seconds")),
         };
         let aggregate = (!self.aggregate.is_empty()).then_some((self.aggregate, self.by, self.k));
-        Ok(FleetAsk {
+        Ok(FleetQuery {
             query: self.query,
             clusters: self.clusters,
             time: self.time,
@@ -69,13 +69,13 @@ pub(crate) async fn query(
     Ctx(context): Ctx,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let asked: Asked = serde_json::from_slice(&body)
+    let asked: FleetRequest = serde_json::from_slice(&body)
         .map_err(|error| Fault::bad_input(format!("The body is JSON with query and clusters: {error}")))?;
     let running = match start(&state, &user, &asked.ask()?).await {
         Ok(running) => running,
         Err(fault) => return Ok(fault.json(&context.id)),
     };
-    let telling = Telling::new(running);
+    let telling = FleetEvents::new(running);
     let events = stream::unfold(telling, |mut telling| async move {
         telling.next().await.map(|event| (Ok::<_, Infallible>(event), telling))
     });
@@ -94,17 +94,17 @@ enum Stage {
     Over,
 }
 
-/// A fleet query that is told event by event. Dropped, it stops asking.
-struct Telling {
-    running: Running,
+/// A fleet query that is streamed event by event. Dropping it cancels the query.
+struct FleetEvents {
+    running: RunningFleetQuery,
     stage: Stage,
     began: Instant,
     aggregated: Instant,
     bytes: u64,
 }
 
-impl Telling {
-    fn new(running: Running) -> Self {
+impl FleetEvents {
+    fn new(running: RunningFleetQuery) -> Self {
         let now = Instant::now();
         Self { running, stage: Stage::Plan, began: now, aggregated: now, bytes: 0 }
     }
@@ -174,7 +174,7 @@ fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn told(reply: &Reply, merging: bool) -> (&'static str, Value) {
+fn told(reply: &ClusterReply, merging: bool) -> (&'static str, Value) {
     let mut value = json!({
         "cluster": reply.member.name, "path": reply.member.id.key(), "took_ms": millis(reply.took),
     });

@@ -6,16 +6,16 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use rp_access::{Ask, GrantView, RevokeScope};
+use rp_access::{GrantView, IssueRequest, RevokeScope};
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::{GrantState, Revocation};
 use rp_documents::{Grant, GrantKind, GrantOptions, ResourceId, Rights, Role, StreamRecord};
 use serde::{Deserialize, Serialize};
 
-use super::elevations::Shown as ElevationShown;
+use super::elevations::ElevationView;
 use super::{Items, MOST, body};
 use crate::fault::Fault;
-use crate::find::{Search, Wanted};
+use crate::grant_search::{GrantStateFilter, Search};
 use crate::refusals;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
@@ -42,16 +42,16 @@ pub(crate) struct GrantsQuery {
 
 /// A grant as scripts see it: without the hash of its secret.
 #[derive(Serialize)]
-struct Shown {
+struct GrantSummary {
     id: Id,
     kind: &'static str,
     state: &'static str,
     owner: Owner,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<ResourceId>,
-    /// As given.
+    /// The rights as issued.
     rights: &'static str,
-    /// What it gives now.
+    /// The rights in force now.
     #[serde(skip_serializing_if = "Option::is_none")]
     rights_now: Option<&'static str>,
     reason: String,
@@ -81,31 +81,31 @@ pub(crate) struct Owner {
 
 /// A row of a list: how many streams are open.
 #[derive(Serialize)]
-struct Row {
+struct GrantRow {
     #[serde(flatten)]
-    grant: Shown,
+    grant: GrantSummary,
     streams: usize,
 }
 
 /// One grant in full: which streams are open, and the elevation behind it.
 #[derive(Serialize)]
-struct Detail {
+struct GrantDetail {
     #[serde(flatten)]
-    grant: Shown,
-    streams: Vec<Stream>,
+    grant: GrantSummary,
+    streams: Vec<ReplicaStreams>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    elevation: Option<ElevationShown>,
+    elevation: Option<ElevationView>,
 }
 
 #[derive(Serialize)]
-struct Stream {
+struct ReplicaStreams {
     replica: String,
     count: usize,
     first_opened: Timestamp,
     what: Vec<String>,
 }
 
-impl From<&StreamRecord> for Stream {
+impl From<&StreamRecord> for ReplicaStreams {
     fn from(record: &StreamRecord) -> Self {
         Self {
             replica: record.replica.clone(),
@@ -124,8 +124,8 @@ pub(crate) const fn state_name(state: GrantState) -> &'static str {
     }
 }
 
-fn shown(grant: &Grant, now: Timestamp) -> Shown {
-    Shown {
+fn summary(grant: &Grant, now: Timestamp) -> GrantSummary {
+    GrantSummary {
         id: grant.id.clone(),
         kind: grant.kind.name(),
         state: state_name(grant.state(now)),
@@ -146,12 +146,12 @@ fn shown(grant: &Grant, now: Timestamp) -> Shown {
     }
 }
 
-fn of_view(view: &GrantView, now: Timestamp) -> Shown {
-    Shown {
+fn from_view(view: &GrantView, now: Timestamp) -> GrantSummary {
+    GrantSummary {
         rights_now: (view.state == GrantState::Active).then(|| view.rights.name()),
         last_used: view.last_used,
         last_from: view.last_from.clone(),
-        ..shown(&view.grant, now)
+        ..summary(&view.grant, now)
     }
 }
 
@@ -172,12 +172,12 @@ pub(crate) async fn list(
     let target = some(query.target).as_deref().map(ResourceId::parse).transpose();
     let kind = some(query.kind).map(|kind| GrantKind::from_name(&kind).ok_or(kind)).transpose();
     let wanted = match some(query.state).as_deref() {
-        None if query.active => Wanted::Active,
-        None | Some("any") => Wanted::Any,
-        Some("active") => Wanted::Active,
-        Some("expired") => Wanted::Expired,
-        Some("revoked") => Wanted::Revoked,
-        Some("ended") => Wanted::Ended,
+        None if query.active => GrantStateFilter::Active,
+        None | Some("any") => GrantStateFilter::Any,
+        Some("active") => GrantStateFilter::Active,
+        Some("expired") => GrantStateFilter::Expired,
+        Some("revoked") => GrantStateFilter::Revoked,
+        Some("ended") => GrantStateFilter::Ended,
         Some(_) => return Err(Fault::bad_input("state is active, expired, revoked, ended or any")),
     };
     let mut search = Search {
@@ -197,7 +197,7 @@ pub(crate) async fn list(
     }
     let found = search.run(&state).await?;
     let now = state.0.clock.now();
-    let row = |view: &GrantView| Row { grant: of_view(view, now), streams: view.streams };
+    let row = |view: &GrantView| GrantRow { grant: from_view(view, now), streams: view.streams };
     super::json(&Items { items: found.items.iter().map(row).collect(), total: None, next: found.next })
 }
 
@@ -210,10 +210,10 @@ pub(crate) async fn get(
     let view =
         state.0.access.get(&user.caller, &parse(&id)?).await.map_err(|error| refusals::access(&error))?;
     let now = state.0.clock.now();
-    super::json(&Detail {
-        grant: of_view(&view, now),
-        streams: view.open.iter().map(Stream::from).collect(),
-        elevation: view.elevation.as_deref().map(|elevation| ElevationShown::of(elevation, now)),
+    super::json(&GrantDetail {
+        grant: from_view(&view, now),
+        streams: view.open.iter().map(ReplicaStreams::from).collect(),
+        elevation: view.elevation.as_deref().map(|elevation| ElevationView::new(elevation, now)),
     })
 }
 
@@ -223,11 +223,11 @@ pub(crate) fn parse(id: &str) -> Result<Id, Fault> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Why {
+pub(crate) struct ReasonRequest {
     pub(crate) why: Option<String>,
 }
 
-/// Words of a person for the audit: cleaned and bounded.
+/// A person's free text for the audit trail: cleaned and bounded.
 pub(crate) fn words(why: Option<String>) -> Option<String> {
     why.map(|why| rp_base::text::clean(why.trim(), 1000)).filter(|why| !why.is_empty())
 }
@@ -237,16 +237,16 @@ pub(crate) async fn revoke(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path(id): Path<String>,
-    Query(query): Query<Why>,
+    Query(query): Query<ReasonRequest>,
 ) -> Result<Response, Fault> {
     let id = parse(&id)?;
     let revoked = state.0.access.revoke(&user.caller, &id, words(query.why)).await;
     let grant = revoked.map_err(|error| refusals::access(&error))?;
-    super::json(&Row { grant: shown(&grant, state.0.clock.now()), streams: 0 })
+    super::json(&GrantRow { grant: summary(&grant, state.0.clock.now()), streams: 0 })
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Life {
+pub(crate) struct ExtendRequest {
     life: u64,
 }
 
@@ -257,16 +257,16 @@ pub(crate) async fn extend(
     Path(id): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let life: Life = body(&bytes)?;
+    let life: ExtendRequest = body(&bytes)?;
     let id = parse(&id)?;
     let extended = state.0.access.extend(&user.caller, &id, Duration::from_secs(life.life)).await;
     let grant = extended.map_err(|error| refusals::extend(&error))?;
-    super::json(&shown(&grant, state.0.clock.now()))
+    super::json(&summary(&grant, state.0.clock.now()))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct RevokeAll {
+pub(crate) struct RevokeAllRequest {
     /// Subject or account.
     person: Option<String>,
     cluster: Option<String>,
@@ -275,7 +275,7 @@ pub(crate) struct RevokeAll {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Revoked {
+pub(crate) struct RevokedResponse {
     pub(crate) revoked: u64,
 }
 
@@ -286,15 +286,15 @@ pub(crate) async fn revoke_all(
     user: CurrentUser,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let asked: RevokeAll = body(&bytes)?;
+    let asked: RevokeAllRequest = body(&bytes)?;
     let scope = match (asked.person, asked.cluster, asked.everything) {
         (Some(person), None, false) if user.is(&person) => {
             RevokeScope::Person(user.caller.person.sub.clone())
         }
         (Some(person), None, false) => {
             user.require(Role::Admin)?;
-            let found = crate::find::person(&state, &person).await?;
-            RevokeScope::Person(found.ok_or_else(|| crate::find::nobody(&person))?.sub)
+            let found = crate::grant_search::person(&state, &person).await?;
+            RevokeScope::Person(found.ok_or_else(|| crate::grant_search::unknown_person(&person))?.sub)
         }
         (None, Some(cluster), false) => RevokeScope::Cluster(
             ResourceId::parse(&cluster).map_err(|error| Fault::bad_input(error.to_string()))?,
@@ -307,7 +307,7 @@ pub(crate) async fn revoke_all(
         _ => return Err(Fault::bad_input("Name one of person, cluster, everything")),
     };
     let revoked = state.0.access.revoke_all(&user.caller, scope, words(asked.why)).await;
-    super::json(&Revoked { revoked: revoked.map_err(|error| refusals::access(&error))? })
+    super::json(&RevokedResponse { revoked: revoked.map_err(|error| refusals::access(&error))? })
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -331,8 +331,8 @@ pub(crate) struct NewGrant {
 }
 
 #[derive(Serialize)]
-struct Given<'a> {
-    grant: Shown,
+struct IssueGrantResponse<'a> {
+    grant: GrantSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -346,11 +346,16 @@ pub(crate) fn rights(name: &str) -> Option<Rights> {
     [Rights::Read, Rights::Write, Rights::Admin].into_iter().find(|rights| rights.name() == name)
 }
 
-/// What is asked for, each word of it checked.
-async fn ask(state: &PortalState, kind: GrantKind, id: &ResourceId, asked: NewGrant) -> Result<Ask, Fault> {
+/// The validated grant request.
+async fn issue_request(
+    state: &PortalState,
+    kind: GrantKind,
+    id: &ResourceId,
+    asked: NewGrant,
+) -> Result<IssueRequest, Fault> {
     let shell = matches!(kind, GrantKind::Ssh | GrantKind::Tunnel);
     let wanted = match asked.rights.as_deref() {
-        // A shell is more than reading, whatever is said.
+        // A shell always has write rights, whatever the request names.
         _ if shell => Rights::Write,
         None => Rights::Read,
         Some(name) => rights(name).ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
@@ -364,17 +369,17 @@ async fn ask(state: &PortalState, kind: GrantKind, id: &ResourceId, asked: NewGr
         Some(name) => Some(crate::ssh::parts(state)?.name(id, &name).await.map_err(Fault::bad_input)?),
         None => None,
     };
-    Ok(Ask {
+    Ok(IssueRequest {
         destinations,
         machine,
         options: GrantOptions { agent_forwarding: asked.agent_forwarding && kind == GrantKind::Ssh },
         ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
         life: asked.life.map(Duration::from_secs),
-        ..Ask::of(kind, Some(id.clone()), wanted, asked.reason)
+        ..IssueRequest::new(kind, Some(id.clone()), wanted, asked.reason)
     })
 }
 
-/// Gives a grant.
+/// Issues a grant.
 pub(crate) async fn create(
     State(state): State<PortalState>,
     user: CurrentUser,
@@ -394,7 +399,7 @@ pub(crate) async fn create(
     let target = ResourceId::parse(target).map_err(|error| Fault::bad_input(error.to_string()))?;
     let entry = state.0.index.snapshot().get(&target).cloned().ok_or_else(Fault::no_cluster)?;
     let plugin = asked.plugin && matches!(kind, GrantKind::Kubeconfig | GrantKind::Ssh);
-    let ask = ask(&state, kind, &entry.id, asked).await?;
+    let ask = issue_request(&state, kind, &entry.id, asked).await?;
     let issued = state.0.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
     let urls = &state.0.site.urls;
     let door = match kind {
@@ -404,8 +409,8 @@ pub(crate) async fn create(
         _ => None,
     };
     let server = |door| format!("{}{}/{door}", urls.proxy.origin().ascii_serialization(), entry.id.key());
-    super::json(&Given {
-        grant: shown(&issued.grant, state.0.clock.now()),
+    super::json(&IssueGrantResponse {
+        grant: summary(&issued.grant, state.0.clock.now()),
         token: (!plugin).then(|| issued.token.expose().as_str()),
         server: door.map(server),
         ca: door.and(urls.ca_pem.as_deref()),
@@ -413,7 +418,7 @@ pub(crate) async fn create(
 }
 
 #[derive(Serialize)]
-struct Token<'a> {
+struct GrantTokenResponse<'a> {
     token: &'a str,
     not_after: Timestamp,
 }
@@ -428,7 +433,7 @@ pub(crate) async fn token(
     let renewed = access.renew(&parse(&id)?, &user.caller, access.policy().renew_life).await;
     let issued = renewed.map_err(|error| refusals::renew(&error))?;
     let mut response =
-        super::json(&Token { token: issued.token.expose(), not_after: issued.grant.not_after })?;
+        super::json(&GrantTokenResponse { token: issued.token.expose(), not_after: issued.grant.not_after })?;
     *response.status_mut() = StatusCode::OK;
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! The part of an import that says how machines are signed in to: user, key, machines and what they show.
+//! The SSH section of an import: user, private key, machines and their host keys.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -24,19 +24,19 @@ const MOST_PRIVATE: usize = 32 * 1024;
 const MOST_NAME: usize = 253;
 const PORT: u16 = 22;
 
-/// What is asked.
+/// The SSH section of an import request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SshAsk {
+pub(crate) struct ImportSshRequest {
     user: String,
     /// PEM, without a passphrase.
     private_key: Secret<String>,
-    machines: Vec<MachineAsk>,
+    machines: Vec<ImportMachineRequest>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MachineAsk {
+struct ImportMachineRequest {
     name: String,
     address: String,
     #[serde(default = "port")]
@@ -49,30 +49,30 @@ const fn port() -> u16 {
     PORT
 }
 
-/// Why it cannot be used.
+/// Why the section is invalid.
 #[derive(Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum ImportSshError {
     /// A sentence.
     Input(String),
     Ours,
 }
 
-impl From<Wrong> for Fault {
-    fn from(wrong: Wrong) -> Self {
+impl From<ImportSshError> for Fault {
+    fn from(wrong: ImportSshError) -> Self {
         match wrong {
-            Wrong::Input(what) => {
+            ImportSshError::Input(what) => {
                 Self::new(http::StatusCode::UNPROCESSABLE_ENTITY, "bad_ssh", rp_documents::Side::You, what)
             }
-            Wrong::Ours => Self::ours(),
+            ImportSshError::Ours => Self::internal(),
         }
     }
 }
 
 /// Reads the section as JSON, as the page takes it.
-pub(crate) fn read(text: &str) -> Result<SshAsk, Wrong> {
+pub(crate) fn read(text: &str) -> Result<ImportSshRequest, ImportSshError> {
     serde_json::from_str(text).map_err(|error| {
-        // A message of the parser may quote what it read, and that may be the key.
-        Wrong::Input(format!(
+        // The parser's message may quote its input, which may be the private key.
+        ImportSshError::Input(format!(
             "The SSH section is no JSON with user, private_key and machines (line {}, column {}).",
             error.line(),
             error.column()
@@ -85,28 +85,28 @@ pub(crate) fn checked(
     keyring: &Keyring,
     networks: &Networks,
     name: &str,
-    asked: SshAsk,
-) -> Result<ImportedSsh, Wrong> {
-    let wrong = |what: &str| Wrong::Input(what.to_owned());
+    asked: ImportSshRequest,
+) -> Result<ImportedSsh, ImportSshError> {
+    let wrong = |what: &str| ImportSshError::Input(what.to_owned());
     if !is_user(&asked.user) {
         return Err(wrong("The SSH user has 1 to 32 letters, digits, dots, dashes and underscores."));
     }
     private(&asked.private_key)?;
     if asked.machines.is_empty() || asked.machines.len() > MOST_MACHINES {
-        return Err(Wrong::Input(format!("Name 1 to {MOST_MACHINES} machines.")));
+        return Err(ImportSshError::Input(format!("Name 1 to {MOST_MACHINES} machines.")));
     }
     let mut names = HashSet::new();
     let mut machines = Vec::with_capacity(asked.machines.len());
     for machine in asked.machines {
         let machine = checked_machine(networks, machine)?;
         if !names.insert(machine.name.to_ascii_lowercase()) {
-            return Err(Wrong::Input(format!("Two machines are called {}.", machine.name)));
+            return Err(ImportSshError::Input(format!("Two machines are called {}.", machine.name)));
         }
         machines.push(machine);
     }
     let ssh_key = seal_ssh_key(keyring, name, &asked.private_key).map_err(|error| {
         tracing::error!(error = %chain(&error), "an SSH key cannot be sealed");
-        Wrong::Ours
+        ImportSshError::Ours
     })?;
     Ok(ImportedSsh { user: asked.user, ssh_key, machines })
 }
@@ -116,9 +116,10 @@ fn is_user(user: &str) -> bool {
     (1..=32).contains(&user.len()) && user.bytes().all(good) && !user.starts_with(['-', '.'])
 }
 
-fn private(key: &Secret<String>) -> Result<(), Wrong> {
-    let unreadable =
-        || Wrong::Input("The private key is no PEM of an SSH key, or it has a passphrase.".to_owned());
+fn private(key: &Secret<String>) -> Result<(), ImportSshError> {
+    let unreadable = || {
+        ImportSshError::Input("The private key is no PEM of an SSH key, or it has a passphrase.".to_owned())
+    };
     if key.expose().len() > MOST_PRIVATE {
         return Err(unreadable());
     }
@@ -132,33 +133,38 @@ fn is_host(host: &str) -> bool {
         && host.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-fn checked_machine(networks: &Networks, machine: MachineAsk) -> Result<ImportedMachine, Wrong> {
-    let MachineAsk { name, address, port, host_keys } = machine;
+fn checked_machine(
+    networks: &Networks,
+    machine: ImportMachineRequest,
+) -> Result<ImportedMachine, ImportSshError> {
+    let ImportMachineRequest { name, address, port, host_keys } = machine;
     let called = clean(&name, 80);
     if !is_host(&name) {
-        return Err(Wrong::Input(format!(
+        return Err(ImportSshError::Input(format!(
             "{called} is no name of a machine: letters, digits, dashes and dots."
         )));
     }
     if port == 0 {
-        return Err(Wrong::Input(format!("The port of {called} is 0.")));
+        return Err(ImportSshError::Input(format!("The port of {called} is 0.")));
     }
-    // Names are looked up, and their addresses checked, whenever they are dialled.
+    // Host names are resolved, and their addresses checked, at each dial.
     match address.parse::<IpAddr>() {
-        Ok(ip) => networks
-            .check(SocketAddr::new(ip, port))
-            .map_err(|why| Wrong::Input(format!("The address of {called} may not be dialled: {why}.")))?,
+        Ok(ip) => networks.check(SocketAddr::new(ip, port)).map_err(|why| {
+            ImportSshError::Input(format!("The address of {called} may not be dialled: {why}."))
+        })?,
         Err(_) if is_host(&address) => {}
         Err(_) => {
-            return Err(Wrong::Input(format!("The address of {called} is no host name and no IP address.")));
+            return Err(ImportSshError::Input(format!(
+                "The address of {called} is no host name and no IP address."
+            )));
         }
     }
     if host_keys.len() > MOST_KEYS {
-        return Err(Wrong::Input(format!("{called} has more than {MOST_KEYS} host keys.")));
+        return Err(ImportSshError::Input(format!("{called} has more than {MOST_KEYS} host keys.")));
     }
     let keys: Option<Vec<String>> = host_keys.iter().map(|line| normal(line.trim())).collect();
     let host_keys = keys.ok_or_else(|| {
-        Wrong::Input(format!(
+        ImportSshError::Input(format!(
             "A host key of {called} is no line such as ssh-ed25519 AAAA…, with or without @cert-authority before it."
         ))
     })?;
@@ -192,7 +198,7 @@ mod tests {
             {"name": "node-1", "address": "node-1.example", "port": 2022}]})
     }
 
-    fn check(section: &Value) -> Result<ImportedSsh, Wrong> {
+    fn check(section: &Value) -> Result<ImportedSsh, ImportSshError> {
         checked(&Keyring::generate(&SystemRandom), &networks(), "lab", read(&section.to_string())?)
     }
 
@@ -226,7 +232,9 @@ mod tests {
             let mut section = section();
             *section.pointer_mut(place).unwrap() = value.clone();
             match check(&section) {
-                Err(Wrong::Input(what)) => assert!(what.ends_with('.') && !what.contains("BEGIN"), "{what}"),
+                Err(ImportSshError::Input(what)) => {
+                    assert!(what.ends_with('.') && !what.contains("BEGIN"), "{what}");
+                }
                 other => panic!("{place} {value}: {other:?}"),
             }
         }
@@ -234,7 +242,7 @@ mod tests {
             (0..=MOST_MACHINES).map(|n| json!({"name": format!("n{n}"), "address": "10.0.0.1"})).collect();
         let mut crowd = section();
         crowd["machines"] = json!(many);
-        assert!(matches!(check(&crowd), Err(Wrong::Input(_))));
+        assert!(matches!(check(&crowd), Err(ImportSshError::Input(_))));
     }
 
     proptest! {
@@ -246,8 +254,8 @@ mod tests {
             section["user"] = json!(user);
             section["machines"][0] = json!({"name": name, "address": address, "port": port, "host_keys": [key]});
             match check(&section) {
-                Err(Wrong::Input(what)) => prop_assert!(!what.contains("b3BlbnNzaC1")),
-                Err(Wrong::Ours) => prop_assert!(false),
+                Err(ImportSshError::Input(what)) => prop_assert!(!what.contains("b3BlbnNzaC1")),
+                Err(ImportSshError::Ours) => prop_assert!(false),
                 Ok(kept) => prop_assert!(is_user(&kept.user) && is_host(&kept.machines[0].name)),
             }
         }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use super::Items;
-use super::import_ssh::{self, SshAsk, Wrong};
+use super::import_ssh::{self, ImportSshError, ImportSshRequest};
 use crate::fault::Fault;
 use crate::refusals::access as refusal;
 use crate::state::PortalState;
@@ -27,9 +27,9 @@ const MOST: u64 = 10_000;
 /// The port of an API server that names none.
 const HTTPS: u16 = 443;
 
-/// What is asked.
+/// The body of an import request.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ImportAsk {
+pub(crate) struct ImportRequest {
     pub(crate) name: String,
     pub(crate) kubeconfig: Secret<String>,
     #[serde(default)]
@@ -39,39 +39,39 @@ pub(crate) struct ImportAsk {
     pub(crate) as_groups: Option<Vec<String>>,
     /// What tunnels may reach.
     #[serde(default)]
-    pub(crate) tunnel: super::tunnels::TunnelAsk,
+    pub(crate) tunnel: super::tunnels::ImportTunnelRequest,
     /// How its machines are signed in to.
     #[serde(default)]
-    pub(crate) ssh: Option<SshAsk>,
+    pub(crate) ssh: Option<ImportSshRequest>,
 }
 
 /// Why nothing was imported.
-pub(crate) enum Refused {
+pub(crate) enum ImportError {
     Name(String),
     Groups(String),
-    Ssh(Wrong),
+    Ssh(ImportSshError),
     Tunnel(String),
     Kubeconfig { code: &'static str, message: String, action: String },
     Other(Fault),
 }
 
-impl From<Refused> for Fault {
-    fn from(refused: Refused) -> Self {
+impl From<ImportError> for Fault {
+    fn from(refused: ImportError) -> Self {
         let invalid = |code, what: String| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, Side::You, what);
         match refused {
-            Refused::Name(why) => invalid("bad_name", why),
-            Refused::Groups(why) => invalid("bad_groups", why),
-            Refused::Tunnel(why) => invalid("bad_tunnel", why),
-            Refused::Kubeconfig { code, message, action } => invalid(code, message).action(action),
-            Refused::Ssh(wrong) => wrong.into(),
-            Refused::Other(fault) => fault,
+            ImportError::Name(why) => invalid("bad_name", why),
+            ImportError::Groups(why) => invalid("bad_groups", why),
+            ImportError::Tunnel(why) => invalid("bad_tunnel", why),
+            ImportError::Kubeconfig { code, message, action } => invalid(code, message).action(action),
+            ImportError::Ssh(wrong) => wrong.into(),
+            ImportError::Other(fault) => fault,
         }
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct ImportView {
     name: String,
     resource_id: ResourceId,
     server: String,
@@ -85,7 +85,7 @@ struct Shown {
     imported_at: Timestamp,
 }
 
-impl From<ImportedCluster> for Shown {
+impl From<ImportedCluster> for ImportView {
     fn from(cluster: ImportedCluster) -> Self {
         Self {
             name: cluster.id,
@@ -111,10 +111,10 @@ fn store(state: &PortalState) -> Typed<ImportedCluster> {
     Typed::new(std::sync::Arc::clone(&state.0.store))
 }
 
-/// All of them; no credential leaves.
+/// All imports, without credentials.
 pub(crate) async fn list(State(state): State<PortalState>) -> Result<Response, Fault> {
     let all = store(&state).all().await.map_err(|error| Fault::store(&error))?;
-    let items: Vec<Shown> = all.into_iter().map(|versioned| versioned.value.into()).collect();
+    let items: Vec<ImportView> = all.into_iter().map(|versioned| versioned.value.into()).collect();
     super::json(&Items { total: Some(items.len()), items, next: None })
 }
 
@@ -124,13 +124,13 @@ pub(crate) async fn create(
     user: CurrentUser,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let ask: ImportAsk = serde_json::from_slice(&body).map_err(|_| {
+    let ask: ImportRequest = serde_json::from_slice(&body).map_err(|_| {
         Fault::bad_input(
             "The body is JSON with name, kubeconfig and perhaps context, as_groups, tunnel and ssh",
         )
     })?;
     let cluster = import(&state, &user, ask).await?;
-    let mut response = super::json(&Shown::from(cluster))?;
+    let mut response = super::json(&ImportView::from(cluster))?;
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -139,29 +139,31 @@ pub(crate) async fn create(
 pub(crate) async fn import(
     state: &PortalState,
     user: &CurrentUser,
-    ask: ImportAsk,
-) -> Result<ImportedCluster, Refused> {
+    ask: ImportRequest,
+) -> Result<ImportedCluster, ImportError> {
     let name = name(&ask.name)?;
-    let resource_id = ResourceId::imported(&name).map_err(|error| Refused::Name(error.to_string()))?;
+    let resource_id = ResourceId::imported(&name).map_err(|error| ImportError::Name(error.to_string()))?;
     let as_groups = groups(ask.as_groups.unwrap_or_default())?;
-    let tunnel = ask.tunnel.checked().map_err(Refused::Tunnel)?;
+    let tunnel = ask.tunnel.checked().map_err(ImportError::Tunnel)?;
     let now = state.0.clock.now();
     let context = ask.context.as_deref().filter(|context| !context.is_empty());
     let plan = rp_kube::kubeconfig::read_at(ask.kubeconfig.expose(), context, now).map_err(|error| {
-        Refused::Kubeconfig { code: error.code(), message: error.to_string(), action: error.action() }
+        ImportError::Kubeconfig { code: error.code(), message: error.to_string(), action: error.action() }
     })?;
     address(state, &plan.server).await?;
     let store = store(state);
-    let held = store.count().await.map_err(|error| Refused::Other(Fault::store(&error)))?;
+    let held = store.count().await.map_err(|error| ImportError::Other(Fault::store(&error)))?;
     if held >= MOST {
-        return Err(Refused::Name(format!("The portal holds {MOST} imported clusters and takes no more.")));
+        return Err(ImportError::Name(format!(
+            "The portal holds {MOST} imported clusters and takes no more."
+        )));
     }
     let parts = &state.0;
     let ssh = ask.ssh.map(|ssh| import_ssh::checked(&parts.keyring, &parts.clusters.networks, &name, ssh));
-    let ssh = ssh.transpose().map_err(Refused::Ssh)?;
+    let ssh = ssh.transpose().map_err(ImportError::Ssh)?;
     let cluster =
         ImportedCluster { tunnel, ssh, ..document(state, user, name, resource_id, as_groups, plan, now)? };
-    record(state, user, &cluster, "cluster.import").await.map_err(Refused::Other)?;
+    record(state, user, &cluster, "cluster.import").await.map_err(ImportError::Other)?;
     match store.create(cluster).await {
         Ok(created) => {
             let id = &created.value.resource_id;
@@ -169,9 +171,9 @@ pub(crate) async fn import(
             Ok(created.value)
         }
         Err(StoreError::Exists { .. }) => {
-            Err(Refused::Name("A cluster of this name is imported already; remove it first.".to_owned()))
+            Err(ImportError::Name("A cluster of this name is imported already; remove it first.".to_owned()))
         }
-        Err(error) => Err(Refused::Other(Fault::store(&error))),
+        Err(error) => Err(ImportError::Other(Fault::store(&error))),
     }
 }
 
@@ -183,10 +185,10 @@ fn document(
     as_groups: Vec<String>,
     plan: ImportPlan,
     now: Timestamp,
-) -> Result<ImportedCluster, Refused> {
+) -> Result<ImportedCluster, ImportError> {
     let sealed = seal_credential(&state.0.keyring, &name, &plan.credential).map_err(|error| {
         tracing::error!(error = %chain(&error), "a credential cannot be sealed");
-        Refused::Other(Fault::ours())
+        ImportError::Other(Fault::internal())
     })?;
     Ok(ImportedCluster {
         id: name,
@@ -227,21 +229,21 @@ async fn record(
 }
 
 /// A lower-case name that a path may have: letters, digits, dashes, dots within.
-fn name(text: &str) -> Result<String, Refused> {
+fn name(text: &str) -> Result<String, ImportError> {
     let name = text.trim().to_ascii_lowercase();
     let inner = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b));
     let ends = |at: Option<char>| at.is_some_and(|c| c.is_ascii_alphanumeric());
     if inner && name.len() <= 60 && ends(name.chars().next()) && ends(name.chars().last()) {
         Ok(name)
     } else {
-        Err(Refused::Name(
+        Err(ImportError::Name(
             "A name has 1 to 60 lower-case letters, digits, dashes and dots, and starts and ends with a letter or digit."
                 .to_owned(),
         ))
     }
 }
 
-fn groups(groups: Vec<String>) -> Result<Vec<String>, Refused> {
+fn groups(groups: Vec<String>) -> Result<Vec<String>, ImportError> {
     let good = |group: &String| {
         (1..=200).contains(&group.len())
             && group.bytes().all(|b| b.is_ascii_graphic())
@@ -250,13 +252,15 @@ fn groups(groups: Vec<String>) -> Result<Vec<String>, Refused> {
     if groups.len() <= 20 && groups.iter().all(good) {
         Ok(groups)
     } else {
-        Err(Refused::Groups("At most 20 groups of plain characters, without blanks and commas.".to_owned()))
+        Err(ImportError::Groups(
+            "At most 20 groups of plain characters, without blanks and commas.".to_owned(),
+        ))
     }
 }
 
-/// Every address behind the name must be allowed; it is checked again whenever it is dialled.
-async fn address(state: &PortalState, server: &Url) -> Result<(), Refused> {
-    let refused = |message: String, action: &str| Refused::Kubeconfig {
+/// Every address that the name resolves to must be allowed; this is checked again at each dial.
+async fn address(state: &PortalState, server: &Url) -> Result<(), ImportError> {
+    let refused = |message: String, action: &str| ImportError::Kubeconfig {
         code: "address_not_allowed",
         message,
         action: action.to_owned(),
@@ -284,7 +288,7 @@ async fn address(state: &PortalState, server: &Url) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Forgets one: 204.
+/// Removes an import: 204.
 pub(crate) async fn remove(
     State(state): State<PortalState>,
     user: CurrentUser,
@@ -301,7 +305,7 @@ pub(crate) async fn forget(state: &PortalState, user: &CurrentUser, name: &str) 
     let id = name.to_ascii_lowercase();
     let found = store.get(&id).await.map_err(|error| Fault::store(&error))?.ok_or_else(Fault::no_cluster)?;
     record(state, user, &found.value, "cluster.remove").await?;
-    // First the grants: another cluster of the same name must not be opened by them.
+    // Grants end first, so that they cannot open another cluster of the same name.
     end_grants(state, user, &found.value.resource_id).await?;
     match store.delete(&id, Expect::Version(found.version)).await {
         Ok(()) | Err(StoreError::Gone { .. }) => {

@@ -5,12 +5,12 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use rp_access::{AccessError, Ask, Caller, RevokeScope, Via};
+use rp_access::{AccessError, Caller, IssueRequest, RevokeScope, Via};
 use rp_base::Timestamp;
 use rp_documents::{GrantKind, Rights, Role, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::auth::{Agreed, CodeError, DEVICE_LIFE, INTERVAL, Poll, SessionUser, network};
+use crate::auth::{CodeError, Consent, DEVICE_LIFE, INTERVAL, Poll, SessionUser, network};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::refusals;
@@ -22,37 +22,37 @@ const MOST_CLIENT: usize = 80;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct TokenAsk {
+struct TokenRequest {
     code: Option<String>,
     code_verifier: Option<String>,
     device_code: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Given<'a> {
+struct TokenResponse<'a> {
     token: &'a str,
     not_after: Timestamp,
-    person: Who<'a>,
+    person: PersonView<'a>,
     portal: String,
 }
 
 #[derive(Serialize)]
-struct Who<'a> {
+struct PersonView<'a> {
     sub: &'a str,
     name: &'a str,
     roles: Vec<&'static str>,
 }
 
-/// A code for a token. Each code is looked at once.
+/// Exchanges a code for a token. Each code works once.
 pub(crate) async fn token(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let ask: TokenAsk = super::body(&body)?;
+    let ask: TokenRequest = super::body(&body)?;
     let agreed = match (&ask.code, &ask.device_code) {
         (Some(code), None) => {
-            // A program that waits has an interval of its own.
+            // A program that polls has its own rate limit.
             often(&state, &context)?;
             let verifier = ask.code_verifier.unwrap_or_default();
             state
@@ -61,7 +61,7 @@ pub(crate) async fn token(
                 .codes
                 .take(code, &verifier)
                 .await
-                .map_err(|error| missed(&state, &context, error))?
+                .map_err(|error| code_error(&state, &context, error))?
         }
         (None, Some(device_code)) => polled(&state, &context, device_code).await?,
         _ => return Err(Fault::bad_input("Either code with code_verifier, or device_code is needed")),
@@ -69,7 +69,7 @@ pub(crate) async fn token(
     give(&state, &context, agreed).await
 }
 
-async fn polled(state: &PortalState, context: &Context, device_code: &str) -> Result<Agreed, Fault> {
+async fn polled(state: &PortalState, context: &Context, device_code: &str) -> Result<Consent, Fault> {
     let waiting = |code, what: &str| Fault::new(StatusCode::BAD_REQUEST, code, Side::You, what);
     match state.0.sign_in.codes.poll(device_code).await {
         Ok(Poll::Agreed(agreed)) => Ok(agreed),
@@ -79,38 +79,38 @@ async fn polled(state: &PortalState, context: &Context, device_code: &str) -> Re
             .retry_after(INTERVAL)),
         Ok(Poll::Refused) => Err(waiting("access_denied", "The person said no")),
         Err(CodeError::Unknown) => {
-            guess(state, context)?;
+            count_guess(state, context)?;
             Err(waiting("expired_token", "The code has ended, was used, or is none of ours"))
         }
-        Err(error) => Err(missed(state, context, error)),
+        Err(error) => Err(code_error(state, context, error)),
     }
 }
 
 /// Gives a grant of kind cli: it opens the JSON API with the roles that the person's groups give. The session in which
 /// the person agreed must live, before and after: what ends it ends the codes of it too.
-async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<Response, Fault> {
+async fn give(state: &PortalState, context: &Context, agreed: Consent) -> Result<Response, Fault> {
     let parts = &state.0;
     let policy = parts.access.policy();
-    let user = living(state, context, &agreed).await?;
+    let user = live_session(state, context, &agreed).await?;
     let roles = policy.roles_of(&user.person.groups);
     let from = context.from.to_string();
-    let ask = Ask {
+    let ask = IssueRequest {
         life: Some(parts.sign_in.rules.cli_life.min(policy.longest(Rights::Read))),
         auth_time: user.auth_time,
-        ..Ask::of(GrantKind::Cli, None, Rights::Read, format!("aro login from {from}"))
+        ..IssueRequest::new(GrantKind::Cli, None, Rights::Read, format!("aro login from {from}"))
     };
     let caller =
         Caller { person: user.person, roles, from, request_id: context.id.clone(), via: Via::default() };
     let issued = parts.access.issue(&caller, ask).await.map_err(|error| refusals::issue(&error))?;
-    if let Err(fault) = living(state, context, &agreed).await {
+    if let Err(fault) = live_session(state, context, &agreed).await {
         let why = Some("the session ended in which the person agreed".to_owned());
         let ended = parts.access.revoke(&caller, &issued.grant.id, why).await;
         return Err(ended.err().map_or(fault, |error| refusals::access(&error)));
     }
-    super::json(&Given {
+    super::json(&TokenResponse {
         token: issued.token.expose(),
         not_after: issued.grant.not_after,
-        person: Who {
+        person: PersonView {
             sub: &issued.grant.owner.sub,
             name: &issued.grant.owner.name,
             roles: roles.iter().map(Role::name).collect(),
@@ -119,19 +119,23 @@ async fn give(state: &PortalState, context: &Context, agreed: Agreed) -> Result<
     })
 }
 
-/// Who agreed, while their session lives.
-async fn living(state: &PortalState, context: &Context, agreed: &Agreed) -> Result<SessionUser, Fault> {
+/// The person who consented, while their session is active.
+async fn live_session(
+    state: &PortalState,
+    context: &Context,
+    agreed: &Consent,
+) -> Result<SessionUser, Fault> {
     let found =
         state.0.sign_in.sessions.user_of(&agreed.session).await.map_err(|error| Fault::store(&error))?;
-    found.ok_or_else(|| missed(state, context, CodeError::Unknown))
+    found.ok_or_else(|| code_error(state, context, CodeError::Unknown))
 }
 
-/// A code that opened nothing.
-fn missed(state: &PortalState, context: &Context, error: CodeError) -> Fault {
+/// The error of a code that cannot be redeemed.
+fn code_error(state: &PortalState, context: &Context, error: CodeError) -> Fault {
     match error {
         CodeError::Store(error) => Fault::store(&error),
-        CodeError::Seal(_) => Fault::ours(),
-        CodeError::Unknown | CodeError::Verifier => match guess(state, context) {
+        CodeError::Seal(_) => Fault::internal(),
+        CodeError::Unknown | CodeError::Verifier => match count_guess(state, context) {
             Ok(()) => Fault::new(StatusCode::BAD_REQUEST, "invalid_grant", Side::You, "The code is refused")
                 .why(error.to_string())
                 .action("Run aro login again."),
@@ -141,7 +145,7 @@ fn missed(state: &PortalState, context: &Context, error: CodeError) -> Fault {
 }
 
 /// Guesses are counted by address.
-fn guess(state: &PortalState, context: &Context) -> Result<(), Fault> {
+fn count_guess(state: &PortalState, context: &Context) -> Result<(), Fault> {
     state.0.access.rates().miss(context.from).map_err(|rp_net::TooOften(wait)| Fault::too_often(wait))
 }
 
@@ -152,12 +156,12 @@ pub(crate) fn often(state: &PortalState, context: &Context) -> Result<(), Fault>
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct DeviceAsk {
+struct DeviceCodeRequest {
     client: String,
 }
 
 #[derive(Serialize)]
-struct DeviceAnswer<'a> {
+struct DeviceCodeResponse<'a> {
     device_code: &'a str,
     user_code: &'a str,
     verification_uri: String,
@@ -175,12 +179,12 @@ pub(crate) async fn device(
     let parts = &state.0;
     let limit = parts.sign_in.waiting.count(&network(context.from), parts.clock.now());
     limit.map_err(Fault::too_often)?;
-    let ask: DeviceAsk = super::body(&body)?;
+    let ask: DeviceCodeRequest = super::body(&body)?;
     let client = rp_base::text::clean(&ask.client, MOST_CLIENT);
     let made = parts.sign_in.codes.ask(context.from.to_string(), client).await;
-    let made = made.map_err(|error| missed(&state, &context, error))?;
+    let made = made.map_err(|error| code_error(&state, &context, error))?;
     let page = format!("{}/device", parts.site.urls.portal.origin().ascii_serialization());
-    super::json(&DeviceAnswer {
+    super::json(&DeviceCodeResponse {
         device_code: made.device_code.expose(),
         user_code: &made.user_code,
         verification_uri_complete: format!("{page}?user_code={}", made.user_code),
@@ -192,13 +196,13 @@ pub(crate) async fn device(
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct LogoutAsk {
+struct LogoutRequest {
     /// Every grant of the person, not the command line's token alone.
     grants: bool,
 }
 
 #[derive(Serialize)]
-struct LoggedOut {
+struct LogoutResponse {
     revoked: u64,
 }
 
@@ -208,7 +212,7 @@ pub(crate) async fn logout(
     user: CurrentUser,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let ask: LogoutAsk = super::body(&body)?;
+    let ask: LogoutRequest = super::body(&body)?;
     let own = user.token_grant().ok_or_else(|| {
         Fault::bad_input("This ends a token of ours, and there is none")
             .action("A session ends at /api/logout.")
@@ -227,5 +231,5 @@ pub(crate) async fn logout(
         Err(AccessError::Ended) => {}
         Err(error) => return Err(refusals::access(&error)),
     }
-    super::json(&LoggedOut { revoked })
+    super::json(&LogoutResponse { revoked })
 }

@@ -8,24 +8,24 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use rp_documents::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_sessions::Session;
 use web::LogQuery;
 
-use crate::auth::{Still, StillSigned};
+use crate::auth::{SessionStatus, SessionWatch};
 use crate::context::Ctx;
 use crate::fault::Fault;
 use crate::index::Entry;
 use crate::look::names::{KindName, ObjectName};
 use crate::look::text::LogBody;
-use crate::look::{self, Entering, logs, yaml};
+use crate::look::{self, LookAccess, logs, yaml};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// Between two looks at whether the session lives.
+/// Interval of checks whether the session is still valid.
 const CHECK: Duration = Duration::from_millis(400);
 /// Objects of a list, at most and by itself.
 const MOST: u32 = 500;
@@ -37,20 +37,20 @@ type KindPath = Path<(String, String, String, String, String, String)>;
 /// A cluster, a kind, and the rest.
 type ObjectPath = Path<(String, String, String, String, String, String, String)>;
 
-/// What is asked of a log.
+/// The query of a log request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct PodLogQuery {
     #[serde(flatten)]
     log: LogQuery,
     #[serde(flatten)]
-    how: How,
+    how: LogOptions,
 }
 
 /// What is asked beside the log's own fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct How {
+struct LogOptions {
     /// `1`: as a file.
     download: String,
     /// `0`: without colours.
@@ -83,7 +83,7 @@ pub(super) async fn enter(
     headers: &HeaderMap,
     said: [&str; 2],
     id: &ResourceId,
-) -> Result<Arc<Live>, Fault> {
+) -> Result<Arc<ActiveGrant>, Fault> {
     let mut headers = headers.clone();
     for (name, value) in ["x-aro-reason", "x-aro-ticket"].into_iter().zip(said) {
         if let Ok(value) = HeaderValue::from_str(&web::text::encode(value))
@@ -93,8 +93,8 @@ pub(super) async fn enter(
         }
     }
     match look::enter(state, user, &headers, id).await? {
-        Entering::Open(live) => Ok(live),
-        Entering::Ask { revoked } => Err(look::needs_reason(revoked)),
+        LookAccess::Open(live) => Ok(live),
+        LookAccess::Ask { revoked } => Err(look::needs_reason(revoked)),
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) async fn log(
     user: CurrentUser,
     session: Session,
     Path((sub, group, name, namespace, pod)): PodPath,
-    Query(Asked { log: query, how }): Query<Asked>,
+    Query(PodLogQuery { log: query, how }): Query<PodLogQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let id = cluster(&state, &sub, &group, &name)?;
@@ -115,12 +115,12 @@ pub(crate) async fn log(
     let file = logs::on(&how.download);
     let colours = !file && how.colour != "0";
     let key = user.session_ends.and_then(|_| state.0.sign_in.sessions.key(&session));
-    let body = LogBody::new(answer.into_body(), colours, over(state.clone(), key));
+    let body = LogBody::new(answer.into_body(), colours, session_end(state.clone(), key));
     let mut response = Response::new(Body::new(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Compression would hold lines back.
+    // Compression would delay lines.
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("identity"));
     if file {
         attach(
@@ -135,16 +135,16 @@ pub(crate) async fn log(
 }
 
 /// Resolves when the session ends; never for a token, whose grant ends the stream itself.
-async fn over(state: PortalState, key: Option<String>) {
+async fn session_end(state: PortalState, key: Option<String>) {
     let Some(key) = key else { return std::future::pending().await };
-    let mut known = StillSigned::default();
+    let mut known = SessionWatch::default();
     let stopping = state.0.stopping.clone();
     loop {
         tokio::select! {
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(CHECK) => {}
         }
-        if matches!(state.0.sign_in.sessions.still(&key, &mut known).await, Still::Ended) {
+        if matches!(state.0.sign_in.sessions.status(&key, &mut known).await, SessionStatus::Ended) {
             return;
         }
     }
@@ -158,10 +158,10 @@ pub(super) fn attach(headers: &mut HeaderMap, name: &str) {
     }
 }
 
-/// How an object is wanted.
+/// The query of an object request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Form {
+pub(crate) struct ObjectQuery {
     #[serde(rename = "as")]
     form: String,
     managed: String,
@@ -176,7 +176,7 @@ pub(crate) async fn object(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path((sub, group, name, api, version, plural, rest)): ObjectPath,
-    Query(form): Query<Form>,
+    Query(form): Query<ObjectQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let id = cluster(&state, &sub, &group, &name)?;
@@ -190,7 +190,7 @@ pub(crate) async fn object(
     let (text, kind, ending) = if form.form == "yaml" {
         (yaml::yaml(&found), "application/yaml", "yaml")
     } else {
-        (serde_json::to_string_pretty(&found).map_err(|_| Fault::ours())?, "application/json", "json")
+        (serde_json::to_string_pretty(&found).map_err(|_| Fault::internal())?, "application/json", "json")
     };
     let mut response = Response::new(Body::from(text));
     let headers = response.headers_mut();
@@ -202,10 +202,10 @@ pub(crate) async fn object(
     Ok(response)
 }
 
-/// What of a list.
+/// The query of a list request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Part {
+pub(crate) struct ObjectListQuery {
     namespace: String,
     label: String,
     limit: Option<u32>,
@@ -216,7 +216,7 @@ pub(crate) struct Part {
 }
 
 #[derive(Debug, Serialize)]
-struct Items {
+struct ObjectList {
     items: Vec<Value>,
     #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
     next: String,
@@ -228,7 +228,7 @@ pub(crate) async fn list(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path((sub, group, name, api, version, plural)): KindPath,
-    Query(part): Query<Part>,
+    Query(part): Query<ObjectListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let id = cluster(&state, &sub, &group, &name)?;
@@ -246,10 +246,10 @@ pub(crate) async fn list(
         _ => Vec::new(),
     };
     items.iter_mut().for_each(yaml::without_managed);
-    super::json(&Items { items, next })
+    super::json(&ObjectList { items, next })
 }
 
-/// Secrets are refused before anything is asked.
+/// Secrets are refused before any request is sent.
 pub(crate) fn refuse_secrets(kind: &KindName) -> Result<(), Fault> {
     if !kind.is_secret() {
         return Ok(());

@@ -16,7 +16,7 @@ use crate::state::PortalState;
 /// One operation; the list leaves the last three out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct OperationView<'a> {
     id: &'a str,
     kind: &'a str,
     phase: &'a str,
@@ -41,9 +41,9 @@ struct Told<'a> {
     diagnostics: Option<&'a [Diagnostic]>,
 }
 
-fn told(log: &OperationLog, whole: bool) -> Told<'_> {
+fn to_view(log: &OperationLog, whole: bool) -> OperationView<'_> {
     let seen = run(log);
-    Told {
+    OperationView {
         id: &log.id,
         kind: &log.kind,
         phase: &log.phase,
@@ -69,7 +69,7 @@ fn told(log: &OperationLog, whole: bool) -> Told<'_> {
 }
 
 /// A cluster that was deleted has its logs for a while.
-fn known(state: &PortalState, id: &ResourceId, logs: bool) -> Result<(), Fault> {
+fn check_exists(state: &PortalState, id: &ResourceId, logs: bool) -> Result<(), Fault> {
     let listed = state.0.index.snapshot().get(id).is_some();
     if listed || logs { Ok(()) } else { Err(Fault::no_cluster()) }
 }
@@ -81,8 +81,8 @@ pub(crate) async fn list(
 ) -> Result<Response, Fault> {
     let id = cluster(&path)?;
     let logs = state.0.operations.all(id.key()).await.map_err(|error| Fault::store(&error))?;
-    known(&state, &id, !logs.is_empty())?;
-    let items = logs.iter().map(|log| told(log, false)).collect();
+    check_exists(&state, &id, !logs.is_empty())?;
+    let items = logs.iter().map(|log| to_view(log, false)).collect();
     super::json(&super::Items { items, total: Some(logs.len()), next: None })
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn get(
 ) -> Result<Response, Fault> {
     let id = cluster(&(sub, group, name))?;
     let log = state.0.operations.one(id.key(), &operation).await.map_err(|error| Fault::store(&error))?;
-    known(&state, &id, log.is_some())?;
+    check_exists(&state, &id, log.is_some())?;
     let log = log.ok_or_else(Fault::not_found)?;
-    super::json(&told(&log, true))
+    super::json(&to_view(&log, true))
 }

@@ -3,9 +3,9 @@
 use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse as _, Response};
-use proxy::prom::{Asked, PromBody};
+use proxy::prom::{PromBody, PromRequest};
 use rp_documents::ResourceId;
-use rp_prometheus::{PromError, SourceState, What, Wish};
+use rp_prometheus::{CompletionKind, CompletionRequest, PromError, SourceState};
 use serde::{Deserialize, Serialize};
 
 use crate::context::Ctx;
@@ -26,7 +26,7 @@ pub(crate) fn cluster(path: &(String, String, String)) -> Result<ResourceId, Fau
 }
 
 /// `…/prometheus/api/v1/{tail}`, `…/prometheus/-/{tail}` and `/api/v1/prom{RES}/{tail}`: one handler. The tail is
-/// taken as it was sent, for names of labels in it may be escaped.
+/// taken as it was sent, because names of labels in it may be escaped.
 pub(crate) async fn serve(
     State(state): State<PortalState>,
     user: CurrentUser,
@@ -38,7 +38,7 @@ pub(crate) async fn serve(
         .await
         .map_err(|_| Fault::status(http::StatusCode::PAYLOAD_TOO_LARGE))?;
     let prom = &state.0.clusters.prom;
-    let asked = Asked {
+    let asked = PromRequest {
         method: &head.method,
         tail,
         query: head.uri.query(),
@@ -62,7 +62,7 @@ fn split(path: &str) -> Option<(ResourceId, &str)> {
 }
 
 #[derive(Serialize)]
-struct Sources {
+struct SourcesResponse {
     chosen: &'static str,
     why: String,
     items: Vec<SourceState>,
@@ -76,7 +76,7 @@ pub(crate) async fn sources(
 ) -> Result<Response, Fault> {
     let id = cluster(&path)?;
     match prom::sources(&state, &id).await {
-        Ok((chosen, why, items)) => super::json(&Sources { chosen, why, items }),
+        Ok((chosen, why, items)) => super::json(&SourcesResponse { chosen, why, items }),
         Err(fault) => Ok(fault.json(&context.id)),
     }
 }
@@ -102,14 +102,14 @@ pub(crate) async fn suggest(
     let id = cluster(&path)?;
     let metric = query.metric.filter(|metric| !metric.is_empty());
     let what = match (query.what.as_str(), query.label.filter(|label| !label.is_empty())) {
-        ("" | "metric", _) => What::Metrics,
-        ("label", _) => What::Labels { metric },
-        ("value", Some(label)) => What::Values { label, metric },
+        ("" | "metric", _) => CompletionKind::Metrics,
+        ("label", _) => CompletionKind::Labels { metric },
+        ("value", Some(label)) => CompletionKind::Values { label, metric },
         _ => return Err(Fault::bad_input("what is metric, label, or value with a label")),
     };
     let suggested = async {
         let source = choice(query.source.as_deref())?;
-        let wish = Wish { what, text: query.q, limit: query.limit.unwrap_or(100), source };
+        let wish = CompletionRequest { what, text: query.q, limit: query.limit.unwrap_or(100), source };
         let target = state.0.clusters.prom.target(&id).await?;
         let found = state.0.clusters.prom.prometheus().suggest(&target, &wish).await;
         found.map_err(|shown| PromFault { shown: Box::new(shown) })
@@ -181,10 +181,10 @@ pub(crate) async fn statistic(
     let id = cluster(&(sub, group, name))?;
     let span = statistics::Span { duration, end, width: query.width };
     match prom::statistic(&state, &user, &id, statistic, span).await {
-        // Megabytes of numbers: what waits for its turn beside them must not wait for this.
+        // Serializing megabytes of numbers would block the other tasks of this worker thread.
         Ok(loaded) => {
             let written = tokio::task::spawn_blocking(move || super::json(&loaded.series)).await;
-            written.map_err(|_| Fault::ours())?
+            written.map_err(|_| Fault::internal())?
         }
         Err(fault) => Ok(fault.into_response()),
     }

@@ -10,7 +10,7 @@ use rp_database::{Draft, Expect, StoreError};
 use rp_documents::{Collection, ResourceId, Role, SavedQuery, Side, Unknown};
 use serde::{Deserialize, Serialize};
 
-use super::kept::{invalid, name, record};
+use super::saved::{invalid, name, record};
 use super::{Items, body, json};
 use crate::fault::Fault;
 use crate::state::PortalState;
@@ -26,7 +26,7 @@ const MOST_QUERY: usize = 64 * 1024;
 
 /// A saved query as scripts see it.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct SavedQueryView {
     id: Id,
     name: String,
     query: String,
@@ -42,8 +42,8 @@ struct Shown {
     created: Timestamp,
 }
 
-fn shown(saved: SavedQuery, user: &CurrentUser) -> Shown {
-    Shown {
+fn to_view(saved: SavedQuery, user: &CurrentUser) -> SavedQueryView {
+    SavedQueryView {
         mine: saved.owner.sub == user.caller.person.sub,
         id: saved.id,
         name: saved.name,
@@ -62,7 +62,8 @@ pub(crate) async fn list(State(state): State<PortalState>, user: CurrentUser) ->
     let mut found: Vec<SavedQuery> = all(&state, None).await?;
     found.retain(|saved| saved.shared || saved.owner.sub == *mine);
     found.sort_by_key(|saved| (saved.owner.sub != *mine, std::cmp::Reverse(saved.created)));
-    let items: Vec<Shown> = found.into_iter().take(MOST_OWN * 2).map(|saved| shown(saved, &user)).collect();
+    let items: Vec<SavedQueryView> =
+        found.into_iter().take(MOST_OWN * 2).map(|saved| to_view(saved, &user)).collect();
     json(&Items { items, total: None, next: None })
 }
 
@@ -82,10 +83,10 @@ async fn all(state: &PortalState, partition: Option<&str>) -> Result<Vec<SavedQu
     Ok(found)
 }
 
-/// What is asked to be kept.
+/// The body of a request to save a query.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct SaveQueryRequest {
     name: String,
     query: String,
     cluster: Option<String>,
@@ -99,7 +100,7 @@ pub(crate) async fn create(
     user: CurrentUser,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let wanted: Wanted = body(&bytes)?;
+    let wanted: SaveQueryRequest = body(&bytes)?;
     let person = &user.caller.person;
     let saved = SavedQuery {
         id: Id::random(&*state.0.random),
@@ -122,7 +123,7 @@ pub(crate) async fn create(
         .action("Remove one first."));
     }
     record(&state, &user, "query.save", &saved.name, &saved.query, saved.cluster.as_ref()).await?;
-    let text = serde_json::to_string(&saved).map_err(|_| Fault::ours())?;
+    let text = serde_json::to_string(&saved).map_err(|_| Fault::internal())?;
     let draft = Draft {
         id: saved.id.to_string(),
         partition: person.sub.clone(),
@@ -131,7 +132,7 @@ pub(crate) async fn create(
         expires_at: None,
     };
     state.0.store.create(Collection::SavedQueries, draft).await.map_err(|error| Fault::store(&error))?;
-    let mut response = json(&shown(saved, &user))?;
+    let mut response = json(&to_view(saved, &user))?;
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -156,7 +157,7 @@ pub(crate) async fn remove(
         ));
     }
     record(&state, &user, "query.remove", &saved.name, &saved.query, saved.cluster.as_ref()).await?;
-    // Whoever removes it first has removed it.
+    // A concurrent removal counts as success.
     match state.0.store.delete(Collection::SavedQueries, id.as_str(), Expect::Version(stored.version)).await {
         Ok(()) | Err(StoreError::Gone { .. } | StoreError::Stale { .. }) => {}
         Err(error) => return Err(Fault::store(&error)),

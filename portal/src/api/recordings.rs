@@ -13,15 +13,15 @@ use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, StatusCode, header};
 use rp_base::{Timestamp, chain};
 use rp_documents::{Recording, Role, Side};
-use rp_recording::{Hit, Listing, ReadError, Reader, Search, State as Running};
+use rp_recording::{Hit, ReadError, Reader, RecordingQuery, RecordingState as Running, SearchQuery};
 use serde::{Deserialize, Serialize};
 
 use super::Items;
 use super::looks::attach;
 use crate::fault::Fault;
 use crate::pages::audit::cluster;
-use crate::range::Range;
 use crate::state::PortalState;
+use crate::time_range::Range;
 use crate::user::CurrentUser;
 
 /// Longest search for one answer; the portal answers every request within 30 s.
@@ -31,10 +31,10 @@ const SEARCHED: usize = 500;
 /// Characters of a text that is searched for.
 const MOST_TEXT: usize = 200;
 
-/// What is asked of recordings.
+/// The filter of a list of recordings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct RecordingFilter {
     /// A part of a person's name; auditors only.
     pub(crate) person: String,
     /// A resource id, or the name of one cluster.
@@ -50,11 +50,11 @@ pub(crate) struct Asked {
     pub(crate) next: String,
 }
 
-/// An answer to it.
+/// The recordings that match.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct RecordingMatches {
     pub(crate) recordings: Vec<(Recording, Vec<Hit>)>,
-    /// Read, and of these unreadable.
+    /// Number of recordings that were searched, and of those that could not be read.
     pub(crate) searched: Option<(usize, usize)>,
     pub(crate) next: Option<String>,
 }
@@ -64,14 +64,14 @@ pub(crate) fn sees_all(user: &CurrentUser) -> bool {
     user.has(Role::Auditor)
 }
 
-impl Asked {
+impl RecordingFilter {
     /// The recordings that this person may see of what is asked.
     pub(crate) async fn find(
         &self,
         state: &PortalState,
         user: &CurrentUser,
         limit: usize,
-    ) -> Result<Found, Fault> {
+    ) -> Result<RecordingMatches, Fault> {
         let some = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
         let target = match some(&self.cluster) {
             None => None,
@@ -79,7 +79,7 @@ impl Asked {
         };
         let range = Range::read(&self.from, &self.to).map_err(Fault::bad_input)?;
         let all = sees_all(user);
-        let listing = Listing {
+        let listing = RecordingQuery {
             owner: (!all).then(|| user.caller.person.sub.clone()),
             person: some(&self.person).map(|name| name.to_lowercase()),
             target,
@@ -93,15 +93,23 @@ impl Asked {
         let Some(text) = some(&self.q) else {
             let listed = recordings.list(&listing).await.map_err(|error| refusal(&error))?;
             let recordings = listed.recordings.into_iter().map(|recording| (recording, Vec::new()));
-            return Ok(Found { recordings: recordings.collect(), searched: None, next: listed.next });
+            return Ok(RecordingMatches {
+                recordings: recordings.collect(),
+                searched: None,
+                next: listed.next,
+            });
         };
         if text.chars().count() > MOST_TEXT {
             return Err(Fault::bad_input("The text to search for is too long"));
         }
         searches(state, user, &text).await?;
-        let search = Search { listing: Listing { limit: SEARCHED, ..listing }, text, within: SEARCH_WITHIN };
+        let search = SearchQuery {
+            listing: RecordingQuery { limit: SEARCHED, ..listing },
+            text,
+            within: SEARCH_WITHIN,
+        };
         let found = recordings.search(&search).await.map_err(|error| refusal(&error))?;
-        Ok(Found {
+        Ok(RecordingMatches {
             recordings: found.found,
             searched: Some((found.read, found.unreadable)),
             next: found.next,
@@ -109,7 +117,7 @@ impl Asked {
     }
 }
 
-/// A search shows what stood on people's screens: it leaves its word before it reads.
+/// A search reveals what was on people's screens: its text is audited before anything is read.
 async fn searches(state: &PortalState, user: &CurrentUser, text: &str) -> Result<(), Fault> {
     let promised = state.0.promise(&user.caller, "recording.search", |entry| {
         entry.resource = "recordings".to_owned();
@@ -118,7 +126,7 @@ async fn searches(state: &PortalState, user: &CurrentUser, text: &str) -> Result
     promised.await.map_err(|error| Fault::audit(&error))
 }
 
-/// Recordings in words of ours.
+/// Maps an error of the recordings to an HTTP error.
 pub(crate) fn refusal(error: &ReadError) -> Fault {
     match error {
         ReadError::Unknown => unknown(),
@@ -144,7 +152,7 @@ fn unknown() -> Fault {
         .why("It was removed when its time was over, it is another person's, or it never was.")
 }
 
-/// One that this person may watch. Other people's are as good as none.
+/// A recording that this person may watch. Other recordings count as not found.
 pub(crate) async fn one(state: &PortalState, user: &CurrentUser, id: &str) -> Result<Recording, Fault> {
     let found = match rp_base::Id::parse(id) {
         Ok(id) => state.0.clusters.recordings.find(id.as_str()).await.map_err(|error| refusal(&error))?,
@@ -155,7 +163,7 @@ pub(crate) async fn one(state: &PortalState, user: &CurrentUser, id: &str) -> Re
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct RecordingView {
     id: String,
     kind: &'static str,
     state: &'static str,
@@ -175,20 +183,20 @@ struct Told {
     chunks: u32,
     keep_until: Timestamp,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    hits: Vec<ToldHit>,
+    hits: Vec<HitView>,
 }
 
 #[derive(Debug, Serialize)]
-struct ToldHit {
+struct HitView {
     /// Milliseconds since the begin.
     at_ms: u64,
     at: Timestamp,
     line: String,
 }
 
-fn told(recording: Recording, hits: Vec<Hit>, now: Timestamp) -> Told {
-    Told {
-        state: Running::of(&recording, now).name(),
+fn to_view(recording: Recording, hits: Vec<Hit>, now: Timestamp) -> RecordingView {
+    RecordingView {
+        state: Running::from_recording(&recording, now).name(),
         id: recording.id.to_string(),
         kind: recording.kind.name(),
         person: recording.owner.name,
@@ -203,7 +211,7 @@ fn told(recording: Recording, hits: Vec<Hit>, now: Timestamp) -> Told {
         bytes: recording.bytes,
         chunks: recording.chunks,
         keep_until: recording.keep_until,
-        hits: hits.into_iter().map(|hit| ToldHit { at_ms: hit.at, at: hit.when, line: hit.line }).collect(),
+        hits: hits.into_iter().map(|hit| HitView { at_ms: hit.at, at: hit.when, line: hit.line }).collect(),
     }
 }
 
@@ -211,12 +219,12 @@ fn told(recording: Recording, hits: Vec<Hit>, now: Timestamp) -> Told {
 pub(crate) async fn list(
     State(state): State<PortalState>,
     user: CurrentUser,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<RecordingFilter>,
 ) -> Result<Response, Fault> {
     let limit = asked.limit.unwrap_or(100).clamp(1, super::MOST);
     let found = asked.find(&state, &user, limit).await?;
     let now = state.0.clock.now();
-    let items = found.recordings.into_iter().map(|(recording, hits)| told(recording, hits, now)).collect();
+    let items = found.recordings.into_iter().map(|(recording, hits)| to_view(recording, hits, now)).collect();
     super::json(&Items { items, total: None, next: found.next })
 }
 
@@ -227,22 +235,22 @@ pub(crate) async fn get(
     Path(id): Path<String>,
 ) -> Result<Response, Fault> {
     let recording = one(&state, &user, &id).await?;
-    super::json(&told(recording, Vec::new(), state.0.clock.now()))
+    super::json(&to_view(recording, Vec::new(), state.0.clock.now()))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct How {
+pub(crate) struct CastQuery {
     /// `1`: as a file.
     download: String,
 }
 
-/// The cast: asciicast v3, as far as it is written. What is wrong with a chunk stands in its place as a mark.
+/// The cast: asciicast v3, as far as it is written. A damaged chunk is replaced by a marker.
 pub(crate) async fn cast(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path(id): Path<String>,
-    Query(how): Query<How>,
+    Query(how): Query<CastQuery>,
 ) -> Result<Response, Fault> {
     let recording = one(&state, &user, &id).await?;
     let download = how.download == "1";
@@ -256,7 +264,7 @@ pub(crate) async fn cast(
     });
     promised.await.map_err(|error| Fault::audit(&error))?;
     let mut reader = state.0.clusters.recordings.open(&recording).await.map_err(|error| refusal(&error))?;
-    // The first chunk is read before the answer begins: what fails at once has a status.
+    // The first chunk is read before the response begins, so that an early failure gets an HTTP status.
     let first = piece(&mut reader, true).await.map_err(|error| refusal(&error))?;
     let rest = stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;
@@ -270,7 +278,7 @@ pub(crate) async fn cast(
         }
     });
     let first = stream::iter(first.map(Ok::<Bytes, ReadError>));
-    // Fused: what packs an answer asks once more after its end, and an unfold may not be.
+    // Fused, because the compression layer polls once more after the end, which an unfold does not allow.
     let mut response = Response::new(Body::from_stream(first.chain(rest).fuse()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-asciicast"));
@@ -281,13 +289,13 @@ pub(crate) async fn cast(
     Ok(response)
 }
 
-/// The lines of the next chunk, after a mark for each thing that is wrong with it.
+/// The lines of the next chunk, after a marker for each defect of it.
 async fn piece(reader: &mut Reader, first: bool) -> Result<Option<Bytes>, ReadError> {
     let Some(chunk) = reader.next().await? else { return Ok(None) };
     let text = chunk.text.unwrap_or_default();
     let mut out = String::new();
     if first && !text.starts_with('{') {
-        // Its begin is lost; players need one.
+        // The header is lost; players need one.
         out.push_str("{\"version\":3,\"term\":{\"cols\":80,\"rows\":24}}\n");
     }
     for fault in chunk.faults {

@@ -6,14 +6,14 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use rp_access::{RobotAsk, RobotView};
+use rp_access::{RobotRequest, RobotView};
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::GrantState;
 use rp_documents::robot::Scope;
 use rp_documents::{GrantKind, ResourceId, Revocation, Rights, Robot};
 use serde::{Deserialize, Serialize};
 
-use super::grants::{Owner, Revoked, Why, rights, state_name, words};
+use super::grants::{Owner, ReasonRequest, RevokedResponse, rights, state_name, words};
 use super::{Items, body};
 use crate::context::Ctx;
 use crate::fault::Fault;
@@ -22,7 +22,7 @@ use crate::state::PortalState;
 use crate::user::CurrentUser;
 
 #[derive(Serialize)]
-struct Shown {
+struct RobotDetails {
     name: String,
     /// `"all"`, or `{"only": [resource ids]}`.
     clusters: Scope,
@@ -39,10 +39,10 @@ struct Shown {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct RobotRow {
     #[serde(flatten)]
-    robot: Shown,
-    tokens: Vec<Token>,
+    robot: RobotDetails,
+    tokens: Vec<TokenView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_used: Option<Timestamp>,
     streams: usize,
@@ -50,16 +50,16 @@ struct Row {
 
 /// A token without its secret.
 #[derive(Serialize)]
-struct Token {
+struct TokenView {
     id: Id,
     created: Timestamp,
     not_after: Timestamp,
     state: &'static str,
 }
 
-fn shown(robot: &Robot, now: Timestamp) -> Shown {
+fn details(robot: &Robot, now: Timestamp) -> RobotDetails {
     let by = &robot.created_by;
-    Shown {
+    RobotDetails {
         name: robot.name.clone(),
         clusters: robot.clusters.clone(),
         kinds: robot.kinds.iter().map(|kind| kind.name()).collect(),
@@ -69,7 +69,7 @@ fn shown(robot: &Robot, now: Timestamp) -> Shown {
         created_by: Owner { sub: by.sub.clone(), name: by.name.clone() },
         not_after: robot.not_after,
         max_grants: robot.max_grants,
-        state: match (robot.revoked.is_some(), robot.lives(now)) {
+        state: match (robot.revoked.is_some(), robot.is_active(now)) {
             (true, _) => "revoked",
             (false, true) => "active",
             (false, false) => "expired",
@@ -78,16 +78,16 @@ fn shown(robot: &Robot, now: Timestamp) -> Shown {
     }
 }
 
-fn row(view: &RobotView, now: Timestamp) -> Row {
+fn row(view: &RobotView, now: Timestamp) -> RobotRow {
     let living = view.tokens.iter().filter(|token| token.state(now) == GrantState::Active);
-    let token = |grant: &rp_documents::Grant| Token {
+    let token = |grant: &rp_documents::Grant| TokenView {
         id: grant.id.clone(),
         created: grant.created,
         not_after: grant.not_after,
         state: state_name(grant.state(now)),
     };
-    Row {
-        robot: shown(&view.robot, now),
+    RobotRow {
+        robot: details(&view.robot, now),
         tokens: living.map(token).collect(),
         last_used: view.last_used,
         streams: view.streams,
@@ -104,7 +104,7 @@ pub(crate) async fn list(State(state): State<PortalState>) -> Result<Response, F
 #[derive(Debug, Deserialize)]
 pub(crate) struct NewRobot {
     name: String,
-    clusters: Clusters,
+    clusters: ScopeRequest,
     kinds: Vec<String>,
     #[serde(default)]
     rights: Option<String>,
@@ -119,15 +119,15 @@ pub(crate) struct NewRobot {
 /// As [`Scope`], with ids that are still text.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Clusters {
+enum ScopeRequest {
     All,
     Only(Vec<String>),
 }
 
 #[derive(Serialize)]
-struct Made<'a> {
+struct RobotTokenResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    robot: Option<Shown>,
+    robot: Option<RobotDetails>,
     token: &'a str,
     not_after: Timestamp,
 }
@@ -154,14 +154,14 @@ pub(crate) async fn create(
     let asked: NewRobot = body(&bytes)?;
     user.require_fresh(&state, &context)?;
     let clusters = match asked.clusters {
-        Clusters::All => Scope::All,
-        Clusters::Only(ids) => {
+        ScopeRequest::All => Scope::All,
+        ScopeRequest::Only(ids) => {
             let ids: Result<Vec<_>, _> = ids.iter().map(|id| ResourceId::parse(id)).collect();
             Scope::Only(ids.map_err(|error| Fault::bad_input(error.to_string()))?)
         }
     };
     let wanted = asked.rights.as_deref().map_or(Some(Rights::Read), rights);
-    let ask = RobotAsk {
+    let ask = RobotRequest {
         name: asked.name,
         clusters,
         kinds: kinds(&asked.kinds)?,
@@ -172,8 +172,8 @@ pub(crate) async fn create(
     };
     let made = state.0.access.create_robot(&user.caller, ask).await;
     let (robot, issued) = made.map_err(|error| refusals::robot(&error))?;
-    let mut response = super::json(&Made {
-        robot: Some(shown(&robot, state.0.clock.now())),
+    let mut response = super::json(&RobotTokenResponse {
+        robot: Some(details(&robot, state.0.clock.now())),
         token: issued.token.expose(),
         not_after: issued.grant.not_after,
     })?;
@@ -183,7 +183,7 @@ pub(crate) async fn create(
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Overlap {
+pub(crate) struct RotateRequest {
     /// Seconds that older tokens go on to work.
     overlap: Option<u64>,
 }
@@ -196,21 +196,25 @@ pub(crate) async fn rotate(
     Path(name): Path<String>,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let asked: Overlap = body(&bytes)?;
+    let asked: RotateRequest = body(&bytes)?;
     user.require_fresh(&state, &context)?;
     let overlap = Duration::from_secs(asked.overlap.unwrap_or(0));
     let rotated = state.0.access.rotate_robot(&user.caller, &name, overlap).await;
     let issued = rotated.map_err(|error| refusals::robot(&error))?;
-    super::json(&Made { robot: None, token: issued.token.expose(), not_after: issued.grant.not_after })
+    super::json(&RobotTokenResponse {
+        robot: None,
+        token: issued.token.expose(),
+        not_after: issued.grant.not_after,
+    })
 }
 
-/// Ends one with all that it holds.
+/// Revokes a robot and all its tokens.
 pub(crate) async fn revoke(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path(name): Path<String>,
-    Query(query): Query<Why>,
+    Query(query): Query<ReasonRequest>,
 ) -> Result<Response, Fault> {
     let revoked = state.0.access.revoke_robot(&user.caller, &name, words(query.why)).await;
-    super::json(&Revoked { revoked: revoked.map_err(|error| refusals::robot(&error))? })
+    super::json(&RevokedResponse { revoked: revoked.map_err(|error| refusals::robot(&error))? })
 }

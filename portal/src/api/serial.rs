@@ -1,4 +1,4 @@
-//! `GET /api/v1/clusters{RES}/machines/{name}/serial` and `…/screenshot`: what a machine said and shows, for scripts.
+//! `GET /api/v1/clusters{RES}/machines/{name}/serial` and `…/screenshot`: a machine's console and screen, for scripts.
 
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
@@ -10,27 +10,27 @@ use web::SerialQuery;
 use super::looks::{attach, enter, entry};
 use crate::fault::Fault;
 use crate::look::logs;
-use crate::look::serial::{Part, Wanted, console, screen};
+use crate::look::serial::{ConsoleLines, ConsoleQuery, console, screen};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
 /// A cluster, then a machine.
 type MachinePath = Path<(String, String, String, String)>;
 
-/// What is asked of a console.
+/// The query of a console request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct SerialLogQuery {
     #[serde(flatten)]
     part: SerialQuery,
     #[serde(flatten)]
-    how: How,
+    how: SerialOptions,
 }
 
-/// How it is wanted.
+/// Form of the response, and the reason for the access.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct How {
+pub(crate) struct SerialOptions {
     /// `text`: the lines and nothing else, all that were read.
     #[serde(rename = "as")]
     form: String,
@@ -42,12 +42,12 @@ pub(crate) struct How {
 }
 
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct SerialResponse<'a> {
     machine: &'a str,
     size: u64,
     cut: bool,
     #[serde(flatten)]
-    part: Part,
+    part: ConsoleLines,
 }
 
 /// A part of the console, or all of it as text.
@@ -55,16 +55,16 @@ pub(crate) async fn serial(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path((sub, group, name, machine)): MachinePath,
-    Query(Asked { part, how }): Query<Asked>,
+    Query(SerialLogQuery { part, how }): Query<SerialLogQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let entry = entry(&state, &sub, &group, &name)?;
-    let wanted = Wanted::of(&part)?;
+    let wanted = ConsoleQuery::parse(&part)?;
     let live = enter(&state, &user, &headers, [&how.reason, &how.ticket], &entry.id).await?;
     let read = console(&state, &user, &live, &entry, &machine).await?;
     if how.form != "text" {
         let part = wanted.part(&read.text);
-        return super::json(&Told { machine: &machine, size: read.size, cut: read.cut, part });
+        return super::json(&SerialResponse { machine: &machine, size: read.size, cut: read.cut, part });
     }
     let mut response = Response::new(Body::from(read.text));
     let headers = response.headers_mut();
@@ -81,7 +81,7 @@ pub(crate) async fn screenshot(
     State(state): State<PortalState>,
     user: CurrentUser,
     Path((sub, group, name, machine)): MachinePath,
-    Query(how): Query<How>,
+    Query(how): Query<SerialOptions>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let entry = entry(&state, &sub, &group, &name)?;

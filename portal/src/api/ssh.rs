@@ -6,14 +6,14 @@ use axum::response::Response;
 use http::StatusCode;
 use proxy::ssh::host_keys::{TrustError, fingerprint, fingerprint_of};
 use proxy::ssh::keys::person_key;
-use proxy::ssh::machines::Way;
+use proxy::ssh::machines::MachineRoute;
 use rp_base::text::clean;
 use rp_base::{Timestamp, chain};
-use rp_documents::host_key::Learned;
+use rp_documents::host_key::HostKeySource;
 use rp_documents::{HostKey, ResourceId, Side};
 use serde::{Deserialize, Serialize};
 
-use super::cluster_objects::known;
+use super::cluster_objects::known_cluster;
 use super::prom::ClusterPath;
 use super::{Items, body};
 use crate::context::Ctx;
@@ -24,7 +24,7 @@ use crate::state::PortalState;
 use crate::user::CurrentUser;
 
 #[derive(Serialize)]
-struct Door<'a> {
+struct BastionView<'a> {
     host: &'a str,
     port: u16,
     /// The caller's SSH user.
@@ -32,10 +32,10 @@ struct Door<'a> {
     known_hosts: Vec<String>,
 }
 
-/// Where the bastion is.
-pub(crate) async fn door(State(state): State<PortalState>, user: CurrentUser) -> Result<Response, Fault> {
+/// The bastion's address.
+pub(crate) async fn bastion(State(state): State<PortalState>, user: CurrentUser) -> Result<Response, Fault> {
     let parts = ssh::parts(&state)?;
-    super::json(&Door {
+    super::json(&BastionView {
         host: &parts.host,
         port: parts.port,
         user: rp_access::ssh_user(&user.caller.person.name),
@@ -44,7 +44,7 @@ pub(crate) async fn door(State(state): State<PortalState>, user: CurrentUser) ->
 }
 
 #[derive(Serialize)]
-struct Machine<'a> {
+struct MachineView<'a> {
     name: &'a str,
     uid: &'a str,
     control_plane: bool,
@@ -61,25 +61,25 @@ pub(crate) async fn machines(
     State(state): State<PortalState>,
     Path(path): ClusterPath,
 ) -> Result<Response, Fault> {
-    let id = known(&state, &path)?;
+    let id = known_cluster(&state, &path)?;
     let machines = ssh::parts(&state)?.list(&id).await?;
-    let items: Vec<Machine<'_>> = machines
+    let items: Vec<MachineView<'_>> = machines
         .iter()
         .map(|machine| {
             let (way, master) = match machine.way {
-                Way::Master(number) => ("master", Some(number)),
-                Way::Through { .. } => ("through", None),
-                Way::Direct { .. } => ("direct", None),
+                MachineRoute::Master(number) => ("master", Some(number)),
+                MachineRoute::Through { .. } => ("through", None),
+                MachineRoute::Direct { .. } => ("direct", None),
             };
             let (control_plane, ready) = (machine.control_plane, machine.ready);
-            Machine { name: &machine.name, uid: &machine.uid, control_plane, ready, way, master }
+            MachineView { name: &machine.name, uid: &machine.uid, control_plane, ready, way, master }
         })
         .collect();
     super::json(&Items { total: Some(items.len()), items, next: None })
 }
 
 #[derive(Serialize)]
-struct Key {
+struct HostKeyView {
     machine: String,
     uid: String,
     keys: Vec<String>,
@@ -88,30 +88,30 @@ struct Key {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<Refused>,
+    refused: Option<RefusedKeyView>,
 }
 
 #[derive(Serialize)]
-struct Refused {
+struct RefusedKeyView {
     at: Timestamp,
     key: String,
     fingerprint: String,
 }
 
-impl From<HostKey> for Key {
+impl From<HostKey> for HostKeyView {
     fn from(known: HostKey) -> Self {
         Self {
             uid: known.id.split_once('|').map(|(_, uid)| uid.to_owned()).unwrap_or_default(),
             machine: known.machine,
             keys: known.keys,
             learned: match known.learned {
-                Learned::Cluster => "cluster",
-                Learned::Import => "import",
-                Learned::Person => "person",
+                HostKeySource::Cluster => "cluster",
+                HostKeySource::Import => "import",
+                HostKeySource::Person => "person",
             },
             at: known.at,
             by: known.by,
-            refused: known.refused.map(|refused| Refused {
+            refused: known.refused.map(|refused| RefusedKeyView {
                 at: refused.at,
                 fingerprint: fingerprint_of(&refused.key).unwrap_or_default(),
                 key: refused.key,
@@ -125,16 +125,16 @@ pub(crate) async fn host_keys(
     State(state): State<PortalState>,
     Path(path): ClusterPath,
 ) -> Result<Response, Fault> {
-    let id = known(&state, &path)?;
+    let id = known_cluster(&state, &path)?;
     let listed = ssh::parts(&state)?.host_keys.list(&id).await.map_err(|error| Fault::store(&error))?;
-    let items: Vec<Key> = listed.into_iter().map(Key::from).collect();
+    let items: Vec<HostKeyView> = listed.into_iter().map(HostKeyView::from).collect();
     super::json(&Items { total: Some(items.len()), items, next: None })
 }
 
 /// Which key is trusted: the one that the machine showed last, by its fingerprint.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Trust {
+pub(crate) struct TrustKeyRequest {
     pub(crate) uid: String,
     pub(crate) fingerprint: String,
 }
@@ -148,18 +148,18 @@ pub(crate) async fn trust_key(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     user.require_fresh(&state, &context)?;
-    let asked: Trust = body(&bytes)?;
-    let id = known(&state, &path)?;
+    let asked: TrustKeyRequest = body(&bytes)?;
+    let id = known_cluster(&state, &path)?;
     let now_known = trust(&state, &user, &id, &asked).await?;
-    super::json(&Key::from(now_known))
+    super::json(&HostKeyView::from(now_known))
 }
 
-/// Writes down who trusts what, then does it.
+/// Writes the audit entry, then trusts the key.
 pub(crate) async fn trust(
     state: &PortalState,
     user: &CurrentUser,
     target: &ResourceId,
-    asked: &Trust,
+    asked: &TrustKeyRequest,
 ) -> Result<HostKey, Fault> {
     let parts = ssh::parts(state)?;
     if asked.uid.is_empty() || asked.uid.len() > 200 || asked.fingerprint.len() > 200 {
@@ -190,13 +190,13 @@ fn refused(error: &TrustError) -> Fault {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct CertificateAsk {
+struct CertificateRequest {
     /// One line of OpenSSH: type and base64.
     public_key: String,
 }
 
 #[derive(Serialize)]
-struct Certified<'a> {
+struct CertificateResponse<'a> {
     certificate: String,
     /// The SSH user to sign in as: the machine, or the caller's where the grant names it.
     user: &'a str,
@@ -214,7 +214,7 @@ pub(crate) async fn certificate(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let parts = ssh::parts(&state)?;
-    let asked: CertificateAsk = body(&bytes)?;
+    let asked: CertificateRequest = body(&bytes)?;
     let id = super::grants::parse(&id)?;
     let key = person_key(&asked.public_key, parts.keys.fips())
         .map_err(|why| Fault::bad_input("public_key is one line of an OpenSSH public key").why(why))?;
@@ -223,10 +223,10 @@ pub(crate) async fn certificate(
     let now = state.0.clock.now();
     let certificate = parts.keys.user_certificate(&key, &id, now, not_after).map_err(|error| {
         tracing::error!(error = %chain(&error), "a certificate could not be signed");
-        Fault::ours()
+        Fault::internal()
     })?;
-    super::json(&Certified {
-        certificate: certificate.to_openssh().map_err(|_| Fault::ours())?,
+    super::json(&CertificateResponse {
+        certificate: certificate.to_openssh().map_err(|_| Fault::internal())?,
         user: rp_access::ssh_user(&live.grant.owner.name),
         not_after,
         host: &parts.host,

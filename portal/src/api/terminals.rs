@@ -1,4 +1,4 @@
-//! Terminals in the browser that are open in a cluster, for whoever may look on.
+//! Browser terminals that are open in a cluster, for people who may watch them.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -7,37 +7,38 @@ use rp_base::{Id, Timestamp};
 use serde::Serialize;
 
 use super::Items;
-use super::cluster_objects::known;
+use super::cluster_objects::known_cluster;
 use super::prom::ClusterPath;
 use crate::fault::Fault;
 use crate::state::PortalState;
 
 #[derive(Serialize)]
-struct Shown {
+struct TerminalView {
     id: Id,
     grant: Id,
-    /// Who types.
+    /// The person who types.
     person: String,
     /// `namespace/pod/container`, or the machine.
     place: String,
     began: Timestamp,
-    /// Who looks on.
+    /// The people who watch.
     watchers: Vec<String>,
 }
 
-impl From<OpenTerminal> for Shown {
+impl From<OpenTerminal> for TerminalView {
     fn from(open: OpenTerminal) -> Self {
         let OpenTerminal { id, grant, person, place, began, watchers } = open;
         Self { id, grant, person, place, began, watchers }
     }
 }
 
-/// Those of this replica, the oldest first; none where the settings let nobody look on.
+/// The terminals of this replica, oldest first; none where the settings forbid watching.
 pub(crate) async fn list(
     State(state): State<PortalState>,
     Path(path): ClusterPath,
 ) -> Result<Response, Fault> {
-    let id = known(&state, &path)?;
-    let items: Vec<Shown> = state.0.clusters.terminals.open_in(&id).into_iter().map(Shown::from).collect();
+    let id = known_cluster(&state, &path)?;
+    let items: Vec<TerminalView> =
+        state.0.clusters.terminals.open_in(&id).into_iter().map(TerminalView::from).collect();
     super::json(&Items { total: Some(items.len()), items, next: None })
 }

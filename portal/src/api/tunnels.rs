@@ -1,9 +1,9 @@
-//! What tunnels need of a cluster: what may be asked for, which keys are shown, and the admin's credential.
+//! What tunnels need of a cluster: allowed destinations, certificate pins, and the admin's credential.
 
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
-use proxy::tunnels::{Offer, Place, PlacesError};
+use proxy::tunnel_endpoint::{Destination, DestinationError, Offer};
 use rp_base::chain;
 use rp_database::Typed;
 use rp_documents::cluster::ClusterSecret;
@@ -20,7 +20,7 @@ use crate::user::CurrentUser;
 const MOST: usize = 64;
 
 #[derive(Serialize)]
-struct Shown {
+struct TunnelView {
     /// Address of the web console; empty when there is none.
     console: String,
     /// What a grant names when nothing is asked for.
@@ -31,20 +31,20 @@ struct Shown {
     pins: Vec<String>,
 }
 
-pub(crate) fn failed(error: &PlacesError) -> Fault {
+pub(crate) fn failed(error: &DestinationError) -> Fault {
     if error.side() != Side::You {
         tracing::warn!(side = error.side().name(), error = %chain(error), "what a cluster offers to tunnels");
     }
     let status = match error {
-        PlacesError::Directory(rp_net::DirectoryError::Unknown) => StatusCode::NOT_FOUND,
-        PlacesError::NotNamed => StatusCode::CONFLICT,
-        PlacesError::Slow => StatusCode::GATEWAY_TIMEOUT,
-        PlacesError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        DestinationError::Directory(rp_net::DirectoryError::Unknown) => StatusCode::NOT_FOUND,
+        DestinationError::NotNamed => StatusCode::CONFLICT,
+        DestinationError::Slow => StatusCode::GATEWAY_TIMEOUT,
+        DestinationError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::BAD_GATEWAY,
     };
     let fault = Fault::new(status, error.code(), error.side(), error.sentence().trim_end_matches('.'));
     match error {
-        PlacesError::NotNamed => fault
+        DestinationError::NotNamed => fault
             .action("Import it with what tunnels may reach: aro clusters import --destination HOST:PORT."),
         _ => fault.action("Look at the cluster's page; its ingress operator says more."),
     }
@@ -61,7 +61,7 @@ pub(crate) async fn offer(State(state): State<PortalState>, path: ClusterPath) -
     {
         pins.push(pin);
     }
-    super::json(&Shown {
+    super::json(&TunnelView {
         destinations: offer.usual.iter().map(ToString::to_string).collect(),
         console: offer.console,
         domain: offer.domain,
@@ -69,9 +69,9 @@ pub(crate) async fn offer(State(state): State<PortalState>, path: ClusterPath) -
     })
 }
 
-fn console_of(offer: &Offer) -> Option<Place> {
+fn console_of(offer: &Offer) -> Option<Destination> {
     let url = url::Url::parse(&offer.console).ok()?;
-    Place::new(url.host_str()?, url.port_or_known_default()?).ok()
+    Destination::new(url.host_str()?, url.port_or_known_default()?).ok()
 }
 
 /// The places of a new grant: those asked for, each of which the cluster must offer, or the usual ones.
@@ -86,7 +86,7 @@ pub(crate) async fn destinations(
     let offer = state.0.clusters.places.offer(id).await.map_err(|error| failed(&error))?;
     let mut places = Vec::new();
     for text in asked {
-        let place = Place::parse(text)
+        let place = Destination::parse(text)
             .map_err(|error| Fault::bad_input(format!("A destination cannot be read: {error}")))?;
         if !offer.allows(&place) {
             let what = format!("The cluster does not offer {place}");
@@ -112,15 +112,15 @@ pub(crate) async fn destinations(
 /// What an import may say about tunnels.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct TunnelAsk {
+pub(crate) struct ImportTunnelRequest {
     destinations: Vec<String>,
     console: Option<String>,
     /// PEM.
     ca: Option<String>,
 }
 
-impl TunnelAsk {
-    /// Checked, in the one form of each place.
+impl ImportTunnelRequest {
+    /// The validated section, with each destination normalized.
     pub(crate) fn checked(self) -> Result<Option<ImportedTunnel>, String> {
         if self.destinations.is_empty() {
             return match (self.console, self.ca) {
@@ -134,7 +134,7 @@ impl TunnelAsk {
         let mut hosts = Vec::new();
         let mut destinations = Vec::new();
         for text in &self.destinations {
-            let (place, at) = proxy::tunnels::entry(text).ok_or_else(|| {
+            let (place, at) = proxy::tunnel_endpoint::entry(text).ok_or_else(|| {
                 format!("{} is not host:port or host:port=address:port.", rp_base::text::clean(text, 100))
             })?;
             destinations.push(at.map_or_else(|| place.to_string(), |at| format!("{place}={at}")));
@@ -149,10 +149,11 @@ impl TunnelAsk {
     }
 }
 
-fn console(text: &str, hosts: &[Place]) -> Result<String, String> {
+fn console(text: &str, hosts: &[Destination]) -> Result<String, String> {
     let wrong = || "The console is an https address of a host among the destinations.".to_owned();
     let url = url::Url::parse(text).ok().filter(|url| url.scheme() == "https").ok_or_else(wrong)?;
-    let place = Place::new(url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443));
+    let place =
+        Destination::new(url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(443));
     place.ok().filter(|place| hosts.contains(place)).ok_or_else(wrong)?;
     Ok(url.into())
 }
@@ -201,12 +202,12 @@ async fn password(state: &PortalState, id: &ResourceId) -> Result<(String, Strin
     let found = clusters.get_by_key(id.key()).await.map_err(|error| Fault::store(&error))?;
     let document = found.ok_or_else(Fault::no_cluster)?.value;
     let secret = ClusterSecret::KubeadminPassword;
-    let sealed = secret.of(&document.cluster).ok_or_else(no_credentials)?;
+    let sealed = secret.sealed_in(&document.cluster).ok_or_else(no_credentials)?;
     let opened = state.0.keyring.open_any(sealed, &secret.place(&document.id)).map_err(|error| {
         tracing::error!(error = %chain(&error), "a password cannot be opened");
-        Fault::ours()
+        Fault::internal()
     });
-    let password = String::from_utf8(opened?.0.expose().clone()).map_err(|_| Fault::ours())?;
+    let password = String::from_utf8(opened?.0.expose().clone()).map_err(|_| Fault::internal())?;
     Ok((password, document.cluster.properties.console_profile.url.to_string()))
 }
 
@@ -216,7 +217,7 @@ mod tests {
 
     fn ask(destinations: &[&str], console: Option<&str>) -> Result<Option<ImportedTunnel>, String> {
         let destinations = destinations.iter().map(|&text| text.to_owned()).collect();
-        TunnelAsk { destinations, console: console.map(str::to_owned), ca: None }.checked()
+        ImportTunnelRequest { destinations, console: console.map(str::to_owned), ca: None }.checked()
     }
 
     #[test]
@@ -232,6 +233,8 @@ mod tests {
         assert!(ask(&[], Some("https://a.example/")).is_err());
         assert!(ask(&vec!["a.example:443"; MOST + 1], None).is_err());
         let destinations = vec!["a.example:1".to_owned()];
-        assert!(TunnelAsk { destinations, console: None, ca: Some("x".to_owned()) }.checked().is_err());
+        assert!(
+            ImportTunnelRequest { destinations, console: None, ca: Some("x".to_owned()) }.checked().is_err()
+        );
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use web::ListQuery;
 
 use super::clusters::bad_filter;
-use super::kept::{invalid, name, record};
+use super::saved::{invalid, name, record};
 use super::{Items, body, json};
 use crate::fault::Fault;
 use crate::index::Selection;
@@ -26,7 +26,7 @@ const MOST_QUERY: usize = 8 * 1024;
 
 /// A kept view as scripts see it.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct SavedViewResponse {
     id: Id,
     name: String,
     /// The query string of the list, without `?`.
@@ -38,8 +38,8 @@ struct Shown {
     created: Timestamp,
 }
 
-fn shown(saved: &SavedView, user: &CurrentUser) -> Shown {
-    Shown {
+fn to_view(saved: &SavedView, user: &CurrentUser) -> SavedViewResponse {
+    SavedViewResponse {
         id: saved.id.clone(),
         name: saved.name.clone(),
         query: saved.query.clone(),
@@ -56,14 +56,15 @@ pub(crate) async fn list(State(state): State<PortalState>, user: CurrentUser) ->
     let mine = |view: &SavedView| view.owner.sub == user.caller.person.sub;
     let mut found: Vec<_> = snapshot.views.iter().filter(|view| view.shared || mine(view)).collect();
     found.sort_by_key(|view| (!mine(view), std::cmp::Reverse(view.created)));
-    let items: Vec<Shown> = found.into_iter().take(MOST_SHOWN).map(|view| shown(view, &user)).collect();
+    let items: Vec<SavedViewResponse> =
+        found.into_iter().take(MOST_SHOWN).map(|view| to_view(view, &user)).collect();
     json(&Items { items, total: None, next: None })
 }
 
-/// What is asked to be kept.
+/// The body of a request to save a view.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Wanted {
+pub(crate) struct SaveViewRequest {
     pub(crate) name: String,
     pub(crate) query: String,
     pub(crate) shared: bool,
@@ -76,7 +77,7 @@ pub(crate) async fn create(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let saved = keep(&state, &user, body(&bytes)?).await?;
-    let mut response = json(&shown(&saved, &user))?;
+    let mut response = json(&to_view(&saved, &user))?;
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -85,7 +86,7 @@ pub(crate) async fn create(
 pub(crate) async fn keep(
     state: &PortalState,
     user: &CurrentUser,
-    wanted: Wanted,
+    wanted: SaveViewRequest,
 ) -> Result<SavedView, Fault> {
     let person = &user.caller.person;
     let own = state.0.index.snapshot().views.iter().filter(|view| view.owner.sub == person.sub).count();
@@ -109,7 +110,7 @@ pub(crate) async fn keep(
         id: saved.id.to_string(),
         partition: person.sub.clone(),
         unique_key: None,
-        body: serde_json::to_string(&saved).map_err(|_| Fault::ours())?,
+        body: serde_json::to_string(&saved).map_err(|_| Fault::internal())?,
         expires_at: None,
     };
     state.0.store.create(Collection::SavedViews, draft).await.map_err(|error| Fault::store(&error))?;
@@ -153,7 +154,7 @@ pub(crate) async fn drop_view(state: &PortalState, user: &CurrentUser, id: &str)
         ));
     }
     record(state, user, "view.remove", &saved.name, &saved.query, None).await?;
-    // Whoever removes it first has removed it.
+    // A concurrent removal counts as success.
     match state.0.store.delete(Collection::SavedViews, id.as_str(), Expect::Version(stored.version)).await {
         Ok(()) | Err(StoreError::Gone { .. } | StoreError::Stale { .. }) => {}
         Err(error) => return Err(Fault::store(&error)),
@@ -162,7 +163,7 @@ pub(crate) async fn drop_view(state: &PortalState, user: &CurrentUser, id: &str)
     Ok(saved)
 }
 
-/// What the list makes of it: unknown parts are left out, filters must be readable, and no place is kept.
+/// The query as the list reads it: unknown parameters are dropped, filters must be valid, cursors are not kept.
 fn query(state: &PortalState, text: &str) -> Result<String, Fault> {
     if text.len() > MOST_QUERY {
         return Err(invalid(format!("A view's query has {MOST_QUERY} bytes at most")));

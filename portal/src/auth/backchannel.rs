@@ -12,7 +12,7 @@ use rp_base::{Timestamp, chain};
 use rp_documents::{Person, Roles, Side};
 
 use super::codes::CodeError;
-use super::jwt::Signed;
+use super::jwt::VerifiedToken;
 use super::provider::{LEEWAY, SignInError};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
@@ -33,7 +33,7 @@ pub(crate) async fn backchannel(
     let token = logout_token(&headers, &body).ok_or_else(|| refused("there is no logout_token"))?;
     let signed = match parts.sign_in.provider.signed(&token, parts.sign_in.provider.client_id()).await {
         Ok(signed) => signed,
-        Err(SignInError::BadToken(why)) => return Err(miss(&state, &context, &why)),
+        Err(SignInError::BadToken(why)) => return Err(count_failure(&state, &context, &why)),
         Err(error) => {
             tracing::warn!(error = %chain(&error), "a logout token cannot be checked");
             return Err(Fault::new(
@@ -44,26 +44,26 @@ pub(crate) async fn backchannel(
             ));
         }
     };
-    let asked = check(&signed, parts.clock.now()).map_err(|why| miss(&state, &context, why))?;
+    let asked = check(&signed, parts.clock.now()).map_err(|why| count_failure(&state, &context, why))?;
     let mark = format!("logout {}", asked.jti);
-    if parts.sign_in.codes.seen(&mark).await.map_err(not_stored)? {
+    if parts.sign_in.codes.is_mark_stored(&mark).await.map_err(not_stored)? {
         return Err(refused("it was used before"));
     }
-    // It works as often as it is sent until it has worked once: a failure in between may be repeated.
+    // The mark is stored last: after a failure the provider may send the same token again.
     end(&state, &context, &asked).await?;
-    parts.sign_in.codes.once(&mark, YOUNG + 2 * LEEWAY).await.map_err(not_stored)?;
+    parts.sign_in.codes.store_mark(&mark, YOUNG + 2 * LEEWAY).await.map_err(not_stored)?;
     Ok(Response::default())
 }
 
-/// What the provider wants.
-struct Asked {
+/// The session or person whose sessions the provider wants to end.
+struct LogoutTarget {
     jti: String,
     sub: Option<String>,
     sid: Option<String>,
 }
 
 /// Back-Channel Logout 1.0 §2.6; signature, issuer and audience are checked already.
-fn check(token: &Signed, now: Timestamp) -> Result<Asked, &'static str> {
+fn check(token: &VerifiedToken, now: Timestamp) -> Result<LogoutTarget, &'static str> {
     if !matches!(token.kind.as_str(), "" | "jwt" | "logout+jwt") {
         return Err("its type is another");
     }
@@ -84,10 +84,10 @@ fn check(token: &Signed, now: Timestamp) -> Result<Asked, &'static str> {
     let text = |name: &str| token.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
     let jti = text("jti").ok_or("it has no jti")?;
     let (sub, sid) = (text("sub"), text("sid"));
-    if sub.is_none() && sid.is_none() { Err("it names nobody") } else { Ok(Asked { jti, sub, sid }) }
+    if sub.is_none() && sid.is_none() { Err("it names nobody") } else { Ok(LogoutTarget { jti, sub, sid }) }
 }
 
-async fn end(state: &PortalState, context: &Context, asked: &Asked) -> Result<(), Fault> {
+async fn end(state: &PortalState, context: &Context, asked: &LogoutTarget) -> Result<(), Fault> {
     let parts = &state.0;
     let person = asked.sub.clone().unwrap_or_else(|| "unknown".to_owned());
     let caller = Caller {
@@ -139,8 +139,8 @@ fn logout_token(headers: &HeaderMap, body: &[u8]) -> Option<String> {
     pairs.find(|(name, _)| name == "logout_token").map(|(_, value)| value.into_owned())
 }
 
-/// Counted, so that nobody can try on.
-fn miss(state: &PortalState, context: &Context, why: &str) -> Fault {
+/// Counts the failure per address, so that guessing is rate-limited.
+fn count_failure(state: &PortalState, context: &Context, why: &str) -> Fault {
     match state.0.access.rates().miss(context.from) {
         Ok(()) => refused(why),
         Err(rp_net::TooOften(wait)) => Fault::too_often(wait),
@@ -154,6 +154,6 @@ fn refused(why: &str) -> Fault {
 fn not_stored(error: CodeError) -> Fault {
     match error {
         CodeError::Store(error) => Fault::store(&error),
-        CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::ours(),
+        CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::internal(),
     }
 }

@@ -18,7 +18,7 @@ use super::provider::SignInError;
 use super::redeem::Redeemed;
 use super::revalidate::{end_everything, regroup};
 use super::session_user::SessionStart;
-use super::signin_cookie::{self, Begun};
+use super::signin_cookie::{self, PendingSignIn};
 use crate::api::login::often;
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
@@ -51,20 +51,20 @@ pub(crate) async fn callback(
 ) -> Result<Response, Fault> {
     often(&state, &context)?;
     let now = state.0.clock.now();
-    let begun = Begun::read(&state.0.keyring, &headers, now);
+    let begun = PendingSignIn::read(&state.0.keyring, &headers, now);
     let mut response = match begun {
-        // Somebody who came here by hand begins anew, as the contract says.
+        // A callback without a pending sign-in starts a new one, as the contract requires.
         None if query.state.is_none() && query.error.is_none() => {
             return Ok(begin(&state, &context, "/".to_owned(), Prompt::Nothing).await);
         }
-        None => lost(&state, &context, "/"),
+        None => sign_in_lost(&state, &context, "/"),
         Some(begun) => finish(&state, &context, &session, &begun, query).await?,
     };
     response.headers_mut().append(header::SET_COOKIE, signin_cookie::clear());
     Ok(response)
 }
 
-fn lost(state: &PortalState, context: &Context, back: &str) -> Response {
+fn sign_in_lost(state: &PortalState, context: &Context, back: &str) -> Response {
     count(state, "sign_in_lost");
     let mut frame = frame(state, context);
     back.clone_into(&mut frame.path);
@@ -75,19 +75,19 @@ async fn finish(
     state: &PortalState,
     context: &Context,
     session: &Session,
-    begun: &Begun,
+    begun: &PendingSignIn,
     query: CallbackQuery,
 ) -> Result<Response, Fault> {
     let given = query.state.unwrap_or_default();
     if !bool::from(given.as_bytes().ct_eq(begun.state.as_bytes())) {
-        return Ok(lost(state, context, &begun.back));
+        return Ok(sign_in_lost(state, context, &begun.back));
     }
     if let Some(code) = query.error {
         let error = SignInError::Refused { code, description: query.error_description.unwrap_or_default() };
         return Ok(failed(state, context, &error, &begun.back));
     }
     let Some(code) = query.code.filter(|code| !code.is_empty()) else {
-        return Ok(lost(state, context, &begun.back));
+        return Ok(sign_in_lost(state, context, &begun.back));
     };
     let parts = &state.0;
     let redeemed = parts.sign_in.provider.redeem(code, begun, parts.clock.now(), &*parts.random).await;
@@ -107,10 +107,10 @@ async fn finish(
     if roles.is_empty() {
         return Ok(no_role(state, context, &caller, &redeemed.groups, &begun.back).await);
     }
-    welcome(state, session, &caller, redeemed, &begun.back).await
+    start_session(state, session, &caller, redeemed, &begun.back).await
 }
 
-/// The person, with those groups that mean something here.
+/// The person, with the groups that the policy knows.
 fn person(state: &PortalState, redeemed: &Redeemed) -> Person {
     let groups = match &redeemed.groups {
         Groups::Named(named) => state.0.access.policy().known_groups(named),
@@ -119,7 +119,7 @@ fn person(state: &PortalState, redeemed: &Redeemed) -> Person {
     Person { sub: redeemed.sub.clone(), name: redeemed.name.clone(), groups }
 }
 
-async fn welcome(
+async fn start_session(
     state: &PortalState,
     session: &Session,
     caller: &Caller,
@@ -133,7 +133,7 @@ async fn welcome(
         .await
         .map_err(|error| Fault::audit(&error))?;
     let at = state.0.clock.now();
-    // First, so that no session is without the look at the provider that may end it.
+    // Stored before the session, so that every session has the record by which the provider can end it.
     let sign_ins = &state.0.sign_in.sign_ins;
     let kept = match &redeemed.refresh {
         Some(token) => {
@@ -156,7 +156,7 @@ async fn welcome(
         sid: redeemed.sid,
     };
     start.fill(session).await.map_err(|error| not_stored(&rp_base::chain(&error)))?;
-    // What the person holds already follows the groups of now.
+    // Existing sessions and grants of the person get the current groups.
     let groups = &caller.person.groups;
     let mut followed = regroup(&state.0, &caller.person.sub, groups).await;
     if let (Ok(()), Some(kept)) = (&followed, kept) {
@@ -198,7 +198,7 @@ async fn no_role(
         }
     };
     count(state, word);
-    // A list that names none of ours is a word of now; one that did not fit says nothing.
+    // A complete list without a group of ours is current information; a list that did not fit into the token is none.
     if matches!(groups, Groups::Named(_)) {
         let sub = &caller.person.sub;
         if let Err(error) =

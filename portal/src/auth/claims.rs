@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 
 /// Every claim that the library does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Extra {
+pub(crate) struct ExtraClaims {
     #[serde(flatten)]
     all: Map<String, Value>,
 }
 
-impl AdditionalClaims for Extra {}
+impl AdditionalClaims for ExtraClaims {}
 
 /// The groups of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Groups {
     Named(Vec<String>),
-    /// More than fit into a token: the provider left them out and says so
+    /// More than fit into a token: the provider left them out and indicates that
     /// (`contract/portal.md` "Do better" 5).
     TooMany,
 }
@@ -25,7 +25,7 @@ pub(crate) enum Groups {
 /// More groups than any provider puts into a token.
 pub(super) const MOST: usize = 2000;
 
-impl Extra {
+impl ExtraClaims {
     /// Groups by the claim of that name; a lone string is one group.
     pub(crate) fn groups(&self, claim: &str) -> Groups {
         match self.all.get(claim) {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn groups(claims: Value) -> Groups {
-        serde_json::from_value::<Extra>(claims).unwrap().groups("groups")
+        serde_json::from_value::<ExtraClaims>(claims).unwrap().groups("groups")
     }
 
     #[test]

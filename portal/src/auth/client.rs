@@ -6,7 +6,7 @@ use rp_access::{Caller, Via};
 use rp_base::{Timestamp, chain};
 use rp_documents::Side;
 
-use super::jwt::Signed;
+use super::jwt::VerifiedToken;
 use super::provider::{LEEWAY, SignInError};
 use crate::context::Context;
 use crate::fault::Fault;
@@ -30,7 +30,7 @@ pub(crate) async fn by_client_token(
     };
     let signed = match parts.sign_in.provider.signed(token, audience).await {
         Ok(signed) => signed,
-        Err(SignInError::BadToken(why)) => return Err(miss(state, context, &why)),
+        Err(SignInError::BadToken(why)) => return Err(count_failure(state, context, &why)),
         Err(error) => {
             tracing::warn!(error = %chain(&error), "an application's token cannot be checked");
             return Err(Fault::new(
@@ -43,16 +43,17 @@ pub(crate) async fn by_client_token(
             .action("Try again in a moment."));
         }
     };
-    let client = client_of(&signed, parts.clock.now()).map_err(|why| miss(state, context, why))?;
+    let client = client_of(&signed, parts.clock.now()).map_err(|why| count_failure(state, context, why))?;
     let robot = parts.access.robot_by_client(&client).await.map_err(|error| Fault::store(&error))?;
-    let robot = robot.filter(|robot| robot.lives(parts.clock.now()));
-    let robot = robot.ok_or_else(|| miss(state, context, "no living robot belongs to its client id"))?;
+    let robot = robot.filter(|robot| robot.is_active(parts.clock.now()));
+    let robot =
+        robot.ok_or_else(|| count_failure(state, context, "no living robot belongs to its client id"))?;
     let caller = Caller::robot(&robot, context.from.to_string(), context.id.clone(), Via::Client);
     Ok(CurrentUser { caller, csrf: String::new(), session_ends: None, session: None, auth_time: None })
 }
 
 /// The client id of a token that an application got for itself, and that is good now.
-fn client_of(token: &Signed, now: Timestamp) -> Result<String, &'static str> {
+fn client_of(token: &VerifiedToken, now: Timestamp) -> Result<String, &'static str> {
     if !matches!(token.kind.as_str(), "" | "jwt" | "at+jwt") {
         return Err("its type is another");
     }
@@ -70,14 +71,14 @@ fn client_of(token: &Signed, now: Timestamp) -> Result<String, &'static str> {
         return Err("it is a person's");
     }
     let sub = token.text("sub");
-    // RFC 9068 §2.2: the subject is the client itself; Entra names the service principal and says so.
+    // RFC 9068 §2.2: the subject is the client itself; Entra names the service principal and marks such tokens.
     let own = sub == Some(client)
         || token.text("idtyp") == Some("app")
         || (sub.is_some() && sub == token.text("oid"));
     if own { Ok(client.to_owned()) } else { Err("it is a person's") }
 }
 
-fn miss(state: &PortalState, context: &Context, why: &str) -> Fault {
+fn count_failure(state: &PortalState, context: &Context, why: &str) -> Fault {
     match state.0.access.rates().miss(context.from) {
         Ok(()) => refused(why),
         Err(rp_net::TooOften(wait)) => Fault::too_often(wait),

@@ -1,8 +1,8 @@
 //! Codes of `aro login`: of a browser on the same machine (RFC 8252, RFC 7636) and of one anywhere
 //! (RFC 8628). Writer of the collection LoginCodes.
 //!
-//! A code stands in the store as its hash and works once: whoever removes the document has it. So any
-//! replica may finish what another began.
+//! A code is stored as its hash and works once: the caller that deletes the document has redeemed it. So any replica
+//! may finish what another began.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,15 +28,15 @@ pub(crate) const DEVICE_LIFE: Duration = Duration::from_secs(600);
 pub(crate) const INTERVAL: Duration = Duration::from_secs(5);
 /// Letters that are hard to mistake and spell no words (RFC 8628 §6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
-/// 34 bits, for ten minutes, with few guesses a minute.
+/// 34 bits of entropy, valid for ten minutes, with few guesses allowed a minute.
 const USER_CODE: usize = 8;
 /// Waiting programs that are remembered for `slow_down`.
 const WAITING: usize = 10_000;
 
-/// That a person agreed to a program acting for them. Who that is, is asked of the session when the code is used: it may
-/// have ended by then, and its groups may be others.
+/// A person's consent to a program that acts for them. The person is read from the session when the code is used,
+/// because the session may have ended or its groups may have changed by then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Agreed {
+pub(crate) struct Consent {
     /// The stored id of the session in which they did.
     pub(crate) session: String,
     /// The address of the browser.
@@ -45,38 +45,38 @@ pub(crate) struct Agreed {
 
 #[derive(Serialize, Deserialize)]
 struct Loopback {
-    agreed: Agreed,
+    agreed: Consent,
     challenge: String,
 }
 
-/// A program that waits for a browser anywhere.
+/// A program that waits for a person's decision in a browser on any machine (RFC 8628).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct PendingDevice {
     /// Its address.
     pub(crate) from: String,
-    /// What it calls itself; cleaned.
+    /// The name that it gave itself, cleaned.
     pub(crate) client: String,
     pub(crate) at: Timestamp,
     decision: Option<Decision>,
 }
 
-/// What the person said.
+/// The person's decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Decision {
     Refused,
-    Agreed(Agreed),
+    Agreed(Consent),
 }
 
-/// What a waiting program is told.
+/// The response to a program that polls.
 #[derive(Debug)]
 pub(crate) enum Poll {
     Pending,
     SlowDown,
     Refused,
-    Agreed(Agreed),
+    Agreed(Consent),
 }
 
-/// A code that opens nothing.
+/// Why a code cannot be redeemed or stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CodeError {
     #[error("the code is unknown, was used, or has ended")]
@@ -89,7 +89,7 @@ pub(crate) enum CodeError {
     Seal(#[source] SealError),
 }
 
-/// Makes and takes codes.
+/// Issues and redeems codes.
 #[derive(Debug)]
 pub(crate) struct Codes {
     codes: Typed<LoginCode>,
@@ -137,7 +137,11 @@ impl Codes {
     }
 
     /// A code for the loopback redirect; `challenge` is S256 of the verifier.
-    pub(crate) async fn agree(&self, agreed: Agreed, challenge: String) -> Result<Secret<String>, CodeError> {
+    pub(crate) async fn agree(
+        &self,
+        agreed: Consent,
+        challenge: String,
+    ) -> Result<Secret<String>, CodeError> {
         let code = self.secret();
         let content = Loopback { agreed, challenge };
         self.create(code.expose(), LoginFlow::Loopback, None, &content, LOOPBACK_LIFE).await?;
@@ -145,7 +149,7 @@ impl Codes {
     }
 
     /// Takes a loopback code, whether or not the verifier fits: there is no second guess.
-    pub(crate) async fn take(&self, code: &str, verifier: &str) -> Result<Agreed, CodeError> {
+    pub(crate) async fn take(&self, code: &str, verifier: &str) -> Result<Consent, CodeError> {
         let (id, found) = self.find(code, LoginFlow::Loopback).await?;
         self.remove(&id, found.version).await?;
         let content: Loopback = self.open(&found.value)?;
@@ -160,8 +164,12 @@ impl Codes {
     pub(crate) async fn ask(&self, from: String, client: String) -> Result<DeviceCode, CodeError> {
         loop {
             let (device_code, user_code) = (self.secret(), self.user_code());
-            let asked =
-                Asked { from: from.clone(), client: client.clone(), at: self.clock.now(), decision: None };
+            let asked = PendingDevice {
+                from: from.clone(),
+                client: client.clone(),
+                at: self.clock.now(),
+                decision: None,
+            };
             let found_by = Some(second(&user_code));
             let made =
                 self.create(device_code.expose(), LoginFlow::Device, found_by, &asked, DEVICE_LIFE).await;
@@ -174,27 +182,27 @@ impl Codes {
         }
     }
 
-    /// The program that shows these letters, while nobody has decided.
-    pub(crate) async fn waiting(&self, user_code: &str) -> Result<Asked, CodeError> {
+    /// The program that shows this user code, while no decision is made.
+    pub(crate) async fn waiting(&self, user_code: &str) -> Result<PendingDevice, CodeError> {
         self.undecided(user_code).await.map(|(_, asked)| asked)
     }
 
-    async fn undecided(&self, user_code: &str) -> Result<(Versioned<LoginCode>, Asked), CodeError> {
+    async fn undecided(&self, user_code: &str) -> Result<(Versioned<LoginCode>, PendingDevice), CodeError> {
         let found = self.codes.get_by_key(&second(user_code)).await.map_err(CodeError::Store)?;
         let found =
             found.filter(|found| self.clock.now() < found.value.not_after).ok_or(CodeError::Unknown)?;
-        let asked: Asked = self.open(&found.value)?;
+        let asked: PendingDevice = self.open(&found.value)?;
         if asked.decision.is_some() { Err(CodeError::Unknown) } else { Ok((found, asked)) }
     }
 
-    /// Writes down what a person said; once.
+    /// Stores a person's decision; works once.
     pub(crate) async fn decide(&self, user_code: &str, decision: Decision) -> Result<(), CodeError> {
         let (mut found, mut asked) = self.undecided(user_code).await?;
         asked.decision = Some(decision);
         let plain = serde_json::to_vec(&asked).unwrap_or_default();
         found.value.sealed =
             self.keyring.seal(&plain, &associated(&found.value.id)).map_err(CodeError::Seal)?;
-        // The letters are done: nobody finds it by them again.
+        // The user code has been used: it is deleted.
         found.value.second = None;
         match self.codes.replace(found).await {
             Ok(_) => Ok(()),
@@ -203,13 +211,13 @@ impl Codes {
         }
     }
 
-    /// What a waiting program is told; a decision is told once.
+    /// The response to a program that polls; a decision is returned once.
     pub(crate) async fn poll(&self, device_code: &str) -> Result<Poll, CodeError> {
         let (id, found) = self.find(device_code, LoginFlow::Device).await?;
         if self.too_soon(&id) {
             return Ok(Poll::SlowDown);
         }
-        let asked: Asked = self.open(&found.value)?;
+        let asked: PendingDevice = self.open(&found.value)?;
         let Some(decision) = asked.decision else { return Ok(Poll::Pending) };
         self.remove(&id, found.version).await?;
         Ok(match decision {
@@ -267,7 +275,7 @@ impl Codes {
     }
 
     async fn find(&self, code: &str, flow: LoginFlow) -> Result<(String, Versioned<LoginCode>), CodeError> {
-        // A mark has a blank in it, so nobody can take one for a code.
+        // A mark contains a space, so it cannot be redeemed as a code.
         if !code.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) {
             return Err(CodeError::Unknown);
         }
@@ -279,7 +287,7 @@ impl Codes {
         found.filter(lives).map(|found| (id, found)).ok_or(CodeError::Unknown)
     }
 
-    /// Whoever removes it has it.
+    /// Deletes the document; the caller whose delete succeeds has redeemed the code.
     async fn remove(&self, id: &str, version: Version) -> Result<(), CodeError> {
         self.asked.lock().remove(id);
         match self.codes.delete(id, Expect::Version(version)).await {
@@ -296,12 +304,12 @@ impl Codes {
     }
 
     /// Whether a mark, a text with a blank in it, is remembered.
-    pub(crate) async fn seen(&self, mark: &str) -> Result<bool, CodeError> {
+    pub(crate) async fn is_mark_stored(&self, mark: &str) -> Result<bool, CodeError> {
         self.codes.get(&hashed(mark)).await.map(|found| found.is_some()).map_err(CodeError::Store)
     }
 
     /// Remembers a mark for a while; false when it was remembered already. For tokens that work once.
-    pub(crate) async fn once(&self, mark: &str, life: Duration) -> Result<bool, CodeError> {
+    pub(crate) async fn store_mark(&self, mark: &str, life: Duration) -> Result<bool, CodeError> {
         match self.create(mark, LoginFlow::Loopback, None, &(), life).await {
             Ok(()) => Ok(true),
             Err(CodeError::Store(StoreError::Exists { .. })) => Ok(false),

@@ -1,6 +1,6 @@
 //! Groups that do not fit into a token: asked for where the settings say
-//! (`contract/portal.md` "Do better" 5). The address that the token names is not followed: it is the
-//! provider's word, but the settings are ours.
+//! (`contract/portal.md` "Do better" 5). The address that the token names is not followed: only the configured one is
+//! trusted.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use rp_base::{Secret, chain};
 use serde_json::Value;
 use url::Url;
 
-use super::claims::{Extra, Groups, MOST};
+use super::claims::{ExtraClaims, Groups, MOST};
 use super::config::GroupsSource;
-use super::provider::{Claims, Known, Provider, SignInError};
+use super::provider::{Claims, DiscoveredProvider, Provider, SignInError};
 
 /// Pages of an answer that comes in parts.
 const PAGES: usize = 20;
@@ -30,7 +30,7 @@ impl Provider {
         match &self.config.groups_source {
             GroupsSource::Token => Ok(Groups::TooMany),
             GroupsSource::Userinfo => {
-                let known = self.known().await?;
+                let known = self.discovered().await?;
                 let found = self.person_by_userinfo(&known, access).await?;
                 let theirs = found.filter(|(sub, _)| sub == claims.subject().as_str());
                 Ok(theirs.map_or(Groups::TooMany, |(_, groups)| groups))
@@ -43,13 +43,13 @@ impl Provider {
     /// says nothing of groups.
     pub(super) async fn person_by_userinfo(
         &self,
-        known: &Arc<Known>,
+        known: &Arc<DiscoveredProvider>,
         access: &Secret<String>,
     ) -> Result<Option<(String, Groups)>, SignInError> {
         let Some(url) = &known.userinfo else { return Ok(None) };
         let mut said = self.ask(url, access).await?;
         let Some(sub) = said.get("sub").and_then(Value::as_str).map(str::to_owned) else { return Ok(None) };
-        let extra: Extra = serde_json::from_value(said.take()).unwrap_or_default();
+        let extra: ExtraClaims = serde_json::from_value(said.take()).unwrap_or_default();
         let claim = self.groups_claim();
         Ok(extra.names_groups(claim).then(|| (sub, extra.groups(claim))))
     }

@@ -22,13 +22,13 @@ const ALGORITHMS: [Algorithm; 9] = [
 
 /// The claims of a token of the provider.
 #[derive(Debug, Clone)]
-pub(crate) struct Signed {
+pub(crate) struct VerifiedToken {
     /// `typ` of the header as [`SignedToken::kind`] gives it.
     pub(crate) kind: String,
     claims: Map<String, Value>,
 }
 
-impl Signed {
+impl VerifiedToken {
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.claims.get(name).and_then(Value::as_str)
     }
@@ -46,20 +46,20 @@ impl Signed {
 }
 
 impl Provider {
-    /// Checks signature, issuer and audience; times and the rest are the caller's.
+    /// Checks signature, issuer and audience; the caller checks times and the other claims.
     ///
     /// # Errors
     /// [`SignInError::BadToken`] with the reason, or the provider's keys cannot be had.
-    pub(crate) async fn signed(&self, token: &str, audience: &str) -> Result<Signed, SignInError> {
+    pub(crate) async fn signed(&self, token: &str, audience: &str) -> Result<VerifiedToken, SignInError> {
         let bad = |error: JwtError| SignInError::BadToken(error.to_string());
         let token = SignedToken::read(token, &ALGORITHMS).map_err(bad)?;
-        let mut known = self.known().await?;
+        let mut known = self.discovered().await?;
         if !known.keys.iter().any(|key| token.names(key)) {
-            // It may have rolled its keys over; it is asked at most every few seconds.
+            // The provider may have rotated its keys; they are fetched at most every few seconds.
             known = self.discover(Some(&known)).await?;
         }
         let expected = Expected { issuers: &[self.issuer()], audience, claims: &["iss", "aud"] };
         let claims = token.open(&known.keys, expected).map_err(bad)?;
-        Ok(Signed { kind: token.kind(), claims })
+        Ok(VerifiedToken { kind: token.kind(), claims })
     }
 }

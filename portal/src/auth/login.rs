@@ -1,4 +1,4 @@
-//! `GET /api/login`: off to the provider.
+//! `GET /api/login`: redirects to the provider.
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
@@ -8,9 +8,9 @@ use web::{SoloPage, View as _};
 
 use super::provider::SignInError;
 use super::return_path::return_path;
-use super::signin_cookie::Begun;
+use super::signin_cookie::PendingSignIn;
 use crate::api::login::often;
-use crate::context::{Context, Ctx, Wants};
+use crate::context::{Context, Ctx, ResponseKind};
 use crate::fault::{Fault, html};
 use crate::pages::frame;
 use crate::state::PortalState;
@@ -57,7 +57,7 @@ pub(crate) async fn login(
 /// Begins a sign-in.
 pub(super) async fn begin(state: &PortalState, context: &Context, back: String, prompt: Prompt) -> Response {
     let parts = &state.0;
-    let begun = Begun::new(&*parts.random, parts.clock.now(), back, prompt == Prompt::SignIn);
+    let begun = PendingSignIn::new(&*parts.random, parts.clock.now(), back, prompt == Prompt::SignIn);
     let url = match parts.sign_in.provider.authorize(&begun, prompt).await {
         Ok(url) => url,
         Err(error) => return failed(state, context, &error, &begun.back),
@@ -80,7 +80,7 @@ pub(super) async fn begin(state: &PortalState, context: &Context, back: String, 
     response
 }
 
-/// A sign-in that cannot go on: logged once, said to the person with a way to try again.
+/// A sign-in that failed: logged once and shown to the person with a link to try again.
 pub(super) fn failed(state: &PortalState, context: &Context, error: &SignInError, back: &str) -> Response {
     tracing::warn!(error = %rp_base::chain(error), request_id = %context.id, "sign-in failed");
     let mut frame = frame(state, context);
@@ -137,13 +137,14 @@ pub(super) fn count(state: &PortalState, result: &'static str) {
 /// A solo page, or the same as JSON for a script.
 pub(super) fn answer(context: &Context, code: &'static str, page: &SoloPage) -> Response {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::OK);
-    let mut response = if context.wants == Wants::Json && status.is_client_error() | status.is_server_error()
+    let mut response = if context.wants == ResponseKind::Json
+        && status.is_client_error() | status.is_server_error()
     {
         let side = if status.is_server_error() { rp_documents::Side::Us } else { rp_documents::Side::You };
         let fault = Fault::new(status, code, side, page.head.clone()).why(page.text.join(" "));
         crate::api::json(&fault.wire(context.id.as_str())).unwrap_or_default()
     } else {
-        html(page.render(web::Part::Page).unwrap_or_default())
+        html(page.render(web::PageFragment::Page).unwrap_or_default())
     };
     *response.status_mut() = status;
     response

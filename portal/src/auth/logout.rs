@@ -9,7 +9,7 @@ use web::SoloPage;
 
 use super::login::answer;
 use super::session_user::SessionUser;
-use crate::context::{Context, Ctx, Wants};
+use crate::context::{Context, Ctx, ResponseKind};
 use crate::fault::Fault;
 use crate::pages::frame;
 use crate::state::PortalState;
@@ -36,20 +36,20 @@ pub(crate) async fn logout(
         .action("Try again in a moment.")
     })?;
     let away = state.0.sign_in.provider.end_session(id_token.as_ref()).await;
-    if away.is_none() && context.wants == Wants::Page {
-        // The provider cannot end its session: going to it again would sign in at once.
+    if away.is_none() && context.wants == ResponseKind::Page {
+        // The provider cannot end its session: a redirect to it would sign the person in again immediately.
         return signed_out(&state, &context, &user).await;
     }
     let location = away.map_or_else(|| "/".to_owned(), |url| url.to_string());
     let mut response = Response::default();
     *response.status_mut() =
-        if context.wants == Wants::Json { StatusCode::NO_CONTENT } else { StatusCode::SEE_OTHER };
+        if context.wants == ResponseKind::Json { StatusCode::NO_CONTENT } else { StatusCode::SEE_OTHER };
     let location = HeaderValue::from_str(&location).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(header::LOCATION, location);
     Ok(response)
 }
 
-/// Says how many grants live on.
+/// Reports how many grants stay active.
 async fn signed_out(state: &PortalState, context: &Context, user: &CurrentUser) -> Result<Response, Fault> {
     let filter = GrantFilter {
         owner_sub: Some(user.caller.person.sub.clone()),

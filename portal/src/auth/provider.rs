@@ -22,14 +22,14 @@ use rp_net::assertion::Signer;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::claims::Extra;
+use super::claims::ExtraClaims;
 use super::config::{ClientAuth, OidcConfig};
 use super::exchange::{Exchange, ExchangeError};
 use super::login::Prompt;
-use super::signin_cookie::Begun;
+use super::signin_cookie::PendingSignIn;
 
 type Fields = IdTokenFields<
-    Extra,
+    ExtraClaims,
     EmptyExtraTokenFields,
     CoreGenderClaim,
     CoreJweContentEncryptionAlgorithm,
@@ -37,7 +37,7 @@ type Fields = IdTokenFields<
 >;
 pub(super) type Tokens = StandardTokenResponse<Fields, CoreTokenType>;
 type Oidc = Client<
-    Extra,
+    ExtraClaims,
     CoreAuthDisplay,
     CoreGenderClaim,
     CoreJweContentEncryptionAlgorithm,
@@ -56,18 +56,18 @@ type Oidc = Client<
     EndpointMaybeSet,
 >;
 pub(super) type IdToken = openidconnect::IdToken<
-    Extra,
+    ExtraClaims,
     CoreGenderClaim,
     CoreJweContentEncryptionAlgorithm,
     CoreJwsSigningAlgorithm,
 >;
-pub(crate) type Claims = IdTokenClaims<Extra, CoreGenderClaim>;
+pub(crate) type Claims = IdTokenClaims<ExtraClaims, CoreGenderClaim>;
 
-/// Clocks may differ by this much.
+/// Tolerated clock skew.
 pub(super) const LEEWAY: Duration = Duration::from_secs(120);
-/// What was discovered is asked for again after this time.
+/// Discovery is repeated after this time.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
-/// Unknown keys and failures make us ask at most this often.
+/// Minimum time between two discoveries that unknown keys or failures cause.
 const LEAST_BETWEEN: Duration = Duration::from_secs(5);
 
 /// Why a sign-in cannot go on.
@@ -97,15 +97,15 @@ pub(crate) struct Provider {
     after_logout: Url,
     pub(super) signer: Option<Signer>,
     pub(super) exchange: Arc<dyn Exchange>,
-    known: ArcSwapOption<Known>,
-    /// When it was last asked; one asks at a time.
+    known: ArcSwapOption<DiscoveredProvider>,
+    /// Time of the last discovery; the lock allows one at a time.
     asking: Mutex<Option<Timestamp>>,
     pub(super) clock: SharedClock,
     issuer_origin: String,
 }
 
-/// What a provider says of itself.
-pub(super) struct Known {
+/// The provider's discovered metadata.
+pub(super) struct DiscoveredProvider {
     pub(super) client: Oidc,
     pub(super) token_endpoint: Option<String>,
     pub(super) userinfo: Option<Url>,
@@ -115,16 +115,16 @@ pub(super) struct Known {
     read: Timestamp,
 }
 
-impl std::fmt::Debug for Known {
+impl std::fmt::Debug for DiscoveredProvider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Known").field("end_session", &self.end_session).finish_non_exhaustive()
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<HttpResponse, ExchangeError>> + Send>>;
+type ExchangeFuture = Pin<Box<dyn Future<Output = Result<HttpResponse, ExchangeError>> + Send>>;
 
 impl Provider {
-    /// Asks nobody yet.
+    /// Sends no request yet.
     pub(crate) fn new(
         config: OidcConfig,
         portal: &Url,
@@ -182,7 +182,7 @@ impl Provider {
         targets
     }
 
-    pub(super) fn http(&self) -> impl Fn(HttpRequest) -> Answer + Send + Sync + 'static {
+    pub(super) fn http(&self) -> impl Fn(HttpRequest) -> ExchangeFuture + Send + Sync + 'static {
         let exchange = Arc::clone(&self.exchange);
         move |request| {
             let exchange = Arc::clone(&exchange);
@@ -190,8 +190,8 @@ impl Provider {
         }
     }
 
-    /// What is known of the provider, discovered if need be.
-    pub(super) async fn known(&self) -> Result<Arc<Known>, SignInError> {
+    /// The provider's metadata, discovered if necessary.
+    pub(super) async fn discovered(&self) -> Result<Arc<DiscoveredProvider>, SignInError> {
         match self.known.load_full() {
             Some(known) if self.clock.now() < known.read + FRESH => Ok(known),
             Some(known) => Ok(self.discover(Some(&known)).await.unwrap_or(known)),
@@ -201,7 +201,10 @@ impl Provider {
 
     /// Discovers anew, unless somebody else did since `seen`. Many who wait share one answer, and a
     /// provider that is away is not asked by each of them.
-    pub(super) async fn discover(&self, seen: Option<&Arc<Known>>) -> Result<Arc<Known>, SignInError> {
+    pub(super) async fn discover(
+        &self,
+        seen: Option<&Arc<DiscoveredProvider>>,
+    ) -> Result<Arc<DiscoveredProvider>, SignInError> {
         let mut last = self.asking.lock().await;
         let current = self.known.load_full();
         let newer = match (&current, seen) {
@@ -221,13 +224,13 @@ impl Provider {
         let metadata = ProviderMetadataWithLogout::discover_async(issuer, &self.http())
             .await
             .map_err(|error| SignInError::Away(chain(&error).to_string()))?;
-        let known = Arc::new(self.understand(metadata));
+        let known = Arc::new(self.read_metadata(metadata));
         self.known.store(Some(Arc::clone(&known)));
         tracing::info!(issuer = %self.config.issuer, "sign-in provider discovered");
         Ok(known)
     }
 
-    fn understand(&self, metadata: ProviderMetadataWithLogout) -> Known {
+    fn read_metadata(&self, metadata: ProviderMetadataWithLogout) -> DiscoveredProvider {
         let end = metadata.additional_metadata().end_session_endpoint.as_ref().map(|url| url.url().clone());
         let token_endpoint = metadata.token_endpoint().map(|url| url.as_str().to_owned());
         let userinfo = metadata.userinfo_endpoint().map(|url| url.url().clone());
@@ -244,12 +247,19 @@ impl Provider {
         let client = Client::from_provider_metadata(metadata, id, secret)
             .set_auth_type(by)
             .set_redirect_uri(self.redirect.clone());
-        Known { client, token_endpoint, userinfo, keys, end_session: end, read: self.clock.now() }
+        DiscoveredProvider {
+            client,
+            token_endpoint,
+            userinfo,
+            keys,
+            end_session: end,
+            read: self.clock.now(),
+        }
     }
 
     /// Where a browser begins its sign-in.
-    pub(crate) async fn authorize(&self, begun: &Begun, prompt: Prompt) -> Result<Url, SignInError> {
-        let known = self.known().await?;
+    pub(crate) async fn authorize(&self, begun: &PendingSignIn, prompt: Prompt) -> Result<Url, SignInError> {
+        let known = self.discovered().await?;
         let verifier = PkceCodeVerifier::new(begun.verifier.clone());
         let (state, nonce) = (begun.state.clone(), begun.nonce.clone());
         let mut request = known
@@ -274,7 +284,7 @@ impl Provider {
 
     /// Where a browser ends the provider's session; `None` when the provider cannot or is away.
     pub(crate) async fn end_session(&self, id_token: Option<&Secret<String>>) -> Option<Url> {
-        let mut url = self.known().await.ok()?.end_session.clone()?;
+        let mut url = self.discovered().await.ok()?.end_session.clone()?;
         {
             let mut query = url.query_pairs_mut();
             query.append_pair("client_id", &self.config.client_id);

@@ -15,14 +15,14 @@ use rp_net::assertion;
 use super::claims::Groups;
 use super::config::{AssertionAudience, ClientAuth};
 use super::exchange::ExchangeError;
-use super::provider::{Claims, IdToken, Known, LEEWAY, Provider, SignInError, Tokens};
-use super::signin_cookie::Begun;
+use super::provider::{Claims, DiscoveredProvider, IdToken, LEEWAY, Provider, SignInError, Tokens};
+use super::signin_cookie::PendingSignIn;
 
 /// Characters of a name.
 const MOST_NAME: usize = 200;
 const FUTURE: &str = "issued in our future";
 
-/// What a code was good for.
+/// The result of redeeming an authorization code.
 #[derive(Debug)]
 pub(crate) struct Redeemed {
     pub(crate) sub: String,
@@ -37,10 +37,10 @@ pub(crate) struct Redeemed {
     pub(crate) refresh: Option<Secret<String>>,
 }
 
-/// What a refresh token was good for.
+/// The result of redeeming a refresh token.
 #[derive(Debug)]
 pub(crate) struct Refreshed {
-    /// The subject and groups of now; `None`: the provider does not tell.
+    /// The current subject and groups; `None`: the provider does not return them.
     pub(crate) person: Option<(String, Groups)>,
     /// The token to use next; `None`: the same again.
     pub(crate) next: Option<Secret<String>>,
@@ -51,11 +51,11 @@ impl Provider {
     pub(crate) async fn redeem(
         &self,
         code: String,
-        begun: &Begun,
+        begun: &PendingSignIn,
         now: Timestamp,
         random: &dyn Random,
     ) -> Result<Redeemed, SignInError> {
-        let known = self.known().await?;
+        let known = self.discovered().await?;
         let mut request = known
             .client
             .exchange_code(AuthorizationCode::new(code))
@@ -97,7 +97,7 @@ impl Provider {
         now: Timestamp,
         random: &dyn Random,
     ) -> Result<Refreshed, SignInError> {
-        let known = self.known().await?;
+        let known = self.discovered().await?;
         let token = RefreshToken::new(token.expose().clone());
         let mut request = known.client.exchange_refresh_token(&token).map_err(|_| no_endpoint())?;
         for (name, value) in self.assertion(&known, now, random)? {
@@ -115,7 +115,7 @@ impl Provider {
 
     async fn person_of(
         &self,
-        known: &std::sync::Arc<Known>,
+        known: &std::sync::Arc<DiscoveredProvider>,
         tokens: &Tokens,
         now: Timestamp,
     ) -> Result<Option<(String, Groups)>, SignInError> {
@@ -139,7 +139,7 @@ impl Provider {
     /// The checked claims; new keys are fetched when the token names one that we do not know.
     async fn checked(
         &self,
-        known: std::sync::Arc<Known>,
+        known: std::sync::Arc<DiscoveredProvider>,
         token: &IdToken,
         nonce: Option<&Nonce>,
         now: Timestamp,
@@ -155,7 +155,7 @@ impl Provider {
     /// The client assertion as parameters; none with another way of authentication.
     fn assertion(
         &self,
-        known: &Known,
+        known: &DiscoveredProvider,
         now: Timestamp,
         random: &dyn Random,
     ) -> Result<Vec<(&'static str, String)>, SignInError> {
@@ -189,11 +189,11 @@ fn identity(claims: &Claims, claim: Option<&str>) -> Result<String, SignInError>
         Some("email") => email().unwrap_or_default(),
         Some(other) => claims.additional_claims().text(other).unwrap_or_default().to_owned(),
     };
-    usable(&name).map(|()| name).map_err(SignInError::Identity)
+    check_name(&name).map(|()| name).map_err(SignInError::Identity)
 }
 
 /// Whether clusters may know a person by this name. Those with a prefix are Kubernetes' own: components, service accounts.
-fn usable(name: &str) -> Result<(), &'static str> {
+fn check_name(name: &str) -> Result<(), &'static str> {
     let lower = name.to_ascii_lowercase();
     if name.trim().is_empty() {
         return Err("the provider gave no name, or none that it has verified");
@@ -217,7 +217,7 @@ fn no_endpoint() -> SignInError {
 
 /// Signature, issuer, audience, expiry, nonce; with leeway for clocks.
 fn check(
-    known: &Known,
+    known: &DiscoveredProvider,
     token: &IdToken,
     nonce: Option<&Nonce>,
     now: Timestamp,

@@ -1,4 +1,4 @@
-//! Where sign-in comes back to: only a path of ours (`contract/portal.md` "Do better" 1).
+//! The page that sign-in returns to: only a path of this portal (`contract/portal.md` "Do better" 1).
 
 /// The path and query when they surely stay on this origin; else `/`.
 pub(crate) fn return_path(wanted: Option<&str>) -> String {

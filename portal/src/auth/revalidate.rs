@@ -17,11 +17,11 @@ use tokio::task::JoinSet;
 use super::claims::Groups;
 use super::provider::SignInError;
 use super::redeem::Refreshed;
-use super::sign_ins::{Held, digest};
+use super::sign_ins::{RefreshSecret, digest};
 use crate::metrics::LookLabels;
 use crate::state::Parts;
 
-/// Looks at the provider at once.
+/// Concurrent requests to the provider.
 const AT_ONCE: usize = 8;
 const BY: &str = "sign-in provider";
 const REFUSED: &str = "the provider refused the sign-in";
@@ -38,15 +38,15 @@ async fn run(parts: Weak<Parts>, tick: Duration) {
     loop {
         tokio::time::sleep(tick).await;
         let Some(parts) = parts.upgrade() else { return };
-        match round(&parts).await {
-            Ok(overdue) => alarmed = alarm(&parts, overdue, alarmed),
+        match check_due(&parts).await {
+            Ok(overdue) => alarmed = log_overdue(&parts, overdue, alarmed),
             Err(error) => tracing::warn!(error = %chain(&error), "sign-ins cannot be looked at"),
         }
     }
 }
 
-/// Rings once when it begins and once when it is over.
-fn alarm(parts: &Parts, overdue: usize, alarmed: bool) -> bool {
+/// Logs once when the condition begins and once when it ends.
+fn log_overdue(parts: &Parts, overdue: usize, alarmed: bool) -> bool {
     let after = parts.sign_in.rules.alarm_after.as_secs();
     if overdue > 0 && !alarmed {
         tracing::error!(
@@ -60,8 +60,8 @@ fn alarm(parts: &Parts, overdue: usize, alarmed: bool) -> bool {
     overdue > 0
 }
 
-/// Looks at everybody who is due; gives how many were not confirmed for too long.
-pub(crate) async fn round(parts: &Arc<Parts>) -> Result<usize, StoreError> {
+/// Checks every person who is due; returns how many have not been confirmed for too long.
+pub(crate) async fn check_due(parts: &Arc<Parts>) -> Result<usize, StoreError> {
     let now = parts.clock.now();
     let records = parts.sign_in.sign_ins.all().await?;
     let late =
@@ -74,14 +74,14 @@ pub(crate) async fn round(parts: &Arc<Parts>) -> Result<usize, StoreError> {
             looks.join_next().await;
         }
         let parts = Arc::clone(parts);
-        looks.spawn(async move { look(&parts, record).await });
+        looks.spawn(async move { check_and_count(&parts, record).await });
     }
     while looks.join_next().await.is_some() {}
     Ok(overdue)
 }
 
-async fn look(parts: &Parts, record: Versioned<SignIn>) {
-    let result = match look_at(parts, record).await {
+async fn check_and_count(parts: &Parts, record: Versioned<SignIn>) {
+    let result = match check_sign_in(parts, record).await {
         Ok(None) => return,
         Ok(Some(word)) => word,
         Err(error) => {
@@ -92,10 +92,10 @@ async fn look(parts: &Parts, record: Versioned<SignIn>) {
     parts.metrics.looks.with(&LookLabels { result }).inc();
 }
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// One person; gives what came of it, or nothing when another replica does it.
-async fn look_at(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'static str>, Failed> {
+/// Checks one person; returns the result, or `None` when another replica does it.
+async fn check_sign_in(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'static str>, BoxError> {
     let now = parts.clock.now();
     let Some(record) = parts.sign_in.sign_ins.claim(record, now).await? else { return Ok(None) };
     if record.value.refused {
@@ -132,16 +132,16 @@ async fn look_at(parts: &Parts, record: Versioned<SignIn>) -> Result<Option<&'st
     }
 }
 
-/// The provider said yes; the groups may be others.
+/// The provider confirmed the person; the groups may have changed.
 async fn renewed(
     parts: &Parts,
     record: Versioned<SignIn>,
-    held: Held,
+    held: RefreshSecret,
     refreshed: Refreshed,
-) -> Result<&'static str, Failed> {
+) -> Result<&'static str, BoxError> {
     let now = parts.clock.now();
     let sub = record.value.sub.clone();
-    let held = Held { token: refreshed.next.unwrap_or(held.token), name: held.name };
+    let held = RefreshSecret { token: refreshed.next.unwrap_or(held.token), name: held.name };
     let groups = match refreshed.person {
         Some((named, Groups::Named(groups))) if named == sub => {
             Some(parts.access.policy().known_groups(&groups))
@@ -170,7 +170,7 @@ async fn renewed(
     Ok("groups_changed")
 }
 
-/// Effective rights follow at once.
+/// Writes the new groups to the person's sessions and grants; effective rights follow immediately.
 pub(super) async fn regroup(parts: &Parts, sub: &str, groups: &[String]) -> Result<(), StoreError> {
     parts.sign_in.sessions.set_groups(sub, groups).await?;
     parts.access.set_person_groups(sub, groups).await?;
@@ -178,14 +178,14 @@ pub(super) async fn regroup(parts: &Parts, sub: &str, groups: &[String]) -> Resu
 }
 
 /// A request that had passed the gate may give something a moment later, so there is a second look before the record goes.
-async fn end(parts: &Parts, record: Versioned<SignIn>, why: &str) -> Result<(), Failed> {
+async fn end(parts: &Parts, record: Versioned<SignIn>, why: &str) -> Result<(), BoxError> {
     end_everything(parts, &record.value.sub, why).await?;
     parts.sign_in.sign_ins.ended(record, parts.clock.now()).await?;
     Ok(())
 }
 
 /// Sessions, grants and elevations of a person.
-pub(super) async fn end_everything(parts: &Parts, sub: &str, why: &str) -> Result<(), Failed> {
+pub(super) async fn end_everything(parts: &Parts, sub: &str, why: &str) -> Result<(), BoxError> {
     let sessions = parts.sign_in.sessions.end_all(sub).await?;
     let grants = parts.access.end_person(sub, why, BY).await?;
     tracing::info!(sessions, grants, why, "what a person held was ended");

@@ -21,7 +21,7 @@ const MOST: usize = 20_000;
 
 /// A session as read.
 #[derive(Debug)]
-pub(crate) struct Cached {
+pub(crate) struct CachedSession {
     pub(crate) record: SessionRecord,
     pub(crate) version: Version,
     /// The opened content; never printed with values.
@@ -32,7 +32,7 @@ pub(crate) struct Cached {
 #[derive(Debug)]
 pub(crate) struct SessionCache {
     store: SharedStore,
-    sessions: RwLock<HashMap<String, Arc<Cached>>>,
+    sessions: RwLock<HashMap<String, Arc<CachedSession>>>,
     /// Grows with each batch of changes: what was read before it is not kept.
     epoch: AtomicU64,
     fresh: Mutex<Instant>,
@@ -51,7 +51,7 @@ impl SessionCache {
         Ok(cache)
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<Arc<Cached>> {
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<CachedSession>> {
         self.sessions.read().get(id).cloned()
     }
 
@@ -61,7 +61,7 @@ impl SessionCache {
     }
 
     /// Keeps what was read, unless something changed meanwhile.
-    pub(crate) fn put(&self, epoch: u64, id: &str, cached: Arc<Cached>) {
+    pub(crate) fn put(&self, epoch: u64, id: &str, cached: Arc<CachedSession>) {
         let mut sessions = self.sessions.write();
         if self.epoch() == epoch {
             if sessions.len() >= MOST {

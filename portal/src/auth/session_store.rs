@@ -16,7 +16,7 @@ use tower_sessions::session_store::{Error, Result as StoreResult};
 use tower_sessions::{Session, SessionStore};
 
 use super::COOKIE;
-use super::session_cache::{Cached, SessionCache};
+use super::session_cache::{CachedSession, SessionCache};
 use super::session_user::{KEY, SID, SessionStart, SessionUser};
 use crate::parts::SessionRules;
 
@@ -77,22 +77,22 @@ impl Sessions {
         Ok(format!("{COOKIE}={id}"))
     }
 
-    /// Whether a session of that person lives.
+    /// Whether the person has an active session.
     pub(crate) async fn any(&self, sub: &str) -> Result<bool, StoreError> {
-        let found = self.of(sub).await?;
-        Ok(found.iter().any(|(record, _)| self.0.lives(record)))
+        let found = self.list_for_person(sub).await?;
+        Ok(found.iter().any(|(record, _)| self.0.is_alive(record)))
     }
 
     /// The user of a living session by its stored id, as the store has it now; `None`: it has ended.
     pub(crate) async fn user_of(&self, id: &str) -> Result<Option<SessionUser>, StoreError> {
         let found = self.0.store.get(Collection::Sessions, id).await?;
         let cached = found.and_then(|stored| self.0.open(&stored).ok());
-        let lives = cached.filter(|cached| self.0.lives(&cached.record));
+        let lives = cached.filter(|cached| self.0.is_alive(&cached.record));
         Ok(lives.and_then(|cached| SessionUser::in_data(&cached.data)))
     }
 
     /// A person's sessions as they are stored.
-    async fn of(&self, sub: &str) -> Result<Vec<(SessionRecord, Stored)>, StoreError> {
+    async fn list_for_person(&self, sub: &str) -> Result<Vec<(SessionRecord, Stored)>, StoreError> {
         let (mut found, mut from) = (Vec::new(), None::<String>);
         loop {
             let page = self.0.store.list(Collection::Sessions, Some(sub), from.as_deref(), 1000).await?;
@@ -105,11 +105,11 @@ impl Sessions {
         }
     }
 
-    /// Writes the groups of now into every session of a person; gives how many had others.
+    /// Writes the current groups into every session of a person; returns how many sessions changed.
     pub(crate) async fn set_groups(&self, sub: &str, groups: &[String]) -> Result<usize, StoreError> {
         let mut changed = 0;
-        for (record, stored) in self.of(sub).await? {
-            changed += usize::from(self.0.regroup(record, stored, groups).await?);
+        for (record, stored) in self.list_for_person(sub).await? {
+            changed += usize::from(self.0.write_groups(record, stored, groups).await?);
         }
         Ok(changed)
     }
@@ -140,7 +140,7 @@ impl Sessions {
 
     /// Ends every session of a person.
     pub(crate) async fn end_all(&self, sub: &str) -> Result<usize, StoreError> {
-        let found = self.of(sub).await?;
+        let found = self.list_for_person(sub).await?;
         for (_, stored) in &found {
             self.0.remove(&stored.id).await?;
         }
@@ -148,54 +148,54 @@ impl Sessions {
     }
 }
 
-/// Whether a session goes on, for whatever stays open longer than a request.
+/// Whether a session is still valid, for streams that stay open longer than a request.
 #[derive(Debug)]
-pub(crate) enum Still {
-    /// As it was at the last question.
+pub(crate) enum SessionStatus {
+    /// Unchanged since the last check.
     Same,
-    /// It goes on, and this is its person now.
+    /// It is valid, and its person has changed to this.
     Changed(Person),
     Ended,
     /// The store has not answered for a while.
     Unsure,
 }
 
-/// What was known of a session at the last question.
+/// The version of a session at the last check.
 #[derive(Debug, Default)]
-pub(crate) struct StillSigned(Option<Version>);
+pub(crate) struct SessionWatch(Option<Version>);
 
 impl Sessions {
-    /// Whether the session of that stored id goes on. Costs no query while nothing changes, and does not count as
-    /// using the session.
-    pub(crate) async fn still(&self, id: &str, known: &mut StillSigned) -> Still {
+    /// Whether the session of that stored id is still valid. Costs no query while nothing changes, and does not count
+    /// as using the session.
+    pub(crate) async fn status(&self, id: &str, known: &mut SessionWatch) -> SessionStatus {
         let inner = &self.0;
         for _ in 0..2 {
             let cached = match inner.find(id).await {
                 Ok(Some(cached)) => cached,
-                Ok(None) => return Still::Ended,
-                Err(_) => return Still::Unsure,
+                Ok(None) => return SessionStatus::Ended,
+                Err(_) => return SessionStatus::Unsure,
             };
-            if !inner.lives(&cached.record) {
+            if !inner.is_alive(&cached.record) {
                 // Another replica may have moved its end since.
                 inner.cache.forget(id);
                 continue;
             }
             if known.0 == Some(cached.version) {
-                return Still::Same;
+                return SessionStatus::Same;
             }
             known.0 = Some(cached.version);
             let user = SessionUser::in_data(&cached.data);
-            return user.map_or(Still::Ended, |user| Still::Changed(user.person));
+            return user.map_or(SessionStatus::Ended, |user| SessionStatus::Changed(user.person));
         }
-        Still::Ended
+        SessionStatus::Ended
     }
 }
 
 impl Sessions {
-    /// Counts as a use of a session that goes on: its idle end moves.
-    pub(crate) async fn used(&self, id: &str) {
+    /// Counts as a use of a valid session: moves its idle end.
+    pub(crate) async fn record_use(&self, id: &str) {
         if let Ok(Some(cached)) = self.0.find(id).await
-            && self.0.lives(&cached.record)
+            && self.0.is_alive(&cached.record)
         {
             self.0.touch(&cached).await;
         }
@@ -240,7 +240,7 @@ impl Inner {
         })
     }
 
-    fn open(&self, stored: &Stored) -> StoreResult<Cached> {
+    fn open(&self, stored: &Stored) -> StoreResult<CachedSession> {
         let record: SessionRecord =
             serde_json::from_str(&stored.body).map_err(|error| Error::Decode(error.to_string()))?;
         let plain = self
@@ -249,15 +249,15 @@ impl Inner {
             .map_err(|error| Error::Decode(chain(&error).to_string()))?;
         let data: HashMap<String, Value> =
             serde_json::from_slice(plain.expose()).map_err(|_| Error::Decode("not an object".to_owned()))?;
-        Ok(Cached { record, version: stored.version, data })
+        Ok(CachedSession { record, version: stored.version, data })
     }
 
-    fn lives(&self, record: &SessionRecord) -> bool {
+    fn is_alive(&self, record: &SessionRecord) -> bool {
         let now = self.clock.now();
         now < record.not_after && now < record.idle_until
     }
 
-    async fn find(&self, id: &str) -> StoreResult<Option<Arc<Cached>>> {
+    async fn find(&self, id: &str) -> StoreResult<Option<Arc<CachedSession>>> {
         if !self.cache.is_fresh() {
             return Err(Error::Backend("the store has not answered for more than 5 s".to_owned()));
         }
@@ -275,7 +275,7 @@ impl Inner {
     }
 
     /// Moves the idle end. Losing a race with another request or with the session's end is fine.
-    async fn touch(&self, cached: &Cached) {
+    async fn touch(&self, cached: &CachedSession) {
         let now = self.clock.now();
         let wanted = (now + self.times.idle).min(cached.record.not_after);
         if wanted.since(cached.record.idle_until) < TOUCH {
@@ -286,7 +286,7 @@ impl Inner {
         let Ok(draft) = draft(&record) else { return };
         match self.store.replace(Collection::Sessions, draft, Expect::Version(cached.version)).await {
             Ok(stored) => {
-                let fresh = Cached { record, version: stored.version, data: cached.data.clone() };
+                let fresh = CachedSession { record, version: stored.version, data: cached.data.clone() };
                 let id = fresh.record.id.clone();
                 self.cache.put(epoch, &id, Arc::new(fresh));
             }
@@ -296,7 +296,7 @@ impl Inner {
     }
 
     /// Losing a race with the session's end is fine; with a touch, it is tried again.
-    async fn regroup(
+    async fn write_groups(
         &self,
         mut record: SessionRecord,
         mut stored: Stored,
@@ -331,7 +331,7 @@ impl Inner {
 
     async fn remove(&self, id: &str) -> Result<(), StoreError> {
         self.cache.forget(id);
-        // Whatever stands there ends: somebody signs out.
+        // Deletes the session in any version, because the person signs out.
         match self.store.delete(Collection::Sessions, id, Expect::Any).await {
             Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -373,11 +373,11 @@ impl SessionStore for Sessions {
     async fn load(&self, id: &Id) -> StoreResult<Option<Record>> {
         let key = stored_id(id);
         let Some(mut cached) = self.0.find(&key).await? else { return Ok(None) };
-        if !self.0.lives(&cached.record) {
+        if !self.0.is_alive(&cached.record) {
             // Another replica may have moved its end since.
             self.0.cache.forget(&key);
             match self.0.find(&key).await? {
-                Some(fresh) if self.0.lives(&fresh.record) => cached = fresh,
+                Some(fresh) if self.0.is_alive(&fresh.record) => cached = fresh,
                 _ => return Ok(None),
             }
         }

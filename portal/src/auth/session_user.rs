@@ -15,7 +15,7 @@ pub(super) const SID: &str = "sid";
 pub(crate) struct SessionUser {
     pub(crate) person: Person,
     pub(crate) signed_in: Timestamp,
-    /// When the person showed the provider who they are; `None`: it did not say.
+    /// When the person authenticated at the provider; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) auth_time: Option<Timestamp>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct SessionStart {
 
 impl SessionUser {
     /// The session's user; `None` when nobody is signed in.
-    pub(crate) async fn of(session: &Session) -> Result<Option<Self>, Error> {
+    pub(crate) async fn load(session: &Session) -> Result<Option<Self>, Error> {
         session.get(KEY).await
     }
 

@@ -8,14 +8,14 @@ use rp_documents::{Collection, Person, SignIn, Unknown};
 use rp_seal::{Keyring, SealError};
 use serde::{Deserialize, Serialize};
 
-/// Longer than any look at the provider takes: who claimed a record has it for so long.
+/// Lease of a claimed record: longer than any check with the provider takes.
 const CLAIM: Duration = Duration::from_secs(120);
-/// After a provider that did not answer, not sooner than this and not later than the usual time.
+/// Minimum delay before the next check when the provider did not answer; the maximum is the usual period.
 const LEAST_WAIT: Duration = Duration::from_secs(5);
-/// Longer than a request may take that found a session alive which is ended now.
+/// Longer than a request may run that found a session valid which has ended since.
 const MEANWHILE: Duration = Duration::from_secs(45);
 const TRIES: u32 = 5;
-/// A record lives as long as somebody looks at it, and a while longer.
+/// Lifetime of a record after its last check.
 const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// A refresh token could not be kept.
@@ -27,9 +27,9 @@ pub(crate) enum KeepError {
     Seal(#[source] SealError),
 }
 
-/// What is sealed.
+/// The sealed content of a record.
 #[derive(Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct RefreshSecret {
     pub(crate) token: Secret<String>,
     /// The person's name, for the audit trail.
     pub(crate) name: String,
@@ -70,7 +70,7 @@ impl SignIns {
         now: Timestamp,
     ) -> Result<Versioned<SignIn>, KeepError> {
         let id = sha256(person.sub.as_bytes()).to_string();
-        let held = Held { token: token.clone(), name: person.name.clone() };
+        let held = RefreshSecret { token: token.clone(), name: person.name.clone() };
         let record = SignIn {
             sealed: Some(self.seal(&id, &held).map_err(KeepError::Seal)?),
             id,
@@ -83,7 +83,7 @@ impl SignIns {
             groups: Digest::default(),
             unknown: Unknown::new(),
         };
-        // The newest sign-in of a person counts, whoever holds the record.
+        // The newest sign-in of a person replaces the record, even if another replica has claimed it.
         Ok(self.records.put_until(record, Some(now + KEPT), Expect::Any).await?)
     }
 
@@ -92,7 +92,7 @@ impl SignIns {
         let (mut all, mut from) = (Vec::new(), None::<String>);
         loop {
             let page = self.records.store().list(Collection::SignIns, None, from.as_deref(), 1000).await?;
-            // One that cannot be read must not keep the others from being looked at.
+            // A record that cannot be read must not prevent the checks of the others.
             all.extend(page.items.into_iter().filter_map(|stored| {
                 let (version, expires_at) = (stored.version, stored.expires_at);
                 let value = serde_json::from_str(&stored.body)
@@ -117,11 +117,11 @@ impl SignIns {
         self.write(record).await
     }
 
-    /// The provider said yes. `None` when the person signed in again meanwhile.
+    /// Records that the provider confirmed the person. `None` when the person signed in again meanwhile.
     pub(crate) async fn confirm(
         &self,
         mut record: Versioned<SignIn>,
-        held: &Held,
+        held: &RefreshSecret,
         now: Timestamp,
     ) -> Result<Option<Versioned<SignIn>>, KeepError> {
         record.value.sealed = Some(self.seal(&record.value.id, held).map_err(KeepError::Seal)?);
@@ -131,7 +131,7 @@ impl SignIns {
         Ok(self.settle(record).await?)
     }
 
-    /// The groups of now stand in everything that the person holds.
+    /// Records that the current groups are written to everything that the person holds.
     pub(crate) async fn regrouped(
         &self,
         mut record: Versioned<SignIn>,
@@ -141,7 +141,7 @@ impl SignIns {
         self.settle(record).await.map(drop)
     }
 
-    /// The provider said nothing about the person.
+    /// Records that the provider gave no information about the person.
     pub(crate) async fn fail(&self, mut record: Versioned<SignIn>, now: Timestamp) -> Result<(), StoreError> {
         record.value.failures = record.value.failures.saturating_add(1);
         let wait = LEAST_WAIT * 2u32.saturating_pow(record.value.failures.min(10));
@@ -150,7 +150,7 @@ impl SignIns {
         self.write(record).await.map(drop)
     }
 
-    /// The provider said no. `None` when the person signed in again meanwhile.
+    /// Records that the provider refused the person. `None` when the person signed in again meanwhile.
     pub(crate) async fn refuse(
         &self,
         mut record: Versioned<SignIn>,
@@ -160,7 +160,7 @@ impl SignIns {
         self.settle(record).await
     }
 
-    /// Nobody is to be asked about this person: the provider gave no token.
+    /// Removes the record of a person for whom the provider gave no refresh token.
     pub(crate) async fn none_of(&self, sub: &str) -> Result<(), StoreError> {
         match self.records.delete(&sha256(sub.as_bytes()).to_string(), Expect::Any).await {
             Ok(()) | Err(StoreError::Gone { .. }) => Ok(()),
@@ -168,7 +168,7 @@ impl SignIns {
         }
     }
 
-    /// What the refused person holds was ended; what was given meanwhile is found by a look a moment later.
+    /// Records that what the refused person holds has ended; a second check soon after finds what was issued meanwhile.
     pub(crate) async fn ended(
         &self,
         mut record: Versioned<SignIn>,
@@ -178,7 +178,7 @@ impl SignIns {
         self.write(record).await.map(drop)
     }
 
-    /// The person holds nothing any more.
+    /// Removes the record of a person who holds nothing any more.
     pub(crate) async fn forget(&self, record: &Versioned<SignIn>) -> Result<(), StoreError> {
         match self.records.delete(&record.value.id, Expect::Version(record.version)).await {
             Ok(()) | Err(StoreError::Stale { .. } | StoreError::Gone { .. }) => Ok(()),
@@ -187,13 +187,13 @@ impl SignIns {
     }
 
     /// The token; `None` when another keyring sealed it.
-    pub(crate) fn open(&self, record: &SignIn) -> Option<Held> {
+    pub(crate) fn open(&self, record: &SignIn) -> Option<RefreshSecret> {
         let sealed = record.sealed.as_ref()?;
         let plain = self.keyring.open(sealed, &associated(&record.id)).ok()?;
         serde_json::from_slice(plain.expose()).ok()
     }
 
-    fn seal(&self, id: &str, held: &Held) -> Result<rp_documents::Sealed, SealError> {
+    fn seal(&self, id: &str, held: &RefreshSecret) -> Result<rp_documents::Sealed, SealError> {
         #[derive(Serialize)]
         struct Plain<'a> {
             token: &'a str,
@@ -211,8 +211,8 @@ impl SignIns {
         }
     }
 
-    /// Writes what came of a look. `None` when the person signed in again meanwhile; whoever else wrote (a
-    /// rotation of keys seals everything again) is no reason to lose a new refresh token.
+    /// Writes the result of a check. `None` when the person signed in again meanwhile. After any other concurrent write
+    /// (a key rotation seals every document again) it retries, so that a new refresh token is not lost.
     async fn settle(&self, mut record: Versioned<SignIn>) -> Result<Option<Versioned<SignIn>>, StoreError> {
         for _ in 0..TRIES {
             if let Some(written) = self.write(record.clone()).await? {

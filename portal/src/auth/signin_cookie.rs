@@ -1,5 +1,5 @@
-//! What must be remembered between the way out and the way back, sealed into a cookie: strangers who
-//! begin a sign-in cost no row (`contract/portal.md` "Do better" 2).
+//! State of a sign-in between the redirect to the provider and the callback, sealed into a cookie: an anonymous caller
+//! that begins a sign-in costs no row in the store (`contract/portal.md` "Do better" 2).
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const LIFE: Duration = Duration::from_secs(600);
 
 /// A sign-in that has begun.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct PendingSignIn {
     pub(crate) state: String,
     pub(crate) nonce: String,
     pub(crate) verifier: String,
@@ -29,7 +29,7 @@ pub(crate) struct Begun {
     pub(crate) fresh: bool,
 }
 
-impl Begun {
+impl PendingSignIn {
     pub(crate) fn new(random: &dyn Random, at: Timestamp, back: String, fresh: bool) -> Self {
         let word = || {
             let mut bytes = [0u8; 32];
@@ -39,7 +39,7 @@ impl Begun {
         Self { state: word(), nonce: word(), verifier: word(), back, at, fresh }
     }
 
-    /// The `Set-Cookie` that carries it. `Lax`, for the way back is a navigation from the provider.
+    /// The `Set-Cookie` that carries it. `Lax`, because the callback is a navigation from the provider.
     pub(crate) fn set_cookie(&self, keyring: &Keyring) -> Option<HeaderValue> {
         let plain = serde_json::to_vec(self).ok()?;
         let sealed = keyring.seal(&plain, AAD).ok()?;

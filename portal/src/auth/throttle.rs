@@ -1,4 +1,4 @@
-//! How often strangers may ask: fixed windows, by key and over all, in this process alone.
+//! Rate limits for anonymous callers: fixed windows, per key and in total, in this process alone.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

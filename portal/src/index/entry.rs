@@ -41,9 +41,9 @@ pub struct Entry {
     pub imported: Option<Imported>,
     pub health: Option<Arc<Health>>,
     /// When it was looked at last; what that look saw is `health`.
-    pub look: Option<Look>,
-    /// Since when it is in the state that is shown, where that is known: a document says when it changed, and of what
-    /// a look saw this process knows since it follows.
+    pub look: Option<CheckTime>,
+    /// Since when it is in the state that is shown, where known: a document has the time of its last change; changes
+    /// that checks found are known since this process started.
     pub since: Option<Timestamp>,
     shown: State,
     wrong: Box<str>,
@@ -51,9 +51,9 @@ pub struct Entry {
     text: Box<str>,
 }
 
-/// When, and for how long.
+/// Time and duration of the last check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct CheckTime {
     pub at: Timestamp,
     pub took_ms: u64,
 }
@@ -105,7 +105,7 @@ fn phase(text: &str) -> String {
 }
 
 impl Entry {
-    pub(super) fn of_cluster(document: &ClusterDocument) -> Self {
+    pub(super) fn from_cluster(document: &ClusterDocument) -> Self {
         let cluster = &document.cluster;
         let properties = &cluster.properties;
         Self {
@@ -141,7 +141,7 @@ impl Entry {
         }
     }
 
-    pub(super) fn of_import(document: &ImportedCluster) -> Self {
+    pub(super) fn from_import(document: &ImportedCluster) -> Self {
         use rp_documents::imported::CredentialKind;
         Self {
             document: document.id.clone(),
@@ -188,7 +188,7 @@ impl Entry {
     pub(super) fn finished(
         mut self,
         health: Option<&Arc<Health>>,
-        look: Option<Look>,
+        look: Option<CheckTime>,
         before: Option<&Self>,
     ) -> Self {
         let seen =
@@ -203,17 +203,17 @@ impl Entry {
         self
     }
 
-    /// Since when the shown state lasts.
+    /// Since when the cluster is in the shown state.
     fn began(&self, before: Option<&Self>) -> Option<Timestamp> {
         let seen = matches!(self.shown, State::Degraded | State::NoAnswer);
         match before {
             Some(before) if before.shown == self.shown && seen => before.since,
-            // It changed before our eyes, with a look.
+            // This process observed the change, with a check.
             Some(before) if before.shown != self.shown && before.modified == self.modified => {
                 self.looked_at().or(self.modified)
             }
             Some(before) if before.shown == self.shown && before.modified == self.modified => before.since,
-            // A look's state from before we followed: nobody wrote down since when.
+            // The state comes from a check before this process started: its begin is unknown.
             _ if seen || self.imported.is_some() => None,
             _ => self.modified,
         }
@@ -231,7 +231,8 @@ impl Entry {
         let at = self.looked_at()?;
         let patience = if self.look.is_some() { 3 * 60 } else { 15 * 60 };
         let failed = health.map(|health| health.failed.as_slice()).unwrap_or_default();
-        let missing = |(what, why): &(String, String)| web::Missing { what: what.clone(), why: why.clone() };
+        let missing =
+            |(what, why): &(String, String)| web::MissingPart { what: what.clone(), why: why.clone() };
         Some(web::LastLook {
             at: at.seconds(),
             took_ms: self.look.map(|look| look.took_ms).or(health.map(|health| health.took_ms)).unwrap_or(0),
@@ -343,8 +344,8 @@ impl Entry {
 }
 
 impl Health {
-    pub(super) fn of(health: &ClusterHealth) -> Self {
-        // The collector that asks the API server is the one that others stand on.
+    pub(super) fn from_record(health: &ClusterHealth) -> Self {
+        // The other collectors depend on the one that asks the API server.
         let failed = |word: &str| {
             health.collectors.iter().any(|c| c.error.is_some() && c.name.to_ascii_lowercase().contains(word))
         };
@@ -355,7 +356,7 @@ impl Health {
         Self {
             looked_at: health.looked_at,
             healthz: health.healthz,
-            // What the API server said of itself, where it was asked.
+            // The API server's own health endpoint, where it was asked.
             answers: health.healthz.map_or(!all_failed && !failed("apiserver"), |status| status != 0),
             operators: names(&health.operators_degraded),
             nodes_not_ready: health.nodes_not_ready,

@@ -1,4 +1,4 @@
-//! What the filters of a list mean; text that cannot be read is said, not passed over.
+//! Parses the filters of a list; text that cannot be parsed is an error, it is not ignored.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const DAY: u64 = 24 * 3600;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadFilter {
     pub(crate) field: &'static str,
-    /// What would be right, as a sentence.
+    /// A sentence that describes the valid form.
     pub(crate) right: &'static str,
 }
 
@@ -153,7 +153,7 @@ fn length(text: &str, field: &'static str, unit: u64) -> Result<Option<Duration>
         _ => return Err(wrong),
     };
     let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    // Ten years: nothing here is older, and no clock is carried out of its range.
+    // Ten years: nothing here is older, and the subtraction cannot overflow.
     seconds
         .filter(|seconds| *seconds <= 3650 * DAY)
         .map(|seconds| Some(Duration::from_secs(seconds)))

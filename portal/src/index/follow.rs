@@ -1,4 +1,4 @@
-//! Keeps the projection like the store.
+//! Keeps the projection up to date with the store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -10,10 +10,10 @@ use rp_documents::{BucketLooks, ClusterHealth, Collection, Document, Look, Saved
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::entry::Look as Looked;
+use super::entry::CheckTime;
 use super::{ClusterIndex, Entry, Health};
 
-/// Changes are put together for so long.
+/// Changes are batched for this long.
 const POLL: Duration = Duration::from_millis(250);
 const FOLLOWED: [Collection; 5] = [
     Collection::OpenShiftClusters,
@@ -30,15 +30,15 @@ pub(super) struct Follower {
     /// What is kept of the last looks, by the id of the cluster's document; documents themselves are not, for they
     /// hold sealed kubeconfigs.
     health: HashMap<String, Arc<Health>>,
-    looks: HashMap<String, Looked>,
-    /// The looks that a bucket's document named, so that those it no longer names are let go.
+    looks: HashMap<String, CheckTime>,
+    /// The clusters that a bucket's document named, so that those it no longer names are removed.
     buckets: HashMap<String, Vec<String>>,
     /// By lower-case resource id: in the order of the snapshot.
     entries: BTreeMap<Arc<str>, Arc<Entry>>,
     /// Under which resource id a document stands.
     by_document: HashMap<(Collection, String), Arc<str>>,
     views: BTreeMap<String, Arc<SavedView>>,
-    /// The first reading is over: what changes now changes before our eyes.
+    /// The initial load is complete: from now on this process observes changes itself.
     watching: bool,
 }
 
@@ -85,8 +85,8 @@ impl Follower {
 
     fn apply(&mut self, collection: Collection, id: &str, document: Option<&Stored>) {
         let entry = match collection {
-            Collection::OpenShiftClusters => read(id, document).map(|cluster| Entry::of_cluster(&cluster)),
-            Collection::ImportedClusters => read(id, document).map(|import| Entry::of_import(&import)),
+            Collection::OpenShiftClusters => read(id, document).map(|cluster| Entry::from_cluster(&cluster)),
+            Collection::ImportedClusters => read(id, document).map(|import| Entry::from_import(&import)),
             Collection::Looks => return self.apply_looks(id, read(id, document)),
             Collection::SavedViews => return self.apply_view(id, read(id, document)),
             _ => return self.apply_health(id, read(id, document)),
@@ -107,10 +107,10 @@ impl Follower {
     /// A look's id is that of the cluster's document.
     fn apply_health(&mut self, id: &str, look: Option<ClusterHealth>) {
         match look {
-            Some(look) => self.health.insert(id.to_owned(), Arc::new(Health::of(&look))),
+            Some(look) => self.health.insert(id.to_owned(), Arc::new(Health::from_record(&look))),
             None => self.health.remove(id),
         };
-        self.refinish(id);
+        self.recompute(id);
     }
 
     /// When each cluster of a bucket was looked at last.
@@ -124,12 +124,12 @@ impl Follower {
         };
         for gone in before.unwrap_or_default().into_iter().filter(|one| !looks.contains_key(one)) {
             self.looks.remove(&gone);
-            self.refinish(&gone);
+            self.recompute(&gone);
         }
         for (cluster, Look { at, took_ms, .. }) in looks {
-            let look = Looked { at, took_ms };
+            let look = CheckTime { at, took_ms };
             if self.looks.insert(cluster.clone(), look) != Some(look) {
-                self.refinish(&cluster);
+                self.recompute(&cluster);
             }
         }
     }
@@ -141,7 +141,7 @@ impl Follower {
         };
     }
 
-    fn refinish(&mut self, id: &str) {
+    fn recompute(&mut self, id: &str) {
         for collection in [Collection::OpenShiftClusters, Collection::ImportedClusters] {
             let Some(key) = self.by_document.get(&(collection, id.to_owned())) else { continue };
             if let Some(entry) = self.entries.get_mut(key) {
@@ -174,7 +174,7 @@ impl Follower {
     }
 }
 
-/// A document that cannot be read is left out, loudly; the others stay.
+/// A document that cannot be read is logged and left out; the others stay.
 fn read<T: Document>(id: &str, document: Option<&Stored>) -> Option<T> {
     let stored = document?;
     serde_json::from_str(&stored.body)

@@ -1,4 +1,4 @@
-//! Orders of the list, and places in them: a place is the sort key of a row and its id, so that the next page begins
+//! Orders of the list, and cursors in them: a cursor is the sort key of a row and its id, so that the next page begins
 //! after that row even when it has moved or gone.
 
 use std::cmp::Ordering;
@@ -11,21 +11,21 @@ use web::{Column, State};
 use super::Entry;
 use super::filter::numbers;
 
-/// A place that is longer is none of ours.
+/// Maximum length of a cursor.
 const MOST_PLACE: usize = 2048;
-/// Text that takes part in an order, in bytes.
+/// Bytes of a text that are compared.
 const MOST_KEY: usize = 100;
 
-/// Where a row stands.
+/// The sort key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key<'a> {
+pub(super) struct SortKey<'a> {
     number: i64,
     text: &'a str,
     id: &'a str,
 }
 
-impl<'a> Key<'a> {
-    pub(super) fn of(entry: &'a Entry, by: Column) -> Self {
+impl<'a> SortKey<'a> {
+    pub(super) fn new(entry: &'a Entry, by: Column) -> Self {
         let (number, text) = key(entry, by);
         Self { number, text, id: entry.id.key() }
     }
@@ -45,16 +45,16 @@ impl<'a> Key<'a> {
     }
 }
 
-/// A place that an answer gave.
+/// A position in the list, as given to clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Cursor {
     number: i64,
     text: String,
     id: String,
 }
 
-impl Place {
-    /// `None`: no answer of this order gave it.
+impl Cursor {
+    /// `None`: it is invalid or belongs to another order.
     pub(super) fn read(text: &str, by: Column, reverse: bool) -> Option<Self> {
         if text.len() > MOST_PLACE {
             return None;
@@ -65,8 +65,8 @@ impl Place {
         (order == by.name() && turned == reverse).then_some(Self { number, text, id })
     }
 
-    pub(super) fn key(&self) -> Key<'_> {
-        Key { number: self.number, text: &self.text, id: &self.id }
+    pub(super) fn key(&self) -> SortKey<'_> {
+        SortKey { number: self.number, text: &self.text, id: &self.id }
     }
 }
 
@@ -80,8 +80,8 @@ fn key(entry: &Entry, by: Column) -> (i64, &str) {
             entry.lower_name(),
         ),
         Column::Name => (0, entry.lower_name()),
-        // What is wrong comes before what is well.
-        Column::Wrong => (i64::from(entry.wrong_words().is_empty()), cut(entry.wrong_words())),
+        // Clusters with problems come first.
+        Column::Wrong => (i64::from(entry.wrong_words().is_empty()), truncated(entry.wrong_words())),
         Column::Version => (-packed(&entry.version), entry.lower_name()),
         Column::Created => (newest(entry.created), entry.lower_name()),
         Column::Modified => (newest(entry.modified), entry.lower_name()),
@@ -94,17 +94,17 @@ fn key(entry: &Entry, by: Column) -> (i64, &str) {
         Column::Alerts => (most(health.map(|h| h.alerts)), entry.lower_name()),
         Column::Collectors => (most(health.map(|h| h.failed.len())), entry.lower_name()),
         Column::Architecture => (-i64::from(entry.architecture), entry.lower_name()),
-        Column::Region => (empty_last(&entry.location), cut(&entry.location)),
+        Column::Region => (empty_last(&entry.location), truncated(&entry.location)),
         Column::Group => (0, segment(entry.id.key(), 4)),
         Column::Subscription => (0, segment(entry.id.key(), 2)),
-        Column::Api => (empty_last(&entry.visibility), cut(&entry.visibility)),
-        Column::Maintenance => (empty_last(&entry.maintenance), cut(&entry.maintenance)),
+        Column::Api => (empty_last(&entry.visibility), truncated(&entry.visibility)),
+        Column::Maintenance => (empty_last(&entry.maintenance), truncated(&entry.maintenance)),
         Column::Phase => {
             let phase = entry.install.as_deref().unwrap_or_default();
-            (empty_last(phase), cut(phase))
+            (empty_last(phase), truncated(phase))
         }
-        Column::Infra => (empty_last(&entry.infra_id), cut(&entry.infra_id)),
-        Column::Provisioned => (empty_last(&entry.provisioned_by), cut(&entry.provisioned_by)),
+        Column::Infra => (empty_last(&entry.infra_id), truncated(&entry.infra_id)),
+        Column::Provisioned => (empty_last(&entry.provisioned_by), truncated(&entry.provisioned_by)),
     }
 }
 
@@ -127,7 +127,7 @@ fn segment(key: &str, at: usize) -> &str {
     key.split('/').nth(at).unwrap_or_default()
 }
 
-fn cut(text: &str) -> &str {
+fn truncated(text: &str) -> &str {
     let mut end = text.len().min(MOST_KEY);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -170,14 +170,14 @@ mod tests {
 
     #[test]
     fn a_place_is_read_in_its_own_order_only() {
-        let key = Key { number: -7, text: "größe\u{1f}", id: "/subscriptions/x" };
+        let key = SortKey { number: -7, text: "größe\u{1f}", id: "/subscriptions/x" };
         let place = key.place(Column::Version, true);
-        let read = Place::read(&place, Column::Version, true).unwrap();
+        let read = Cursor::read(&place, Column::Version, true).unwrap();
         assert_eq!(read.key(), key);
-        assert!(Place::read(&place, Column::Version, false).is_none());
-        assert!(Place::read(&place, Column::Name, true).is_none());
+        assert!(Cursor::read(&place, Column::Version, false).is_none());
+        assert!(Cursor::read(&place, Column::Name, true).is_none());
         for bad in ["", "50", "!!", "bnVsbA", &place[1..], &"A".repeat(5000)] {
-            assert!(Place::read(bad, Column::Version, true).is_none(), "{bad}");
+            assert!(Cursor::read(bad, Column::Version, true).is_none(), "{bad}");
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn keys_are_cut_between_characters() {
-        assert_eq!(cut(&"ß".repeat(80)).len(), 100);
-        assert_eq!(cut(&format!("a{}", "ß".repeat(80))).len(), 99);
+        assert_eq!(truncated(&"ß".repeat(80)).len(), 100);
+        assert_eq!(truncated(&format!("a{}", "ß".repeat(80))).len(), 99);
     }
 }

@@ -8,7 +8,7 @@ use url::Url;
 use web::{ListQuery, ListView, State};
 
 use super::filter::{BadFilter, Filter};
-use super::order::{Key, Place};
+use super::order::{Cursor, SortKey};
 use super::{Entry, Snapshot};
 
 /// A list query, made ready.
@@ -18,7 +18,7 @@ pub(crate) struct Selection<'a> {
     filter: Filter<'a>,
 }
 
-/// Rows of a page, and where they stand.
+/// Rows of a page, and their position in the list.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) rows: Vec<Arc<Entry>>,
@@ -26,22 +26,22 @@ pub(crate) struct Page {
     pub(crate) matched: usize,
     /// How many of them come before these rows.
     pub(crate) before: usize,
-    /// Places of the first and of the last row, where there are more before and after them.
+    /// Cursors of the first and of the last row, where there are more before and after them.
     pub(crate) previous: Option<String>,
     pub(crate) next: Option<String>,
 }
 
-/// `after` or `before` is no place that an answer in this order gave.
+/// `after` or `before` is no cursor of this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BadPlace;
+pub(crate) struct BadCursor;
 
-enum Ask {
+enum PageStart {
     First,
-    After(Place),
-    Before(Place),
+    After(Cursor),
+    Before(Cursor),
 }
 
-type Keyed<'s> = (Key<'s>, &'s Arc<Entry>);
+type Keyed<'s> = (SortKey<'s>, &'s Arc<Entry>);
 
 impl<'a> Selection<'a> {
     /// # Errors
@@ -51,7 +51,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The clusters that match, in the query's order.
-    pub(crate) fn of(&self, snapshot: &Snapshot) -> Vec<Arc<Entry>> {
+    pub(crate) fn matching(&self, snapshot: &Snapshot) -> Vec<Arc<Entry>> {
         let mut keyed = self.keyed(snapshot);
         keyed.sort_unstable_by(|a, b| a.0.cmp(&b.0, self.query.reverse));
         keyed.into_iter().map(|(_, entry)| Arc::clone(entry)).collect()
@@ -60,21 +60,21 @@ impl<'a> Selection<'a> {
     /// The clusters of one page. Costs one pass over all, and sorts no more than the page.
     ///
     /// # Errors
-    /// [`BadPlace`].
-    pub(crate) fn page(&self, snapshot: &Snapshot, limit: usize) -> Result<Page, BadPlace> {
+    /// [`BadCursor`].
+    pub(crate) fn page(&self, snapshot: &Snapshot, limit: usize) -> Result<Page, BadCursor> {
         let (by, reverse) = (self.query.sort, self.query.reverse);
         let ask = self.ask()?;
         let mut keyed = self.keyed(snapshot);
         let matched = keyed.len();
         let order = |a: &Keyed<'_>, b: &Keyed<'_>| a.0.cmp(&b.0, reverse);
         let before = match &ask {
-            Ask::First => 0,
-            Ask::After(place) => {
+            PageStart::First => 0,
+            PageStart::After(place) => {
                 let key = place.key();
                 keyed.retain(|(one, _)| one.cmp(&key, reverse).is_gt());
                 matched - keyed.len()
             }
-            Ask::Before(place) => {
+            PageStart::Before(place) => {
                 let key = place.key();
                 keyed.retain(|(one, _)| one.cmp(&key, reverse).is_lt());
                 let over = keyed.len().saturating_sub(limit);
@@ -101,20 +101,20 @@ impl<'a> Selection<'a> {
         })
     }
 
-    fn ask(&self) -> Result<Ask, BadPlace> {
+    fn ask(&self) -> Result<PageStart, BadCursor> {
         let q = self.query;
-        let place = |text: &str| Place::read(text, q.sort, q.reverse).ok_or(BadPlace);
+        let place = |text: &str| Cursor::read(text, q.sort, q.reverse).ok_or(BadCursor);
         match (q.after.as_str(), q.before.as_str()) {
-            ("", "") => Ok(Ask::First),
-            (after, "") => place(after).map(Ask::After),
-            ("", before) => place(before).map(Ask::Before),
-            _ => Err(BadPlace),
+            ("", "") => Ok(PageStart::First),
+            (after, "") => place(after).map(PageStart::After),
+            ("", before) => place(before).map(PageStart::Before),
+            _ => Err(BadCursor),
         }
     }
 
     fn keyed<'s>(&self, snapshot: &'s Snapshot) -> Vec<Keyed<'s>> {
         let matching = snapshot.entries.iter().filter(|entry| self.filter.matches(entry));
-        matching.map(|entry| (Key::of(entry, self.query.sort), entry)).collect()
+        matching.map(|entry| (SortKey::new(entry, self.query.sort), entry)).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rp_base::Timestamp;
-use web::{Broken, Facets, ListView, State, Summary, VersionCount};
+use web::{BrokenCluster, Facets, ListView, State, Summary, VersionCount};
 
 use super::filter::numbers;
 use super::search::in_view;
@@ -110,7 +110,7 @@ fn broken(snapshot: &Snapshot, now: Timestamp, summary: &mut Summary) {
     summary.longest = broken
         .into_iter()
         .take(3)
-        .map(|(since, entry)| Broken {
+        .map(|(since, entry)| BrokenCluster {
             name: entry.id.name().to_owned(),
             href: entry.path(),
             state: entry.shown_state(),

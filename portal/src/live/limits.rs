@@ -14,9 +14,9 @@ pub struct LiveLimits {
     pub per_person: usize,
     /// Of this process.
     pub pages: usize,
-    /// A page asks anew after so long, if somebody is there: so that a session can end unused.
+    /// A stream ends after this time, and a page in use reconnects: so that an unused session can end.
     pub longest: Duration,
-    /// Between two signs of life.
+    /// Interval of heartbeats.
     pub heartbeat: Duration,
 }
 
@@ -54,34 +54,34 @@ metrics! {
     }
 }
 
-/// Who follows how many pages.
+/// Counts live pages per person and in total.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct PageLimiter {
     limits: LiveLimits,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<PageCounts>>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct PageCounts {
     all: usize,
     of: HashMap<String, usize>,
 }
 
-/// Why there is no place.
+/// Which limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Full {
+pub(crate) enum LimitReached {
     Person,
     Process,
 }
 
-/// One page that is followed; dropped, its place is free.
+/// Permit for one live page; dropping it frees the slot.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct PagePermit {
     sub: String,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<PageCounts>>,
 }
 
-impl Places {
+impl PageLimiter {
     pub(crate) fn new(limits: LiveLimits) -> Self {
         Self { limits, taken: Arc::default() }
     }
@@ -90,26 +90,26 @@ impl Places {
         &self.limits
     }
 
-    /// A place for this person.
+    /// Takes a permit for this person.
     ///
     /// # Errors
-    /// There is none.
-    pub(crate) fn take(&self, sub: &str) -> Result<Place, Full> {
+    /// A limit is reached.
+    pub(crate) fn take(&self, sub: &str) -> Result<PagePermit, LimitReached> {
         let mut taken = self.taken.lock();
         if taken.all >= self.limits.pages {
-            return Err(Full::Process);
+            return Err(LimitReached::Process);
         }
         let own = taken.of.entry(sub.to_owned()).or_default();
         if *own >= self.limits.per_person {
-            return Err(Full::Person);
+            return Err(LimitReached::Person);
         }
         *own += 1;
         taken.all += 1;
-        Ok(Place { sub: sub.to_owned(), taken: Arc::clone(&self.taken) })
+        Ok(PagePermit { sub: sub.to_owned(), taken: Arc::clone(&self.taken) })
     }
 }
 
-impl Drop for Place {
+impl Drop for PagePermit {
     fn drop(&mut self) {
         let mut taken = self.taken.lock();
         taken.all = taken.all.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The route: who may follow, the entry at the start, and the answer whose body a viewer writes.
+//! The route: authorization, the audit entry at the start, and the response whose body a viewer writes.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tower_sessions::Session;
 use web::Tab;
 
-use super::limits::Full;
+use super::limits::LimitReached;
 use super::tabs;
 use super::viewer::{Viewer, ViewerParts};
 use crate::context::Ctx;
@@ -26,30 +26,30 @@ use crate::pages::{ClusterPath, frame};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// The clock of a page is believed when it is at most that old, seconds.
+/// The page's clock is accepted when it is at most this many seconds old.
 const OLDEST_PAGE: i64 = 12 * 3600;
-/// Parts of one page that it may say it has.
+/// Maximum number of parts that a page may report as present.
 const MOST_SEEN: usize = 64;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Page {
+pub(crate) struct TabPath {
     page: String,
 }
 
 /// What the page's script adds to the page's own query.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct StreamQuery {
     /// The page's clock, and digests of the parts that it has.
     now: Option<i64>,
     seen: HashSet<u64>,
-    /// One answer, and then the end: of pages that ask now and then.
+    /// One update, then the end: for pages that poll.
     once: bool,
     /// The rest.
     query: String,
 }
 
-impl Asked {
-    fn of(query: &str) -> Self {
+impl StreamQuery {
+    fn parse(query: &str) -> Self {
         let mut asked = Self::default();
         let mut rest = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -77,7 +77,7 @@ pub(crate) async fn stream(
     user: CurrentUser,
     session: Option<Extension<Session>>,
     ClusterPath(id): ClusterPath,
-    Path(Page { page }): Path<Page>,
+    Path(TabPath { page }): Path<TabPath>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Fault> {
     let parts = &state.0;
@@ -89,7 +89,7 @@ pub(crate) async fn stream(
         return Err(Fault::bad_input("Live pages are for browsers")
             .why("Scripts ask the JSON API under /api/v1/clusters, or watch with a kubeconfig."));
     };
-    let asked = Asked::of(query.as_deref().unwrap_or_default());
+    let asked = StreamQuery::parse(query.as_deref().unwrap_or_default());
     let place = parts.live.take(&user.caller.person.sub).map_err(|full| {
         parts.live_metrics.refused.inc();
         refused(full)
@@ -99,13 +99,13 @@ pub(crate) async fn stream(
     row.tab.segment().clone_into(&mut entry_start.resource);
     entry_start.name = clean(item, 300);
     "read credential".clone_into(&mut entry_start.identity_used);
-    // Nobody looks unrecorded: it is durable before the first byte.
+    // The audit entry is durable before the first byte is sent.
     parts.audit.promise(entry_start.clone()).await.map_err(|error| Fault::audit(&error))?;
 
     let mut frame = frame(&state, &context);
     frame.now = asked.now.filter(|now| (0..=OLDEST_PAGE).contains(&(frame.now - now))).unwrap_or(frame.now);
     let viewing = parts.clusters.observer.watch(&id, super::kinds(&entry, row));
-    let looking = super::look_at_operations(&state, &entry, row.tab).await;
+    let looking = super::watch_operations(&state, &entry, row.tab).await;
     let (send, receive) = mpsc::channel(1);
     let viewer = Viewer::new(ViewerParts {
         state: state.clone(),
@@ -130,16 +130,20 @@ pub(crate) async fn stream(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Balancers that collect answers would hold the events back.
+    // Load balancers that buffer responses would delay the events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-fn refused(full: Full) -> Fault {
+fn refused(full: LimitReached) -> Fault {
     let fault = |what: &str| Fault::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pages", Side::You, what);
     match full {
-        Full::Person => fault("You have too many live pages open").why("Close some, or read on without."),
-        Full::Process => fault("Too many live pages are open").why("The page asks now and then instead."),
+        LimitReached::Person => {
+            fault("You have too many live pages open").why("Close some, or read on without.")
+        }
+        LimitReached::Process => {
+            fault("Too many live pages are open").why("The page asks now and then instead.")
+        }
     }
     .retry_after(std::time::Duration::from_secs(30))
 }
@@ -161,13 +165,13 @@ mod tests {
 
     #[test]
     fn what_the_script_adds_is_taken_out_of_the_query() {
-        let asked = Asked::of("sort=age&seen=1700000000,ff,10,zz&once=1&state=bad");
+        let asked = StreamQuery::parse("sort=age&seen=1700000000,ff,10,zz&once=1&state=bad");
         assert_eq!(asked.now, Some(1_700_000_000));
         assert_eq!(asked.seen, HashSet::from([0xff, 0x10]));
         assert!(asked.once);
         assert_eq!(asked.query, "sort=age&state=bad");
-        assert_eq!(Asked::of(""), Asked::default());
+        assert_eq!(StreamQuery::parse(""), StreamQuery::default());
         let many = format!("seen=1{}", ",1".repeat(100_000));
-        assert!(Asked::of(&many).seen.len() <= MOST_SEEN);
+        assert!(StreamQuery::parse(&many).seen.len() <= MOST_SEEN);
     }
 }

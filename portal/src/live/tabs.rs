@@ -16,7 +16,7 @@ pub(crate) struct TabInput<'a> {
     pub(crate) state: &'a PortalState,
     pub(crate) entry: &'a Entry,
     pub(crate) user: &'a CurrentUser,
-    /// `now` stands still while a page is open: the script counts ages, and what is unchanged gives the same bytes.
+    /// `now` is fixed while a page is open: the script counts ages, and unchanged parts render to the same bytes.
     pub(crate) frame: &'a Frame,
     pub(crate) snapshot: Arc<ClusterSnapshot>,
     /// The path after the tab; empty on lists.
@@ -34,19 +34,19 @@ pub(crate) struct Fragment {
     pub(crate) html: String,
 }
 
-/// Renders the parts of a tab. Runs a few times a second for each viewer: it asks nobody.
+/// Renders the parts of a tab. Runs a few times a second for each viewer, so it must not send requests.
 pub(crate) type Fragments = fn(&TabInput<'_>) -> Vec<Fragment>;
 
 /// A tab that follows its cluster.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Live {
+pub(crate) struct LiveTab {
     pub(crate) tab: Tab,
     pub(crate) kinds: &'static [Kind],
     pub(crate) fragments: Fragments,
 }
 
 /// Every tab that follows its cluster.
-static TABLE: &[Live] = &[
+static TABLE: &[LiveTab] = &[
     objects(Tab::Overview, |input| objects::fragments(Tab::Overview, input)),
     objects(Tab::Operators, |input| objects::fragments(Tab::Operators, input)),
     objects(Tab::Nodes, |input| objects::fragments(Tab::Nodes, input)),
@@ -54,17 +54,21 @@ static TABLE: &[Live] = &[
     objects(Tab::MachineSets, |input| objects::fragments(Tab::MachineSets, input)),
     objects(Tab::ControlPlane, |input| objects::fragments(Tab::ControlPlane, input)),
     objects(Tab::Operations, operations::fragments),
-    Live { tab: Tab::Pods, kinds: &workloads::POD_KINDS, fragments: workloads::pod_fragments },
-    Live { tab: Tab::Workloads, kinds: &workloads::WORKLOAD_KINDS, fragments: workloads::workload_fragments },
-    Live { tab: Tab::Events, kinds: &workloads::EVENT_KINDS, fragments: workloads::event_fragments },
+    LiveTab { tab: Tab::Pods, kinds: &workloads::POD_KINDS, fragments: workloads::pod_fragments },
+    LiveTab {
+        tab: Tab::Workloads,
+        kinds: &workloads::WORKLOAD_KINDS,
+        fragments: workloads::workload_fragments,
+    },
+    LiveTab { tab: Tab::Events, kinds: &workloads::EVENT_KINDS, fragments: workloads::event_fragments },
 ];
 
 /// A tab of what a cluster is made of.
-const fn objects(tab: Tab, fragments: Fragments) -> Live {
-    Live { tab, kinds: &objects::KINDS, fragments }
+const fn objects(tab: Tab, fragments: Fragments) -> LiveTab {
+    LiveTab { tab, kinds: &objects::KINDS, fragments }
 }
 
 /// The row of a tab.
-pub(crate) fn row(tab: Tab) -> Option<&'static Live> {
+pub(crate) fn row(tab: Tab) -> Option<&'static LiveTab> {
     TABLE.iter().find(|row| row.tab == tab)
 }

@@ -1,4 +1,4 @@
-//! One who looks at one page: renders what changed and sends it while somebody reads.
+//! The sender of one live page: renders what changed and sends it while the client reads.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -8,34 +8,34 @@ use std::time::Duration;
 use axum::body::Bytes;
 use rp_base::{Timestamp, chain};
 use rp_documents::{Entry as Audited, Outcome, Phase, Role};
-use rp_observe::Viewing;
+use rp_observe::WatchGuard;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use web::{Frame, Tab};
 
-use super::limits::{EndLabels, Place};
-use super::tabs::{Live, TabInput};
-use super::{Standing, standing};
-use crate::auth::{Still, StillSigned};
+use super::limits::{EndLabels, PagePermit};
+use super::tabs::{LiveTab, TabInput};
+use super::{Freshness, freshness};
+use crate::auth::{SessionStatus, SessionWatch};
 use crate::index::Entry;
-use crate::operations::Looking;
+use crate::operations::OperationsWatch;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// Between two looks at whether the session lives.
+/// Interval of checks whether the session is still valid.
 const CHECK: Duration = Duration::from_millis(400);
-/// Nothing was read for so long: whoever it was is gone.
+/// A client that reads nothing for this long is considered gone.
 const STUCK: Duration = Duration::from_secs(60);
-/// What is known of sessions may be that old before a page is cut (`contract/rules.md` §3.7).
+/// A live page ends when the state of its session is older than this (`contract/rules.md` §3.7).
 const UNSURE: Duration = Duration::from_secs(15);
 
-/// Why nothing more is sent.
+/// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// The browser went.
+enum EndReason {
+    /// The browser disconnected.
     Left,
-    /// One answer was asked for.
+    /// The client asked for one update only.
     Answered,
     /// The session ended.
     Session,
@@ -45,17 +45,17 @@ enum Ending {
     Gone,
     /// This process stops.
     Stopping,
-    /// So long and no longer; the page asks anew.
+    /// The maximum duration is reached; the page reconnects.
     Again,
-    /// What the page is made of is another now: it is loaded anew.
+    /// The cluster became reachable or unreachable: the page must be reloaded.
     Otherwise,
-    /// Whether the session lives cannot be said.
+    /// The state of the session is unknown.
     Unsure,
-    /// Nobody reads.
+    /// The client does not read.
     Stuck,
 }
 
-impl Ending {
+impl EndReason {
     const fn word(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -71,29 +71,29 @@ impl Ending {
         }
     }
 
-    /// Whether we ended it, not the reader.
+    /// Whether the server ended it, not the client.
     const fn cut(self) -> bool {
         !matches!(self, Self::Left | Self::Answered | Self::Again | Self::Otherwise)
     }
 }
 
-/// What became of the cluster's entry.
-enum Renewed {
+/// How the cluster's entry has changed.
+enum EntryChange {
     Same,
     Changed,
-    /// It can be reached, or no longer.
+    /// It became reachable or unreachable.
     Otherwise,
 }
 
-/// When operations have changed; never, where they are not looked at.
-async fn operations(looking: Option<&mut Looking>) {
+/// Resolves when operations have changed; never where they are not watched.
+async fn operations(looking: Option<&mut OperationsWatch>) {
     match looking {
         Some(looking) => looking.changed().await,
         None => std::future::pending().await,
     }
 }
 
-/// What a viewer is made of.
+/// The inputs of a viewer.
 pub(super) struct ViewerParts {
     pub(super) state: PortalState,
     pub(super) user: CurrentUser,
@@ -101,17 +101,17 @@ pub(super) struct ViewerParts {
     pub(super) key: String,
     pub(super) entry: Arc<Entry>,
     pub(super) frame: Frame,
-    pub(super) row: &'static Live,
+    pub(super) row: &'static LiveTab,
     pub(super) item: String,
     pub(super) query: String,
     pub(super) once: bool,
-    pub(super) viewing: Viewing,
+    pub(super) viewing: WatchGuard,
     /// Of tabs that show operations.
-    pub(super) looking: Option<Looking>,
+    pub(super) looking: Option<OperationsWatch>,
     pub(super) seen: HashSet<u64>,
     pub(super) send: mpsc::Sender<Bytes>,
     pub(super) started: Audited,
-    pub(super) place: Place,
+    pub(super) place: PagePermit,
 }
 
 /// One page that is followed.
@@ -120,9 +120,9 @@ pub(super) struct Viewer {
     began: Instant,
     /// Digest of each part as it was sent.
     sent: HashMap<String, u64>,
-    told: Option<Standing>,
+    told: Option<Freshness>,
     bytes: u64,
-    signed: StillSigned,
+    signed: SessionWatch,
     unsure_since: Option<Instant>,
 }
 
@@ -134,7 +134,7 @@ impl Viewer {
             sent: HashMap::new(),
             told: None,
             bytes: 0,
-            signed: StillSigned::default(),
+            signed: SessionWatch::default(),
             unsure_since: None,
         }
     }
@@ -144,7 +144,7 @@ impl Viewer {
         let metrics = self.parts.state.0.live_metrics.clone();
         let open = metrics.pages.track();
         let ending = self.follow().await;
-        if !matches!(ending, Ending::Left | Ending::Answered) {
+        if !matches!(ending, EndReason::Left | EndReason::Answered) {
             let last = format!("event: end\ndata: {}\n\n", json!({"reason": ending.word()}));
             let last = timeout(Duration::from_secs(1), self.parts.send.send(last.into())).await;
             drop(last);
@@ -155,9 +155,9 @@ impl Viewer {
         self.record(ending).await;
     }
 
-    async fn follow(&mut self) -> Ending {
+    async fn follow(&mut self) -> EndReason {
         if self.parts.once {
-            // Whoever asks now and then wants an answer, not a promise.
+            // A page that polls gets the settled state of the watches, not the first one.
             self.parts.viewing.settled(super::PATIENCE).await;
         }
         let limits = *self.parts.state.0.live.limits();
@@ -174,29 +174,31 @@ impl Viewer {
                 return ending;
             }
             if self.parts.once {
-                return Ending::Answered;
+                return EndReason::Answered;
             }
             // Until something changes.
             loop {
                 tokio::select! {
                     news = changed.changed() => {
-                        if news.is_err() { return Ending::Stopping }
+                        if news.is_err() { return EndReason::Stopping }
                         break;
                     }
                     () = operations(self.parts.looking.as_mut()) => break,
-                    () = self.parts.send.closed() => return Ending::Left,
-                    () = stopping.cancelled() => return Ending::Stopping,
+                    () = self.parts.send.closed() => return EndReason::Left,
+                    () = stopping.cancelled() => return EndReason::Stopping,
                     () = tokio::time::sleep(CHECK) => {}
                 }
-                if let Some(ending) = self.over(end).await {
+                if let Some(ending) = self.check_end(end).await {
                     return ending;
                 }
-                match self.renewed() {
-                    Renewed::Same => {}
-                    Renewed::Changed => break,
+                match self.refresh_entry() {
+                    EntryChange::Same => {}
+                    EntryChange::Changed => break,
                     // The panels of operations are the same: the page only asks anew.
-                    Renewed::Otherwise if self.parts.row.tab == Tab::Operations => return Ending::Again,
-                    Renewed::Otherwise => return Ending::Otherwise,
+                    EntryChange::Otherwise if self.parts.row.tab == Tab::Operations => {
+                        return EndReason::Again;
+                    }
+                    EntryChange::Otherwise => return EndReason::Otherwise,
                 }
                 if Instant::now() >= heartbeat {
                     heartbeat = Instant::now() + limits.heartbeat;
@@ -205,31 +207,31 @@ impl Viewer {
                     }
                 }
             }
-            if let Some(ending) = self.over(end).await {
+            if let Some(ending) = self.check_end(end).await {
                 return ending;
             }
         }
     }
 
     /// Whether it must end now.
-    async fn over(&mut self, end: Instant) -> Option<Ending> {
+    async fn check_end(&mut self, end: Instant) -> Option<EndReason> {
         let parts = &self.parts.state.0;
         if Instant::now() >= end {
-            return Some(Ending::Again);
+            return Some(EndReason::Again);
         }
         if parts.index.snapshot().get(&self.parts.entry.id).is_none() {
-            return Some(Ending::Gone);
+            return Some(EndReason::Gone);
         }
-        match parts.sign_in.sessions.still(&self.parts.key, &mut self.signed).await {
-            Still::Ended => return Some(Ending::Session),
-            Still::Unsure => {
+        match parts.sign_in.sessions.status(&self.parts.key, &mut self.signed).await {
+            SessionStatus::Ended => return Some(EndReason::Session),
+            SessionStatus::Unsure => {
                 let since = *self.unsure_since.get_or_insert_with(Instant::now);
-                return (since.elapsed() >= UNSURE).then_some(Ending::Unsure);
+                return (since.elapsed() >= UNSURE).then_some(EndReason::Unsure);
             }
-            Still::Same => {}
-            Still::Changed(person) => {
+            SessionStatus::Same => {}
+            SessionStatus::Changed(person) => {
                 if !parts.access.policy().roles_of(&person.groups).has(Role::Viewer) {
-                    return Some(Ending::Access);
+                    return Some(EndReason::Access);
                 }
             }
         }
@@ -238,24 +240,24 @@ impl Viewer {
     }
 
     /// The cluster as the list has it now.
-    fn renewed(&mut self) -> Renewed {
+    fn refresh_entry(&mut self) -> EntryChange {
         let snapshot = self.parts.state.0.index.snapshot();
-        let Some(now) = snapshot.get(&self.parts.entry.id) else { return Renewed::Same };
+        let Some(now) = snapshot.get(&self.parts.entry.id) else { return EntryChange::Same };
         if Arc::ptr_eq(now, &self.parts.entry) {
-            return Renewed::Same;
+            return EntryChange::Same;
         }
         let reachable = self.parts.entry.reachable;
         self.parts.entry = Arc::clone(now);
-        if now.reachable == reachable { Renewed::Changed } else { Renewed::Otherwise }
+        if now.reachable == reachable { EntryChange::Changed } else { EntryChange::Otherwise }
     }
 
-    /// Sends what changed. What is rendered is what is known once there is room: a slow reader gets the latest.
-    async fn send(&mut self, heartbeat: bool) -> Option<Ending> {
+    /// Sends what changed. It renders only once the channel has room, so a slow reader gets the latest state.
+    async fn send(&mut self, heartbeat: bool) -> Option<EndReason> {
         let send = self.parts.send.clone();
         let room = match timeout(STUCK, send.reserve()).await {
             Ok(Ok(room)) => room,
-            Ok(Err(_)) => return Some(Ending::Left),
-            Err(_) => return Some(Ending::Stuck),
+            Ok(Err(_)) => return Some(EndReason::Left),
+            Err(_) => return Some(EndReason::Stuck),
         };
         let mut text = self.events();
         if text.is_empty() && heartbeat {
@@ -273,7 +275,7 @@ impl Viewer {
         let metrics = &self.parts.state.0.live_metrics;
         let began = std::time::Instant::now();
         let snapshot = self.parts.viewing.snapshot();
-        let now = standing(&snapshot, super::kinds(&self.parts.entry, self.parts.row));
+        let now = freshness(&snapshot, super::kinds(&self.parts.entry, self.parts.row));
         let input = TabInput {
             state: &self.parts.state,
             entry: &self.parts.entry,
@@ -295,13 +297,13 @@ impl Viewer {
         }
         metrics.render.observe_duration(began.elapsed());
         if self.told.as_ref() != Some(&now) {
-            event(&mut text, "state", "", &told(&now));
+            event(&mut text, "state", "", &state_event(&now));
             self.told = Some(now);
         }
         text
     }
 
-    async fn record(self, ending: Ending) {
+    async fn record(self, ending: EndReason) {
         let parts = &self.parts.state.0;
         let at = parts.clock.now();
         let mut entry = Audited { at, phase: Phase::End, ..self.parts.started };
@@ -316,7 +318,7 @@ impl Viewer {
     }
 }
 
-fn told(standing: &Standing) -> String {
+fn state_event(standing: &Freshness) -> String {
     let as_of = standing.as_of.map(Timestamp::seconds);
     json!({"state": standing.state.word(), "as_of": as_of, "why": standing.why}).to_string()
 }

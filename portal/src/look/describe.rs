@@ -2,7 +2,7 @@
 
 use rp_base::Timestamp;
 use serde_json::Value;
-use web::{Badge, Condition, Described, EventLine, Link, Node, Tone};
+use web::{Badge, Condition, EventLine, Link, Node, ObjectDescription, Tone};
 
 use super::kinds::Kinds;
 use super::names::{ObjectName, page_of};
@@ -16,7 +16,7 @@ const MOST_LEAVES: usize = 3_000;
 const LONGEST: usize = 2 * 1024 * 1024;
 
 /// Reads an object. `base` is the path of the cluster's pages.
-pub(crate) fn describe(object: &Value, kinds: Option<&Kinds>, base: &str) -> Described {
+pub(crate) fn describe(object: &Value, kinds: Option<&Kinds>, base: &str) -> ObjectDescription {
     let text = |at: &str| object.pointer(at).map(plain).unwrap_or_default();
     let mut left_out = 0;
     let mut budget = MOST_LEAVES;
@@ -40,7 +40,7 @@ pub(crate) fn describe(object: &Value, kinds: Option<&Kinds>, base: &str) -> Des
         }
         members.push((name.clone(), node(&value, &mut budget)));
     }
-    Described {
+    ObjectDescription {
         created: time(object.pointer("/metadata/creationTimestamp")),
         deleting: time(object.pointer("/metadata/deletionTimestamp")),
         resource_version: text("/metadata/resourceVersion"),
@@ -53,7 +53,7 @@ pub(crate) fn describe(object: &Value, kinds: Option<&Kinds>, base: &str) -> Des
         conditions,
         members,
         left_out,
-        ..Described::default()
+        ..ObjectDescription::default()
     }
 }
 
@@ -98,7 +98,7 @@ fn owners(object: &Value, kinds: Option<&Kinds>, base: &str) -> Vec<Link> {
             let known = known?;
             let rest = if known.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
             let object = ObjectName::new(known.name.clone(), &rest).ok()?;
-            Some(format!("resources/{}", object.ours()))
+            Some(format!("resources/{}", object.path_segment()))
         };
         let page = page_of(kind, namespace, name).or_else(by_kind);
         Link::new(
@@ -128,7 +128,7 @@ pub(crate) fn conditions(object: &Value, left_out: &mut u64) -> Vec<Condition> {
     shown.map(condition).collect()
 }
 
-/// Whether a condition tells of something good is said by its name only; where it is not known, nothing is judged.
+/// Only a condition's name tells whether `True` is good; unknown names get no judgement.
 pub(crate) fn status_of(kind: &str, status: &str) -> Badge {
     let good_true = [
         "Ready",
@@ -147,9 +147,9 @@ pub(crate) fn status_of(kind: &str, status: &str) -> Badge {
     let bad_true = ["Degraded", "Failing", "Failed", "Pressure", "Unavailable", "Stalled", "ReplicaFailure"];
     let is = |words: &[&str]| words.iter().any(|word| kind.ends_with(word));
     match (status, is(&bad_true), is(&good_true)) {
-        ("True", true, _) | ("False", false, true) => Badge::of(Tone::Bad, "failed", status),
+        ("True", true, _) | ("False", false, true) => Badge::filled(Tone::Bad, "failed", status),
         ("False", true, _) | ("True", false, true) => Badge::quiet(Tone::Ok, "ok", status),
-        ("Unknown", _, _) => Badge::of(Tone::Warn, "unknown", status),
+        ("Unknown", _, _) => Badge::filled(Tone::Warn, "unknown", status),
         (other, _, _) => Badge::quiet(Tone::Mute, "info", if other.is_empty() { "–" } else { other }),
     }
 }
@@ -251,7 +251,7 @@ mod tests {
         let wide = json!((0..100_000).collect::<Vec<_>>());
         let mut budget = MOST_LEAVES;
         assert!(matches!(node(&wide, &mut budget), Node::List(items) if items.len() <= MOST_LEAVES));
-        // What has another form than objects have is no error.
+        // A value of an unexpected form is no error.
         for odd in [
             json!(7),
             json!({ "metadata": 7, "status": { "conditions": { "a": 1 } } }),

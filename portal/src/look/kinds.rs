@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use rp_documents::ResourceId;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -70,10 +70,10 @@ impl Kinds {
 ///
 /// # Errors
 /// The cluster did not answer.
-pub(crate) async fn of(
+pub(crate) async fn discover(
     context: &Context,
     state: &PortalState,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     id: &ResourceId,
 ) -> Result<Arc<Kinds>, Fault> {
     let kept = state
@@ -111,7 +111,7 @@ pub(crate) async fn of(
     Ok(found)
 }
 
-/// What people come for first: OpenShift's, then what others added, then Kubernetes' own.
+/// Order of groups: OpenShift's first, then those that others added, then Kubernetes' own.
 fn rank(group: &str) -> u8 {
     match group {
         group if group.ends_with("openshift.io") => 0,
@@ -181,7 +181,7 @@ fn aggregated(answer: &Value, found: &mut Kinds) {
 async fn one_by_one(
     context: &Context,
     state: &PortalState,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     answer: &Value,
     found: &mut Kinds,
 ) {

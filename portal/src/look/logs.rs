@@ -1,10 +1,10 @@
-//! What is asked of a container's log, in the words of the API server.
+//! Requests for a container's log, in the form of the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use serde_json::Value;
 use web::LogQuery;
 
@@ -22,13 +22,13 @@ const MOST_READ: usize = 32 * 1024 * 1024;
 const MOST_KEPT: usize = 2 * 1024 * 1024;
 /// Characters of a line of a page.
 const LONGEST_LINE: usize = 16 * 1024;
-/// A page waits so long for the rest of a log.
+/// How long a page waits for the rest of a log.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Path of a pod on the API server.
 ///
 /// # Errors
-/// No such names can be.
+/// The names are invalid.
 pub(crate) fn pod_path(namespace: &str, pod: &str) -> Result<String, Fault> {
     if is_dns(namespace, 63) && is_dns(pod, 253) {
         Ok(format!("/api/v1/namespaces/{namespace}/pods/{pod}"))
@@ -98,11 +98,11 @@ pub(crate) struct Tail {
 /// Reads the last lines. Bounded in time, bytes and lines, whatever the container writes.
 ///
 /// # Errors
-/// The log was refused, or the way broke before its first byte.
+/// The log was refused, or the connection broke before its first byte.
 pub(crate) async fn tail(
     context: &Context,
     state: &PortalState,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     pod: &str,
     query: &LogQuery,
 ) -> Result<Tail, Fault> {

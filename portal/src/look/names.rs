@@ -1,4 +1,4 @@
-//! Names of kinds and objects: from a path of ours to a path of the API server, and only what can be such a name.
+//! Names of kinds and objects: from a path of this portal to a path of the API server; only valid names pass.
 
 use http::StatusCode;
 use rp_documents::Side;
@@ -34,7 +34,8 @@ impl KindName {
         if fits { Ok(name) } else { Err(no_name()) }
     }
 
-    /// What carries credentials is never shown, whatever the version (`contract/rules.md` §3.6: read-only is default-deny).
+    /// Kinds that carry credentials are never shown, in any version
+    /// (`contract/rules.md` §3.6: read-only is default-deny).
     pub(crate) fn is_secret(&self) -> bool {
         rp_access::credentials::carried_by(&self.group, &self.plural, "")
     }
@@ -58,7 +59,7 @@ impl KindName {
     }
 
     /// Path after the cluster's, on our side.
-    pub(crate) fn ours(&self) -> String {
+    pub(crate) fn path_segment(&self) -> String {
         let group = if self.group.is_empty() { CORE } else { &self.group };
         format!("{group}/{}/{}", self.version, self.plural)
     }
@@ -83,13 +84,13 @@ impl ObjectName {
     }
 
     /// Path after the cluster's, on our side.
-    pub(crate) fn ours(&self) -> String {
+    pub(crate) fn path_segment(&self) -> String {
         let namespace = if self.namespace.is_empty() {
             String::new()
         } else {
             format!("/{}", web::text::encode(&self.namespace))
         };
-        format!("{}{namespace}/{}", self.kind.ours(), web::text::encode(&self.name))
+        format!("{}{namespace}/{}", self.kind.path_segment(), web::text::encode(&self.name))
     }
 }
 
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(pods.list("openshift-etcd"), "/api/v1/namespaces/openshift-etcd/pods");
         let pod = ObjectName::new(pods.clone(), "openshift-etcd/etcd-0").unwrap();
         assert_eq!(pod.path(), "/api/v1/namespaces/openshift-etcd/pods/etcd-0");
-        assert_eq!(pod.ours(), "core/v1/pods/openshift-etcd/etcd-0");
+        assert_eq!(pod.path_segment(), "core/v1/pods/openshift-etcd/etcd-0");
         let roles = KindName::new("rbac.authorization.k8s.io", "v1", "clusterroles").unwrap();
         let role = ObjectName::new(roles, "system:node").unwrap();
         assert_eq!(role.path(), "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode");

@@ -1,5 +1,5 @@
-//! Why a person looks: asked once per session. The answer stands in a sealed cookie that fits that session alone,
-//! so it is known on every replica and costs no document.
+//! The reason for reading a cluster: asked once per session. It is kept in a sealed cookie that is valid for that
+//! session alone, so every replica knows it and no document is stored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,7 +26,7 @@ pub(crate) struct Reason {
 
 impl Reason {
     /// From what was typed.
-    pub(crate) fn of(reason: &str, ticket: &str) -> Self {
+    pub(crate) fn new(reason: &str, ticket: &str) -> Self {
         let ticket = Some(ticket.trim()).filter(|ticket| !ticket.is_empty()).map(str::to_owned);
         Self { reason: reason.trim().to_owned(), ticket }
     }
@@ -38,7 +38,7 @@ impl Reason {
             percent_decode_str(value).decode_utf8_lossy().into_owned()
         };
         let reason = text("x-aro-reason");
-        (!reason.trim().is_empty()).then(|| Self::of(&reason, &text("x-aro-ticket")))
+        (!reason.trim().is_empty()).then(|| Self::new(&reason, &text("x-aro-ticket")))
     }
 
     /// From the cookie, when it is of this session.
@@ -66,7 +66,7 @@ impl Reason {
     }
 }
 
-/// Fits one session of one person: another's, or a later one's, does not open it.
+/// Associated data that binds the cookie to one session of one person.
 fn aad(state: &PortalState, user: &CurrentUser) -> String {
     format!("Cookies/reason/{}/{}", since(state, user).millis(), user.caller.person.sub)
 }

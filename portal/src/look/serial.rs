@@ -1,11 +1,11 @@
-//! A machine's serial console and the picture of its screen, asked of Azure when somebody looks, on the record.
+//! A machine's serial console and a screenshot of its screen, read from Azure on request; each read is audited.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use rp_azure::{AzureError, BootDiagnostics, ErrorClass, Screenshot, serial};
 use rp_documents::Side;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::index::Entry;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// Azure's answer is waited for so long.
+/// How long to wait for Azure's response.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// Lines of a part, at most and by itself.
 const MOST: usize = 5000;
@@ -25,7 +25,7 @@ const USUAL: usize = 500;
 /// The end of a console, read.
 #[derive(Debug)]
 pub(crate) struct Console {
-    /// Lines without what steers a terminal and without secrets that are known by their form.
+    /// Lines without terminal control sequences and without secrets of a known form.
     pub(crate) text: String,
     /// Bytes of the whole log.
     pub(crate) size: u64,
@@ -33,9 +33,9 @@ pub(crate) struct Console {
     pub(crate) cut: bool,
 }
 
-/// What part of a console is wanted.
+/// Which lines of a console to return.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ConsoleQuery {
     needle: String,
     before: Option<u64>,
     after: Option<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct Wanted {
 
 /// A part of a console. Lines count from 1.
 #[derive(Debug, Default, Serialize, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ConsoleLines {
     pub(crate) total: u64,
     pub(crate) matches: u64,
     pub(crate) older: Option<u64>,
@@ -59,12 +59,12 @@ pub(crate) struct Line {
     pub(crate) text: String,
 }
 
-impl Wanted {
-    /// What is asked for.
+impl ConsoleQuery {
+    /// Reads the query.
     ///
     /// # Errors
     /// A number is none.
-    pub(crate) fn of(query: &SerialQuery) -> Result<Self, Fault> {
+    pub(crate) fn parse(query: &SerialQuery) -> Result<Self, Fault> {
         let number = |text: &str, what: &str| match text.trim() {
             "" => Ok(None),
             text => text
@@ -85,8 +85,8 @@ impl Wanted {
     }
 
     /// That part of a text: the first lines after a line, else the last before one, else the last.
-    pub(crate) fn part(&self, text: &str) -> Part {
-        let (mut part, mut kept) = (Part::default(), VecDeque::new());
+    pub(crate) fn part(&self, text: &str) -> ConsoleLines {
+        let (mut part, mut kept) = (ConsoleLines::default(), VecDeque::new());
         let (mut older, mut newer) = (false, false);
         for (n, line) in (1..).zip(text.lines()) {
             part.total = n;
@@ -119,7 +119,7 @@ impl Wanted {
 pub(crate) async fn console(
     state: &PortalState,
     user: &CurrentUser,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     entry: &Entry,
     machine: &str,
 ) -> Result<Console, Fault> {
@@ -128,9 +128,9 @@ pub(crate) async fn console(
     let read = boot.serial_log(&group, machine);
     let log = answered(read, machine).await?.ok_or_else(|| off("no_console"))?;
     let (size, cut) = (log.size, log.is_cut());
-    // Megabytes are read: not among the requests that wait.
+    // Megabytes are processed: on a blocking thread, not on a worker of the runtime.
     let read = tokio::task::spawn_blocking(move || serial::readable(&log.bytes)).await;
-    Ok(Console { text: read.map_err(|_| Fault::ours())?, size, cut })
+    Ok(Console { text: read.map_err(|_| Fault::internal())?, size, cut })
 }
 
 /// The picture of the machine's screen.
@@ -140,7 +140,7 @@ pub(crate) async fn console(
 pub(crate) async fn screen(
     state: &PortalState,
     user: &CurrentUser,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     entry: &Entry,
     machine: &str,
 ) -> Result<Screenshot, Fault> {
@@ -149,11 +149,11 @@ pub(crate) async fn screen(
     answered(boot.screenshot(&group, machine), machine).await?.ok_or_else(|| off("no_screenshot"))
 }
 
-/// Whom to ask, and for which group; it stands in the trail before anything is asked.
+/// The source and the resource group; the audit entry is written before Azure is asked.
 async fn ask(
     state: &PortalState,
     user: &CurrentUser,
-    live: &Arc<Live>,
+    live: &Arc<ActiveGrant>,
     entry: &Entry,
     machine: &str,
     what: &'static str,
@@ -189,7 +189,7 @@ async fn ask(
     Ok((boot, group))
 }
 
-/// What Azure calls a machine: letters, digits, `-`, `_`, `.`, and no way out of the path.
+/// Whether a name is a valid Azure machine name: letters, digits, `-`, `_`, `.`, and no path traversal.
 fn is_name(machine: &str) -> bool {
     let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     (1..=80).contains(&machine.len()) && machine.bytes().all(good) && !machine.starts_with(['.', '-'])
@@ -245,13 +245,13 @@ mod tests {
         (1..=lines).map(|n| format!("line {n}{}\n", if n % 10 == 0 { " Error" } else { "" })).collect()
     }
 
-    fn wanted(q: &str, before: &str, after: &str, lines: &str) -> Wanted {
+    fn wanted(q: &str, before: &str, after: &str, lines: &str) -> ConsoleQuery {
         let query =
             SerialQuery { q: q.into(), before: before.into(), after: after.into(), lines: lines.into() };
-        Wanted::of(&query).unwrap()
+        ConsoleQuery::parse(&query).unwrap()
     }
 
-    fn seen(part: &Part) -> (Vec<u64>, Option<u64>, Option<u64>) {
+    fn seen(part: &ConsoleLines) -> (Vec<u64>, Option<u64>, Option<u64>) {
         (part.lines.iter().map(|line| line.n).collect(), part.older, part.newer)
     }
 
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!((seen(&part), part.total, part.matches), ((vec![40, 50], Some(40), None), 50, 5));
         let none = wanted("panic", "", "", "").part(&text(50));
         assert_eq!((seen(&none), none.total, none.matches), ((vec![], None, None), 50, 0));
-        assert_eq!(wanted("", "", "", "").part(""), Part::default());
+        assert_eq!(wanted("", "", "", "").part(""), ConsoleLines::default());
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(wanted("", "", "", "0").part(&text(3)).lines.len(), 1);
         for (before, lines) in [("x", ""), ("-1", ""), ("", "many")] {
             let query = SerialQuery { before: before.into(), lines: lines.into(), ..SerialQuery::default() };
-            assert!(Wanted::of(&query).is_err(), "{query:?}");
+            assert!(ConsoleQuery::parse(&query).is_err(), "{query:?}");
         }
         for bad in ["", "..", ".x", "-x", "a/b", "a?b", "a%2fb", "ä", &"a".repeat(81)] {
             assert!(!is_name(bad), "{bad:?}");

@@ -9,7 +9,7 @@ const MOST_LINES: usize = 20_000;
 
 /// Lines of a page, and how many values or lines stand in the download only.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct FoldedLines {
     pub(crate) lines: Vec<String>,
     pub(crate) folded: u64,
 }
@@ -29,14 +29,14 @@ pub(crate) fn yaml(object: &Value) -> String {
 }
 
 /// YAML for a page.
-pub(crate) fn yaml_lines(object: &Value) -> Shown {
+pub(crate) fn yaml_lines(object: &Value) -> FoldedLines {
     let mut writer = Writer { out: String::new(), fold: FOLD, folded: 0 };
     writer.top(object);
     bounded(&writer.out, writer.folded)
 }
 
 /// JSON for a page.
-pub(crate) fn json_lines(object: &Value) -> Shown {
+pub(crate) fn json_lines(object: &Value) -> FoldedLines {
     let mut object = object.clone();
     let mut folded = 0;
     fold(&mut object, &mut folded);
@@ -44,18 +44,18 @@ pub(crate) fn json_lines(object: &Value) -> Shown {
     bounded(&text, folded)
 }
 
-fn bounded(text: &str, mut folded: u64) -> Shown {
+fn bounded(text: &str, mut folded: u64) -> FoldedLines {
     let mut all = text.lines();
     let lines: Vec<String> = all.by_ref().take(MOST_LINES).map(str::to_owned).collect();
     folded += u64::try_from(all.count()).unwrap_or(0);
-    Shown { lines, folded }
+    FoldedLines { lines, folded }
 }
 
 fn fold(value: &mut Value, folded: &mut u64) {
     match value {
         Value::String(text) if text.len() > FOLD => {
             *folded += 1;
-            *text = folded_words(text);
+            *text = folded_note(text);
         }
         Value::Array(items) => items.iter_mut().for_each(|item| fold(item, folded)),
         Value::Object(members) => members.values_mut().for_each(|member| fold(member, folded)),
@@ -63,7 +63,7 @@ fn fold(value: &mut Value, folded: &mut u64) {
     }
 }
 
-fn folded_words(text: &str) -> String {
+fn folded_note(text: &str) -> String {
     let start: String = text.chars().take(120).collect();
     format!("{start}… ({} in all)", web::text::size(text.len()))
 }
@@ -146,7 +146,7 @@ impl Writer {
         match value {
             Value::String(text) if text.len() > self.fold => {
                 self.folded += 1;
-                let words = folded_words(text);
+                let words = folded_note(text);
                 self.text(&words, None);
             }
             Value::String(text) => self.text(text, Some(depth)),
@@ -182,7 +182,7 @@ impl Writer {
     }
 }
 
-/// Many lines, none of which would be read otherwise than it stands.
+/// Whether a text of several lines can be written as a block scalar without being read differently.
 fn fits_block(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
@@ -191,7 +191,7 @@ fn fits_block(text: &str) -> bool {
         && !text.trim_end_matches('\n').is_empty()
 }
 
-/// Letters, digits and a few signs, and no word or number that YAML 1.1 or 1.2 would read as something else.
+/// Whether a text is safe as a plain scalar: no word or number that YAML 1.1 or 1.2 reads as another type.
 fn is_plain(text: &str) -> bool {
     let inner = |c: char| {
         c.is_ascii_alphanumeric()

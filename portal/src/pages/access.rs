@@ -9,14 +9,14 @@ use rp_access::GrantView;
 use rp_base::{Id, Timestamp};
 use rp_documents::grant::GrantState;
 use rp_documents::{GrantKind, Role};
-use web::{AccessPage, GrantPage, GrantQuery, Link, Place, Section, StreamRow};
+use web::{AccessPage, GrantPage, GrantQuery, Link, NavItem, Section, StreamRow};
 
 use super::audit::cluster;
 use super::{PAGE, answer, elevations, frame, rows, unchanged};
 use crate::api::grants::parse;
-use crate::context::{Context, Ctx, Wants};
+use crate::context::{Context, Ctx, ResponseKind};
 use crate::fault::Fault;
-use crate::find::{Search, Wanted};
+use crate::grant_search::{GrantStateFilter, Search};
 use crate::refusals;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
@@ -38,12 +38,12 @@ pub(crate) async fn page(
         user.require(Role::Auditor)?;
     }
     let mut frame = frame(&state, &context);
-    frame.place = Place::Access;
+    frame.place = NavItem::Access;
     let seen = query.seen.clone();
     let query = GrantQuery { seen: String::new(), ..query };
     let mut page = AccessPage { frame, query, ..AccessPage::default() };
     match fill(&state, &user, &mut page, everybody).await {
-        Ok(digest) if context.wants == Wants::Fragment && digest == seen => return Ok(unchanged()),
+        Ok(digest) if context.wants == ResponseKind::Fragment && digest == seen => return Ok(unchanged()),
         Ok(digest) => page.live = seen_at(&page.query.href(), &digest),
         Err(fault) if fault.status.is_server_error() => page.failure = Some(fault.failure(&page.frame)),
         Err(fault) => return Err(fault),
@@ -66,7 +66,7 @@ async fn fill(
         None => None,
         Some(text) => match cluster(state, &text) {
             Some(id) => Some(id),
-            // No cluster is called so: no grant is on it.
+            // No cluster has this name, so no grant matches.
             None => return Ok(String::new()),
         },
     };
@@ -82,7 +82,11 @@ async fn fill(
     };
     let found = search.run(state).await?;
     let mut views = found.items;
-    if mine && query.after.is_empty() && found.next.is_none() && wanted(&query.state) == Wanted::Active {
+    if mine
+        && query.after.is_empty()
+        && found.next.is_none()
+        && wanted(&query.state) == GrantStateFilter::Active
+    {
         // First to end first: all of them are here.
         views.sort_by_key(|view| view.grant.not_after);
     }
@@ -95,7 +99,7 @@ async fn fill(
         page.limit = u64::try_from(state.0.access.policy().max_grants).unwrap_or(0);
         let ended = Search {
             owner_sub: Some(user.caller.person.sub.clone()),
-            wanted: Wanted::Ended,
+            wanted: GrantStateFilter::Ended,
             limit: ENDED,
             ..Search::default()
         };
@@ -106,13 +110,13 @@ async fn fill(
     Ok(digest)
 }
 
-fn wanted(state: &str) -> Wanted {
+fn wanted(state: &str) -> GrantStateFilter {
     match state {
-        "ended" => Wanted::Ended,
-        "expired" => Wanted::Expired,
-        "revoked" => Wanted::Revoked,
-        "any" => Wanted::Any,
-        _ => Wanted::Active,
+        "ended" => GrantStateFilter::Ended,
+        "expired" => GrantStateFilter::Expired,
+        "revoked" => GrantStateFilter::Revoked,
+        "any" => GrantStateFilter::Any,
+        _ => GrantStateFilter::Active,
     }
 }
 
@@ -120,7 +124,7 @@ fn count<T>(of: &[T]) -> u64 {
     u64::try_from(of.len()).unwrap_or(u64::MAX)
 }
 
-/// What a page shows of grants, but for the passing of time: another digest, another page.
+/// Digest of everything that a page shows of grants except times: it changes when the page changes.
 fn digest(views: &[GrantView]) -> String {
     let mut hasher = DefaultHasher::new();
     for view in views {
@@ -134,7 +138,7 @@ fn digest(views: &[GrantView]) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Where a page asks whether it has changed.
+/// The address at which a page polls for changes.
 pub(super) fn seen_at(path: &str, digest: &str) -> String {
     let joint = if path.contains('?') { '&' } else { '?' };
     format!("{path}{joint}seen={}", if digest.is_empty() { "none" } else { digest })
@@ -142,7 +146,7 @@ pub(super) fn seen_at(path: &str, digest: &str) -> String {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenQuery {
     pub(super) seen: String,
 }
 
@@ -152,16 +156,16 @@ pub(crate) async fn detail(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path(id): Path<String>,
-    Query(query): Query<Seen>,
+    Query(query): Query<SeenQuery>,
 ) -> Result<Response, Fault> {
     let id = parse(&id)?;
     let view = state.0.access.get(&user.caller, &id).await.map_err(|error| refusals::access(&error))?;
     let digest = digest(std::slice::from_ref(&view));
-    if context.wants == Wants::Fragment && digest == query.seen {
+    if context.wants == ResponseKind::Fragment && digest == query.seen {
         return Ok(unchanged());
     }
     let mut frame = frame(&state, &context);
-    frame.place = Place::Access;
+    frame.place = NavItem::Access;
     let audit = entries(&state, &user, &view.grant.id, &view.grant.owner.sub, &frame).await;
     let page = shown(&state, &context, &user, &view, audit, frame, &digest);
     answer(&context, StatusCode::OK, &page)
@@ -212,13 +216,14 @@ fn recordings(state: &PortalState, user: &CurrentUser, view: &GrantView) -> Stri
     let has_sessions = matches!(grant.kind, Kubeconfig | Ssh | Terminal);
     let own = grant.owner.sub == user.caller.person.sub && user.has(Role::Sre);
     if state.0.clusters.recordings.are_kept() && has_sessions && (own || user.has(Role::Auditor)) {
-        web::RecordingsQuery { grant: grant.known_as().to_string(), ..web::RecordingsQuery::default() }.href()
+        web::RecordingsQuery { grant: grant.primary_id().to_string(), ..web::RecordingsQuery::default() }
+            .href()
     } else {
         String::new()
     }
 }
 
-/// The audit of one grant: for auditors, and for whoever holds it.
+/// The audit entries of one grant: for auditors and its owner.
 async fn entries(
     state: &PortalState,
     user: &CurrentUser,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use rp_prometheus::alerts::{Alert, Alerts as Found};
+use rp_prometheus::alerts::{Alert, Alerts as ActiveAlerts};
 use serde::Deserialize;
 use web::{AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState, Notice, Tone, explore_href};
 
@@ -17,7 +17,7 @@ use crate::prom;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// A page is not kept waiting longer; its list then comes by itself.
+/// Maximum wait of a page; after it the list is loaded separately.
 const PATIENCE: Duration = Duration::from_millis(800);
 /// Alerts of one name that are shown.
 const ROWS: usize = 50;
@@ -28,18 +28,18 @@ const KNOWN: [&str; 3] = ["alertname", "severity", "prometheus"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct AlertsPageQuery {
     /// Wait for the cluster's answer.
     wait: String,
 }
 
-/// The page. A cluster that is slow does not hold it up: then the list is asked for again.
+/// The page. A slow cluster does not delay it: the page then requests the list again.
 pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<AlertsPageQuery>,
 ) -> Result<Response, Fault> {
     let (entry, frame) = place(&state, &context, &id)?;
     let look = prom::alerts(&state, &user, &id);
@@ -60,7 +60,7 @@ pub(crate) async fn page(
     answer(&context, StatusCode::OK, &page)
 }
 
-fn known(entry: &Entry, found: &Found) -> Alerts {
+fn known(entry: &Entry, found: &ActiveAlerts) -> Alerts {
     let cut = (found.left_out > 0).then(|| Notice {
         tone: Tone::Warn,
         lead: format!(

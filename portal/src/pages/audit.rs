@@ -5,13 +5,13 @@ use axum::response::Response;
 use http::StatusCode;
 use rp_base::Id;
 use rp_documents::ResourceId;
-use web::{AuditPage, AuditQuery, Chain, Place};
+use web::{AuditPage, AuditQuery, Chain, NavItem};
 
 use super::{PAGE, answer, frame, rows};
 use crate::context::Ctx;
 use crate::fault::Fault;
-use crate::range::Range;
 use crate::state::PortalState;
+use crate::time_range::Range;
 
 /// A page of entries, newest first.
 pub(crate) async fn page(
@@ -20,7 +20,7 @@ pub(crate) async fn page(
     Query(query): Query<AuditQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
-    frame.place = Place::Audit;
+    frame.place = NavItem::Audit;
     let asked = asked(&state, &query);
     let mut page = AuditPage { frame, query, chain: chain(&state), ..AuditPage::default() };
     let asked = match asked {
@@ -47,10 +47,10 @@ pub(crate) async fn page(
     answer(&context, StatusCode::OK, &page)
 }
 
-/// Checkpoints are signed at most every minute: older than this, something is wrong.
+/// Checkpoints are signed at most once a minute; one that is older than this indicates a failure.
 const LATE: i64 = 300;
 
-/// How far the log is proven, from what this process knows.
+/// Verification state of the log, as far as this process knows it.
 pub(super) fn chain(state: &PortalState) -> Chain {
     let proof = state.0.audit.proof();
     let Some(checkpoint) = proof.checkpoint else { return Chain::Unknown };

@@ -6,17 +6,17 @@ use std::time::Duration;
 use axum::response::Response;
 use http::StatusCode;
 use web::objects::{FiringAlert, alerts_panel};
-use web::{Block, Bones, Pair, Panel, Slot, Value, explore_href};
+use web::{Block, Pair, Panel, Skeleton, Slot, Value, explore_href};
 
 use super::frame;
 use crate::context::Context;
 use crate::fault::{Fault, html};
 use crate::index::Entry;
-use crate::prom::{self, Ask, Kind};
+use crate::prom::{self, Kind, PromQuery};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// A card waits at most so long.
+/// Maximum wait of a card.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The cards before their answers.
@@ -25,7 +25,7 @@ pub(super) fn awaited(entry: &Entry) -> Vec<Panel> {
     let later = |card: &str| format!("{base}/overview?card={card}");
     let api = Panel::new("api", "API server and etcd, now")
         .link("Statistics", format!("{base}/statistics"))
-        .slot(Slot::Loading(Bones::lines("API server", 3)));
+        .slot(Slot::Loading(Skeleton::lines("API server", 3)));
     vec![alerts_panel(&base, Slot::Ready, &[], Some(later("alerts"))), Panel { later: later("api"), ..api }]
 }
 
@@ -47,7 +47,7 @@ pub(super) async fn card(
     };
     let text = panel.html(&frame(state, context)).map_err(|error| {
         tracing::error!(error = %error, "a card could not be rendered");
-        Fault::ours()
+        Fault::internal()
     })?;
     let mut response = html(text);
     *response.status_mut() = StatusCode::OK;
@@ -73,11 +73,11 @@ async fn alerts(state: &PortalState, context: &Context, user: &CurrentUser, entr
     }
 }
 
-/// Alerts that fire and that nobody silenced, one line a name, the gravest first.
+/// Firing alerts that are not silenced, one line per name, most severe first.
 fn firing(alerts: &[rp_prometheus::alerts::Alert]) -> Vec<FiringAlert> {
     let mut names: Vec<FiringAlert> = Vec::new();
     let loud = alerts.iter().filter(|a| a.state == "firing" && a.silenced_by.is_empty() && !a.inhibited);
-    // It always fires: it shows that the way of alerts works.
+    // Watchdog always fires: it shows that alerting works.
     for alert in loud.filter(|alert| alert.name != "Watchdog") {
         let since = alert.since.map(rp_base::Timestamp::seconds);
         match names.iter_mut().find(|each| each.name == alert.name && each.severity == alert.severity) {
@@ -104,30 +104,30 @@ fn firing(alerts: &[rp_prometheus::alerts::Alert]) -> Vec<FiringAlert> {
     names
 }
 
-/// A question and how its one number is told.
-struct Question {
+/// The query of a card and the format of its number.
+struct CardQuery {
     label: &'static str,
     query: &'static str,
     told: fn(f64) -> String,
 }
 
-const QUESTIONS: [Question; 4] = [
-    Question {
+const QUESTIONS: [CardQuery; 4] = [
+    CardQuery {
         label: "Latency, p99",
         query: "histogram_quantile(0.99, sum by (le) (rate(apiserver_request_duration_seconds_bucket{job=\"apiserver\",verb!~\"WATCH|CONNECT\"}[5m])))",
         told: duration,
     },
-    Question {
+    CardQuery {
         label: "Requests",
         query: "sum(rate(apiserver_request_total{job=\"apiserver\"}[5m]))",
         told: |value| format!("{value:.1} per second"),
     },
-    Question {
+    CardQuery {
         label: "Server errors",
         query: "sum(rate(apiserver_request_total{job=\"apiserver\",code=~\"5..\"}[5m])) / sum(rate(apiserver_request_total{job=\"apiserver\"}[5m]))",
         told: |value| format!("{:.2} %", value * 100.0),
     },
-    Question {
+    CardQuery {
         label: "etcd commit, p99",
         query: "histogram_quantile(0.99, sum by (le) (rate(etcd_disk_backend_commit_duration_seconds_bucket[5m])))",
         told: duration,
@@ -172,10 +172,10 @@ async fn number(
     state: &PortalState,
     user: &CurrentUser,
     entry: &Entry,
-    question: &Question,
+    question: &CardQuery,
 ) -> Result<Option<f64>, Fault> {
     let kind = Kind::Instant { time: None };
-    let ask = Ask { query: question.query.to_owned(), kind, source: None, series: 1 };
+    let ask = PromQuery { query: question.query.to_owned(), kind, source: None, series: 1 };
     let table = prom::ask(state, user, &entry.id, &ask).await.map_err(Fault::from)?;
     let sample = table.series.first().and_then(|series| series.samples.last());
     Ok(sample.map(|(_, value)| *value).filter(|value| value.is_finite()))

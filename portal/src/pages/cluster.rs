@@ -7,8 +7,8 @@ use rp_access::{GrantFilter, GrantView};
 use rp_base::Timestamp;
 use rp_documents::{GrantKind, Role};
 use web::{
-    AuditRow, Cluster, ClusterPage, GrantRow, ImportedFrom, Link, May, Place, Section, Step, StepState, Tab,
-    Verdict,
+    AccessDecision, AuditRow, Cluster, ClusterPage, GrantRow, ImportedFrom, Link, NavItem, Section, Step,
+    StepState, Tab, Verdict,
 };
 
 use super::{ClusterPath, answer, cards, frame, objects, rows};
@@ -21,15 +21,15 @@ use crate::user::CurrentUser;
 /// Rows of the panels.
 const PANEL: usize = 20;
 
-/// What a page is asked for beside its table.
-pub(super) struct Asked {
+/// Options of a page besides its table's query.
+pub(super) struct PageOptions {
     /// Wait for the cluster's answer.
     pub(super) wait: bool,
     /// One part that is fetched later.
     card: Option<String>,
 }
 
-impl Asked {
+impl PageOptions {
     pub(super) fn read(query: &str) -> Self {
         let find = |wanted: &str| {
             let mut pairs = url::form_urlencoded::parse(query.as_bytes());
@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-/// How it is, and what it is.
+/// The overview: state and properties.
 pub(crate) async fn overview(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -49,15 +49,15 @@ pub(crate) async fn overview(
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let query = query.unwrap_or_default();
-    if let Some(card) = Asked::read(&query).card {
+    if let Some(card) = PageOptions::read(&query).card {
         return cards::card(&state, &context, &user, &entry, &card).await;
     }
     let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let (grants, audit, page) = tokio::join!(
         grants(&state, &user, &entry, &frame),
         audit(&state, &user, &entry, &frame),
-        objects::of_tab(&state, &context, &user, &entry, Tab::Overview, "", &query),
+        objects::tab_page(&state, &context, &user, &entry, Tab::Overview, "", &query),
     );
     let (mut page, _) = page;
     (page.grants, page.ended) = grants;
@@ -93,7 +93,7 @@ async fn page(
     tab: Tab,
 ) -> ClusterPage {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let (grants, ended) = grants(state, user, entry, &frame).await;
     let audit = audit(state, user, entry, &frame).await;
     ClusterPage { tab, cluster: cluster(entry, user), grants, ended, audit, frame, ..ClusterPage::default() }
@@ -168,13 +168,13 @@ pub(super) async fn active(state: &PortalState, user: &CurrentUser, entry: &Entr
 }
 
 /// Whether the person may take a kubeconfig for it now, and why not.
-pub(super) fn may_take(entry: &Entry, user: &CurrentUser) -> May {
+pub(super) fn may_take(entry: &Entry, user: &CurrentUser) -> AccessDecision {
     if !user.has(Role::Sre) {
-        May::No("Your groups let you look, not connect: the role sre is needed.".to_owned())
+        AccessDecision::No("Your groups let you look, not connect: the role sre is needed.".to_owned())
     } else if entry.reachable {
-        May::Yes
+        AccessDecision::Yes
     } else {
-        May::No("It has no private endpoint yet, so nothing can reach its API.".to_owned())
+        AccessDecision::No("It has no private endpoint yet, so nothing can reach its API.".to_owned())
     }
 }
 
@@ -226,7 +226,7 @@ pub(super) fn cluster(entry: &Entry, user: &CurrentUser) -> Cluster {
     }
 }
 
-/// How the document and the last look have it.
+/// The verdict from the document and the last check.
 pub(super) fn state_badge(entry: &Entry) -> web::Badge {
     entry.shown_state().badge()
 }

@@ -10,12 +10,12 @@ use rp_base::Timestamp;
 use rp_documents::SavedView;
 use serde::Deserialize;
 use url::form_urlencoded;
-use web::{ClustersPage, Column, Link, ListQuery, Part, Place, SavedLink};
+use web::{ClustersPage, Column, Link, ListQuery, NavItem, PageFragment, SavedLink};
 
 use super::{PAGE, answer, frame, rows, see_other, unchanged};
 use crate::api::clusters::{bad_filter, bad_place, export};
 use crate::auth::return_path;
-use crate::context::{Context, Ctx, Wants};
+use crate::context::{Context, Ctx, ResponseKind};
 use crate::fault::Fault;
 use crate::index::{Entry, Page, Selection, Snapshot, facets, jump, summarize, views};
 use crate::state::PortalState;
@@ -23,15 +23,15 @@ use crate::user::CurrentUser;
 
 /// The columns that a person has chosen, by their browser.
 const COLUMNS: &str = "__Host-aro-columns";
-/// Kept views that stand as tabs.
+/// Saved views that are shown as tabs.
 const TABS: usize = 12;
 /// Clusters that can be chosen at once: those of one page.
 const MOST_CHOSEN: usize = 200;
 
-/// Whether the asker has this state of the fleet already.
+/// The state of the fleet that the client already has.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenQuery {
     seen: String,
 }
 
@@ -41,18 +41,18 @@ pub(crate) async fn page(
     Ctx(context): Ctx,
     user: CurrentUser,
     Query(query): Query<ListQuery>,
-    Query(seen): Query<Seen>,
+    Query(seen): Query<SeenQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let parts = &state.0;
     let snapshot = parts.index.snapshot();
-    if context.wants == Wants::Page
+    if context.wants == ResponseKind::Page
         && let Some(entry) = jump(&query.q, &snapshot)
     {
         return Ok(see_other(&entry.path()));
     }
     let generation = format!("{}.{}", snapshot.generation, parts.operations.generation());
-    if context.part == Part::Main && seen.seen == generation && parts.index.stale().is_none() {
+    if context.part == PageFragment::Main && seen.seen == generation && parts.index.stale().is_none() {
         return Ok(unchanged());
     }
     let page = found(&state, &context, &user, query, &snapshot, &headers)?;
@@ -73,10 +73,10 @@ fn found(
     let found = selection.page(snapshot, PAGE).map_err(bad_place)?;
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     let nearest = if found.rows.is_empty() { nearest(&query.q, snapshot) } else { None };
-    // A part needs no strip: search as one types asks for it often.
-    let whole = context.part != Part::List;
+    // A fragment has no summary strip: search-as-you-type requests it often.
+    let whole = context.part != PageFragment::List;
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     Ok(ClustersPage {
         frame,
         summary: whole.then(|| summarize(snapshot, now)),
@@ -84,7 +84,7 @@ fn found(
         saved: saved(snapshot, user, &query),
         facets: facets(snapshot),
         columns: columns(&query, headers),
-        rows: shown(state, &found, snapshot, now),
+        rows: cluster_rows(state, &found, snapshot, now),
         first: count(found.before).saturating_add(1),
         around: (found.previous, found.next),
         matched: count(found.matched),
@@ -99,7 +99,12 @@ fn found(
 }
 
 /// The rows; whose name another cluster has too is picked by its resource id.
-fn shown(state: &PortalState, found: &Page, snapshot: &Snapshot, now: Timestamp) -> Vec<web::ClusterRow> {
+fn cluster_rows(
+    state: &PortalState,
+    found: &Page,
+    snapshot: &Snapshot,
+    now: Timestamp,
+) -> Vec<web::ClusterRow> {
     let mut names: HashMap<String, u32> =
         found.rows.iter().map(|entry| (entry.id.name().to_ascii_lowercase(), 0)).collect();
     for entry in &snapshot.entries {
@@ -111,8 +116,8 @@ fn shown(state: &PortalState, found: &Page, snapshot: &Snapshot, now: Timestamp)
     let only_one = |entry: &Entry| names.get(&entry.id.name().to_ascii_lowercase()).is_none_or(|n| *n < 2);
     let row = |entry: &Entry| {
         let mut row = rows::cluster_row(entry, now, only_one(entry));
-        // While something is done with it, that is what there is to say.
-        if let Some(doing) = state.0.operations.doing(entry.id.key()) {
+        // A running operation is shown instead of the other details.
+        if let Some(doing) = state.0.operations.current(entry.id.key()) {
             row.wrong.clone_from(&doing.sentence);
         }
         row

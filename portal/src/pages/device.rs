@@ -9,7 +9,7 @@ use web::{ConsentPage, DevicePage, SoloPage};
 
 use super::signin::{agree, by_session_only, consent, form, not_stored};
 use super::{answer, frame};
-use crate::auth::{Asked, CodeError, Decision};
+use crate::auth::{CodeError, Decision, PendingDevice};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::state::PortalState;
@@ -17,7 +17,7 @@ use crate::user::CurrentUser;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct DeviceAsk {
+pub(crate) struct DeviceForm {
     user_code: String,
     answer: String,
 }
@@ -27,14 +27,14 @@ pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Query(ask): Query<DeviceAsk>,
+    Query(ask): Query<DeviceForm>,
 ) -> Result<Response, Fault> {
     by_session_only(&user)?;
     if ask.user_code.trim().is_empty() {
         let page = DevicePage { frame: frame(&state, &context), ..DevicePage::default() };
         return answer(&context, StatusCode::OK, &page);
     }
-    guess(&state, &user)?;
+    count_guess(&state, &user)?;
     match state.0.sign_in.codes.waiting(&ask.user_code).await {
         Ok(asked) => {
             answer(&context, StatusCode::OK, &device_consent(&state, &context, &user, &asked, &ask.user_code))
@@ -47,7 +47,7 @@ fn device_consent(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
-    asked: &Asked,
+    asked: &PendingDevice,
     user_code: &str,
 ) -> ConsentPage {
     let mut about = vec![("Address".to_owned(), asked.from.clone())];
@@ -86,8 +86,8 @@ pub(crate) async fn decide(
     body: Bytes,
 ) -> Result<Response, Fault> {
     by_session_only(&user)?;
-    guess(&state, &user)?;
-    let ask: DeviceAsk = form(&body);
+    count_guess(&state, &user)?;
+    let ask: DeviceForm = form(&body);
     let asked = match state.0.sign_in.codes.waiting(&ask.user_code).await {
         Ok(asked) => asked,
         Err(error) => return unknown(&state, &context, &error, &ask.user_code),
@@ -107,7 +107,7 @@ pub(crate) async fn decide(
     answer(&context, StatusCode::OK, &page)
 }
 
-/// Letters that nobody waits with: the form again.
+/// An unknown user code: shows the form again.
 fn unknown(
     state: &PortalState,
     context: &Context,
@@ -125,8 +125,8 @@ fn unknown(
     answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
-/// Few guesses a minute for each person, so that nobody lets in somebody else's program by chance.
-fn guess(state: &PortalState, user: &CurrentUser) -> Result<(), Fault> {
+/// Limits guesses per person, so that nobody approves another person's program by chance.
+fn count_guess(state: &PortalState, user: &CurrentUser) -> Result<(), Fault> {
     state.0.sign_in.letters.count(&user.caller.person.sub, state.0.clock.now()).map_err(Fault::too_often)
 }
 

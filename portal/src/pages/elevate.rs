@@ -5,14 +5,14 @@ use std::time::Duration;
 use axum::extract::{Form, Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use rp_access::{ElevationAsk, ElevationError};
-use rp_documents::elevation::ElevationWay;
+use rp_access::{ElevationError, ElevationRequest};
+use rp_documents::elevation::ElevationMethod;
 use rp_documents::{Elevation, ResourceId, Rights, Role};
-use web::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage, Link, Place};
+use web::{ElevateChoice, ElevateErrors, ElevateForm, ElevatePage, Link, NavItem};
 
-use super::did::Did;
+use super::flash::Flash;
 use super::{answer, frame, rows, see_other};
-use crate::context::{Context, Ctx, Wants};
+use crate::context::{Context, Ctx, ResponseKind};
 use crate::fault::Fault;
 use crate::refusals::{self, sentence};
 use crate::state::PortalState;
@@ -30,7 +30,7 @@ fn lives(state: &PortalState) -> Vec<u64> {
 fn page(state: &PortalState, context: &Context, user: &CurrentUser, form: ElevateForm) -> ElevatePage {
     let policy = state.0.access.policy();
     let mut frame = frame(state, context);
-    frame.place = Place::Elevations;
+    frame.place = NavItem::Elevations;
     let choice = |rights| ElevateChoice {
         rights: rows::rights(rights),
         alone: policy.is_self_service(&user.caller.person.groups, rights),
@@ -67,7 +67,7 @@ pub(crate) async fn form(
 }
 
 /// What is asked for, or what is wrong with each field.
-fn ask(state: &PortalState, form: &ElevateForm) -> Result<ElevationAsk, Box<ElevateErrors>> {
+fn ask(state: &PortalState, form: &ElevateForm) -> Result<ElevationRequest, Box<ElevateErrors>> {
     let mut errors = ElevateErrors::default();
     let target = target(state, form, &mut errors);
     let rights = match form.rights.as_str() {
@@ -92,7 +92,7 @@ fn ask(state: &PortalState, form: &ElevateForm) -> Result<ElevationAsk, Box<Elev
         return Err(Box::new(errors));
     }
     let ticket = form.ticket.trim();
-    Ok(ElevationAsk {
+    Ok(ElevationRequest {
         reason: form.reason.clone(),
         ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
         target,
@@ -121,7 +121,7 @@ fn target(state: &PortalState, form: &ElevateForm, errors: &mut ElevateErrors) -
     found
 }
 
-/// Asks, or takes at once.
+/// Requests an elevation, or takes it immediately.
 pub(crate) async fn post(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -135,7 +135,7 @@ pub(crate) async fn post(
     }
     let asked = match ask(&state, &form) {
         Ok(asked) => asked,
-        Err(errors) => return mistaken(&state, &context, &user, form, *errors),
+        Err(errors) => return form_with_errors(&state, &context, &user, form, *errors),
     };
     if asked.break_glass
         && let Err(fault) = user.require_fresh(&state, &context)
@@ -143,7 +143,7 @@ pub(crate) async fn post(
         return refused(&state, &context, &user, form, fault);
     }
     match state.0.access.request_elevation(&user.caller, asked).await {
-        Ok(given) => Ok(on_to(&given)),
+        Ok(given) => Ok(redirect_after(&given)),
         Err(error) => {
             let mut errors = ElevateErrors::default();
             match &error {
@@ -153,23 +153,23 @@ pub(crate) async fn post(
                 ElevationError::Rights => errors.rights = Some(sentence(&error)),
                 _ => return refused(&state, &context, &user, form, refusals::elevation(&error)),
             }
-            mistaken(&state, &context, &user, form, errors)
+            form_with_errors(&state, &context, &user, form, errors)
         }
     }
 }
 
-/// Onwards: to the cluster when the person is elevated for it, else to the list.
-fn on_to(given: &Elevation) -> Response {
-    let did = match given.way {
-        ElevationWay::Approval => Did::Asked,
-        ElevationWay::SelfService => Did::Elevated,
-        ElevationWay::BreakGlass => Did::BrokeGlass,
+/// Redirects to the cluster when the person is elevated for it, else to the list.
+fn redirect_after(given: &Elevation) -> Response {
+    let flash = match given.way {
+        ElevationMethod::Approval => Flash::Asked,
+        ElevationMethod::SelfService => Flash::Elevated,
+        ElevationMethod::BreakGlass => Flash::BrokeGlass,
     };
-    let there = given.target.as_ref().filter(|_| given.way != ElevationWay::Approval);
-    did.carry(see_other(there.map_or("/elevations", ResourceId::key)))
+    let there = given.target.as_ref().filter(|_| given.way != ElevationMethod::Approval);
+    flash.set_cookie_on(see_other(there.map_or("/elevations", ResourceId::key)))
 }
 
-fn mistaken(
+fn form_with_errors(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
@@ -187,11 +187,11 @@ fn refused(
     form: ElevateForm,
     fault: Fault,
 ) -> Result<Response, Fault> {
-    if context.wants == Wants::Json {
+    if context.wants == ResponseKind::Json {
         return Err(fault);
     }
     let mut page = page(state, context, user, form);
-    // The way to sign in again stands in the form already, with what was filled in.
+    // The form already has the link to sign in again, with the typed values.
     if page.sign_in_again.is_none() || fault.code != "sign_in_again" {
         page.errors.form = Some(fault.failure(&page.frame));
     }

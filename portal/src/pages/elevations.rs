@@ -7,13 +7,13 @@ use axum::response::Response;
 use http::StatusCode;
 use rp_access::ElevationFilter;
 use rp_base::Timestamp;
-use rp_documents::elevation::{ElevationState, ElevationWay};
+use rp_documents::elevation::{ElevationMethod, ElevationState};
 use rp_documents::{Elevation, Role};
-use web::{ElevationRow, ElevationsPage, Link, Place};
+use web::{ElevationRow, ElevationsPage, Link, NavItem};
 
-use super::access::{Seen, seen_at};
+use super::access::{SeenQuery, seen_at};
 use super::{answer, frame, rows, unchanged};
-use crate::context::{Ctx, Wants};
+use crate::context::{Ctx, ResponseKind};
 use crate::fault::{Fault, html};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
@@ -39,9 +39,9 @@ pub(super) fn row(elevation: &Elevation, user: &CurrentUser, now: Timestamp) -> 
         rights: rows::rights(elevation.rights),
         cluster: elevation.target.as_ref().map(|id| Link::new(id.name(), id.key())),
         way: match elevation.way {
-            ElevationWay::SelfService => web::ElevationWay::SelfService,
-            ElevationWay::Approval => web::ElevationWay::Approval,
-            ElevationWay::BreakGlass => web::ElevationWay::BreakGlass,
+            ElevationMethod::SelfService => web::ElevationMethod::SelfService,
+            ElevationMethod::Approval => web::ElevationMethod::Approval,
+            ElevationMethod::BreakGlass => web::ElevationMethod::BreakGlass,
         },
         state: match state {
             ElevationState::Waiting => web::ElevationState::Waiting,
@@ -76,18 +76,20 @@ pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Query(query): Query<Seen>,
+    Query(query): Query<SeenQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
-    frame.place = Place::Elevations;
+    frame.place = NavItem::Elevations;
     let mut page = ElevationsPage { frame, ..ElevationsPage::default() };
     match fill(&state, &user, &mut page).await {
-        Ok(digest) if context.wants == Wants::Fragment && digest == query.seen => return Ok(unchanged()),
+        Ok(digest) if context.wants == ResponseKind::Fragment && digest == query.seen => {
+            return Ok(unchanged());
+        }
         Ok(digest) => page.live = seen_at(HOME, &digest),
         Err(fault) => page.failure = Some(fault.failure(&page.frame)),
     }
     let mut response = answer(&context, StatusCode::OK, &page)?;
-    // The list may have changed because an elevation began or ended: the banner looks too.
+    // The list may have changed because an elevation began or ended: the banner reloads too.
     response.headers_mut().insert("hx-trigger-after-swap", http::HeaderValue::from_static("banner"));
     Ok(response)
 }
@@ -122,21 +124,21 @@ async fn fill(state: &PortalState, user: &CurrentUser, page: &mut ElevationsPage
     let filter = ElevationFilter { owner_sub: Some(own), limit: OWN, ..ElevationFilter::default() };
     page.mine = read(filter).await?;
     if approver {
-        // What waits stands above already.
+        // Waiting requests are listed above already.
         page.mine.retain(|each| each.state != web::ElevationState::Waiting);
     }
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// The banner alone; nothing when it is as the asker has it.
+/// The banner alone; 204 when the client already has it.
 pub(crate) async fn banner(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
-    Query(query): Query<Seen>,
+    Query(query): Query<SeenQuery>,
 ) -> Result<Response, Fault> {
     let frame = frame(&state, &context);
     if frame.elevated() == query.seen {
         return Ok(unchanged());
     }
-    web::banner(&frame).map(html).map_err(|_| Fault::ours())
+    web::banner(&frame).map(html).map_err(|_| Fault::internal())
 }

@@ -8,7 +8,9 @@ use axum::response::Response;
 use http::StatusCode;
 use rp_documents::Role;
 use rp_prometheus::Table;
-use web::{ExplorePage, ExploreQuery, MOST_QUERIES, May, QueryResult, ResultRow, ResultTable, sparkline};
+use web::{
+    AccessDecision, ExplorePage, ExploreQuery, MOST_QUERIES, QueryResult, ResultRow, ResultTable, sparkline,
+};
 
 use super::times::{instant, range, seconds};
 use super::{ClusterPath, answer, place};
@@ -63,11 +65,11 @@ pub(crate) async fn page(
 }
 
 /// Whether the person may query the cluster now, and why not.
-pub(super) fn may_ask(entry: &Entry, user: &CurrentUser) -> May {
+pub(super) fn may_ask(entry: &Entry, user: &CurrentUser) -> AccessDecision {
     if user.has(Role::Sre) {
         super::statistics::reachable(entry)
     } else {
-        May::No("Your groups let you look, not query: the role sre is needed.".to_owned())
+        AccessDecision::No("Your groups let you look, not query: the role sre is needed.".to_owned())
     }
 }
 
@@ -115,7 +117,7 @@ async fn run(
         prom::Kind::Range { start: end - length, end, step: None, width: Some(POINTS) }
     };
     let source = Some(page.source.clone()).filter(|source| !source.is_empty());
-    let ask = prom::Ask { query: query.text.clone(), kind, source, series: SERIES };
+    let ask = prom::PromQuery { query: query.text.clone(), kind, source, series: SERIES };
     match prom::ask(state, user, &entry.id, &ask).await {
         Ok(table) => QueryResult::Rows(result(&table, query.instant)),
         Err(fault) => match fault.position() {

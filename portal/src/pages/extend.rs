@@ -1,4 +1,4 @@
-//! `/access/{id}/extend`: the question, and a later end of one grant.
+//! `/access/{id}/extend`: the confirmation dialog, and the extension of one grant.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use rp_access::GrantView;
 use rp_base::Timestamp;
 use rp_documents::elevation::ElevationState;
 use rp_documents::grant::GrantState;
-use web::{AskChoices, AskPage, Link, Place};
+use web::{ConfirmChoices, ConfirmPage, Link, NavItem};
 
-use super::ask::{Answered, back_to, done, question, refused};
-use super::did::Did;
+use super::confirm::{DialogForm, back_to, done, question, refused};
+use super::flash::Flash;
 use super::revoke::{HOME, about, view};
 use super::{answer, frame, rows};
 use crate::api::grants::parse;
@@ -31,11 +31,11 @@ fn latest(state: &PortalState, view: &GrantView) -> Timestamp {
     active.and_then(|each| each.not_after).map_or(latest, |end| latest.min(end))
 }
 
-fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view: &GrantView) -> AskPage {
+fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view: &GrantView) -> ConfirmPage {
     let (now, grant) = (state.0.clock.now(), &view.grant);
     let latest = latest(state, view);
     let left = grant.not_after.since(now);
-    // The policy counts from the moment of the press: some seconds are left for it.
+    // The policy counts from the time of the POST: this leaves some seconds for it.
     let most = latest.since(now).saturating_sub(Duration::from_secs(120)).as_secs() / 60 * 60;
     let mut lives: Vec<u64> = [3600, 4 * 3600, 8 * 3600]
         .into_iter()
@@ -52,7 +52,7 @@ fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view:
         })
         .collect();
     let end = web::when::exact(latest.seconds());
-    let mut page = AskPage {
+    let mut page = ConfirmPage {
         name: "extend",
         icon: "clock",
         title: format!("Extend this {}?", rows::kind(grant.kind).words().to_lowercase()),
@@ -65,7 +65,7 @@ fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view:
         action: format!("/access/{}/extend", grant.id),
         submit: "Extend".to_owned(),
         running: "Extending…".to_owned(),
-        ..question(frame(state, context), Place::Access, Link::new("Access", back_to(context, HOME)))
+        ..question(frame(state, context), NavItem::Access, Link::new("Access", back_to(context, HOME)))
     };
     if values.is_empty() {
         let fault =
@@ -75,7 +75,7 @@ fn extend_page(state: &PortalState, context: &Context, user: &CurrentUser, view:
     }
     let chosen = values.first().map(|(value, _)| value.clone()).unwrap_or_default();
     let legend = "From now on for".to_owned();
-    page.choices = Some(AskChoices { legend, name: "life", values, chosen, error: None });
+    page.choices = Some(ConfirmChoices { legend, name: "life", values, chosen, error: None });
     page
 }
 
@@ -105,10 +105,10 @@ pub(crate) async fn extend(
     Path(id): Path<String>,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let answered = Answered::read(&body);
+    let answered = DialogForm::read(&body);
     let life = answered.life.parse().map(Duration::from_secs).unwrap_or_default();
     match state.0.access.extend(&user.caller, &parse(&id)?, life).await {
-        Ok(_) => Ok(done(&answered, HOME, Did::Extended)),
+        Ok(_) => Ok(done(&answered, HOME, Flash::Extended)),
         Err(error) => {
             let fault = refusals::extend(&error);
             let Ok(view) = view(&state, &user, &id).await else { return Err(fault) };

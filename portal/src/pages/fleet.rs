@@ -8,14 +8,14 @@ use axum::response::Response;
 use http::StatusCode;
 use rp_documents::Role;
 use serde::Deserialize;
-use web::{FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable, May, Place};
+use web::{AccessDecision, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable, NavItem};
 
 use super::explore::{count, mistake, row};
 use super::times::{range, seconds};
 use super::{answer, frame};
 use crate::context::Ctx;
 use crate::fault::Fault;
-use crate::prom::fleet::{self, FleetAsk, Gathered};
+use crate::prom::fleet::{self, FleetQuery, FleetResult};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -28,7 +28,7 @@ const FAULTS: usize = 200;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct FleetPageQuery {
     clusters: String,
     query: String,
     kind: String,
@@ -44,15 +44,15 @@ pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<FleetPageQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
-    frame.place = Place::Fleet;
+    frame.place = NavItem::Fleet;
     let cut = |text: &str, most: usize| text.trim().chars().take(most).collect::<String>();
     let may_ask = if user.has(Role::Sre) {
-        May::Yes
+        AccessDecision::Yes
     } else {
-        May::No("Your groups let you look, not query: the role sre is needed.".to_owned())
+        AccessDecision::No("Your groups let you look, not query: the role sre is needed.".to_owned())
     };
     let known = web::AGGREGATES.iter().find(|(value, _)| *value == asked.aggregate);
     let mut page = FleetPage {
@@ -81,13 +81,13 @@ async fn run(state: &PortalState, user: &CurrentUser, page: &FleetPage) -> Fleet
     let length = seconds(&page.range).unwrap_or(3600) as f64;
     let by = page.by.split([' ', ',']).filter(|label| !label.is_empty()).map(str::to_owned).collect();
     let k = usize::try_from(page.k).ok();
-    let ask = FleetAsk {
+    let ask = FleetQuery {
         query: page.query.clone(),
         clusters: page.clusters.clone(),
         time: page.instant.then_some(end),
         range: (!page.instant).then(|| (end - length, end, Some((length / 120.0).ceil().max(1.0)))),
         aggregate: (!page.aggregate.is_empty()).then(|| (page.aggregate.clone(), by, k)),
-        ..FleetAsk::default()
+        ..FleetQuery::default()
     };
     match fleet::gather(state, user, &ask).await {
         Ok(gathered) => FleetOutcome::Done(table(state, &gathered, page.instant)),
@@ -100,7 +100,7 @@ async fn run(state: &PortalState, user: &CurrentUser, page: &FleetPage) -> Fleet
     }
 }
 
-fn table(state: &PortalState, found: &Gathered, instant: bool) -> FleetTable {
+fn table(state: &PortalState, found: &FleetResult, instant: bool) -> FleetTable {
     let snapshot = state.0.index.snapshot();
     let paths: BTreeMap<&str, String> =
         snapshot.entries.iter().map(|entry| (entry.id.name(), entry.path())).collect();

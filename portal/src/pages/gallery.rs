@@ -29,5 +29,5 @@ fn samples(state: &PortalState) -> Result<Vec<web::GalleryItem>, Fault> {
     if !state.0.site.simulated {
         return Err(Fault::not_found());
     }
-    web::gallery().map_err(|_| Fault::ours())
+    web::gallery().map_err(|_| Fault::internal())
 }

@@ -5,12 +5,12 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use proxy::ssh::host_keys::fingerprint_of;
-use rp_documents::host_key::Learned;
+use rp_documents::host_key::HostKeySource;
 use rp_documents::{HostKey, Role};
 use web::{HostKeyRow, HostKeysPage, RefusedKeyRow};
 
 use super::{ClusterPath, answer, place, see_other};
-use crate::api::ssh::{Trust, trust};
+use crate::api::ssh::{TrustKeyRequest, trust};
 use crate::context::Ctx;
 use crate::fault::Fault;
 use crate::ssh;
@@ -44,9 +44,9 @@ fn row(known: &HostKey) -> HostKeyRow {
         uid: known.id.split_once('|').map(|(_, uid)| uid.to_owned()).unwrap_or_default(),
         keys: known.keys.iter().map(|key| split(key)).collect(),
         learned: match known.learned {
-            Learned::Cluster => "read by the cluster's API".to_owned(),
-            Learned::Import => "named by the import".to_owned(),
-            Learned::Person => format!("trusted by {who}"),
+            HostKeySource::Cluster => "read by the cluster's API".to_owned(),
+            HostKeySource::Import => "named by the import".to_owned(),
+            HostKeySource::Person => format!("trusted by {who}"),
         },
         at: known.at.seconds(),
         refused: known.refused.as_ref().map(|refused| {
@@ -75,7 +75,7 @@ pub(crate) async fn post(
     body: Bytes,
 ) -> Result<Response, Fault> {
     user.require_fresh(&state, &context)?;
-    let mut asked = Trust::default();
+    let mut asked = TrustKeyRequest::default();
     for (name, value) in url::form_urlencoded::parse(&body) {
         match name.as_ref() {
             "uid" => asked.uid = value.into_owned(),

@@ -4,11 +4,11 @@ use axum::extract::{Form, Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_documents::Role;
-use web::{ImportForm, ImportedPage, ImportedRow, Link, Notice, Place, Tone};
+use web::{ImportForm, ImportedPage, ImportedRow, Link, NavItem, Notice, Tone};
 
 use super::{answer, frame, see_other};
-use crate::api::import_ssh::{self, Wrong};
-use crate::api::imports::{self, ImportAsk, Refused};
+use crate::api::import_ssh::{self, ImportSshError};
+use crate::api::imports::{self, ImportError, ImportRequest};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::index::Snapshot;
@@ -21,12 +21,12 @@ pub(crate) async fn page(
     Ctx(context): Ctx,
     user: CurrentUser,
 ) -> Result<Response, Fault> {
-    answer(&context, StatusCode::OK, &shown(&state, &context, &user))
+    answer(&context, StatusCode::OK, &imported_page(&state, &context, &user))
 }
 
-fn shown(state: &PortalState, context: &Context, user: &CurrentUser) -> ImportedPage {
+fn imported_page(state: &PortalState, context: &Context, user: &CurrentUser) -> ImportedPage {
     let mut frame = frame(state, context);
-    frame.place = Place::Imported;
+    frame.place = NavItem::Imported;
     ImportedPage {
         clusters: rows(&state.0.index.snapshot()),
         may_import: user.has(Role::Admin),
@@ -67,19 +67,19 @@ pub(crate) async fn create(
     let ssh = (!text.is_empty()).then(|| import_ssh::read(text)).transpose();
     let ssh = match ssh {
         Ok(ssh) => ssh,
-        Err(wrong) => return refuse(&state, &context, &user, form, Refused::Ssh(wrong)),
+        Err(wrong) => return refuse(&state, &context, &user, form, ImportError::Ssh(wrong)),
     };
-    let ask = ImportAsk {
+    let ask = ImportRequest {
         ssh,
         name: form.name.clone(),
         kubeconfig: form.kubeconfig.clone().into(),
         context: Some(form.context.clone()).filter(|context| !context.is_empty()),
         as_groups: Some(groups.map(str::to_owned).collect()),
-        tunnel: crate::api::tunnels::TunnelAsk::default(),
+        tunnel: crate::api::tunnels::ImportTunnelRequest::default(),
     };
     match imports::import(&state, &user, ask).await {
         Ok(imported) => {
-            let mut page = shown(&state, &context, &user);
+            let mut page = imported_page(&state, &context, &user);
             page.notice = Some(Notice {
                 tone: Tone::Ok,
                 lead: format!("{} is imported.", imported.id),
@@ -97,18 +97,18 @@ fn refuse(
     context: &Context,
     user: &CurrentUser,
     form: ImportForm,
-    refused: Refused,
+    refused: ImportError,
 ) -> Result<Response, Fault> {
-    let mut page = shown(state, context, user);
+    let mut page = imported_page(state, context, user);
     let errors = &mut page.errors;
     match refused {
-        Refused::Other(fault) => return Err(fault),
+        ImportError::Other(fault) => return Err(fault),
         // The form does not ask for a tunnel.
-        Refused::Tunnel(_) | Refused::Ssh(Wrong::Ours) => return Err(Fault::ours()),
-        Refused::Ssh(Wrong::Input(why)) => errors.ssh = Some(why),
-        Refused::Name(why) => errors.name = Some(why),
-        Refused::Groups(why) => errors.as_groups = Some(why),
-        Refused::Kubeconfig { message, action, .. } => {
+        ImportError::Tunnel(_) | ImportError::Ssh(ImportSshError::Ours) => return Err(Fault::internal()),
+        ImportError::Ssh(ImportSshError::Input(why)) => errors.ssh = Some(why),
+        ImportError::Name(why) => errors.name = Some(why),
+        ImportError::Groups(why) => errors.as_groups = Some(why),
+        ImportError::Kubeconfig { message, action, .. } => {
             errors.kubeconfig = Some(format!("{message} {action}"));
         }
     }

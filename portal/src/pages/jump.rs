@@ -28,7 +28,7 @@ const MOST_TEXT: usize = 500;
 /// What is asked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct JumpQuery {
     q: String,
     /// Path of the page that asks: its cluster comes first.
     from: String,
@@ -39,7 +39,7 @@ pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<JumpQuery>,
 ) -> Result<Response, Fault> {
     let q: String = asked.q.chars().take(MOST_TEXT).collect();
     let found = groups(&state, &user, &q, &asked.from);
@@ -56,18 +56,18 @@ fn elsewhere(region: &crate::parts::Link, q: &str) -> Link {
 }
 
 #[derive(Serialize)]
-struct Answer {
-    groups: Vec<Group>,
+struct JumpResponse {
+    groups: Vec<GroupView>,
 }
 
 #[derive(Serialize)]
-struct Group {
+struct GroupView {
     words: &'static str,
-    items: Vec<Item>,
+    items: Vec<ItemView>,
 }
 
 #[derive(Serialize)]
-struct Item {
+struct ItemView {
     text: String,
     note: String,
     tone: String,
@@ -79,7 +79,7 @@ struct Item {
 pub(crate) async fn json(
     State(state): State<PortalState>,
     user: CurrentUser,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<JumpQuery>,
 ) -> Result<Response, Fault> {
     let q: String = asked.q.chars().take(MOST_TEXT).collect();
     let mut found = groups(&state, &user, &q, &asked.from);
@@ -89,7 +89,7 @@ pub(crate) async fn json(
     });
     let others: Vec<JumpItem> = if q.trim().is_empty() { Vec::new() } else { others.collect() };
     push(&mut found, "Other regions", others);
-    let shown = |item: JumpItem| Item {
+    let shown = |item: JumpItem| ItemView {
         text: rp_base::text::clean(&item.text, 300),
         note: rp_base::text::clean(&item.note, 100),
         tone: item.tone.to_string(),
@@ -98,8 +98,8 @@ pub(crate) async fn json(
     };
     let groups = found
         .into_iter()
-        .map(|group| Group { words: group.words, items: group.items.into_iter().map(shown).collect() });
-    crate::api::json(&Answer { groups: groups.collect() })
+        .map(|group| GroupView { words: group.words, items: group.items.into_iter().map(shown).collect() });
+    crate::api::json(&JumpResponse { groups: groups.collect() })
 }
 
 fn item(text: &str, href: impl Into<String>) -> JumpItem {

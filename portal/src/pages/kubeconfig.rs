@@ -6,21 +6,21 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use rp_access::{Ask, GrantFilter, IssueError, Issued};
+use rp_access::{GrantFilter, IssueError, IssueRequest, IssuedGrant};
 use rp_documents::{GrantKind, Rights, Role, Side};
 use serde::Deserialize;
-use web::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, May, Place, RightsChoice};
+use web::{AccessDecision, KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, NavItem, RightsChoice};
 
 use super::cluster::may_take;
 use super::{ClusterPath, answer, frame, rows};
-use crate::context::{Context, Ctx, Wants};
+use crate::context::{Context, Ctx, ResponseKind};
 use crate::fault::Fault;
 use crate::index::Entry;
 use crate::refusals::{self, sentence};
 use crate::state::PortalState;
 use crate::user::{CurrentUser, missing};
 
-/// What an empty POST, the contract's wire form, leaves behind as its reason.
+/// The reason that is recorded for an empty POST, the contract's wire form.
 const NO_REASON: &str = "not given (contract's empty request)";
 
 /// The dialog, or its page.
@@ -42,7 +42,7 @@ async fn page(
     entry: &Entry,
 ) -> Result<KubeconfigPage, Fault> {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let mine = GrantFilter {
         owner_sub: Some(user.caller.person.sub.clone()),
         target: Some(entry.id.clone()),
@@ -53,8 +53,8 @@ async fn page(
     let held = state.0.access.list(&mine).await.map_err(|error| Fault::store(&error))?;
     let held = held.items.iter().filter(|view| view.grant.kind == GrantKind::Kubeconfig).count();
     let failure = match may_take(entry, user) {
-        May::Yes => None,
-        May::No(why) if user.has(Role::Sre) => Some(
+        AccessDecision::Yes => None,
+        AccessDecision::No(why) if user.has(Role::Sre) => Some(
             Fault::new(
                 StatusCode::CONFLICT,
                 "not_reachable",
@@ -64,7 +64,7 @@ async fn page(
             .why(why)
             .failure(&frame),
         ),
-        May::No(_) => Some(missing(Role::Sre).failure(&frame)),
+        AccessDecision::No(_) => Some(missing(Role::Sre).failure(&frame)),
     };
     Ok(KubeconfigPage {
         cluster: entry.id.name().to_owned(),
@@ -135,7 +135,7 @@ fn identity(entry: &Entry) -> &'static str {
 /// JSON of a script; all optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct JsonAsk {
+struct KubeconfigRequest {
     rights: Option<String>,
     reason: Option<String>,
     ticket: Option<String>,
@@ -144,24 +144,24 @@ struct JsonAsk {
 }
 
 /// What was posted, in one form.
-struct Posted {
+struct PostedForm {
     form: KubeconfigForm,
     /// The contract's empty request.
     empty: bool,
 }
 
-fn posted(headers: &HeaderMap, body: &[u8]) -> Result<Posted, Fault> {
+fn posted(headers: &HeaderMap, body: &[u8]) -> Result<PostedForm, Fault> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/x-www-form-urlencoded") {
         let form: KubeconfigForm =
             parse_form(body).ok_or_else(|| Fault::bad_input("The form cannot be read"))?;
         let empty = form == KubeconfigForm::default();
-        return Ok(Posted { form, empty });
+        return Ok(PostedForm { form, empty });
     }
     if body.is_empty() {
-        return Ok(Posted { form: KubeconfigForm::default(), empty: true });
+        return Ok(PostedForm { form: KubeconfigForm::default(), empty: true });
     }
-    let ask: JsonAsk = serde_json::from_slice(body)
+    let ask: KubeconfigRequest = serde_json::from_slice(body)
         .map_err(|_| Fault::bad_input("The body is not the JSON that is expected here"))?;
     let life = match ask.life {
         None | Some(serde_json::Value::Null) => String::new(),
@@ -176,7 +176,7 @@ fn posted(headers: &HeaderMap, body: &[u8]) -> Result<Posted, Fault> {
     };
     // `{}` is the contract's empty request too.
     let empty = form == KubeconfigForm::default();
-    Ok(Posted { form, empty })
+    Ok(PostedForm { form, empty })
 }
 
 /// The fields of a form by name; unknown ones are ignored, the last of a name wins.
@@ -197,7 +197,7 @@ pub(super) fn parse_form(body: &[u8]) -> Option<KubeconfigForm> {
 }
 
 /// What is wrong with each field, or what is asked for.
-fn ask(posted: &Posted, entry: &Entry) -> Result<Ask, Box<KubeconfigErrors>> {
+fn ask(posted: &PostedForm, entry: &Entry) -> Result<IssueRequest, Box<KubeconfigErrors>> {
     let form = &posted.form;
     let mut errors = KubeconfigErrors::default();
     let rights = match form.rights.as_str() {
@@ -223,10 +223,10 @@ fn ask(posted: &Posted, entry: &Entry) -> Result<Ask, Box<KubeconfigErrors>> {
         return Err(Box::new(errors));
     }
     let ticket = form.ticket.trim();
-    Ok(Ask {
+    Ok(IssueRequest {
         ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
         life,
-        ..Ask::of(
+        ..IssueRequest::new(
             GrantKind::Kubeconfig,
             Some(entry.id.clone()),
             rights,
@@ -270,7 +270,7 @@ async fn refused(
         IssueError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
         IssueError::Life { .. } => errors.life = Some(sentence(&error)),
         IssueError::NotAllowed { .. } | IssueError::ElevationNeeded { .. } => {
-            if context.wants == Wants::Json {
+            if context.wants == ResponseKind::Json {
                 return Err(refusals::issue(&error));
             }
             errors.rights = Some(sentence(&error));
@@ -282,10 +282,10 @@ async fn refused(
         | IssueError::Audit(_)
         | IssueError::NoKey => {
             let fault = refusals::issue(&error);
-            if context.wants == Wants::Json {
+            if context.wants == ResponseKind::Json {
                 return Err(fault);
             }
-            // What was typed stays.
+            // Keeps the typed values.
             errors.form = Some(fault.failure(&frame(state, context)));
             let page = KubeconfigPage { form, errors, ..page(state, context, user, entry).await? };
             return answer(context, fault.status, &page);
@@ -302,7 +302,7 @@ async fn mistakes(
     form: KubeconfigForm,
     errors: KubeconfigErrors,
 ) -> Result<Response, Fault> {
-    if context.wants == Wants::Json {
+    if context.wants == ResponseKind::Json {
         let fields = [&errors.rights, &errors.life, &errors.reason, &errors.ticket];
         let text: Vec<&str> = fields.into_iter().flatten().map(String::as_str).collect();
         return Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, text.join(" ")));
@@ -312,7 +312,7 @@ async fn mistakes(
 }
 
 /// The wire form of `contract/portal.md` §10.
-fn file(state: &PortalState, entry: &Entry, issued: &Issued) -> Result<Response, Fault> {
+fn file(state: &PortalState, entry: &Entry, issued: &IssuedGrant) -> Result<Response, Fault> {
     let urls = &state.0.site.urls;
     let server = format!("{}{}/kubeconfig/proxy", urls.proxy.origin().ascii_serialization(), entry.id.key());
     let text = rp_kube::write::issued(&server, urls.ca_pem.as_deref(), &issued.token);
@@ -322,9 +322,9 @@ fn file(state: &PortalState, entry: &Entry, issued: &Issued) -> Result<Response,
     let mut response = Response::new(text.into());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| Fault::ours())?);
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| Fault::internal())?);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let grant = HeaderValue::from_str(issued.grant.id.as_str()).map_err(|_| Fault::ours())?;
+    let grant = HeaderValue::from_str(issued.grant.id.as_str()).map_err(|_| Fault::internal())?;
     headers.insert("x-aro-grant", grant);
     Ok(response)
 }

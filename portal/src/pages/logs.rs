@@ -3,13 +3,13 @@
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
-use web::{Link, LogPage, LogQuery, Place, Tab, ansi};
+use web::{Link, LogPage, LogQuery, NavItem, Tab, ansi};
 
-use super::look::{Opens, question};
+use super::look::{LookTarget, question};
 use super::{ClusterPath, answer, frame};
 use crate::context::Ctx;
 use crate::fault::Fault;
-use crate::look::{self, Entering, logs};
+use crate::look::{self, LookAccess, logs};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -31,7 +31,7 @@ pub(crate) async fn page(
     let base = entry.path();
     let pod_href = format!("{base}/pods/{namespace}/{pod}");
     let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let mut page = LogPage {
         cluster: super::cluster::cluster(&entry, &user),
         active: super::cluster::active(&state, &user, &entry).await,
@@ -47,10 +47,10 @@ pub(crate) async fn page(
         ..LogPage::default()
     };
     let live = match look::enter(&state, &user, &headers, &id).await {
-        Ok(Entering::Open(live)) => live,
-        Ok(Entering::Ask { revoked }) => {
+        Ok(LookAccess::Open(live)) => live,
+        Ok(LookAccess::Ask { revoked }) => {
             let out = Link::new("Back to the pod", pod_href);
-            let opens = Opens { tab: Tab::Pods, what: format!("the log of {pod}"), out };
+            let opens = LookTarget { tab: Tab::Pods, what: format!("the log of {pod}"), out };
             return question(&state, &context, &user, &entry, opens, revoked).await;
         }
         Err(fault) => return refused(&context, page, &fault),

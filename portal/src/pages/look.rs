@@ -1,12 +1,12 @@
-//! `POST {RES}/look`: the reason for a person's own look at a cluster, and the question for it in place of what it
-//! opens.
+//! `POST {RES}/look`: stores the reason for a person's own access to a cluster; and the form for it that replaces the
+//! requested page.
 
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use http::{StatusCode, header};
 use rp_access::IssueError;
-use web::{Link, Place, ReasonPage, Tab};
+use web::{Link, NavItem, ReasonPage, Tab};
 
 use super::{ClusterPath, answer, frame, see_other};
 use crate::auth::return_path;
@@ -18,21 +18,21 @@ use crate::refusals;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// What is opened, and the way out.
+/// The requested page, and the link to leave.
 #[derive(Debug, Clone)]
-pub(super) struct Opens {
+pub(super) struct LookTarget {
     pub(super) tab: Tab,
     pub(super) what: String,
     pub(super) out: Link,
 }
 
-/// The question, for whoever asked for something that needs a reason.
+/// The form for the reason, in place of a page that needs one.
 pub(super) async fn question(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
     entry: &Entry,
-    opens: Opens,
+    opens: LookTarget,
     revoked: bool,
 ) -> Result<Response, Fault> {
     let mut page = page(state, context, user, entry, opens).await;
@@ -46,10 +46,10 @@ async fn page(
     context: &Context,
     user: &CurrentUser,
     entry: &Entry,
-    opens: Opens,
+    opens: LookTarget,
 ) -> ReasonPage {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     ReasonPage {
         frame,
         cluster: super::cluster::cluster(entry, user),
@@ -62,7 +62,7 @@ async fn page(
 }
 
 #[derive(Debug, Default)]
-struct Form {
+struct ReasonForm {
     reason: String,
     ticket: String,
     back: String,
@@ -77,11 +77,11 @@ pub(crate) async fn give(
     bytes: Bytes,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let form = Form::read(&bytes);
+    let form = ReasonForm::read(&bytes);
     let back = return_path(Some(&form.back));
     // Back to a page of this cluster, and nowhere else.
     let back = if back.starts_with(id.key()) { back } else { entry.path() };
-    let reason = Reason::of(&form.reason, &form.ticket);
+    let reason = Reason::new(&form.reason, &form.ticket);
     let Err(error) = look::issue(&state, &user, &id, &reason).await else {
         let mut response = see_other(&back);
         if let Some(cookie) = reason.remember(&state, &user) {
@@ -90,7 +90,7 @@ pub(crate) async fn give(
         return Ok(response);
     };
     let out = Link::new("Back to the cluster", entry.path());
-    let opens = Opens { tab: Tab::Resources, what: "what you asked for".to_owned(), out };
+    let opens = LookTarget { tab: Tab::Resources, what: "what you asked for".to_owned(), out };
     let mut page = page(&state, &context, &user, &entry, opens).await;
     page.back = back;
     page.reason = form.reason;
@@ -103,7 +103,7 @@ pub(crate) async fn give(
     answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
-impl Form {
+impl ReasonForm {
     fn read(bytes: &[u8]) -> Self {
         let mut form = Self::default();
         for (name, value) in url::form_urlencoded::parse(bytes) {

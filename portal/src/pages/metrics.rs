@@ -6,9 +6,9 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
-use rp_access::{Ask, IssueError, Issued};
+use rp_access::{IssueError, IssueRequest, IssuedGrant};
 use rp_documents::{GrantKind, Rights, Role};
-use web::{KubeconfigErrors, KubeconfigForm, MetricsGiven, MetricsPage, Place};
+use web::{KubeconfigErrors, KubeconfigForm, MetricsPage, MetricsToken, NavItem};
 
 use super::{ClusterPath, answer, frame};
 use crate::context::{Context, Ctx};
@@ -31,7 +31,7 @@ pub(crate) async fn dialog(
 
 fn page(state: &PortalState, context: &Context, user: &CurrentUser, entry: &Entry) -> MetricsPage {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let failure = (!user.has(Role::Sre)).then(|| missing(Role::Sre).failure(&frame));
     MetricsPage {
         cluster: entry.id.name().to_owned(),
@@ -60,10 +60,10 @@ pub(crate) async fn issue(
     page.form = form;
     let life = page.form.life.trim().parse::<u64>().ok().map(Duration::from_secs);
     let ticket = Some(page.form.ticket.trim()).filter(|text| !text.is_empty());
-    let ask = Ask {
+    let ask = IssueRequest {
         ticket: ticket.map(str::to_owned),
         life,
-        ..Ask::of(
+        ..IssueRequest::new(
             GrantKind::Metrics,
             Some(entry.id.clone()),
             Rights::Read,
@@ -85,9 +85,9 @@ pub(crate) async fn issue(
     Ok(response)
 }
 
-fn given(state: &PortalState, entry: &Entry, issued: &Issued) -> MetricsGiven {
+fn given(state: &PortalState, entry: &Entry, issued: &IssuedGrant) -> MetricsToken {
     let urls = &state.0.site.urls;
-    MetricsGiven {
+    MetricsToken {
         token: issued.token.expose().clone(),
         address: format!("{}{}/prometheus", urls.proxy.origin().ascii_serialization(), entry.id.key()),
         ends: issued.grant.not_after.seconds(),

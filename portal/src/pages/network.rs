@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use proxy::api::{Dialled, Reach};
+use proxy::api::{DialRecord, ReachReport};
 use rp_database::Typed;
 use rp_documents::{ClusterDocument, ClusterMirror, Role};
 use rp_observe::{ClusterSnapshot, Kind, Slice, SliceState};
@@ -23,14 +23,14 @@ use crate::user::CurrentUser;
 
 /// What the page shows of the cluster's own settings.
 const KINDS: [Kind; 4] = [Kind::Network, Kind::Proxy, Kind::IngressControllers, Kind::Infrastructure];
-/// Who has no scripts waits so long for them.
+/// How long a page without scripts waits for them.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Values of one object.
 const MOST_VALUES: usize = 400;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct ReachQuery {
     /// `1`: dial it now.
     reach: String,
 }
@@ -41,7 +41,7 @@ pub(crate) async fn page(
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ReachQuery>,
 ) -> Result<Response, Fault> {
     let (entry, frame) = place(&state, &context, &id)?;
     let base = entry.path();
@@ -83,7 +83,7 @@ fn unknown_way() -> Notice {
     }
 }
 
-fn last(dialled: &Dialled) -> LastDial {
+fn last(dialled: &DialRecord) -> LastDial {
     LastDial {
         at: dialled.at.seconds(),
         took_ms: u64::try_from(dialled.took.as_millis()).unwrap_or(u64::MAX),
@@ -92,7 +92,7 @@ fn last(dialled: &Dialled) -> LastDial {
 }
 
 /// A dial, step by step.
-fn steps(reach: &Reach) -> Vec<Step> {
+fn steps(reach: &ReachReport) -> Vec<Step> {
     let step = |state, text: &str, note: String, hint: &str| Step {
         state,
         text: text.to_owned(),
@@ -113,7 +113,7 @@ fn steps(reach: &Reach) -> Vec<Step> {
     steps
 }
 
-/// What the document and its mirror say.
+/// The rows from the document and its mirror.
 async fn document(state: &PortalState, entry: &Entry, page: &mut NetworkPage) -> Result<(), Fault> {
     let mut fields = vec![("API visibility", entry.visibility.clone()), ("API URL", entry.api_url.clone())];
     if entry.imported.is_some() {
@@ -130,23 +130,24 @@ async fn document(state: &PortalState, entry: &Entry, page: &mut NetworkPage) ->
     let properties = &found.value.cluster.properties;
     let (api, network) = (&properties.apiserver_profile, &properties.network_profile);
     fields.extend([
-        ("API address", shown(&api.ip)),
-        ("Internal API address", shown(&api.int_ip)),
-        ("Private endpoint", shown(&network.private_endpoint_ip)),
-        ("Domain", shown(&properties.cluster_profile.domain)),
-        ("Pod network", shown(&network.pod_cidr)),
-        ("Service network", shown(&network.service_cidr)),
-        ("Outbound", shown(&network.outbound_type)),
-        ("Own network security groups", shown(&network.preconfigured_nsg)),
-        ("Gateway domains", shown(&network.gateway_private_link_id)),
+        ("API address", display_text(&api.ip)),
+        ("Internal API address", display_text(&api.int_ip)),
+        ("Private endpoint", display_text(&network.private_endpoint_ip)),
+        ("Domain", display_text(&properties.cluster_profile.domain)),
+        ("Pod network", display_text(&network.pod_cidr)),
+        ("Service network", display_text(&network.service_cidr)),
+        ("Outbound", display_text(&network.outbound_type)),
+        ("Own network security groups", display_text(&network.preconfigured_nsg)),
+        ("Gateway domains", display_text(&network.gateway_private_link_id)),
     ]);
     fields.retain(|(label, value)| {
         !value.is_empty() || !label.starts_with("Gateway") && !label.starts_with("Internal")
     });
     page.document = fields;
-    page.subnets = vec![("Masters' subnet".to_owned(), shown(&properties.master_profile.subnet_id))];
+    page.subnets = vec![("Masters' subnet".to_owned(), display_text(&properties.master_profile.subnet_id))];
     for worker in properties.workers().iter().take(50) {
-        page.subnets.push((format!("Subnet of {}", shown(&worker.name)), shown(&worker.subnet_id)));
+        page.subnets
+            .push((format!("Subnet of {}", display_text(&worker.name)), display_text(&worker.subnet_id)));
     }
     let mirror = Typed::<ClusterMirror>::new(store()).get(&id).await.map_err(|error| Fault::store(&error))?;
     let mirrored = mirror.and_then(|read| read.value.ingress_profiles);
@@ -160,16 +161,16 @@ async fn document(state: &PortalState, entry: &Entry, page: &mut NetworkPage) ->
             .iter()
             .take(50)
             .map(|each| IngressRow {
-                name: shown(&each.name),
-                visibility: shown(&each.visibility),
-                ip: shown(&each.ip),
+                name: display_text(&each.name),
+                visibility: display_text(&each.visibility),
+                ip: display_text(&each.ip),
             })
             .collect(),
     };
     Ok(())
 }
 
-fn shown(text: &str) -> String {
+fn display_text(text: &str) -> String {
     rp_base::text::clean(text, 1_000)
 }
 

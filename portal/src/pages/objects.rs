@@ -8,14 +8,14 @@ use axum::response::Response;
 use http::{StatusCode, Uri};
 use rp_observe::Kind;
 use web::objects::{
-    Board, ControlLook, Estate, Overview, Problem, control_plane_panels, looks, machine_board,
+    Board, ClusterObjects, MonitorFindings, Overview, Problem, control_plane_panels, looks, machine_board,
     machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel, operator_board,
     operators_panel, overview_board, problems, version_panel,
 };
-use web::{ClusterPage, ItemHead, Link, Place, Tab, TabCount, TableFilter, TableQuery};
+use web::{ClusterPage, ItemHead, Link, NavItem, Tab, TabCount, TableFilter, TableQuery};
 
-use super::cluster::{self, Asked};
-use super::estate::{Beside, estate};
+use super::cluster::{self, PageOptions};
+use super::cluster_rows::{RowContext, estate};
 use super::{ClusterPath, answer, frame};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
@@ -24,12 +24,12 @@ use crate::live::{self, Fragment, TabInput};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// The first byte waits so long for a cluster that nobody looked at; the rest comes live.
+/// How long the first byte waits for a cluster that was not watched; the rest arrives by the live stream.
 const MOMENT: Duration = Duration::from_millis(250);
-/// Who asks to wait waits at most so long.
+/// Maximum wait of a request with `wait`.
 const WAIT: Duration = Duration::from_secs(12);
 
-/// What these pages look at: all the same, so that going from one to the next asks for nothing.
+/// The kinds that these pages watch: the same for all, so that navigation between them sends no requests.
 pub(crate) static KINDS: [Kind; 9] = [
     Kind::Version,
     Kind::Operators,
@@ -43,14 +43,14 @@ pub(crate) static KINDS: [Kind; 9] = [
 ];
 
 /// What a page shows.
-pub(super) struct Shown {
+pub(super) struct ObjectsView {
     pub(super) board: Board,
     pub(super) item: Option<ItemHead>,
     pub(super) filter: Option<TableFilter>,
     pub(super) looks: Vec<TabCount>,
-    /// The object is not there, though its kind is known.
+    /// The object does not exist, although its kind has been listed.
     pub(super) gone: bool,
-    /// Nothing of it has been heard yet.
+    /// No data has arrived yet.
     pub(super) waiting: bool,
 }
 
@@ -64,16 +64,16 @@ pub(crate) async fn page(
     uri: Uri,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let (tab, item) = place(uri.path(), id.key().len()).ok_or_else(Fault::not_found)?;
+    let (tab, item) = parse_path(uri.path(), id.key().len()).ok_or_else(Fault::not_found)?;
     let query = query.unwrap_or_default();
-    let (mut page, gone) = of_tab(&state, &context, &user, &entry, tab, &item, &query).await;
+    let (mut page, gone) = tab_page(&state, &context, &user, &entry, tab, &item, &query).await;
     page.grants = web::Section::Rows(Vec::new(), cluster::active(&state, &user, &entry).await);
     let status = if gone { StatusCode::NOT_FOUND } else { StatusCode::OK };
     answer(&context, status, &page)
 }
 
 /// Tab and item of a path; the item is decoded.
-fn place(path: &str, cluster: usize) -> Option<(Tab, String)> {
+fn parse_path(path: &str, cluster: usize) -> Option<(Tab, String)> {
     let rest = path.get(cluster..)?.trim_matches('/');
     let (segment, item) = rest.split_once('/').unwrap_or((rest, ""));
     let item = percent_encoding::percent_decode_str(item).decode_utf8().ok()?;
@@ -81,8 +81,8 @@ fn place(path: &str, cluster: usize) -> Option<(Tab, String)> {
     Some((tab, item.into_owned()))
 }
 
-/// The page of a tab without who has access; whether its object is gone.
-pub(super) async fn of_tab(
+/// The page of a tab without its list of access; and whether its object is gone.
+pub(super) async fn tab_page(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
@@ -92,15 +92,15 @@ pub(super) async fn of_tab(
     query: &str,
 ) -> (ClusterPage, bool) {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
-    let viewing = entry.reachable.then(|| live::look(state, entry, tab)).flatten();
-    let looking = live::look_at_operations(state, entry, tab).await;
+    frame.place = NavItem::Clusters;
+    let viewing = entry.reachable.then(|| live::watch(state, entry, tab)).flatten();
+    let looking = live::watch_operations(state, entry, tab).await;
     let snapshot = match &viewing {
-        Some(viewing) => viewing.settled(if Asked::read(query).wait { WAIT } else { MOMENT }).await,
+        Some(viewing) => viewing.settled(if PageOptions::read(query).wait { WAIT } else { MOMENT }).await,
         None => std::sync::Arc::new(rp_observe::ClusterSnapshot::empty(state.0.clock.now())),
     };
     let input = TabInput { state, entry, user, frame: &frame, snapshot, item, query };
-    let shown = shown(tab, &input);
+    let shown = objects_view(tab, &input);
     let mut about = cluster::cluster(entry, user);
     about.looks = shown.looks;
     let mut page = ClusterPage {
@@ -120,24 +120,31 @@ pub(super) async fn of_tab(
     (page, shown.gone)
 }
 
-/// What a tab shows of what is known now.
-pub(super) fn shown(tab: Tab, input: &TabInput<'_>) -> Shown {
+/// The content of a tab from the current data.
+pub(super) fn objects_view(tab: Tab, input: &TabInput<'_>) -> ObjectsView {
     let base = input.entry.path();
     let now = input.frame.now;
     input.state.0.vms.look(input.entry);
-    let vm = |name: &str| input.state.0.vms.of(input.entry, name);
-    let beside = Beside { base: &base, books: &input.state.0.site.run_books, vm: &vm };
+    let vm = |name: &str| input.state.0.vms.state_of(input.entry, name);
+    let beside = RowContext { base: &base, books: &input.state.0.site.run_books, vm: &vm };
     let estate = estate(&input.snapshot, &beside);
-    let look = look(input.entry, input.state);
+    let look = monitor_findings(input.entry, input.state);
     let found = problems(&base, &estate, &look, now);
     let counts = looks(&found);
-    let waiting = !estate.nodes.known() && matches!(estate.nodes.state, web::objects::SeenState::Loading);
-    let mut shown =
-        Shown { board: Board::default(), item: None, filter: None, looks: counts, gone: false, waiting };
+    let waiting =
+        !estate.nodes.known() && matches!(estate.nodes.state, web::objects::ObservationState::Loading);
+    let mut shown = ObjectsView {
+        board: Board::default(),
+        item: None,
+        filter: None,
+        looks: counts,
+        gone: false,
+        waiting,
+    };
     if input.item.is_empty() {
         list(tab, input, &base, estate, look, &found, &mut shown);
     } else {
-        one(tab, input.item, &base, &estate, &mut shown);
+        item_board(tab, input.item, &base, &estate, &mut shown);
     }
     shown
 }
@@ -146,10 +153,10 @@ fn list(
     tab: Tab,
     input: &TabInput<'_>,
     base: &str,
-    estate: Estate,
-    look: ControlLook,
+    estate: ClusterObjects,
+    look: MonitorFindings,
     found: &[Problem],
-    shown: &mut Shown,
+    shown: &mut ObjectsView,
 ) {
     let pairs = url::form_urlencoded::parse(input.query.as_bytes());
     let query = TableQuery::read(format!("{base}/{}", tab.segment()), pairs);
@@ -194,10 +201,10 @@ fn list(
             return;
         }
     };
-    shown.board = Board::of(vec![panel]);
+    shown.board = Board::full_width(vec![panel]);
 }
 
-fn one(tab: Tab, name: &str, base: &str, estate: &Estate, shown: &mut Shown) {
+fn item_board(tab: Tab, name: &str, base: &str, estate: &ClusterObjects, shown: &mut ObjectsView) {
     let (list, badges) = match tab {
         Tab::Nodes => {
             let row = estate.nodes.rows.iter().find(|row| row.name == name);
@@ -230,10 +237,10 @@ fn one(tab: Tab, name: &str, base: &str, estate: &Estate, shown: &mut Shown) {
     shown.item = Some(ItemHead { list, name: name.chars().take(300).collect(), badges: Vec::new() });
 }
 
-/// What the last look knew.
-pub(super) fn look(entry: &Entry, state: &PortalState) -> ControlLook {
+/// The findings of the monitor's last check.
+pub(super) fn monitor_findings(entry: &Entry, state: &PortalState) -> MonitorFindings {
     let health = entry.health.as_deref();
-    ControlLook {
+    MonitorFindings {
         look: entry.last_look(state.0.clock.now()),
         healthz: health.and_then(|health| health.healthz),
         certificate: health.and_then(|health| health.certificate).map(rp_base::Timestamp::seconds),
@@ -244,7 +251,7 @@ pub(super) fn look(entry: &Entry, state: &PortalState) -> ControlLook {
     }
 }
 
-fn overview(input: &TabInput<'_>, base: &str, estate: Estate, look: ControlLook) -> Overview {
+fn overview(input: &TabInput<'_>, base: &str, estate: ClusterObjects, look: MonitorFindings) -> Overview {
     let entry = input.entry;
     let about = cluster::cluster(entry, input.user);
     let busy = matches!(about.verdict.tone, web::Tone::Busy | web::Tone::Bad);
@@ -261,7 +268,7 @@ fn overview(input: &TabInput<'_>, base: &str, estate: Estate, look: ControlLook)
         operation: operation.into_iter().collect(),
         imported: entry.imported.is_some(),
         unreachable: (!entry.reachable).then(|| why.to_owned()),
-        run: super::operations::of_overview(input),
+        run: super::operations::overview_run(input),
     }
 }
 
@@ -274,9 +281,9 @@ fn parts(page: &ClusterPage) -> Vec<Fragment> {
     parts.into_iter().map(|(id, html)| Fragment { id, html }).collect()
 }
 
-/// The same from what is known now.
+/// The same from the current data.
 pub(crate) fn fragments(tab: Tab, input: &TabInput<'_>) -> Vec<Fragment> {
-    let shown = shown(tab, input);
+    let shown = objects_view(tab, input);
     let mut about = cluster::cluster(input.entry, input.user);
     about.looks = shown.looks;
     let frame = input.frame.clone();
@@ -289,7 +296,7 @@ mod tests {
 
     #[test]
     fn places_are_read_from_paths() {
-        let read = |rest: &str| place(&format!("/x{rest}"), 2);
+        let read = |rest: &str| parse_path(&format!("/x{rest}"), 2);
         assert_eq!(read("/nodes"), Some((Tab::Nodes, String::new())));
         assert_eq!(read("/nodes/a%2Fb"), Some((Tab::Nodes, "a/b".into())));
         assert_eq!(read(""), Some((Tab::Overview, String::new())));

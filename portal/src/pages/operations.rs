@@ -7,8 +7,8 @@ use rp_database::Typed;
 use rp_documents::{ClusterDocument, OperationLog, Role};
 use serde::Deserialize;
 use serde_json::Value;
-use web::objects::{Board, Done, Operations, Run, followed, operations_board, run_board};
-use web::{AuditResult, ClusterPage, ItemHead, Link, Place, Section, Tab};
+use web::objects::{ActionRow, Board, Operations, Run, followed, operations_board, run_board};
+use web::{AuditResult, ClusterPage, ItemHead, Link, NavItem, Section, Tab};
 
 use super::cluster::{self, state_badge};
 use super::{ClusterPath, answer, frame, objects};
@@ -24,7 +24,7 @@ use crate::user::CurrentUser;
 const DONE: usize = 50;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Item {
+pub(crate) struct ItemPath {
     item: String,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn page(
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let query = query.unwrap_or_default();
-    let (mut page, _) = objects::of_tab(&state, &context, &user, &entry, Tab::Operations, "", &query).await;
+    let (mut page, _) = objects::tab_page(&state, &context, &user, &entry, Tab::Operations, "", &query).await;
     page.grants = Section::Rows(Vec::new(), cluster::active(&state, &user, &entry).await);
     let version = page.board.side.pop();
     let mut operations = logs(&state, &entry, page.frame.now).await;
@@ -47,7 +47,7 @@ pub(crate) async fn page(
     if let Some(document) = document {
         add(&mut operations, &document);
     }
-    (operations.done, operations.done_hidden) = done(&state, &user, &entry).await;
+    (operations.done, operations.done_hidden) = finished_actions(&state, &user, &entry).await;
     page.board = operations_board(&operations);
     page.board.side.extend(version);
     answer(&context, StatusCode::OK, &page)
@@ -59,13 +59,13 @@ pub(crate) async fn one(
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
-    Path(Item { item }): Path<Item>,
+    Path(ItemPath { item }): Path<ItemPath>,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let log = state.0.operations.one(id.key(), &item).await.map_err(|error| Fault::store(&error))?;
     let log = log.ok_or_else(Fault::not_found)?;
     let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let list = Link::new("Operations", format!("{}/operations", entry.path()));
     let page = ClusterPage {
         tab: Tab::Operations,
@@ -106,7 +106,7 @@ pub(super) fn live_board(input: &TabInput<'_>) -> Board {
         imported: input.entry.imported.is_some(),
         ..Operations::default()
     };
-    match input.state.0.operations.of(input.entry.id.key()) {
+    match input.state.0.operations.logs(input.entry.id.key()) {
         Some(logs) => put(&mut operations, &logs),
         None => "They could not be read.".clone_into(&mut operations.unknown),
     }
@@ -114,8 +114,8 @@ pub(super) fn live_board(input: &TabInput<'_>) -> Board {
 }
 
 /// The operation that runs; else the last, where the cluster's document says that it failed.
-pub(super) fn of_overview(input: &TabInput<'_>) -> Option<Run> {
-    let logs = input.state.0.operations.of(input.entry.id.key())?;
+pub(super) fn overview_run(input: &TabInput<'_>) -> Option<Run> {
+    let logs = input.state.0.operations.logs(input.entry.id.key())?;
     let last = logs.first()?;
     let failed = matches!(input.entry.shown_state(), web::State::Failed(_));
     (last.ended.is_none() || failed).then(|| run(last)).filter(|run| run.ended.is_none() || run.failed())
@@ -165,7 +165,11 @@ fn add(operations: &mut Operations, document: &ClusterDocument) {
 }
 
 /// What people did through this portal, for those who may read the audit.
-async fn done(state: &PortalState, user: &CurrentUser, entry: &Entry) -> (Vec<Done>, String) {
+async fn finished_actions(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+) -> (Vec<ActionRow>, String) {
     if !user.has(Role::Auditor) {
         return (Vec::new(), "Auditors see what was done with a cluster.".to_owned());
     }
@@ -175,7 +179,7 @@ async fn done(state: &PortalState, user: &CurrentUser, entry: &Entry) -> (Vec<Do
             let rows = found.entries.iter().map(|entry| {
                 let row = super::rows::audit_row(entry);
                 let failed = matches!(row.result, AuditResult::Failed | AuditResult::Refused);
-                Done { verb: row.verb, person: row.person, what: row.what, at: row.at, failed }
+                ActionRow { verb: row.verb, person: row.person, what: row.what, at: row.at, failed }
             });
             (rows.collect(), String::new())
         }

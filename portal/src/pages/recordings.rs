@@ -4,19 +4,19 @@ use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use rp_documents::Recording;
-use rp_recording::{Hit, Policy, State as Running};
+use rp_recording::{Hit, Policy, RecordingState as Running};
 use serde::Deserialize;
-use web::{Link, Place, RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery};
+use web::{Link, NavItem, RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery};
 
 use super::{PAGE, answer, frame};
-use crate::api::recordings::{Asked, one, sees_all};
+use crate::api::recordings::{RecordingFilter, one, sees_all};
 use crate::context::Ctx;
 use crate::fault::Fault;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
 fn row(state: &PortalState, recording: &Recording, hits: Vec<Hit>) -> RecordingRow {
-    let running = Running::of(recording, state.0.clock.now());
+    let running = Running::from_recording(recording, state.0.clock.now());
     RecordingRow {
         id: recording.id.to_string(),
         kind: recording.kind.name(),
@@ -45,7 +45,7 @@ pub(crate) async fn page(
     Query(query): Query<RecordingsQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
-    frame.place = Place::Recordings;
+    frame.place = NavItem::Recordings;
     let recordings = &state.0.clusters.recordings;
     let policy = match recordings.policy() {
         _ if !recordings.are_kept() => "",
@@ -60,7 +60,7 @@ pub(crate) async fn page(
         query,
         ..RecordingsPage::default()
     };
-    let asked = Asked {
+    let asked = RecordingFilter {
         person: page.query.person.clone(),
         cluster: page.query.cluster.clone(),
         grant: page.query.grant.clone(),
@@ -68,9 +68,9 @@ pub(crate) async fn page(
         to: page.query.to.clone(),
         q: page.query.q.clone(),
         next: page.query.after.clone(),
-        ..Asked::default()
+        ..RecordingFilter::default()
     };
-    if let Err(why) = crate::range::Range::read(&asked.from, &asked.to) {
+    if let Err(why) = crate::time_range::Range::read(&asked.from, &asked.to) {
         page.range_error = Some(why.to_owned());
         return answer(&context, StatusCode::BAD_REQUEST, &page);
     }
@@ -97,7 +97,7 @@ pub(crate) async fn page(
 /// Where the player starts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Begin {
+pub(crate) struct PlayerQuery {
     /// Milliseconds.
     t: u64,
     find: String,
@@ -109,11 +109,11 @@ pub(crate) async fn player(
     Ctx(context): Ctx,
     user: CurrentUser,
     Path(id): Path<String>,
-    Query(begin): Query<Begin>,
+    Query(begin): Query<PlayerQuery>,
 ) -> Result<Response, Fault> {
     let recording = one(&state, &user, &id).await?;
     let mut frame = frame(&state, &context);
-    frame.place = Place::Recordings;
+    frame.place = NavItem::Recordings;
     let page = RecordingPage {
         frame,
         row: row(&state, &recording, Vec::new()),

@@ -8,18 +8,18 @@ use http::StatusCode;
 use rp_audit::{ActionReport, ElevationReport, GrantReport, PersonReport};
 use rp_base::Timestamp;
 use rp_documents::GrantKind;
-use web::{Place, ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery};
+use web::{NavItem, ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery};
 
 use super::{ClusterPath, answer, audit, frame, rows};
 use crate::context::Ctx;
 use crate::fault::Fault;
-use crate::range::Range;
 use crate::state::PortalState;
+use crate::time_range::Range;
 
 /// The range when none is asked for.
 const LATELY: Duration = Duration::from_secs(7 * 86_400);
 
-/// The report; a range that cannot be read is said, and the last week shown.
+/// The report; an invalid range is reported, and the last week shown.
 pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -27,7 +27,7 @@ pub(crate) async fn page(
     Query(query): Query<ReportQuery>,
 ) -> Result<Response, Fault> {
     let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let now = state.0.clock.now();
     let (range, range_error) = match Range::read(&query.from, &query.to) {
         Ok(range) => (range, None),
@@ -138,13 +138,13 @@ fn action(of: &ActionReport) -> ReportAction {
         ok: of.ok,
         refused: of.refused,
         failed: of.failed,
-        weighty: weighty(of),
+        weighty: is_change(of),
         what,
     }
 }
 
-/// It changed something, ran something or read a secret; our own words (with a dot) and reads do not.
-fn weighty(of: &ActionReport) -> bool {
+/// Whether it changed something, ran something or read a secret; the portal's own verbs (with a dot) and reads do not.
+fn is_change(of: &ActionReport) -> bool {
     let reads = matches!(of.verb.as_str(), "get" | "list" | "watch" | "head" | "options");
     let secret = rp_access::credentials::carried_by("", &of.resource, &of.subresource)
         || matches!(of.subresource.as_str(), "exec" | "attach" | "portforward" | "proxy" | "token");

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use serde::Deserialize;
 use serde_json::Value;
 use web::{
-    KindGroup, KindQuery, KindRow, Link, Moment, Notice, ObjectBody, ObjectHead, ObjectPage, ObjectQuery,
-    ObjectRow, ObjectView, ObjectsPage, Place, ResourcesPage, Tab, Tone,
+    KindGroup, KindQuery, KindRow, Link, NavItem, Notice, ObjectBody, ObjectHead, ObjectPage, ObjectQuery,
+    ObjectRevision, ObjectRow, ObjectView, ObjectsPage, ResourcesPage, Tab, Tone,
 };
 
-use super::look::{Opens, question};
+use super::look::{LookTarget, question};
 use super::{ClusterPath, answer, frame};
 use crate::api::looks::refuse_secrets;
 use crate::context::{Context, Ctx};
@@ -21,13 +21,13 @@ use crate::fault::Fault;
 use crate::index::Entry;
 use crate::look::kinds::{self, Kind, Kinds};
 use crate::look::names::{KindName, ObjectName, is_dns, page_of};
-use crate::look::{self, Entering, Seen, describe, diff, logs, table, yaml};
+use crate::look::{self, LookAccess, ObjectVersion, describe, diff, logs, table, yaml};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
 /// Objects of one part of a list.
 const PART: usize = 100;
-/// A search by name goes through so many parts of so many objects at once.
+/// Bounds of a search by name: number of list pages, and objects per page.
 const MOST_PARTS: usize = 5;
 const SEARCHED: usize = 500;
 /// Kinds that are counted at once, and of these so many at the same time.
@@ -41,23 +41,23 @@ const MOST_EVENTS: usize = 50;
 type KindPath = Path<(String, String, String, String, String, String)>;
 type ObjectPath = Path<(String, String, String, String, String, String, String)>;
 
-/// Who asks and where: what every page of this file begins with.
-struct Asked<'a> {
+/// Caller and cluster: the common inputs of the pages of this file.
+struct RequestScope<'a> {
     state: &'a PortalState,
     context: &'a Context,
     user: &'a CurrentUser,
     entry: &'a Entry,
 }
 
-impl Asked<'_> {
+impl RequestScope<'_> {
     fn frame(&self) -> web::Frame {
         let mut frame = frame(self.state, self.context);
-        frame.place = Place::Clusters;
+        frame.place = NavItem::Clusters;
         frame
     }
 
     async fn ask(&self, what: String, out: Link, revoked: bool) -> Result<Response, Fault> {
-        let opens = Opens { tab: Tab::Resources, what, out };
+        let opens = LookTarget { tab: Tab::Resources, what, out };
         question(self.state, self.context, self.user, self.entry, opens, revoked).await
     }
 
@@ -76,7 +76,7 @@ pub(crate) async fn kinds_page(
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let asked = Asked { state: &state, context: &context, user: &user, entry: &entry };
+    let asked = RequestScope { state: &state, context: &context, user: &user, entry: &entry };
     let mut page = ResourcesPage {
         frame: asked.frame(),
         cluster: super::cluster::cluster(&entry, &user),
@@ -86,10 +86,10 @@ pub(crate) async fn kinds_page(
     };
     let found = async {
         let live = match look::enter(&state, &user, &headers, &id).await? {
-            Entering::Open(live) => live,
-            Entering::Ask { revoked } => return Ok(Err(revoked)),
+            LookAccess::Open(live) => live,
+            LookAccess::Ask { revoked } => return Ok(Err(revoked)),
         };
-        let kinds = kinds::of(&context, &state, &live, &id).await?;
+        let kinds = kinds::discover(&context, &state, &live, &id).await?;
         Ok(Ok((live, kinds)))
     };
     let (live, kinds) = match found.await {
@@ -148,7 +148,7 @@ fn kind_row(kind: &Kind, base: &str) -> KindRow {
         short: kind.short.clone(),
         namespaced: kind.namespaced,
         href: if kind.listable && !locked {
-            format!("{base}/resources/{}", kind.name.ours())
+            format!("{base}/resources/{}", kind.name.path_segment())
         } else {
             String::new()
         },
@@ -158,7 +158,7 @@ fn kind_row(kind: &Kind, base: &str) -> KindRow {
 }
 
 /// Counts the kinds that are shown: one small request each, bounded.
-async fn count(asked: &Asked<'_>, live: &Arc<Live>, page: &mut ResourcesPage) {
+async fn count(asked: &RequestScope<'_>, live: &Arc<ActiveGrant>, page: &mut ResourcesPage) {
     let mut names = Vec::new();
     for group in &page.groups {
         for row in group.kinds.iter().filter(|row| !row.href.is_empty()) {
@@ -179,7 +179,7 @@ async fn count(asked: &Asked<'_>, live: &Arc<Live>, page: &mut ResourcesPage) {
     }
 }
 
-async fn count_one(asked: &Asked<'_>, live: &Arc<Live>, name: &KindName) -> String {
+async fn count_one(asked: &RequestScope<'_>, live: &Arc<ActiveGrant>, name: &KindName) -> String {
     let path = format!("{}?limit=1", name.list(""));
     match look::json(asked.context, asked.state, live, &path, NAMES_ONLY).await {
         Ok(list) => number_of(&list),
@@ -210,9 +210,9 @@ pub(crate) async fn objects_page(
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let asked = Asked { state: &state, context: &context, user: &user, entry: &entry };
+    let asked = RequestScope { state: &state, context: &context, user: &user, entry: &entry };
     let name = KindName::new(&group, &version, &plural)?;
-    let base = format!("{}/resources/{}", entry.path(), name.ours());
+    let base = format!("{}/resources/{}", entry.path(), name.path_segment());
     let mut page = ObjectsPage {
         frame: asked.frame(),
         cluster: super::cluster::cluster(&entry, &user),
@@ -231,11 +231,11 @@ pub(crate) async fn objects_page(
     let found = async {
         refuse_secrets(&name)?;
         let live = match look::enter(&state, &user, &headers, &id).await? {
-            Entering::Open(live) => live,
-            Entering::Ask { revoked } => return Ok(Some(revoked)),
+            LookAccess::Open(live) => live,
+            LookAccess::Ask { revoked } => return Ok(Some(revoked)),
         };
         // The list can be shown without discovery, only its name is less fine.
-        if let Ok(kinds) = kinds::of(&context, &state, &live, &id).await
+        if let Ok(kinds) = kinds::discover(&context, &state, &live, &id).await
             && let Some(kind) = kinds.find(&name)
         {
             page.kind = KindRow { version: name.version.clone(), ..kind_row(kind, &entry.path()) };
@@ -257,8 +257,8 @@ pub(crate) async fn objects_page(
 
 /// Fills a part of the list; a search goes on until the part is full or enough was looked through.
 async fn part(
-    asked: &Asked<'_>,
-    live: &Arc<Live>,
+    asked: &RequestScope<'_>,
+    live: &Arc<ActiveGrant>,
     name: &KindName,
     page: &mut ObjectsPage,
 ) -> Result<(), Fault> {
@@ -286,7 +286,7 @@ async fn part(
                 format!("{}/{}", row.namespace, row.name)
             };
             let href = ObjectName::new(name.clone(), &rest)
-                .map(|object| format!("{}/resources/{}", asked.entry.path(), object.ours()));
+                .map(|object| format!("{}/resources/{}", asked.entry.path(), object.path_segment()));
             let mut cells = row.cells.clone();
             cells.resize(width, String::new());
             page.rows.push(ObjectRow {
@@ -321,7 +321,7 @@ async fn part(
 /// How an object is asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct How {
+pub(crate) struct ObjectPageQuery {
     #[serde(rename = "as")]
     form: String,
     managed: String,
@@ -335,18 +335,18 @@ pub(crate) async fn object_page(
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
     Path((.., group, version, plural, rest)): ObjectPath,
-    Query(how): Query<How>,
+    Query(how): Query<ObjectPageQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let asked = Asked { state: &state, context: &context, user: &user, entry: &entry };
+    let asked = RequestScope { state: &state, context: &context, user: &user, entry: &entry };
     let name = ObjectName::new(KindName::new(&group, &version, &plural)?, &rest)?;
     let mut page = ObjectPage {
         frame: asked.frame(),
         cluster: super::cluster::cluster(&entry, &user),
         active: asked.active().await,
         object: head(&name, &entry, id.key()),
-        view: ObjectView::of(&how.form),
+        view: ObjectView::from_name(&how.form),
         managed: logs::on(&how.managed),
         read_at: state.0.clock.now().seconds(),
         ..ObjectPage::default()
@@ -354,8 +354,8 @@ pub(crate) async fn object_page(
     let found = async {
         refuse_secrets(&name.kind)?;
         let live = match look::enter(&state, &user, &headers, &id).await? {
-            Entering::Open(live) => live,
-            Entering::Ask { revoked } => return Ok(Some(revoked)),
+            LookAccess::Open(live) => live,
+            LookAccess::Ask { revoked } => return Ok(Some(revoked)),
         };
         fill(&asked, &live, &name, &how, &mut page).await.map(|()| None)
     };
@@ -380,18 +380,18 @@ fn head(name: &ObjectName, entry: &Entry, key: &str) -> ObjectHead {
         version: name.kind.version.clone(),
         name: name.name.clone(),
         namespace: name.namespace.clone(),
-        path: format!("{base}/resources/{}", name.ours()),
-        list: format!("{base}/resources/{}", name.kind.ours()),
-        raw: format!("/api/v1/clusters{key}/objects/{}?as=yaml&download=1", name.ours()),
+        path: format!("{base}/resources/{}", name.path_segment()),
+        list: format!("{base}/resources/{}", name.kind.path_segment()),
+        raw: format!("/api/v1/clusters{key}/objects/{}?as=yaml&download=1", name.path_segment()),
         page: None,
     }
 }
 
 async fn fill(
-    asked: &Asked<'_>,
-    live: &Arc<Live>,
+    asked: &RequestScope<'_>,
+    live: &Arc<ActiveGrant>,
     name: &ObjectName,
-    how: &How,
+    how: &ObjectPageQuery,
     page: &mut ObjectPage,
 ) -> Result<(), Fault> {
     let (context, state) = (asked.context, asked.state);
@@ -406,7 +406,8 @@ async fn fill(
         page.object.kind = kind;
     }
     let bytes = object.to_string().len();
-    let kept = Seen { version: version.clone(), at: state.0.clock.now(), object: Arc::new(object.clone()) };
+    let kept =
+        ObjectVersion { version: version.clone(), at: state.0.clock.now(), object: Arc::new(object.clone()) };
     let all = state.0.moments.see(&asked.user.caller.person.sub, &asked.entry.id, name, kept, bytes);
     if !page.managed {
         yaml::without_managed(&mut object);
@@ -421,7 +422,7 @@ async fn fill(
             ObjectBody::Text { lines: shown.lines, folded: shown.folded }
         }
         ObjectView::Describe => {
-            let kinds = kinds::of(context, state, live, &asked.entry.id).await.ok();
+            let kinds = kinds::discover(context, state, live, &asked.entry.id).await.ok();
             let mut it = describe::describe(&object, kinds.as_deref(), &base);
             match events(asked, live, name, &it.uid).await {
                 Ok(found) => it.events = describe::events(&found, &base, MOST_EVENTS),
@@ -434,7 +435,12 @@ async fn fill(
     Ok(())
 }
 
-async fn events(asked: &Asked<'_>, live: &Arc<Live>, name: &ObjectName, uid: &str) -> Result<Value, Fault> {
+async fn events(
+    asked: &RequestScope<'_>,
+    live: &Arc<ActiveGrant>,
+    name: &ObjectName,
+    uid: &str,
+) -> Result<Value, Fault> {
     let selector = if uid.is_empty() {
         format!("involvedObject.name={}", name.name)
     } else {
@@ -448,20 +454,20 @@ async fn events(asked: &Asked<'_>, live: &Arc<Live>, name: &ObjectName, uid: &st
 }
 
 /// Now and the moment that was chosen, or the one before.
-fn compare(page: &mut ObjectPage, all: &[Seen], with: &str) -> ObjectBody {
+fn compare(page: &mut ObjectPage, all: &[ObjectVersion], with: &str) -> ObjectBody {
     let Some((now, earlier)) = all.split_first().filter(|(_, earlier)| !earlier.is_empty()) else {
         return ObjectBody::OneMoment;
     };
     let Some(before) = earlier.iter().find(|seen| seen.version == with).or_else(|| earlier.first()) else {
         return ObjectBody::OneMoment;
     };
-    let moment = |seen: &Seen| Moment {
+    let moment = |seen: &ObjectVersion| ObjectRevision {
         version: rp_base::text::clean(&seen.version, 60),
         at: seen.at.seconds(),
         chosen: seen.version == before.version,
     };
     page.moments = all.iter().map(moment).collect();
-    let lines = |seen: &Seen| {
+    let lines = |seen: &ObjectVersion| {
         let mut object = Value::clone(&seen.object);
         if !page.managed {
             yaml::without_managed(&mut object);

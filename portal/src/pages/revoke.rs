@@ -1,4 +1,4 @@
-//! `/access/{id}/revoke`: the question, and the end of one grant.
+//! `/access/{id}/revoke`: the confirmation dialog, and the revocation of one grant.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -7,10 +7,10 @@ use http::StatusCode;
 use rp_access::{AccessError, GrantView};
 use rp_documents::Role;
 use rp_documents::grant::GrantState;
-use web::{AskPage, Link, Place};
+use web::{ConfirmPage, Link, NavItem};
 
-use super::ask::{Answered, back_to, done, question, refused, why};
-use super::did::Did;
+use super::confirm::{DialogForm, back_to, done, question, refused, why};
+use super::flash::Flash;
 use super::{answer, frame, rows};
 use crate::api::grants::{parse, words};
 use crate::context::{Context, Ctx};
@@ -38,7 +38,7 @@ pub(super) fn about(view: &GrantView, user: &CurrentUser) -> Vec<(String, String
     facts.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn revoke_page(state: &PortalState, context: &Context, user: &CurrentUser, view: &GrantView) -> AskPage {
+fn revoke_page(state: &PortalState, context: &Context, user: &CurrentUser, view: &GrantView) -> ConfirmPage {
     let grant = &view.grant;
     let kind = rows::kind(grant.kind).words().to_lowercase();
     let streams = match view.streams {
@@ -48,7 +48,7 @@ fn revoke_page(state: &PortalState, context: &Context, user: &CurrentUser, view:
             web::text::plural(u64::try_from(n).unwrap_or(u64::MAX), "stream is", "streams are")
         ),
     };
-    AskPage {
+    ConfirmPage {
         name: "revoke",
         icon: "revoke",
         title: format!("Revoke this {kind}?"),
@@ -60,7 +60,7 @@ fn revoke_page(state: &PortalState, context: &Context, user: &CurrentUser, view:
         kind: "danger",
         submit: "Revoke".to_owned(),
         running: "Revoking…".to_owned(),
-        ..question(frame(state, context), Place::Access, Link::new("Access", back_to(context, HOME)))
+        ..question(frame(state, context), NavItem::Access, Link::new("Access", back_to(context, HOME)))
     }
 }
 
@@ -91,11 +91,11 @@ pub(crate) async fn revoke(
     Path(id): Path<String>,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let answered = Answered::read(&body);
+    let answered = DialogForm::read(&body);
     let revoked = state.0.access.revoke(&user.caller, &parse(&id)?, words(Some(answered.why.clone()))).await;
     match revoked {
-        // Pressing twice is no error.
-        Ok(_) | Err(AccessError::Ended) => Ok(done(&answered, HOME, Did::Revoked)),
+        // A second revocation is no error.
+        Ok(_) | Err(AccessError::Ended) => Ok(done(&answered, HOME, Flash::Revoked)),
         Err(error @ (AccessError::Unknown | AccessError::NotYours)) => Err(refusals::access(&error)),
         Err(error) => {
             let mut page = revoke_page(&state, &context, &user, &view(&state, &user, &id).await?);

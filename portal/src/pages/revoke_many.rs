@@ -1,4 +1,4 @@
-//! `/access/revoke`: the question, and the end of all grants of a person, of a cluster, or of everybody.
+//! `/access/revoke`: the confirmation dialog, and the revocation of all grants of a person, of a cluster, or of all.
 
 use axum::body::Bytes;
 use axum::extract::{Query, State};
@@ -7,16 +7,16 @@ use http::StatusCode;
 use rp_access::RevokeScope;
 use rp_documents::{ResourceId, Role};
 use serde::Deserialize;
-use web::{AskField, AskPage, Link, Place};
+use web::{ConfirmField, ConfirmPage, Link, NavItem};
 
-use super::ask::{Answered, back_to, done, question, refused, why};
-use super::did::Did;
+use super::confirm::{DialogForm, back_to, done, question, refused, why};
+use super::flash::Flash;
 use super::revoke::{HOME, READ_BY};
 use super::{answer, frame};
 use crate::api::grants::words;
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
-use crate::find::{Search, Wanted, nobody, person};
+use crate::grant_search::{GrantStateFilter, Search, person, unknown_person};
 use crate::refusals;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
@@ -27,15 +27,15 @@ const MOST_COUNTED: usize = 500;
 /// Whose grants "all" are, as in the URL.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct All {
+pub(crate) struct RevokeAllQuery {
     mine: String,
     person: String,
     cluster: String,
     everything: String,
 }
 
-impl From<&Answered> for All {
-    fn from(answered: &Answered) -> Self {
+impl From<&DialogForm> for RevokeAllQuery {
+    fn from(answered: &DialogForm) -> Self {
         Self {
             mine: answered.mine.clone(),
             person: answered.person.clone(),
@@ -45,8 +45,8 @@ impl From<&Answered> for All {
     }
 }
 
-/// What "all" came to: the scope, how it is called, what must be typed.
-struct Many {
+/// A resolved "revoke all": its scope, its title, and the text to type as confirmation.
+struct BulkRevocation {
     scope: RevokeScope,
     title: String,
     who: String,
@@ -56,10 +56,14 @@ struct Many {
     search: Search,
 }
 
-async fn many(state: &PortalState, user: &CurrentUser, all: &All) -> Result<Many, Fault> {
+async fn many(
+    state: &PortalState,
+    user: &CurrentUser,
+    all: &RevokeAllQuery,
+) -> Result<BulkRevocation, Fault> {
     let own = &user.caller.person;
     if !all.mine.is_empty() || (!all.person.is_empty() && user.is(&all.person)) {
-        return Ok(Many {
+        return Ok(BulkRevocation {
             scope: RevokeScope::Person(own.sub.clone()),
             title: "Revoke all of your grants?".to_owned(),
             who: "you hold".to_owned(),
@@ -74,8 +78,8 @@ async fn many(state: &PortalState, user: &CurrentUser, all: &All) -> Result<Many
     }
     user.require(Role::Admin)?;
     if !all.person.is_empty() {
-        let found = person(state, &all.person).await?.ok_or_else(|| nobody(&all.person))?;
-        return Ok(Many {
+        let found = person(state, &all.person).await?.ok_or_else(|| unknown_person(&all.person))?;
+        return Ok(BulkRevocation {
             title: format!("Revoke all of {}?", found.name),
             who: format!("{} holds", found.name),
             command: format!("aro grants revoke --person {}", found.name),
@@ -87,9 +91,9 @@ async fn many(state: &PortalState, user: &CurrentUser, all: &All) -> Result<Many
     }
     if !all.cluster.is_empty() {
         let id = super::audit::cluster(state, &all.cluster).ok_or_else(Fault::no_cluster)?;
-        return Ok(of_cluster(id));
+        return Ok(for_cluster(id));
     }
-    Ok(Many {
+    Ok(BulkRevocation {
         scope: RevokeScope::Everything,
         title: "Revoke everything?".to_owned(),
         who: "anybody holds, person or robot".to_owned(),
@@ -100,8 +104,8 @@ async fn many(state: &PortalState, user: &CurrentUser, all: &All) -> Result<Many
     })
 }
 
-fn of_cluster(id: ResourceId) -> Many {
-    Many {
+fn for_cluster(id: ResourceId) -> BulkRevocation {
+    BulkRevocation {
         title: format!("Revoke all on {}?", id.name()),
         who: format!("anybody holds on {}", id.name()),
         command: format!("aro grants revoke --cluster {}", id.name()),
@@ -116,9 +120,9 @@ async fn many_page(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
-    many: &Many,
-) -> Result<AskPage, Fault> {
-    let search = Search { wanted: Wanted::Active, limit: MOST_COUNTED, ..many.search.clone() };
+    many: &BulkRevocation,
+) -> Result<ConfirmPage, Fault> {
+    let search = Search { wanted: GrantStateFilter::Active, limit: MOST_COUNTED, ..many.search.clone() };
     let found = search.run(state).await?;
     let number = web::text::number(u64::try_from(found.items.len()).unwrap_or(u64::MAX));
     let number = if found.next.is_some() { format!("more than {number}") } else { number };
@@ -134,16 +138,16 @@ async fn many_page(
     }
     let mut fields = vec![why("", many.hidden.0 != "mine", READ_BY)];
     if let Some(word) = many.typed {
-        fields.push(AskField {
+        fields.push(ConfirmField {
             name: "confirm",
             label: format!("Type “{word}” to confirm"),
             hint: "It cannot be undone: everybody takes their access anew.".to_owned(),
             required: true,
             exact: true,
-            ..AskField::default()
+            ..ConfirmField::default()
         });
     }
-    let page = AskPage {
+    let page = ConfirmPage {
         name: "revoke-many",
         icon: "revoke",
         title: many.title.clone(),
@@ -155,19 +159,19 @@ async fn many_page(
         kind: "danger",
         submit: "Revoke them all".to_owned(),
         running: "Revoking…".to_owned(),
-        ..question(frame(state, context), Place::Access, Link::new("Access", back_to(context, HOME)))
+        ..question(frame(state, context), NavItem::Access, Link::new("Access", back_to(context, HOME)))
     };
     Ok(fresh(state, context, user, many, page))
 }
 
-/// Everything needs a fresh sign-in: said before anything is typed.
+/// Revoking everything needs a fresh sign-in: checked before anything is typed.
 fn fresh(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
-    many: &Many,
-    mut page: AskPage,
-) -> AskPage {
+    many: &BulkRevocation,
+    mut page: ConfirmPage,
+) -> ConfirmPage {
     if many.scope == RevokeScope::Everything
         && let Err(fault) = user.require_fresh(state, context)
     {
@@ -181,7 +185,7 @@ pub(crate) async fn dialog(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
-    Query(all): Query<All>,
+    Query(all): Query<RevokeAllQuery>,
 ) -> Result<Response, Fault> {
     let many = many(&state, &user, &all).await?;
     answer(&context, StatusCode::OK, &many_page(&state, &context, &user, &many).await?)
@@ -194,8 +198,8 @@ pub(crate) async fn post(
     user: CurrentUser,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let answered = Answered::read(&body);
-    let many = many(&state, &user, &All::from(&answered)).await?;
+    let answered = DialogForm::read(&body);
+    let many = many(&state, &user, &RevokeAllQuery::from(&answered)).await?;
     let mut page = many_page(&state, &context, &user, &many).await?;
     page.back.href = crate::auth::return_path(Some(&answered.back));
     if page.failure.is_some() {
@@ -222,7 +226,7 @@ pub(crate) async fn post(
     }
     let why = words(Some(answered.why.clone()));
     match state.0.access.revoke_all(&user.caller, many.scope, why).await {
-        Ok(n) => Ok(done(&answered, HOME, Did::RevokedMany(n))),
+        Ok(n) => Ok(done(&answered, HOME, Flash::RevokedMany(n))),
         Err(error) => refused(&context, page, refusals::access(&error)),
     }
 }

@@ -6,17 +6,18 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
-use rp_access::{Issued, RobotAsk, RobotError, RobotView};
+use rp_access::{IssuedGrant, RobotError, RobotRequest, RobotView};
 use rp_base::Timestamp;
 use rp_documents::grant::GrantState;
 use rp_documents::robot::Scope;
 use rp_documents::{GrantKind, Rights};
 use web::{
-    AskChoices, AskPage, Link, NewToken, Place, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage,
+    ConfirmChoices, ConfirmPage, Link, NavItem, NewToken, RobotErrors, RobotForm, RobotRow, RobotState,
+    RobotsPage,
 };
 
-use super::ask::{Answered, back_to, done, question, refused, why};
-use super::did::Did;
+use super::confirm::{DialogForm, back_to, done, question, refused, why};
+use super::flash::Flash;
 use super::{answer, frame, rows};
 use crate::api::grants::{rights, words};
 use crate::context::{Context, Ctx};
@@ -58,9 +59,9 @@ fn row(view: &RobotView, now: Timestamp) -> RobotRow {
     }
 }
 
-async fn shown(state: &PortalState, context: &Context) -> RobotsPage {
+async fn robots_page(state: &PortalState, context: &Context) -> RobotsPage {
     let mut frame = frame(state, context);
-    frame.place = Place::Robots;
+    frame.place = NavItem::Robots;
     let mut page = RobotsPage {
         kinds: KINDS.map(rows::kind).into(),
         most_days: state.0.access.policy().max_robot_life.as_secs() / DAY,
@@ -81,7 +82,7 @@ async fn shown(state: &PortalState, context: &Context) -> RobotsPage {
 
 /// All of them, and the form.
 pub(crate) async fn page(State(state): State<PortalState>, Ctx(context): Ctx) -> Result<Response, Fault> {
-    answer(&context, StatusCode::OK, &shown(&state, &context).await)
+    answer(&context, StatusCode::OK, &robots_page(&state, &context).await)
 }
 
 /// The fields by name; of kinds there may be several.
@@ -126,7 +127,7 @@ fn scope(state: &PortalState, text: &str) -> Result<Scope, String> {
     Err(format!("No single cluster of this region is called {}.", unknown.join(", ")))
 }
 
-fn ask(state: &PortalState, form: &RobotForm) -> Result<RobotAsk, Box<RobotErrors>> {
+fn ask(state: &PortalState, form: &RobotForm) -> Result<RobotRequest, Box<RobotErrors>> {
     let mut errors = RobotErrors::default();
     let clusters = scope(state, &form.clusters).map_err(|why| errors.clusters = Some(why));
     let kinds = crate::api::robots::kinds(&form.kinds).unwrap_or_default();
@@ -143,7 +144,7 @@ fn ask(state: &PortalState, form: &RobotForm) -> Result<RobotAsk, Box<RobotError
         errors.days = Some(format!("A number between 1 and {most}."));
     }
     match (clusters, wanted, days) {
-        (Ok(clusters), Some(rights), Some(days)) if errors == RobotErrors::default() => Ok(RobotAsk {
+        (Ok(clusters), Some(rights), Some(days)) if errors == RobotErrors::default() => Ok(RobotRequest {
             name: form.name.trim().to_owned(),
             clusters,
             kinds,
@@ -156,7 +157,7 @@ fn ask(state: &PortalState, form: &RobotForm) -> Result<RobotAsk, Box<RobotError
     }
 }
 
-fn token(state: &PortalState, name: &str, issued: &Issued, older_end: Option<i64>) -> NewToken {
+fn token(state: &PortalState, name: &str, issued: &IssuedGrant, older_end: Option<i64>) -> NewToken {
     NewToken {
         robot: name.to_owned(),
         token: issued.token.expose().clone(),
@@ -184,7 +185,7 @@ pub(crate) async fn create(
             },
         },
     };
-    let mut page = shown(&state, &context).await;
+    let mut page = robots_page(&state, &context).await;
     let status = match outcome {
         Ok((robot, issued)) => {
             page.token = Some(token(&state, &robot.name, &issued, None));
@@ -203,7 +204,7 @@ fn about_all(state: &PortalState, context: &Context, fault: &Fault) -> (StatusCo
     (fault.status, RobotErrors { form, ..RobotErrors::default() })
 }
 
-/// At the field that it is about.
+/// Puts the error at the field that it concerns.
 fn mistake(state: &PortalState, context: &Context, error: &RobotError) -> (StatusCode, RobotErrors) {
     let mut errors = RobotErrors::default();
     let said = Some(sentence(error));
@@ -219,25 +220,25 @@ fn mistake(state: &PortalState, context: &Context, error: &RobotError) -> (Statu
     (StatusCode::UNPROCESSABLE_ENTITY, errors)
 }
 
-fn question_page(state: &PortalState, context: &Context, name: &str) -> AskPage {
+fn question_page(state: &PortalState, context: &Context, name: &str) -> ConfirmPage {
     let facts = vec![("Robot".to_owned(), rp_base::text::clean(name, 80))];
     let back = Link::new("Robots", back_to(context, HOME));
-    AskPage { facts, ..question(frame(state, context), Place::Robots, back) }
+    ConfirmPage { facts, ..question(frame(state, context), NavItem::Robots, back) }
 }
 
-fn rotate_page(state: &PortalState, context: &Context, name: &str) -> AskPage {
+fn rotate_page(state: &PortalState, context: &Context, name: &str) -> ConfirmPage {
     let words = |seconds: u64| match seconds {
         0 => "Not at all".to_owned(),
         n => web::when::span(i64::try_from(n).unwrap_or(i64::MAX)),
     };
-    AskPage {
+    ConfirmPage {
         name: "rotate",
         icon: "refresh",
         title: "Give it a new token?".to_owned(),
         text: vec![
             "The new token is shown once, on the next page. Until the older ones end, both work.".to_owned(),
         ],
-        choices: Some(AskChoices {
+        choices: Some(ConfirmChoices {
             legend: "The older tokens go on for".to_owned(),
             name: "life",
             values: OVERLAPS.map(|n| (n.to_string(), words(n))).into(),
@@ -274,7 +275,7 @@ pub(crate) async fn rotate(
     Path(name): Path<String>,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let answered = Answered::read(&body);
+    let answered = DialogForm::read(&body);
     let overlap = answered.life.parse().unwrap_or(0);
     let outcome = match user.require_fresh(&state, &context) {
         Err(fault) => Err(fault),
@@ -288,7 +289,7 @@ pub(crate) async fn rotate(
         Ok(issued) => {
             let older =
                 state.0.clock.now().seconds().saturating_add(i64::try_from(overlap).unwrap_or(i64::MAX));
-            let mut page = shown(&state, &context).await;
+            let mut page = robots_page(&state, &context).await;
             page.token = Some(token(&state, &name, &issued, Some(older)));
             answer(&context, StatusCode::OK, &page)
         }
@@ -296,8 +297,8 @@ pub(crate) async fn rotate(
     }
 }
 
-fn revoke_page(state: &PortalState, context: &Context, name: &str) -> AskPage {
-    AskPage {
+fn revoke_page(state: &PortalState, context: &Context, name: &str) -> ConfirmPage {
+    ConfirmPage {
         name: "revoke-robot",
         icon: "revoke",
         title: "Revoke this robot?".to_owned(),
@@ -324,7 +325,7 @@ pub(crate) async fn revoke_dialog(
     answer(&context, StatusCode::OK, &revoke_page(&state, &context, &name))
 }
 
-/// Ends one with all that it holds.
+/// Revokes a robot and all its tokens.
 pub(crate) async fn revoke(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -332,7 +333,7 @@ pub(crate) async fn revoke(
     Path(name): Path<String>,
     body: Bytes,
 ) -> Result<Response, Fault> {
-    let answered = Answered::read(&body);
+    let answered = DialogForm::read(&body);
     let mut page = revoke_page(&state, &context, &name);
     let why = words(Some(answered.why.clone()));
     if let Some(field) = page.fields.first_mut() {
@@ -343,7 +344,7 @@ pub(crate) async fn revoke(
         }
     }
     match state.0.access.revoke_robot(&user.caller, &name, why).await {
-        Ok(n) => Ok(done(&answered, HOME, Did::RobotRevoked(n))),
+        Ok(n) => Ok(done(&answered, HOME, Flash::RobotRevoked(n))),
         Err(error) => refused(&context, page, refusals::robot(&error)),
     }
 }

@@ -1,16 +1,16 @@
-//! `{RES}/machines/NAME/serial`: what a machine said while it started, read with the viewer's own access.
+//! `{RES}/machines/NAME/serial`: a machine's serial console, read with the viewer's own access.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
-use web::{Link, Place, SerialPage, SerialQuery, Tab};
+use web::{Link, NavItem, SerialPage, SerialQuery, Tab};
 
-use super::look::{Opens, question};
+use super::look::{LookTarget, question};
 use super::{ClusterPath, answer, frame};
 use crate::context::Ctx;
 use crate::fault::Fault;
-use crate::look::serial::{Line, Wanted, console};
-use crate::look::{self, Entering};
+use crate::look::serial::{ConsoleQuery, Line, console};
+use crate::look::{self, LookAccess};
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
@@ -28,7 +28,7 @@ pub(crate) async fn page(
     let encoded = web::text::encode(&machine);
     let machine_href = format!("{}/machines/{encoded}", entry.path());
     let mut frame = frame(&state, &context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let json = format!("/api/v1/clusters{}/machines/{encoded}", id.key());
     let mut page = SerialPage {
         frame,
@@ -41,16 +41,16 @@ pub(crate) async fn page(
     };
     let opens = || {
         let what = format!("the serial console of {}", rp_base::text::clean(&machine, 100));
-        Opens { tab: Tab::Machines, what, out: Link::new("Back to the machine", machine_href.clone()) }
+        LookTarget { tab: Tab::Machines, what, out: Link::new("Back to the machine", machine_href.clone()) }
     };
     let found = async {
-        let wanted = Wanted::of(&page.query)?;
+        let wanted = ConsoleQuery::parse(&page.query)?;
         match look::enter(&state, &user, &headers, &id).await? {
-            Entering::Open(live) => {
+            LookAccess::Open(live) => {
                 let read = console(&state, &user, &live, &entry, &machine).await?;
                 Ok(Ok((wanted.part(&read.text), read)))
             }
-            Entering::Ask { revoked } => Ok(Err(revoked)),
+            LookAccess::Ask { revoked } => Ok(Err(revoked)),
         }
     };
     let found: Result<_, Fault> = found.await;

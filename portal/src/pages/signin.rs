@@ -13,7 +13,7 @@ use web::ConsentPage;
 
 use super::{answer, frame, see_other};
 use crate::api::login::often;
-use crate::auth::{Agreed, CodeError};
+use crate::auth::{CodeError, Consent};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::state::PortalState;
@@ -26,10 +26,10 @@ const MOST: usize = 500;
 #[derive(Debug, Clone)]
 pub(crate) struct FormTarget(pub(crate) String);
 
-/// What a program on this machine asks.
+/// The request of a program on the same machine.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct LoopbackAsk {
+pub(crate) struct LoopbackQuery {
     redirect_uri: String,
     state: String,
     code_challenge: String,
@@ -39,7 +39,7 @@ pub(crate) struct LoopbackAsk {
     answer: String,
 }
 
-impl LoopbackAsk {
+impl LoopbackQuery {
     /// The checked address to go back to.
     fn target(&self) -> Result<Url, Fault> {
         let target = loopback(&self.redirect_uri).ok_or_else(|| {
@@ -75,7 +75,7 @@ pub(crate) async fn page(
     Ctx(context): Ctx,
     user: CurrentUser,
     uri: Uri,
-    Query(ask): Query<LoopbackAsk>,
+    Query(ask): Query<LoopbackQuery>,
 ) -> Result<Response, Fault> {
     by_session_only(&user)?;
     often(&state, &context)?;
@@ -104,7 +104,7 @@ pub(crate) async fn page(
     Ok(response)
 }
 
-/// What every consent says.
+/// The common content of every consent page.
 pub(super) fn consent(state: &PortalState, context: &Context, user: &CurrentUser) -> ConsentPage {
     let parts = &state.0;
     let life = parts.sign_in.rules.cli_life.min(parts.access.policy().longest(Rights::Read));
@@ -140,7 +140,7 @@ pub(crate) async fn decide(
     body: Bytes,
 ) -> Result<Response, Fault> {
     by_session_only(&user)?;
-    let ask: LoopbackAsk = form(&body);
+    let ask: LoopbackQuery = form(&body);
     let mut target = ask.target()?;
     if ask.answer == "yes" {
         let agreed = agree(&state, &context, &user, &format!("a program at {}", target.authority())).await?;
@@ -154,20 +154,20 @@ pub(crate) async fn decide(
     Ok(see_other(target.as_str()))
 }
 
-/// A durable entry, then what the code is good for.
+/// Writes the durable audit entry, then returns the consent that the code represents.
 pub(super) async fn agree(
     state: &PortalState,
     context: &Context,
     user: &CurrentUser,
     what: &str,
-) -> Result<Agreed, Fault> {
+) -> Result<Consent, Fault> {
     let promised =
         state.0.promise(&user.caller, "login.agree", |entry| what.clone_into(&mut entry.query)).await;
     promised.map_err(|error| Fault::audit(&error))?;
-    Ok(Agreed { session: user.session.clone().unwrap_or_default(), from: context.from.to_string() })
+    Ok(Consent { session: user.session.clone().unwrap_or_default(), from: context.from.to_string() })
 }
 
-/// A token makes no tokens.
+/// A bearer token cannot create further tokens.
 pub(super) fn by_session_only(user: &CurrentUser) -> Result<(), Fault> {
     if user.session_ends.is_some() {
         return Ok(());
@@ -184,7 +184,7 @@ pub(super) fn by_session_only(user: &CurrentUser) -> Result<(), Fault> {
 pub(super) fn not_stored(error: &CodeError) -> Fault {
     match error {
         CodeError::Store(error) => Fault::store(error),
-        CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::ours(),
+        CodeError::Unknown | CodeError::Verifier | CodeError::Seal(_) => Fault::internal(),
     }
 }
 

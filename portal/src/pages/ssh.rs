@@ -7,24 +7,24 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use rp_access::{IssueError, Issued};
+use rp_access::{IssueError, IssuedGrant};
 use rp_documents::{Rights, Role, Side};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::PrettyFormatter;
-use web::{May, Place, SshErrors, SshForm, SshGiven, SshMachineRow, SshPage};
+use web::{AccessDecision, NavItem, SshCredentials, SshErrors, SshForm, SshMachineRow, SshPage};
 
-use super::barred::barred;
 use super::cluster::may_take;
+use super::denial::denial_reason;
 use super::{ClusterPath, answer, frame};
 use crate::context::{Context, Ctx};
 use crate::fault::Fault;
 use crate::index::Entry;
 use crate::refusals::{self, sentence};
-use crate::ssh::{self, SshParts, Wanted};
+use crate::ssh::{self, SshParts, SshRequest};
 use crate::state::PortalState;
 use crate::user::{CurrentUser, missing};
 
-/// What the contract's request, which has no reason, leaves behind as one.
+/// The reason that is recorded for the contract's request, which has none.
 const NO_REASON: &str = "not given (contract's request)";
 /// Masters that the contract's request can name.
 const MASTERS: std::ops::RangeInclusive<i64> = 0..=2;
@@ -48,7 +48,7 @@ async fn page(
     entry: &Entry,
 ) -> Result<SshPage, Fault> {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let mut page = SshPage {
         cluster: entry.id.name().to_owned(),
         path: entry.path(),
@@ -57,8 +57,8 @@ async fn page(
     };
     let failure = match may_take(entry, user) {
         _ if !user.has(Role::Sre) => Some(missing(Role::Sre)),
-        May::Yes => ssh::parts(state).err(),
-        May::No(why) => Some(
+        AccessDecision::Yes => ssh::parts(state).err(),
+        AccessDecision::No(why) => Some(
             Fault::new(
                 StatusCode::CONFLICT,
                 "not_reachable",
@@ -70,7 +70,7 @@ async fn page(
     };
     page.failure = failure.map(|fault| fault.failure(&frame));
     page.frame = frame;
-    page.barred = barred(state, user, entry).await;
+    page.barred = denial_reason(state, user, entry).await;
     if page.failure.is_some() || page.barred.is_some() {
         return Ok(page);
     }
@@ -106,7 +106,7 @@ fn lives(state: &PortalState) -> Vec<u64> {
 /// JSON of a script; the contract knows `master` alone.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct JsonAsk {
+struct SshGrantRequest {
     master: Option<i64>,
     machine: Option<String>,
     reason: Option<String>,
@@ -117,7 +117,7 @@ struct JsonAsk {
     destinations: Vec<String>,
 }
 
-impl JsonAsk {
+impl SshGrantRequest {
     fn is_contracts(&self) -> bool {
         self.machine.is_none()
             && self.reason.is_none()
@@ -156,10 +156,10 @@ async fn by_json(
     id: &rp_documents::ResourceId,
     body: &[u8],
 ) -> Result<Response, Fault> {
-    // By way of an object: a list of values in order is no request.
+    // Parsed as an object first, because serde would accept an array of values too.
     let members = serde_json::from_slice::<serde_json::Map<_, _>>(body);
     let asked = members.and_then(|members| serde_json::from_value(members.into()));
-    let asked: JsonAsk = asked.map_err(|error| {
+    let asked: SshGrantRequest = asked.map_err(|error| {
         Fault::bad_input("The body is not the JSON that is expected here")
             .why(rp_base::text::clean(&error.to_string(), 200))
     })?;
@@ -173,11 +173,11 @@ async fn by_json(
     let contracts = asked.is_contracts();
     let invalid = |what: String| Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, what);
     let machine = match &asked.machine {
-        // The contract's request is answered without a look at the cluster.
+        // The contract's request is answered without asking the cluster.
         None => format!("master-{master}"),
         Some(machine) => parts.name(&entry.id, machine).await.map_err(invalid)?,
     };
-    let wanted = Wanted {
+    let wanted = SshRequest {
         machine,
         reason: if contracts { NO_REASON.to_owned() } else { asked.reason.unwrap_or_default() },
         ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
@@ -187,21 +187,21 @@ async fn by_json(
     };
     let issued = state.0.access.issue(&user.caller, ssh::ask(entry.id.clone(), wanted)).await;
     let issued = issued.map_err(|error| refusals::issue(&error))?;
-    let more = (!contracts).then(|| More::of(state, parts, &issued));
-    wire(&Wire { command: parts.command(name), password: issued.token.expose(), more })
+    let more = (!contracts).then(|| SshDetails::new(state, parts, &issued));
+    wire(&SshResponse { command: parts.command(name), password: issued.token.expose(), more })
 }
 
-/// The answer of `contract/portal.md` §15, and what newer clients are told beside it.
+/// The response of `contract/portal.md` §15, with additional fields for newer clients.
 #[derive(Serialize)]
-struct Wire<'a> {
+struct SshResponse<'a> {
     command: String,
     password: &'a str,
     #[serde(flatten)]
-    more: Option<More>,
+    more: Option<SshDetails>,
 }
 
 #[derive(Serialize)]
-struct More {
+struct SshDetails {
     grant: rp_base::Id,
     machine: String,
     not_after: rp_base::Timestamp,
@@ -212,8 +212,8 @@ struct More {
     known_hosts: Vec<String>,
 }
 
-impl More {
-    fn of(state: &PortalState, parts: &SshParts, issued: &Issued) -> Self {
+impl SshDetails {
+    fn new(state: &PortalState, parts: &SshParts, issued: &IssuedGrant) -> Self {
         Self {
             grant: issued.grant.id.clone(),
             machine: issued.grant.machine.clone().unwrap_or_default(),
@@ -227,11 +227,11 @@ impl More {
 }
 
 /// Four spaces, a newline at the end, nothing escaped for HTML (`contract/portal.md` §15).
-fn wire(value: &Wire<'_>) -> Result<Response, Fault> {
+fn wire(value: &SshResponse<'_>) -> Result<Response, Fault> {
     let mut out = Vec::with_capacity(512);
     let mut serializer =
         serde_json::Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    "));
-    value.serialize(&mut serializer).map_err(|_| Fault::ours())?;
+    value.serialize(&mut serializer).map_err(|_| Fault::internal())?;
     out.push(b'\n');
     let mut response = Response::new(Body::from(out));
     let headers = response.headers_mut();
@@ -295,7 +295,7 @@ async fn by_form(
     answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
-async fn wanted(parts: &SshParts, entry: &Entry, form: &SshForm, errors: &mut SshErrors) -> Wanted {
+async fn wanted(parts: &SshParts, entry: &Entry, form: &SshForm, errors: &mut SshErrors) -> SshRequest {
     let machine = parts.name(&entry.id, form.machine.trim()).await;
     let words: Vec<String> = form
         .destinations
@@ -315,7 +315,7 @@ async fn wanted(parts: &SshParts, entry: &Entry, form: &SshForm, errors: &mut Ss
         },
     };
     let ticket = form.ticket.trim();
-    Wanted {
+    SshRequest {
         machine: machine.unwrap_or_else(|why| {
             errors.machine = Some(why);
             String::new()
@@ -331,8 +331,8 @@ async fn wanted(parts: &SshParts, entry: &Entry, form: &SshForm, errors: &mut Ss
     }
 }
 
-fn given(state: &PortalState, parts: &SshParts, user: &str, issued: &Issued) -> SshGiven {
-    SshGiven {
+fn given(state: &PortalState, parts: &SshParts, user: &str, issued: &IssuedGrant) -> SshCredentials {
+    SshCredentials {
         machine: issued.grant.machine.clone().unwrap_or_default(),
         command: parts.command(user),
         password: issued.token.expose().clone(),

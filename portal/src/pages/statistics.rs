@@ -5,7 +5,7 @@ use axum::response::Response;
 use http::{StatusCode, Uri};
 use rp_prometheus::statistics::ALL;
 use serde::Deserialize;
-use web::{May, StatisticChart, StatisticGroup, StatisticsPage, explore_href};
+use web::{AccessDecision, StatisticChart, StatisticGroup, StatisticsPage, explore_href};
 
 use super::{ClusterPath, answer, place, see_other};
 use crate::context::Ctx;
@@ -14,21 +14,21 @@ use crate::index::Entry;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// Range and its end, for those who come with them.
+/// Range and its end, from links that name them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct RangeQuery {
     range: String,
     end: String,
 }
 
-/// The page; it asks the cluster for nothing by itself.
+/// The page; it sends no request to the cluster by itself.
 pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
     user: CurrentUser,
     ClusterPath(id): ClusterPath,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<RangeQuery>,
 ) -> Result<Response, Fault> {
     let (entry, frame) = place(&state, &context, &id)?;
     let range = super::times::range(&asked.range);
@@ -60,11 +60,11 @@ pub(crate) async fn tab(ClusterPath(id): ClusterPath, uri: Uri) -> Response {
 }
 
 /// Whether there is anything to ask.
-pub(super) fn reachable(entry: &Entry) -> May {
+pub(super) fn reachable(entry: &Entry) -> AccessDecision {
     if entry.reachable {
-        May::Yes
+        AccessDecision::Yes
     } else {
-        May::No("It has no private endpoint yet, so nothing can reach its Prometheus.".to_owned())
+        AccessDecision::No("It has no private endpoint yet, so nothing can reach its Prometheus.".to_owned())
     }
 }
 

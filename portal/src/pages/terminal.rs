@@ -9,13 +9,13 @@ use axum::extract::{Query, Request, State};
 use axum::response::Response;
 use http::{StatusCode, header};
 use proxy::terminal::{OpenTerminal, Visitor, accept};
-use rp_access::{Ask, IssueError, Live};
+use rp_access::{ActiveGrant, IssueError, IssueRequest};
 use rp_documents::{GrantKind, Rights, Side};
 use rp_observe::ClusterSnapshot;
 use tower_sessions::Session;
-use web::{Place, Tab, TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery};
+use web::{NavItem, Tab, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery, TerminalReasonForm};
 
-use super::barred::barred;
+use super::denial::denial_reason;
 use super::{ClusterPath, answer, frame, see_other};
 use crate::context::{Context, Ctx};
 use crate::csrf;
@@ -24,16 +24,16 @@ use crate::index::Entry;
 use crate::live;
 use crate::look::names::{is_dns, is_segment};
 use crate::refusals::{self, sentence};
-use crate::signed;
+use crate::session_follow;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// The page waits so long to learn the pod's containers; it can do without.
+/// Maximum wait for the pod's containers; the page works without them.
 const MOMENT: Duration = Duration::from_millis(250);
-/// And so long for the machines to choose from.
+/// Maximum wait for the list of machines.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The page: a terminal, the question before it, or where it shall lead.
+/// The page: a terminal, the form for its reason, or the choice of its target.
 pub(crate) async fn page(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -42,7 +42,7 @@ pub(crate) async fn page(
     Query(query): Query<TerminalQuery>,
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
-    let mut page = blank(&state, &context, &user, &entry, sound(query)?);
+    let mut page = blank(&state, &context, &user, &entry, validate_query(query)?);
     if page.failure.is_some() {
         return answer(&context, StatusCode::OK, &page);
     }
@@ -53,7 +53,7 @@ pub(crate) async fn page(
     }
     if !page.query.is_chosen() {
         page.machines = machines(&state, &entry).await;
-        page.open = open.into_iter().map(|open| shown(open, &user)).collect();
+        page.open = open.into_iter().map(|open| terminal_row(open, &user)).collect();
         return answer(&context, StatusCode::OK, &page);
     }
     match access(&state, &user, &entry, &page.query).await? {
@@ -67,14 +67,16 @@ pub(crate) async fn page(
             };
         }
         None => {
-            page.ask =
-                Some(TerminalAsk { barred: barred(&state, &user, &entry).await, ..TerminalAsk::default() });
+            page.ask = Some(TerminalReasonForm {
+                barred: denial_reason(&state, &user, &entry).await,
+                ..TerminalReasonForm::default()
+            });
         }
     }
     answer(&context, StatusCode::OK, &page)
 }
 
-fn shown(open: OpenTerminal, user: &CurrentUser) -> TerminalOpen {
+fn terminal_row(open: OpenTerminal, user: &CurrentUser) -> TerminalOpen {
     TerminalOpen {
         own: open.person == user.caller.person.name,
         id: open.id.to_string(),
@@ -85,7 +87,7 @@ fn shown(open: OpenTerminal, user: &CurrentUser) -> TerminalOpen {
     }
 }
 
-/// The frame of a terminal that somebody else types at, or why it is not shown.
+/// The page that watches another person's terminal, or why it is not shown.
 async fn watch(
     state: &PortalState,
     user: &CurrentUser,
@@ -100,9 +102,9 @@ async fn watch(
         page.failure = Some(fault.failure(&page.frame));
         return fault.status;
     };
-    let open = shown(open.clone(), user);
-    if let Some(barred) = barred(state, user, entry).await {
-        page.ask = Some(TerminalAsk { barred: Some(barred), ..TerminalAsk::default() });
+    let open = terminal_row(open.clone(), user);
+    if let Some(barred) = denial_reason(state, user, entry).await {
+        page.ask = Some(TerminalReasonForm { barred: Some(barred), ..TerminalReasonForm::default() });
     }
     page.watching = Some(open);
     StatusCode::OK
@@ -116,7 +118,7 @@ fn blank(
     query: TerminalQuery,
 ) -> TerminalPage {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let unreachable = || {
         Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet")
             .why("It has no private endpoint yet.")
@@ -131,8 +133,8 @@ fn blank(
     }
 }
 
-/// The query with names that can be names.
-fn sound(query: TerminalQuery) -> Result<TerminalQuery, Fault> {
+/// Checks that the names of the query are valid.
+fn validate_query(query: TerminalQuery) -> Result<TerminalQuery, Fault> {
     if query.is_watch() {
         let id = query.watch.len() <= 64 && query.watch.bytes().all(|b| b.is_ascii_alphanumeric());
         let alone = TerminalQuery { watch: query.watch, ..TerminalQuery::default() };
@@ -156,7 +158,7 @@ async fn access(
     user: &CurrentUser,
     entry: &Entry,
     query: &TerminalQuery,
-) -> Result<Option<std::sync::Arc<Live>>, Fault> {
+) -> Result<Option<std::sync::Arc<ActiveGrant>>, Fault> {
     let machine = query.is_machine().then_some(query.machine.as_str());
     state.0.access.own_terminal(&user.caller, &entry.id, machine).await.map_err(|_| {
         Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
@@ -165,9 +167,9 @@ async fn access(
     })
 }
 
-/// Containers of the pod, as far as somebody looks at the pods already or they come at once.
+/// Containers of the pod, if the pods are watched already or arrive in time.
 async fn containers(state: &PortalState, entry: &Entry, query: &TerminalQuery) -> Vec<String> {
-    let viewing = (!query.is_machine()).then(|| live::look(state, entry, Tab::Pods)).flatten();
+    let viewing = (!query.is_machine()).then(|| live::watch(state, entry, Tab::Pods)).flatten();
     let Some(viewing) = viewing else { return Vec::new() };
     let snapshot: std::sync::Arc<ClusterSnapshot> = viewing.settled(MOMENT).await;
     let pod =
@@ -176,7 +178,7 @@ async fn containers(state: &PortalState, entry: &Entry, query: &TerminalQuery) -
     all.filter(|each| is_segment(&each.name)).map(|each| each.name.clone()).collect()
 }
 
-/// Machines of the cluster, when it tells them in time.
+/// Machines of the cluster, if they arrive in time.
 async fn machines(state: &PortalState, entry: &Entry) -> Vec<String> {
     let Some(ssh) = &state.0.clusters.ssh else { return Vec::new() };
     let listing = async {
@@ -223,25 +225,26 @@ pub(crate) async fn give(
 ) -> Result<Response, Fault> {
     let entry = state.0.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
     let form = Form::read(&bytes);
-    let query = sound(form.query)?;
+    let query = validate_query(form.query)?;
     if !query.is_chosen() || query.is_watch() {
         return Err(Fault::bad_input("A terminal leads to a pod or to a machine"));
     }
     let ticket = form.ticket.trim();
-    let ask = Ask {
+    let ask = IssueRequest {
         ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
         machine: query.is_machine().then(|| query.machine.clone()),
-        ..Ask::of(GrantKind::Terminal, Some(id.clone()), Rights::Write, form.reason.clone())
+        ..IssueRequest::new(GrantKind::Terminal, Some(id.clone()), Rights::Write, form.reason.clone())
     };
     let Err(error) = state.0.access.issue(&user.caller, ask).await else {
         return Ok(see_other(&query.href(&format!("{}/terminal", entry.path()))));
     };
-    let mut asked = TerminalAsk { reason: form.reason, ticket: form.ticket, ..TerminalAsk::default() };
+    let mut asked =
+        TerminalReasonForm { reason: form.reason, ticket: form.ticket, ..TerminalReasonForm::default() };
     match &error {
         IssueError::Reason { .. } => asked.reason_error = Some(sentence(&error)),
         IssueError::Ticket { .. } => asked.ticket_error = Some(sentence(&error)),
         IssueError::ElevationNeeded { .. } | IssueError::NotAllowed { .. } => {
-            asked.barred = barred(&state, &user, &entry).await;
+            asked.barred = denial_reason(&state, &user, &entry).await;
             if asked.barred.is_none() {
                 return Err(refusals::issue(&error));
             }
@@ -252,8 +255,8 @@ pub(crate) async fn give(
     answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
-/// The WebSocket of a terminal's page. A browser sends a session's cookie from any site, so where the page comes from
-/// must be said, and must be here.
+/// The WebSocket of a terminal's page. A browser sends a session's cookie from any site, so the `Origin` header is
+/// required and must be this portal's.
 pub(crate) async fn socket(
     State(state): State<PortalState>,
     Ctx(context): Ctx,
@@ -275,7 +278,7 @@ pub(crate) async fn socket(
     csrf::origin(&state.0.site.urls.portal, request.headers())?;
     state.0.index.snapshot().get(&id).ok_or_else(Fault::no_cluster)?;
     let (response, upgrading) = accept(&mut request).map_err(Fault::bad_input)?;
-    let signed = signed::follow(&state, key);
+    let signed = session_follow::follow(&state, key);
     let visitor = Visitor { caller: user.caller, from: context.from, target: id, signed };
     let terminals = state.0.clusters.terminals.clone();
     tokio::spawn(async move { terminals.serve(upgrading, visitor).await });

@@ -1,4 +1,4 @@
-//! Ranges and instants as they stand in addresses.
+//! Ranges and instants as written in URLs.
 
 /// Longest range, in seconds: two years.
 const LONGEST: u64 = 2 * 366 * 86_400;

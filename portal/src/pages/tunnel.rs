@@ -1,13 +1,13 @@
-//! `{RES}/tunnel`: the dialog that puts together `aro console` and `aro tunnel`. It gives nothing: the commands ask for
-//! the access themselves, and keep its token on the person's own machine.
+//! `{RES}/tunnel`: the dialog that builds the commands `aro console` and `aro tunnel`. It issues no access: they
+//! request it themselves, and keep its token on the person's own machine.
 
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use proxy::tunnels::{Offer, Place as Where};
+use proxy::tunnel_endpoint::{Destination as Where, Offer};
 use rp_base::text::clean;
 use rp_documents::{Rights, Role, Side};
-use web::{LEAST_REASON, May, Place, TunnelErrors, TunnelForm, TunnelGiven, TunnelPage};
+use web::{AccessDecision, LEAST_REASON, NavItem, TunnelCommands, TunnelErrors, TunnelForm, TunnelPage};
 
 use super::cluster::may_take;
 use super::{ClusterPath, answer, frame};
@@ -20,7 +20,7 @@ use crate::user::{CurrentUser, missing};
 
 const MOST_REASON: usize = 1000;
 const MOST_TICKET: usize = 100;
-/// Places that are named beside the usual ones.
+/// Maximum number of additional destinations.
 const MOST_PLACES: usize = 20;
 
 /// The dialog, or its page; with what was filled in, the commands.
@@ -66,15 +66,15 @@ pub(crate) async fn dialog(
 
 async fn blank(state: &PortalState, context: &Context, user: &CurrentUser, entry: &Entry) -> TunnelPage {
     let mut frame = frame(state, context);
-    frame.place = Place::Clusters;
+    frame.place = NavItem::Clusters;
     let unreachable = |why: String| {
         Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet")
             .why(why)
     };
     let failure = match may_take(entry, user) {
         _ if !user.has(Role::Sre) => Some(missing(Role::Sre)),
-        May::Yes => None,
-        May::No(why) => Some(unreachable(why)),
+        AccessDecision::Yes => None,
+        AccessDecision::No(why) => Some(unreachable(why)),
     };
     let mut lives: Vec<u64> = [3600, 4 * 3600, 8 * 3600].into();
     let most = state.0.access.policy().longest(Rights::Write).as_secs();
@@ -85,7 +85,7 @@ async fn blank(state: &PortalState, context: &Context, user: &CurrentUser, entry
     TunnelPage {
         cluster: entry.id.name().to_owned(),
         path: entry.path(),
-        barred: super::barred::barred(state, user, entry).await,
+        barred: super::denial::denial_reason(state, user, entry).await,
         failure: failure.map(|fault| fault.failure(&frame)),
         lives,
         frame,
@@ -94,7 +94,7 @@ async fn blank(state: &PortalState, context: &Context, user: &CurrentUser, entry
 }
 
 /// What to run; or what is wrong with the form.
-fn commands(page: &TunnelPage, offer: &Offer) -> Result<TunnelGiven, TunnelErrors> {
+fn commands(page: &TunnelPage, offer: &Offer) -> Result<TunnelCommands, TunnelErrors> {
     let form = &page.form;
     let mut errors = TunnelErrors::default();
     let reason = form.reason.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -140,10 +140,10 @@ fn commands(page: &TunnelPage, offer: &Offer) -> Result<TunnelGiven, TunnelError
         all.iter().map(|place| format!(" --to {place}")).collect()
     };
     let console = if page.console { format!("aro console {name}{wish}") } else { String::new() };
-    Ok(TunnelGiven { console, tunnel: format!("aro tunnel {name}{to}{wish}"), places: all })
+    Ok(TunnelCommands { console, tunnel: format!("aro tunnel {name}{to}{wish}"), places: all })
 }
 
-/// Places beside the usual ones; or what is wrong with one, in a sentence.
+/// The additional destinations; or a sentence about the first invalid one.
 fn further(text: &str, offer: &Offer) -> Result<Vec<Where>, String> {
     let words = text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
     let mut places = Vec::new();

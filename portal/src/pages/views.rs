@@ -6,7 +6,7 @@ use axum::response::Response;
 use url::form_urlencoded;
 
 use super::see_other;
-use crate::api::views::{self, Wanted};
+use crate::api::views::{self, SaveViewRequest};
 use crate::fault::Fault;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
@@ -17,7 +17,7 @@ pub(crate) async fn create(
     user: CurrentUser,
     bytes: Bytes,
 ) -> Result<Response, Fault> {
-    let mut wanted = Wanted::default();
+    let mut wanted = SaveViewRequest::default();
     for (name, value) in form_urlencoded::parse(&bytes).take(16) {
         match name.as_ref() {
             "name" => wanted.name = value.into_owned(),

@@ -12,13 +12,13 @@ use rp_observe::objects::{Event, Pod, Workload};
 use rp_observe::{ClusterSnapshot, Kind};
 use serde::de::DeserializeOwned;
 use web::{
-    EventLine, EventQuery, EventsPage, Follows, Link, PodPage, PodQuery, PodsPage, Tab, WorkloadPage,
+    EventLine, EventQuery, EventsPage, Link, LiveElement, PodPage, PodQuery, PodsPage, Tab, WorkloadPage,
     WorkloadQuery, WorkloadsPage,
 };
 
-use super::runs::{
-    conditions, containers, count, event_line, is_problem, kind_segment, notices, owner_of, pod_row, rank,
-    workload_row,
+use super::workload_rows::{
+    conditions, containers, count, event_line, is_problem, kind_segment, notices, owner_of, pod_row,
+    severity_rank, workload_row,
 };
 use super::{ClusterPath, answer, frame};
 use crate::context::Ctx;
@@ -42,9 +42,9 @@ const MOST_ROWS: usize = 500;
 const MOST_EVENTS: usize = 200;
 /// Events and pods on the page of one thing.
 const FEW: usize = 50;
-/// The first byte waits so long for a cluster that nobody looked at; the rest comes live.
+/// How long the first byte waits for a cluster that was not watched; the rest arrives by the live stream.
 const MOMENT: Duration = Duration::from_millis(250);
-/// Who asks to wait, or has no scripts to fill the page later, waits at most so long.
+/// Maximum wait of a request with `wait`, and of pages without scripts.
 const WAIT: Duration = Duration::from_secs(12);
 
 /// The page at any of these addresses.
@@ -63,8 +63,8 @@ pub(crate) async fn page(
     let tab = Tab::from_segment(segment).ok_or_else(Fault::not_found)?;
     let item = percent_encoding::percent_decode_str(item).decode_utf8_lossy().into_owned();
     let mut frame = frame(&state, &context);
-    frame.place = web::Place::Clusters;
-    let viewing = entry.reachable.then(|| live::look(&state, &entry, tab)).flatten();
+    frame.place = web::NavItem::Clusters;
+    let viewing = entry.reachable.then(|| live::watch(&state, &entry, tab)).flatten();
     let waits =
         url::form_urlencoded::parse(query.as_bytes()).any(|(name, value)| name == "wait" && value == "1");
     let snapshot = match &viewing {
@@ -80,7 +80,7 @@ pub(crate) async fn page(
         item: &item,
         query: &query,
     };
-    let made: Option<Box<dyn Follows + Send + Sync>> = match (tab, item.is_empty()) {
+    let made: Option<Box<dyn LiveElement + Send + Sync>> = match (tab, item.is_empty()) {
         (Tab::Pods, true) => Some(Box::new(pods(&input))),
         (Tab::Pods, false) => pod(&input).map(|page| Box::new(page) as _),
         (Tab::Workloads, true) => Some(Box::new(workloads(&input))),
@@ -113,7 +113,7 @@ fn gone(item: &str) -> Fault {
 }
 
 /// The element that follows.
-fn parts(page: &dyn Follows) -> Vec<Fragment> {
+fn parts(page: &dyn LiveElement) -> Vec<Fragment> {
     let html = page.element().unwrap_or_default();
     vec![Fragment { id: page.live_id().to_owned(), html }]
 }
@@ -141,7 +141,7 @@ pub(crate) fn event_fragments(input: &TabInput<'_>) -> Vec<Fragment> {
     parts(&events(input))
 }
 
-/// The query of a page; what cannot be read was not asked.
+/// The query of a page; invalid fields are ignored.
 fn query<T: DeserializeOwned + Default>(input: &TabInput<'_>) -> T {
     let uri = format!("/?{}", input.query).parse::<Uri>().unwrap_or_default();
     Query::<T>::try_from_uri(&uri).map(|query| query.0).unwrap_or_default()
@@ -173,7 +173,7 @@ fn pods(input: &TabInput<'_>) -> PodsPage {
     };
     let mut found: Vec<&Pod> = slice.iter().filter(fits).collect();
     // Stable: pods of one rank stay by name.
-    found.sort_by_key(|pod| rank(pod, now));
+    found.sort_by_key(|pod| severity_rank(pod, now));
     let start = usize::try_from(query.page.max(1) - 1).unwrap_or(0).saturating_mul(PER_PAGE);
     PodsPage {
         frame: input.frame.clone(),
@@ -257,7 +257,7 @@ fn ready_condition(pod: &Pod) -> Vec<web::Condition> {
         kind: "Ready".to_owned(),
         status: crate::look::describe::status_of("Ready", status),
         reason: pod.reason.clone(),
-        since: super::runs::seconds(pod.ready_since),
+        since: super::workload_rows::seconds(pod.ready_since),
         message: pod.message.clone(),
     }]
 }
@@ -338,7 +338,7 @@ fn workload(input: &TabInput<'_>) -> Option<WorkloadPage> {
         .iter()
         .filter(|pod| pod.meta.namespace == namespace && owner_of(pod) == owner)
         .collect();
-    pods.sort_by_key(|pod| rank(pod, now));
+    pods.sort_by_key(|pod| severity_rank(pod, now));
     page.row = workload_row(found, &base);
     page.conditions = conditions(&found.conditions);
     page.pods = pods.into_iter().take(FEW).map(|pod| pod_row(pod, &base)).collect();

@@ -1,10 +1,10 @@
-//! One question to many clusters.
+//! One query to many clusters.
 
 use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt as _};
-use proxy::prom::Told;
-use rp_prometheus::fleet::{self, Aggregate, Member, Merge, Progress, Question, Reply};
+use proxy::prom::QueryAudit;
+use rp_prometheus::fleet::{self, Aggregate, ClusterReply, FanOutQuery, Member, Merge, Progress};
 use rp_prometheus::{PromError, Series};
 use web::{ListQuery, ListView};
 
@@ -13,9 +13,9 @@ use crate::index::Selection;
 use crate::state::PortalState;
 use crate::user::CurrentUser;
 
-/// What is asked.
+/// A fleet query.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct FleetAsk {
+pub(crate) struct FleetQuery {
     pub(crate) query: String,
     /// Which clusters: words and `view:`, and the filters of the list, e.g. `state:`, `version:`, `names:`.
     pub(crate) clusters: String,
@@ -30,18 +30,18 @@ pub(crate) struct FleetAsk {
 }
 
 /// A fleet query under way: replies as they come, and what to do with them.
-pub(crate) struct Running {
-    pub(crate) replies: std::pin::Pin<Box<dyn Stream<Item = Reply> + Send>>,
+pub(crate) struct RunningFleetQuery {
+    pub(crate) replies: std::pin::Pin<Box<dyn Stream<Item = ClusterReply> + Send>>,
     pub(crate) merge: Option<Merge>,
     pub(crate) progress: Progress,
     pub(crate) parallel: usize,
     /// The audit entry, written when this is dropped.
-    pub(crate) told: Told,
+    pub(crate) told: QueryAudit,
 }
 
 /// All that came, for a page without scripts.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct FleetResult {
     /// `vector` or `matrix`.
     pub(crate) kind: String,
     /// With the label `cluster`; of an aggregation its rows.
@@ -88,20 +88,20 @@ pub(crate) fn selection(text: &str) -> Result<ListQuery, PromFault> {
     Ok(query)
 }
 
-/// Starts to ask.
+/// Starts the query.
 ///
 /// # Errors
-/// The question cannot be asked, or not be recorded: nobody was asked.
+/// The query is invalid, or cannot be audited: no request was sent.
 pub(crate) async fn start(
     state: &PortalState,
     user: &CurrentUser,
-    ask: &FleetAsk,
-) -> Result<Running, PromFault> {
+    ask: &FleetQuery,
+) -> Result<RunningFleetQuery, PromFault> {
     let prom = &state.0.clusters.prom;
     if ask.query.trim().is_empty() || ask.query.len() > MOST_QUERY {
         return Err(wrong("query", format!("a query has 1 to {MOST_QUERY} bytes")));
     }
-    // Else a thousand clusters would say the same.
+    // A syntax error is reported once instead of by every cluster.
     if let Err(error) = rp_promql::parse(&ask.query) {
         let position = Some(error.position);
         let message = error.to_string();
@@ -119,8 +119,8 @@ pub(crate) async fn start(
     let list = selection(&ask.clusters)?;
     let selection = Selection::new(&list, state.0.clock.now())
         .map_err(|bad| wrong("clusters", format!("{}: {}", web::filter_words(bad.field), bad.right)))?;
-    let found = selection.of(&state.0.index.snapshot());
-    // What cannot be dialled has no Prometheus to ask.
+    let found = selection.matching(&state.0.index.snapshot());
+    // Clusters that cannot be dialled are left out.
     let members: Vec<Member> = found
         .iter()
         .filter(|entry| entry.reachable)
@@ -134,7 +134,7 @@ pub(crate) async fn start(
     }
     each.series = ask.series.unwrap_or(each.drawn).clamp(1, each.series);
     each.drawn = each.series;
-    let question = Question {
+    let question = FanOutQuery {
         query: ask.query.clone(),
         time: ask.time,
         range: ask.range,
@@ -151,12 +151,12 @@ pub(crate) async fn start(
     let told = prom.fleet(&asker(user), &ask.query, details).await?;
     let progress = Progress { clusters: members.len(), ..Progress::default() };
     let replies = fleet::ask(prom.prometheus(), &Arc::clone(prom.directory()), members, &question)?;
-    Ok(Running { replies: Box::pin(replies), merge, progress, parallel: question.parallel, told })
+    Ok(RunningFleetQuery { replies: Box::pin(replies), merge, progress, parallel: question.parallel, told })
 }
 
-impl Running {
+impl RunningFleetQuery {
     /// The next reply, counted and merged.
-    pub(crate) async fn next(&mut self) -> Option<Reply> {
+    pub(crate) async fn next(&mut self) -> Option<ClusterReply> {
         let reply = self.replies.next().await?;
         self.progress.note(&reply);
         if let (Some(merge), Ok(table)) = (&mut self.merge, &reply.result) {
@@ -165,7 +165,7 @@ impl Running {
         Some(reply)
     }
 
-    /// All replies have come: the trail is told.
+    /// Completes the audit entry after the last reply.
     pub(crate) fn end(&mut self, bytes: u64) {
         let progress = self.progress;
         self.told
@@ -174,14 +174,14 @@ impl Running {
     }
 }
 
-/// Asks and waits for all.
+/// Runs the query and waits for all replies.
 pub(crate) async fn gather(
     state: &PortalState,
     user: &CurrentUser,
-    ask: &FleetAsk,
-) -> Result<Gathered, PromFault> {
+    ask: &FleetQuery,
+) -> Result<FleetResult, PromFault> {
     let mut running = start(state, user, ask).await?;
-    let mut gathered = Gathered { kind: "vector".to_owned(), ..Gathered::default() };
+    let mut gathered = FleetResult { kind: "vector".to_owned(), ..FleetResult::default() };
     let mut bytes = 0;
     while let Some(reply) = running.next().await {
         match reply.result {

@@ -4,7 +4,7 @@ use axum::body::Body;
 use rp_documents::Role;
 use serde_json::{Value, json};
 
-use super::kit::{Answer, Kit, script, until};
+use super::kit::{Kit, TestResponse, script, until};
 use super::provider::ISSUER;
 use super::signin::sign_in;
 
@@ -23,7 +23,7 @@ fn logout(kit: &Kit, changed: &Value) -> Value {
     claims
 }
 
-async fn send(kit: &Kit, token: &str) -> Answer {
+async fn send(kit: &Kit, token: &str) -> TestResponse {
     let request = http::Request::post("/backchannel-logout")
         .header("content-type", "application/x-www-form-urlencoded")
         .body(Body::from(format!("logout_token={token}")));

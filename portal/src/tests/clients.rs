@@ -3,7 +3,7 @@
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use super::kit::{Answer, Kit, script};
+use super::kit::{Kit, TestResponse, script};
 use super::provider::ISSUER;
 
 const AUDIENCE: &str = "api://aro";
@@ -25,7 +25,7 @@ fn token(kit: &Kit, kind: &str, changed: &Value) -> String {
     kit.provider.sign(kind, &claims)
 }
 
-async fn call(kit: &Kit, token: &str) -> Answer {
+async fn call(kit: &Kit, token: &str) -> TestResponse {
     let request = script("GET", "/api/v1/clusters").header("authorization", format!("Bearer {token}"));
     kit.send(request.body(Body::empty()).unwrap()).await
 }

@@ -68,18 +68,18 @@ async fn azure_is_asked_once_a_minute_and_pages_do_not_wait_for_it() {
     let source = VmSource::new(Arc::clone(&azure) as _);
     let kit = Kit::with(|parts| parts.vm_states = Some(source)).await;
     let (entry, vms) = (entry(&kit), &kit.state.0.vms);
-    assert_eq!(vms.of(&entry, "master-2"), Vm::NotAsked("Azure is being asked.".to_owned()));
+    assert_eq!(vms.state_of(&entry, "master-2"), Vm::NotAsked("Azure is being asked.".to_owned()));
     vms.look(&entry);
     vms.look(&entry);
-    until("Azure has answered", async || matches!(vms.of(&entry, "master-2"), Vm::Known { .. })).await;
-    let Vm::Known { power, message, .. } = vms.of(&entry, "master-2") else { panic!("known") };
+    until("Azure has answered", async || matches!(vms.state_of(&entry, "master-2"), Vm::Known { .. })).await;
+    let Vm::Known { power, message, .. } = vms.state_of(&entry, "master-2") else { panic!("known") };
     assert_eq!((power.as_str(), message.as_str()), ("deallocated", "Error: AllocationFailed"));
-    assert!(vms.of(&entry, "master-9").wrong(), "a machine without a virtual machine is wrong");
+    assert!(vms.state_of(&entry, "master-9").wrong(), "a machine without a virtual machine is wrong");
     assert_eq!(azure.asked.load(Ordering::SeqCst), 1);
     azure.away.store(true, Ordering::SeqCst);
     kit.clock.advance(Duration::from_secs(61));
     vms.look(&entry);
-    until("its silence is told", async || matches!(vms.of(&entry, "master-2"), Vm::Failed(_))).await;
+    until("its silence is told", async || matches!(vms.state_of(&entry, "master-2"), Vm::Failed(_))).await;
     assert_eq!(azure.asked.load(Ordering::SeqCst), 2);
 }
 

@@ -9,7 +9,7 @@ use rp_documents::{Collection, Role};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::kit::{Answer, Kit, PORTAL, get, script};
+use super::kit::{Kit, PORTAL, TestResponse, get, script};
 
 const VERIFIER: &str = "a-verifier-of-forty-three-characters-or-more-0";
 const BACK: &str = "http://127.0.0.1:41873/done";
@@ -24,12 +24,12 @@ fn fields(back: &str) -> String {
     query.append_pair("code_challenge", &challenge()).finish()
 }
 
-async fn post(kit: &Kit, path: &str, body: &Value) -> Answer {
+async fn post(kit: &Kit, path: &str, body: &Value) -> TestResponse {
     let request = script("POST", path).header("content-type", "application/json");
     kit.send(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
-async fn form(kit: &Kit, cookie: &str, path: &str, fields: &str) -> Answer {
+async fn form(kit: &Kit, cookie: &str, path: &str, fields: &str) -> TestResponse {
     let csrf = kit.csrf(cookie).await;
     let request = http::Request::post(path)
         .header("accept", "text/html")
@@ -39,7 +39,7 @@ async fn form(kit: &Kit, cookie: &str, path: &str, fields: &str) -> Answer {
     kit.send(request.body(Body::from(format!("{fields}&csrf_token={csrf}"))).unwrap()).await
 }
 
-fn parameter(answer: &Answer, name: &str) -> Option<String> {
+fn parameter(answer: &TestResponse, name: &str) -> Option<String> {
     let url = Url::parse(answer.header("location")).unwrap();
     url.query_pairs().find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
 }
@@ -53,7 +53,7 @@ async fn code(kit: &Kit, cookie: &str) -> String {
     parameter(&answer, "code").unwrap()
 }
 
-async fn bearer(kit: &Kit, method: &str, path: &str, token: &str, body: &str) -> Answer {
+async fn bearer(kit: &Kit, method: &str, path: &str, token: &str, body: &str) -> TestResponse {
     let request = script(method, path)
         .header("authorization", format!("Bearer {token}"))
         .header("content-type", "application/json");

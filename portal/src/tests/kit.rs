@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use http::{HeaderMap, Request, StatusCode, header};
 use proxy::prom::{Prom, PromLimits, PromParts};
-use rp_access::{Access, AccessParts, Ask, Policy};
+use rp_access::{Access, AccessParts, IssueRequest, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, Id, ManualClock, SharedClock, SystemRandom, Timestamp};
 use rp_database::{Draft, SharedStore, in_memory};
@@ -43,7 +43,7 @@ pub(super) struct Kit {
 }
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct TestResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: String,
@@ -53,7 +53,7 @@ pub(super) struct Answer {
     pub(super) exact: Option<u64>,
 }
 
-impl Answer {
+impl TestResponse {
     pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -105,7 +105,7 @@ fn prom(audit: &Audit, clock: &SharedClock) -> Prom {
             dial: Duration::from_secs(1),
             doubt: Duration::from_secs(1),
         }),
-        directory: Arc::new(Nowhere),
+        directory: Arc::new(EmptyDirectory),
         audit: audit.clone(),
         clock: Arc::clone(clock),
         limits: PromLimits { pages: limits, tools: limits, fleet: limits, parallel: 2 },
@@ -121,7 +121,7 @@ fn api(access: &Arc<Access>, clock: &SharedClock) -> Arc<proxy::ApiProxy> {
     };
     proxy::ApiProxy::new(proxy::ApiProxyParts {
         access: Arc::clone(access),
-        directory: Arc::new(Nowhere),
+        directory: Arc::new(EmptyDirectory),
         dialer: Dialer::new(options),
         clock: Arc::clone(clock),
         random: Arc::new(SystemRandom),
@@ -148,13 +148,17 @@ fn terminals(access: &Arc<Access>, clock: &SharedClock) -> proxy::terminal::Term
 }
 
 /// No tunnel leads anywhere.
-fn places(store: &SharedStore) -> Arc<proxy::tunnels::Places> {
+fn places(store: &SharedStore) -> Arc<proxy::tunnel_endpoint::Destinations> {
     let options = DialerOptions {
         private: PrivateWay::Direct,
         networks: Networks::default(),
         keepalive: Duration::from_secs(30),
     };
-    proxy::tunnels::Places::new(Arc::clone(store), Arc::new(Nowhere), Dialer::new(options))
+    proxy::tunnel_endpoint::Destinations::new(
+        Arc::clone(store),
+        Arc::new(EmptyDirectory),
+        Dialer::new(options),
+    )
 }
 
 /// Nothing can be watched.
@@ -166,7 +170,7 @@ fn observer(clock: &SharedClock) -> Observer {
     };
     Observer::new(ObserverParts {
         dialer: Dialer::new(options),
-        directory: Arc::new(Nowhere),
+        directory: Arc::new(EmptyDirectory),
         clock: Arc::clone(clock),
         random: Arc::new(SystemRandom),
         registry: Registry::new(),
@@ -176,10 +180,10 @@ fn observer(clock: &SharedClock) -> Observer {
 }
 
 #[derive(Debug)]
-struct Nowhere;
+struct EmptyDirectory;
 
 #[async_trait::async_trait]
-impl Directory for Nowhere {
+impl Directory for EmptyDirectory {
     async fn find(&self, _: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
         Err(DirectoryError::Unknown)
     }
@@ -310,7 +314,7 @@ impl Kit {
         }
     }
 
-    pub(super) async fn send(&self, mut request: Request<Body>) -> Answer {
+    pub(super) async fn send(&self, mut request: Request<Body>) -> TestResponse {
         let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
         request.extensions_mut().insert(ConnectInfo(peer));
         let response = self.app.clone().oneshot(request).await.unwrap();
@@ -318,7 +322,7 @@ impl Kit {
         let exact = http_body::Body::size_hint(&body).exact();
         let body = to_bytes(body, 16 << 20).await.unwrap();
         let (size, body) = (body.len(), String::from_utf8_lossy(&body).into_owned());
-        Answer { status: parts.status, headers: parts.headers, body, size, exact }
+        TestResponse { status: parts.status, headers: parts.headers, body, size, exact }
     }
 
     /// A session's cookie.
@@ -334,13 +338,13 @@ impl Kit {
     }
 
     /// A page, with the session of a role.
-    pub(super) async fn page(&self, role: Role, path: &str) -> Answer {
+    pub(super) async fn page(&self, role: Role, path: &str) -> TestResponse {
         let cookie = self.cookie(Some(role)).await;
         self.send(get(path).header("cookie", cookie).body(Body::empty()).unwrap()).await
     }
 
     /// An unsafe call as a script with a cookie makes it.
-    pub(super) async fn unsafe_call(&self, role: Role, method: &str, path: &str, body: &str) -> Answer {
+    pub(super) async fn unsafe_call(&self, role: Role, method: &str, path: &str, body: &str) -> TestResponse {
         let cookie = self.cookie(Some(role)).await;
         let csrf = self.csrf(&cookie).await;
         let request = script(method, path)
@@ -362,7 +366,7 @@ impl Kit {
             request_id: Id::random(&SystemRandom),
             via: rp_access::Via::default(),
         };
-        let ask = rp_access::RobotAsk {
+        let ask = rp_access::RobotRequest {
             name: name.to_owned(),
             clusters: rp_documents::robot::Scope::All,
             kinds: vec![GrantKind::Kubeconfig],
@@ -385,7 +389,7 @@ impl Kit {
             request_id: Id::random(&SystemRandom),
             via: rp_access::Via::Session,
         };
-        let ask = Ask::of(
+        let ask = IssueRequest::new(
             kind,
             (kind == GrantKind::Kubeconfig).then(|| ResourceId::parse(ID).unwrap()),
             Rights::Read,
@@ -405,7 +409,7 @@ impl Kit {
     }
 
     /// A form as a browser posts it.
-    pub(super) async fn form(&self, role: Role, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(super) async fn form(&self, role: Role, path: &str, fields: &[(&str, &str)]) -> TestResponse {
         let cookie = self.cookie(Some(role)).await;
         let csrf = self.csrf(&cookie).await;
         let mut form = url::form_urlencoded::Serializer::new(String::new());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use rp_documents::{Elevation, GrantKind, Role};
 
-use super::kit::{Answer, Kit, RES, get};
+use super::kit::{Kit, RES, TestResponse, get};
 
 const REASON: &str = "delete a stuck volume attachment";
 
@@ -20,7 +20,7 @@ async fn request(kit: &Kit, role: Role, rights: &str) -> String {
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
-fn code(answer: &Answer) -> (u16, String) {
+fn code(answer: &TestResponse) -> (u16, String) {
     (answer.status.as_u16(), answer.json()["code"].as_str().unwrap_or_default().to_owned())
 }
 

@@ -18,13 +18,13 @@ use crate::LiveLimits;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A page that is followed.
-struct Followed {
+struct LiveStream {
     status: StatusCode,
     body: BodyDataStream,
     text: String,
 }
 
-impl Followed {
+impl LiveStream {
     async fn open(kit: &Kit, cookie: &str, path: &str) -> Self {
         let mut request = Request::get(format!("{RES}/live/{path}"))
             .header("accept", "text/event-stream")
@@ -62,7 +62,7 @@ impl Followed {
 async fn parts_come_first_and_the_session_ends_them() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
-    let mut page = Followed::open(&kit, &cookie, "nodes?sort=age").await;
+    let mut page = LiveStream::open(&kit, &cookie, "nodes?sort=age").await;
     assert_eq!(page.status, 200);
     page.until("a part and a state", |text| {
         text.contains("event: fragment\nid: panel-") && text.contains("event: state\ndata: {")
@@ -83,7 +83,7 @@ async fn parts_come_first_and_the_session_ends_them() {
 async fn what_a_page_has_is_not_sent_again() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
-    let mut first = Followed::open(&kit, &cookie, "nodes?once=1").await;
+    let mut first = LiveStream::open(&kit, &cookie, "nodes?once=1").await;
     while let Some(bytes) = timeout(DEADLINE, first.body.next()).await.unwrap() {
         first.text.push_str(&String::from_utf8_lossy(&bytes.unwrap()));
     }
@@ -91,7 +91,7 @@ async fn what_a_page_has_is_not_sent_again() {
     let page = kit.page(Role::Viewer, &format!("{RES}/nodes")).await;
     let seen = page.body.split("data-seen=\"").nth(1).and_then(|rest| rest.split('"').next());
     let seen = seen.expect("the page says what it has");
-    let mut second = Followed::open(&kit, &cookie, &format!("nodes?once=1&seen={seen}")).await;
+    let mut second = LiveStream::open(&kit, &cookie, &format!("nodes?once=1&seen={seen}")).await;
     while let Some(bytes) = timeout(DEADLINE, second.body.next()).await.unwrap() {
         second.text.push_str(&String::from_utf8_lossy(&bytes.unwrap()));
     }
@@ -103,7 +103,7 @@ async fn what_a_page_has_is_not_sent_again() {
 async fn a_cluster_that_leaves_the_list_ends_its_pages() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
-    let mut page = Followed::open(&kit, &cookie, "overview").await;
+    let mut page = LiveStream::open(&kit, &cookie, "overview").await;
     page.until("a state", |text| text.contains("event: state")).await;
     let id = "11111111-0000-0000-0000-000000000001";
     kit.store.delete(Collection::OpenShiftClusters, id, Expect::Any).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_cluster_that_leaves_the_list_ends_its_pages() {
 async fn a_process_that_stops_says_so() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
-    let mut page = Followed::open(&kit, &cookie, "overview").await;
+    let mut page = LiveStream::open(&kit, &cookie, "overview").await;
     page.until("a state", |text| text.contains("event: state")).await;
     kit.state.0.stopping.cancel();
     page.ends("stopping").await;
@@ -127,21 +127,21 @@ async fn a_page_asks_anew_after_a_while_and_places_are_bounded() {
     let kit = Kit::with(|parts| parts.live = limits).await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
     let other = kit.cookie(Some(Role::Sre)).await;
-    let first = Followed::open(&kit, &cookie, "overview").await;
-    let second = Followed::open(&kit, &cookie, "nodes").await;
+    let first = LiveStream::open(&kit, &cookie, "overview").await;
+    let second = LiveStream::open(&kit, &cookie, "nodes").await;
     assert_eq!((first.status, second.status), (StatusCode::OK, StatusCode::OK));
-    assert_eq!(Followed::open(&kit, &cookie, "machines").await.status, StatusCode::TOO_MANY_REQUESTS);
-    let third = Followed::open(&kit, &other, "nodes").await;
+    assert_eq!(LiveStream::open(&kit, &cookie, "machines").await.status, StatusCode::TOO_MANY_REQUESTS);
+    let third = LiveStream::open(&kit, &other, "nodes").await;
     assert_eq!(third.status, 200);
-    assert_eq!(Followed::open(&kit, &other, "machines").await.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(LiveStream::open(&kit, &other, "machines").await.status, StatusCode::TOO_MANY_REQUESTS);
     drop(first);
-    until("a place is free again", async || Followed::open(&kit, &cookie, "machines").await.status == 200)
+    until("a place is free again", async || LiveStream::open(&kit, &cookie, "machines").await.status == 200)
         .await;
 
     let short = LiveLimits { longest: Duration::from_millis(50), ..LiveLimits::default() };
     let kit = Kit::with(|parts| parts.live = short).await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
-    Followed::open(&kit, &cookie, "overview").await.ends("again").await;
+    LiveStream::open(&kit, &cookie, "overview").await.ends("again").await;
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn tokens_and_unknown_tabs_are_refused() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
     for path in ["nothing", "explore", "access/x"] {
-        assert_eq!(Followed::open(&kit, &cookie, path).await.status, 404, "{path}");
+        assert_eq!(LiveStream::open(&kit, &cookie, path).await.status, 404, "{path}");
     }
     let token = kit.token(Role::Viewer, GrantKind::Cli).await;
     let request = super::kit::script("GET", &format!("{RES}/live/nodes"));
@@ -201,7 +201,7 @@ async fn lists_of_a_cluster_that_is_away_say_whose_fault_it_is() {
 async fn an_operation_is_followed_while_it_goes_on() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Viewer)).await;
-    let mut page = Followed::open(&kit, &cookie, "operations").await;
+    let mut page = LiveStream::open(&kit, &cookie, "operations").await;
     page.until("no operation", |text| text.contains("No operation is known")).await;
     super::operations::write(&kit, super::operations::log("one")).await;
     page.until("it began", |text| text.contains("Step 2 of 40") && text.contains("id: panel-steps")).await;

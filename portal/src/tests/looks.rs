@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use rp_access::{Ask, Caller, Refusal, Via};
+use rp_access::{Caller, IssueRequest, Refusal, Via};
 use rp_base::Id;
 use rp_documents::{Collection, GrantKind, Person, ResourceId, Rights, Role};
 use serde_json::json;
 
-use super::kit::{Answer, Kit, RES, person, script, until};
+use super::kit::{Kit, RES, TestResponse, person, script, until};
 use super::signin::sign_in;
 
 /// Signed in with a refresh token, and a grant in use.
-struct Signed {
+struct SignedIn {
     kit: Kit,
     cookie: String,
     token: String,
 }
 
-impl Signed {
+impl SignedIn {
     async fn new() -> Self {
         let kit = Kit::new().await;
         kit.provider.with.lock().offline = true;
@@ -36,9 +36,9 @@ impl Signed {
             request_id: Id::random(&rp_base::SystemRandom),
             via: Via::default(),
         };
-        let ask = Ask {
+        let ask = IssueRequest {
             life: Some(Duration::from_secs(12 * 3600)),
-            ..Ask::of(
+            ..IssueRequest::new(
                 GrantKind::Kubeconfig,
                 Some(ResourceId::parse(RES).unwrap()),
                 Rights::Read,
@@ -49,7 +49,7 @@ impl Signed {
         Self { kit, cookie, token }
     }
 
-    async fn info(&self) -> Answer {
+    async fn info(&self) -> TestResponse {
         let request = script("GET", "/api/info").header("cookie", &self.cookie);
         self.kit.send(request.body(Body::empty()).unwrap()).await
     }
@@ -71,7 +71,7 @@ impl Signed {
 
 #[tokio::test]
 async fn the_refresh_token_is_sealed_used_once_and_handed_on() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     let kept = signed.kit.store.list(Collection::SignIns, None, None, 10).await.unwrap();
     let text = format!("{kept:?}");
     assert!(kept.items.len() == 1 && !text.contains("rt-") && !text.contains("sre@example.com"), "{text}");
@@ -87,7 +87,7 @@ async fn the_refresh_token_is_sealed_used_once_and_handed_on() {
 
 #[tokio::test]
 async fn two_replicas_ask_for_a_person_once() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     let other = signed.kit.replica().await;
     signed.kit.clock.advance(Duration::from_secs(300));
     let (one, two) = tokio::join!(signed.kit.state.revalidate(), other.state.revalidate());
@@ -98,7 +98,7 @@ async fn two_replicas_ask_for_a_person_once() {
 #[tokio::test]
 async fn a_refused_refresh_ends_sessions_and_grants() {
     for code in ["invalid_grant", "interaction_required"] {
-        let signed = Signed::new().await;
+        let signed = SignedIn::new().await;
         assert_eq!((signed.info().await.status.as_u16(), signed.grant().await), (200, Ok(())));
         signed.kit.provider.with.lock().no_refresh = Some((400, json!({"error": code})));
         signed.look(5).await;
@@ -116,7 +116,7 @@ async fn a_refused_refresh_ends_sessions_and_grants() {
 
 #[tokio::test]
 async fn lost_groups_take_rights_away_and_the_last_takes_all() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     signed.kit.provider.with.lock().claims = json!({"groups": ["g-viewer"]});
     signed.look(5).await;
     until("the roles are those of now", async || signed.info().await.json()["roles"] == json!(["viewer"]))
@@ -132,7 +132,7 @@ async fn lost_groups_take_rights_away_and_the_last_takes_all() {
 
 #[tokio::test]
 async fn groups_that_could_not_be_written_at_the_sign_in_are_written_by_the_next_look() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     // The process died between keeping the token and writing the groups.
     let (sign_ins, now) = (&signed.kit.state.0.sign_in.sign_ins, signed.kit.state.0.clock.now());
     let record = sign_ins.all().await.unwrap().remove(0);
@@ -149,7 +149,7 @@ async fn groups_that_could_not_be_written_at_the_sign_in_are_written_by_the_next
 
 #[tokio::test]
 async fn a_provider_that_does_not_answer_changes_nothing_and_is_an_alarm_at_last() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     let away = [
         Some((500, json!({"error": "server_error"}))),
         Some((503, json!("busy"))),
@@ -174,7 +174,7 @@ async fn a_provider_that_does_not_answer_changes_nothing_and_is_an_alarm_at_last
 
 #[tokio::test]
 async fn a_token_for_somebody_else_or_with_a_bad_signature_gives_no_groups() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     signed.kit.provider.with.lock().claims = json!({"sub": "another", "groups": ["g-admin"]});
     signed.look(5).await;
     {
@@ -187,7 +187,7 @@ async fn a_token_for_somebody_else_or_with_a_bad_signature_gives_no_groups() {
 
 #[tokio::test]
 async fn who_holds_nothing_is_forgotten() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     signed.kit.state.end_sessions("sub-sre").await.unwrap();
     signed.look(13 * 60).await;
     until("the record goes", async || signed.kit.store.count(Collection::SignIns).await.unwrap() == 0).await;
@@ -195,7 +195,7 @@ async fn who_holds_nothing_is_forgotten() {
 
 #[tokio::test]
 async fn a_sign_in_without_any_role_ends_what_the_person_held() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     signed.kit.provider.with.lock().claims = json!({"groups": ["other"]});
     assert_eq!(sign_in(&signed.kit, "/").await.status, 403);
     until("the session ends", async || signed.info().await.status == 401).await;
@@ -204,7 +204,7 @@ async fn a_sign_in_without_any_role_ends_what_the_person_held() {
 
 #[tokio::test]
 async fn whoever_writes_beside_a_look_loses_no_token_and_ends_no_new_sign_in() {
-    let signed = Signed::new().await;
+    let signed = SignedIn::new().await;
     let (sign_ins, now) = (&signed.kit.state.0.sign_in.sign_ins, signed.kit.state.0.clock.now());
     let only = async || sign_ins.all().await.unwrap().remove(0);
     let touch = async || {

@@ -18,11 +18,11 @@ pub(super) const ISSUER: &str = "https://login.example/tenant/v2.0";
 #[derive(Debug)]
 pub(super) struct FakeProvider {
     clock: ManualClock,
-    pub(super) with: Mutex<With>,
+    pub(super) with: Mutex<ProviderBehaviour>,
 }
 
 /// How it behaves.
-pub(super) struct With {
+pub(super) struct ProviderBehaviour {
     pub(super) away: bool,
     key: EncodingKey,
     kid: String,
@@ -45,7 +45,7 @@ pub(super) struct With {
     pub(super) listed: Value,
 }
 
-impl std::fmt::Debug for With {
+impl std::fmt::Debug for ProviderBehaviour {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("With").field("away", &self.away).finish_non_exhaustive()
     }
@@ -63,7 +63,7 @@ fn key() -> EncodingKey {
 
 impl FakeProvider {
     pub(super) fn new(clock: ManualClock) -> Self {
-        let with = With {
+        let with = ProviderBehaviour {
             away: false,
             key: key(),
             kid: "k1".to_owned(),
@@ -100,7 +100,7 @@ impl FakeProvider {
         })
     }
 
-    fn keys(with: &With) -> Value {
+    fn keys(with: &ProviderBehaviour) -> Value {
         let mut jwk = Jwk::from_encoding_key(&with.key, Algorithm::RS256).unwrap();
         jwk.common.key_id = Some(with.kid.clone());
         let mut jwk = serde_json::to_value(jwk).unwrap();
@@ -117,7 +117,7 @@ impl FakeProvider {
         jsonwebtoken::encode(&header, claims, &with.key).unwrap()
     }
 
-    fn token(&self, with: &mut With, body: &[u8], authorization: &str) -> (u16, Value) {
+    fn token(&self, with: &mut ProviderBehaviour, body: &[u8], authorization: &str) -> (u16, Value) {
         let form: std::collections::HashMap<String, String> =
             url::form_urlencoded::parse(body).into_owned().collect();
         let field = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();

@@ -4,7 +4,7 @@ use axum::body::Body;
 use rp_documents::{GrantKind, Role, Roles};
 
 use super::kit::{Kit, RES, get, script};
-use crate::routes::{Method, Who, table};
+use crate::routes::{AllowedCaller, Method, table};
 
 fn path(pattern: &str) -> String {
     let clusters = pattern.replace(
@@ -19,10 +19,10 @@ fn path(pattern: &str) -> String {
         .replace("{*path}", "app.css")
 }
 
-fn allowed(who: Who, roles: Roles) -> bool {
+fn allowed(who: AllowedCaller, roles: Roles) -> bool {
     match who {
-        Who::Public | Who::SignedIn => true,
-        Who::Role(role) => roles.has(role),
+        AllowedCaller::Public | AllowedCaller::SignedIn => true,
+        AllowedCaller::Role(role) => roles.has(role),
     }
 }
 
@@ -49,12 +49,12 @@ const REMOVALS: [(&str, Role); 5] = [
 
 #[test]
 fn public_rows_and_removals_are_those_of_the_lists() {
-    let public = table().iter().filter(|route| route.who == Who::Public);
+    let public = table().iter().filter(|route| route.who == AllowedCaller::Public);
     let public: Vec<_> = public.map(|route| (route.method.name(), route.path)).collect();
     assert_eq!(public, PUBLIC);
     let removals = table().iter().filter(|route| route.method == Method::Delete);
     let removals: Vec<_> = removals.map(|route| (route.path, route.who)).collect();
-    assert_eq!(removals, REMOVALS.map(|(path, role)| (path, Who::Role(role))));
+    assert_eq!(removals, REMOVALS.map(|(path, role)| (path, AllowedCaller::Role(role))));
 }
 
 /// The lists and not the table say whom a removal lets in: everybody else is refused, and changes nothing.
@@ -79,7 +79,7 @@ async fn strangers_get_nothing_but_the_public_routes() {
     for route in table() {
         let path = path(route.path);
         let answer = kit.send(script(route.method.name(), &path).body(Body::empty()).unwrap()).await;
-        if route.who == Who::Public {
+        if route.who == AllowedCaller::Public {
             assert!(![401, 403].contains(&answer.status.as_u16()), "{path}: {answer:?}");
             continue;
         }
@@ -100,7 +100,9 @@ async fn strangers_get_nothing_but_the_public_routes() {
 async fn roles_decide() {
     let kit = Kit::new().await;
     for role in Role::ALL {
-        for route in table().iter().filter(|route| route.who != Who::Public && route.path != "/api/logout") {
+        for route in
+            table().iter().filter(|route| route.who != AllowedCaller::Public && route.path != "/api/logout")
+        {
             let path = path(route.path);
             let answer = match route.method {
                 Method::Get => kit.page(role, &path).await,
@@ -123,8 +125,9 @@ async fn roles_decide() {
 async fn people_without_a_role_see_no_page() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(None).await;
-    for route in
-        table().iter().filter(|route| matches!(route.who, Who::Role(_)) && route.method == Method::Get)
+    for route in table()
+        .iter()
+        .filter(|route| matches!(route.who, AllowedCaller::Role(_)) && route.method == Method::Get)
     {
         let answer =
             kit.send(get(&path(route.path)).header("cookie", &cookie).body(Body::empty()).unwrap()).await;
@@ -141,7 +144,7 @@ async fn a_cookie_alone_changes_nothing() {
     for route in table() {
         let is_unsafe = route.method != Method::Get;
         // A public route looks at no cookie.
-        let guarded = is_unsafe && route.who != Who::Public;
+        let guarded = is_unsafe && route.who != AllowedCaller::Public;
         assert_eq!(route.csrf, guarded, "{}: every unsafe route checks", route.path);
         if !guarded {
             continue;

@@ -5,15 +5,15 @@ use rp_documents::Role;
 use serde_json::json;
 use url::Url;
 
-use super::kit::{Answer, Kit, get, script};
+use super::kit::{Kit, TestResponse, get, script};
 use crate::auth::GroupsSource;
 
 /// Begins a sign-in; gives the answer, its cookie and `state`.
-async fn begin(kit: &Kit, back: &str) -> (Answer, String, String) {
+async fn begin(kit: &Kit, back: &str) -> (TestResponse, String, String) {
     begin_at(kit, &format!("/api/login?redirect_uri={}", web::text::encode(back))).await
 }
 
-pub(super) async fn begin_at(kit: &Kit, path: &str) -> (Answer, String, String) {
+pub(super) async fn begin_at(kit: &Kit, path: &str) -> (TestResponse, String, String) {
     let answer = kit.send(get(path).body(Body::empty()).unwrap()).await;
     assert_eq!(answer.status, 307, "{answer:?}");
     let url = Url::parse(answer.header("location")).unwrap();
@@ -31,11 +31,11 @@ pub(super) async fn begin_at(kit: &Kit, path: &str) -> (Answer, String, String) 
     (answer, cookie, state)
 }
 
-pub(super) async fn back(kit: &Kit, cookie: &str, query: &str) -> Answer {
+pub(super) async fn back(kit: &Kit, cookie: &str, query: &str) -> TestResponse {
     kit.send(get(&format!("/callback?{query}")).header("cookie", cookie).body(Body::empty()).unwrap()).await
 }
 
-pub(super) async fn sign_in(kit: &Kit, wanted: &str) -> Answer {
+pub(super) async fn sign_in(kit: &Kit, wanted: &str) -> TestResponse {
     let (_, cookie, state) = begin(kit, wanted).await;
     back(kit, &cookie, &format!("code=good&state={state}")).await
 }
@@ -103,7 +103,7 @@ async fn a_name_that_a_person_can_take_from_others_is_none() {
     }
     let long = "a".repeat(300);
     assert_eq!(named(json!({"preferred_username": long})).await.status, 403);
-    let whose = async |answer: Answer| {
+    let whose = async |answer: TestResponse| {
         let info = script("GET", "/api/info").header("cookie", answer.cookie("__Host-aro").unwrap());
         let info = kit.send(info.body(Body::empty()).unwrap()).await.json();
         info["username"].as_str().unwrap_or_default().to_owned()

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use axum::body::Body;
 use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
-use proxy::ssh::machines::{Machine, Machines, MachinesError, Way};
+use proxy::ssh::machines::{Machine, MachineRoute, Machines, MachinesError};
 use rp_base::{Clock as _, ManualClock, Secret, SharedClock, SystemRandom};
 use rp_database::{Typed, in_memory};
-use rp_documents::host_key::{Learned, RefusedKey};
+use rp_documents::host_key::{HostKeySource, RefusedKey};
 use rp_documents::{GrantKind, HostKey, ResourceId, Role, Unknown};
 use rp_net::{
     Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source,
@@ -23,10 +23,10 @@ use crate::SshParts;
 const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
 
 #[derive(Debug)]
-struct One;
+struct SingleCluster;
 
 #[async_trait]
-impl Directory for One {
+impl Directory for SingleCluster {
     async fn find(&self, id: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
         let none = || Credential::Token(Secret::new("none".to_owned()));
         Ok(Arc::new(Target {
@@ -45,20 +45,20 @@ impl Directory for One {
 }
 
 #[derive(Debug)]
-struct Two;
+struct TwoMachines;
 
 #[async_trait]
-impl Machines for Two {
+impl Machines for TwoMachines {
     async fn list(&self, _: &Arc<Target>) -> Result<Arc<[Machine]>, MachinesError> {
-        let machine = |name: &str, way: Way| Machine {
+        let machine = |name: &str, way: MachineRoute| Machine {
             name: format!("harbor-x-{name}"),
             uid: format!("uid-{name}"),
-            control_plane: matches!(way, Way::Master(_)),
+            control_plane: matches!(way, MachineRoute::Master(_)),
             ready: true,
             way,
         };
-        let through = Way::Through { address: "10.0.2.4".to_owned(), port: 22 };
-        Ok([machine("master-0", Way::Master(0)), machine("worker-a", through)].into())
+        let through = MachineRoute::Through { address: "10.0.2.4".to_owned(), port: 22 };
+        Ok([machine("master-0", MachineRoute::Master(0)), machine("worker-a", through)].into())
     }
 }
 
@@ -77,8 +77,14 @@ async fn kit() -> Kit {
         let host_keys =
             HostKeys::new(Arc::clone(&parts.store), Dialer::new(options), Arc::clone(&parts.clock));
         let (host, port) = ("ssh.example".to_owned(), 2222);
-        parts.clusters.ssh =
-            Some(SshParts { host, port, keys, host_keys, machines: Arc::new(Two), directory: Arc::new(One) });
+        parts.clusters.ssh = Some(SshParts {
+            host,
+            port,
+            keys,
+            host_keys,
+            machines: Arc::new(TwoMachines),
+            directory: Arc::new(SingleCluster),
+        });
     })
     .await
 }
@@ -225,14 +231,14 @@ async fn scripts_see_machines_and_get_certificates_of_their_own_grants() {
     assert_eq!(kit.unsafe_call(Role::Sre, "POST", &path, &body).await.status, 403, "somebody else's");
 }
 
-async fn refused(kit: &Kit) -> ResourceId {
+async fn refuse_key(kit: &Kit) -> ResourceId {
     let id = kit.state.index().snapshot().entries.first().unwrap().id.clone();
     let key = HostKey {
         id: HostKey::id_of(&id, "uid-master-0"),
         target: id.clone(),
         machine: "harbor-x-master-0".to_owned(),
         keys: vec![KEY.replace("Fqti", "Fqtj")],
-        learned: Learned::Cluster,
+        learned: HostKeySource::Cluster,
         at: kit.clock.now(),
         by: None,
         refused: Some(RefusedKey { at: kit.clock.now(), key: KEY.to_owned() }),
@@ -246,7 +252,7 @@ async fn refused(kit: &Kit) -> ResourceId {
 #[tokio::test]
 async fn an_administrator_trusts_a_changed_key_and_it_is_on_record() {
     let kit = kit().await;
-    let id = refused(&kit).await;
+    let id = refuse_key(&kit).await;
     let print = proxy::ssh::host_keys::fingerprint_of(KEY).unwrap();
     let page = kit.page(Role::Sre, &format!("{RES}/host-keys")).await;
     assert!(page.body.contains(&print) && !page.body.contains("data-testid=\"trust\""), "{}", page.body);
@@ -261,7 +267,10 @@ async fn an_administrator_trusts_a_changed_key_and_it_is_on_record() {
     assert_eq!(done.status, 303, "{done:?}");
     let parts = kit.state.0.clusters.ssh.as_ref().unwrap();
     let known = parts.host_keys.get(&id, "uid-master-0").await.unwrap().unwrap();
-    assert_eq!((known.keys, known.learned, known.refused), (vec![KEY.to_owned()], Learned::Person, None));
+    assert_eq!(
+        (known.keys, known.learned, known.refused),
+        (vec![KEY.to_owned()], HostKeySource::Person, None)
+    );
     let query = rp_audit::Query { verb: Some("host-key.trust".to_owned()), limit: 10, ..Default::default() };
     let entries = kit.state.0.audit.search(&query).await.unwrap().entries;
     assert!(

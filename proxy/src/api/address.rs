@@ -24,7 +24,7 @@ pub(super) fn path_of(tail: &str, query: Option<&str>) -> Option<PathAndQuery> {
     }
 }
 
-/// The bearer token; a second `Authorization` header is a trick, not a token.
+/// The bearer token; `None` when there is more than one `Authorization` header.
 pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, ProxyError> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return Err(ProxyError::NoToken) };

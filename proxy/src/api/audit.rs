@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rp_access::{Live, credentials};
+use rp_access::{ActiveGrant, credentials};
 use rp_audit::Audit;
 use rp_base::{Id, SharedClock, Timestamp};
 use rp_documents::{Actor, Entry, Outcome, Phase, Side};
 
-use super::cut::Cut;
+use super::body_error::BodyError;
 use super::request::Classified;
 
 /// How early an entry must be durable.
@@ -34,21 +34,21 @@ pub(super) fn entry(
     at: Timestamp,
     phase: Phase,
     request_id: &Id,
-    live: &Live,
+    live: &ActiveGrant,
     from: &str,
     request: &Classified,
 ) -> Entry {
     let owner = &live.grant.owner;
     let actor = Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: from.to_owned() };
     let mut entry = Entry::new(at, phase, request_id.clone(), actor, request.verb);
-    entry.grant = Some(live.grant.known_as().clone());
+    entry.grant = Some(live.grant.primary_id().clone());
     entry.target.clone_from(&live.grant.target);
     entry.group.clone_from(&request.group);
     entry.resource.clone_from(&request.resource);
     entry.subresource.clone_from(&request.subresource);
     entry.namespace.clone_from(&request.namespace);
     entry.name.clone_from(&request.name);
-    request.command.tell(&mut entry);
+    request.command.write_to(&mut entry);
     entry.query = match (&request.non_resource, request.tail.as_str(), request.query.as_str()) {
         (Some(path), ..) => rp_base::text::visible(path.as_bytes(), 1024),
         (None, "", query) => query.to_owned(),
@@ -60,7 +60,7 @@ pub(super) fn entry(
 
 /// Writes the end of a request when it is dropped, however that came about.
 #[derive(Debug)]
-pub(super) struct Settle {
+pub(super) struct AuditEntryGuard {
     entry: Option<Box<Entry>>,
     audit: Audit,
     clock: SharedClock,
@@ -69,7 +69,7 @@ pub(super) struct Settle {
     received: Arc<AtomicU64>,
 }
 
-impl Settle {
+impl AuditEntryGuard {
     pub(super) fn new(entry: Entry, audit: &Audit, clock: &SharedClock) -> Self {
         Self {
             began: entry.at,
@@ -105,10 +105,10 @@ impl Settle {
     }
 
     /// The body was cut short.
-    pub(super) fn cut(&mut self, cut: &Cut) {
+    pub(super) fn cut(&mut self, cut: &BodyError) {
         let (word, side) = match cut {
-            Cut::Ended | Cut::Untaken => ("cut", Side::You),
-            Cut::Silent | Cut::Broken(_) => ("failed", Side::Cluster),
+            BodyError::Ended | BodyError::Untaken => ("cut", Side::You),
+            BodyError::Silent | BodyError::Broken(_) => ("failed", Side::Cluster),
         };
         self.outcome(word, side);
     }
@@ -122,7 +122,7 @@ impl Settle {
     }
 }
 
-impl Drop for Settle {
+impl Drop for AuditEntryGuard {
     fn drop(&mut self) {
         let Some(mut entry) = self.entry.take() else { return };
         let now = self.clock.now();

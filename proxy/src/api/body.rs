@@ -10,14 +10,14 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use rp_access::{Live, RequestGuard, StreamGuard};
+use rp_access::{ActiveGrant, RequestGuard, StreamGuard};
 use rp_metrics::GaugeGuard;
 
-use super::audit::Settle;
-use super::cut::Cut;
-use super::farewell::Farewell;
-use super::pool::Answer;
-use crate::overseer::{Answering, Over, Overseer, Until, Watched};
+use super::audit::AuditEntryGuard;
+use super::body_error::BodyError;
+use super::pool::UpstreamBody;
+use super::watch_end::WatchEndEvent;
+use crate::overseer::{CutReason, OverseenBody, Overseer, WatchLimits, Watched};
 use crate::prom::PromBody;
 
 /// Bytes for the client.
@@ -32,21 +32,21 @@ pub struct Body {
 enum Inner {
     /// There already.
     Full(Option<Bytes>),
-    Cluster(Watched<Cluster>),
+    Cluster(Watched<ClusterBody>),
     Prom(PromBody),
 }
 
 /// An answer of a cluster with what it holds.
 #[derive(Debug)]
-pub(super) struct Cluster {
-    pub(super) answer: Answer,
-    pub(super) settle: Settle,
+pub(super) struct ClusterBody {
+    pub(super) answer: UpstreamBody,
+    pub(super) settle: AuditEntryGuard,
     /// Bytes that went to the client.
     pub(super) sent: Arc<AtomicU64>,
     /// What a watch is told before its end.
-    pub(super) farewell: Option<Box<Farewell>>,
+    pub(super) farewell: Option<Box<WatchEndEvent>>,
     /// Held while the answer goes on, so that its end is still told after a long while.
-    pub(super) _live: Arc<Live>,
+    pub(super) _live: Arc<ActiveGrant>,
     /// An open stream, counted until its end.
     pub(super) _open: Option<(StreamGuard, GaugeGuard)>,
 }
@@ -70,8 +70,8 @@ impl Body {
     /// A cluster's answer, tied to the grant and the audit entry.
     pub(super) fn watched(
         overseer: &Arc<Overseer>,
-        answer: Cluster,
-        until: Until,
+        answer: ClusterBody,
+        until: WatchLimits,
         place: Option<RequestGuard>,
     ) -> Self {
         Self { inner: Inner::Cluster(overseer.watch(answer, until)), _place: place }
@@ -80,15 +80,18 @@ impl Body {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = BodyError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.get_mut().inner {
             Inner::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Inner::Cluster(body) => Pin::new(body).poll_frame(cx),
             Inner::Prom(body) => Pin::new(body)
                 .poll_frame(cx)
-                .map(|frame| frame.map(|frame| frame.map_err(|cut| Cut::Broken(cut.into())))),
+                .map(|frame| frame.map(|frame| frame.map_err(|cut| BodyError::Broken(cut.into())))),
         }
     }
 
@@ -109,11 +112,14 @@ impl http_body::Body for Body {
     }
 }
 
-impl http_body::Body for Cluster {
+impl http_body::Body for ClusterBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = BodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = Pin::new(&mut self.answer).poll_frame(cx);
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
@@ -139,10 +145,10 @@ impl http_body::Body for Cluster {
     }
 }
 
-impl Answering for Cluster {
-    fn cut(&mut self, over: Over) {
+impl OverseenBody for ClusterBody {
+    fn cut(&mut self, over: CutReason) {
         self.settle.cut(&Self::error(over));
-        if over != Over::Ended {
+        if over != CutReason::Ended {
             self.farewell = None;
         }
     }
@@ -151,11 +157,11 @@ impl Answering for Cluster {
         self.farewell.take().and_then(|farewell| farewell.words(&self._live))
     }
 
-    fn error(over: Over) -> Cut {
+    fn error(over: CutReason) -> BodyError {
         match over {
-            Over::Ended => Cut::Ended,
-            Over::Silent => Cut::Silent,
-            Over::Untaken => Cut::Untaken,
+            CutReason::Ended => BodyError::Ended,
+            CutReason::Silent => BodyError::Silent,
+            CutReason::Untaken => BodyError::Untaken,
         }
     }
 }

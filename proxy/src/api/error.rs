@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use rp_access::{Ended, Refusal, TooManyRequests, TooManyStreams};
+use rp_access::{EndReason, Refusal, TooManyRequests, TooManyStreams};
 use rp_documents::{Rights, Side};
 use rp_net::{DialError, DirectoryError, Stage, TooOften};
 use serde_json::{Value, json};
@@ -54,9 +54,9 @@ pub enum ProxyError {
     TooOften(#[source] TooOften),
 }
 
-/// A failure in words that are not the cluster's.
+/// The text of an error of the proxy itself, not of the cluster.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct ErrorText {
     pub status: StatusCode,
     /// A stable word for machines.
     pub code: &'static str,
@@ -67,7 +67,7 @@ pub struct Told {
     pub again: Option<u64>,
 }
 
-struct Shown {
+struct StatusParts {
     status: StatusCode,
     reason: &'static str,
     code: &'static str,
@@ -78,7 +78,7 @@ struct Shown {
     again: Option<u64>,
 }
 
-/// When a place may be free again.
+/// Seconds after which a permit may be free again.
 const STREAMS_AGAIN: u64 = 10;
 const REQUESTS_AGAIN: u64 = 1;
 const NEW_FILE: &str = "Take a new kubeconfig from the portal.";
@@ -89,21 +89,21 @@ const CLUSTER: &str = "Look at the cluster's page in the portal.";
 impl ProxyError {
     /// Whose fault it is.
     pub fn side(&self) -> Side {
-        self.shown().side
+        self.status_parts().side
     }
 
     /// The stable word and the sentence.
     pub(crate) fn words(&self) -> (&'static str, String) {
-        let shown = self.shown();
+        let shown = self.status_parts();
         (shown.code, shown.message)
     }
 
     /// The HTTP status that is answered.
     pub fn status(&self) -> StatusCode {
-        self.shown().status
+        self.status_parts().status
     }
 
-    fn shown(&self) -> Shown {
+    fn status_parts(&self) -> StatusParts {
         match self {
             Self::NoToken => unauthorized("no_token", "This address needs a bearer token.".to_owned()),
             Self::Refused(refusal) => refused(*refusal),
@@ -113,7 +113,7 @@ impl ProxyError {
             Self::OtherKind => {
                 you(StatusCode::FORBIDDEN, "Forbidden", "other_kind", "This token is no kubeconfig's.".to_owned(), NEW_FILE)
             }
-            Self::Denied(denied) => denied_shown(denied),
+            Self::Denied(denied) => rights_denied(denied),
             Self::Impersonation => you(
                 StatusCode::FORBIDDEN,
                 "Forbidden",
@@ -127,7 +127,7 @@ impl ProxyError {
             }
             Self::Directory(error) => directory(error),
             Self::Dial(error) => dial(error),
-            Self::NoAnswer => Shown {
+            Self::NoAnswer => StatusParts {
                 status: StatusCode::GATEWAY_TIMEOUT,
                 reason: "Timeout",
                 code: "cluster_slow",
@@ -136,7 +136,7 @@ impl ProxyError {
                 action: CLUSTER,
                 again: None,
             },
-            Self::Broken(_) => Shown {
+            Self::Broken(_) => StatusParts {
                 status: StatusCode::BAD_GATEWAY,
                 reason: "ServiceUnavailable",
                 code: "cluster_broke_off",
@@ -173,7 +173,7 @@ impl ProxyError {
                 "Sessions are recorded here, and what this one would carry cannot be.".to_owned(),
                 "Use exec, attach or port-forward of a pod.",
             ),
-            Self::Astray => Shown {
+            Self::Astray => StatusParts {
                 status: StatusCode::BAD_GATEWAY,
                 reason: "ServiceUnavailable",
                 code: "redirect_refused",
@@ -191,19 +191,19 @@ impl ProxyError {
     }
 
     /// The same words for a page.
-    pub(super) fn told(&self) -> Told {
-        let Shown { status, code, message, side, action, again, .. } = self.shown();
-        Told { status, code, message, side, action, again }
+    pub(super) fn error_text(&self) -> ErrorText {
+        let StatusParts { status, code, message, side, action, again, .. } = self.status_parts();
+        ErrorText { status, code, message, side, action, again }
     }
 
     /// The `Status` that says it.
     pub(super) fn object(&self, request_id: &str) -> Value {
-        self.shown().object(request_id)
+        self.status_parts().object(request_id)
     }
 
     /// The answer: `Status` in JSON, never cached.
     pub fn response(&self, request_id: &str) -> Response<Bytes> {
-        let shown = self.shown();
+        let shown = self.status_parts();
         let mut response = Response::new(Bytes::from(shown.object(request_id).to_string()));
         *response.status_mut() = shown.status;
         let headers = response.headers_mut();
@@ -220,7 +220,7 @@ impl ProxyError {
     }
 }
 
-impl Shown {
+impl StatusParts {
     fn object(&self, request_id: &str) -> Value {
         let message = if self.action.is_empty() {
             format!("{} (request {request_id})", self.message)
@@ -241,26 +241,26 @@ fn you(
     code: &'static str,
     message: String,
     action: &'static str,
-) -> Shown {
-    Shown { status, reason, code, message, side: Side::You, action, again: None }
+) -> StatusParts {
+    StatusParts { status, reason, code, message, side: Side::You, action, again: None }
 }
 
-fn too_many(code: &'static str, message: String, action: &'static str, again: u64) -> Shown {
+fn too_many(code: &'static str, message: String, action: &'static str, again: u64) -> StatusParts {
     let shown = you(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", code, message, action);
-    Shown { again: Some(again), ..shown }
+    StatusParts { again: Some(again), ..shown }
 }
 
-fn too_often(wait: TooOften) -> Shown {
+fn too_often(wait: TooOften) -> StatusParts {
     let message = format!("That comes too often; try again in {} s.", wait.seconds());
     too_many("too_often", message, "", wait.seconds())
 }
 
-fn unauthorized(code: &'static str, message: String) -> Shown {
+fn unauthorized(code: &'static str, message: String) -> StatusParts {
     you(StatusCode::UNAUTHORIZED, "Unauthorized", code, message, NEW_FILE)
 }
 
-fn ours(code: &'static str, message: String) -> Shown {
-    Shown {
+fn ours(code: &'static str, message: String) -> StatusParts {
+    StatusParts {
         status: StatusCode::SERVICE_UNAVAILABLE,
         reason: "ServiceUnavailable",
         code,
@@ -271,13 +271,13 @@ fn ours(code: &'static str, message: String) -> Shown {
     }
 }
 
-fn refused(refusal: Refusal) -> Shown {
+fn refused(refusal: Refusal) -> StatusParts {
     match refusal {
         Refusal::Malformed => unauthorized("bad_token", "This is not a token of this service.".to_owned()),
         Refusal::Spent => unauthorized("spent_password", capital(&Refusal::Spent.to_string())),
         Refusal::Unknown => unauthorized("unknown_token", "No access has this token.".to_owned()),
         // The token still opens what reading needs.
-        Refusal::Ended(why @ Ended::ElevationOver) => {
+        Refusal::Ended(why @ EndReason::ElevationOver) => {
             you(StatusCode::FORBIDDEN, "Forbidden", "elevation_over", capital(why.sentence()), ELEVATE)
         }
         Refusal::Ended(why) => unauthorized("grant_ended", capital(why.sentence())),
@@ -295,7 +295,7 @@ fn capital(sentence: &str) -> String {
         .map_or_else(String::new, |first| format!("{}{}.", first.to_ascii_uppercase(), letters.as_str()))
 }
 
-fn denied_shown(denied: &Denied) -> Shown {
+fn rights_denied(denied: &Denied) -> StatusParts {
     let needed = match denied.needed {
         Rights::Read => "read",
         Rights::Write => "write",
@@ -311,7 +311,7 @@ fn denied_shown(denied: &Denied) -> Shown {
     you(StatusCode::FORBIDDEN, "Forbidden", code, message, ELEVATE)
 }
 
-fn directory(error: &DirectoryError) -> Shown {
+fn directory(error: &DirectoryError) -> StatusParts {
     match error {
         DirectoryError::Unknown => you(
             StatusCode::NOT_FOUND,
@@ -320,7 +320,7 @@ fn directory(error: &DirectoryError) -> Shown {
             "No cluster has this resource id.".to_owned(),
             "",
         ),
-        DirectoryError::NotReachable(what) => Shown {
+        DirectoryError::NotReachable(what) => StatusParts {
             status: StatusCode::BAD_GATEWAY,
             reason: "ServiceUnavailable",
             code: "not_reachable",
@@ -329,7 +329,7 @@ fn directory(error: &DirectoryError) -> Shown {
             action: CLUSTER,
             again: None,
         },
-        DirectoryError::Unusable(what) => Shown {
+        DirectoryError::Unusable(what) => StatusParts {
             status: StatusCode::BAD_GATEWAY,
             reason: "InternalError",
             code: "stored_access",
@@ -342,7 +342,7 @@ fn directory(error: &DirectoryError) -> Shown {
     }
 }
 
-fn dial(error: &DialError) -> Shown {
+fn dial(error: &DialError) -> StatusParts {
     let what = match error.stage {
         Stage::Resolve => "Its name could not be resolved",
         Stage::Allow => "Its address is not one that this service may dial",
@@ -351,7 +351,7 @@ fn dial(error: &DialError) -> Shown {
         Stage::Proxy => "The way over the private link failed",
         Stage::Tls => "Its certificate or ours was not accepted",
     };
-    Shown {
+    StatusParts {
         status: if error.timed_out { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY },
         reason: if error.timed_out { "Timeout" } else { "ServiceUnavailable" },
         code: "cluster_away",

@@ -1,4 +1,4 @@
-//! One request, phase by phase.
+//! Handles one API request: authenticate, authorize, audit, send, forward the response.
 
 mod exec;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Incoming;
-use rp_access::{Access, Live, RequestGuard, StreamGuard};
+use rp_access::{Access, ActiveGrant, RequestGuard, StreamGuard};
 use rp_audit::Audit;
 use rp_base::{Id, SharedClock, SharedRandom, chain};
 use rp_documents::{GrantKind, Phase, ResourceId, Rights, Side};
@@ -19,29 +19,29 @@ use rp_recording::{Policy, RecordError, Recorder, Recordings};
 use tokio_util::sync::CancellationToken;
 
 use super::address::{bearer, path_of, split};
-use super::audit::{Settle, Weight, entry, weight};
-use super::body::{Body, Cluster};
+use super::audit::{AuditEntryGuard, Weight, entry, weight};
+use super::body::{Body, ClusterBody};
 use super::error::ProxyError;
-use super::farewell::Farewell;
 use super::headers;
 use super::metrics::{ApiMetrics, RequestLabels};
-use super::pool::{Answer, Class, Outgoing, Pools, Upstream};
-use super::recorded;
+use super::pool::{Class, Outgoing, Pools, Upstream, UpstreamBody};
 use super::redirect;
 use super::request::{Classified, classify, is_escaped};
 use super::rules::{Denied, needed, permit, stream_of};
-use super::sessions::{Opens, opens};
+use super::session_kind::{SessionKind, session_kind};
+use super::session_recording;
 use super::upgrade::{self, Session};
-use crate::overseer::{Overseer, Until};
+use super::watch_end::WatchEndEvent;
+use crate::overseer::{Overseer, WatchLimits};
 
-pub(crate) use exec::{Exec, Running};
+pub(crate) use exec::{ExecRequest, RunningExec};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// How long to wait for what.
+/// Timeouts of one request.
 #[derive(Debug, Clone)]
 pub struct Timeouts {
     /// Dial and TLS (`contract/portal.md` §12.2: 30 s).
@@ -94,11 +94,11 @@ pub struct ApiProxy {
     cut: CancellationToken,
 }
 
-/// What a page asks of a cluster, on behalf of who looks at it. Always a GET.
+/// A GET request that a portal page sends to a cluster on behalf of its viewer.
 #[derive(Debug)]
-pub struct Look {
+pub struct PageRequest {
     /// The viewer's grant of kind page.
-    pub live: Arc<Live>,
+    pub live: Arc<ActiveGrant>,
     pub request_id: Id,
     pub from: IpAddr,
     /// Path and query as the API server knows them.
@@ -107,11 +107,11 @@ pub struct Look {
     pub accept: &'static str,
 }
 
-/// What is known of a request on its way.
-struct Context {
+/// What the proxy knows about the request it is handling.
+struct RequestContext {
     request_id: Id,
     ip: IpAddr,
-    live: Arc<Live>,
+    live: Arc<ActiveGrant>,
     upgrade: bool,
     classified: Classified,
     /// The rights that the request needs.
@@ -120,8 +120,8 @@ struct Context {
     path: PathAndQuery,
 }
 
-/// A request's place among those of its owner.
-enum Taken {
+/// The permit that counts a request or stream against its owner's limit.
+enum RequestPermit {
     Stream(StreamGuard),
     Request(RequestGuard),
 }
@@ -177,7 +177,7 @@ impl ApiProxy {
         let upgrade = request.version() < Version::HTTP_2 && request.headers().contains_key(header::UPGRADE);
         let mut response = match self.admit(&request, request_id.clone(), ip).await {
             Ok(context) => self.forward(request.map(Some), context).await,
-            Err(error) => self.stranger(&error, &request_id, ip),
+            Err(error) => self.refuse_unauthenticated(&error, &request_id, ip),
         };
         if let Ok(id) = HeaderValue::from_str(request_id.as_str()) {
             response.headers_mut().insert(X_REQUEST_ID, id);
@@ -190,28 +190,28 @@ impl ApiProxy {
     }
 
     /// Answers what a page asks with the viewer's own grant: the same decisions, audit and cuts as a client's
-    /// request. A failure of ours or of the way carries its [`Told`] in the extensions of the answer.
-    pub async fn look(&self, look: Look) -> Response<Body> {
-        let Look { live, request_id, from, path, accept } = look;
+    /// request. A failure of this service or of the connection puts its [`ErrorText`] into the response's extensions.
+    pub async fn look(&self, look: PageRequest) -> Response<Body> {
+        let PageRequest { live, request_id, from, path, accept } = look;
         let mut request = Request::new(None);
         *request.method_mut() = Method::GET;
         request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
         let classified = classify(&Method::GET, path.path(), path.query());
         let needed = needed(&classified, false);
-        let context = Context { request_id, ip: from, live, upgrade: false, classified, needed, path };
+        let context = RequestContext { request_id, ip: from, live, upgrade: false, classified, needed, path };
         if context.live.grant.kind != GrantKind::Page {
             return self.failed(&ProxyError::OtherKind, &context, None);
         }
         Box::pin(self.forward(request, context)).await
     }
 
-    /// Who is it, and what is asked: nothing is sent anywhere yet.
+    /// Authenticates and classifies the request. Nothing is sent to the cluster yet.
     async fn admit(
         &self,
         request: &Request<Incoming>,
         request_id: Id,
         ip: IpAddr,
-    ) -> Result<Context, ProxyError> {
+    ) -> Result<RequestContext, ProxyError> {
         let (target, tail) = split(request.uri().path()).ok_or(ProxyError::BadRequest("no such address"))?;
         let live =
             self.access.authenticate(bearer(request.headers())?, ip).await.map_err(ProxyError::Refused)?;
@@ -229,10 +229,10 @@ impl ApiProxy {
         let path = path_of(tail, query).ok_or(ProxyError::BadRequest("its path"))?;
         let upgrade = headers::upgrade_of(request.headers()).is_some();
         let needed = needed(&classified, upgrade);
-        Ok(Context { request_id, ip, live, upgrade, classified, needed, path })
+        Ok(RequestContext { request_id, ip, live, upgrade, classified, needed, path })
     }
 
-    async fn forward(&self, request: Request<Sent>, context: Context) -> Response<Body> {
+    async fn forward(&self, request: Request<ClientBody>, context: RequestContext) -> Response<Body> {
         let began = self.clock.now();
         let from = context.ip.to_string();
         let make =
@@ -241,27 +241,27 @@ impl ApiProxy {
         let heavy = weight(&context.classified, context.upgrade) == Weight::Heavy;
         let (phase, started) = match &allowed {
             Ok(_) if heavy => (Phase::End, Box::pin(self.audit.promise(make(Phase::Start))).await.map(drop)),
-            // A full queue slows requests down here, before anything happens.
+            // A full audit queue delays the request here, before anything is sent.
             Ok(_) | Err(_) => (Phase::Single, self.audit.room().await),
         };
         if let Err(error) = started {
             return self.failed(&ProxyError::Audit(error), &context, None);
         }
-        let settle = Settle::new(make(phase), &self.audit, &self.clock);
-        let taken = match allowed {
-            Ok(taken) => taken,
+        let settle = AuditEntryGuard::new(make(phase), &self.audit, &self.clock);
+        let permit = match allowed {
+            Ok(permit) => permit,
             Err(error) => return self.failed(&error, &context, Some(settle)),
         };
         let ended = context.live.token_for(context.needed);
         tokio::select! {
-            // The end first: what ended while the entry was written must not be sent.
+            // Check the cancellation first: access that ended while the entry was written must not be used.
             biased;
             () = ended.cancelled() => {
-                let why = context.live.cut(self.clock.now());
+                let why = context.live.end_reason(self.clock.now());
                 let error = ProxyError::Refused(rp_access::Refusal::Ended(why));
                 self.failed(&error, &context, None)
             }
-            answer = self.exchange(request, &context, settle, taken) => match answer {
+            answer = self.exchange(request, &context, settle, permit) => match answer {
                 Ok(response) => {
                     self.count(&context.classified, response.status().as_u16(), None);
                     self.metrics.head.observe_duration(self.clock.now().since(began));
@@ -272,8 +272,12 @@ impl ApiProxy {
         }
     }
 
-    /// May it be sent? It is counted from here on.
-    fn check(&self, request: &Request<Sent>, context: &Context) -> Result<Taken, ProxyError> {
+    /// Decides whether the request may be sent, and counts it from then on.
+    fn check(
+        &self,
+        request: &Request<ClientBody>,
+        context: &RequestContext,
+    ) -> Result<RequestPermit, ProxyError> {
         if headers::impersonates(request.headers()) {
             return Err(ProxyError::Impersonation);
         }
@@ -288,30 +292,41 @@ impl ApiProxy {
         }
         let live = &context.live;
         permit(&context.classified, context.upgrade, context.needed, live.rights).map_err(|denied| {
-            ProxyError::Denied(Denied { fallen: live.fallen().map(rp_access::Ended::sentence), ..denied })
+            ProxyError::Denied(Denied {
+                fallen: live.reduction_reason().map(rp_access::EndReason::sentence),
+                ..denied
+            })
         })?;
-        match opens(&context.classified, context.upgrade) {
-            Opens::Refused(sentence) => return Err(ProxyError::NotThisWay(sentence)),
-            Opens::Unknown if self.recordings.policy() == Policy::Required => {
+        match session_kind(&context.classified, context.upgrade) {
+            SessionKind::Refused(sentence) => return Err(ProxyError::NotThisWay(sentence)),
+            SessionKind::Unknown if self.recordings.policy() == Policy::Required => {
                 return Err(ProxyError::Unrecordable);
             }
-            Opens::Answer | Opens::Session | Opens::Bytes | Opens::Unknown | Opens::Kubelet => {}
+            SessionKind::Answer
+            | SessionKind::Session
+            | SessionKind::Bytes
+            | SessionKind::Unknown
+            | SessionKind::Kubelet => {}
         }
         if !(context.upgrade || context.classified.watch || context.classified.follow) {
-            return self.access.request(live).map(Taken::Request).map_err(ProxyError::TooManyRequests);
+            return self
+                .access
+                .request(live)
+                .map(RequestPermit::Request)
+                .map_err(ProxyError::TooManyRequests);
         }
-        self.access.rates().stream(live.grant.known_as().as_str()).map_err(ProxyError::TooOften)?;
+        self.access.rates().stream(live.grant.primary_id().as_str()).map_err(ProxyError::TooOften)?;
         let open = self.access.stream(live, || stream_of(&context.classified));
-        open.map(Taken::Stream).map_err(ProxyError::TooManyStreams)
+        open.map(RequestPermit::Stream).map_err(ProxyError::TooManyStreams)
     }
 
     async fn exchange(
         &self,
-        request: Request<Sent>,
-        context: &Context,
-        mut settle: Settle,
-        taken: Taken,
-    ) -> Result<Response<Body>, (ProxyError, Settle)> {
+        request: Request<ClientBody>,
+        context: &RequestContext,
+        mut settle: AuditEntryGuard,
+        permit: RequestPermit,
+    ) -> Result<Response<Body>, (ProxyError, AuditEntryGuard)> {
         let (upstream, head) = match self.assemble(&request, context, &mut settle).await {
             Ok(assembled) => assembled,
             Err(error) => return Err((error, settle)),
@@ -327,7 +342,7 @@ impl ApiProxy {
                 live: Arc::clone(&context.live),
                 ended: context.live.token_for(context.needed),
                 settle,
-                open: taken.stream(),
+                open: permit.stream(),
                 streams: self.metrics.streams.track(),
                 clock: Arc::clone(&self.clock),
                 request_id: context.request_id.to_string(),
@@ -348,31 +363,31 @@ impl ApiProxy {
                 let error = ProxyError::Broken("the cluster switched protocols unasked".into());
                 Err((error, settle))
             }
-            Ok(answer) => self.pass_on(answer, &upstream, context, settle, taken),
+            Ok(answer) => self.forward_response(answer, &upstream, context, settle, permit),
             Err(error) => Err((error, settle)),
         }
     }
 
-    /// Begins to record what is a session; `None`: it is none, or is not recorded.
-    async fn recorder(&self, context: &Context) -> Result<Option<Recorder>, RecordError> {
-        if opens(&context.classified, context.upgrade) != Opens::Session {
+    /// Starts the recording of a session; `None` when the request opens no session or it is not recorded.
+    async fn recorder(&self, context: &RequestContext) -> Result<Option<Recorder>, RecordError> {
+        if session_kind(&context.classified, context.upgrade) != SessionKind::Session {
             return Ok(None);
         }
-        Box::pin(recorded::begin(&self.recordings, &context.live, &context.classified)).await
+        Box::pin(session_recording::begin(&self.recordings, &context.live, &context.classified)).await
     }
 
     /// The request for the cluster: our headers, and those of the client's that may pass.
     async fn assemble(
         &self,
-        request: &Request<Sent>,
-        context: &Context,
-        settle: &mut Settle,
+        request: &Request<ClientBody>,
+        context: &RequestContext,
+        settle: &mut AuditEntryGuard,
     ) -> Result<(Arc<Upstream>, Request<()>), ProxyError> {
         let id = context.live.grant.target.as_ref().ok_or(ProxyError::OtherTarget)?;
         let target = self.directory.find(id).await.map_err(ProxyError::Directory)?;
         let class = if context.live.rights > Rights::Read { Class::Admin } else { Class::Read };
-        let upstream = self.pools.of(&target, class)?;
-        let seen = upstream.seen().await?;
+        let upstream = self.pools.for_target(&target, class)?;
+        let seen = upstream.impersonation_mode().await?;
         let mut headers = headers::inbound(request.headers(), context.upgrade);
         settle.identity(seen.apply(&context.live, &mut headers));
         if let Some(authorization) = &upstream.authorization {
@@ -410,38 +425,40 @@ impl ApiProxy {
         Ok((upstream, head))
     }
 
-    fn pass_on(
+    fn forward_response(
         &self,
-        answer: Response<Answer>,
+        answer: Response<UpstreamBody>,
         upstream: &Upstream,
-        context: &Context,
-        mut settle: Settle,
-        taken: Taken,
-    ) -> Result<Response<Body>, (ProxyError, Settle)> {
+        context: &RequestContext,
+        mut settle: AuditEntryGuard,
+        permit: RequestPermit,
+    ) -> Result<Response<Body>, (ProxyError, AuditEntryGuard)> {
         let (parts, answer) = answer.into_parts();
         settle.status(parts.status.as_u16(), None);
         let mut headers = headers::outbound(&parts.headers);
         if headers.contains_key(header::LOCATION) {
             let asked = format!("{}{}", upstream.target.base_path(), context.path.path());
-            if let Err(error) = redirect::rewrite(&mut headers, parts.status, &upstream.asked(&asked)) {
+            if let Err(error) =
+                redirect::rewrite(&mut headers, parts.status, &upstream.redirect_context(&asked))
+            {
                 return Err((error, settle));
             }
         }
-        let (open, place) = match taken {
-            Taken::Stream(open) => (Some((open, self.metrics.streams.track())), None),
-            Taken::Request(place) => (None, Some(place)),
+        let (open, place) = match permit {
+            RequestPermit::Stream(open) => (Some((open, self.metrics.streams.track())), None),
+            RequestPermit::Request(place) => (None, Some(place)),
         };
         let live = Arc::clone(&context.live);
-        let until = Until {
+        let until = WatchLimits {
             ended: Some(live.token_for(context.needed)),
             idle: open.is_none().then_some(self.timeouts.idle),
         };
         let id = context.request_id.as_str();
-        let answer = Cluster {
+        let answer = ClusterBody {
             answer,
             sent: settle.counters().0,
             settle,
-            farewell: Farewell::of(&context.classified, &parts.headers, &self.clock, id),
+            farewell: WatchEndEvent::for_answer(&context.classified, &parts.headers, &self.clock, id),
             _live: live,
             _open: open,
         };
@@ -452,7 +469,12 @@ impl ApiProxy {
     }
 
     /// A request that had a grant and was refused or failed.
-    fn failed(&self, error: &ProxyError, context: &Context, settle: Option<Settle>) -> Response<Body> {
+    fn failed(
+        &self,
+        error: &ProxyError,
+        context: &RequestContext,
+        settle: Option<AuditEntryGuard>,
+    ) -> Response<Body> {
         let (status, side) = (error.status(), error.side());
         if side != Side::You {
             tracing::warn!(
@@ -468,12 +490,12 @@ impl ApiProxy {
         }
         self.count(&context.classified, status.as_u16(), Some(side));
         let mut response = error.response(context.request_id.as_str()).map(Body::full);
-        response.extensions_mut().insert(error.told());
+        response.extensions_mut().insert(error.error_text());
         response
     }
 
-    /// A request without a grant: one log line, no audit entry, for anybody can make any number of them.
-    fn stranger(&self, error: &ProxyError, request_id: &Id, ip: IpAddr) -> Response<Body> {
+    /// A request without a grant: one log line and no audit entry, because anyone can send any number of these.
+    fn refuse_unauthenticated(&self, error: &ProxyError, request_id: &Id, ip: IpAddr) -> Response<Body> {
         self.metrics.strangers.inc();
         tracing::info!(
             target: "proxy.access",
@@ -493,14 +515,14 @@ impl ApiProxy {
     }
 }
 
-/// A client's body; `None`: it has none, for it comes from a page.
-type Sent = Option<Incoming>;
+/// A client's body; `None` for a request of a portal page, which has none.
+type ClientBody = Option<Incoming>;
 
-fn is_end(body: &Sent) -> bool {
+fn is_end(body: &ClientBody) -> bool {
     body.as_ref().is_none_or(http_body::Body::is_end_stream)
 }
 
-fn outgoing(request: Request<Sent>, settle: &Settle) -> Outgoing {
+fn outgoing(request: Request<ClientBody>, settle: &AuditEntryGuard) -> Outgoing {
     let bodiless = matches!(*request.method(), Method::GET | Method::HEAD) && is_end(request.body());
     match request.into_body() {
         Some(body) if !bodiless => Outgoing::client(body, settle.counters().1),
@@ -508,7 +530,7 @@ fn outgoing(request: Request<Sent>, settle: &Settle) -> Outgoing {
     }
 }
 
-impl Taken {
+impl RequestPermit {
     fn stream(self) -> Option<StreamGuard> {
         match self {
             Self::Stream(open) => Some(open),

@@ -69,7 +69,7 @@ pub(super) fn known_upgrade(headers: &HeaderMap) -> bool {
     ["websocket", "spdy/3.1"].iter().any(|known| asked.as_bytes().eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Subprotocols without those that are a credential: whom the cluster sees is ours to say.
+/// Drops subprotocols that carry a credential: only the proxy decides which identity the cluster sees.
 fn without_bearer(value: &HeaderValue) -> Option<HeaderValue> {
     let text = value.to_str().ok()?;
     let kept: Vec<&str> =

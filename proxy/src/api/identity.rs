@@ -11,8 +11,8 @@ use rp_net::{Credential, Source};
 use serde_json::{Value, json};
 
 use super::error::ProxyError;
+use super::impersonation::{EXTRAS, ImpersonationMode};
 use super::pool::{Class, Outgoing, Upstream};
-use super::seen::{EXTRAS, Seen};
 
 /// An answer of a review is small; more is not read.
 const MOST_ANSWER: usize = 64 * 1024;
@@ -23,7 +23,7 @@ impl Upstream {
     ///
     /// # Errors
     /// The cluster did not answer; the next request asks again.
-    pub(super) async fn seen(self: &Arc<Self>) -> Result<&Seen, ProxyError> {
+    pub(super) async fn impersonation_mode(self: &Arc<Self>) -> Result<&ImpersonationMode, ProxyError> {
         match self.seen.get() {
             Some(seen) => Ok(seen),
             // Boxed: once per cluster, and every request would carry room for it.
@@ -31,13 +31,13 @@ impl Upstream {
         }
     }
 
-    /// One asks; whoever waits for a cluster that is away waits no longer than for a dial of its own.
-    async fn ask_in_turn(self: &Arc<Self>) -> Result<&Seen, ProxyError> {
+    /// One request asks at a time; the others wait no longer than for a dial of their own.
+    async fn ask_in_turn(self: &Arc<Self>) -> Result<&ImpersonationMode, ProxyError> {
         let _turn = self.turn(&self.asking).await?;
         self.seen.get_or_try_init(|| self.ask()).await
     }
 
-    async fn ask(self: &Arc<Self>) -> Result<Seen, ProxyError> {
+    async fn ask(self: &Arc<Self>) -> Result<ImpersonationMode, ProxyError> {
         let groups = match (self.target.source, self.class) {
             (Source::Aro, Class::Admin) => vec!["system:masters".to_owned()],
             (Source::Imported, _) => self.target.as_groups.clone(),
@@ -45,14 +45,14 @@ impl Upstream {
         };
         if !groups.is_empty() {
             let extras = self.may_add_extras().await?;
-            return Ok(Seen::Person { groups, extras });
+            return Ok(ImpersonationMode::Person { groups, extras });
         }
         let name = self.own_name();
         if self.target.source == Source::Imported {
-            return Ok(Seen::Shared { name });
+            return Ok(ImpersonationMode::Shared { name });
         }
         let itself = self.may("", "users", "", &name).await? && self.may_add_extras().await?;
-        Ok(if itself { Seen::Itself { name } } else { Seen::Shared { name } })
+        Ok(if itself { ImpersonationMode::Itself { name } } else { ImpersonationMode::Shared { name } })
     }
 
     async fn may_add_extras(self: &Arc<Self>) -> Result<bool, ProxyError> {
@@ -108,7 +108,7 @@ impl Upstream {
         }
         let response = self.send(head, Outgoing::Full(body), ASK_WITHIN).await?;
         if response.status().is_server_error() || response.status() == http::StatusCode::TOO_MANY_REQUESTS {
-            // No answer: it must not count as a no for as long as the pool lives.
+            // No answer: must not be cached as a refusal for the lifetime of the pool.
             return Err(ProxyError::Broken(
                 format!("an access review was answered {}", response.status()).into(),
             ));
@@ -117,7 +117,7 @@ impl Upstream {
         let read =
             tokio::time::timeout(ASK_WITHIN, limited.collect()).await.map_err(|_| ProxyError::NoAnswer)?;
         let bytes = read.map_err(ProxyError::Broken)?.to_bytes();
-        // Not JSON: whatever it is, it is not a yes.
+        // Not JSON: treated as a refusal.
         Ok(serde_json::from_slice(&bytes).unwrap_or(Value::Null))
     }
 

@@ -4,10 +4,10 @@
 //! opens one and silently queues what is over the limit (`contract/parts.md` §2). A peer that speaks only
 //! HTTP/1.1 gets a stack of idle connections. Pools are dropped when address or credentials change.
 
-mod answer;
 mod h1;
 mod h2_connection;
 mod send;
+mod upstream_body;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use rustls_pki_types::ServerName;
 use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
-pub(super) use answer::Answer;
 pub(super) use send::{OutBody, Outgoing};
+pub(super) use upstream_body::UpstreamBody;
 
 use super::error::ProxyError;
-use super::reach::Noted;
+use super::impersonation::ImpersonationMode;
+use super::reach::PoolDial;
 use super::redirect;
-use super::seen::Seen;
-use h1::Idle;
+use h1::IdleConnection;
 use h2_connection::H2Connection;
 
 /// Connections of one kind to one cluster at most: 64,000 streams at a limit of 250.
 const MOST_CONNECTIONS: usize = 256;
 /// Idle HTTP/1.1 connections kept.
 const MOST_IDLE: usize = 32;
-/// A pool that nobody used for so long is dropped.
+/// A pool that was unused for this long is dropped.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
 /// Which of a cluster's credentials.
@@ -69,21 +69,21 @@ pub(super) struct Upstream {
     /// The stored token's header, when the credential is one.
     pub(super) authorization: Option<HeaderValue>,
     h2: RwLock<Vec<Arc<H2Connection>>>,
-    h1: Mutex<Vec<Idle>>,
+    h1: Mutex<Vec<IdleConnection>>,
     /// One dial at a time decides whether another connection is needed.
     dialling: tokio::sync::Mutex<()>,
     used: Mutex<Instant>,
-    dialled: Mutex<Option<Noted>>,
+    dialled: Mutex<Option<PoolDial>>,
     /// One request at a time asks how the cluster sees people.
     pub(super) asking: tokio::sync::Mutex<()>,
     /// How the cluster sees people, asked once.
-    pub(super) seen: tokio::sync::OnceCell<Seen>,
+    pub(super) seen: tokio::sync::OnceCell<ImpersonationMode>,
 }
 
 impl Upstream {
     /// What a `Location` of an answer is compared with; `path`: the path that was asked of the cluster.
-    pub(super) fn asked<'a>(&'a self, path: &'a str) -> redirect::Asked<'a> {
-        redirect::Asked {
+    pub(super) fn redirect_context<'a>(&'a self, path: &'a str) -> redirect::RedirectContext<'a> {
+        redirect::RedirectContext {
             cluster: &self.target.id,
             authority: self.authority.as_str(),
             base: self.target.base_path(),
@@ -98,7 +98,7 @@ impl Pools {
     }
 
     /// The pool of a target; a new one when its address or credentials changed.
-    pub(super) fn of(&self, target: &Arc<Target>, class: Class) -> Result<Arc<Upstream>, ProxyError> {
+    pub(super) fn for_target(&self, target: &Arc<Target>, class: Class) -> Result<Arc<Upstream>, ProxyError> {
         let key = (target.id.clone(), class);
         let found = self.pools.read().get(&key).cloned();
         if let Some(upstream) = found.filter(|upstream| upstream.target.fingerprint == target.fingerprint) {
@@ -111,7 +111,7 @@ impl Pools {
     }
 
     /// The last dial to a cluster, with either credential.
-    pub(super) fn last_dial(&self, id: &ResourceId) -> Option<Noted> {
+    pub(super) fn last_dial(&self, id: &ResourceId) -> Option<PoolDial> {
         let pools = self.pools.read();
         let both =
             [Class::Read, Class::Admin].into_iter().filter_map(|class| pools.get(&(id.clone(), class)));
@@ -123,7 +123,7 @@ impl Pools {
         self.dialer.private_way()
     }
 
-    /// Closes what nobody uses. Call it now and then.
+    /// Closes unused pools and connections. Call it periodically.
     pub(super) fn sweep(&self) {
         self.pools.write().retain(|_, upstream| {
             upstream.sweep();
@@ -181,7 +181,7 @@ impl Upstream {
         })
     }
 
-    /// Waits for others, but not their time as well: a queue behind a cluster that is away grows no waits.
+    /// Waits for the lock with a timeout, so that waits behind an unreachable cluster do not add up.
     pub(super) async fn turn<'a>(
         &self,
         lock: &'a tokio::sync::Mutex<()>,
@@ -200,12 +200,12 @@ impl Upstream {
         (Arc::clone(&self.tls_h1), self.server_name.clone())
     }
 
-    /// A new connection, TLS done; how it went is kept for whoever asks.
+    /// Dials a new connection with TLS; the outcome is kept for the network page.
     async fn dial(&self, config: &Arc<ClientConfig>) -> Result<TlsStream<Stream>, ProxyError> {
         let began = Instant::now();
         let dialled = self.try_dial(config).await;
         let error = dialled.as_ref().err().map(|error| error.words().1).unwrap_or_default();
-        *self.dialled.lock() = Some(Noted { at: Instant::now(), took: began.elapsed(), error });
+        *self.dialled.lock() = Some(PoolDial { at: Instant::now(), took: began.elapsed(), error });
         dialled
     }
 
@@ -234,7 +234,7 @@ impl Upstream {
 
     fn sweep(&self) {
         self.h2.write().retain(|connection| !connection.finished());
-        self.h1.lock().retain(Idle::fresh);
+        self.h1.lock().retain(IdleConnection::fresh);
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a cluster is reached from here: the way, the last dial, and a dial to look at, step by step.
+//! How a cluster is reached from this process: the route, the last dial, and a test dial step by step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::error::ProxyError;
 use super::handle::ApiProxy;
 use super::pool::{Class, Outgoing, Upstream};
 
-/// A look at the way waits so long for each step.
+/// Timeout of each step of a test dial.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// The steps of a dial, in order.
 const STEPS: [&str; 4] = ["Target found", "Connection", "TLS", "Answer of the API server"];
 
 /// A dial to a cluster that has happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dialled {
+pub struct DialRecord {
     pub at: Timestamp,
     /// Connection and TLS together.
     pub took: Duration,
@@ -28,9 +28,9 @@ pub struct Dialled {
     pub error: String,
 }
 
-/// The same as the pool keeps it.
+/// The last dial as the pool keeps it.
 #[derive(Debug, Clone)]
-pub(super) struct Noted {
+pub(super) struct PoolDial {
     pub(super) at: Instant,
     pub(super) took: Duration,
     pub(super) error: String,
@@ -38,7 +38,7 @@ pub(super) struct Noted {
 
 /// A dial, step by step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct ReachReport {
     /// Steps that went well, and how long each took.
     pub done: Vec<(&'static str, Duration)>,
     /// The step that failed, how long it took, and why.
@@ -84,17 +84,17 @@ impl ApiProxy {
     }
 
     /// The last dial of this process to a cluster.
-    pub fn last_dial(&self, id: &ResourceId) -> Option<Dialled> {
+    pub fn last_dial(&self, id: &ResourceId) -> Option<DialRecord> {
         let noted = self.pools().last_dial(id)?;
         let at = self.clock().now() - noted.at.elapsed();
-        Some(Dialled { at, took: noted.took, error: noted.error })
+        Some(DialRecord { at, took: noted.took, error: noted.error })
     }
 
     /// Dials a cluster anew and asks for its version.
-    pub async fn reach(&self, id: &ResourceId) -> Reach {
-        let mut reach = Reach::default();
+    pub async fn reach(&self, id: &ResourceId) -> ReachReport {
+        let mut reach = ReachReport::default();
         let mut began = Instant::now();
-        let mut step = |reach: &mut Reach, result: Result<(), String>| {
+        let mut step = |reach: &mut ReachReport, result: Result<(), String>| {
             let (name, took) = (STEPS.get(reach.done.len()).copied().unwrap_or("Answer"), began.elapsed());
             began = Instant::now();
             match result {
@@ -103,7 +103,7 @@ impl ApiProxy {
             }
             reach.failed.is_none()
         };
-        let upstream = self.found(id).await;
+        let upstream = self.upstream_for(id).await;
         let go = step(&mut reach, upstream.as_ref().map(|_| ()).map_err(Clone::clone));
         if let Ok(upstream) = upstream.as_ref()
             && go
@@ -129,10 +129,10 @@ impl ApiProxy {
         reach
     }
 
-    async fn found(&self, id: &ResourceId) -> Result<Arc<Upstream>, String> {
+    async fn upstream_for(&self, id: &ResourceId) -> Result<Arc<Upstream>, String> {
         let target =
             self.directory().find(id).await.map_err(|error| sentence(&ProxyError::Directory(error)))?;
-        self.pools().of(&target, Class::Read).map_err(|error| sentence(&error))
+        self.pools().for_target(&target, Class::Read).map_err(|error| sentence(&error))
     }
 }
 

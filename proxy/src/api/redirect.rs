@@ -10,7 +10,7 @@ use super::address::MOUNT;
 use super::error::ProxyError;
 
 /// What was asked of which cluster.
-pub(super) struct Asked<'a> {
+pub(super) struct RedirectContext<'a> {
     pub(super) cluster: &'a ResourceId,
     /// The cluster's address.
     pub(super) authority: &'a str,
@@ -27,7 +27,7 @@ pub(super) struct Asked<'a> {
 pub(super) fn rewrite(
     headers: &mut HeaderMap,
     status: StatusCode,
-    asked: &Asked<'_>,
+    asked: &RedirectContext<'_>,
 ) -> Result<(), ProxyError> {
     let mut all = headers.get_all(LOCATION).iter();
     let Some(first) = all.next() else { return Ok(()) };
@@ -48,7 +48,7 @@ pub(super) fn rewrite(
 
 /// The same place below our address of the cluster. Whatever a client would make of the text is found out by resolving
 /// it as browsers do (WHATWG URL): `//host`, `\\host`, `https:host` and the like name another host there.
-fn inside(location: &HeaderValue, asked: &Asked<'_>) -> Option<HeaderValue> {
+fn inside(location: &HeaderValue, asked: &RedirectContext<'_>) -> Option<HeaderValue> {
     let asked_for = Url::parse(&format!("https://{}{}", asked.authority, asked.path)).ok()?;
     let led = asked_for.join(location.to_str().ok()?).ok()?;
     let same = led.origin() == asked_for.origin() && led.username().is_empty() && led.password().is_none();
@@ -79,7 +79,7 @@ mod tests {
             headers.append(LOCATION, HeaderValue::from_str(location).unwrap());
         }
         let path = format!("{base}{path}");
-        let asked = Asked { cluster: &cluster, authority: "10.0.0.4:6443", base, path: &path };
+        let asked = RedirectContext { cluster: &cluster, authority: "10.0.0.4:6443", base, path: &path };
         rewrite(&mut headers, StatusCode::from_u16(status).unwrap(), &asked).map_err(drop)?;
         let left = headers.get(LOCATION).map(|value| value.to_str().unwrap().to_owned());
         Ok(left.map(|left| left.strip_prefix(&format!("{RES}/kubeconfig/proxy")).unwrap().to_owned()))

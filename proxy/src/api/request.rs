@@ -153,7 +153,7 @@ fn read_resource(found: &mut Classified, mut rest: &[&str]) -> usize {
         (*name).clone_into(&mut found.name);
     }
     if found.legacy_proxy {
-        // Long gone from API servers; whoever asks for it wants to pass through.
+        // Removed from API servers long ago; a request for it may try to bypass the rules.
         "proxy".clone_into(&mut found.subresource);
     } else if let Some(subresource) = parts.next() {
         (*subresource).clone_into(&mut found.subresource);

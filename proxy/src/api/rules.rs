@@ -5,7 +5,7 @@ use rp_access::credentials;
 use rp_documents::Rights;
 
 use super::request::Classified;
-use super::sessions::{Opens, opens};
+use super::session_kind::{SessionKind, session_kind};
 
 /// A request that the grant does not cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,9 @@ pub(super) fn needed(request: &Classified, upgrade: bool) -> Rights {
         let reads = request.verb == "get" && !upgrade && is_readable_path(path);
         return if reads { Rights::Read } else { Rights::Admin };
     }
-    if is_guarded(request) || matches!(opens(request, upgrade), Opens::Kubelet | Opens::Refused(_)) {
+    if is_guarded(request)
+        || matches!(session_kind(request, upgrade), SessionKind::Kubelet | SessionKind::Refused(_))
+    {
         return Rights::Admin;
     }
     if upgrade && request.verb != "watch" {
@@ -107,7 +109,7 @@ fn is_readable_path(path: &str) -> bool {
         })
 }
 
-/// A stream in a few words, for whoever looks at what is open: `watch pods in default`.
+/// A short description of a stream for the list of open streams: `watch pods in default`.
 pub(super) fn stream_of(request: &Classified) -> String {
     let mut text = match request.subresource.as_str() {
         "" => format!("{} {}", request.verb, request.resource),

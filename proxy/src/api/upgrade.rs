@@ -11,31 +11,31 @@ use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use rp_access::{Live, StreamGuard};
+use rp_access::{ActiveGrant, StreamGuard};
 use rp_base::SharedClock;
 use rp_documents::Side;
 use rp_recording::Recorder;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
-use super::audit::Settle;
-use super::body::{Body, Cluster};
+use super::audit::AuditEntryGuard;
+use super::body::{Body, ClusterBody};
 use super::error::ProxyError;
 use super::headers;
-use super::pool::{Answer, OutBody, Upstream};
-use super::recorded::{Direction, Tap};
+use super::pool::{OutBody, Upstream, UpstreamBody};
 use super::redirect;
-use crate::overseer::{Overseer, Until};
+use super::session_recording::{Direction, Tap};
+use crate::overseer::{Overseer, WatchLimits};
 
 /// Copied at a time, each way.
 const CHUNK: usize = 32 * 1024;
 
 /// What an upgrade needs besides its request.
 pub(super) struct Session {
-    pub(super) live: Arc<Live>,
+    pub(super) live: Arc<ActiveGrant>,
     /// The end of the grant, or of the rights that the upgrade needs.
     pub(super) ended: CancellationToken,
-    pub(super) settle: Settle,
+    pub(super) settle: AuditEntryGuard,
     pub(super) open: Option<StreamGuard>,
     pub(super) clock: SharedClock,
     pub(super) streams: rp_metrics::GaugeGuard,
@@ -57,7 +57,7 @@ pub(super) async fn upgrade(
     head: Request<()>,
     silence: Duration,
     mut session: Session,
-) -> Result<Response<Body>, (ProxyError, Settle)> {
+) -> Result<Response<Body>, (ProxyError, AuditEntryGuard)> {
     let asked = head.uri().path().to_owned();
     let shaken = handshake(upstream, head, silence, &session).await;
     let answer = match shaken {
@@ -118,7 +118,7 @@ pub(super) async fn handshake(
             answered.map_err(|_| ProxyError::NoAnswer)?.map_err(broken)
         }
         () = session.ended.cancelled() => {
-            let why = session.live.cut(session.clock.now());
+            let why = session.live.end_reason(session.clock.now());
             Err(ProxyError::Refused(rp_access::Refusal::Ended(why)))
         }
     }
@@ -130,17 +130,17 @@ fn refused(
     session: Session,
     upstream: &Upstream,
     asked: &str,
-) -> Result<Response<Body>, (ProxyError, Settle)> {
+) -> Result<Response<Body>, (ProxyError, AuditEntryGuard)> {
     let (parts, incoming) = answer.into_parts();
     let Session { live, ended, settle, open, streams, idle, overseer, .. } = session;
     let mut headers = headers::outbound(&parts.headers);
-    if let Err(error) = redirect::rewrite(&mut headers, parts.status, &upstream.asked(asked)) {
+    if let Err(error) = redirect::rewrite(&mut headers, parts.status, &upstream.redirect_context(asked)) {
         return Err((error, settle));
     }
     headers.insert(header::CONNECTION, http::HeaderValue::from_static("close"));
-    let until = Until { ended: Some(ended), idle };
-    let answer = Cluster {
-        answer: Answer::last(incoming),
+    let until = WatchLimits { ended: Some(ended), idle };
+    let answer = ClusterBody {
+        answer: UpstreamBody::last(incoming),
         sent: settle.counters().0,
         settle,
         // It may be a stream all the same: a server that knows no upgrade answers a watch with 200.
@@ -185,12 +185,12 @@ async fn relay(client: OnUpgrade, cluster: OnUpgrade, session: Session, tap: Opt
     let mut how = "closed";
     tokio::select! {
         done = both => if let Err(error) = done {
-            // One side went without a word: how kubectl ends most sessions.
+            // One side closed without a close message, as kubectl ends most sessions.
             tracing::debug!(error = %rp_base::chain(&error), "stream broke off");
         },
         () = ended.cancelled() => {
-            let why = live.cut(clock.now());
-            tracing::info!(grant = %live.grant.known_as(), why = why.sentence(), "stream was cut");
+            let why = live.end_reason(clock.now());
+            tracing::info!(grant = %live.grant.primary_id(), why = why.sentence(), "stream was cut");
             settle.outcome("cut", Side::You);
             how = "cut: the access ended";
         }

@@ -1,4 +1,4 @@
-//! An answer on its way to a client: ended with the access, told to the audit trail.
+//! An answer on its way to a client: ended with the access, written to the audit trail.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use rp_documents::Side;
-use rp_prometheus::{AnswerBody, PromError};
+use rp_prometheus::{PromError, ResponseBody};
 use tokio_util::sync::CancellationToken;
 
-use super::told::Told;
-use crate::overseer::{Answering, Over, Overseer, Until, Watched};
+use super::query_audit::QueryAudit;
+use crate::overseer::{CutReason, OverseenBody, Overseer, WatchLimits, Watched};
 
 /// Longest time in which nothing of an answer goes on; a silent Prometheus is noticed before.
 const IDLE: Duration = Duration::from_secs(120);
@@ -24,14 +24,14 @@ pub struct PromBody(Inner);
 #[derive(Debug)]
 enum Inner {
     Full(Option<Bytes>),
-    Answer(Watched<Telling>),
+    Answer(Watched<AuditedBody>),
 }
 
 /// An answer with its entry.
 #[derive(Debug)]
-struct Telling {
-    answer: AnswerBody,
-    told: Told,
+struct AuditedBody {
+    answer: ResponseBody,
+    audit: QueryAudit,
 }
 
 /// The answer did not come to its end.
@@ -58,11 +58,13 @@ impl PromBody {
 
     pub(super) fn watched(
         overseer: &Arc<Overseer>,
-        answer: AnswerBody,
-        told: Told,
+        answer: ResponseBody,
+        audit: QueryAudit,
         ended: Option<CancellationToken>,
     ) -> Self {
-        Self(Inner::Answer(overseer.watch(Telling { answer, told }, Until { ended, idle: Some(IDLE) })))
+        Self(Inner::Answer(
+            overseer.watch(AuditedBody { answer, audit }, WatchLimits { ended, idle: Some(IDLE) }),
+        ))
     }
 }
 
@@ -92,7 +94,7 @@ impl Body for PromBody {
     }
 }
 
-impl Body for Telling {
+impl Body for AuditedBody {
     type Data = Bytes;
     type Error = PromCut;
 
@@ -103,7 +105,7 @@ impl Body for Telling {
         let polled = Pin::new(&mut self.answer).poll_frame(cx);
         if let Poll::Ready(Some(Err(error))) = &polled {
             let side = error.side();
-            self.told.broke(side);
+            self.audit.aborted(side);
         }
         polled.map(|frame| frame.map(|frame| frame.map_err(PromCut::Broken)))
     }
@@ -113,16 +115,16 @@ impl Body for Telling {
     }
 }
 
-impl Answering for Telling {
-    fn cut(&mut self, over: Over) {
-        self.told.broke(if over == Over::Silent { Side::Cluster } else { Side::You });
+impl OverseenBody for AuditedBody {
+    fn cut(&mut self, over: CutReason) {
+        self.audit.aborted(if over == CutReason::Silent { Side::Cluster } else { Side::You });
     }
 
     fn last_words(&mut self) -> Option<Bytes> {
         None
     }
 
-    fn error(over: Over) -> PromCut {
-        if over == Over::Ended { PromCut::Ended } else { PromCut::Idle }
+    fn error(over: CutReason) -> PromCut {
+        if over == CutReason::Ended { PromCut::Ended } else { PromCut::Idle }
     }
 }

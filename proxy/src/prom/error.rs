@@ -4,15 +4,15 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use rp_base::chain;
 use rp_documents::{ResourceId, Side};
-use rp_prometheus::Shown;
+use rp_prometheus::ErrorView;
 use serde_json::json;
 
-use super::{AskError, Asker};
+use super::{PromCaller, PromRequestError};
 
-pub(super) fn shown(error: &AskError) -> Shown {
+pub(super) fn error_view(error: &PromRequestError) -> ErrorView {
     match error {
-        AskError::Prom(error) => error.shown(),
-        AskError::Audit(_) => Shown {
+        PromRequestError::Prom(error) => error.shown(),
+        PromRequestError::Audit(_) => ErrorView {
             status: 503,
             kind: "unavailable".to_owned(),
             code: "audit_unavailable",
@@ -24,8 +24,13 @@ pub(super) fn shown(error: &AskError) -> Shown {
     }
 }
 
-/// Says once what failed, when it was not the caller's doing.
-pub(super) fn log(error: &AskError, shown: &Shown, asker: &Asker, id: Option<&ResourceId>) -> Shown {
+/// Logs the error once, unless the caller caused it.
+pub(super) fn log(
+    error: &PromRequestError,
+    shown: &ErrorView,
+    asker: &PromCaller,
+    id: Option<&ResourceId>,
+) -> ErrorView {
     if shown.side != Side::You {
         tracing::warn!(
             request_id = %asker.request_id,
@@ -39,7 +44,7 @@ pub(super) fn log(error: &AskError, shown: &Shown, asker: &Asker, id: Option<&Re
 }
 
 /// The answer: JSON, never cached.
-pub fn error_response(shown: &Shown, request_id: &str) -> Response<Bytes> {
+pub fn error_response(shown: &ErrorView, request_id: &str) -> Response<Bytes> {
     let mut body = json!({
         "status": "error", "errorType": shown.kind, "error": shown.message,
         "code": shown.code, "message": shown.message, "side": shown.side.name(), "action": shown.action,

@@ -10,13 +10,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use rp_access::{Access, Live, TooManyRequests};
+use rp_access::{Access, ActiveGrant, TooManyRequests};
 use rp_base::{Id, SharedRandom, chain};
 use rp_documents::{Actor, GrantKind, ResourceId};
 use rp_metrics::{Counter, Family, Registry, labels, metrics};
-use rp_prometheus::Shown;
+use rp_prometheus::ErrorView;
 
-use super::{Asked, Asker, Prom, PromBody, error_response};
+use super::{Prom, PromBody, PromCaller, PromRequest, error_response};
 use crate::api::{Body, ProxyError, bearer};
 
 labels! {
@@ -78,7 +78,7 @@ impl MetricsApi {
         let (mut response, place) = match admitted {
             Ok((live, target)) => match self.access.request(&live) {
                 Ok(place) => (self.answer(request, &live, &target, &request_id, ip).await, Some(place)),
-                Err(error) => (crowded(error, &request_id), None),
+                Err(error) => (too_many_requests(error, &request_id), None),
             },
             Err(error) => {
                 self.metrics.strangers.inc();
@@ -91,7 +91,7 @@ impl MetricsApi {
                     error = %chain(&error),
                     "question"
                 );
-                (error_response(&stranger(&error), request_id.as_str()).map(PromBody::full), None)
+                (error_response(&authentication_error(&error), request_id.as_str()).map(PromBody::full), None)
             }
         };
         self.metrics.requests.with(&ToolLabels { code: response.status().as_u16() }).inc();
@@ -105,7 +105,7 @@ impl MetricsApi {
         &self,
         request: &Request<Incoming>,
         ip: IpAddr,
-    ) -> Result<(Arc<Live>, ResourceId), ProxyError> {
+    ) -> Result<(Arc<ActiveGrant>, ResourceId), ProxyError> {
         let (target, _) = split(request.uri().path()).ok_or(ProxyError::BadRequest("no such address"))?;
         let token = token(request.headers())?;
         let live = self.access.authenticate(&token, ip).await.map_err(ProxyError::Refused)?;
@@ -121,14 +121,14 @@ impl MetricsApi {
     async fn answer(
         &self,
         request: Request<Incoming>,
-        live: &Arc<Live>,
+        live: &Arc<ActiveGrant>,
         target: &ResourceId,
         request_id: &Id,
         ip: IpAddr,
     ) -> Response<PromBody> {
         let owner = &live.grant.owner;
         let ended = live.token();
-        let asker = Asker {
+        let asker = PromCaller {
             actor: Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: ip.to_string() },
             request_id: request_id.clone(),
             grant: Some(live.grant.id.clone()),
@@ -143,7 +143,7 @@ impl MetricsApi {
         };
         let body: Bytes = body.to_bytes();
         let tail = split(head.uri.path()).map_or("", |(_, tail)| tail);
-        let asked = Asked {
+        let asked = PromRequest {
             method: &head.method,
             tail,
             query: head.uri.query(),
@@ -180,8 +180,8 @@ fn token(headers: &HeaderMap) -> Result<String, ProxyError> {
     password.ok_or(ProxyError::NoToken)
 }
 
-fn refused(status: u16, code: &'static str, message: String) -> Shown {
-    Shown {
+fn refused(status: u16, code: &'static str, message: String) -> ErrorView {
+    ErrorView {
         status,
         kind: "bad_data".to_owned(),
         code,
@@ -192,8 +192,8 @@ fn refused(status: u16, code: &'static str, message: String) -> Shown {
     }
 }
 
-/// So many questions are under way already.
-fn crowded(error: TooManyRequests, request_id: &Id) -> Response<PromBody> {
+/// Too many requests of this caller are in progress.
+fn too_many_requests(error: TooManyRequests, request_id: &Id) -> Response<PromBody> {
     let (code, message) = ProxyError::TooManyRequests(error).words();
     let mut response = error_response(&refused(429, code, message), request_id.as_str()).map(PromBody::full);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -201,7 +201,7 @@ fn crowded(error: TooManyRequests, request_id: &Id) -> Response<PromBody> {
 }
 
 /// The proxy's refusals in Prometheus' shape.
-fn stranger(error: &ProxyError) -> Shown {
+fn authentication_error(error: &ProxyError) -> ErrorView {
     let (status, side) = (error.status().as_u16(), error.side());
     let (code, message) = error.words();
     let message = match error {
@@ -210,7 +210,15 @@ fn stranger(error: &ProxyError) -> Shown {
     };
     let action = if side == rp_documents::Side::You { TOKEN } else { "Try again in a moment." };
     let kind = if status >= 500 { "unavailable" } else { "bad_data" };
-    Shown { status, kind: kind.to_owned(), code, message, side, action: action.to_owned(), position: None }
+    ErrorView {
+        status,
+        kind: kind.to_owned(),
+        code,
+        message,
+        side,
+        action: action.to_owned(),
+        position: None,
+    }
 }
 
 /// The cluster and what follows `api/v1/`, or `-/ready`.

@@ -58,7 +58,7 @@ pub(super) fn towards_machines(fips: bool, modern_too: bool, known: &[Algorithm]
     let allowed: Vec<Algorithm> = preferred
         .key
         .iter()
-        .filter(|each| known.is_empty() || known.iter().any(|key| is_of(key, each)))
+        .filter(|each| known.is_empty() || known.iter().any(|key| signs_with(key, each)))
         .cloned()
         .collect();
     if !allowed.is_empty() {
@@ -74,7 +74,7 @@ pub(super) fn accepts(fips: bool, algorithm: &Algorithm) -> bool {
 }
 
 /// Whether a signature algorithm is one of a key of that type.
-fn is_of(key: &Algorithm, signature: &Algorithm) -> bool {
+fn signs_with(key: &Algorithm, signature: &Algorithm) -> bool {
     match (key, signature) {
         (Algorithm::Rsa { .. }, Algorithm::Rsa { .. }) => true,
         (key, signature) => key == signature,

@@ -1,4 +1,4 @@
-//! What is written down of a connection: audit entries, and the access log of `contract/portal.md` §17.2.
+//! Audit entries of a connection, and the access log of `contract/portal.md` §17.2.
 //!
 //! The sign-in, and the start of each shell, command, subsystem and forwarded connection are durable before the machine gets
 //! a byte of it; each use of the agent too. Ends are queued with their bytes.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use rp_audit::{Audit, AuditError, Command};
 use rp_base::text::visible;
 use rp_base::{Id, SharedClock, SharedRandom, Timestamp, chain};
@@ -21,18 +21,18 @@ const MOST_TEXT: usize = 4096;
 
 /// Bytes towards the client and from it.
 #[derive(Debug, Default)]
-pub(super) struct Bytes {
+pub(super) struct ByteCounters {
     pub(super) sent: AtomicU64,
     pub(super) received: AtomicU64,
 }
 
 /// What one connection's entries have in common.
 #[derive(Debug, Clone)]
-pub(super) struct Trail {
+pub(super) struct SessionAudit {
     pub(super) audit: Audit,
     pub(super) clock: SharedClock,
     pub(super) random: SharedRandom,
-    pub(super) live: Arc<Live>,
+    pub(super) live: Arc<ActiveGrant>,
     pub(super) from: IpAddr,
     /// The machine as the person named it, then as the cluster does.
     pub(super) machine: String,
@@ -40,9 +40,9 @@ pub(super) struct Trail {
     pub(super) identity: String,
 }
 
-/// What is done, in an entry's members.
+/// The action that an audit entry describes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct What {
+pub(super) struct AuditedAction {
     /// `ssh.shell`, `ssh.exec` and so on.
     pub(super) verb: &'static str,
     pub(super) command: Command,
@@ -50,8 +50,8 @@ pub(super) struct What {
     pub(super) query: String,
 }
 
-impl What {
-    pub(super) fn of(verb: &'static str) -> Self {
+impl AuditedAction {
+    pub(super) fn new(verb: &'static str) -> Self {
         Self { verb, ..Self::default() }
     }
 
@@ -65,17 +65,17 @@ impl What {
     }
 }
 
-impl Trail {
-    fn entry(&self, at: Timestamp, phase: Phase, request_id: &Id, what: &What) -> Entry {
+impl SessionAudit {
+    fn entry(&self, at: Timestamp, phase: Phase, request_id: &Id, what: &AuditedAction) -> Entry {
         let owner = &self.live.grant.owner;
         let actor = Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: self.from.to_string() };
         let mut entry = Entry::new(at, phase, request_id.clone(), actor, what.verb);
-        entry.grant = Some(self.live.grant.known_as().clone());
+        entry.grant = Some(self.live.grant.primary_id().clone());
         entry.target.clone_from(&self.live.grant.target);
         entry.identity_used.clone_from(&self.identity);
         entry.resource = "machines".to_owned();
         entry.name.clone_from(&self.machine);
-        what.command.tell(&mut entry);
+        what.command.write_to(&mut entry);
         entry.query.clone_from(&what.query);
         entry.reason.clone_from(&self.live.grant.reason);
         entry
@@ -85,7 +85,7 @@ impl Trail {
     ///
     /// # Errors
     /// It cannot be written: what it is about must not happen.
-    pub(super) async fn promise(&self, what: &What) -> Result<(), AuditError> {
+    pub(super) async fn promise(&self, what: &AuditedAction) -> Result<(), AuditError> {
         let id = Id::random(&*self.random);
         self.audit.promise(self.entry(self.clock.now(), Phase::Single, &id, what)).await.map(drop)
     }
@@ -93,16 +93,21 @@ impl Trail {
     /// The start of something, durable when this returns. Its end is written when the guard is dropped.
     ///
     /// # Errors
-    /// As [`Trail::promise`].
-    pub(super) async fn start(&self, what: What) -> Result<Settle, AuditError> {
+    /// As [`SessionAudit::promise`].
+    pub(super) async fn start(&self, what: AuditedAction) -> Result<AuditEntryGuard, AuditError> {
         let (id, began) = (Id::random(&*self.random), self.clock.now());
         self.audit.promise(self.entry(began, Phase::Start, &id, &what)).await?;
         let entry = self.entry(began, Phase::End, &id, &what);
-        Ok(Settle { entry: Some(Box::new(entry)), trail: self.clone(), began, bytes: Arc::default() })
+        Ok(AuditEntryGuard {
+            entry: Some(Box::new(entry)),
+            trail: self.clone(),
+            began,
+            bytes: Arc::default(),
+        })
     }
 
     /// Something that was refused.
-    pub(super) async fn refused(&self, what: &What) {
+    pub(super) async fn refused(&self, what: &AuditedAction) {
         let mut entry = self.entry(self.clock.now(), Phase::Single, &Id::random(&*self.random), what);
         entry.result = Outcome { status: 0, word: "refused".to_owned(), side: Some(Side::You) };
         if let Err(error) = self.audit.queue(entry).await {
@@ -111,9 +116,10 @@ impl Trail {
     }
 
     /// The whole connection, at its end.
-    pub(super) async fn over(&self, began: Timestamp, bytes: &Bytes, outcome: Outcome) {
+    pub(super) async fn over(&self, began: Timestamp, bytes: &ByteCounters, outcome: Outcome) {
         let now = self.clock.now();
-        let mut entry = self.entry(now, Phase::Single, &Id::random(&*self.random), &What::of("ssh.end"));
+        let mut entry =
+            self.entry(now, Phase::Single, &Id::random(&*self.random), &AuditedAction::new("ssh.end"));
         entry.took_ms = u64::try_from(now.since(began).as_millis()).unwrap_or(u64::MAX);
         entry.bytes_out = bytes.sent.load(Ordering::Relaxed);
         entry.bytes_in = bytes.received.load(Ordering::Relaxed);
@@ -131,7 +137,7 @@ impl Trail {
             username = %self.live.grant.owner.name,
             remote_addr = %self.from,
             hostname = %self.machine,
-            grant = %self.live.grant.known_as(),
+            grant = %self.live.grant.primary_id(),
             resource_id = target.map(rp_documents::ResourceId::key).unwrap_or_default(),
             channel,
             duration_ms,
@@ -140,16 +146,16 @@ impl Trail {
     }
 }
 
-/// Writes the end of something when it is dropped, however that came about.
+/// Writes the end entry when it is dropped.
 #[derive(Debug)]
-pub(super) struct Settle {
+pub(super) struct AuditEntryGuard {
     entry: Option<Box<Entry>>,
-    trail: Trail,
+    trail: SessionAudit,
     began: Timestamp,
-    pub(super) bytes: Arc<Bytes>,
+    pub(super) bytes: Arc<ByteCounters>,
 }
 
-impl Settle {
+impl AuditEntryGuard {
     /// `ok`, `refused`, `failed`, `cut`; `status` is the program's exit status.
     pub(super) fn outcome(&mut self, word: &str, status: u16, side: Option<Side>) {
         if let Some(entry) = &mut self.entry {
@@ -175,7 +181,7 @@ impl Settle {
     }
 }
 
-impl Drop for Settle {
+impl Drop for AuditEntryGuard {
     fn drop(&mut self) {
         if let Some(entry) = self.take() {
             tokio::spawn(write(self.trail.audit.clone(), entry));
@@ -191,13 +197,13 @@ async fn write(audit: Audit, entry: Entry) {
 
 /// The agent's uses, each durable before the signature is made.
 #[derive(Debug)]
-pub(super) struct AgentWitness(pub(super) Trail);
+pub(super) struct AgentWitness(pub(super) SessionAudit);
 
 #[async_trait]
 impl Witness for AgentWitness {
     async fn may_sign(&self) -> bool {
         self.0.log("agent used", "auth-agent@openssh.com", None);
-        let written = self.0.promise(&What::of("ssh.agent")).await;
+        let written = self.0.promise(&AuditedAction::new("ssh.agent")).await;
         if let Err(error) = &written {
             tracing::error!(error = %chain(error), "a use of the agent could not be audited, so nothing was signed");
         }

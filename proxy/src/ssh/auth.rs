@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{Access, Live, Refusal, ssh_machine};
+use rp_access::{Access, ActiveGrant, Refusal, ssh_machine};
 use rp_base::SharedClock;
 use rp_base::text::clean;
 use rp_documents::GrantKind;
@@ -17,19 +17,19 @@ use super::keys::ServiceKeys;
 
 /// The longest user name that is looked at, bytes; its characters are shown in the log.
 pub(super) const MOST_USER: usize = 256;
-/// A wrong password is answered after that time at the earliest, so that its answer tells nothing more.
+/// Minimum time before a wrong password is answered, so that timing reveals nothing.
 const WRONG_AFTER: Duration = Duration::from_millis(700);
 
 /// Who has signed in.
 #[derive(Debug)]
-pub(super) struct Known {
-    pub(super) live: Arc<Live>,
-    /// The machine as it was named; `None`: nobody has said which.
+pub(super) struct AuthenticatedUser {
+    pub(super) live: Arc<ActiveGrant>,
+    /// The machine as it was named; `None` when no machine was named.
     pub(super) machine: Option<String>,
     pub(super) way: &'static str,
 }
 
-/// Checks what clients show.
+/// Verifies one-time passwords and certificates.
 #[derive(Debug)]
 pub(super) struct Authority {
     pub(super) access: Arc<Access>,
@@ -39,7 +39,12 @@ pub(super) struct Authority {
 
 impl Authority {
     /// A one-time password: gone when it was right.
-    pub(super) async fn password(&self, user: &str, password: &str, from: IpAddr) -> Result<Known, Refusal> {
+    pub(super) async fn password(
+        &self,
+        user: &str,
+        password: &str,
+        from: IpAddr,
+    ) -> Result<AuthenticatedUser, Refusal> {
         let answer = tokio::time::sleep(WRONG_AFTER);
         let redeemed = match user.len() <= MOST_USER {
             true => self.access.redeem_ssh(password, user, from).await,
@@ -60,7 +65,7 @@ impl Authority {
         user: &str,
         certificate: &Certificate,
         from: IpAddr,
-    ) -> Result<Known, Refusal> {
+    ) -> Result<AuthenticatedUser, Refusal> {
         let grant = self.keys.grant_of(certificate, self.clock.now()).filter(|_| user.len() <= MOST_USER);
         let grant = grant.ok_or(Refusal::Unknown)?;
         let live = self.access.live_by_id(grant.as_str(), from).await?;
@@ -71,7 +76,7 @@ impl Authority {
     }
 }
 
-fn known(live: Arc<Live>, user: &str, way: &'static str) -> Known {
+fn known(live: Arc<ActiveGrant>, user: &str, way: &'static str) -> AuthenticatedUser {
     let machine = ssh_machine(&live.grant, user).map(|name| clean(name, MOST_USER));
-    Known { live, machine, way }
+    AuthenticatedUser { live, machine, way }
 }

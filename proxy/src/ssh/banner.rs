@@ -1,8 +1,8 @@
-//! The words that clients show.
+//! Texts that SSH clients show.
 
 use rp_base::text::clean;
 
-/// Before the sign-in: who is asked for what.
+/// The banner before the sign-in.
 pub(super) fn greeting(host: &str) -> String {
     format!(
         "{host}: access to clusters. Sign in with the one-time password or the certificate of an access of yours.\r\n\
@@ -10,7 +10,7 @@ pub(super) fn greeting(host: &str) -> String {
     )
 }
 
-/// A reason in a disconnect message: one line, without what a terminal would obey.
+/// The reason of a disconnect message: one line without control characters.
 pub(super) fn reason(text: &str) -> String {
     clean(text, 400)
 }

@@ -1,7 +1,7 @@
-//! What the tasks of one connection share: who signed in, the machine, the legs, and the way to end it all with words.
+//! State shared by the tasks of one connection: the user, the machine, the legs, and ending it with a reason.
 
-mod carry;
-mod reach;
+mod channel;
+mod connect;
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,56 +13,56 @@ use rp_access::{Refusal, StreamGuard};
 use rp_base::{Id, Timestamp, chain};
 use rp_documents::{Actor, Entry, Outcome, Phase, Rights, Side};
 use rp_net::Target;
-use rp_net::door::Visitor;
+use rp_net::door::ConnectionHandle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::audit::{Bytes, Trail, What};
-use super::auth::{Authority, Known};
+use super::audit::{AuditedAction, ByteCounters, SessionAudit};
+use super::auth::{AuthenticatedUser, Authority};
 use super::banner;
 use super::leg::Leg;
 use super::limits::SshLimits;
 use super::machines::Machine;
 use super::metrics::{ChannelLabels, LoginLabels};
 use super::server::Bastion;
-pub(super) use carry::{Opening, Way};
+pub(super) use channel::{ChannelOpening, ChannelTarget};
 
 /// One connection of one client.
 #[derive(Debug)]
 pub(super) struct Connection {
     bastion: Arc<Bastion>,
     pub(super) from: IpAddr,
-    visitor: Visitor,
+    visitor: ConnectionHandle,
     began: Timestamp,
     /// The client is gone: every channel ends.
     pub(super) over: CancellationToken,
-    known: OnceLock<Known>,
+    known: OnceLock<AuthenticatedUser>,
     signed_in: CancellationToken,
-    reached: OnceLock<Reached>,
+    reached: OnceLock<ConnectedMachine>,
     is_reached: CancellationToken,
     /// Why it shall end.
     words: watch::Sender<Option<String>>,
     spares: Mutex<Vec<Leg>>,
-    /// What runs for it.
+    /// Tasks that run for it.
     pub(super) tasks: TaskTracker,
-    pub(super) bytes: Arc<Bytes>,
+    pub(super) bytes: Arc<ByteCounters>,
     misses: AtomicUsize,
-    /// The user that a stranger claimed to be.
+    /// The user name of an unauthenticated client.
     claimed: Mutex<String>,
 }
 
-/// The machine, and what is held while it is used.
+/// The machine, and the permit held while it is used.
 #[derive(Debug)]
-pub(super) struct Reached {
+pub(super) struct ConnectedMachine {
     pub(super) target: Arc<Target>,
     pub(super) machine: Machine,
-    pub(super) trail: Trail,
+    pub(super) trail: SessionAudit,
     _guard: StreamGuard,
 }
 
 impl Connection {
-    pub(super) fn new(bastion: Arc<Bastion>, from: IpAddr, visitor: Visitor) -> Arc<Self> {
+    pub(super) fn new(bastion: Arc<Bastion>, from: IpAddr, visitor: ConnectionHandle) -> Arc<Self> {
         Arc::new(Self {
             began: bastion.clock().now(),
             bastion,
@@ -114,7 +114,7 @@ impl Connection {
     }
 
     /// Waits until it must end, and says why.
-    pub(super) async fn must_end(&self) -> String {
+    pub(super) async fn wait_end_reason(&self) -> String {
         let mut words = self.words.subscribe();
         let told = async move {
             let told = words.wait_for(Option::is_some).await;
@@ -126,7 +126,7 @@ impl Connection {
             }
             let Some(known) = self.known.get() else { return String::new() };
             known.live.token_for(rights_of(known)).cancelled().await;
-            known.live.cut(self.bastion.clock().now()).sentence().to_owned()
+            known.live.end_reason(self.bastion.clock().now()).sentence().to_owned()
         };
         tokio::select! {
             words = told => words,
@@ -134,8 +134,8 @@ impl Connection {
         }
     }
 
-    /// Somebody signed in.
-    pub(super) fn succeeded(&self, known: Known) {
+    /// Records a successful sign-in.
+    pub(super) fn succeeded(&self, known: AuthenticatedUser) {
         self.visitor.known();
         let labels = LoginLabels { way: known.way, result: "ok" };
         self.bastion.metrics().logins.with(&labels).inc();
@@ -143,7 +143,7 @@ impl Connection {
         self.signed_in.cancel();
     }
 
-    /// Somebody showed what opens nothing. What it was is told nobody.
+    /// A failed authentication. The client is not told the reason.
     pub(super) fn failed(&self, user: &str, way: &'static str, refusal: Refusal) {
         self.misses.fetch_add(1, Ordering::Relaxed);
         user.clone_into(&mut self.claimed.lock());
@@ -161,7 +161,7 @@ impl Connection {
     }
 
     /// Too many channels at once.
-    pub(super) fn crowded(&self) {
+    pub(super) fn count_refused_channel(&self) {
         self.count("channel", "refused");
     }
 
@@ -173,7 +173,7 @@ impl Connection {
     pub(super) async fn refused(&self, verb: &'static str, what: &str) {
         self.count(verb.strip_prefix("ssh.").unwrap_or(verb), "refused");
         if let Some(trail) = self.trail() {
-            trail.refused(&What::named(verb, what)).await;
+            trail.refused(&AuditedAction::named(verb, what)).await;
         }
     }
 
@@ -189,12 +189,12 @@ impl Connection {
         named.iter().any(|each| each.eq_ignore_ascii_case(&asked)).then(|| (host.to_owned(), port))
     }
 
-    fn trail(&self) -> Option<Trail> {
+    fn trail(&self) -> Option<SessionAudit> {
         if let Some(reached) = self.reached.get() {
             return Some(reached.trail.clone());
         }
         let known = self.known.get()?;
-        Some(Trail {
+        Some(SessionAudit {
             audit: self.bastion.audit().clone(),
             clock: Arc::clone(self.bastion.clock()),
             random: Arc::clone(self.bastion.random()),
@@ -209,11 +209,11 @@ impl Connection {
     pub(super) fn access_over(&self) -> Option<&'static str> {
         let known = self.known.get()?;
         let over = known.live.token_for(rights_of(known)).is_cancelled();
-        over.then(|| known.live.cut(self.bastion.clock().now()).sentence())
+        over.then(|| known.live.end_reason(self.bastion.clock().now()).sentence())
     }
 
-    /// The connection is gone: what there is to write down.
-    pub(super) async fn gone(&self, words: Option<&str>) {
+    /// Writes the access log and audit entries of a connection that ended.
+    pub(super) async fn finish(&self, words: Option<&str>) {
         self.over.cancel();
         self.tasks.close();
         if tokio::time::timeout(Self::SETTLED_WITHIN, self.tasks.wait()).await.is_err() {
@@ -223,7 +223,7 @@ impl Connection {
         let metrics = self.bastion.metrics();
         metrics.received.add(self.bytes.received.load(Ordering::Relaxed));
         metrics.sent.add(self.bytes.sent.load(Ordering::Relaxed));
-        let Some(trail) = self.trail() else { return self.stranger_gone().await };
+        let Some(trail) = self.trail() else { return self.finish_unauthenticated().await };
         let took = self.bastion.clock().now().since(self.began);
         trail.log("disconnected", "", Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
         let cut = self.access_over().is_some();
@@ -236,8 +236,8 @@ impl Connection {
         trail.over(self.began, &self.bytes, outcome).await;
     }
 
-    /// One entry for all that a stranger tried; of many strangers of a network, a sum.
-    async fn stranger_gone(&self) {
+    /// One audit entry for all attempts of an unauthenticated client; attempts of many clients of a network are summed.
+    async fn finish_unauthenticated(&self) {
         let misses = self.misses.load(Ordering::Relaxed);
         if misses == 0 {
             return;
@@ -261,6 +261,6 @@ impl Connection {
 }
 
 /// The rights that a shell of this grant was given with: with less it ends.
-fn rights_of(known: &Known) -> Rights {
+fn rights_of(known: &AuthenticatedUser) -> Rights {
     known.live.grant.rights
 }

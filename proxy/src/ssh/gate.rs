@@ -20,7 +20,7 @@ impl<S> Gate<S> {
         Self { stream, cut: Box::pin(cut.cancelled_owned()), is_cut: false }
     }
 
-    /// Whoever waits for bytes is woken by the cut.
+    /// Wakes the reading task when the token is cancelled.
     fn open(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         if self.is_cut || self.cut.as_mut().poll(cx).is_ready() {
             self.is_cut = true;

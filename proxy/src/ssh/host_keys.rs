@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use rp_base::{SharedClock, chain};
 use rp_database::{SharedStore, StoreError, Typed, update};
-use rp_documents::host_key::{Learned, RefusedKey};
+use rp_documents::host_key::{HostKeySource, RefusedKey};
 use rp_documents::{HostKey, ResourceId, Unknown};
 use rp_kube::connect::{ClientError, ClientOptions, Identity, client};
-use rp_kube::{Exec, ExecError, KubeError};
+use rp_kube::{ExecError, ExecRequest, KubeError};
 use rp_net::{Dialer, Source, Target};
 use russh::keys::{Algorithm, PublicKey, PublicKeyOrCertificate};
 
@@ -37,7 +37,7 @@ const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// What is pinned for a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownKeys {
     /// Of the plain keys; empty: none are known.
     pub algorithms: Vec<Algorithm>,
     /// An authority is pinned: host certificates are worth asking for.
@@ -58,9 +58,9 @@ impl HostKeys {
         Arc::new(Self { keys: Typed::new(store), dialer, clock })
     }
 
-    /// What is pinned, after reading it on the machine where that can be done. An error counts as nothing: the check that
-    /// follows says it.
-    pub async fn known(&self, target: &Arc<Target>, machine: &Machine) -> Known {
+    /// The pinned keys, read from the machine first where that is possible. An error counts as no keys: the check that
+    /// follows reports it.
+    pub async fn known(&self, target: &Arc<Target>, machine: &Machine) -> KnownKeys {
         let pinned = match self.pinned(target, machine).await {
             Ok(Some(pinned)) => pinned.keys,
             Ok(None) => Vec::new(),
@@ -69,7 +69,7 @@ impl HostKeys {
                 Vec::new()
             }
         };
-        let mut known = Known::default();
+        let mut known = KnownKeys::default();
         for line in &pinned {
             match line.strip_prefix(AUTHORITY) {
                 Some(_) => known.certificate = true,
@@ -165,7 +165,7 @@ impl HostKeys {
             outcome = match same {
                 Some(refused) => {
                     known.keys = vec![refused.key];
-                    known.learned = Learned::Person;
+                    known.learned = HostKeySource::Person;
                     known.at = now;
                     known.by = Some(by.to_owned());
                     Ok(known.clone())
@@ -192,7 +192,7 @@ impl HostKeys {
         Ok(())
     }
 
-    /// What is pinned; of a cluster of ours it is learned when it is not known. A person's word is above an import's.
+    /// The pinned keys; those of an ARO cluster's machine are learned if unknown. A person's choice overrides an import.
     async fn pinned(&self, target: &Arc<Target>, machine: &Machine) -> Result<Option<HostKey>, HostKeyError> {
         let id = HostKey::id_of(&target.id, &machine.uid);
         let found = self.keys.get(&id).await.map_err(HostKeyError::Store)?.map(|found| found.value);
@@ -203,7 +203,7 @@ impl HostKeys {
                 if keys.is_empty() {
                     return Ok(found);
                 }
-                return Ok(Some(self.document(target, machine, keys, Learned::Import)));
+                return Ok(Some(self.document(target, machine, keys, HostKeySource::Import)));
             }
             _ => {}
         }
@@ -214,11 +214,11 @@ impl HostKeys {
             keys = keys.len(),
             "learned the host keys of a machine"
         );
-        let document = self.document(target, machine, keys, Learned::Cluster);
+        let document = self.document(target, machine, keys, HostKeySource::Cluster);
         let until = Some(self.clock.now() + KEPT);
         match self.keys.create_until(document.clone(), until).await {
             Ok(_) => Ok(Some(document)),
-            // Somebody else was first, and what stands there counts.
+            // Another replica stored a key first; that one counts.
             Err(StoreError::Exists { .. }) => {
                 let there = self.keys.get(&id).await.map_err(HostKeyError::Store)?.map(|found| found.value);
                 Ok(there.filter(|known| !known.keys.is_empty()).or(Some(document)))
@@ -227,7 +227,13 @@ impl HostKeys {
         }
     }
 
-    fn document(&self, target: &Target, machine: &Machine, keys: Vec<String>, learned: Learned) -> HostKey {
+    fn document(
+        &self,
+        target: &Target,
+        machine: &Machine,
+        keys: Vec<String>,
+        learned: HostKeySource,
+    ) -> HostKey {
         HostKey {
             id: HostKey::id_of(&target.id, &machine.uid),
             target: target.id.clone(),
@@ -241,7 +247,7 @@ impl HostKeys {
         }
     }
 
-    /// Notes the key, so that somebody can look at it and trust it.
+    /// Stores the refused key, so that an administrator can inspect and trust it.
     async fn refuse(&self, target: &Target, machine: &Machine, key: &str, first: bool) {
         tracing::warn!(
             resource_id = target.id.key(),
@@ -257,7 +263,7 @@ impl HostKeys {
         let noted = update(&self.keys, &id, |known: &mut HostKey| known.refused.clone_from(&refused)).await;
         let noted = match noted {
             Err(StoreError::Gone { .. }) => {
-                let learned = if first { Learned::Person } else { Learned::Import };
+                let learned = if first { HostKeySource::Person } else { HostKeySource::Import };
                 let keys = named_by_import(target, machine);
                 let document = HostKey { refused, ..self.document(target, machine, keys, learned) };
                 self.keys.create(document).await.map(drop)
@@ -281,7 +287,7 @@ impl HostKeys {
         let pods =
             pods.map_err(|error: KubeError| unread("its pods cannot be listed", Some(error.into())))?;
         let pod = pods.first().ok_or_else(|| unread("its machine-config-daemon does not run", None))?;
-        let what = Exec {
+        let what = ExecRequest {
             namespace: DAEMON_NAMESPACE,
             pod: &pod.name,
             container: Some(DAEMON),

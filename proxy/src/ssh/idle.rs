@@ -10,20 +10,20 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::banner;
-use crate::idle::{Due, Idle, words};
+use crate::idle::{IdleEvent, IdleTimer, words};
 
-/// Words for a client that does not read are waited for so long.
+/// Timeout for writing a message to a client that does not read.
 const WORDS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Of one channel. Until it has a terminal, there is no limit.
+/// The idle limit of one channel. It applies only after a terminal was requested.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct IdleWatch {
     limit: Duration,
-    idle: Mutex<Option<Idle>>,
+    idle: Mutex<Option<IdleTimer>>,
     begun: Notify,
 }
 
-impl Watch {
+impl IdleWatch {
     /// A limit of zero is none.
     pub(super) fn new(limit: Duration) -> Self {
         Self { limit, idle: Mutex::default(), begun: Notify::new() }
@@ -31,7 +31,7 @@ impl Watch {
 
     /// The channel has a terminal from now on.
     pub(super) fn begin(&self) {
-        *self.idle.lock() = Some(Idle::new(self.limit, Instant::now()));
+        *self.idle.lock() = Some(IdleTimer::new(self.limit, Instant::now()));
         self.begun.notify_one();
     }
 
@@ -44,8 +44,8 @@ impl Watch {
     /// Tells the person when the end is near; resolves when it is there.
     pub(super) async fn over(&self, person: &ChannelWriteHalf<server::Msg>) {
         loop {
-            // Typing only moves it back: who is woken too early looks again.
-            let next = self.idle.lock().as_ref().map(Idle::next);
+            // Typing only moves the deadline back: after an early wake-up the loop checks again.
+            let next = self.idle.lock().as_ref().map(IdleTimer::next);
             match next {
                 None => self.begun.notified().await,
                 Some(None) => pending().await,
@@ -53,7 +53,7 @@ impl Watch {
             }
             let due = self.idle.lock().as_mut().and_then(|idle| idle.due(Instant::now()));
             match due {
-                Some(Due::Tell { left }) => {
+                Some(IdleEvent::Tell { left }) => {
                     let passed = words(self.limit.saturating_sub(left));
                     let text = format!(
                         "nothing was typed for {passed}; this session ends in {} unless you type",
@@ -61,7 +61,7 @@ impl Watch {
                     );
                     say(person, &text).await;
                 }
-                Some(Due::End) => {
+                Some(IdleEvent::End) => {
                     let text =
                         format!("nothing was typed for {}, so this session has ended", words(self.limit));
                     return say(person, &text).await;

@@ -2,17 +2,17 @@
 //! (`contract/portal.md` §16.3, "Do better" 21).
 //!
 //! A library's client is one loop for all channels of a connection, and a channel whose reader stalls stalls
-//! that loop. So each shell has a leg of its own: one slow reader stalls nobody else's.
+//! that loop. So each shell has a leg of its own, and a slow reader does not stall other shells.
 
 mod error;
-mod far;
+mod handler;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use rp_base::{SharedClock, chain};
 use rp_net::{Dialer, Port, SshTarget, Target};
 use russh::client::{self, AuthResult, Handle, Msg};
@@ -25,11 +25,11 @@ use super::agent::{Agent, Witness};
 use super::algorithms::towards_machines;
 use super::host_keys::{HostKeyError, HostKeys};
 use super::keys::machine_key;
-use super::machines::{Machine, Machines, Way};
+use super::machines::{Machine, MachineRoute, Machines};
 pub use error::LegError;
-use far::Far;
+use handler::MachineHandler;
 
-/// What each leg calls itself: no version for whoever listens.
+/// Identification string of each leg; it reveals no version.
 const NAME: &str = "SSH-2.0-aro";
 /// Pieces of up to 32 KiB that wait for a slow reader; then the machine is told to wait.
 const WAITING: usize = 8;
@@ -42,7 +42,7 @@ const WORD_WITHIN: Duration = Duration::from_secs(2);
 /// Silent keep-alives after which a machine counts as gone.
 const MOST_SILENT: usize = 3;
 
-/// What legs are made with.
+/// What a [`Legs`] is built from.
 #[derive(Debug)]
 pub struct LegParts {
     pub machines: Arc<dyn Machines>,
@@ -78,12 +78,12 @@ pub struct Legs {
 #[derive(Debug)]
 pub struct Leg {
     handle: Arc<Connection>,
-    state: Arc<State>,
+    state: Arc<LegState>,
     /// The control plane machine that passes it on.
     _through: Option<Box<Self>>,
 }
 
-struct Connection(Handle<Far>);
+struct Connection(Handle<MachineHandler>);
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -91,9 +91,9 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// What the connection's own task knows.
+/// State shared with the connection's task.
 #[derive(Debug, Default)]
-struct State {
+struct LegState {
     gone: CancellationToken,
     why: Mutex<Option<String>>,
     refused: Mutex<Option<HostKeyError>>,
@@ -116,7 +116,7 @@ impl Legs {
     /// [`LegError`]: also when the grant ends meanwhile.
     pub async fn connect(
         &self,
-        live: &Arc<Live>,
+        live: &Arc<ActiveGrant>,
         target: &Arc<Target>,
         machine: &Machine,
     ) -> Result<Leg, LegError> {
@@ -129,7 +129,7 @@ impl Legs {
     /// As [`Legs::connect`].
     pub async fn connect_with(
         &self,
-        live: &Arc<Live>,
+        live: &Arc<ActiveGrant>,
         target: &Arc<Target>,
         machine: &Machine,
         options: LegOptions,
@@ -138,7 +138,7 @@ impl Legs {
         let work = Box::pin(self.reach(target, machine, options));
         tokio::select! {
             biased;
-            () = token.cancelled() => Err(LegError::Ended(live.cut(self.parts.clock.now()))),
+            () = token.cancelled() => Err(LegError::Ended(live.end_reason(self.parts.clock.now()))),
             reached = tokio::time::timeout(self.parts.within, work) => reached.map_err(|_| LegError::Slow)?,
         }
     }
@@ -151,23 +151,23 @@ impl Legs {
     ) -> Result<Leg, LegError> {
         let within = self.parts.within;
         match &machine.way {
-            Way::Master(number) => {
+            MachineRoute::Master(number) => {
                 let stream = self.parts.dialer.dial(target, Port::Ssh(*number), within).await;
                 self.sign_in(stream.map_err(LegError::Dial)?, target, machine, options, None).await
             }
-            Way::Direct { host, port } => {
+            MachineRoute::Direct { host, port } => {
                 let stream = self.parts.dialer.dial_address(host, *port, within).await;
                 self.sign_in(stream.map_err(LegError::Dial)?, target, machine, options, None).await
             }
-            Way::Through { address, port } => {
-                let (master, channel) = self.through(target, address, *port).await?;
+            MachineRoute::Through { address, port } => {
+                let (master, channel) = self.connect_through_master(target, address, *port).await?;
                 self.sign_in(channel.into_stream(), target, machine, options, Some(Box::new(master))).await
             }
         }
     }
 
     /// A channel to the worker's SSH port from the first control plane machine that gives one.
-    async fn through(
+    async fn connect_through_master(
         &self,
         target: &Arc<Target>,
         address: &str,
@@ -176,12 +176,12 @@ impl Legs {
         let machines = self.parts.machines.list(target).await.map_err(LegError::Machines)?;
         let ready = machines.iter().filter(|each| each.ready);
         let masters = ready.filter_map(|each| match each.way {
-            Way::Master(number) => Some((each, number)),
-            Way::Through { .. } | Way::Direct { .. } => None,
+            MachineRoute::Master(number) => Some((each, number)),
+            MachineRoute::Through { .. } | MachineRoute::Direct { .. } => None,
         });
         let mut last = LegError::NoMaster;
         for (master, number) in masters.take(MOST_MASTERS) {
-            match self.pass_on(target, master, number, address, port).await {
+            match self.forwarded_channel(target, master, number, address, port).await {
                 Ok(passed) => return Ok(passed),
                 Err(error) => {
                     tracing::info!(machine = %master.name, error = %chain(&error), "no way through this machine");
@@ -192,7 +192,7 @@ impl Legs {
         Err(last)
     }
 
-    async fn pass_on(
+    async fn forwarded_channel(
         &self,
         target: &Arc<Target>,
         master: &Machine,
@@ -220,8 +220,8 @@ impl Legs {
     {
         let ssh = target.ssh.as_ref().ok_or(LegError::NoKey)?;
         let key = self.key(target.fingerprint, ssh)?;
-        let state = Arc::new(State::default());
-        let far = Far {
+        let state = Arc::new(LegState::default());
+        let far = MachineHandler {
             target: Arc::clone(target),
             machine: machine.clone(),
             host_keys: Arc::clone(&self.parts.host_keys),
@@ -232,7 +232,7 @@ impl Legs {
         let config = self.config(target, machine).await;
         let mut handle = client::connect_stream(config, stream, far).await.map_err(|error| {
             let refused = state.refused.lock().take();
-            refused.map_or_else(|| LegError::of(error), LegError::HostKey)
+            refused.map_or_else(|| LegError::from_russh(error), LegError::HostKey)
         })?;
         authenticate(&mut handle, &ssh.user, &key).await?;
         Ok(Leg { handle: Arc::new(Connection(handle)), state, _through: through })
@@ -269,12 +269,16 @@ impl Legs {
 }
 
 /// SHA-512 first; SHA-1 never.
-async fn authenticate(handle: &mut Handle<Far>, user: &str, key: &Arc<PrivateKey>) -> Result<(), LegError> {
+async fn authenticate(
+    handle: &mut Handle<MachineHandler>,
+    user: &str,
+    key: &Arc<PrivateKey>,
+) -> Result<(), LegError> {
     let hashes: &[Option<HashAlg>] =
         if key.algorithm().is_rsa() { &[Some(HashAlg::Sha512), Some(HashAlg::Sha256)] } else { &[None] };
     for hash in hashes {
         let key = PrivateKeyWithHashAlg::new(Arc::clone(key), *hash);
-        match handle.authenticate_publickey(user, key).await.map_err(LegError::of)? {
+        match handle.authenticate_publickey(user, key).await.map_err(LegError::from_russh)? {
             AuthResult::Success => return Ok(()),
             AuthResult::Failure { .. } => {}
         }
@@ -288,7 +292,7 @@ impl Leg {
     /// # Errors
     /// The machine refuses, or is gone.
     pub async fn session(&self) -> Result<Channel<Msg>, LegError> {
-        self.handle.0.channel_open_session().await.map_err(LegError::of)
+        self.handle.0.channel_open_session().await.map_err(LegError::from_russh)
     }
 
     /// A channel to an address that the machine reaches.
@@ -297,7 +301,7 @@ impl Leg {
     /// The machine refuses, or is gone.
     pub async fn direct_tcpip(&self, host: &str, port: u16) -> Result<Channel<Msg>, LegError> {
         let opened = self.handle.0.channel_open_direct_tcpip(host, u32::from(port), "127.0.0.1", 0);
-        opened.await.map_err(LegError::of)
+        opened.await.map_err(LegError::from_russh)
     }
 
     /// Cancelled when the connection is gone.
@@ -306,13 +310,13 @@ impl Leg {
     }
 
     /// Why it is gone, once it is.
-    pub(super) async fn lost(&self) -> String {
+    pub(super) async fn loss_reason(&self) -> String {
         let _ = tokio::time::timeout(WORD_WITHIN, self.state.gone.cancelled()).await;
-        self.ended_because().unwrap_or_else(|| "the connection to the machine broke off".to_owned())
+        self.disconnect_reason().unwrap_or_else(|| "the connection to the machine broke off".to_owned())
     }
 
-    /// Why it is gone, in the machine's or our words; `None` while it is there, or when it went without a word.
-    pub fn ended_because(&self) -> Option<String> {
+    /// Why the connection ended; `None` while it is open, or when no reason was given.
+    pub fn disconnect_reason(&self) -> Option<String> {
         self.state.why.lock().clone()
     }
 }
@@ -323,7 +327,7 @@ impl Drop for Leg {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let bye = handle.0.disconnect(Disconnect::ByApplication, "the session ended", "en");
-                // A machine that no longer reads does not keep us.
+                // Do not wait for a machine that no longer reads.
                 let _ = tokio::time::timeout(Duration::from_secs(5), bye).await;
             });
         }

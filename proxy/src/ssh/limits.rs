@@ -1,8 +1,8 @@
-//! What strangers and people may cost.
+//! Limits for unauthenticated clients and for people.
 
 use std::time::Duration;
 
-use rp_net::door::{DoorLimits, Full, StrangerLimits};
+use rp_net::door::{AdmissionRefusal, DoorLimits, StrangerLimits};
 
 /// Bounds of the SSH listener.
 #[derive(Debug, Clone)]
@@ -43,11 +43,11 @@ impl Default for SshLimits {
 }
 
 /// Sent in place of the version, as RFC 4253 §4.2 allows.
-pub(super) const fn sentence(full: Full) -> &'static str {
+pub(super) const fn sentence(full: AdmissionRefusal) -> &'static str {
     match full {
-        Full::Connections => "there are too many connections; try again later",
-        Full::Address => "there are too many connections from your address; close some",
-        Full::Strangers => "too many connections are signing in; try again in a minute",
-        Full::TooOften => "your address opens connections too often; try again in a minute",
+        AdmissionRefusal::Connections => "there are too many connections; try again later",
+        AdmissionRefusal::Address => "there are too many connections from your address; close some",
+        AdmissionRefusal::Strangers => "too many connections are signing in; try again in a minute",
+        AdmissionRefusal::TooOften => "your address opens connections too often; try again in a minute",
     }
 }

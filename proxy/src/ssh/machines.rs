@@ -31,7 +31,7 @@ const SSH: u16 = 22;
 
 /// How a machine is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum MachineRoute {
     /// Port 2200 + n of the private endpoint.
     Master(u8),
     /// By direct-tcpip through a master.
@@ -49,7 +49,7 @@ pub struct Machine {
     pub control_plane: bool,
     /// Its node is ready; of an imported machine nothing is known, and it counts as ready.
     pub ready: bool,
-    pub way: Way,
+    pub way: MachineRoute,
 }
 
 /// Why there is no machine.
@@ -101,13 +101,13 @@ pub trait Machines: Send + Sync + Debug {
 pub struct ClusterMachines {
     dialer: Dialer,
     options: ClientOptions,
-    kept: Mutex<HashMap<String, Kept>>,
+    kept: Mutex<HashMap<String, CachedMachines>>,
     /// Machines that were signed in to before.
     known: Option<Typed<HostKey>>,
 }
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct CachedMachines {
     at: Instant,
     fingerprint: u64,
     machines: Arc<[Machine]>,
@@ -137,7 +137,7 @@ impl ClusterMachines {
         let client = client(self.dialer.clone(), Arc::clone(target), Identity::Read, &self.options)
             .map_err(MachinesError::Client)?;
         let hosts = rp_kube::hosts(&client).await.map_err(MachinesError::Kube)?;
-        Ok(of_hosts(&hosts).into())
+        Ok(from_hosts(&hosts).into())
     }
 
     /// Masters that were signed in to before, the newest of each pool. A shell may be what mends the API.
@@ -154,11 +154,11 @@ impl ClusterMachines {
             fresh.then_some(Host { name: known.machine, uid, control_plane, machine, ..Host::default() })
         };
         let hosts: Vec<Host> = known.into_iter().filter_map(of).collect();
-        let machines = of_hosts(&hosts);
+        let machines = from_hosts(&hosts);
         (!machines.is_empty()).then(|| machines.into())
     }
 
-    fn keep(&self, key: &str, kept: Kept) {
+    fn keep(&self, key: &str, kept: CachedMachines) {
         let mut all = self.kept.lock();
         if all.len() >= MOST_KEPT {
             all.retain(|_, kept| kept.at.elapsed() < FRESH);
@@ -192,8 +192,11 @@ impl Machines for ClusterMachines {
                 return last.ok_or(error);
             }
         };
-        let kept =
-            Kept { at: Instant::now(), fingerprint: target.fingerprint, machines: Arc::clone(&machines) };
+        let kept = CachedMachines {
+            at: Instant::now(),
+            fingerprint: target.fingerprint,
+            machines: Arc::clone(&machines),
+        };
         self.keep(key, kept);
         Ok(machines)
     }
@@ -207,11 +210,11 @@ fn imported(machine: &SshMachine) -> Machine {
         uid: sha256(format!("{name}\n{address}\n{port}").as_bytes()).to_string(),
         control_plane: false,
         ready: true,
-        way: Way::Direct { host: address.clone(), port: *port },
+        way: MachineRoute::Direct { host: address.clone(), port: *port },
     }
 }
 
-fn of_hosts(hosts: &[Host]) -> Vec<Machine> {
+fn from_hosts(hosts: &[Host]) -> Vec<Machine> {
     let masters: Vec<&Host> = hosts.iter().filter(|host| host.control_plane).collect();
     let numbers = numbers(&masters);
     let mut machines: Vec<Machine> = hosts
@@ -219,8 +222,8 @@ fn of_hosts(hosts: &[Host]) -> Vec<Machine> {
         .filter_map(|host| {
             let number = numbers.get(host.name.as_str()).copied();
             let way = match (number, &host.address) {
-                (Some(number), _) => Way::Master(number),
-                (None, Some(address)) => Way::Through { address: address.clone(), port: SSH },
+                (Some(number), _) => MachineRoute::Master(number),
+                (None, Some(address)) => MachineRoute::Through { address: address.clone(), port: SSH },
                 // It stands nowhere yet.
                 (None, None) => return None,
             };
@@ -269,17 +272,17 @@ pub fn pick(machines: &[Machine], name: &str) -> Result<Machine, MachinesError> 
         [] => {}
         many => {
             let among = many.iter().take(10).map(|machine| machine.name.clone()).collect();
-            return Err(MachinesError::Ambiguous { name: shown(name), among });
+            return Err(MachinesError::Ambiguous { name: display_name(name), among });
         }
     }
     // Masters that a machine set made have other names: `master-1` is the one in pool 1.
     let number: Option<u8> = wanted.strip_prefix("master-").and_then(|number| number.parse().ok());
     let of_pool =
-        number.and_then(|number| machines.iter().find(|machine| machine.way == Way::Master(number)));
-    of_pool.cloned().ok_or_else(|| MachinesError::Unknown(shown(name)))
+        number.and_then(|number| machines.iter().find(|machine| machine.way == MachineRoute::Master(number)));
+    of_pool.cloned().ok_or_else(|| MachinesError::Unknown(display_name(name)))
 }
 
-fn shown(name: &str) -> String {
+fn display_name(name: &str) -> String {
     rp_base::text::clean(name, 100)
 }
 

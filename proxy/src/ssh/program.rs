@@ -5,30 +5,34 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_documents::{RecordingKind, Side};
-use rp_recording::Start;
+use rp_recording::SessionStart;
 
-use super::audit::{Trail, What};
+use super::audit::{AuditedAction, SessionAudit};
 use super::connection::Connection;
-use super::relay::{Ask, Begun, End, Gatekeeper, short};
+use super::relay::{ChannelOutcome, ChannelRequest, Gatekeeper, StartedProgram, short};
 
 /// The gate of a session channel.
 pub(super) struct SessionGate {
     connection: Arc<Connection>,
-    trail: Trail,
+    trail: SessionAudit,
     /// `TERM`, columns and rows, when a terminal was asked for.
     terminal: Mutex<Option<(String, u16, u16)>>,
 }
 
 impl SessionGate {
-    pub(super) fn new(connection: Arc<Connection>, trail: Trail) -> Self {
+    pub(super) fn new(connection: Arc<Connection>, trail: SessionAudit) -> Self {
         Self { connection, trail, terminal: Mutex::default() }
     }
 
     /// Recording first, then the durable entry, which names it; then the machine may hear of it.
-    async fn begin(&self, mut what: What, command: Vec<String>) -> Result<Option<Begun>, String> {
+    async fn begin(
+        &self,
+        mut what: AuditedAction,
+        command: Vec<String>,
+    ) -> Result<Option<StartedProgram>, String> {
         let terminal = self.terminal.lock().clone();
         let grant = &self.trail.live.grant;
-        let start = Start {
+        let start = SessionStart {
             kind: RecordingKind::Ssh,
             grant,
             person: &grant.owner,
@@ -50,9 +54,11 @@ impl SessionGate {
                 [what.query.as_str(), &format!("recording {}", recorder.id())].join(" ").trim().to_owned();
         }
         match self.trail.start(what).await {
-            Ok(settle) => {
-                Ok(Some(Begun { counted: Arc::clone(&settle.bytes), settle: Some(settle), recorder }))
-            }
+            Ok(settle) => Ok(Some(StartedProgram {
+                counted: Arc::clone(&settle.bytes),
+                settle: Some(settle),
+                recorder,
+            })),
             Err(error) => {
                 tracing::error!(error = %rp_base::chain(&error), "the start of a session could not be audited");
                 if let Some(recorder) = recorder {
@@ -69,21 +75,21 @@ impl Gatekeeper for SessionGate {
         self.connection.limits().idle
     }
 
-    async fn admit(&self, ask: &Ask) -> Result<Option<Begun>, String> {
+    async fn admit(&self, ask: &ChannelRequest) -> Result<Option<StartedProgram>, String> {
         match ask {
-            Ask::Terminal(t) => {
+            ChannelRequest::Terminal(t) => {
                 *self.terminal.lock() = Some((t.term.clone(), short(t.cols), short(t.rows)));
                 Ok(None)
             }
-            Ask::Variable { .. } | Ask::Agent => Ok(None),
-            Ask::Shell => self.begin(What::of("ssh.shell"), Vec::new()).await,
-            Ask::Exec(command) => {
-                let what = What::command("ssh.exec", command);
+            ChannelRequest::Variable { .. } | ChannelRequest::Agent => Ok(None),
+            ChannelRequest::Shell => self.begin(AuditedAction::new("ssh.shell"), Vec::new()).await,
+            ChannelRequest::Exec(command) => {
+                let what = AuditedAction::command("ssh.exec", command);
                 let command = what.command.shown.clone();
                 self.begin(what, command).await
             }
-            Ask::Subsystem(name) => {
-                let what = What::named("ssh.subsystem", name);
+            ChannelRequest::Subsystem(name) => {
+                let what = AuditedAction::named("ssh.subsystem", name);
                 let command = vec![what.query.clone()];
                 self.begin(what, command).await
             }
@@ -95,24 +101,24 @@ impl Gatekeeper for SessionGate {
 pub(super) struct ForwardGate;
 
 impl Gatekeeper for ForwardGate {
-    async fn admit(&self, _ask: &Ask) -> Result<Option<Begun>, String> {
+    async fn admit(&self, _ask: &ChannelRequest) -> Result<Option<StartedProgram>, String> {
         Err("a forwarded connection runs nothing".to_owned())
     }
 }
 
 /// Writes down how a channel ended.
-pub(super) async fn settle(connection: &Connection, end: End, begun: Option<Begun>) {
-    let Some(Begun { settle, recorder, .. }) = begun else { return };
+pub(super) async fn settle(connection: &Connection, end: ChannelOutcome, begun: Option<StartedProgram>) {
+    let Some(StartedProgram { settle, recorder, .. }) = begun else { return };
     let (outcome, word, status, side) = match end {
-        End::Exit(status) => {
+        ChannelOutcome::Exit(status) => {
             (format!("exit {status}"), "ok", u16::try_from(status).unwrap_or(u16::MAX), None)
         }
-        End::Signal(name) => (format!("signal {name}"), "ok", 0, None),
-        End::Closed => ("closed".to_owned(), "ok", 0, None),
-        End::Broken => ("the machine went away".to_owned(), "failed", 0, Some(Side::Cluster)),
-        End::Idle => ("nothing was typed".to_owned(), "cut", 0, Some(Side::You)),
-        End::Unrecorded(_) => ("cut: not recorded".to_owned(), "cut", 0, Some(Side::Us)),
-        End::Left => match connection.access_over() {
+        ChannelOutcome::Signal(name) => (format!("signal {name}"), "ok", 0, None),
+        ChannelOutcome::Closed => ("closed".to_owned(), "ok", 0, None),
+        ChannelOutcome::Broken => ("the machine went away".to_owned(), "failed", 0, Some(Side::Cluster)),
+        ChannelOutcome::Idle => ("nothing was typed".to_owned(), "cut", 0, Some(Side::You)),
+        ChannelOutcome::Unrecorded(_) => ("cut: not recorded".to_owned(), "cut", 0, Some(Side::Us)),
+        ChannelOutcome::Left => match connection.access_over() {
             Some(sentence) => (sentence.to_owned(), "cut", 0, Some(Side::You)),
             None => ("left".to_owned(), "ok", 0, None),
         },

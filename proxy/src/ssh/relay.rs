@@ -1,6 +1,6 @@
 //! One channel between a person's client and a machine: both ways at once, in order, with back-pressure.
 //!
-//! What waits of the person's: [`inlet`]. Both ways: [`flow`].
+//! [`inlet`] queues what the client sends; [`flow`] copies both directions.
 
 mod flow;
 mod inlet;
@@ -13,32 +13,35 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
-use rp_recording::{RecordError, Recorder, What as Recorded};
+use rp_recording::{RecordError, Recorder, StreamKind};
 use russh::{Channel, ChannelWriteHalf, client, server};
 use tokio::sync::{Notify, OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::audit::{Bytes as Counted, Settle};
+use super::audit::{AuditEntryGuard, ByteCounters};
 use super::banner;
-use super::idle::Watch;
+use super::idle::IdleWatch;
 use flow::{down, up};
-pub(super) use inlet::{Answer, Ask, Inlet, Outlet, Terminal, Up, channel};
+pub(super) use inlet::{ChannelRequest, ClientMessage, Inlet, Outlet, RequestResult, Terminal, channel};
 
 /// How long the last words may take.
 const NEWS_WITHIN: Duration = Duration::from_secs(2);
 
-/// What was begun when a program was: its place in the audit trail and its recording.
+/// The audit entry and the recording of a program that was started.
 #[derive(Debug)]
-pub(super) struct Begun {
-    pub(super) settle: Option<Settle>,
-    pub(super) counted: Arc<Counted>,
+pub(super) struct StartedProgram {
+    pub(super) settle: Option<AuditEntryGuard>,
+    pub(super) counted: Arc<ByteCounters>,
     pub(super) recorder: Option<Recorder>,
 }
 
-/// Decides about requests and begins what must be begun before the machine hears of one.
+/// Authorizes requests, and starts audit entry and recording before the machine receives one.
 pub(super) trait Gatekeeper: Send + Sync {
     /// `Err`: refused, with words for the person. `Some`: a program begins.
-    fn admit(&self, ask: &Ask) -> impl Future<Output = Result<Option<Begun>, String>> + Send;
+    fn admit(
+        &self,
+        ask: &ChannelRequest,
+    ) -> impl Future<Output = Result<Option<StartedProgram>, String>> + Send;
 
     /// A channel with a terminal ends when nothing was typed for so long; zero: never.
     fn idle(&self) -> Duration {
@@ -48,12 +51,12 @@ pub(super) trait Gatekeeper: Send + Sync {
 
 /// How a channel ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ChannelOutcome {
     /// The program's exit status.
     Exit(u32),
     /// The signal that ended it.
     Signal(String),
-    /// The machine closed it without a word about the program.
+    /// The machine closed it without an exit status or signal.
     Closed,
     /// The connection to the machine broke off.
     Broken,
@@ -61,7 +64,7 @@ pub(super) enum End {
     Left,
     /// It may not go on unrecorded.
     Unrecorded(String),
-    /// Nothing was typed for long.
+    /// The idle limit was reached.
     Idle,
 }
 
@@ -74,59 +77,61 @@ pub(super) struct Relay<G, N> {
     pub(super) gate: G,
     pub(super) cut: CancellationToken,
     /// Of the whole connection.
-    pub(super) total: Arc<Counted>,
+    pub(super) total: Arc<ByteCounters>,
     /// A forwarded connection is begun from the start.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<StartedProgram>,
     /// Why the machine is gone, once it is; `None` where there is no stream for words of ours.
     pub(super) news: Option<N>,
 }
 
-/// What both directions look at.
-struct Shared {
-    begun: OnceCell<Begun>,
+/// State shared by both directions.
+struct RelayState {
+    begun: OnceCell<StartedProgram>,
     /// Told when `begun` is there.
     begins: Notify,
     asked: Mutex<VecDeque<oneshot::Sender<bool>>>,
-    total: Arc<Counted>,
-    end: Mutex<End>,
+    total: Arc<ByteCounters>,
+    end: Mutex<ChannelOutcome>,
     /// The person has nothing more to send.
     said_all: AtomicBool,
-    idle: Watch,
+    idle: IdleWatch,
 }
 
 impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
     /// Carries the channel to its end. The person's side is closed, the machine's too.
-    pub(super) async fn run(self) -> (End, Option<Begun>) {
+    pub(super) async fn run(self) -> (ChannelOutcome, Option<StartedProgram>) {
         let Self { outlet, person, handle, far, gate, cut, total, begun, news } = self;
         let (mut from_far, to_far) = far.split();
-        let shared = Shared {
+        let shared = RelayState {
             begun: OnceCell::new_with(begun),
             begins: Notify::new(),
             asked: Mutex::default(),
             total,
-            end: Mutex::new(End::Closed),
+            end: Mutex::new(ChannelOutcome::Closed),
             said_all: AtomicBool::new(false),
-            idle: Watch::new(gate.idle()),
+            idle: IdleWatch::new(gate.idle()),
         };
         let end = {
             let mut up = std::pin::pin!(up(outlet, &to_far, &gate, &shared));
             tokio::select! {
                 biased;
-                () = cut.cancelled() => End::Left,
+                () = cut.cancelled() => ChannelOutcome::Left,
                 end = down(&mut from_far, &person, &handle, &shared) => {
-                    // A machine may answer, say everything and close in one breath: its answer stands in the other direction.
+                    // A machine may answer, send all output and close at once; the other direction handles its answer.
                     let _ = tokio::task::unconstrained(up.as_mut()).now_or_never();
                     end
                 }
                 end = up.as_mut() => end,
-                () = shared.idle.over(&person) => End::Idle,
-                error = shared.broke() => unrecorded(&error),
+                () = shared.idle.over(&person) => ChannelOutcome::Idle,
+                error = shared.recording_failed() => unrecorded(&error),
             }
         };
         let words = async {
             match (&end, news) {
-                (End::Broken, Some(news)) => break_news(news, &person).await,
-                (End::Unrecorded(why), _) => break_news(std::future::ready(why.clone()), &person).await,
+                (ChannelOutcome::Broken, Some(news)) => report_failure(news, &person).await,
+                (ChannelOutcome::Unrecorded(why), _) => {
+                    report_failure(std::future::ready(why.clone()), &person).await;
+                }
                 _ => {}
             }
         };
@@ -134,39 +139,39 @@ impl<G: Gatekeeper, N: Future<Output = String>> Relay<G, N> {
             () = words => {}
             () = cut.cancelled() => {}
         }
-        // Whoever waits for room has waited enough.
+        // Wake a client that waits for room.
         cut.cancel();
         let bye = async {
             let _ = to_far.close().await;
-            if end != End::Left {
+            if end != ChannelOutcome::Left {
                 let _ = person.close().await;
             }
         };
-        // Neither end can keep us by not reading.
+        // Neither end can block the close by not reading.
         let _ = tokio::time::timeout(NEWS_WITHIN, bye).await;
         (end, shared.begun.into_inner())
     }
 }
 
 /// Tells the person why the program is gone.
-async fn break_news(news: impl Future<Output = String>, person: &ChannelWriteHalf<server::Msg>) {
+async fn report_failure(news: impl Future<Output = String>, person: &ChannelWriteHalf<server::Msg>) {
     let why = news.await;
     let words = person.extended_data_bytes(1, Bytes::from(banner::line(&why)));
     let _ = tokio::time::timeout(NEWS_WITHIN, words).await;
 }
 
-impl Shared {
+impl RelayState {
     fn recorder(&self) -> Option<&Recorder> {
         self.begun.get().and_then(|begun| begun.recorder.as_ref())
     }
 
     /// At the end of the output: whether nothing but the exit status can still come or go.
     fn only_status_is_left(&self) -> bool {
-        self.said_all.load(Ordering::Relaxed) && *self.end.lock() == End::Closed
+        self.said_all.load(Ordering::Relaxed) && *self.end.lock() == ChannelOutcome::Closed
     }
 
-    /// The recording broke off where there must be one: who says nothing more is cut all the same.
-    async fn broke(&self) -> RecordError {
+    /// Resolves when a required recording fails: the channel is cut even if no data follows.
+    async fn recording_failed(&self) -> RecordError {
         if self.begun.get().is_none() {
             self.begins.notified().await;
         }
@@ -176,7 +181,7 @@ impl Shared {
         }
     }
 
-    async fn took_down(&self, what: Recorded, bytes: &[u8]) -> Result<(), RecordError> {
+    async fn record(&self, what: StreamKind, bytes: &[u8]) -> Result<(), RecordError> {
         match self.recorder() {
             Some(recorder) => recorder.wrote(what, bytes).await,
             None => Ok(()),
@@ -198,8 +203,8 @@ impl Shared {
     }
 }
 
-fn unrecorded(error: &RecordError) -> End {
-    End::Unrecorded(error.to_string())
+fn unrecorded(error: &RecordError) -> ChannelOutcome {
+    ChannelOutcome::Unrecorded(error.to_string())
 }
 
 /// A recording knows sizes of 16 bits.

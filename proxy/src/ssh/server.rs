@@ -9,7 +9,7 @@ use rp_access::Access;
 use rp_audit::Audit;
 use rp_base::{SharedClock, SharedRandom, Timestamp, chain};
 use rp_metrics::Registry;
-use rp_net::door::{Door, Full, Paced, Place, Visitor};
+use rp_net::door::{AdmissionRefusal, ConnectionHandle, ConnectionPermit, Door, MonitoredStream};
 use rp_net::listen::Stop;
 use rp_net::{Directory, Origins, read_header};
 use rp_recording::Recordings;
@@ -29,13 +29,13 @@ use super::keys::{KeysError, ServiceKeys};
 use super::leg::Legs;
 use super::limits::{SshLimits, sentence};
 use super::metrics::SshMetrics;
-use super::session::{Person, WINDOW};
+use super::session::{ClientHandler, WINDOW};
 
-/// No version for whoever listens.
+/// Identification string; it reveals no version.
 const NAME: &str = "SSH-2.0-aro";
 /// Rejections of one connection, of keys that an agent offers mostly; passwords have a bound of their own.
 const MOST_REJECTIONS: usize = 24;
-/// Unanswered questions whether a client is there.
+/// Unanswered keep-alives after which a client counts as gone.
 const MOST_SILENT: usize = 3;
 /// Host certificates are made anew so often.
 const RENEW_AFTER: Duration = Duration::from_secs(24 * 3600);
@@ -44,7 +44,7 @@ const KERNEL_KEEPALIVE: Duration = Duration::from_secs(30);
 /// For a balancer's header.
 const HEADER_WITHIN: Duration = Duration::from_secs(10);
 
-/// What the bastion is made of.
+/// What the bastion is built from.
 #[derive(Debug)]
 pub struct BastionParts {
     pub access: Arc<Access>,
@@ -60,7 +60,7 @@ pub struct BastionParts {
     pub host: String,
     /// Names in its host certificates.
     pub names: Vec<String>,
-    /// Balancers that say for whom they speak.
+    /// Balancers whose PROXY protocol header is believed.
     pub origins: Arc<Origins>,
 }
 
@@ -179,7 +179,7 @@ impl Bastion {
             Ok(place) => place,
             Err(full) => return turn_away(tcp, full).await,
         };
-        let visitor = place.visitor().clone();
+        let visitor = place.handle().clone();
         let origin = tokio::select! {
             origin = self.origin(&mut tcp, peer, &place) => origin,
             () = visitor.cut() => return,
@@ -187,20 +187,20 @@ impl Bastion {
         match origin {
             Ok(origin) => {
                 let connection = Connection::new(Arc::clone(&self), origin.ip().to_canonical(), visitor);
-                Box::pin(self.run(Paced::new(tcp, place), connection, cut)).await;
+                Box::pin(self.run(MonitoredStream::new(tcp, place), connection, cut)).await;
             }
             Err(Some(full)) => turn_away(tcp, full).await,
             Err(None) => {}
         }
     }
 
-    /// Behind a balancer, the client that it speaks for; else why it may not go on.
+    /// The client's address, from the balancer's header where there is one; the error says why it is refused.
     async fn origin(
         &self,
         tcp: &mut TcpStream,
         peer: SocketAddr,
-        place: &Place,
-    ) -> Result<SocketAddr, Option<Full>> {
+        place: &ConnectionPermit,
+    ) -> Result<SocketAddr, Option<AdmissionRefusal>> {
         if !self.parts.origins.heads(peer.ip()) {
             return Ok(peer);
         }
@@ -209,10 +209,15 @@ impl Bastion {
         place.comes_from(origin).map(|()| origin).map_err(Some)
     }
 
-    async fn run(&self, tcp: Paced<TcpStream>, connection: Arc<Connection>, cut: CancellationToken) {
+    async fn run(
+        &self,
+        tcp: MonitoredStream<TcpStream>,
+        connection: Arc<Connection>,
+        cut: CancellationToken,
+    ) {
         let _open = self.metrics.connections.track();
-        let (kill, visitor) = (CancellationToken::new(), tcp.visitor().clone());
-        let (gate, person) = (Gate::new(tcp, kill.clone()), Person::new(Arc::clone(&connection)));
+        let (kill, visitor) = (CancellationToken::new(), tcp.handle().clone());
+        let (gate, person) = (Gate::new(tcp, kill.clone()), ClientHandler::new(Arc::clone(&connection)));
         let begun = run_stream(self.fresh_config(), gate, person);
         let begun = tokio::select! {
             begun = tokio::time::timeout(self.limits().login, begun) => begun,
@@ -227,7 +232,7 @@ impl Bastion {
                 }
                 None
             }
-            words = connection.must_end() => Some(words),
+            words = connection.wait_end_reason() => Some(words),
             () = visitor.cut() => Some(cut_words(&visitor).to_owned()),
             () = cut.cancelled() => Some("the service is restarting; sign in again".to_owned()),
         };
@@ -243,7 +248,7 @@ impl Bastion {
                 let _ = tokio::time::timeout(Duration::from_secs(30), &mut session).await;
             }
         }
-        connection.gone(words.as_deref()).await;
+        connection.finish(words.as_deref()).await;
     }
 
     /// With host certificates that are good for weeks.
@@ -262,14 +267,18 @@ impl Bastion {
     }
 }
 
-async fn turn_away(mut tcp: TcpStream, full: Full) {
+async fn turn_away(mut tcp: TcpStream, full: AdmissionRefusal) {
     let words = format!("aro: {}\r\n", sentence(full));
     let _ = tokio::time::timeout(Duration::from_secs(1), tcp.write_all(words.as_bytes())).await;
 }
 
 /// Why the door ended a connection.
-fn cut_words(visitor: &Visitor) -> &'static str {
-    if visitor.is_known() { "your client takes nothing of what is sent" } else { sentence(Full::Strangers) }
+fn cut_words(visitor: &ConnectionHandle) -> &'static str {
+    if visitor.is_known() {
+        "your client takes nothing of what is sent"
+    } else {
+        sentence(AdmissionRefusal::Strangers)
+    }
 }
 
 fn config(parts: &BastionParts, now: Timestamp) -> Result<Arc<Config>, KeysError> {

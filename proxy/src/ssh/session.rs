@@ -14,10 +14,10 @@ use rp_base::text::clean;
 use russh::server::{Auth, ChannelOpenHandle, Handle, Msg, Session};
 use russh::{Channel, ChannelId, ChannelOpenFailure, MethodKind, MethodSet};
 
-use super::auth::{Known, MOST_USER};
+use super::auth::{AuthenticatedUser, MOST_USER};
 use super::banner;
-use super::connection::{Connection, Opening, Way};
-use super::relay::{Ask, Inlet, Up, channel};
+use super::connection::{ChannelOpening, ChannelTarget, Connection};
+use super::relay::{ChannelRequest, ClientMessage, Inlet, channel};
 
 /// Environment variables of one channel.
 const MOST_VARIABLES: usize = 64;
@@ -33,32 +33,37 @@ pub(super) const WINDOW: u32 = 2 * 1024 * 1024;
 const TRICKLE: u32 = 2;
 
 /// One client.
-pub(super) struct Person {
+pub(super) struct ClientHandler {
     connection: Arc<Connection>,
-    channels: HashMap<ChannelId, Open>,
+    channels: HashMap<ChannelId, OpenChannel>,
     passwords: usize,
     refused: usize,
 }
 
 /// A channel as this task sees it.
-struct Open {
+struct OpenChannel {
     inlet: Inlet,
     variables: usize,
     began: bool,
 }
 
-impl Drop for Person {
+impl Drop for ClientHandler {
     fn drop(&mut self) {
         self.connection.over.cancel();
     }
 }
 
-impl Person {
+impl ClientHandler {
     pub(super) fn new(connection: Arc<Connection>) -> Self {
         Self { connection, channels: HashMap::new(), passwords: 0, refused: 0 }
     }
 
-    async fn decide(&self, user: &str, way: &'static str, checked: Result<Known, Refusal>) -> Auth {
+    async fn decide(
+        &self,
+        user: &str,
+        way: &'static str,
+        checked: Result<AuthenticatedUser, Refusal>,
+    ) -> Auth {
         match checked {
             Ok(known) => {
                 self.connection.succeeded(known);
@@ -71,15 +76,21 @@ impl Person {
         }
     }
 
-    async fn push(&self, id: ChannelId, message: Up) {
+    async fn push(&self, id: ChannelId, message: ClientMessage) {
         if let Some(open) = self.channels.get(&id) {
             open.inlet.push(message).await;
         }
     }
 
     /// Puts a request to the machine and answers as it does.
-    async fn ask(&mut self, id: ChannelId, ask: Ask, session: &mut Session) -> Result<(), russh::Error> {
-        let begins = matches!(ask, Ask::Shell | Ask::Exec(_) | Ask::Subsystem(_));
+    async fn ask(
+        &mut self,
+        id: ChannelId,
+        ask: ChannelRequest,
+        session: &mut Session,
+    ) -> Result<(), russh::Error> {
+        let begins =
+            matches!(ask, ChannelRequest::Shell | ChannelRequest::Exec(_) | ChannelRequest::Subsystem(_));
         let Some(open) = self.channels.get_mut(&id) else { return session.channel_failure(id) };
         if begins && std::mem::replace(&mut open.began, true) {
             return session.channel_failure(id);
@@ -107,17 +118,23 @@ impl Person {
     }
 
     /// A channel of which the machine shall open the other end.
-    async fn open(&mut self, channel_: Channel<Msg>, reply: ChannelOpenHandle, handle: Handle, way: Way) {
+    async fn open(
+        &mut self,
+        channel_: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        handle: Handle,
+        way: ChannelTarget,
+    ) {
         self.channels.retain(|_, open| !open.inlet.cut.is_cancelled());
         if self.channels.len() >= self.connection.limits().channels {
-            self.connection.crowded();
+            self.connection.count_refused_channel();
             return reply.reject(shortage()).await;
         }
         let (id, (_, person)) = (channel_.id(), channel_.split());
         let (inlet, outlet) = channel(&self.connection.over);
         let cut = inlet.cut.clone();
-        self.channels.insert(id, Open { inlet, variables: 0, began: false });
-        let opening = Opening { way, person, outlet, handle, reply, cut };
+        self.channels.insert(id, OpenChannel { inlet, variables: 0, began: false });
+        let opening = ChannelOpening { way, person, outlet, handle, reply, cut };
         self.connection.tasks.spawn(Arc::clone(&self.connection).carry(opening));
     }
 }

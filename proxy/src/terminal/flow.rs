@@ -1,13 +1,13 @@
-//! What is on its way between a browser and the far side of a terminal: numbered by bytes, kept until the other end
+//! Flow control between a browser and the remote end of a terminal: bytes are numbered, kept until the other end
 //! has it, and bounded. Pure, so that a resumed session can be proved to lose and double nothing.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// A browser said something that cannot be.
+/// The browser broke the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum FlowError {
     #[error("it acknowledged {said} bytes of {sent}")]
     Acknowledged { said: u64, sent: u64 },
     #[error("it wants to go on at byte {wanted}; bytes {first} to {last} are kept")]
@@ -74,18 +74,18 @@ impl Outbox {
     }
 
     /// The browser has everything before that byte.
-    pub(super) fn acknowledge(&mut self, upto: u64) -> Result<(), Broken> {
+    pub(super) fn acknowledge(&mut self, upto: u64) -> Result<(), FlowError> {
         if upto > self.sent {
-            return Err(Broken::Acknowledged { said: upto, sent: self.sent });
+            return Err(FlowError::Acknowledged { said: upto, sent: self.sent });
         }
         self.forget(upto);
         Ok(())
     }
 
     /// A new connection goes on at that byte.
-    pub(super) fn resume(&mut self, seen: u64) -> Result<(), Broken> {
+    pub(super) fn resume(&mut self, seen: u64) -> Result<(), FlowError> {
         if seen < self.first || seen > self.most_sent {
-            return Err(Broken::NotKept { wanted: seen, first: self.first, last: self.most_sent });
+            return Err(FlowError::NotKept { wanted: seen, first: self.first, last: self.most_sent });
         }
         self.forget(seen);
         self.sent = seen;
@@ -117,9 +117,9 @@ impl Inbox {
 
     /// # Errors
     /// The browser did not wait for room.
-    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<(), FlowError> {
         if self.waiting.len() + bytes.len() > self.window {
-            return Err(Broken::Ahead { window: self.window });
+            return Err(FlowError::Ahead { window: self.window });
         }
         self.came += bytes.len() as u64;
         self.waiting.extend(bytes);
@@ -275,7 +275,7 @@ mod tests {
                 prop_assert!(world.typed.starts_with(&world.read));
                 prop_assert!(world.out.kept.len() < WINDOW + 40 && world.inn.waiting.len() <= WINDOW);
             }
-            // In peace, everything comes through.
+            // Without further breaks, everything arrives.
             while world.shown.len() < world.written.len() || world.read.len() < world.typed.len() {
                 for step in [Step::Send(16), Step::Arrive(9), Step::Acknowledge, Step::SendTyped(16), Step::Read(16), Step::Taken] {
                     world.go(&step);
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(out.next(100).unwrap().len(), 100);
         out.acknowledge(90).unwrap();
         assert!(out.has_room());
-        assert_eq!(out.resume(80), Err(Broken::NotKept { wanted: 80, first: 90, last: 100 }));
+        assert_eq!(out.resume(80), Err(FlowError::NotKept { wanted: 80, first: 90, last: 100 }));
         out.resume(95).unwrap();
         assert_eq!(out.next(100).unwrap().len(), 25);
         // An old acknowledgement that comes late says nothing new.

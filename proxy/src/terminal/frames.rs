@@ -117,7 +117,7 @@ pub(super) enum ToPage<'a> {
     Resumed { came: u64 },
     /// The far side took the first `n` bytes of the input.
     Took { n: u64 },
-    /// Whoever looks on at a session is in: who types, where, and how large the screen is.
+    /// Watching has begun: who types, where, and how large the screen is.
     Watching { person: &'a str, place: &'a str, size: Size },
     /// For those who look on: the screen has another size.
     Size { size: Size },

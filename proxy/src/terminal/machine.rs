@@ -1,11 +1,11 @@
-//! A machine as the far side: a shell by SSH, on a connection of its own (`ssh::leg`).
+//! A machine as the remote end: a shell by SSH, on a connection of its own (`ssh::leg`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use rp_access::{Access, Live, StreamGuard};
+use rp_access::{Access, ActiveGrant, StreamGuard};
 use rp_audit::{Audit, AuditError};
 use rp_base::{SharedClock, Timestamp};
 use rp_documents::{Entry, Outcome, Phase, Rights, Side};
@@ -14,15 +14,15 @@ use russh::ChannelMsg;
 use tokio_util::sync::CancellationToken;
 
 use super::Visitor;
-use super::far::{Carried, End, Far, Input, Output};
 use super::frames::Size;
-use super::open::No;
+use super::open::OpenRefusal;
+use super::remote_end::{Input, Output, ProgramExit, RemoteChannels, RemoteEnd};
 use crate::ssh::{Leg, LegError, Legs};
 
-/// What programs on the machine may take for granted.
+/// The `TERM` of shells on machines.
 const TERM: &str = "xterm-256color";
 
-/// The way to machines.
+/// Opens shells on machines.
 #[derive(Debug, Clone)]
 pub struct Shells {
     pub legs: Arc<Legs>,
@@ -30,7 +30,7 @@ pub struct Shells {
 }
 
 /// What opening a shell needs of the process.
-pub(super) struct Around<'a> {
+pub(super) struct ShellContext<'a> {
     pub(super) access: &'a Access,
     pub(super) clock: &'a SharedClock,
     pub(super) cut: &'a CancellationToken,
@@ -40,33 +40,32 @@ impl Shells {
     /// Opens a shell on a terminal. The start is in the audit trail before the machine hears of it.
     pub(super) async fn open(
         &self,
-        around: Around<'_>,
+        around: ShellContext<'_>,
         visitor: &Visitor,
-        live: &Arc<Live>,
+        live: &Arc<ActiveGrant>,
         name: &str,
         size: Size,
-    ) -> Result<Far, No> {
+    ) -> Result<RemoteEnd, OpenRefusal> {
         let rates = around.access.rates();
-        rates.stream(live.grant.known_as().as_str()).map_err(|wait| No::too_often(wait.seconds()))?;
+        rates
+            .stream(live.grant.primary_id().as_str())
+            .map_err(|wait| OpenRefusal::too_often(wait.seconds()))?;
         let open = around.access.stream(live, || format!("terminal on {name}"));
         let open = open.map_err(|many| {
-            No::new(
+            OpenRefusal::new(
                 "too_many_streams",
                 format!("{} streams of yours are open here already.", many.most),
                 "Close some.",
             )
         })?;
         let target = self.directory.find(&visitor.target).await.map_err(|error| no_target(&error))?;
-        let machine = self
-            .legs
-            .machines()
-            .find(&target, name)
-            .await
-            .map_err(|error| No::new("no_machine", capital(&error), "Look at the cluster's machines."))?;
+        let machine = self.legs.machines().find(&target, name).await.map_err(|error| {
+            OpenRefusal::new("no_machine", capital(&error), "Look at the cluster's machines.")
+        })?;
         let audit = around.access.audit().clone();
-        let mut settle = Settle::start(audit, around.clock, live, visitor, &machine.name).await.map_err(|error| {
+        let mut settle = AuditEntryGuard::start(audit, around.clock, live, visitor, &machine.name).await.map_err(|error| {
             tracing::error!(error = %rp_base::chain(&error), "the start of a terminal could not be audited");
-            No::new("audit_unavailable", "The audit trail cannot be written, so nothing was opened.", "Try again in a moment.")
+            OpenRefusal::new("audit_unavailable", "The audit trail cannot be written, so nothing was opened.", "Try again in a moment.")
         })?;
         let connecting = async {
             let leg = self.legs.connect(live, &target, &machine).await?;
@@ -82,11 +81,19 @@ impl Shells {
         };
         if asked.await.is_err() {
             settle.outcome("failed", Side::Cluster);
-            return Err(No::new("machine_refused", "The machine broke the connection off.", "Try again."));
+            return Err(OpenRefusal::new(
+                "machine_refused",
+                "The machine broke the connection off.",
+                "Try again.",
+            ));
         }
-        let held =
-            Held { settle, _open: open, ended: live.token_for(Rights::Write), cut: around.cut.clone() };
-        Ok(Far::spawn(|carried| carry(leg, channel, held, carried)))
+        let held = ShellGuards {
+            settle,
+            _open: open,
+            ended: live.token_for(Rights::Write),
+            cut: around.cut.clone(),
+        };
+        Ok(RemoteEnd::spawn(|carried| carry(leg, channel, held, carried)))
     }
 }
 
@@ -98,21 +105,30 @@ fn capital(error: &impl std::fmt::Display) -> String {
     })
 }
 
-fn no_target(error: &DirectoryError) -> No {
+fn no_target(error: &DirectoryError) -> OpenRefusal {
     tracing::warn!(error = %rp_base::chain(error), "no way to a machine");
-    No::new("not_reachable", "The cluster cannot be reached from here.", "Look at the cluster's page.")
+    OpenRefusal::new(
+        "not_reachable",
+        "The cluster cannot be reached from here.",
+        "Look at the cluster's page.",
+    )
 }
 
-struct Held {
-    settle: Settle,
+struct ShellGuards {
+    settle: AuditEntryGuard,
     _open: StreamGuard,
     ended: CancellationToken,
     cut: CancellationToken,
 }
 
-/// Carries until the shell ends or nobody listens any more.
-async fn carry(leg: Leg, channel: russh::Channel<russh::client::Msg>, mut held: Held, carried: Carried) {
-    let Carried { mut input, output } = carried;
+/// Copies both directions until the shell ends or the session is gone.
+async fn carry(
+    leg: Leg,
+    channel: russh::Channel<russh::client::Msg>,
+    mut held: ShellGuards,
+    carried: RemoteChannels,
+) {
+    let RemoteChannels { mut input, output } = carried;
     let (mut from, to) = channel.split();
     let (sent, received) = (Arc::clone(&held.settle.sent), Arc::clone(&held.settle.received));
     let writing = async {
@@ -125,7 +141,7 @@ async fn carry(leg: Leg, channel: russh::Channel<russh::client::Msg>, mut held: 
                 Input::Size(size) => to.window_change(u32::from(size.cols), u32::from(size.rows), 0, 0).await,
             };
             if written.is_err() {
-                // The reading half says why.
+                // The reading half reports the reason.
                 std::future::pending::<()>().await;
             }
         }
@@ -137,25 +153,26 @@ async fn carry(leg: Leg, channel: russh::Channel<russh::client::Msg>, mut held: 
             let bytes: Bytes = match said {
                 Some(ChannelMsg::Data { data } | ChannelMsg::ExtendedData { data, .. }) => data,
                 Some(ChannelMsg::ExitStatus { exit_status }) => {
-                    end = Some(End::code(i32::try_from(exit_status).unwrap_or(i32::MAX)));
+                    end = Some(ProgramExit::code(i32::try_from(exit_status).unwrap_or(i32::MAX)));
                     continue;
                 }
                 Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
-                    end = Some(End::signal(&signal_word(&signal_name)));
+                    end = Some(ProgramExit::signal(&signal_word(&signal_name)));
                     continue;
                 }
-                Some(ChannelMsg::Failure) => return End::broken("The machine gives no shell."),
+                Some(ChannelMsg::Failure) => return ProgramExit::broken("The machine gives no shell."),
                 Some(ChannelMsg::Close) | None => break,
                 Some(_) => continue,
             };
             sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             if !bytes.is_empty() && output.send(Output::Bytes(bytes)).await.is_err() {
-                return End::broken("Nobody listens any more.");
+                return ProgramExit::broken("Nobody listens any more.");
             }
         }
         end.unwrap_or_else(|| {
-            let why = leg.ended_because().map(|why| format!(" It said: {}", rp_base::text::clean(&why, 200)));
-            End::broken(format!("The machine closed the connection.{}", why.unwrap_or_default()))
+            let why =
+                leg.disconnect_reason().map(|why| format!(" It said: {}", rp_base::text::clean(&why, 200)));
+            ProgramExit::broken(format!("The machine closed the connection.{}", why.unwrap_or_default()))
         })
     };
     let (ended, cut) = (held.ended.clone(), held.cut.clone());
@@ -177,9 +194,9 @@ fn signal_word(signal: &russh::Sig) -> String {
     format!("{signal:?}")
 }
 
-/// Writes the end of a shell when it is dropped, however that came about.
+/// Writes the end entry of a shell when it is dropped.
 #[derive(Debug)]
-struct Settle {
+struct AuditEntryGuard {
     entry: Option<Box<Entry>>,
     audit: Audit,
     clock: SharedClock,
@@ -188,11 +205,11 @@ struct Settle {
     received: Arc<AtomicU64>,
 }
 
-impl Settle {
+impl AuditEntryGuard {
     async fn start(
         audit: Audit,
         clock: &SharedClock,
-        live: &Live,
+        live: &ActiveGrant,
         visitor: &Visitor,
         machine: &str,
     ) -> Result<Self, AuditError> {
@@ -200,7 +217,7 @@ impl Settle {
         let from: IpAddr = visitor.from;
         let mut entry = visitor.caller.entry(began, Phase::Start, "terminal");
         entry.actor.from = from.to_string();
-        entry.grant = Some(live.grant.known_as().clone());
+        entry.grant = Some(live.grant.primary_id().clone());
         entry.target.clone_from(&live.grant.target);
         entry.reason.clone_from(&live.grant.reason);
         "machines".clone_into(&mut entry.resource);
@@ -227,17 +244,17 @@ impl Settle {
         }
     }
 
-    fn failed(&mut self, error: &LegError) -> No {
+    fn failed(&mut self, error: &LegError) -> OpenRefusal {
         let side = error.side();
         self.outcome(if side == Side::You { "refused" } else { "failed" }, side);
         if side != Side::You {
             tracing::warn!(error = %rp_base::chain(error), "a terminal did not reach its machine");
         }
-        No::new("machine_away", capital(error), "")
+        OpenRefusal::new("machine_away", capital(error), "")
     }
 }
 
-impl Drop for Settle {
+impl Drop for AuditEntryGuard {
     fn drop(&mut self) {
         let Some(mut entry) = self.entry.take() else { return };
         let now = self.clock.now();

@@ -31,18 +31,18 @@ metrics! {
     }
 }
 
-/// Which way.
+/// Direction of counted bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Bytes {
+pub(super) enum ByteDirection {
     In,
     Out,
 }
 
 impl TerminalMetrics {
-    pub(super) fn count(&self, way: Bytes, bytes: usize) {
+    pub(super) fn count(&self, way: ByteDirection, bytes: usize) {
         let direction = match way {
-            Bytes::In => "in",
-            Bytes::Out => "out",
+            ByteDirection::In => "in",
+            ByteDirection::Out => "out",
         };
         self.bytes.with(&ByteLabels { direction }).add(bytes as u64);
     }

@@ -1,36 +1,36 @@
-//! Opening a terminal, and coming back to one.
+//! Opens and resumes terminals.
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rp_access::{Live, Refusal};
+use rp_access::{ActiveGrant, Refusal};
 use rp_base::{Id, chain, sha256};
 use rp_documents::{RecordingKind, Rights};
-use rp_recording::{Recorder, Start};
+use rp_recording::{Recorder, SessionStart};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::far::Far;
 use super::frames::{Hello, Place, Size, ToPage};
-use super::machine::Around;
+use super::machine::ShellContext;
 use super::pod;
-use super::session::{Connection, Parts, Session};
-use super::socket::Wires;
-use super::stage::Stage;
+use super::remote_end::RemoteEnd;
+use super::session::{Connection, Session, SessionParts};
+use super::shared_screen::SharedScreen;
+use super::socket::SocketChannels;
 use super::{AHEAD, Entry, Owner, Terminals, Visitor, WINDOW};
-use crate::api::{Exec, Told};
+use crate::api::{ErrorText, ExecRequest};
 
-/// Why nothing was opened, in words for the page.
+/// Why no terminal was opened, with the text for the page.
 #[derive(Debug)]
-pub(super) struct No {
+pub(super) struct OpenRefusal {
     code: String,
     words: String,
     action: String,
     again: Option<u64>,
 }
 
-impl No {
+impl OpenRefusal {
     pub(super) fn new(code: &str, words: impl Into<String>, action: &str) -> Self {
         Self { code: code.to_owned(), words: words.into(), action: action.to_owned(), again: None }
     }
@@ -50,8 +50,8 @@ impl No {
     }
 }
 
-impl From<Told> for No {
-    fn from(told: Told) -> Self {
+impl From<ErrorText> for OpenRefusal {
+    fn from(told: ErrorText) -> Self {
         Self {
             code: told.code.to_owned(),
             words: told.message,
@@ -61,20 +61,20 @@ impl From<Told> for No {
     }
 }
 
-fn refusal(refusal: Refusal) -> No {
+fn refusal(refusal: Refusal) -> OpenRefusal {
     match refusal {
-        Refusal::Unsure | Refusal::Unavailable => No::new(
+        Refusal::Unsure | Refusal::Unavailable => OpenRefusal::new(
             "store_away",
             "The store does not answer, so no access can be checked.",
             "Try again in a moment.",
         ),
-        Refusal::TooOften(wait) => No::too_often(wait.seconds()),
+        Refusal::TooOften(wait) => OpenRefusal::too_often(wait.seconds()),
         Refusal::Malformed | Refusal::Unknown | Refusal::Spent | Refusal::Ended(_) => grant_needed(),
     }
 }
 
-fn grant_needed() -> No {
-    No::new(
+fn grant_needed() -> OpenRefusal {
+    OpenRefusal::new(
         "grant_needed",
         "You have no access for this terminal, or it has ended.",
         "Say why you need it, under an elevation.",
@@ -88,7 +88,7 @@ impl Terminals {
         visitor: &Visitor,
         place: &Place,
         size: Size,
-        wires: Wires,
+        wires: SocketChannels,
     ) -> Result<(), String> {
         match Box::pin(self.begin(visitor, place, size.bounded(), wires)).await {
             Ok(()) => Ok(()),
@@ -100,9 +100,15 @@ impl Terminals {
         }
     }
 
-    async fn begin(&self, visitor: &Visitor, place: &Place, size: Size, wires: Wires) -> Result<(), No> {
+    async fn begin(
+        &self,
+        visitor: &Visitor,
+        place: &Place,
+        size: Size,
+        wires: SocketChannels,
+    ) -> Result<(), OpenRefusal> {
         if !place.is_sound() {
-            return Err(No::new("malformed", "That is no place in a cluster.", ""));
+            return Err(OpenRefusal::new("malformed", "That is no place in a cluster.", ""));
         }
         let parts = &self.0.parts;
         let machine = match place {
@@ -134,9 +140,14 @@ impl Terminals {
         kept
     }
 
-    async fn pod(&self, visitor: &Visitor, live: &Arc<Live>, names: [&str; 3]) -> Result<Far, No> {
+    async fn pod(
+        &self,
+        visitor: &Visitor,
+        live: &Arc<ActiveGrant>,
+        names: [&str; 3],
+    ) -> Result<RemoteEnd, OpenRefusal> {
         let [namespace, pod, container] = names;
-        let exec = Exec {
+        let exec = ExecRequest {
             live: Arc::clone(live),
             request_id: visitor.caller.request_id.clone(),
             from: visitor.from,
@@ -145,20 +156,26 @@ impl Terminals {
             container,
             command: &pod::SHELL,
         };
-        let running = self.0.parts.api.exec(exec).await.map_err(|told| No::from(*told))?;
-        Ok(Far::spawn(|carried| pod::carry(running, carried)))
+        let running = self.0.parts.api.exec(exec).await.map_err(|told| OpenRefusal::from(*told))?;
+        Ok(RemoteEnd::spawn(|carried| pod::carry(running, carried)))
     }
 
-    async fn machine(&self, visitor: &Visitor, live: &Arc<Live>, name: &str, size: Size) -> Result<Far, No> {
+    async fn machine(
+        &self,
+        visitor: &Visitor,
+        live: &Arc<ActiveGrant>,
+        name: &str,
+        size: Size,
+    ) -> Result<RemoteEnd, OpenRefusal> {
         let parts = &self.0.parts;
         let Some(shells) = &parts.shells else {
-            return Err(No::new(
+            return Err(OpenRefusal::new(
                 "no_machines",
                 "Machines cannot be reached from here.",
                 "Use a pod on the machine.",
             ));
         };
-        let around = Around { access: &parts.access, clock: &parts.clock, cut: &parts.cut };
+        let around = ShellContext { access: &parts.access, clock: &parts.clock, cut: &parts.cut };
         Box::pin(shells.open(around, visitor, live, name, size)).await
     }
 
@@ -167,13 +184,13 @@ impl Terminals {
         visitor: &Visitor,
         place: &Place,
         size: Size,
-        live: &Live,
-    ) -> Result<Option<Recorder>, No> {
+        live: &ActiveGrant,
+    ) -> Result<Option<Recorder>, OpenRefusal> {
         let command = match place {
             Place::Pod { .. } => pod::SHELL.map(str::to_owned).to_vec(),
             Place::Machine { .. } => Vec::new(),
         };
-        let start = Start {
+        let start = SessionStart {
             kind: RecordingKind::Terminal,
             grant: &live.grant,
             person: &visitor.caller.person,
@@ -185,7 +202,7 @@ impl Terminals {
         };
         self.0.parts.recordings.begin(start).await.map_err(|error| {
             tracing::error!(error = %chain(&error), "a terminal is refused because it cannot be recorded");
-            No::new(
+            OpenRefusal::new(
                 "recording",
                 "Terminals must be recorded here, and the recording cannot be written.",
                 "Try again in a moment.",
@@ -199,22 +216,26 @@ impl Terminals {
         visitor: &Visitor,
         place: &Place,
         size: Size,
-        live: Arc<Live>,
-        far: Far,
+        live: Arc<ActiveGrant>,
+        far: RemoteEnd,
         recorder: Option<&Recorder>,
-        wires: Wires,
-    ) -> Result<(), No> {
+        wires: SocketChannels,
+    ) -> Result<(), OpenRefusal> {
         let inner = &self.0;
         let (id, token) = (Id::random(&*inner.parts.random), self.token());
         let (attach, attached) = mpsc::channel(1);
         let stage = inner.parts.options.watch.then(|| {
             let ids = (id.clone(), visitor.target.clone(), live.grant.id.clone());
             let person = visitor.caller.person.clone();
-            Stage::new(ids, person, place.words(), inner.parts.clock.now(), size)
+            SharedScreen::new(ids, person, place.words(), inner.parts.clock.now(), size)
         });
         let entry = Entry { owner: owner(visitor, &token), attach, stage: stage.clone() };
         if !inner.keep(&id, entry) {
-            return Err(No::new("crowded", "Too many terminals are open here.", "Try again in a moment."));
+            return Err(OpenRefusal::new(
+                "crowded",
+                "Too many terminals are open here.",
+                "Try again in a moment.",
+            ));
         }
         let hello = Hello {
             id: id.as_str(),
@@ -227,9 +248,9 @@ impl Terminals {
             recording: recorder.map(|recorder| recorder.id().as_str()),
             watch: inner.parts.options.watch,
         };
-        // The first of a queue that is empty.
+        // The queue is empty, so this cannot fail for lack of room.
         let _ = wires.to.try_send(Message::text(ToPage::Hello(hello).text()));
-        let parts = Parts {
+        let parts = SessionParts {
             id: id.clone(),
             ended: live.token_for(Rights::Write),
             live,
@@ -269,7 +290,7 @@ impl Terminals {
         token: &str,
         seen: u64,
         size: Size,
-        wires: Wires,
+        wires: SocketChannels,
     ) -> Result<(), String> {
         let lost = |words: &str| {
             self.0.metrics.resumed("lost");
@@ -283,7 +304,7 @@ impl Terminals {
     }
 }
 
-fn connection(visitor: &Visitor, wires: Wires, seen: u64, size: Size) -> Connection {
+fn connection(visitor: &Visitor, wires: SocketChannels, seen: u64, size: Size) -> Connection {
     Connection { to: wires.to, from: wires.from, seen, size, signed: Arc::clone(&visitor.signed) }
 }
 

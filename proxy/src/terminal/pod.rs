@@ -1,4 +1,4 @@
-//! A container as the far side: messages of `v5.channel.k8s.io`, whose first byte names the channel.
+//! A container as the remote end: messages of `v5.channel.k8s.io`, whose first byte names the channel.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::far::{Carried, End, Input, Output};
-use crate::api::Running;
+use super::remote_end::{Input, Output, ProgramExit, RemoteChannels};
+use crate::api::RunningExec;
 
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
@@ -19,7 +19,7 @@ const STDERR: u8 = 2;
 const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
 
-/// A way without traffic is forgotten by balancers; the answers show that the cluster is there.
+/// Ping interval: balancers drop silent connections, and the pongs show that the cluster is alive.
 const PING_EVERY: Duration = Duration::from_secs(20);
 
 /// bash where there is one, else sh; a terminal type that images know.
@@ -29,12 +29,12 @@ pub(super) const SHELL: [&str; 3] = [
     "TERM=${TERM:-xterm-256color}; export TERM; if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi",
 ];
 
-/// Carries until the program ends or nobody listens any more.
-pub(super) async fn carry(running: Running, carried: Carried) {
-    let Running { socket, mut held } = running;
+/// Copies both directions until the program ends or the session is gone.
+pub(super) async fn carry(running: RunningExec, carried: RemoteChannels) {
+    let RunningExec { socket, mut held } = running;
     let (sent, received) = held.counters();
     let (mut to, mut from) = socket.split();
-    let Carried { mut input, output } = carried;
+    let RemoteChannels { mut input, output } = carried;
     let writing = async {
         let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -54,7 +54,7 @@ pub(super) async fn carry(running: Running, carried: Carried) {
                 _ = ping.tick() => Message::Ping(Bytes::new()),
             };
             if to.send(message).await.is_err() {
-                // The reading half says why.
+                // The reading half reports the reason.
                 std::future::pending::<()>().await;
             }
         }
@@ -67,20 +67,20 @@ pub(super) async fn carry(running: Running, carried: Carried) {
                     continue;
                 }
                 Some(Ok(Message::Close(_))) | None => {
-                    return End::broken(
+                    return ProgramExit::broken(
                         "The cluster closed the connection without saying how the shell ended.",
                     );
                 }
                 Some(Err(error)) => {
                     tracing::debug!(error = %rp_base::chain(&error), "an exec broke off");
-                    return End::broken("The connection to the cluster broke off.");
+                    return ProgramExit::broken("The connection to the cluster broke off.");
                 }
             };
             match message.split_first() {
                 Some((&(STDOUT | STDERR), rest)) if !rest.is_empty() => {
                     sent.fetch_add(rest.len() as u64, Ordering::Relaxed);
                     if output.send(Output::Bytes(message.slice(1..))).await.is_err() {
-                        return End::broken("Nobody listens any more.");
+                        return ProgramExit::broken("Nobody listens any more.");
                     }
                 }
                 Some((&ERROR, rest)) => return ended(rest),
@@ -112,25 +112,25 @@ fn on(channel: u8, bytes: &[u8]) -> Bytes {
 }
 
 /// The `Status` on the error channel.
-fn ended(said: &[u8]) -> End {
+fn ended(said: &[u8]) -> ProgramExit {
     let status: Value = serde_json::from_slice(said).unwrap_or_default();
     if status.get("status").and_then(Value::as_str) == Some("Success") {
-        return End::code(0);
+        return ProgramExit::code(0);
     }
     let causes = status.pointer("/details/causes").and_then(Value::as_array).into_iter().flatten();
     let mut codes = causes.filter(|cause| cause.get("reason").and_then(Value::as_str) == Some("ExitCode"));
     let code = codes.find_map(|cause| cause.get("message").and_then(Value::as_str)?.parse().ok());
     if let Some(code) = code {
-        return End::code(code);
+        return ProgramExit::code(code);
     }
     let message = status.get("message").and_then(Value::as_str).unwrap_or_default();
     let message = match message {
         "" => String::from_utf8_lossy(said).into_owned(),
         message => message.to_owned(),
     };
-    End {
+    ProgramExit {
         side: Some(Side::Cluster),
-        ..End::broken(format!("The cluster ended it: {}", rp_base::text::clean(&message, 500)))
+        ..ProgramExit::broken(format!("The cluster ended it: {}", rp_base::text::clean(&message, 500)))
     }
 }
 
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn reads_how_a_program_ended() {
-        assert_eq!(ended(br#"{"status":"Success"}"#), End::code(0));
+        assert_eq!(ended(br#"{"status":"Success"}"#), ProgramExit::code(0));
         let failed = br#"{"status":"Failure","reason":"NonZeroExitCode","message":"x","details":{"causes":[{"reason":"ExitCode","message":"7"}]}}"#;
-        assert_eq!(ended(failed), End::code(7));
+        assert_eq!(ended(failed), ProgramExit::code(7));
         assert_eq!(ended(failed).outcome(), "exit 7");
         let gone = ended(br#"{"status":"Failure","message":"container not found (\"x\")"}"#);
         assert_eq!(gone.side, Some(Side::Cluster));

@@ -1,33 +1,33 @@
-//! One terminal: a task between the far side and whichever connection of the browser is there now. The connection
+//! One terminal: a task between the remote end and the browser's current connection. The connection
 //! may break; the session waits for the next one for a while, and goes on at the byte where the last one ended.
 
-mod aside;
+mod notices;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rp_access::Live;
+use rp_access::ActiveGrant;
 use rp_base::{Id, SharedClock};
 use rp_metrics::GaugeGuard;
-use rp_recording::{Recorder, What};
+use rp_recording::{Recorder, StreamKind};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 
 use super::AHEAD;
-use super::far::{End, Far, Input, Output};
-use super::flow::{Broken, Inbox, Outbox};
+use super::flow::{FlowError, Inbox, Outbox};
 use super::frames::{FromPage, Size, ToPage};
-use super::metrics::{Bytes as Counted, TerminalMetrics};
-use super::signed::SignedIn;
-use super::stage::Stage;
-use crate::idle::Idle;
+use super::metrics::{ByteDirection, TerminalMetrics};
+use super::portal_session::PortalSession;
+use super::remote_end::{Input, Output, ProgramExit, RemoteEnd};
+use super::shared_screen::SharedScreen;
+use crate::idle::IdleTimer;
 
 /// Bytes of one frame for the browser, and of one piece for the far side.
 const PIECE: usize = 16 * 1024;
-/// The browser hears at the latest after so many bytes what was taken.
+/// After this many bytes at the latest the browser is told what was taken.
 const TELL_TAKEN: u64 = 4 * 1024;
 /// A last frame waits so long for a browser that does not read.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ pub(super) struct Connection {
     pub(super) seen: u64,
     pub(super) size: Size,
     /// The session of the portal by which it came.
-    pub(super) signed: Arc<SignedIn>,
+    pub(super) signed: Arc<PortalSession>,
 }
 
 /// What comes over a connection.
@@ -51,11 +51,11 @@ pub(super) enum FromSocket {
     Said(FromPage),
 }
 
-/// What a session is made of.
-pub(super) struct Parts {
+/// What a session is built from.
+pub(super) struct SessionParts {
     pub(super) id: Id,
-    pub(super) live: Arc<Live>,
-    pub(super) far: Far,
+    pub(super) live: Arc<ActiveGrant>,
+    pub(super) far: RemoteEnd,
     pub(super) recorder: Option<Recorder>,
     pub(super) attach: mpsc::Receiver<Connection>,
     /// Ends with the access.
@@ -66,8 +66,8 @@ pub(super) struct Parts {
     pub(super) grace: Duration,
     /// It ends when nothing was typed for so long; zero: never.
     pub(super) idle: Duration,
-    /// For those who look on; `None`: nobody may.
-    pub(super) stage: Option<Arc<Stage>>,
+    /// The screen for watchers; `None` where watching is not allowed.
+    pub(super) stage: Option<Arc<SharedScreen>>,
     pub(super) window: usize,
     pub(super) metrics: Arc<TerminalMetrics>,
     pub(super) open: GaugeGuard,
@@ -75,7 +75,7 @@ pub(super) struct Parts {
 
 /// Why a session is over.
 #[derive(Debug)]
-enum Over {
+enum SessionEnd {
     /// The program has ended, and the browser knows.
     Ended,
     /// The person left.
@@ -89,7 +89,7 @@ enum Over {
 }
 
 pub(super) struct Session {
-    parts: Parts,
+    parts: SessionParts,
     out: Outbox,
     inn: Inbox,
     /// What the browser was told of the input that the far side took.
@@ -98,26 +98,26 @@ pub(super) struct Session {
     connection: Option<Connection>,
     /// Without a connection: until then one may come.
     until: Instant,
-    end: Option<End>,
+    end: Option<ProgramExit>,
     /// The end was put on the present connection.
     end_told: bool,
     /// The far side takes nothing any more; its end is about to come.
     deaf: bool,
-    /// The page has said something: it knows how to come back.
+    /// The page has sent a frame, so it has the resume token.
     heard: bool,
     /// Of the last connection: the session ends with it, also while there is none.
-    signed: Arc<SignedIn>,
-    idle: Idle,
-    /// The page is to be told that the session ends so soon.
+    signed: Arc<PortalSession>,
+    idle: IdleTimer,
+    /// An idle warning to send, with the time left.
     owes_idle: Option<Duration>,
     watched: Option<watch::Receiver<Vec<(u64, String)>>>,
-    /// The page is to be told who looks on.
+    /// The list of watchers must be sent.
     owes_watched: bool,
 }
 
-/// How a session went, for those who ask for it later.
+/// How a session ended, for later resume attempts.
 #[derive(Debug)]
-pub(super) struct Closed {
+pub(super) struct CloseReason {
     /// One word, for metrics.
     pub(super) word: &'static str,
     /// A sentence for a browser that comes too late.
@@ -125,7 +125,7 @@ pub(super) struct Closed {
 }
 
 impl Session {
-    pub(super) fn new(parts: Parts, connection: Connection) -> Self {
+    pub(super) fn new(parts: SessionParts, connection: Connection) -> Self {
         let until = Instant::now() + parts.grace;
         Self {
             out: Outbox::new(parts.window),
@@ -133,7 +133,7 @@ impl Session {
             told: 0,
             size: None,
             signed: Arc::clone(&connection.signed),
-            idle: Idle::new(parts.idle, Instant::now()),
+            idle: IdleTimer::new(parts.idle, Instant::now()),
             owes_idle: None,
             watched: parts.stage.as_ref().map(|stage| stage.watched()),
             owes_watched: false,
@@ -147,8 +147,8 @@ impl Session {
         }
     }
 
-    /// Runs until the session is over, then says so wherever it has to be said.
-    pub(super) async fn run(mut self) -> Closed {
+    /// Runs until the session is over, then reports it to the page, the recording and the metrics.
+    pub(super) async fn run(mut self) -> CloseReason {
         let over = loop {
             if let Some(over) = self.step().await {
                 break over;
@@ -157,11 +157,11 @@ impl Session {
         self.close(over).await
     }
 
-    async fn step(&mut self) -> Option<Over> {
+    async fn step(&mut self) -> Option<SessionEnd> {
         let (ended, cut) = (self.parts.ended.clone(), self.parts.cut.clone());
         let (signed, alarm) = (self.signed.over(), self.alarm());
         let to = self.connection.as_ref().map(|connection| connection.to.clone());
-        let speaks = self.says_something();
+        let speaks = self.has_frame_to_send();
         let hears = self.end.is_none() && !self.deaf && (!self.inn.is_empty() || self.size.is_some());
         let input = self.parts.far.input.clone();
         let room = self.end.is_none() && self.out.has_room();
@@ -169,18 +169,18 @@ impl Session {
         tokio::select! {
             biased;
             () = ended.cancelled() => Some(self.access_ended()),
-            () = cut.cancelled() => Some(Over::Cut {
+            () = cut.cancelled() => Some(SessionEnd::Cut {
                 code: "stopping",
                 words: "Cut: this part of the service is being restarted. Open the terminal again.".to_owned(),
             }),
-            () = signed => Some(Over::Cut { code: "signed_out", words: self.signed.words() }),
-            words = unrecorded(recorder) => Some(Over::Cut { code: "recording", words }),
+            () = signed => Some(SessionEnd::Cut { code: "signed_out", words: self.signed.words() }),
+            words = unrecorded(recorder) => Some(SessionEnd::Cut { code: "recording", words }),
             next = self.parts.attach.recv() => self.attach(next?),
-            said = from(&mut self.connection) => self.said(said),
+            said = from(&mut self.connection) => self.handle_frame(said),
             place = place(to), if speaks => {
                 match place {
                     Some(place) => {
-                        self.speak(place);
+                        self.send_frame(place);
                         None
                     }
                     None => self.detach(),
@@ -188,7 +188,7 @@ impl Session {
             }
             taken = input.reserve_owned(), if hears => {
                 match taken {
-                    Ok(taken) => self.hear(taken).await,
+                    Ok(taken) => self.forward_input(taken).await,
                     Err(_) => {
                         self.deaf = true;
                         None
@@ -196,34 +196,34 @@ impl Session {
                 }
             }
             output = self.parts.far.output.recv(), if room => self.output(output).await,
-            () = aside::watchers(&mut self.watched) => self.watchers_changed().await,
-            () = sleep_until(alarm.unwrap_or(self.until)), if alarm.is_some() => self.rang(),
+            () = notices::watchers(&mut self.watched) => self.watchers_changed().await,
+            () = sleep_until(alarm.unwrap_or(self.until)), if alarm.is_some() => self.on_alarm(),
         }
     }
 
-    fn access_ended(&self) -> Over {
-        let why = self.parts.live.cut(self.parts.clock.now());
-        Over::Cut { code: "access_ended", words: format!("Cut: {}.", why.sentence()) }
+    fn access_ended(&self) -> SessionEnd {
+        let why = self.parts.live.end_reason(self.parts.clock.now());
+        SessionEnd::Cut { code: "access_ended", words: format!("Cut: {}.", why.sentence()) }
     }
 
-    fn says_something(&self) -> bool {
+    fn has_frame_to_send(&self) -> bool {
         let over = self.end.is_some() && !self.end_told;
-        let owes = self.owes_taken() || self.has_aside();
+        let owes = self.owes_took_frame() || self.has_notice();
         self.connection.is_some() && (self.out.has_unsent() || owes || over)
     }
 
-    fn owes_taken(&self) -> bool {
+    fn owes_took_frame(&self) -> bool {
         let taken = self.inn.taken();
         taken > self.told && (taken - self.told >= TELL_TAKEN || self.inn.is_empty())
     }
 
     /// Puts the next frame on the connection: what was taken, what is said beside, then bytes, the end last.
-    fn speak(&mut self, place: mpsc::OwnedPermit<Message>) {
-        if self.owes_taken() {
+    fn send_frame(&mut self, place: mpsc::OwnedPermit<Message>) {
+        if self.owes_took_frame() {
             self.told = self.inn.taken();
             let said = ToPage::Took { n: self.told }.text();
             drop(place.send(Message::text(said)));
-        } else if let Some(said) = self.aside() {
+        } else if let Some(said) = self.notice() {
             drop(place.send(Message::text(said)));
         } else if let Some(bytes) = self.out.next(PIECE) {
             drop(place.send(Message::Binary(bytes)));
@@ -235,55 +235,55 @@ impl Session {
     }
 
     /// Gives the far side the next of what came for it.
-    async fn hear(&mut self, place: mpsc::OwnedPermit<Input>) -> Option<Over> {
+    async fn forward_input(&mut self, place: mpsc::OwnedPermit<Input>) -> Option<SessionEnd> {
         if let Some(size) = self.size.take() {
             drop(place.send(Input::Size(size)));
             if let Some(stage) = &self.parts.stage {
                 stage.resized(size);
             }
-            return self.record(Recorded::Size(size)).await;
+            return self.record(RecordedEvent::Size(size)).await;
         }
         let bytes = self.inn.next(PIECE);
-        self.parts.metrics.count(Counted::In, bytes.len());
+        self.parts.metrics.count(ByteDirection::In, bytes.len());
         drop(place.send(Input::Bytes(bytes.clone())));
-        self.record(Recorded::Input(bytes)).await
+        self.record(RecordedEvent::Input(bytes)).await
     }
 
-    async fn output(&mut self, output: Option<Output>) -> Option<Over> {
+    async fn output(&mut self, output: Option<Output>) -> Option<SessionEnd> {
         match output {
             Some(Output::Bytes(bytes)) => {
                 self.out.push(&bytes);
                 if let Some(stage) = &self.parts.stage {
                     stage.wrote(&bytes);
                 }
-                self.parts.metrics.count(Counted::Out, bytes.len());
-                self.record(Recorded::Output(bytes)).await
+                self.parts.metrics.count(ByteDirection::Out, bytes.len());
+                self.record(RecordedEvent::Output(bytes)).await
             }
             Some(Output::Ended(end)) => {
                 self.finish(end);
                 None
             }
             None => {
-                self.finish(End::broken("The far side went without saying how the shell ended."));
+                self.finish(ProgramExit::broken("The far side went without saying how the shell ended."));
                 None
             }
         }
     }
 
-    fn finish(&mut self, end: End) {
+    fn finish(&mut self, end: ProgramExit) {
         self.end = Some(end);
         self.until = Instant::now() + self.parts.grace;
     }
 
     /// What cannot be recorded where it must be ends. A slow recorder slows this session, and no other.
-    async fn record(&mut self, what: Recorded) -> Option<Over> {
+    async fn record(&mut self, what: RecordedEvent) -> Option<SessionEnd> {
         let recorder = self.parts.recorder.clone()?;
         let writing = async {
             match what {
-                Recorded::Output(bytes) => recorder.wrote(What::Output, &bytes).await,
-                Recorded::Input(bytes) => recorder.wrote(What::Input, &bytes).await,
-                Recorded::Size(size) => recorder.resized(size.cols, size.rows).await,
-                Recorded::Mark(words) => recorder.marked(&words).await,
+                RecordedEvent::Output(bytes) => recorder.wrote(StreamKind::Output, &bytes).await,
+                RecordedEvent::Input(bytes) => recorder.wrote(StreamKind::Input, &bytes).await,
+                RecordedEvent::Size(size) => recorder.resized(size.cols, size.rows).await,
+                RecordedEvent::Mark(words) => recorder.marked(&words).await,
             }
         };
         let written = tokio::select! {
@@ -293,13 +293,13 @@ impl Session {
         let error = written.err()?;
         tracing::error!(error = %rp_base::chain(&error), "a terminal ends because it cannot be recorded");
         let words = "Cut: this session must be recorded, and the recording cannot be written.".to_owned();
-        Some(Over::Cut { code: "recording", words })
+        Some(SessionEnd::Cut { code: "recording", words })
     }
 
     /// The browser is there again: it goes on where it ended.
-    fn attach(&mut self, connection: Connection) -> Option<Over> {
+    fn attach(&mut self, connection: Connection) -> Option<SessionEnd> {
         if let Err(broken) = self.out.resume(connection.seen) {
-            // The session stays for whoever has the right byte.
+            // The session stays for a connection that resumes at a valid byte.
             tracing::warn!(session = %self.parts.id, why = %broken, "a terminal was not resumed");
             self.parts.metrics.resumed("lost");
             let words = "What came meanwhile is not kept any more, so this session cannot go on here.";
@@ -322,13 +322,13 @@ impl Session {
     }
 
     /// The connection is gone. A page that has not learnt which session it has cannot come back to it.
-    fn detach(&mut self) -> Option<Over> {
+    fn detach(&mut self) -> Option<SessionEnd> {
         self.connection = None;
         self.until = Instant::now() + self.parts.grace;
-        (!self.heard).then_some(Over::Left)
+        (!self.heard).then_some(SessionEnd::Left)
     }
 
-    fn said(&mut self, said: Option<FromSocket>) -> Option<Over> {
+    fn handle_frame(&mut self, said: Option<FromSocket>) -> Option<SessionEnd> {
         self.heard |= said.is_some();
         let heard = match said {
             None => return self.detach(),
@@ -346,7 +346,7 @@ impl Session {
                 Ok(())
             }
             Some(FromSocket::Said(FromPage::Bye)) => {
-                return Some(if self.end_told { Over::Ended } else { Over::Left });
+                return Some(if self.end_told { SessionEnd::Ended } else { SessionEnd::Left });
             }
             // Said once, at the beginning.
             Some(FromSocket::Said(
@@ -355,28 +355,28 @@ impl Session {
                 return Some(malformed("it opened a second session"));
             }
         };
-        heard.err().map(|broken: Broken| malformed(&broken.to_string()))
+        heard.err().map(|broken: FlowError| malformed(&broken.to_string()))
     }
 
-    async fn close(mut self, over: Over) -> Closed {
+    async fn close(mut self, over: SessionEnd) -> CloseReason {
         let ended = self.end.as_ref().map(|end| (end.outcome(), end.words.clone()));
         let (outcome, closed) = match (&over, ended) {
-            (Over::Ended | Over::Forgotten, Some((outcome, words))) => {
-                (outcome, Closed { word: "ended", words })
+            (SessionEnd::Ended | SessionEnd::Forgotten, Some((outcome, words))) => {
+                (outcome, CloseReason { word: "ended", words })
             }
-            (Over::Ended | Over::Left, _) => {
-                ("left".to_owned(), Closed { word: "left", words: "You left this session.".to_owned() })
+            (SessionEnd::Ended | SessionEnd::Left, _) => {
+                ("left".to_owned(), CloseReason { word: "left", words: "You left this session.".to_owned() })
             }
-            (Over::Forgotten, None) => {
+            (SessionEnd::Forgotten, None) => {
                 let words =
                     format!("It waited {} s for this page, then it was ended.", self.parts.grace.as_secs());
-                ("the browser was away".to_owned(), Closed { word: "forgotten", words })
+                ("the browser was away".to_owned(), CloseReason { word: "forgotten", words })
             }
-            (Over::Cut { code, words, .. }, _) => {
-                ((*code).to_owned(), Closed { word: "cut", words: words.clone() })
+            (SessionEnd::Cut { code, words, .. }, _) => {
+                ((*code).to_owned(), CloseReason { word: "cut", words: words.clone() })
             }
         };
-        if let (Over::Cut { code, words }, Some(connection)) = (&over, &self.connection) {
+        if let (SessionEnd::Cut { code, words }, Some(connection)) = (&over, &self.connection) {
             let said = Message::text(ToPage::Cut { code, words }.text());
             let _ = tokio::time::timeout(FAREWELL, connection.to.send(said)).await;
         }
@@ -385,7 +385,7 @@ impl Session {
         }
         // The far side learns of the end, and the browser's connection is closed, before the recording is.
         self.connection = None;
-        let Parts { recorder, far, open, .. } = self.parts;
+        let SessionParts { recorder, far, open, .. } = self.parts;
         drop((far, open));
         if let Some(recorder) = recorder {
             recorder.finish(&outcome).await;
@@ -394,17 +394,17 @@ impl Session {
     }
 }
 
-enum Recorded {
+enum RecordedEvent {
     Output(Bytes),
     Input(Bytes),
     Size(Size),
     Mark(String),
 }
 
-fn malformed(why: &str) -> Over {
+fn malformed(why: &str) -> SessionEnd {
     tracing::warn!(why, "a browser broke the rules of a terminal");
     let words = "Cut: the page and the service do not understand each other. Load the page anew.".to_owned();
-    Over::Cut { code: "malformed", words }
+    SessionEnd::Cut { code: "malformed", words }
 }
 
 /// A place for a frame; `None`: the connection is gone.

@@ -29,7 +29,7 @@ const READ: usize = 4 * 1024;
 /// The first frame comes within this, and the connection itself too.
 const FIRST: Duration = Duration::from_secs(20);
 const BEAT_EVERY: Duration = Duration::from_secs(15);
-/// A browser that says nothing at all for so long, not even that it lives, is gone.
+/// A browser that sends nothing for this long, not even a heartbeat, counts as gone.
 const SILENCE: Duration = Duration::from_secs(45);
 /// Frames that may wait, each way.
 const WAITING: usize = 4;
@@ -39,14 +39,14 @@ pub(super) type Receiver = SplitStream<WebSocketStream<TokioIo<Upgraded>>>;
 
 /// A connection that is about to leave HTTP.
 #[derive(Debug)]
-pub struct Upgrading(OnUpgrade);
+pub struct PendingUpgrade(OnUpgrade);
 
-/// Reads a WebSocket handshake (RFC 6455, 4.2) and answers it. Who may is decided before, where the browser comes
-/// from too.
+/// Reads a WebSocket handshake (RFC 6455, 4.2) and answers it. The caller has already checked authorization and
+/// origin.
 ///
 /// # Errors
-/// It is none; in words.
-pub fn accept<B>(request: &mut Request<B>) -> Result<(Response<()>, Upgrading), &'static str> {
+/// It is not a valid handshake; the text says why.
+pub fn accept<B>(request: &mut Request<B>) -> Result<(Response<()>, PendingUpgrade), &'static str> {
     let headers = request.headers();
     let lists = |name, wanted: &str| {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
@@ -72,7 +72,7 @@ pub fn accept<B>(request: &mut Request<B>) -> Result<(Response<()>, Upgrading), 
     out.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     out.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     out.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
-    Ok((response, Upgrading(hyper::upgrade::on(request))))
+    Ok((response, PendingUpgrade(hyper::upgrade::on(request))))
 }
 
 /// The value of a header that stands there once.
@@ -84,7 +84,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str>
 
 impl Terminals {
     /// Serves a browser's connection to its end.
-    pub async fn serve(&self, upgrading: Upgrading, visitor: Visitor) {
+    pub async fn serve(&self, upgrading: PendingUpgrade, visitor: Visitor) {
         let Ok(Ok(io)) = timeout(FIRST, upgrading.0).await else { return };
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
@@ -96,7 +96,7 @@ impl Terminals {
         let Ok(Some(first)) = timeout(FIRST, first(&mut from)).await else { return };
         let (frames, queue) = mpsc::channel(WAITING);
         let (said, hear) = mpsc::channel(WAITING);
-        let wires = Wires { to: frames, from: hear };
+        let wires = SocketChannels { to: frames, from: hear };
         let begun = match first {
             FromPage::Open { place, size } => Box::pin(self.open(&visitor, &place, size, wires)).await,
             FromPage::Resume { id, token, seen, size } => {
@@ -108,19 +108,19 @@ impl Terminals {
         match begun {
             Ok(()) => carry(to, from, queue, said).await,
             Err(no) => {
-                let _ = timeout(FIRST, farewell(&mut to, no)).await;
+                let _ = timeout(FIRST, send_refusal(&mut to, no)).await;
             }
         }
     }
 }
 
 /// The session's ends of a connection.
-pub(super) struct Wires {
+pub(super) struct SocketChannels {
     pub(super) to: mpsc::Sender<Message>,
     pub(super) from: mpsc::Receiver<FromSocket>,
 }
 
-async fn farewell(to: &mut Sender, no: String) -> Result<(), tokio_tungstenite::tungstenite::Error> {
+async fn send_refusal(to: &mut Sender, no: String) -> Result<(), tokio_tungstenite::tungstenite::Error> {
     to.send(Message::text(no)).await?;
     to.close().await
 }
@@ -150,7 +150,7 @@ async fn carry(
                 frame = queue.recv() => match frame {
                     Some(frame) => to.send(frame).await,
                     None => {
-                        // The session is done with this connection, and has said why.
+                        // The session has closed this connection and sent the reason.
                         let _ = timeout(FIRST, to.close()).await;
                         return;
                     }
@@ -181,7 +181,7 @@ async fn carry(
                 Message::Close(_) => return,
             };
             if said.send(heard).await.is_err() {
-                // The session went; what it said last is still being written.
+                // The session ended; its last frames are still being written.
                 std::future::pending::<()>().await;
             }
         }

@@ -1,4 +1,4 @@
-//! Looking on at somebody's terminal: read-only, with an elevation of one's own, on the record, and seen by both.
+//! Watching another person's terminal: read-only, with the watcher's own elevation, audited, and visible to both.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 
 use super::frames::{FromPage, ToPage};
-use super::open::No;
+use super::open::OpenRefusal;
 use super::session::FromSocket;
-use super::socket::Wires;
-use super::stage::{Begin, News, NoSeat, Seat, Stage};
+use super::shared_screen::{SharedScreen, WatchRefusal, WatcherEvent, WatcherGuard, WatcherStart};
+use super::socket::SocketChannels;
 use super::{Inner, Terminals, Visitor};
 
-/// Between two looks at whether the watcher's elevation lasts.
+/// Interval between two checks of the watcher's elevation.
 const CHECK: Duration = Duration::from_millis(400);
 /// A last frame waits so long for a browser that does not read.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Bytes of one frame.
 const PIECE: usize = 16 * 1024;
-/// What is said when the session is over; why is for whoever typed.
+/// Text when the session is over; the reason is shown only to the person who typed.
 const OVER: &str = "This terminal has ended.";
-/// A screen that begins anew: everything before is forgotten (RIS).
+/// Resets the watcher's screen (RIS).
 const ANEW: &[u8] = b"\x1bc";
 
 /// A session that may be looked at, for a list.
@@ -49,20 +49,26 @@ pub struct OpenTerminal {
 impl Terminals {
     /// Sessions of a cluster on this replica that may be looked at, the oldest first; none where the settings forbid it.
     pub fn open_in(&self, target: &ResourceId) -> Vec<OpenTerminal> {
-        let mut all: Vec<OpenTerminal> = self.0.stages(target).iter().map(|stage| told(stage)).collect();
+        let mut all: Vec<OpenTerminal> =
+            self.0.stages(target).iter().map(|stage| open_terminal(stage)).collect();
         all.sort_by_key(|open| open.began);
         all
     }
 
-    /// Lets somebody look on; the text of the refusal otherwise.
-    pub(super) async fn watch(&self, visitor: &Visitor, id: &str, wires: Wires) -> Result<(), String> {
+    /// Adds a watcher; the error is the text of the refusal.
+    pub(super) async fn watch(
+        &self,
+        visitor: &Visitor,
+        id: &str,
+        wires: SocketChannels,
+    ) -> Result<(), String> {
         let begun = Box::pin(self.0.admit(visitor, id)).await;
         let (stage, settle, seat) = begun.map_err(|no| {
             tracing::info!(person = %visitor.caller.person.name, cluster = visitor.target.key(), code = no.code(), "nobody looks on");
             no.text()
         })?;
         let hello = ToPage::Watching { person: &stage.person.name, place: &stage.place, size: stage.size() };
-        // The first of a queue that is empty.
+        // The queue is empty, so this cannot fail for lack of room.
         let _ = wires.to.try_send(Message::text(hello.text()));
         let watcher = Watcher { inner: Arc::clone(&self.0), visitor: visitor.clone(), stage, settle, seat };
         tokio::spawn(watcher.run(wires));
@@ -70,7 +76,7 @@ impl Terminals {
     }
 }
 
-fn told(stage: &Stage) -> OpenTerminal {
+fn open_terminal(stage: &SharedScreen) -> OpenTerminal {
     OpenTerminal {
         id: stage.id.clone(),
         grant: stage.grant.clone(),
@@ -82,17 +88,21 @@ fn told(stage: &Stage) -> OpenTerminal {
 }
 
 impl Inner {
-    /// Who may look on is who might have opened a terminal here: elevated to write on the cluster.
-    async fn admit(&self, visitor: &Visitor, id: &str) -> Result<(Arc<Stage>, Settle, Seat), No> {
+    /// A watcher needs the right to open a terminal here: an elevation to write on the cluster.
+    async fn admit(
+        &self,
+        visitor: &Visitor,
+        id: &str,
+    ) -> Result<(Arc<SharedScreen>, AuditEntryGuard, WatcherGuard), OpenRefusal> {
         let parts = &self.parts;
         let stages = self.stages(&visitor.target);
         let stage = stages.into_iter().find(|stage| stage.id.as_str() == id).ok_or_else(|| {
-            No::new("no_session", "There is no such terminal on this replica, or it has ended.", "")
+            OpenRefusal::new("no_session", "There is no such terminal on this replica, or it has ended.", "")
         })?;
         let elevated = parts.access.is_elevated(&visitor.caller, &visitor.target, Rights::Write).await;
         let elevated = elevated.map_err(|error| {
             tracing::warn!(error = %chain(&error), "no elevation can be checked");
-            No::new(
+            OpenRefusal::new(
                 "store_away",
                 "The store does not answer, so no access can be checked.",
                 "Try again in a moment.",
@@ -101,15 +111,15 @@ impl Inner {
         if !elevated {
             let words =
                 "Looking on takes an elevation to write on this cluster, as the terminal itself does.";
-            return Err(No::new("elevation_needed", words, "Elevate first."));
+            return Err(OpenRefusal::new("elevation_needed", words, "Elevate first."));
         }
-        let seat = stage.sit(&visitor.caller.person.name).map_err(|no| match no {
-            NoSeat::Full => No::new("crowded", "As many look on already as may.", ""),
-            NoSeat::Over => No::new("no_session", OVER, ""),
+        let seat = stage.add_watcher(&visitor.caller.person.name).map_err(|no| match no {
+            WatchRefusal::Full => OpenRefusal::new("crowded", "As many look on already as may.", ""),
+            WatchRefusal::Over => OpenRefusal::new("no_session", OVER, ""),
         })?;
-        let settle = Settle::start(self, visitor, &stage).await.map_err(|error| {
+        let settle = AuditEntryGuard::start(self, visitor, &stage).await.map_err(|error| {
             tracing::error!(error = %chain(&error), "looking on could not be audited");
-            No::new(
+            OpenRefusal::new(
                 "audit_unavailable",
                 "The audit trail cannot be written, so nothing is shown.",
                 "Try again in a moment.",
@@ -124,31 +134,31 @@ impl Inner {
     }
 }
 
-/// One who looks on.
+/// One watcher.
 struct Watcher {
     inner: Arc<Inner>,
     visitor: Visitor,
-    stage: Arc<Stage>,
-    settle: Settle,
-    seat: Seat,
+    stage: Arc<SharedScreen>,
+    settle: AuditEntryGuard,
+    seat: WatcherGuard,
 }
 
-/// Why somebody does not look on any more.
-enum Away {
+/// Why watching ended.
+enum WatchEnd {
     Left,
     /// The session is over.
     Ended,
-    /// The right to look is; with what is said.
+    /// The watcher lost the right; with code and text.
     Cut(&'static str, String),
 }
 
 impl Watcher {
-    async fn run(mut self, mut wires: Wires) {
-        let away = self.look(&mut wires).await;
+    async fn run(mut self, mut wires: SocketChannels) {
+        let away = self.stream_output(&mut wires).await;
         let said = match &away {
-            Away::Left => None,
-            Away::Ended => Some(ToPage::Exit { code: None, signal: None, words: OVER }),
-            Away::Cut(code, words) => {
+            WatchEnd::Left => None,
+            WatchEnd::Ended => Some(ToPage::Exit { code: None, signal: None, words: OVER }),
+            WatchEnd::Cut(code, words) => {
                 self.settle.cut(code);
                 Some(ToPage::Cut { code, words })
             }
@@ -160,9 +170,9 @@ impl Watcher {
         drop(self.seat);
     }
 
-    async fn look(&mut self, wires: &mut Wires) -> Away {
+    async fn stream_output(&mut self, wires: &mut SocketChannels) -> WatchEnd {
         let mut queue = Queue::default();
-        let Some(begin) = self.stage.begin() else { return Away::Ended };
+        let Some(begin) = self.stage.begin() else { return WatchEnd::Ended };
         let mut news = queue.begin(begin);
         let (signed, cut): (_, CancellationToken) =
             (self.visitor.signed.over(), self.inner.parts.cut.clone());
@@ -174,21 +184,21 @@ impl Watcher {
         loop {
             tokio::select! {
                 biased;
-                () = &mut signed => return Away::Cut("signed_out", self.visitor.signed.words()),
+                () = &mut signed => return WatchEnd::Cut("signed_out", self.visitor.signed.words()),
                 () = cut.cancelled() => {
-                    return Away::Cut("stopping", "Cut: this part of the service is being restarted.".to_owned());
+                    return WatchEnd::Cut("stopping", "Cut: this part of the service is being restarted.".to_owned());
                 }
                 _ = check.tick() => if !self.inner.is_elevated_still(&self.visitor) {
-                    return Away::Cut("access_ended", "Cut: your elevation for this cluster has ended.".to_owned());
+                    return WatchEnd::Cut("access_ended", "Cut: your elevation for this cluster has ended.".to_owned());
                 },
                 said = wires.from.recv() => match said {
-                    None | Some(FromSocket::Said(FromPage::Bye)) => return Away::Left,
+                    None | Some(FromSocket::Said(FromPage::Bye)) => return WatchEnd::Left,
                     Some(FromSocket::Said(FromPage::Ack { .. } | FromPage::Here)) => {}
-                    Some(_) => return Away::Cut("malformed", "Cut: who looks on cannot type.".to_owned()),
+                    Some(_) => return WatchEnd::Cut("malformed", "Cut: who looks on cannot type.".to_owned()),
                 },
                 changed = watched.changed(), if queue.is_empty() => {
                     if changed.is_err() {
-                        return Away::Left;
+                        return WatchEnd::Left;
                     }
                     watched.mark_unchanged();
                     queue.push(Message::text(ToPage::Watched { by: &self.stage.names() }.text()));
@@ -198,15 +208,15 @@ impl Watcher {
                         self.settle.sent += message.len() as u64;
                         place.send(message);
                     }
-                    _ => return Away::Left,
+                    _ => return WatchEnd::Left,
                 },
                 told = news.recv(), if queue.is_empty() => match told {
-                    Ok(News::Bytes(bytes)) => queue.bytes(&bytes),
-                    Ok(News::Size(size)) => queue.push(Message::text(ToPage::Size { size }.text())),
-                    Ok(News::Over) | Err(RecvError::Closed) => return Away::Ended,
+                    Ok(WatcherEvent::Bytes(bytes)) => queue.bytes(&bytes),
+                    Ok(WatcherEvent::Size(size)) => queue.push(Message::text(ToPage::Size { size }.text())),
+                    Ok(WatcherEvent::Over) | Err(RecvError::Closed) => return WatchEnd::Ended,
                     Err(RecvError::Lagged(_)) => match self.stage.begin() {
                         Some(begin) => news = queue.begin(begin),
-                        None => return Away::Ended,
+                        None => return WatchEnd::Ended,
                     },
                 },
             }
@@ -238,7 +248,7 @@ impl Queue {
         }
     }
 
-    fn begin(&mut self, begin: Begin) -> Receiver<News> {
+    fn begin(&mut self, begin: WatcherStart) -> Receiver<WatcherEvent> {
         self.push(Message::text(ToPage::Size { size: begin.size }.text()));
         self.bytes(&Bytes::from_static(ANEW));
         self.bytes(&begin.tail);
@@ -246,8 +256,8 @@ impl Queue {
     }
 }
 
-/// Writes the end of a look when it is dropped, however that came about.
-struct Settle {
+/// Writes the end entry of watching when it is dropped.
+struct AuditEntryGuard {
     entry: Option<Box<Entry>>,
     audit: Audit,
     clock: SharedClock,
@@ -255,8 +265,8 @@ struct Settle {
     sent: u64,
 }
 
-impl Settle {
-    async fn start(inner: &Inner, visitor: &Visitor, stage: &Stage) -> Result<Self, AuditError> {
+impl AuditEntryGuard {
+    async fn start(inner: &Inner, visitor: &Visitor, stage: &SharedScreen) -> Result<Self, AuditError> {
         let parts = &inner.parts;
         let (began, audit) = (parts.clock.now(), parts.access.audit().clone());
         let mut entry = visitor.caller.entry(began, Phase::Start, "terminal.watch");
@@ -283,7 +293,7 @@ impl Settle {
     }
 }
 
-impl Drop for Settle {
+impl Drop for AuditEntryGuard {
     fn drop(&mut self) {
         let Some(mut entry) = self.entry.take() else { return };
         let now = self.clock.now();

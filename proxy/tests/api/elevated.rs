@@ -6,7 +6,7 @@ use std::time::Duration;
 use rp_documents::{Collection, GrantKind, Rights};
 use tokio::sync::watch;
 
-use crate::upstream::{Seen, Upstream, h1, script};
+use crate::upstream::{ReceivedRequest, Upstream, h1, script};
 use crate::wire::{Wire, ask, start};
 use crate::world::{World, caller, id, until};
 
@@ -19,7 +19,7 @@ async fn cluster(world: &World, go_on: watch::Receiver<bool>) -> Upstream {
     let upstream = h1(
         &world.ca,
         true,
-        script(move |seen: Seen, mut peer| {
+        script(move |seen: ReceivedRequest, mut peer| {
             let mut go_on = go_on.clone();
             async move {
                 if seen.target().contains("/attach") {
@@ -109,7 +109,7 @@ async fn a_change_on_its_way_is_cut_too() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|_: Seen, peer| async move {
+        script(|_: ReceivedRequest, peer| async move {
             std::future::pending::<()>().await;
             Some(peer)
         }),

@@ -9,11 +9,11 @@ use rp_documents::{GrantKind, Rights};
 use tokio::net::TcpListener;
 
 use crate::faults::Mode;
-use crate::upstream::{Seen, echo, h1, script};
-use crate::wire::{Answer, Wire, ask, start};
+use crate::upstream::{ReceivedRequest, echo, h1, script};
+use crate::wire::{Wire, WireResponse, ask, start};
 use crate::world::{Ca, SOON, Setup, World, until};
 
-fn status(answer: &Answer, code: u16, reason: &str, side: &str) -> String {
+fn status(answer: &WireResponse, code: u16, reason: &str, side: &str) -> String {
     let text = answer.text();
     let status: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{text}"));
     assert_eq!((answer.status, &status["code"]), (code, &code.into()), "{text}");
@@ -69,7 +69,7 @@ async fn a_cluster_that_is_away_says_how() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|_: Seen, peer| async move {
+        script(|_: ReceivedRequest, peer| async move {
             let _held = peer;
             std::future::pending().await
         }),
@@ -94,7 +94,7 @@ async fn a_cut_is_a_cut() {
         let upstream = h1(
             &world.ca,
             true,
-            script(move |_: Seen, mut peer| async move {
+            script(move |_: ReceivedRequest, mut peer| async move {
                 peer.write(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}")).await;
                 None
             }),
@@ -125,7 +125,7 @@ async fn answers_that_are_no_http() {
         let upstream = h1(
             &world.ca,
             true,
-            script(move |_: Seen, mut peer| async move {
+            script(move |_: ReceivedRequest, mut peer| async move {
                 peer.write(rubbish).await;
                 None
             }),

@@ -4,13 +4,13 @@ use rp_base::Secret;
 use rp_documents::Rights;
 use rp_net::{Credential, Source};
 
-use crate::upstream::{Seen, echo};
+use crate::upstream::{ReceivedRequest, echo};
 use crate::wire::{Wire, ask, start};
 use crate::world::{REASON, World};
 
 const NAME: &str = "ada@example.com";
 
-fn identity(seen: &Seen) -> Vec<(String, String)> {
+fn identity(seen: &ReceivedRequest) -> Vec<(String, String)> {
     let lines = seen.head.lines().filter_map(|line| line.split_once(": "));
     let mut found: Vec<(String, String)> =
         lines.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
@@ -35,7 +35,7 @@ async fn seen_with(
     rights: Rights,
     allowed: bool,
     change: impl FnOnce(&mut rp_net::Target),
-) -> (Seen, String, String) {
+) -> (ReceivedRequest, String, String) {
     let world = World::new().await;
     let upstream = echo(&world.ca, allowed).await;
     let mut target = world.target(upstream.port);

@@ -2,7 +2,7 @@
 
 use rp_documents::{GrantKind, Rights};
 
-use crate::upstream::{Seen, Upstream, h1, script};
+use crate::upstream::{ReceivedRequest, Upstream, h1, script};
 use crate::wire::{Wire, ask, start};
 use crate::world::{Setup, World, until};
 
@@ -13,7 +13,7 @@ async fn watched(setup: Setup) -> (World, Upstream) {
     let upstream = h1(
         &world.ca,
         true,
-        script(|seen: Seen, mut peer| async move {
+        script(|seen: ReceivedRequest, mut peer| async move {
             if seen.target().contains("watch") {
                 peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n").await;
                 std::future::pending::<()>().await;

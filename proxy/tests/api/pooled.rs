@@ -8,7 +8,7 @@ use bytes::Bytes;
 use proxy::api::Timeouts;
 use rp_documents::Rights;
 
-use crate::upstream::{self, H2Limits, Seen, begin, echo, h1, reply, script};
+use crate::upstream::{self, H2Limits, ReceivedRequest, begin, echo, h1, reply, script};
 use crate::wire::{Wire, ask, start};
 use crate::world::{SOON, Setup, World, until};
 
@@ -97,7 +97,7 @@ async fn kept_connections_are_used_again_however_the_body_is_framed() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|seen: Seen, mut peer| async move {
+        script(|seen: ReceivedRequest, mut peer| async move {
             match seen.target() {
                 "/api" => {
                     peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
@@ -135,7 +135,7 @@ async fn a_kept_connection_found_closed_is_tried_again_for_a_get_only() {
     let upstream = h1(
         &world.ca,
         true,
-        script(move |seen: Seen, mut peer| {
+        script(move |seen: ReceivedRequest, mut peer| {
             let once = Arc::clone(&once);
             async move {
                 if seen.values("user-agent") == ["second"] && !once.swap(true, Ordering::SeqCst) {

@@ -13,7 +13,7 @@ use proxy::api::Timeouts;
 use rp_audit::Query;
 use rp_documents::{GrantKind, Rights, Side};
 
-use crate::upstream::{Seen, Upstream, h1, script};
+use crate::upstream::{ReceivedRequest, Upstream, h1, script};
 use crate::wire::{Wire, ask, start, tls};
 use crate::world::{RES, SOON, Setup, World, soon, until};
 
@@ -24,7 +24,7 @@ async fn cluster(world: &World) -> (Upstream, Arc<AtomicUsize>) {
     let upstream = h1(
         &world.ca,
         true,
-        script(move |seen: Seen, mut peer| {
+        script(move |seen: ReceivedRequest, mut peer| {
             let let_go = Arc::clone(&counted);
             async move {
                 const CHUNKED: &str =
@@ -50,9 +50,9 @@ async fn cluster(world: &World) -> (Upstream, Arc<AtomicUsize>) {
 }
 
 /// A connection whose client takes no byte of any answer.
-struct Taker(SendRequest<Bytes>);
+struct ManualClient(SendRequest<Bytes>);
 
-impl Taker {
+impl ManualClient {
     async fn connect(world: &World) -> Self {
         let mut client = h2::client::Builder::new();
         let (send, connection) =
@@ -82,7 +82,7 @@ async fn answers_that_nobody_takes_hold_no_place_in_the_audit_queue() {
     let world = World::with(Setup { audit_queue: 4, ..Setup::default() }).await;
     let (_upstream, _) = cluster(&world).await;
     let token = world.token(Rights::Read).await;
-    let taker = Taker::connect(&world).await;
+    let taker = ManualClient::connect(&world).await;
     let mut held = Vec::new();
     for _ in 0..20 {
         let answer = taker.get("/api/v1/pods", &token).await;
@@ -99,7 +99,7 @@ async fn requests_at_once_are_bounded_for_each_person() {
     let world = World::with(Setup { max_requests: 3, ..Setup::default() }).await;
     let (_upstream, _) = cluster(&world).await;
     let token = world.token(Rights::Read).await;
-    let taker = Taker::connect(&world).await;
+    let taker = ManualClient::connect(&world).await;
     let mut held = Vec::new();
     for _ in 0..3 {
         held.push(taker.get("/api/v1/pods", &token).await);
@@ -126,7 +126,7 @@ async fn the_end_of_an_access_ends_what_nobody_takes() {
     let world = World::new().await;
     let (_upstream, let_go) = cluster(&world).await;
     let issued = world.issue(GrantKind::Kubeconfig, Rights::Read).await;
-    let taker = Taker::connect(&world).await;
+    let taker = ManualClient::connect(&world).await;
     let mut held = Vec::new();
     for path in ["/api/v1/pods?watch=true", "/api/v1/pods?watch=true", "/api/v1/endless"] {
         held.push(taker.get(path, issued.token.expose()).await);
@@ -146,7 +146,7 @@ async fn an_answer_that_nobody_takes_is_given_up() {
     let world = World::with(Setup { timeouts, ..Setup::default() }).await;
     let (_upstream, let_go) = cluster(&world).await;
     let token = world.token(Rights::Read).await;
-    let taker = Taker::connect(&world).await;
+    let taker = ManualClient::connect(&world).await;
     let held = taker.get("/api/v1/endless", &token).await;
     let entry = world.audited("the end", |entry| entry.resource == "endless").await;
     assert_eq!((entry.result.word.as_str(), entry.result.side), ("cut", Some(Side::You)));

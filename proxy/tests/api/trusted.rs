@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rp_documents::{Phase, Rights};
 
-use crate::upstream::{H2Limits, Seen, echo, h1, h2, reply, script};
+use crate::upstream::{H2Limits, ReceivedRequest, echo, h1, h2, reply, script};
 use crate::wire::{Wire, ask, start};
 use crate::world::{RES, World};
 
@@ -14,7 +14,7 @@ async fn a_redirect_stays_below_the_cluster_or_does_not_pass() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|seen: Seen, mut peer| async move {
+        script(|seen: ReceivedRequest, mut peer| async move {
             let to = seen.target().split_once("to=").map(|(_, to)| to.to_owned()).unwrap_or_default();
             peer.write(format!(
                 "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Location: {to}\r\nRefresh: 0;url={to}\r\n\

@@ -2,7 +2,7 @@
 
 use rp_documents::{GrantKind, Rights};
 
-use crate::upstream::{Seen, h1, script};
+use crate::upstream::{ReceivedRequest, h1, script};
 use crate::wire::{Wire, ask, start};
 use crate::world::World;
 
@@ -16,7 +16,7 @@ async fn bytes_pass_both_ways_from_the_first_and_to_the_last() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|_: Seen, mut peer| async move {
+        script(|_: ReceivedRequest, mut peer| async move {
             // The answer and the first bytes of the stream in one write.
             peer.write(format!("{SWITCH}hello")).await;
             assert!(peer.fill(9).await);
@@ -50,7 +50,7 @@ async fn a_refused_upgrade_passes_the_answer_and_closes() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|_: Seen, mut peer| async move {
+        script(|_: ReceivedRequest, mut peer| async move {
             peer.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno").await;
             Some(peer)
         }),
@@ -78,7 +78,7 @@ async fn an_answer_of_200_to_an_upgrade_is_an_answer() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|_: Seen, mut peer| async move {
+        script(|_: ReceivedRequest, mut peer| async move {
             peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nstream\r\n").await;
             std::future::pending().await
         }),
@@ -107,7 +107,7 @@ async fn only_what_was_asked_for_may_be_switched_to() {
         let upstream = h1(
             &world.ca,
             true,
-            script(move |_: Seen, mut peer| async move {
+            script(move |_: ReceivedRequest, mut peer| async move {
                 peer.write(answer).await;
                 Some(peer)
             }),
@@ -156,7 +156,7 @@ async fn a_revocation_cuts_streams_and_watches() {
     let upstream = h1(
         &world.ca,
         true,
-        script(|seen: Seen, mut peer| async move {
+        script(|seen: ReceivedRequest, mut peer| async move {
             if seen.head.contains("/exec") {
                 peer.write(SWITCH).await;
             } else {

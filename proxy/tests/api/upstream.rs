@@ -22,14 +22,14 @@ use crate::world::Ca;
 
 /// A request as its bytes came.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedRequest {
     /// Request line and headers, as they were.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
     pub(crate) connection: usize,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// Every value of a header, any casing.
     pub(crate) fn values(&self, name: &str) -> Vec<&str> {
         let matches = |line: &&str| line.split_once(':').is_some_and(|(n, _)| n.eq_ignore_ascii_case(name));
@@ -86,7 +86,7 @@ impl Peer {
         true
     }
 
-    async fn request(&mut self, connection: usize) -> Option<Seen> {
+    async fn request(&mut self, connection: usize) -> Option<ReceivedRequest> {
         let end = loop {
             if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
                 break end + 4;
@@ -97,7 +97,7 @@ impl Peer {
             }
         };
         let head = String::from_utf8_lossy(&self.buffer.drain(..end).collect::<Vec<_>>()).into_owned();
-        let mut seen = Seen { head, body: Vec::new(), connection };
+        let mut seen = ReceivedRequest { head, body: Vec::new(), connection };
         let length =
             seen.values("content-length").first().and_then(|length| length.parse().ok()).unwrap_or(0);
         if !self.fill(length).await {
@@ -118,14 +118,14 @@ impl Peer {
 }
 
 /// What an HTTP/1.1 server does with a request; `Some` keeps the connection.
-pub(crate) type Script = Arc<dyn Fn(Seen, Peer) -> BoxFuture<'static, Option<Peer>> + Send + Sync>;
+pub(crate) type Script = Arc<dyn Fn(ReceivedRequest, Peer) -> BoxFuture<'static, Option<Peer>> + Send + Sync>;
 /// What an HTTP/2 server does with a request.
 pub(crate) type H2Script =
     Arc<dyn Fn(Request<RecvStream>, SendResponse<Bytes>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    pub(crate) seen: Mutex<Vec<Seen>>,
+    pub(crate) seen: Mutex<Vec<ReceivedRequest>>,
     /// Bodies of access reviews.
     pub(crate) reviews: Mutex<Vec<String>>,
     pub(crate) connections: AtomicUsize,
@@ -248,7 +248,7 @@ pub(crate) async fn echo(ca: &Ca, allowed: bool) -> Upstream {
 /// Makes a script of an async closure.
 pub(crate) fn script<F, Fut>(script: F) -> Script
 where
-    F: Fn(Seen, Peer) -> Fut + Send + Sync + 'static,
+    F: Fn(ReceivedRequest, Peer) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Option<Peer>> + Send + 'static,
 {
     Arc::new(move |seen, peer| Box::pin(script(seen, peer)))

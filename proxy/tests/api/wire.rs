@@ -17,7 +17,7 @@ pub(crate) struct Wire {
 
 /// One answer, its body decoded.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct WireResponse {
     pub(crate) status: u16,
     /// Status line and headers, names in lower case.
     pub(crate) head: String,
@@ -26,7 +26,7 @@ pub(crate) struct Answer {
     pub(crate) whole: bool,
 }
 
-impl Answer {
+impl WireResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let line = self.head.lines().find(|line| line.starts_with(&format!("{name}:")))?;
         Some(line[name.len() + 1..].trim())
@@ -104,9 +104,9 @@ impl Wire {
     }
 
     /// A whole answer to anything but HEAD.
-    pub(crate) async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> WireResponse {
         let (status, head) = self.head().await;
-        let mut answer = Answer { status, head, body: Vec::new(), whole: false };
+        let mut answer = WireResponse { status, head, body: Vec::new(), whole: false };
         if answer.header("transfer-encoding") == Some("chunked") {
             answer.whole = self.chunks(&mut answer.body).await;
         } else if let Some(length) = answer.header("content-length") {
@@ -156,7 +156,7 @@ impl Wire {
 }
 
 /// One request on a connection of its own; `more` are header lines with their line ends.
-pub(crate) async fn ask(world: &World, method: &str, path: &str, token: &str, more: &str) -> Answer {
+pub(crate) async fn ask(world: &World, method: &str, path: &str, token: &str, more: &str) -> WireResponse {
     let mut wire = Wire::connect(world).await;
     wire.send(format!("{}{more}\r\n", start(method, path, token))).await;
     wire.answer().await

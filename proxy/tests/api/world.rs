@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use proxy::api::{ApiProxyParts, Timeouts};
 use proxy::{ApiProxy, Body};
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
-use rp_access::{Access, AccessParts, Ask, Caller, Issued, Policy};
+use rp_access::{Access, AccessParts, Caller, IssueRequest, IssuedGrant, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Id, Secret, SystemClock, SystemRandom};
 use rp_database::{SharedStore, in_memory};
@@ -67,16 +67,16 @@ fn named(name: &str) -> DistinguishedName {
 
 /// A directory of what the test put in.
 #[derive(Debug, Default)]
-pub(crate) struct Fixed(Mutex<HashMap<ResourceId, Arc<Target>>>);
+pub(crate) struct FixedDirectory(Mutex<HashMap<ResourceId, Arc<Target>>>);
 
-impl Fixed {
+impl FixedDirectory {
     pub(crate) fn put(&self, target: Target) {
         self.0.lock().insert(target.id.clone(), Arc::new(target.fingerprinted()));
     }
 }
 
 #[async_trait]
-impl Directory for Fixed {
+impl Directory for FixedDirectory {
     async fn find(&self, id: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
         self.0.lock().get(id).cloned().ok_or(DirectoryError::Unknown)
     }
@@ -123,7 +123,7 @@ impl Default for Setup {
 pub(crate) struct World {
     pub(crate) ca: Ca,
     pub(crate) address: SocketAddr,
-    pub(crate) directory: Arc<Fixed>,
+    pub(crate) directory: Arc<FixedDirectory>,
     pub(crate) access: Arc<Access>,
     pub(crate) audit: Audit,
     pub(crate) audit_store: Arc<Faulty>,
@@ -190,7 +190,7 @@ impl World {
         })
         .await
         .unwrap();
-        let directory = Arc::new(Fixed::default());
+        let directory = Arc::new(FixedDirectory::default());
         let networks = Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new());
         let proxy = ApiProxy::new(ApiProxyParts {
             access: access.clone(),
@@ -241,8 +241,8 @@ impl World {
         }
     }
 
-    pub(crate) async fn issue(&self, kind: GrantKind, rights: Rights) -> Issued {
-        let ask = Ask::of(kind, Some(id()), rights, REASON.to_owned());
+    pub(crate) async fn issue(&self, kind: GrantKind, rights: Rights) -> IssuedGrant {
+        let ask = IssueRequest::new(kind, Some(id()), rights, REASON.to_owned());
         if rights > Rights::Read {
             self.elevate(rights).await;
         }
@@ -255,7 +255,7 @@ impl World {
         if let Some(there) = there.into_iter().find(|each| each.rights >= rights) {
             return rp_documents::Elevation::clone(&there);
         }
-        let ask = rp_access::ElevationAsk {
+        let ask = rp_access::ElevationRequest {
             reason: REASON.to_owned(),
             ticket: None,
             target: None,
@@ -271,7 +271,7 @@ impl World {
     }
 
     /// Ends every grant of the test's person.
-    pub(crate) async fn revoke(&self, issued: &Issued) {
+    pub(crate) async fn revoke(&self, issued: &IssuedGrant) {
         self.access.revoke(&caller(&["power"]), &issued.grant.id, None).await.unwrap();
     }
 

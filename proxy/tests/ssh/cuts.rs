@@ -1,4 +1,4 @@
-//! How sessions end that nobody ended.
+//! Sessions that the service ends.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tests_kit::{Times, promised};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Child;
 
-use crate::world::{Client, Done, Setup, World, soon, until};
+use crate::world::{Client, CommandOutput, Setup, World, soon, until};
 
 /// A session that runs until it is cut; its first output has arrived.
 async fn running(client: &Client, command: &str) -> Child {
@@ -19,7 +19,7 @@ async fn running(client: &Client, command: &str) -> Child {
     child
 }
 
-async fn ended(child: Child) -> Done {
+async fn ended(child: Child) -> CommandOutput {
     soon("the client's end", child.wait_with_output()).await.unwrap().into()
 }
 
@@ -56,7 +56,7 @@ async fn a_revocation_cuts_shells_and_transfers_within_a_second() {
     .unwrap();
 }
 
-async fn revoked_in_use(world: &World, issued: &rp_access::Issued, command: &str) -> Duration {
+async fn revoked_in_use(world: &World, issued: &rp_access::IssuedGrant, command: &str) -> Duration {
     let mut ssh = world.client(issued).await.ssh(&[], &[command]);
     let mut child = ssh.stdin(std::process::Stdio::piped()).spawn().unwrap();
     let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

@@ -1,4 +1,4 @@
-//! What strangers and the ill-mannered may not do.
+//! Limits for unauthenticated and misbehaving clients.
 
 use std::time::Duration;
 

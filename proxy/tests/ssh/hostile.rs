@@ -7,7 +7,7 @@ use russh::keys::{Algorithm, PrivateKey};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use crate::raw::{Message, Raw, said};
+use crate::raw::{Message, Raw, message_number};
 use crate::world::{Setup, World, soon};
 
 /// A client that signed in with a one-time password.
@@ -27,9 +27,9 @@ async fn others_are_served(world: &World, after: &str) {
 /// A command's output on a channel of such a client.
 async fn runs(raw: &mut Raw, channel: u32, number: u32) {
     raw.up.send(&Message::exec(channel, "echo in")).await.unwrap();
-    let data = raw.down.until(said::DATA).await;
-    assert_eq!(data, Message::of(said::DATA).number(number).string("in\n").0);
-    raw.down.until(said::CLOSE).await;
+    let data = raw.down.until(message_number::DATA).await;
+    assert_eq!(data, Message::with_kind(message_number::DATA).number(number).string("in\n").0);
+    raw.down.until(message_number::CLOSE).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +38,7 @@ async fn a_window_that_is_widened_without_end_harms_nobody() {
     let mut raw = signed_in(&world).await;
     let channel = raw.session(3).await;
     // The channel, and others that there are not.
-    let adjust = |to: u32| Message::of(said::WINDOW_ADJUST).number(to).number(u32::MAX);
+    let adjust = |to: u32| Message::with_kind(message_number::WINDOW_ADJUST).number(to).number(u32::MAX);
     let flood: Vec<Message> = (0..20_000).map(|n| adjust(if n % 3 == 0 { n } else { channel })).collect();
     for part in flood.chunks(1000) {
         raw.up.send_all(part).await.unwrap();
@@ -52,7 +52,8 @@ async fn variables_sizes_and_signals_without_end_harm_nobody() {
     let world = World::new().await;
     let mut raw = signed_in(&world).await;
     let channel = raw.session(3).await;
-    let request = |name: &str| Message::of(said::REQUEST).number(channel).string(name).byte(0);
+    let request =
+        |name: &str| Message::with_kind(message_number::REQUEST).number(channel).string(name).byte(0);
     let mut flood = Vec::new();
     for n in 0..5_000_u32 {
         flood.push(
@@ -64,7 +65,7 @@ async fn variables_sizes_and_signals_without_end_harm_nobody() {
     }
     let Raw { mut up, mut down, .. } = raw;
     // What is answered is read, or neither side would go on.
-    let reading = tokio::spawn(async move { down.rest(said::DATA).await });
+    let reading = tokio::spawn(async move { down.rest(message_number::DATA).await });
     for part in flood.chunks(500) {
         up.send_all(part).await.unwrap();
     }
@@ -84,8 +85,8 @@ async fn channels_without_end_are_refused() {
         let (mut opened, mut refused) = (0, 0);
         while opened + refused < 2_000 {
             match down.next().await.expect("closed")[0] {
-                said::OPENED => opened += 1,
-                said::OPEN_FAILURE => refused += 1,
+                message_number::OPENED => opened += 1,
+                message_number::OPEN_FAILURE => refused += 1,
                 _ => {}
             }
         }
@@ -111,8 +112,8 @@ async fn data_that_nobody_takes_does_not_pile_up() {
     raw.up.send(&Message::exec(channel, "sleep 1000")).await.unwrap();
     // More than the window, and the window's owner is not asked.
     let Raw { mut up, mut down, .. } = raw;
-    let reading = tokio::spawn(async move { down.rest(said::DATA).await });
-    let piece = Message::of(said::DATA).number(channel).string(vec![7; 32_000]);
+    let reading = tokio::spawn(async move { down.rest(message_number::DATA).await });
+    let piece = Message::with_kind(message_number::DATA).number(channel).string(vec![7; 32_000]);
     let (told, sent) = tokio::sync::watch::channel(0);
     let writing = tokio::spawn(async move {
         let mut all = 0;
@@ -151,37 +152,53 @@ async fn packets_that_are_none_end_their_connection_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_say_nothing_harm_nobody() {
     let world = World::new().await;
-    let unknown = |kind: u8| Message::of(kind).number(77);
-    let cut_off: Vec<Message> = (80..=100).chain(1..8).map(Message::of).collect();
-    let huge = |kind: u8| Message::of(kind).number(0).number(u32::MAX);
+    let unknown = |kind: u8| Message::with_kind(kind).number(77);
+    let cut_off: Vec<Message> = (80..=100).chain(1..8).map(Message::with_kind).collect();
+    let huge = |kind: u8| Message::with_kind(kind).number(0).number(u32::MAX);
     for (name, messages) in [
         ("nothing after their kind", cut_off),
         ("channels that there are not", (91..=100).map(unknown).collect()),
-        ("strings of 4 GiB", vec![huge(said::OPEN), huge(said::DATA), huge(said::REQUEST)]),
+        (
+            "strings of 4 GiB",
+            vec![huge(message_number::OPEN), huge(message_number::DATA), huge(message_number::REQUEST)],
+        ),
         (
             "no packet of any size",
             vec![
-                Message::of(said::OPEN).string("session").number(5).number(u32::MAX).number(0),
+                Message::with_kind(message_number::OPEN)
+                    .string("session")
+                    .number(5)
+                    .number(u32::MAX)
+                    .number(0),
                 Message::exec(0, "yes"),
             ],
         ),
         (
             "packets of one byte",
             vec![
-                Message::of(said::OPEN).string("session").number(5).number(100_000).number(1),
+                Message::with_kind(message_number::OPEN)
+                    .string("session")
+                    .number(5)
+                    .number(100_000)
+                    .number(1),
                 Message::exec(0, "yes"),
             ],
         ),
         (
             "a type that is none",
-            vec![Message::of(said::OPEN).string([0xff, 0xfe]).number(1).number(1).number(1)],
+            vec![Message::with_kind(message_number::OPEN).string([0xff, 0xfe]).number(1).number(1).number(1)],
         ),
         ("an empty payload", vec![Message::default()]),
         (
             "a second sign-in",
-            vec![Message::of(said::AUTH_REQUEST).string("eve").string("ssh-connection").string("none")],
+            vec![
+                Message::with_kind(message_number::AUTH_REQUEST)
+                    .string("eve")
+                    .string("ssh-connection")
+                    .string("none"),
+            ],
         ),
-        ("new keys without an exchange", vec![Message::of(said::NEWKEYS)]),
+        ("new keys without an exchange", vec![Message::with_kind(message_number::NEWKEYS)]),
     ] {
         // Each on a connection of its own, for most of them end it.
         for message in messages {
@@ -202,14 +219,17 @@ async fn nothing_is_opened_before_the_sign_in() {
         }
         let _ = raw.up.send_all(&[Message::session(1), Message::exec(0, "echo in")]).await;
         drop(raw.up);
-        assert_eq!(soon("the close", raw.down.rest(said::OPENED)).await, 0);
+        assert_eq!(soon("the close", raw.down.rest(message_number::OPENED)).await, 0);
     }
     assert_eq!(world.machine.connections(), 0);
 }
 
 /// `string session || request`, and how it ends.
 fn by_key(user: &str, algorithm: &str, shown: &[u8], proved: bool) -> Message {
-    let request = Message::of(said::AUTH_REQUEST).string(user).string("ssh-connection").string("publickey");
+    let request = Message::with_kind(message_number::AUTH_REQUEST)
+        .string(user)
+        .string("ssh-connection")
+        .string("publickey");
     request.byte(u8::from(proved)).string(algorithm).string(shown)
 }
 
@@ -233,7 +253,7 @@ async fn a_certificate_that_is_offered_and_not_proved_opens_nothing() {
     let mut raw = Raw::connect(world.address).await;
     raw.ask_to_sign_in().await;
     raw.up.send(&by_key("node-0", KIND, &shown, false)).await.unwrap();
-    raw.down.until(said::AUTH_KEY_OK).await;
+    raw.down.until(message_number::AUTH_KEY_OK).await;
     let request = by_key("node-0", KIND, &shown, true);
     let session = raw.session.clone();
     for wrong in [
@@ -245,14 +265,14 @@ async fn a_certificate_that_is_offered_and_not_proved_opens_nothing() {
     ] {
         let wrong = if wrong.0.starts_with(&request.0) { wrong } else { spoken_as(&request, &wrong) };
         raw.up.send(&wrong).await.unwrap();
-        raw.down.until(said::AUTH_FAILURE).await;
+        raw.down.until(message_number::AUTH_FAILURE).await;
     }
     // Offered once more, then as if it had been proved.
     raw.up.send(&by_key("node-0", KIND, &shown, false)).await.unwrap();
-    raw.down.until(said::AUTH_KEY_OK).await;
+    raw.down.until(message_number::AUTH_KEY_OK).await;
     let _ = raw.up.send_all(&[Message::session(1), Message::exec(0, "echo in")]).await;
     drop(raw.up);
-    assert_eq!(soon("the close", raw.down.rest(said::OPENED)).await, 0);
+    assert_eq!(soon("the close", raw.down.rest(message_number::OPENED)).await, 0);
     assert_eq!(world.machine.connections(), 0);
 
     // By the same hand it opens where it is proved.
@@ -260,7 +280,7 @@ async fn a_certificate_that_is_offered_and_not_proved_opens_nothing() {
     raw.ask_to_sign_in().await;
     let good = signed(&own, &raw.session, &request);
     raw.up.send(&good).await.unwrap();
-    raw.down.until(said::AUTH_SUCCESS).await;
+    raw.down.until(message_number::AUTH_SUCCESS).await;
     let channel = raw.session(1).await;
     runs(&mut raw, channel, 1).await;
 }

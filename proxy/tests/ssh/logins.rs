@@ -79,7 +79,7 @@ async fn bare_keys_and_certificates_of_others_open_nothing() {
     let bare = world.plain_client(Some(&file));
     assert_eq!(bare.run("echo in").await.code, Some(255));
 
-    // Somebody else's authority says the same as ours would.
+    // A certificate with the same content, signed by another authority.
     let now = u64::try_from(SystemClock.now().seconds()).unwrap();
     let mut rng = russh::keys::key::safe_rng();
     let public = key.public_key().key_data().clone();

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-use crate::world::{Client, Done, Setup, World, done, until};
+use crate::world::{Client, CommandOutput, Setup, World, done, until};
 
 const NAME: &str = "private_link::a_machine_that_people_have_no_way_to_is_reached_through_the_bastion";
 /// Set where the networks may be changed: nobody else is in them, and they go with the process.
@@ -27,7 +27,7 @@ const LINKS: &str = "set -e
     link person 10.1.0.1/30 10.1.0.2/30
     link cluster 10.2.0.1/30 10.2.0.2/30";
 
-async fn sh(script: &str) -> Done {
+async fn sh(script: &str) -> CommandOutput {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
     done(command).await
@@ -95,6 +95,6 @@ async fn inside() {
 }
 
 /// What the person's `ssh` says, from the person's network.
-async fn asked(client: &Client, command: &str) -> Done {
+async fn asked(client: &Client, command: &str) -> CommandOutput {
     done(within("person", &client.ssh(&[], &[command]))).await
 }

@@ -18,7 +18,7 @@ const TAG: usize = 16;
 const MOST: usize = 1 << 20;
 
 /// Messages (RFC 4250 §4.1.2).
-pub(crate) mod said {
+pub(crate) mod message_number {
     pub(crate) const KEXINIT: u8 = 20;
     pub(crate) const NEWKEYS: u8 = 21;
     pub(crate) const KEX_INIT: u8 = 30;
@@ -40,7 +40,7 @@ pub(crate) mod said {
 pub(crate) struct Message(pub(crate) Vec<u8>);
 
 impl Message {
-    pub(crate) fn of(kind: u8) -> Self {
+    pub(crate) fn with_kind(kind: u8) -> Self {
         Self(vec![kind])
     }
 
@@ -73,11 +73,11 @@ impl Message {
 
     /// A session with a window of everything.
     pub(crate) fn session(number: u32) -> Self {
-        Self::of(said::OPEN).string("session").number(number).number(u32::MAX).number(32768)
+        Self::with_kind(message_number::OPEN).string("session").number(number).number(u32::MAX).number(32768)
     }
 
     pub(crate) fn exec(channel: u32, command: &str) -> Self {
-        Self::of(said::REQUEST).number(channel).string("exec").byte(1).string(command)
+        Self::with_kind(message_number::REQUEST).number(channel).string("exec").byte(1).string(command)
     }
 }
 
@@ -133,20 +133,20 @@ impl Raw {
     /// Asks for the sign-in, and signs in with a password.
     pub(crate) async fn sign_in(&mut self, user: &str, password: &str) {
         self.ask_to_sign_in().await;
-        let request = Message::of(said::AUTH_REQUEST).string(user).string("ssh-connection");
+        let request = Message::with_kind(message_number::AUTH_REQUEST).string(user).string("ssh-connection");
         self.up.send(&request.string("password").byte(0).string(password)).await.unwrap();
-        self.down.until(said::AUTH_SUCCESS).await;
+        self.down.until(message_number::AUTH_SUCCESS).await;
     }
 
     pub(crate) async fn ask_to_sign_in(&mut self) {
-        self.up.send(&Message::of(5).string("ssh-userauth")).await.unwrap();
+        self.up.send(&Message::with_kind(5).string("ssh-userauth")).await.unwrap();
         self.down.until(6).await;
     }
 
     /// Opens a session; the server's number of it.
     pub(crate) async fn session(&mut self, number: u32) -> u32 {
         self.up.send(&Message::session(number)).await.unwrap();
-        let opened = self.down.until(said::OPENED).await;
+        let opened = self.down.until(message_number::OPENED).await;
         u32::from_be_bytes(opened[5..9].try_into().unwrap())
     }
 }
@@ -247,7 +247,7 @@ async fn exchange(mut tcp: TcpStream) -> Raw {
         theirs.push(tcp.read_u8().await.unwrap());
     }
     theirs.truncate(theirs.len() - 2);
-    let mut ours = Message::of(said::KEXINIT);
+    let mut ours = Message::with_kind(message_number::KEXINIT);
     ours.0.extend([7; 16]);
     let cipher = "aes256-gcm@openssh.com";
     for names in [
@@ -270,7 +270,7 @@ async fn exchange(mut tcp: TcpStream) -> Raw {
     let random = SystemRandom::new();
     let own = EphemeralPrivateKey::generate(&X25519, &random).unwrap();
     let public = own.compute_public_key().unwrap();
-    say(&mut tcp, &Message::of(said::KEX_INIT).string(public.as_ref())).await;
+    say(&mut tcp, &Message::with_kind(message_number::KEX_INIT).string(public.as_ref())).await;
     let reply = plain(&mut tcp).await;
     let mut fields = Vec::new();
     let mut rest = &reply[1..];
@@ -298,8 +298,8 @@ async fn exchange(mut tcp: TcpStream) -> Raw {
         input.extend(hash.as_ref());
         digest(&SHA256, &input)
     };
-    say(&mut tcp, &Message::of(said::NEWKEYS)).await;
-    assert_eq!(plain(&mut tcp).await, [said::NEWKEYS]);
+    say(&mut tcp, &Message::with_kind(message_number::NEWKEYS)).await;
+    assert_eq!(plain(&mut tcp).await, [message_number::NEWKEYS]);
     let (read, write) = tcp.into_split();
     let cipher = |key: u8, nonce: u8| Cipher::new(derived(key).as_ref(), derived(nonce).as_ref());
     Raw {

@@ -16,7 +16,7 @@ use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
 use proxy::ssh::machines::ClusterMachines;
 use proxy::ssh::{Bastion, BastionParts, LegParts, Legs, SshLimits};
-use rp_access::{Access, AccessParts, Ask, Caller, Issued, Policy};
+use rp_access::{Access, AccessParts, Caller, IssueRequest, IssuedGrant, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Clock as _, Id, Secret, SystemClock, SystemRandom};
 use rp_database::in_memory;
@@ -45,10 +45,10 @@ pub(crate) const MACHINE: &str = "node-0";
 
 /// The directory of one cluster.
 #[derive(Debug, Default)]
-struct One(Mutex<Option<Arc<Target>>>);
+struct SingleTarget(Mutex<Option<Arc<Target>>>);
 
 #[async_trait]
-impl Directory for One {
+impl Directory for SingleTarget {
     async fn find(&self, _id: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
         self.0.lock().clone().ok_or(DirectoryError::Unknown)
     }
@@ -91,7 +91,7 @@ pub(crate) struct World {
     pub(crate) address: SocketAddr,
     pub(crate) machine: Machine,
     pub(crate) folder: tempfile::TempDir,
-    directory: Arc<One>,
+    directory: Arc<SingleTarget>,
     stop: Stop,
 }
 
@@ -164,7 +164,7 @@ impl World {
         });
         let folder = tempfile::tempdir().unwrap();
         let machine = Machine::start(folder.path()).await;
-        let directory = Arc::new(One::default());
+        let directory = Arc::new(SingleTarget::default());
         let bastion = Bastion::new(BastionParts {
             access: access.clone(),
             directory: directory.clone(),
@@ -217,13 +217,13 @@ impl World {
     }
 
     /// An access for a shell on the machine.
-    pub(crate) async fn issue(&self) -> Issued {
+    pub(crate) async fn issue(&self) -> IssuedGrant {
         self.issue_with(|_| {}).await
     }
 
-    pub(crate) async fn issue_with(&self, change: impl FnOnce(&mut Ask)) -> Issued {
+    pub(crate) async fn issue_with(&self, change: impl FnOnce(&mut IssueRequest)) -> IssuedGrant {
         if self.access.active_elevations("sub-ada").is_empty() {
-            let ask = rp_access::ElevationAsk {
+            let ask = rp_access::ElevationRequest {
                 reason: REASON.to_owned(),
                 ticket: None,
                 target: None,
@@ -233,18 +233,18 @@ impl World {
             };
             self.access.request_elevation(&caller(), ask).await.unwrap();
         }
-        let mut ask = Ask::of(GrantKind::Ssh, Some(id()), Rights::Admin, REASON.to_owned());
+        let mut ask = IssueRequest::new(GrantKind::Ssh, Some(id()), Rights::Admin, REASON.to_owned());
         ask.machine = Some(MACHINE.to_owned());
         change(&mut ask);
         self.access.issue(&caller(), ask).await.unwrap()
     }
 
-    pub(crate) async fn revoke(&self, issued: &Issued) {
+    pub(crate) async fn revoke(&self, issued: &IssuedGrant) {
         self.access.revoke(&caller(), &issued.grant.id, None).await.unwrap();
     }
 
     /// A client that signs in with a certificate of that access.
-    pub(crate) async fn client(&self, issued: &Issued) -> Client {
+    pub(crate) async fn client(&self, issued: &IssuedGrant) -> Client {
         let file = self.folder.path().join(format!("id-{}", issued.grant.id));
         let key = PrivateKey::random(&mut russh::keys::key::safe_rng(), Algorithm::Ed25519).unwrap();
         write(&file, key.to_openssh(LineEnding::LF).unwrap().as_str(), 0o600);
@@ -311,7 +311,7 @@ pub(crate) fn id() -> ResourceId {
 }
 
 /// With an agent on the machine.
-pub(crate) fn with_agent(ask: &mut Ask) {
+pub(crate) fn with_agent(ask: &mut IssueRequest) {
     ask.options = GrantOptions { agent_forwarding: true };
 }
 
@@ -360,12 +360,12 @@ impl Client {
     }
 
     /// Runs a command on the machine to its end.
-    pub(crate) async fn run(&self, command: &str) -> Done {
+    pub(crate) async fn run(&self, command: &str) -> CommandOutput {
         done(self.ssh(&[], &[command])).await
     }
 
     /// The same with bytes for its standard input.
-    pub(crate) async fn feed(&self, before: &[&str], after: &[&str], input: Vec<u8>) -> Done {
+    pub(crate) async fn feed(&self, before: &[&str], after: &[&str], input: Vec<u8>) -> CommandOutput {
         let mut command = self.ssh(before, after);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -382,31 +382,31 @@ impl Client {
 
 /// What a command left.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
     pub(crate) out: Vec<u8>,
     pub(crate) err: String,
 }
 
-impl Done {
+impl CommandOutput {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 }
 
-impl From<Output> for Done {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         Self { code: output.status.code(), out: output.stdout, err }
     }
 }
 
-pub(crate) async fn done(mut command: Command) -> Done {
+pub(crate) async fn done(mut command: Command) -> CommandOutput {
     tokio::time::timeout(LONG, command.output()).await.expect("the command's end").unwrap().into()
 }
 
 /// The same of a command whose output goes elsewhere.
-pub(crate) async fn done_writing(mut command: Command) -> Done {
+pub(crate) async fn done_writing(mut command: Command) -> CommandOutput {
     let child = command.spawn().unwrap();
     tokio::time::timeout(LONG, child.wait_with_output()).await.expect("the command's end").unwrap().into()
 }

@@ -20,20 +20,20 @@ use rp_seal::Keyring;
 use subtle::ConstantTimeEq as _;
 use tokio::time::Instant;
 
+use crate::active_grant::{ActiveGrant, Refusal};
 use crate::follow;
-use crate::live::{Live, Refusal};
 use crate::metrics::AccessMetrics;
 use crate::policy::{Caller, Outage, Policy, Via};
-use crate::powers::Powers;
-use crate::streams::{self, Owner};
-use crate::token::TokenForge;
+use crate::privilege_cache::PrivilegeCache;
+use crate::streams::{self, OwnerUsage};
+use crate::token::TokenCodec;
 
 /// Older than this: new accesses are refused (`contract/rules.md` §3.7).
 pub(crate) const REFUSE_AFTER: Duration = Duration::from_secs(5);
 /// A renewal of a grant that was made with a robot's token: no lineage is longer.
 const LONGEST_LINEAGE: usize = 3;
 /// Locks that people share when they ask for grants.
-const TURNS: usize = 64;
+const ISSUE_LOCKS: usize = 64;
 
 /// What access is made of.
 #[derive(Debug, Clone)]
@@ -61,14 +61,14 @@ pub struct Access {
     pub(crate) clock: SharedClock,
     pub(crate) random: SharedRandom,
     pub(crate) policy: Policy,
-    pub(crate) forge: ArcSwap<TokenForge>,
+    pub(crate) codec: ArcSwap<TokenCodec>,
     pub(crate) metrics: AccessMetrics,
     pub(crate) rates: Rates,
     pub(crate) keyring: Keyring,
-    pub(crate) cache: RwLock<HashMap<Id, Arc<Live>>>,
-    pub(crate) powers: Powers,
-    pub(crate) owners: Mutex<HashMap<String, Weak<Owner>>>,
-    turns: Vec<tokio::sync::Mutex<()>>,
+    pub(crate) cache: RwLock<HashMap<Id, Arc<ActiveGrant>>>,
+    pub(crate) privileges: PrivilegeCache,
+    pub(crate) owners: Mutex<HashMap<String, Weak<OwnerUsage>>>,
+    issue_locks: Vec<tokio::sync::Mutex<()>>,
     hasher: RandomState,
     /// Names this replica in what it writes down of open streams.
     pub(crate) replica: Id,
@@ -101,7 +101,7 @@ impl Access {
             robots: Typed::new(Arc::clone(&parts.store)),
             records: Typed::new(Arc::clone(&parts.store)),
             codes: Typed::new(Arc::clone(&parts.store)),
-            forge: ArcSwap::from_pointee(TokenForge::new(&parts.keyring)),
+            codec: ArcSwap::from_pointee(TokenCodec::new(&parts.keyring)),
             metrics: AccessMetrics::register(&parts.registry),
             rates: Rates::new(&parts.policy.rates, &parts.registry),
             keyring: parts.keyring,
@@ -112,18 +112,18 @@ impl Access {
             random: parts.random,
             policy: parts.policy,
             cache: RwLock::default(),
-            powers: Powers::default(),
+            privileges: PrivilegeCache::default(),
             owners: Mutex::default(),
-            turns: (0..TURNS).map(|_| tokio::sync::Mutex::default()).collect(),
+            issue_locks: (0..ISSUE_LOCKS).map(|_| tokio::sync::Mutex::default()).collect(),
             hasher: RandomState::new(),
             epoch: AtomicU64::new(0),
             blind: AtomicBool::new(false),
             started: Instant::now(),
             last_fresh: AtomicU64::new(0),
         });
-        access.read_powers().await?;
+        access.load_privileges().await?;
         tokio::spawn(follow::run(Arc::downgrade(&access), cursors));
-        tokio::spawn(streams::tell(Arc::downgrade(&access)));
+        tokio::spawn(streams::publish_streams(Arc::downgrade(&access)));
         Ok(access)
     }
 
@@ -141,7 +141,7 @@ impl Access {
     ///
     /// # Errors
     /// [`Refusal`]; the caller answers 401 for all but `Unsure` and `Unavailable` (503).
-    pub async fn authenticate(&self, token: &str, from: IpAddr) -> Result<Arc<Live>, Refusal> {
+    pub async fn authenticate(&self, token: &str, from: IpAddr) -> Result<Arc<ActiveGrant>, Refusal> {
         match self.open(token).await {
             Err(missed @ (Refusal::Malformed | Refusal::Unknown)) => {
                 Err(self.rates.miss(from).err().map_or(missed, Refusal::TooOften))
@@ -154,9 +154,9 @@ impl Access {
         }
     }
 
-    pub(crate) async fn open(&self, token: &str) -> Result<Arc<Live>, Refusal> {
-        let forge = self.forge.load();
-        let parsed = forge.read(token).ok_or(Refusal::Malformed)?;
+    pub(crate) async fn open(&self, token: &str) -> Result<Arc<ActiveGrant>, Refusal> {
+        let codec = self.codec.load();
+        let parsed = codec.read(token).ok_or(Refusal::Malformed)?;
         let sure = self.age() <= REFUSE_AFTER;
         if !sure && self.policy.outage == Outage::Refuse {
             return Err(Refusal::Unsure);
@@ -176,7 +176,7 @@ impl Access {
     }
 
     /// The cached grant as it is at this moment, while it lives.
-    pub(crate) fn current(&self, live: Arc<Live>) -> Result<Arc<Live>, Refusal> {
+    pub(crate) fn current(&self, live: Arc<ActiveGrant>) -> Result<Arc<ActiveGrant>, Refusal> {
         let now = self.clock.now();
         // Between two sweeps: an elevation that has just expired gives nothing any more.
         let live = if live.is_due(now) { self.refreshed(live) } else { live };
@@ -191,8 +191,8 @@ impl Access {
         &self.rates
     }
 
-    /// Somebody who calls with this token; the edge adds where from.
-    pub fn caller(&self, live: &Live, from: String, request_id: Id) -> Caller {
+    /// The caller of a request with this token; the edge adds the address.
+    pub fn caller(&self, live: &ActiveGrant, from: String, request_id: Id) -> Caller {
         let person = live.grant.owner.clone();
         let roles = match Robot::name_in(&person.sub) {
             Some(_) => Policy::robot_roles(),
@@ -201,7 +201,7 @@ impl Access {
         Caller { person, roles, from, request_id, via: Via::Token(live.grant.id.clone()) }
     }
 
-    pub(crate) async fn load(&self, id: &str) -> Result<Arc<Live>, Refusal> {
+    pub(crate) async fn load(&self, id: &str) -> Result<Arc<ActiveGrant>, Refusal> {
         loop {
             let epoch = self.epoch.load(Ordering::Acquire);
             let found = self.grants.get(id).await.map_err(|_| Refusal::Unavailable)?;
@@ -215,7 +215,7 @@ impl Access {
     }
 
     /// Takes a grant that was just read into the cache, with those that it ends with.
-    pub(crate) async fn live_of(&self, grant: Grant) -> Result<Arc<Live>, StoreError> {
+    pub(crate) async fn live_of(&self, grant: Grant) -> Result<Arc<ActiveGrant>, StoreError> {
         let mut line = vec![grant];
         while let Some(parent) = line.last().and_then(|grant| grant.parent.clone())
             && line.len() < LONGEST_LINEAGE
@@ -223,20 +223,20 @@ impl Access {
         {
             line.push(read.value);
         }
-        let mut parent: Option<Arc<Live>> = None;
+        let mut parent: Option<Arc<ActiveGrant>> = None;
         loop {
             let Some(grant) = line.pop() else {
                 return parent.ok_or(StoreError::BadCall("no grant"));
             };
-            self.know(&grant).await?;
+            self.cache_privileges_of(&grant).await?;
             parent = Some(self.keep(grant, parent.as_deref()));
         }
     }
 
     /// Puts a grant into the cache. Of two first requests at once, both get the same entry: one that stood in
     /// no cache could not be ended.
-    fn keep(&self, grant: Grant, parent: Option<&Live>) -> Arc<Live> {
-        let held = self.held(&grant);
+    fn keep(&self, grant: Grant, parent: Option<&ActiveGrant>) -> Arc<ActiveGrant> {
+        let held = self.current_rights(&grant);
         let orphan = grant.parent.is_some() && parent.is_none();
         let mut cache = self.cache.write();
         let live = match cache.get(&grant.id) {
@@ -244,14 +244,14 @@ impl Access {
             Some(there) => there.changed(grant, held),
             None => {
                 let owner = self.owner(&grant.owner.sub);
-                Live::new(grant, held, owner, parent)
+                ActiveGrant::new(grant, held, owner, parent)
             }
         };
         // Those made with it learn of its end through it, so it must be marked; and without the grant that it
         // was made with there is nobody to end it.
         match live.ended(self.clock.now()) {
             Some(why) => live.end(why),
-            None if orphan => live.end(crate::Ended::Revoked),
+            None if orphan => live.end(crate::EndReason::Revoked),
             None => {}
         }
         let live = Arc::new(live);
@@ -260,29 +260,29 @@ impl Access {
     }
 
     /// The cached grant with what its owner holds at this moment.
-    fn refreshed(&self, live: Arc<Live>) -> Arc<Live> {
+    fn refreshed(&self, live: Arc<ActiveGrant>) -> Arc<ActiveGrant> {
         let mut cache = self.cache.write();
         match cache.get_mut(&live.grant.id) {
             Some(cached) => {
-                self.look_again(cached);
+                self.refresh_rights(cached);
                 Arc::clone(cached)
             }
             None => live,
         }
     }
 
-    /// One turn at a time for each person, on this replica.
-    pub(crate) async fn turn(&self, sub: &str) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let place = usize::try_from(self.hasher.hash_one(sub) % TURNS as u64).unwrap_or(0);
-        match self.turns.get(place) {
-            Some(turn) => Some(turn.lock().await),
+    /// A lock for each person, on this replica: limits are checked and grants issued one at a time.
+    pub(crate) async fn issue_lock(&self, sub: &str) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let place = usize::try_from(self.hasher.hash_one(sub) % ISSUE_LOCKS as u64).unwrap_or(0);
+        match self.issue_locks.get(place) {
+            Some(lock) => Some(lock.lock().await),
             None => None,
         }
     }
 
     /// Uses the keyring as it is now: call it after the keyring was read again.
     pub fn reload_keys(&self) {
-        self.forge.store(Arc::new(TokenForge::new(&self.keyring)));
+        self.codec.store(Arc::new(TokenCodec::new(&self.keyring)));
     }
 
     /// How old our knowledge of revocations is.

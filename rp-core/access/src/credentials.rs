@@ -23,7 +23,7 @@ const MACHINE_CONFIG: &str = "machineconfiguration.openshift.io";
 
 const TABLE: [Row; 13] = [
     row("*", "secrets", "*"),
-    // Not a resource of any known group: nobody means anything else by it.
+    // Not a resource of any known group, so nothing else has this name.
     row("*", "secret", "*"),
     // The pull secrets of a namespace: imagestreams/NAME/secrets of image.openshift.io.
     row("*", "*", "secrets"),
@@ -50,8 +50,8 @@ pub fn carried_by(group: &str, resource: &str, subresource: &str) -> bool {
     })
 }
 
-/// Whether a name is that one in any spelling. An API server knows one spelling only; that others lead nowhere is its
-/// word, and not what our decision rests on.
+/// Whether two names are equal without regard to case and punctuation. An API server accepts one spelling only, but our
+/// decision must not depend on that.
 fn spells(asked: &str, name: &str) -> bool {
     fn letters(text: &str) -> impl Iterator<Item = u8> {
         text.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase())

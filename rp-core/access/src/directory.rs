@@ -18,7 +18,7 @@ use rp_seal::Keyring;
 
 use crate::imports::{open_credential, open_ssh_key};
 
-/// What a cluster document's kubeconfig is sealed to: whoever seals one and whoever opens it must agree.
+/// The associated data that a cluster document's kubeconfig is sealed with: the same for sealing and opening.
 /// `field` is the stored member, such as `aroSREKubeconfig`.
 pub fn kubeconfig_place(document_id: &str, field: &str) -> String {
     format!("{}/{document_id}/{field}", Collection::OpenShiftClusters.name())
@@ -31,7 +31,7 @@ pub struct KubeconfigParts {
     pub credential: Credential,
 }
 
-/// Reads a kubeconfig's first cluster and user; passed in by the wiring, for this crate knows no YAML.
+/// Reads a kubeconfig's first cluster and user; passed in by the caller, because this crate has no YAML parser.
 pub type ReadKubeconfig = fn(&str) -> Result<KubeconfigParts, &'static str>;
 
 /// `contract/portal.md` §11.3: the name in the certificate of every cluster of ours.

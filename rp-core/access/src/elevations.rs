@@ -1,4 +1,4 @@
-//! Elevations: asked for with a reason, decided by somebody else or by the policy, over after a while
+//! Elevations: requested with a reason, decided by another person or by the policy, limited in time
 //! (`contract/rules.md` §5.3).
 
 mod change;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use rp_audit::AuditError;
 use rp_base::Id;
 use rp_database::{Span, StoreError, Versioned};
-use rp_documents::elevation::{ElevationState, ElevationWay};
+use rp_documents::elevation::{ElevationMethod, ElevationState};
 use rp_documents::{Elevation, Entry, ResourceId, Rights, Role, Unknown};
 
 use rp_net::TooOften;
@@ -26,9 +26,9 @@ const MOST_OPEN: usize = 10;
 
 pub use find::ElevationFilter;
 
-/// What is asked for.
+/// A request for an elevation.
 #[derive(Debug, Clone)]
-pub struct ElevationAsk {
+pub struct ElevationRequest {
     pub reason: String,
     pub ticket: Option<String>,
     /// `None`: every cluster.
@@ -88,21 +88,21 @@ impl Access {
     pub async fn request_elevation(
         &self,
         caller: &Caller,
-        ask: ElevationAsk,
+        ask: ElevationRequest,
     ) -> Result<Elevation, ElevationError> {
         self.rates.issue(&caller.person.sub).map_err(ElevationError::TooOften)?;
         let life = self.check_elevation(caller, &ask)?;
-        let _turn = self.turn(&caller.person.sub).await;
+        let _turn = self.issue_lock(&caller.person.sub).await;
         self.check_open(&caller.person.sub).await?;
         let now = self.clock.now();
         let way = if ask.break_glass {
-            ElevationWay::BreakGlass
+            ElevationMethod::BreakGlass
         } else if self.policy.is_self_service(&caller.person.groups, ask.rights) {
-            ElevationWay::SelfService
+            ElevationMethod::SelfService
         } else {
-            ElevationWay::Approval
+            ElevationMethod::Approval
         };
-        let at_once = way != ElevationWay::Approval;
+        let at_once = way != ElevationMethod::Approval;
         let elevation = Elevation {
             id: Id::newest_first(now, &*self.random),
             owner: caller.person.clone(),
@@ -121,9 +121,9 @@ impl Access {
             unknown: Unknown::new(),
         };
         let verb = match way {
-            ElevationWay::BreakGlass => "elevation.break_glass",
-            ElevationWay::SelfService => "elevation.start",
-            ElevationWay::Approval => "elevation.request",
+            ElevationMethod::BreakGlass => "elevation.break_glass",
+            ElevationMethod::SelfService => "elevation.start",
+            ElevationMethod::Approval => "elevation.request",
         };
         let mut entry = caller.entry(now, rp_documents::Phase::Single, verb);
         describe(&mut entry, &elevation);
@@ -136,8 +136,8 @@ impl Access {
         Ok(Elevation::clone(&elevation))
     }
 
-    fn check_elevation(&self, caller: &Caller, ask: &ElevationAsk) -> Result<Duration, ElevationError> {
-        // A robot has the rights of its scope, and nobody to answer for more.
+    fn check_elevation(&self, caller: &Caller, ask: &ElevationRequest) -> Result<Duration, ElevationError> {
+        // A robot has only the rights of its scope: no person is accountable for more.
         if caller.robot_name().is_some() {
             return Err(ElevationError::NotAllowed { role: Role::Elevated });
         }
@@ -177,7 +177,7 @@ impl Access {
 
     /// Caches what was written and lets grants follow at once here; other replicas follow the feed.
     fn take_elevation(&self, written: Versioned<Elevation>) -> Arc<Elevation> {
-        let elevation = self.powers.put_elevation(written);
+        let elevation = self.privileges.put_elevation(written);
         self.recompute(&[elevation.id.clone()].into(), &std::collections::HashSet::new());
         elevation
     }
@@ -185,7 +185,7 @@ impl Access {
     fn came_into_force(&self, elevation: &Elevation) {
         let labels = ElevationLabels { way: elevation.way.name(), rights: elevation.rights.name() };
         self.metrics.elevations.with(&labels).inc();
-        if elevation.way == ElevationWay::BreakGlass {
+        if elevation.way == ElevationMethod::BreakGlass {
             self.metrics.break_glass.inc();
             tracing::warn!(
                 elevation = %elevation.id,

@@ -81,7 +81,7 @@ impl Access {
 
     async fn latest_end(&self, grant: &Grant, now: Timestamp) -> Result<Timestamp, StoreError> {
         let mut latest = grant.created + self.policy.max_total_life;
-        let elevation = grant.elevation_id.as_ref().and_then(|id| self.powers.elevation(id));
+        let elevation = grant.elevation_id.as_ref().and_then(|id| self.privileges.elevation(id));
         if let Some(elevation) = elevation.filter(|each| each.state(now) == ElevationState::Active) {
             latest = elevation.not_after.map_or(latest, |end| latest.min(end));
         }

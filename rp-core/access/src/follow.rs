@@ -12,14 +12,14 @@ use rp_documents::{Collection, Grant, GrantUse};
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::live::{Ended, Live};
+use crate::active_grant::{ActiveGrant, EndReason};
 use crate::policy::Outage;
 
 /// The poll behind the notifications (`contract/rules.md` §3.7).
 const POLL: Duration = Duration::from_millis(250);
 /// Older than this: live streams are cut.
 const CUT_AFTER: Duration = Duration::from_secs(15);
-/// A look at the feeds that takes longer has failed.
+/// Reading the feeds fails after this time.
 const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 /// An unused grant leaves the cache.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
@@ -108,10 +108,10 @@ async fn catch_up_elevations(access: &Access, cursor: &mut i64) -> Result<(), St
         for change in changes.items {
             match change.document {
                 Some(read) => {
-                    touched.insert(access.powers.put_elevation(read).id.clone());
+                    touched.insert(access.privileges.put_elevation(read).id.clone());
                 }
                 None => {
-                    access.powers.drop_elevation(&change.id);
+                    access.privileges.drop_elevation(&change.id);
                     touched.extend(Id::parse(&change.id));
                 }
             }
@@ -131,9 +131,9 @@ async fn catch_up_robots(access: &Access, cursor: &mut i64) -> Result<(), StoreE
         for change in changes.items {
             match change.document {
                 Some(read) => {
-                    access.powers.put_robot(read);
+                    access.privileges.put_robot(read);
                 }
-                None => access.powers.drop_robot(&change.id),
+                None => access.privileges.drop_robot(&change.id),
             }
             touched.insert(change.id);
         }
@@ -154,14 +154,14 @@ impl Access {
         match grant {
             None => {
                 cache.remove(id);
-                old.end(Ended::Revoked);
+                old.end(EndReason::Revoked);
             }
             Some(grant) if grant == old.grant => {}
             Some(grant) => {
                 let revoked = grant.revoked.is_some();
-                let live = Arc::new(old.changed(grant.clone(), self.held(&grant)));
+                let live = Arc::new(old.changed(grant.clone(), self.current_rights(&grant)));
                 if revoked {
-                    live.end(Ended::Revoked);
+                    live.end(EndReason::Revoked);
                 }
                 cache.insert(live.grant.id.clone(), live);
             }
@@ -171,7 +171,7 @@ impl Access {
 
 impl Access {
     /// Alarms once when accesses begin to live on unseen, and once when that is over.
-    fn tell_blindness(&self, blind: bool) {
+    fn report_staleness(&self, blind: bool) {
         if self.blind.swap(blind, Ordering::Relaxed) == blind {
             return;
         }
@@ -188,14 +188,14 @@ fn sweep(access: &Access) {
     let now = access.clock.now();
     let away = access.age() > CUT_AFTER;
     let unsure = away && access.policy.outage == Outage::Refuse;
-    access.tell_blindness(away && !unsure);
+    access.report_staleness(away && !unsure);
     access.cache.write().retain(|_, live| {
         if unsure {
-            live.end(Ended::Unsure);
+            live.end(EndReason::Unsure);
             return false;
         }
         if live.is_due(now) {
-            access.look_again(live);
+            access.refresh_rights(live);
         }
         if let Some(why) = live.ended(now) {
             live.end(why);
@@ -203,10 +203,10 @@ fn sweep(access: &Access) {
         // An ended grant stays a while, so that late requests learn why without a query.
         let (used, _) = live.last_use();
         let idle = now.since(used.max(live.grant.created)) > FORGET_AFTER;
-        // What is still used could not be ended any more.
-        !idle || Live::is_held(live)
+        // A grant that is still in use must stay in the cache, or it could not be ended any more.
+        !idle || ActiveGrant::is_held(live)
     });
-    access.sweep_powers(now);
+    access.sweep_privileges(now);
 }
 
 /// Writes down the last use of every grant used since `since`. The last writer wins: only the newest use matters.

@@ -114,7 +114,7 @@ impl Access {
             ),
             None => None,
         };
-        let keys = filter.target.as_ref().map(Grant::keys_of);
+        let keys = filter.target.as_ref().map(Grant::unique_key_prefix);
         let span = match (&filter.owner_sub, &keys) {
             (Some(sub), _) => Span::Partition(sub),
             (None, Some(keys)) => Span::Keys(keys),
@@ -136,7 +136,7 @@ impl Access {
                 if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
             .await?;
-        let next = last.filter(|_| ended == Walked::BrokeOff).map(|id| id.to_string());
+        let next = last.filter(|_| ended == WalkOutcome::BrokeOff).map(|id| id.to_string());
         if next.is_none() && filter.wants_active() && span == Span::All {
             self.add_robot_tokens(&mut found, filter, now, text.as_deref()).await?;
         }
@@ -159,7 +159,7 @@ impl Access {
         if let Some(parent) = grant.parent.as_ref().filter(|_| grant.renewal) {
             return Box::pin(self.get(caller, parent)).await;
         }
-        self.know(&grant).await.map_err(AccessError::Store)?;
+        self.cache_privileges_of(&grant).await.map_err(AccessError::Store)?;
         let mut view = self.view(grant, self.clock.now()).await.map_err(AccessError::Store)?;
         let mut open = self.open_elsewhere(id).await.map_err(AccessError::Store)?;
         open.extend(self.open_here(id));
@@ -176,22 +176,22 @@ impl Access {
         mut after: Option<String>,
         oldest: Option<Timestamp>,
         mut visit: impl FnMut(Versioned<Grant>) -> ControlFlow<()>,
-    ) -> Result<Walked, StoreError> {
+    ) -> Result<WalkOutcome, StoreError> {
         loop {
-            // A grant of a shape that we do not know is not shown; it opens nothing here either.
+            // A grant that this version cannot decode is not listed; it is not accepted here either.
             let page = self.grants.scan(span, after.as_deref(), PAGE).await?;
             for read in page.items {
                 let made = read.value.id.made();
                 if oldest.is_some_and(|oldest| made.is_some_and(|made| made < oldest)) {
-                    return Ok(Walked::ToTheEnd);
+                    return Ok(WalkOutcome::ToTheEnd);
                 }
                 if visit(read).is_break() {
-                    return Ok(Walked::BrokeOff);
+                    return Ok(WalkOutcome::BrokeOff);
                 }
             }
             after = page.next;
             if after.is_none() {
-                return Ok(Walked::ToTheEnd);
+                return Ok(WalkOutcome::ToTheEnd);
             }
         }
     }
@@ -201,7 +201,7 @@ impl Access {
         &self,
         span: Span<'_>,
         mut visit: impl FnMut(&Grant) -> ControlFlow<()>,
-    ) -> Result<Walked, StoreError> {
+    ) -> Result<WalkOutcome, StoreError> {
         let oldest = self.clock.now() - self.policy.oldest_life();
         self.walk(span, None, Some(oldest), |read| {
             let aside = read.value.renewal || read.value.kind == GrantKind::Robot;
@@ -218,7 +218,7 @@ impl Access {
         now: Timestamp,
         text: Option<&str>,
     ) -> Result<(), StoreError> {
-        for robot in self.powers.all_robots() {
+        for robot in self.privileges.all_robots() {
             for read in self.tokens_of(&robot).await? {
                 let known = found.iter().any(|grant| grant.id == read.value.id);
                 if !known && found.len() < MOST_LISTED && filter.takes(&read.value, now, text) {
@@ -248,7 +248,7 @@ impl Access {
         let mut streams = cached.as_ref().map_or(0, |live| live.streams());
         let here = cached.map(|live| live.last_use()).filter(|(at, _)| at.millis() > 0);
         let noted = self.uses.get(grant.id.as_str()).await?.map(|stored| stored.value);
-        // The later of what this replica saw and what was written down.
+        // The later of what this replica observed and what is stored.
         let (last_used, last_from) = match (here, noted) {
             (Some((at, from)), noted) if noted.as_ref().is_none_or(|noted| noted.last_used <= at) => {
                 (Some(at), from.map(|ip| ip.to_string()))
@@ -259,10 +259,10 @@ impl Access {
         if state == GrantState::Active {
             streams += self.open_elsewhere(&grant.id).await?.iter().map(|each| each.count).sum::<usize>();
         }
-        let elevation = grant.elevation_id.as_ref().and_then(|id| self.powers.elevation(id));
+        let elevation = grant.elevation_id.as_ref().and_then(|id| self.privileges.elevation(id));
         let rights = match state {
             GrantState::Active => {
-                self.held(&grant).rights.map_or(Rights::Read, |most| most.min(grant.rights))
+                self.current_rights(&grant).rights.map_or(Rights::Read, |most| most.min(grant.rights))
             }
             GrantState::Expired | GrantState::Revoked => grant.rights,
         };
@@ -270,9 +270,9 @@ impl Access {
     }
 }
 
-/// How a walk ended.
+/// How a walk over grants ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Walked {
+pub(crate) enum WalkOutcome {
     ToTheEnd,
     BrokeOff,
 }

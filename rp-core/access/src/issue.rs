@@ -25,9 +25,9 @@ pub(crate) const MOST_TICKET: usize = 100;
 /// A renewed token is forgotten by the store so long after its end.
 const FORGET_RENEWED: Duration = Duration::from_secs(60);
 
-/// What is asked for.
+/// A request for a grant.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct IssueRequest {
     pub kind: GrantKind,
     pub target: Option<ResourceId>,
     pub rights: Rights,
@@ -35,7 +35,7 @@ pub struct Ask {
     pub ticket: Option<String>,
     /// `None`: the policy's default.
     pub life: Option<Duration>,
-    /// When the person last showed the provider who they are, for kind cli.
+    /// When the person last signed in at the identity provider, for kind cli.
     pub auth_time: Option<Timestamp>,
     /// The machine that a shell is for.
     pub machine: Option<String>,
@@ -44,9 +44,9 @@ pub struct Ask {
     pub options: GrantOptions,
 }
 
-impl Ask {
-    /// With nothing but what every ask has.
-    pub fn of(kind: GrantKind, target: Option<ResourceId>, rights: Rights, reason: String) -> Self {
+impl IssueRequest {
+    /// A request with only the fields that every request has.
+    pub fn new(kind: GrantKind, target: Option<ResourceId>, rights: Rights, reason: String) -> Self {
         Self {
             kind,
             target,
@@ -64,7 +64,7 @@ impl Ask {
 
 /// A grant and its token, which is shown once.
 #[derive(Debug)]
-pub struct Issued {
+pub struct IssuedGrant {
     pub grant: Grant,
     pub token: Secret<String>,
 }
@@ -117,9 +117,9 @@ pub enum RenewError {
     NoKey,
 }
 
-/// What a grant rests on.
+/// What a grant is issued on the basis of.
 #[derive(Default)]
-struct Basis {
+struct IssueBasis {
     elevation: Option<Arc<Elevation>>,
     parent: Option<Id>,
     /// It ends then at the latest.
@@ -132,7 +132,7 @@ impl Access {
     ///
     /// # Errors
     /// [`IssueError`]; then nothing was given and no token exists.
-    pub async fn issue(&self, caller: &Caller, ask: Ask) -> Result<Issued, IssueError> {
+    pub async fn issue(&self, caller: &Caller, ask: IssueRequest) -> Result<IssuedGrant, IssueError> {
         self.rates.issue(&caller.person.sub).map_err(IssueError::TooOften)?;
         self.check_text(&ask.reason, ask.ticket.as_deref())?;
         let basis = match caller.robot_name() {
@@ -145,7 +145,7 @@ impl Access {
             return Err(IssueError::Life { longest });
         }
         // One at a time for each person, so that many at once do not get past the count.
-        let _turn = self.turn(&caller.person.sub).await;
+        let _turn = self.issue_lock(&caller.person.sub).await;
         self.check_count(&caller.person, basis.most_grants).await?;
         let now = self.clock.now();
         let not_after = basis.latest.map_or(now + life, |latest| latest.min(now + life));
@@ -162,7 +162,7 @@ impl Access {
             options: ask.options,
             ..self.blank(ask.kind, caller.person.clone(), now, not_after)
         };
-        let issued = self.forge(grant).ok_or(IssueError::NoKey)?;
+        let issued = self.make_token(grant).ok_or(IssueError::NoKey)?;
         self.record_issue(caller, &issued.grant).await.map_err(IssueError::Audit)?;
         if issued.grant.kind == GrantKind::Ssh {
             self.keep_password(&issued.grant).await?;
@@ -178,7 +178,7 @@ impl Access {
     ///
     /// # Errors
     /// [`RenewError`]; then nothing was given.
-    pub async fn renew(&self, id: &Id, caller: &Caller, life: Duration) -> Result<Issued, RenewError> {
+    pub async fn renew(&self, id: &Id, caller: &Caller, life: Duration) -> Result<IssuedGrant, RenewError> {
         self.rates.renew(&caller.person.sub).map_err(RenewError::TooOften)?;
         let found = self.grants.get(id.as_str()).await.map_err(RenewError::Store)?;
         let parent = found.ok_or(RenewError::Unknown)?.value;
@@ -209,7 +209,7 @@ impl Access {
             options: parent.options.clone(),
             ..self.blank(parent.kind, parent.owner.clone(), now, not_after)
         };
-        let issued = self.forge(grant).ok_or(RenewError::NoKey)?;
+        let issued = self.make_token(grant).ok_or(RenewError::NoKey)?;
         let mut entry = caller.entry(now, Phase::Single, "grant.renew");
         entry.grant = Some(parent.id.clone());
         entry.target.clone_from(&parent.target);
@@ -252,10 +252,10 @@ impl Access {
     }
 
     /// Gives the grant its token; `None` when the keyring has no key.
-    pub(crate) fn forge(&self, mut grant: Grant) -> Option<Issued> {
-        let (token, digest) = self.forge.load().make(grant.kind, &grant.id, &*self.random)?;
+    pub(crate) fn make_token(&self, mut grant: Grant) -> Option<IssuedGrant> {
+        let (token, digest) = self.codec.load().make(grant.kind, &grant.id, &*self.random)?;
         grant.secret_sha256 = digest;
-        Some(Issued { grant, token })
+        Some(IssuedGrant { grant, token })
     }
 
     fn check_text(&self, reason: &str, ticket: Option<&str>) -> Result<(), IssueError> {
@@ -270,15 +270,15 @@ impl Access {
     }
 
     /// The approval was made elsewhere; here is one cluster and a kind that automation has a use for.
-    fn automation_basis(&self, caller: &Caller, ask: &Ask) -> Result<Basis, IssueError> {
+    fn automation_basis(&self, caller: &Caller, ask: &IssueRequest) -> Result<IssueBasis, IssueError> {
         let useful = matches!(ask.kind, GrantKind::Kubeconfig | GrantKind::Ssh) && ask.target.is_some();
         if caller.via != Via::Automation || !caller.person.is_automated() || !useful {
             return Err(IssueError::NotAllowed { needed: ask.rights });
         }
-        Ok(Basis { most_grants: self.policy.max_grants, ..Basis::default() })
+        Ok(IssueBasis { most_grants: self.policy.max_grants, ..IssueBasis::default() })
     }
 
-    async fn person_basis(&self, caller: &Caller, ask: &Ask) -> Result<Basis, IssueError> {
+    async fn person_basis(&self, caller: &Caller, ask: &IssueRequest) -> Result<IssueBasis, IssueError> {
         if caller.via == Via::Automation || caller.person.is_automated() {
             return self.automation_basis(caller, ask);
         }
@@ -287,14 +287,14 @@ impl Access {
             return Err(IssueError::NotAllowed { needed: Rights::Admin });
         }
         if ask.kind == GrantKind::Cli && caller.roles.has(Role::Viewer) && ask.rights == Rights::Read {
-            return Ok(Basis { most_grants, ..Basis::default() });
+            return Ok(IssueBasis { most_grants, ..IssueBasis::default() });
         }
         let needed = if is_shell(ask.kind) { ask.rights.max(Rights::Write) } else { ask.rights };
         if self.policy.most_rights(caller.roles).is_none_or(|most| needed > most) {
             return Err(IssueError::NotAllowed { needed });
         }
         if needed == Rights::Read {
-            return Ok(Basis { most_grants, ..Basis::default() });
+            return Ok(IssueBasis { most_grants, ..IssueBasis::default() });
         }
         let sub = &caller.person.sub;
         let elevation = self.elevation_for(sub, ask.target.as_ref(), needed).await;
@@ -302,14 +302,19 @@ impl Access {
             elevation.map_err(IssueError::Store)?.ok_or(IssueError::ElevationNeeded { rights: needed })?;
         // Of a kubeconfig reading is left when the elevation ends, of a shell nothing.
         let latest = elevation.not_after.filter(|_| is_shell(ask.kind));
-        Ok(Basis { elevation: Some(elevation), parent: None, latest, most_grants })
+        Ok(IssueBasis { elevation: Some(elevation), parent: None, latest, most_grants })
     }
 
-    async fn robot_basis(&self, caller: &Caller, name: &str, ask: &Ask) -> Result<Basis, IssueError> {
+    async fn robot_basis(
+        &self,
+        caller: &Caller,
+        name: &str,
+        ask: &IssueRequest,
+    ) -> Result<IssueBasis, IssueError> {
         let out = |what| IssueError::OutOfScope { what };
         let robot = self.robot(name).await.map_err(IssueError::Store)?.ok_or(out("it does not exist"))?;
         let now = self.clock.now();
-        if !robot.lives(now) {
+        if !robot.is_active(now) {
             return Err(out("it has ended"));
         }
         let parent = match &caller.via {
@@ -329,7 +334,7 @@ impl Access {
             return Err(out("the rights"));
         }
         let latest = parent.as_ref().map_or(robot.not_after, |token| token.not_after.min(robot.not_after));
-        Ok(Basis {
+        Ok(IssueBasis {
             elevation: None,
             parent: parent.map(|token| token.id),
             latest: Some(latest),

@@ -4,6 +4,7 @@
 //! revocation ends live streams within a second (`contract/rules.md` §3.6, §3.7).
 
 mod access;
+mod active_grant;
 pub mod credentials;
 mod directory;
 mod elevations;
@@ -12,11 +13,10 @@ mod follow;
 mod grants;
 pub mod imports;
 mod issue;
-mod live;
 mod metrics;
 mod page;
 mod policy;
-mod powers;
+mod privilege_cache;
 mod revoke;
 mod rights;
 mod robots;
@@ -26,19 +26,19 @@ mod streams;
 mod token;
 
 pub use access::{Access, AccessParts};
+pub use active_grant::{ActiveGrant, EndReason, Refusal};
 pub use directory::{KubeconfigParts, ReadKubeconfig, StoreDirectory, kubeconfig_place};
-pub use elevations::{ElevationAsk, ElevationError, ElevationFilter};
+pub use elevations::{ElevationError, ElevationFilter, ElevationRequest};
 pub use extend::ExtendError;
 pub use grants::{AccessError, GrantFilter, GrantPage, GrantView};
-pub use issue::{Ask, IssueError, Issued, RenewError};
-pub use live::{Ended, Live, Refusal};
+pub use issue::{IssueError, IssueRequest, IssuedGrant, RenewError};
 pub use page::OwnPage;
 pub use policy::{Caller, Outage, Policy, Via};
 pub use revoke::RevokeScope;
-pub use robots::{RobotAsk, RobotError, RobotView};
+pub use robots::{RobotError, RobotRequest, RobotView};
 pub use ssh::{ssh_machine, ssh_user};
 pub use streams::{RequestGuard, StreamGuard, TooManyRequests, TooManyStreams};
-pub use token::{ParsedToken, TokenForge};
+pub use token::{ParsedToken, TokenCodec};
 
 /// Registers what is counted: for the generated reference, and once by [`Access::start`].
 pub fn register_metrics(registry: &rp_metrics::Registry) {

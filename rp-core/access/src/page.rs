@@ -1,6 +1,6 @@
-//! Grants of kind page: a person's own look at a cluster through the portal's pages
-//! (`contract/rules.md` §3.6). Nobody carries their tokens about: the session, or the token of the command
-//! line, stands for them.
+//! Grants of kind page: a person's own view of a cluster through the portal's pages
+//! (`contract/rules.md` §3.6). Their tokens are never given out: the portal's session, or the token of the command
+//! line, is used instead.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use rp_documents::grant::GrantState;
 use rp_documents::{Grant, GrantKind, ResourceId};
 
 use crate::access::{Access, REFUSE_AFTER};
+use crate::active_grant::{ActiveGrant, Refusal};
 use crate::grants::GrantFilter;
-use crate::live::{Live, Refusal};
 use crate::policy::{Caller, Outage};
 
 /// What a person holds for looking at a cluster.
 #[derive(Debug)]
 pub enum OwnPage {
-    /// A living grant, taken into use.
-    Open(Arc<Live>),
-    /// The last one was ended by somebody: a new one is a new decision.
+    /// An active grant, now in the cache.
+    Open(Arc<ActiveGrant>),
+    /// The last grant was revoked by a person: a new one needs a new decision of the caller.
     Revoked,
     /// None, or the last one has reached its end.
     None,
@@ -66,7 +66,7 @@ impl Access {
                 }
                 Ok(OwnPage::Open(live))
             }
-            Some(crate::Ended::Expired) => Ok(OwnPage::None),
+            Some(crate::EndReason::Expired) => Ok(OwnPage::None),
             Some(_) => Ok(OwnPage::Revoked),
         }
     }

@@ -56,7 +56,7 @@ impl Caller {
         self.person.sub == sub && shown
     }
 
-    /// Somebody for whom automation asks. What they may is decided there, not by groups.
+    /// A person for whom automation acts. Their rights are decided by the automation, not by groups.
     pub fn automated(name: &str, from: String, request_id: Id) -> Self {
         Self { person: Person::automated(name), roles: Roles::NONE, from, request_id, via: Via::Automation }
     }
@@ -108,7 +108,7 @@ pub struct Policy {
     pub max_robot_life: Duration,
     /// The provider's client ids and the names of the robots that they are.
     pub robot_clients: BTreeMap<String, String>,
-    /// How often what may be asked for.
+    /// Rate limits of requests.
     pub rates: PerMinute,
     /// What happens to accesses while the store is away.
     pub outage: Outage,

@@ -10,13 +10,13 @@ use rp_documents::grant::GrantState;
 use rp_documents::{Actor, Elevation, Entry, Grant, GrantKind, Phase, ResourceId, Revocation, Robot, Role};
 
 use crate::access::Access;
+use crate::active_grant::EndReason;
 use crate::grants::AccessError;
-use crate::live::Ended;
 use crate::policy::Caller;
 
 /// Grants ended at once.
 const AT_ONCE: usize = 64;
-/// Rounds over what was given meanwhile.
+/// Rounds over grants that were issued while earlier rounds ran.
 const MOST_ROUNDS: usize = 5;
 
 /// Whose grants to end.
@@ -30,14 +30,14 @@ pub enum RevokeScope {
 
 /// Who ends something, when and why.
 #[derive(Debug, Clone)]
-pub(crate) struct Ending {
+pub(crate) struct EndRequest {
     pub(crate) actor: Actor,
     pub(crate) request_id: Id,
     pub(crate) at: Timestamp,
     pub(crate) why: Option<String>,
 }
 
-impl Ending {
+impl EndRequest {
     pub(crate) fn by(caller: &Caller, at: Timestamp, why: Option<String>) -> Self {
         let Entry { actor, request_id, .. } = caller.entry(at, Phase::Single, "");
         Self { actor, request_id, at, why }
@@ -69,7 +69,7 @@ impl Access {
         if grant.state(now) != GrantState::Active {
             return Err(AccessError::Ended);
         }
-        let ending = Ending::by(caller, now, why);
+        let ending = EndRequest::by(caller, now, why);
         let revoked = self.end_grant(&grant, &ending).await?;
         if grant.kind == GrantKind::Robot {
             self.end_made_with(&grant, &ending).await?;
@@ -91,7 +91,7 @@ impl Access {
         if !own && !caller.roles.has(Role::Admin) {
             return Err(AccessError::NotYours);
         }
-        self.end_scope(&scope, &Ending::by(caller, self.clock.now(), why)).await
+        self.end_scope(&scope, &EndRequest::by(caller, self.clock.now(), why)).await
     }
 
     /// Ends grants and elevations of a person who may no longer have any: the provider refused a refresh, or sent
@@ -143,8 +143,8 @@ impl Access {
         Ok(u64::try_from(changed.len()).unwrap_or(u64::MAX))
     }
 
-    fn ending(&self, why: &str, by: &str) -> Ending {
-        Ending {
+    fn ending(&self, why: &str, by: &str) -> EndRequest {
+        EndRequest {
             actor: Actor { sub: String::new(), name: by.to_owned(), from: String::new() },
             request_id: Id::random(&*self.random),
             at: self.clock.now(),
@@ -152,7 +152,11 @@ impl Access {
         }
     }
 
-    pub(crate) async fn end_scope(&self, scope: &RevokeScope, ending: &Ending) -> Result<u64, AccessError> {
+    pub(crate) async fn end_scope(
+        &self,
+        scope: &RevokeScope,
+        ending: &EndRequest,
+    ) -> Result<u64, AccessError> {
         let mut ended = 0;
         // What was given during a round is newer than where the round began: the next one finds it.
         for _ in 0..MOST_ROUNDS {
@@ -178,7 +182,7 @@ impl Access {
 
     async fn living_in(&self, scope: &RevokeScope) -> Result<Vec<Grant>, StoreError> {
         let keys = match scope {
-            RevokeScope::Cluster(target) => Grant::keys_of(target),
+            RevokeScope::Cluster(target) => Grant::unique_key_prefix(target),
             RevokeScope::Person(_) | RevokeScope::Everything => String::new(),
         };
         let (span, owner) = match scope {
@@ -197,10 +201,10 @@ impl Access {
         .await?;
         let robots = match scope {
             RevokeScope::Person(sub) => {
-                Robot::name_in(sub).and_then(|name| self.powers.robot(name)).into_iter().collect()
+                Robot::name_in(sub).and_then(|name| self.privileges.robot(name)).into_iter().collect()
             }
             RevokeScope::Cluster(_) => Vec::new(),
-            RevokeScope::Everything => self.powers.all_robots(),
+            RevokeScope::Everything => self.privileges.all_robots(),
         };
         for robot in robots {
             let tokens = self.tokens_of(&robot).await?.into_iter().map(|read| read.value);
@@ -210,7 +214,7 @@ impl Access {
     }
 
     /// The grants that were made with a robot's token. They end with it anyway; this says so in each.
-    async fn end_made_with(&self, token: &Grant, ending: &Ending) -> Result<(), AccessError> {
+    async fn end_made_with(&self, token: &Grant, ending: &EndRequest) -> Result<(), AccessError> {
         let scope = RevokeScope::Person(token.owner.sub.clone());
         let living = self.living_in(&scope).await.map_err(AccessError::Store)?;
         for grant in living.iter().filter(|grant| grant.parent.as_ref() == Some(&token.id)) {
@@ -223,7 +227,7 @@ impl Access {
     }
 
     /// Audited first, then stored, then ended here at once; the other replicas follow the feed.
-    pub(crate) async fn end_grant(&self, grant: &Grant, ending: &Ending) -> Result<Grant, AccessError> {
+    pub(crate) async fn end_grant(&self, grant: &Grant, ending: &EndRequest) -> Result<Grant, AccessError> {
         let mut entry = ending.entry("grant.revoke");
         entry.grant = Some(grant.id.clone());
         entry.target.clone_from(&grant.target);
@@ -242,7 +246,7 @@ impl Access {
             Err(error) => return Err(AccessError::Store(error)),
         };
         if let Some(live) = self.cache.write().remove(&grant.id) {
-            live.end(Ended::Revoked);
+            live.end(EndReason::Revoked);
         }
         if !first {
             return Err(AccessError::Ended);
@@ -251,11 +255,11 @@ impl Access {
         Ok(revoked)
     }
 
-    /// Ends those of a person's elevations that a look picks.
+    /// Ends those of a person's elevations that a predicate selects.
     pub(crate) async fn end_elevations(
         &self,
         sub: &str,
-        ending: &Ending,
+        ending: &EndRequest,
         picks: impl Fn(&Elevation) -> bool,
     ) -> Result<(), AccessError> {
         let (now, mut open) = (self.clock.now(), Vec::new());

@@ -5,26 +5,26 @@ use rp_base::Timestamp;
 use rp_documents::elevation::ElevationState;
 use rp_documents::{Elevation, Grant, GrantKind, Rights, Robot, Roles};
 
-use crate::live::Ended;
+use crate::active_grant::EndReason;
 
-/// Whether a kind is a shell whatever its rights say (`contract/rules.md` §5.2 "Who may").
+/// Whether a kind is a shell regardless of its rights (`contract/rules.md` §5.2 "Who may").
 pub(crate) const fn is_shell(kind: GrantKind) -> bool {
     matches!(kind, GrantKind::Ssh | GrantKind::Terminal | GrantKind::Tunnel)
 }
 
 /// What a grant's owner holds for it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct CurrentRights {
     /// The most rights; `None`: the grant opens nothing.
     pub(crate) rights: Option<Rights>,
     /// When that changes by itself.
     pub(crate) until: Option<Timestamp>,
     /// Why it is less than the grant says.
-    pub(crate) why: Option<Ended>,
+    pub(crate) why: Option<EndReason>,
 }
 
-impl Held {
-    const fn nothing(why: Ended) -> Self {
+impl CurrentRights {
+    const fn nothing(why: EndReason) -> Self {
         Self { rights: None, until: None, why: Some(why) }
     }
 
@@ -33,7 +33,7 @@ impl Held {
     }
 
     /// Reading is left, unless the grant is a shell.
-    const fn fallen(grant: &Grant, why: Ended) -> Self {
+    const fn fallen(grant: &Grant, why: EndReason) -> Self {
         if is_shell(grant.kind) {
             return Self::nothing(why);
         }
@@ -42,56 +42,60 @@ impl Held {
 }
 
 /// What a person holds: `most` by their groups, above reading by an elevation in force.
-pub(crate) fn of_person(
+pub(crate) fn for_person(
     grant: &Grant,
     roles: Roles,
     most: Option<Rights>,
     elevation: Option<&Elevation>,
     now: Timestamp,
-) -> Held {
+) -> CurrentRights {
     if grant.kind == GrantKind::Cli {
-        // It opens the JSON API, which looks at the roles itself.
-        return if roles.is_empty() { Held::nothing(Ended::RightsLost) } else { Held::just(Rights::Read) };
+        // It is for the JSON API, which checks the roles itself.
+        return if roles.is_empty() {
+            CurrentRights::nothing(EndReason::RightsLost)
+        } else {
+            CurrentRights::just(Rights::Read)
+        };
     }
-    let Some(most) = most else { return Held::nothing(Ended::RightsLost) };
+    let Some(most) = most else { return CurrentRights::nothing(EndReason::RightsLost) };
     if grant.rights == Rights::Read && !is_shell(grant.kind) {
-        return Held::just(most);
+        return CurrentRights::just(most);
     }
     if most == Rights::Read {
-        return Held::fallen(grant, Ended::RightsLost);
+        return CurrentRights::fallen(grant, EndReason::RightsLost);
     }
     match elevation {
         Some(elevation) if in_force(elevation, grant, now) => {
             let rights = most.min(elevation.rights);
-            let why = (rights < grant.rights).then_some(Ended::RightsLost);
-            Held { rights: Some(rights), until: elevation.not_after, why }
+            let why = (rights < grant.rights).then_some(EndReason::RightsLost);
+            CurrentRights { rights: Some(rights), until: elevation.not_after, why }
         }
-        _ => Held::fallen(grant, Ended::ElevationOver),
+        _ => CurrentRights::fallen(grant, EndReason::ElevationOver),
     }
 }
 
 /// What automation has approved: the grant as it was given, until it ends.
-pub(crate) const fn of_automation(grant: &Grant) -> Held {
-    Held::just(grant.rights)
+pub(crate) const fn for_automation(grant: &Grant) -> CurrentRights {
+    CurrentRights::just(grant.rights)
 }
 
 /// What a robot holds: its scope, while it lives.
-pub(crate) fn of_robot(grant: &Grant, robot: Option<&Robot>, now: Timestamp) -> Held {
+pub(crate) fn for_robot(grant: &Grant, robot: Option<&Robot>, now: Timestamp) -> CurrentRights {
     let Some(robot) = robot.filter(|robot| robot.revoked.is_none()) else {
-        return Held::nothing(Ended::Revoked);
+        return CurrentRights::nothing(EndReason::Revoked);
     };
     if now >= robot.not_after {
-        return Held::nothing(Ended::Expired);
+        return CurrentRights::nothing(EndReason::Expired);
     }
     let in_scope = grant.kind == GrantKind::Robot
         || robot.kinds.contains(&grant.kind)
             && grant.target.as_ref().is_some_and(|target| robot.clusters.covers(target))
             && !(is_shell(grant.kind) && robot.rights < Rights::Write);
     if !in_scope {
-        return Held::nothing(Ended::RightsLost);
+        return CurrentRights::nothing(EndReason::RightsLost);
     }
-    let why = (robot.rights < grant.rights).then_some(Ended::RightsLost);
-    Held { rights: Some(robot.rights), until: Some(robot.not_after), why }
+    let why = (robot.rights < grant.rights).then_some(EndReason::RightsLost);
+    CurrentRights { rights: Some(robot.rights), until: Some(robot.not_after), why }
 }
 
 fn in_force(elevation: &Elevation, grant: &Grant, now: Timestamp) -> bool {
@@ -107,7 +111,7 @@ mod tests {
     use proptest::sample::select;
     use rp_base::{Digest, Id, SystemRandom};
     use rp_documents::robot::Scope;
-    use rp_documents::{ElevationWay, Person, ResourceId, Revocation, Role, Unknown};
+    use rp_documents::{ElevationMethod, Person, ResourceId, Revocation, Role, Unknown};
 
     use super::*;
 
@@ -182,7 +186,7 @@ mod tests {
                 owner: person(owner),
                 target: target.map(cluster),
                 rights,
-                way: ElevationWay::Approval,
+                way: ElevationMethod::Approval,
                 reason: String::new(),
                 ticket: None,
                 asked: at(0),
@@ -221,7 +225,7 @@ mod tests {
         }
     }
 
-    fn effective(grant: &Grant, held: Held) -> Option<Rights> {
+    fn effective(grant: &Grant, held: CurrentRights) -> Option<Rights> {
         held.rights.map(|most| most.min(grant.rights))
     }
 
@@ -235,7 +239,7 @@ mod tests {
             now in 0i64..20,
         ) {
             let roles = Roles::NONE.with(Role::Viewer);
-            let held = of_person(&grant, roles, most, elevation.as_ref(), at(now));
+            let held = for_person(&grant, roles, most, elevation.as_ref(), at(now));
             let rights = effective(&grant, held);
             if grant.kind == GrantKind::Cli {
                 prop_assert_eq!(rights, Some(Rights::Read));
@@ -252,7 +256,7 @@ mod tests {
                 prop_assert_eq!(held.until, elevation.not_after);
             }
             // Without the elevation reading is left, of a shell nothing.
-            let after = effective(&grant, of_person(&grant, roles, most, None, at(now)));
+            let after = effective(&grant, for_person(&grant, roles, most, None, at(now)));
             prop_assert!(after <= rights.max(Some(Rights::Read)));
             prop_assert!(!is_shell(grant.kind) || after.is_none());
             prop_assert!(is_shell(grant.kind) || after == most.map(|_| Rights::Read));
@@ -262,13 +266,13 @@ mod tests {
 
         #[test]
         fn a_robot_stays_in_its_scope(grant in grants(), robot in option::of(robots()), now in 0i64..20) {
-            let held = of_robot(&grant, robot.as_ref(), at(now));
+            let held = for_robot(&grant, robot.as_ref(), at(now));
             let Some(rights) = effective(&grant, held) else {
                 prop_assert!(held.why.is_some());
                 return Ok(());
             };
             let robot = robot.unwrap();
-            prop_assert!(robot.lives(at(now)) && rights <= robot.rights);
+            prop_assert!(robot.is_active(at(now)) && rights <= robot.rights);
             if grant.kind != GrantKind::Robot {
                 prop_assert!(robot.kinds.contains(&grant.kind));
                 prop_assert!(robot.clusters.covers(grant.target.as_ref().unwrap()));

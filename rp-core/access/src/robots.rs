@@ -15,9 +15,9 @@ use rp_net::TooOften;
 
 use crate::access::Access;
 use crate::grants::AccessError;
-use crate::issue::{Issued, MOST_REASON};
+use crate::issue::{IssuedGrant, MOST_REASON};
 use crate::policy::Caller;
-use crate::revoke::{Ending, RevokeScope};
+use crate::revoke::{EndRequest, RevokeScope};
 
 /// Clusters that a scope names at most.
 const MOST_CLUSTERS: usize = 1000;
@@ -25,9 +25,9 @@ const MOST_CLUSTERS: usize = 1000;
 const MOST_TOKENS: usize = 10;
 const MOST_GRANTS: usize = 10_000;
 
-/// What is asked for.
+/// A request for a robot.
 #[derive(Debug, Clone)]
-pub struct RobotAsk {
+pub struct RobotRequest {
     /// 1 to 40 of `[a-z0-9-]`, starting with a letter.
     pub name: String,
     pub clusters: Scope,
@@ -98,7 +98,11 @@ impl Access {
     ///
     /// # Errors
     /// [`RobotError`]; then there is no robot and no token.
-    pub async fn create_robot(&self, caller: &Caller, ask: RobotAsk) -> Result<(Robot, Issued), RobotError> {
+    pub async fn create_robot(
+        &self,
+        caller: &Caller,
+        ask: RobotRequest,
+    ) -> Result<(Robot, IssuedGrant), RobotError> {
         admin(caller)?;
         self.rates.issue(&caller.person.sub).map_err(RobotError::TooOften)?;
         let life = self.check_robot(&ask)?;
@@ -119,12 +123,12 @@ impl Access {
             revoked: None,
             unknown: Unknown::new(),
         };
-        let issued = self.forge(self.token_grant(&robot, now)).ok_or(RobotError::NoKey)?;
+        let issued = self.make_token(self.token_grant(&robot, now)).ok_or(RobotError::NoKey)?;
         let entry = self.record_robot(caller, &robot, &issued.grant, now, "robot.create").await?;
         let written = match self.robots.create(robot).await {
             Ok(written) => written,
             Err(StoreError::Exists { .. }) => {
-                self.came_to_nothing(Some(entry)).await;
+                self.record_lost_race(Some(entry)).await;
                 return Err(RobotError::Exists);
             }
             Err(error) => return Err(RobotError::Store(error)),
@@ -137,28 +141,28 @@ impl Access {
     /// A new token; the older ones end after `overlap`. Needs the role admin.
     ///
     /// # Errors
-    /// [`RobotError`]; on `Store` the new token may be there, but nobody has it.
+    /// [`RobotError`]; on `Store` the new token may exist, but it was given to nobody.
     pub async fn rotate_robot(
         &self,
         caller: &Caller,
         name: &str,
         overlap: Duration,
-    ) -> Result<Issued, RobotError> {
+    ) -> Result<IssuedGrant, RobotError> {
         admin(caller)?;
         self.rates.issue(&caller.person.sub).map_err(RobotError::TooOften)?;
         let robot = self.robot(name).await.map_err(RobotError::Store)?.ok_or(RobotError::Unknown)?;
         let now = self.clock.now();
-        if !robot.lives(now) {
+        if !robot.is_active(now) {
             return Err(RobotError::Ended);
         }
-        let _turn = self.turn(&Robot::subject(name)).await;
+        let _turn = self.issue_lock(&Robot::subject(name)).await;
         let older = self.tokens_of(&robot).await.map_err(RobotError::Store)?;
         let living: Vec<_> =
             older.into_iter().filter(|read| read.value.state(now) == GrantState::Active).collect();
         if living.len() >= MOST_TOKENS {
             return Err(RobotError::TooMany { most: MOST_TOKENS });
         }
-        let issued = self.forge(self.token_grant(&robot, now)).ok_or(RobotError::NoKey)?;
+        let issued = self.make_token(self.token_grant(&robot, now)).ok_or(RobotError::NoKey)?;
         self.record_robot(caller, &robot, &issued.grant, now, "robot.rotate").await?;
         self.grants.create(issued.grant.clone()).await.map_err(RobotError::Store)?;
         let end = now + overlap;
@@ -189,7 +193,7 @@ impl Access {
         if robot.revoked.is_some() {
             return Err(RobotError::Ended);
         }
-        let ending = Ending::by(caller, self.clock.now(), why);
+        let ending = EndRequest::by(caller, self.clock.now(), why);
         let mut entry = ending.entry("robot.revoke");
         entry.name.clone_from(&robot.name);
         self.audit.promise(entry).await.map_err(RobotError::Audit)?;
@@ -198,7 +202,7 @@ impl Access {
                 robot.revoked = Some(ending.revocation());
             }
         });
-        // From here on nothing of it opens anything; the rest says so in each grant.
+        // From here on none of its tokens is accepted; the rest only marks each grant as ended.
         self.take_robot(written.await.map_err(RobotError::Store)?);
         let scope = RevokeScope::Person(Robot::subject(name));
         Ok(self.end_scope(&scope, &ending).await?)
@@ -221,7 +225,7 @@ impl Access {
                 last_used = last_used.max(noted).max(here.filter(|at| at.millis() > 0));
             }
             let streams = self.streams_of(&Robot::subject(&robot.name));
-            views.push(RobotView { lives: robot.lives(now), robot, tokens, last_used, streams });
+            views.push(RobotView { lives: robot.is_active(now), robot, tokens, last_used, streams });
         }
         Ok(views)
     }
@@ -233,7 +237,7 @@ impl Access {
     pub async fn robot_by_client(&self, client_id: &str) -> Result<Option<Arc<Robot>>, StoreError> {
         let Some(name) = self.policy.robot_clients.get(client_id) else { return Ok(None) };
         let robot = self.robot(name).await?;
-        Ok(robot.filter(|robot| robot.lives(self.clock.now())))
+        Ok(robot.filter(|robot| robot.is_active(self.clock.now())))
     }
 
     pub(crate) fn is_client(&self, name: &str) -> bool {
@@ -245,10 +249,10 @@ impl Access {
     /// # Errors
     /// The store did not answer.
     pub async fn robot(&self, name: &str) -> Result<Option<Arc<Robot>>, StoreError> {
-        if let Some(robot) = self.powers.robot(name) {
+        if let Some(robot) = self.privileges.robot(name) {
             return Ok(Some(robot));
         }
-        Ok(self.robots.get(name).await?.map(|read| self.powers.put_robot(read)))
+        Ok(self.robots.get(name).await?.map(|read| self.privileges.put_robot(read)))
     }
 
     fn token_grant(&self, robot: &Robot, now: Timestamp) -> Grant {
@@ -260,7 +264,7 @@ impl Access {
     }
 
     fn take_robot(&self, written: Versioned<Robot>) -> Arc<Robot> {
-        let robot = self.powers.put_robot(written);
+        let robot = self.privileges.put_robot(written);
         self.recompute(&HashSet::new(), &[robot.name.clone()].into());
         robot
     }
@@ -284,7 +288,7 @@ impl Access {
         Ok(entry)
     }
 
-    fn check_robot(&self, ask: &RobotAsk) -> Result<Duration, RobotError> {
+    fn check_robot(&self, ask: &RobotRequest) -> Result<Duration, RobotError> {
         let name = ask.name.as_bytes();
         let good = (1..=40).contains(&name.len())
             && name.first().is_some_and(u8::is_ascii_lowercase)

@@ -1,5 +1,5 @@
-//! Grants of kind terminal: a person's own shells in a cluster through the portal's pages. Nobody carries their
-//! tokens about: the session stands for them.
+//! Grants of kind terminal: a person's own shells in a cluster through the portal's pages. Their tokens are never
+//! given out: the portal's session is used instead.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use rp_documents::grant::GrantState;
 use rp_documents::{Grant, GrantKind, ResourceId};
 
 use crate::access::{Access, REFUSE_AFTER};
+use crate::active_grant::{ActiveGrant, Refusal};
 use crate::grants::GrantFilter;
-use crate::live::{Live, Refusal};
 use crate::policy::{Caller, Outage};
 
 /// Terminals of one person for one cluster that are looked through.
@@ -26,7 +26,7 @@ impl Access {
         caller: &Caller,
         target: &ResourceId,
         machine: Option<&str>,
-    ) -> Result<Option<Arc<Live>>, Refusal> {
+    ) -> Result<Option<Arc<ActiveGrant>>, Refusal> {
         if self.age() > REFUSE_AFTER && self.policy.outage == Outage::Refuse {
             return Err(Refusal::Unsure);
         }

@@ -1,8 +1,8 @@
 //! Signing in to machines (`contract/portal.md` §9, §16.2): one-time passwords, and grants that a certificate
 //! names.
 //!
-//! The password of an SSH grant is its token. It opens a shell once, within a few minutes of the grant's making: beside the
-//! grant stands a document in LoginCodes, and whoever deletes it has the password.
+//! The password of an SSH grant is its token. It opens a shell once, within a few minutes of the grant's making: beside
+//! the grant there is a document in LoginCodes, and the request that deletes it has used the password.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use rp_documents::login::{LoginCode, LoginFlow};
 use rp_documents::{Collection, Grant, GrantKind, Phase, Unknown};
 
 use crate::access::{Access, REFUSE_AFTER};
+use crate::active_grant::{ActiveGrant, Refusal};
 use crate::issue::{IssueError, RenewError};
-use crate::live::{Live, Refusal};
 use crate::policy::{Caller, Outage};
 
 /// The longest name of an SSH user that is looked at, in bytes.
@@ -25,8 +25,8 @@ pub fn ssh_user(name: &str) -> &str {
     name.split('@').next().unwrap_or_default()
 }
 
-/// The machine that somebody signs in to: the grant's own, else what the SSH user names as `MACHINE`, `MACHINE+anything`
-/// or `PERSON+MACHINE`. `None`: nobody has said which.
+/// The machine that somebody signs in to: the grant's own, else what the SSH user names as `MACHINE`,
+/// `MACHINE+anything` or `PERSON+MACHINE`. `None`: neither names a machine.
 pub fn ssh_machine<'a>(grant: &'a Grant, user: &'a str) -> Option<&'a str> {
     if let Some(machine) = &grant.machine {
         return Some(machine);
@@ -45,11 +45,16 @@ fn code_id(secret: &Digest) -> String {
 }
 
 impl Access {
-    /// Takes a one-time password. A wrong user leaves it as it was.
+    /// Redeems a one-time password. With a wrong SSH user the password stays valid.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::Spent`] when it was used or is too old. Misses are limited by address.
-    pub async fn redeem_ssh(&self, password: &str, user: &str, from: IpAddr) -> Result<Arc<Live>, Refusal> {
+    pub async fn redeem_ssh(
+        &self,
+        password: &str,
+        user: &str,
+        from: IpAddr,
+    ) -> Result<Arc<ActiveGrant>, Refusal> {
         match self.redeem(password, user).await {
             Err(missed @ (Refusal::Malformed | Refusal::Unknown | Refusal::Spent)) => {
                 Err(self.rates.miss(from).err().map_or(missed, Refusal::TooOften))
@@ -62,7 +67,7 @@ impl Access {
         }
     }
 
-    async fn redeem(&self, password: &str, user: &str) -> Result<Arc<Live>, Refusal> {
+    async fn redeem(&self, password: &str, user: &str) -> Result<Arc<ActiveGrant>, Refusal> {
         let live = self.open(password).await?;
         let grant = &live.grant;
         let person = ssh_user(&grant.owner.name);
@@ -91,7 +96,7 @@ impl Access {
     ///
     /// # Errors
     /// [`Refusal`], as [`Access::authenticate`].
-    pub async fn live_by_id(&self, id: &str, from: IpAddr) -> Result<Arc<Live>, Refusal> {
+    pub async fn live_by_id(&self, id: &str, from: IpAddr) -> Result<Arc<ActiveGrant>, Refusal> {
         if Id::parse(id).is_err() {
             return Err(Refusal::Malformed);
         }
@@ -110,8 +115,8 @@ impl Access {
         Ok(live)
     }
 
-    /// The caller's own SSH grant, for which a certificate is about to be signed, and when that ends: after the policy's
-    /// `renew_life`, never after the grant. The trail has `key`, the certified key's fingerprint.
+    /// The caller's own SSH grant, for which a certificate is about to be signed, and when that ends: after the
+    /// policy's `renew_life`, never after the grant. The trail has `key`, the certified key's fingerprint.
     ///
     /// # Errors
     /// [`RenewError`]; then nothing may be signed.
@@ -120,7 +125,7 @@ impl Access {
         id: &Id,
         caller: &Caller,
         key: &str,
-    ) -> Result<(Arc<Live>, Timestamp), RenewError> {
+    ) -> Result<(Arc<ActiveGrant>, Timestamp), RenewError> {
         self.rates.renew(&caller.person.sub).map_err(RenewError::TooOften)?;
         let found = self.grants.get(id.as_str()).await.map_err(RenewError::Store)?;
         let grant = found.ok_or(RenewError::Unknown)?.value;

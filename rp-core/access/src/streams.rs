@@ -11,7 +11,7 @@ use rp_database::{Expect, StoreError};
 use rp_documents::StreamRecord;
 
 use crate::access::Access;
-use crate::live::{Life, Live};
+use crate::active_grant::{ActiveGrant, GrantLifetime};
 
 /// How often other replicas learn what changed.
 const TELL_EVERY: Duration = Duration::from_secs(2);
@@ -26,14 +26,14 @@ const MOST_TEXT: usize = 120;
 
 /// What a person or a robot has open on this replica.
 #[derive(Debug, Default)]
-pub(crate) struct Owner {
+pub(crate) struct OwnerUsage {
     streams: AtomicUsize,
     requests: AtomicUsize,
 }
 
 /// The first streams of a grant, for people.
 #[derive(Debug, Default)]
-pub(crate) struct Open {
+pub(crate) struct OpenStreams {
     next: u64,
     shown: Vec<(u64, Timestamp, Box<str>)>,
 }
@@ -54,7 +54,7 @@ pub struct TooManyRequests {
 
 /// A request that is under way; counted until its drop.
 #[derive(Debug)]
-pub struct RequestGuard(Arc<Owner>);
+pub struct RequestGuard(Arc<OwnerUsage>);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
@@ -65,7 +65,7 @@ impl Drop for RequestGuard {
 /// One open stream of a grant.
 #[derive(Debug)]
 pub struct StreamGuard {
-    life: Arc<Life>,
+    life: Arc<GrantLifetime>,
     /// Its place among those shown, in each grant of the lineage.
     places: Vec<u64>,
 }
@@ -85,7 +85,11 @@ impl Access {
     ///
     /// # Errors
     /// [`TooManyStreams`]: the owner has as many open on this replica as the policy allows.
-    pub fn stream(&self, live: &Live, what: impl FnOnce() -> String) -> Result<StreamGuard, TooManyStreams> {
+    pub fn stream(
+        &self,
+        live: &ActiveGrant,
+        what: impl FnOnce() -> String,
+    ) -> Result<StreamGuard, TooManyStreams> {
         let most = self.policy.max_streams;
         let life = Arc::clone(live.life());
         let before = life.owner.streams.fetch_add(1, Ordering::Relaxed);
@@ -112,11 +116,12 @@ impl Access {
         Ok(StreamGuard { life, places })
     }
 
-    /// Counts a request that is no stream while the guard lives: from before it is sent until the client has its answer.
+    /// Counts a request that is no stream while the guard lives: from before it is sent until the client has its
+    /// answer.
     ///
     /// # Errors
     /// [`TooManyRequests`]: the owner has as many under way on this replica as the policy allows.
-    pub fn request(&self, live: &Live) -> Result<RequestGuard, TooManyRequests> {
+    pub fn request(&self, live: &ActiveGrant) -> Result<RequestGuard, TooManyRequests> {
         let most = self.policy.max_requests;
         let guard = RequestGuard(Arc::clone(&live.life().owner));
         // The guard of one too many counts it out again.
@@ -140,12 +145,12 @@ impl Access {
     }
 
     /// The one counter of a person.
-    pub(crate) fn owner(&self, sub: &str) -> Arc<Owner> {
+    pub(crate) fn owner(&self, sub: &str) -> Arc<OwnerUsage> {
         let mut owners = self.owners.lock();
         if let Some(owner) = owners.get(sub).and_then(Weak::upgrade) {
             return owner;
         }
-        let owner = Arc::new(Owner::default());
+        let owner = Arc::new(OwnerUsage::default());
         owners.insert(sub.to_owned(), Arc::downgrade(&owner));
         owner
     }
@@ -156,7 +161,7 @@ impl Access {
         self.record_of(&live)
     }
 
-    fn record_of(&self, live: &Live) -> Option<StreamRecord> {
+    fn record_of(&self, live: &ActiveGrant) -> Option<StreamRecord> {
         let count = live.streams();
         if count == 0 {
             return None;
@@ -181,15 +186,15 @@ impl Access {
     }
 }
 
-/// What was last written of a grant's streams.
+/// The stream records that were last written to the store.
 #[derive(Default)]
-struct Told {
+struct WrittenRecords {
     records: HashMap<Id, (StreamRecord, Timestamp)>,
 }
 
-/// Tells other replicas what is open here, until the access is gone.
-pub(crate) async fn tell(access: Weak<Access>) {
-    let mut told = Told::default();
+/// Writes the streams that are open here to the store, for other replicas, until `Access` is dropped.
+pub(crate) async fn publish_streams(access: Weak<Access>) {
+    let mut told = WrittenRecords::default();
     loop {
         tokio::time::sleep(TELL_EVERY).await;
         let Some(access) = access.upgrade() else { return };
@@ -200,7 +205,7 @@ pub(crate) async fn tell(access: Weak<Access>) {
     }
 }
 
-impl Told {
+impl WrittenRecords {
     async fn round(&mut self, access: &Access) -> Result<(), StoreError> {
         let now = access.clock.now();
         let open: Vec<StreamRecord> = {

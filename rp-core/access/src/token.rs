@@ -19,7 +19,7 @@ const MOST: usize = 256;
 
 /// Makes and reads tokens with the keys of a keyring, newest first.
 #[derive(Debug)]
-pub struct TokenForge {
+pub struct TokenCodec {
     keys: Vec<hmac::Key>,
 }
 
@@ -31,7 +31,7 @@ pub struct ParsedToken<'a> {
     pub secret_sha256: Digest,
 }
 
-impl TokenForge {
+impl TokenCodec {
     /// Uses the keyring's keys, derived for this purpose.
     pub fn new(keyring: &Keyring) -> Self {
         let derived = keyring.derive("aro1-token-mac");
@@ -82,34 +82,34 @@ mod tests {
 
     use super::*;
 
-    fn forge() -> TokenForge {
-        TokenForge::new(&Keyring::generate(&SystemRandom))
+    fn codec() -> TokenCodec {
+        TokenCodec::new(&Keyring::generate(&SystemRandom))
     }
 
     #[test]
     fn reads_what_it_made_and_nothing_else() {
-        let (forge, other) = (forge(), forge());
+        let (codec, other) = (codec(), codec());
         let id = Id::random(&SystemRandom);
-        let (token, digest) = forge.make(GrantKind::Kubeconfig, &id, &SystemRandom).unwrap();
+        let (token, digest) = codec.make(GrantKind::Kubeconfig, &id, &SystemRandom).unwrap();
         let token = token.expose();
-        let parsed = forge.read(token).unwrap();
+        let parsed = codec.read(token).unwrap();
         assert_eq!(
             (parsed.kind, parsed.id, parsed.secret_sha256),
             (GrantKind::Kubeconfig, id.as_str(), digest)
         );
         assert_eq!(other.read(token), None, "another keyring's token");
-        assert_eq!(forge.read(&token.replace("kubeconfig", "robot")), None, "another kind");
+        assert_eq!(codec.read(&token.replace("kubeconfig", "robot")), None, "another kind");
         for cut in 0..token.len() {
-            assert_eq!(forge.read(&token[..cut]), None);
+            assert_eq!(codec.read(&token[..cut]), None);
         }
     }
 
     proptest! {
         #[test]
         fn never_panics_and_accepts_no_forgery(text in "\\PC{0,300}") {
-            prop_assert_eq!(forge().read(&text), None);
+            prop_assert_eq!(codec().read(&text), None);
             let shaped = format!("aro1_kubeconfig_{text}");
-            prop_assert_eq!(forge().read(&shaped), None);
+            prop_assert_eq!(codec().read(&shaped), None);
         }
     }
 }

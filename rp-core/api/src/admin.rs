@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::defaults::flags;
 use crate::error::CloudError;
 use crate::schema::{Change, Member, Members, Shape, map, member, object, objects, text};
-use crate::version::{Json, Version};
+use crate::version::{JsonDialect, Version};
 use crate::versions::first_members;
 
 /// Tasks that make the backend work; the empty one is `Everything`.
@@ -20,7 +20,7 @@ pub(crate) fn version() -> Version {
     Version {
         name: "admin",
         cluster: members(of),
-        json: Json::Declared,
+        json: JsonDialect::Declared,
         admin_kubeconfig: false,
         openshift_versions: true,
         named_versions: true,
@@ -35,7 +35,7 @@ pub(crate) fn version() -> Version {
     }
 }
 
-/// The newest version's members and those that are nobody else's.
+/// The newest version's members and those that only `admin` has.
 fn members(mut of: Members) -> Members {
     of.remove("systemData");
     of.remove("properties.clusterProfile.pullSecret");
@@ -48,7 +48,7 @@ fn members(mut of: Members) -> Members {
     of
 }
 
-/// Nothing of the customer's may be changed; what Azure fills stays read-only.
+/// Members of the customer become immutable; those that Azure fills stay read-only.
 fn fix(member: &mut Member) {
     if member.change == Change::Free {
         member.change = Change::Never;

@@ -1,5 +1,5 @@
 //! What can be installed, as the version `admin` writes and shows it (`contract/api.md` §15): versions of
-//! OpenShift and the roles of a minor version's operators. Texts and rules; who stores them is elsewhere.
+//! OpenShift and the roles of a minor version's operators. JSON and rules only; storage is elsewhere.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::decode;
 use crate::error::CloudError;
 use crate::schema::{Member, Members, Shape, member, object, objects, text};
-use crate::version::Json;
+use crate::version::JsonDialect;
 
 /// The type of a version of OpenShift.
 pub const VERSION_TYPE: &str = "Microsoft.RedHatOpenShift/OpenShiftVersion";
@@ -121,7 +121,7 @@ fn read<P: Default + for<'de> Deserialize<'de>>(
     let properties = object("properties", "", properties);
     let members = Members(vec![text("id", ""), text("name", ""), text("type", ""), properties]);
     let mut sent = Value::Object(Map::new());
-    let decoded = decode::lay_members(&members, Json::Declared, &mut sent, body);
+    let decoded = decode::decode_members(&members, JsonDialect::Declared, &mut sent, body);
     let decoded = decoded.and_then(|()| serde_json::from_value(without_nulls(sent)));
     decoded.map_err(|error| content(format!("The request content could not be deserialized: {error}")))
 }
@@ -150,7 +150,7 @@ pub fn is_minor(text: &str) -> bool {
     text.len() <= 16 && crate::text::minor(&format!("{text}.0")).is_some_and(|minor| minor == text)
 }
 
-/// Checks a version, over the one that is there. What is not sent of name and type is as it was (
+/// Checks a version, against the existing one. Name and type default to the existing ones (
 /// `contract/frontend.md` "Do better" 12).
 ///
 /// # Errors
@@ -171,9 +171,9 @@ pub fn check_version(
         let message = "The default installation version stays the default until another one becomes it.";
         return Err(CloudError::invalid("properties.default", message));
     }
-    given("properties.version", &is.version)?;
-    given("properties.installerPullspec", &is.installer_pullspec)?;
-    given("properties.openShiftPullspec", &is.open_shift_pullspec)?;
+    require("properties.version", &is.version)?;
+    require("properties.installerPullspec", &is.installer_pullspec)?;
+    require("properties.openShiftPullspec", &is.open_shift_pullspec)?;
     if !is_version(&is.version) {
         let message = format!("The provided version '{}' is invalid.", is.version);
         return Err(CloudError::invalid("properties.version", message));
@@ -189,7 +189,7 @@ pub fn check_role_set(
     sent: &Resource<RoleSetProperties>,
     stored: Option<&Resource<RoleSetProperties>>,
 ) -> Result<(), CloudError> {
-    given("properties.openShiftVersion", &sent.properties.open_shift_version)?;
+    require("properties.openShiftVersion", &sent.properties.open_shift_version)?;
     if !is_minor(&sent.properties.open_shift_version) {
         let message = format!("The provided version '{}' is invalid.", sent.properties.open_shift_version);
         return Err(CloudError::invalid("properties.openShiftVersion", message));
@@ -217,7 +217,7 @@ pub fn check_role_set(
     named(sent, stored)
 }
 
-fn given(target: &str, text: &str) -> Result<(), CloudError> {
+fn require(target: &str, text: &str) -> Result<(), CloudError> {
     if text.is_empty() { Err(CloudError::invalid(target, "Must be provided")) } else { Ok(()) }
 }
 

@@ -7,7 +7,7 @@ use crate::error::CloudError;
 use crate::schema::{Change, Member, Members, Presence, Shape};
 use crate::version::Version;
 
-/// Compares what is there with what is wanted, in the order of declaration.
+/// Compares the cluster with the requested one, in the order of declaration.
 ///
 /// # Errors
 /// 400 `PropertyChangeNotAllowed` with the path of the first member that may not change, or may not be sent.
@@ -38,7 +38,7 @@ fn in_members(members: &Members, path: &str, is: &Value, wanted: &Value) -> Opti
 
 fn in_member(member: &Member, path: String, is: &Value, wanted: &Value) -> Option<String> {
     if member.change == Change::ReadOnly {
-        return said(member, &path, wanted);
+        return read_only_violation(member, &path, wanted);
     }
     if let Shape::Object(below) = &member.shape {
         let appeared = member.presence == Presence::Nullable && is.is_null() != wanted.is_null();
@@ -53,8 +53,8 @@ fn in_member(member: &Member, path: String, is: &Value, wanted: &Value) -> Optio
     in_shape(&member.shape, member.change, path, is, wanted)
 }
 
-/// A read-only member that is said after all; a fixed object may stand there empty.
-fn said(member: &Member, path: &str, wanted: &Value) -> Option<String> {
+/// A read-only member that the request sets; a fixed object may be present if it is empty.
+fn read_only_violation(member: &Member, path: &str, wanted: &Value) -> Option<String> {
     match &member.shape {
         Shape::Object(below) => below.0.iter().find_map(|one| {
             let value = wanted.get(one.name).unwrap_or(&Value::Null);
@@ -64,13 +64,13 @@ fn said(member: &Member, path: &str, wanted: &Value) -> Option<String> {
     }
 }
 
-/// Members that must not be said inside of one that may change.
+/// Read-only members inside of a member that may change.
 fn read_only_below(member: &Member, path: &str, wanted: &Value) -> Option<String> {
     let members = member.shape.members()?;
     let check = |path: String, object: &Value| {
         members.0.iter().filter(|one| one.change == Change::ReadOnly).find_map(|one| {
             let value = object.get(one.name).unwrap_or(&Value::Null);
-            said(one, &format!("{path}.{}", one.name), value)
+            read_only_violation(one, &format!("{path}.{}", one.name), value)
         })
     };
     match wanted {

@@ -1,9 +1,9 @@
 //! From the stored cluster to what a version shows, and back (`contract/api.md` §9).
 //!
-//! The stored cluster is its JSON with secrets in the clear: whoever calls has opened them, and seals them again before
-//! the document is written. Out of it goes a copy of the members that the version has. Into it goes, on create, all that
-//! was sent; on update only what the request changed and the caller may change: members that the version does not know,
-//! and those that we write ourselves, stay as they are (`contract/api.md` "Do better" 8 and 9).
+//! The stored cluster is its JSON with decrypted secrets: the caller has decrypted them, and seals them again before
+//! the document is written. The external form is a copy of the members that the version has. On create, everything
+//! that was sent is stored; on update, only what the request changed and the caller may change: members that the
+//! version does not know, and those that we write ourselves, stay as they are (`contract/api.md` "Do better" 8 and 9).
 
 use serde_json::{Map, Value};
 
@@ -65,7 +65,7 @@ pub fn create(version: &Version, sent: &Value, stored: &mut Value) {
     members_in(&version.cluster, &sent, stored);
 }
 
-/// Brings into the stored cluster what a request changed: `base` is what the body was laid over, `wanted` what came of
+/// Applies a request's changes to the stored cluster: `base` is what the body was decoded over, `wanted` the result of
 /// it.
 pub fn update(version: &Version, base: &Value, wanted: &Value, stored: &mut Value) {
     changes_in(&version.cluster, base, wanted, stored);

@@ -1,4 +1,4 @@
-//! A request's body laid over what is there (`contract/api.md` §8.3, §10.1): objects merge member by member,
+//! A request's body decoded over the existing cluster (`contract/api.md` §8.3, §10.1): objects merge member by member,
 //! lists by position, maps by key. It decodes straight into the value, so that a member given twice merges
 //! twice.
 
@@ -10,38 +10,38 @@ use serde_json::{Map, Value};
 use crate::error::CloudError;
 use crate::render::quoted;
 use crate::schema::{Member, Members, Presence, Shape};
-use crate::version::{Json, Version};
+use crate::version::{JsonDialect, Version};
 
-/// Lays a body over a cluster as the version shows it.
+/// Decodes a body into `over`, a cluster as the version shows it.
 ///
 /// # Errors
-/// 400 `InvalidRequestContent`: it is no JSON object, or a member has another type; nothing of `over` is to be used then.
-pub fn lay_over(version: &Version, over: &mut Value, body: &[u8]) -> Result<(), CloudError> {
-    lay_members_over(&version.cluster, version.json, over, body)
+/// 400 `InvalidRequestContent`: it is not a JSON object, or a member has another type; `over` must not be used then.
+pub fn decode_into(version: &Version, over: &mut Value, body: &[u8]) -> Result<(), CloudError> {
+    decode_members_into(&version.cluster, version.json, over, body)
 }
 
 /// Lays a body over an object of those members.
 ///
 /// # Errors
-/// As [`lay_over`].
-pub fn lay_members_over(
+/// As [`decode_into`].
+pub fn decode_members_into(
     members: &Members,
-    json: Json,
+    json: JsonDialect,
     over: &mut Value,
     body: &[u8],
 ) -> Result<(), CloudError> {
-    lay_members(members, json, over, body).map_err(|error| unreadable(&error.to_string()))
+    decode_members(members, json, over, body).map_err(|error| unreadable(&error.to_string()))
 }
 
 /// The same with the decoder's error.
-pub(crate) fn lay_members(
+pub(crate) fn decode_members(
     members: &Members,
-    json: Json,
+    json: JsonDialect,
     over: &mut Value,
     body: &[u8],
 ) -> serde_json::Result<()> {
     let mut decoder = serde_json::Deserializer::from_slice(body);
-    let top = Top { members, json, to: over };
+    let top = BodySeed { members, json, to: over };
     top.deserialize(&mut decoder).and_then(|()| decoder.end())
 }
 
@@ -52,39 +52,39 @@ pub fn unreadable(words: &str) -> CloudError {
     CloudError::bad("InvalidRequestContent", "", message)
 }
 
-/// The body itself: `null` is none.
-struct Top<'a> {
+/// The body itself: `null` means no body.
+struct BodySeed<'a> {
     members: &'a Members,
-    json: Json,
+    json: JsonDialect,
     to: &'a mut Value,
 }
 
-impl<'de> DeserializeSeed<'de> for Top<'_> {
+impl<'de> DeserializeSeed<'de> for BodySeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, decoder: D) -> Result<(), D::Error> {
-        decoder.deserialize_map(Object { members: self.members, json: self.json, to: self.to })
+        decoder.deserialize_map(ObjectVisitor { members: self.members, json: self.json, to: self.to })
     }
 }
 
-/// One value of a known form.
-struct One<'a> {
+/// One value of a known shape.
+struct ValueSeed<'a> {
     shape: &'a Shape,
     /// What `null` does; an element of a list or map has no member of its own.
     presence: Presence,
     replaced: bool,
     element: bool,
-    json: Json,
+    json: JsonDialect,
     to: &'a mut Value,
 }
 
-impl<'a> One<'a> {
-    fn member(member: &'a Member, json: Json, to: &'a mut Value) -> Self {
+impl<'a> ValueSeed<'a> {
+    fn member(member: &'a Member, json: JsonDialect, to: &'a mut Value) -> Self {
         let Member { shape, presence, replaced, .. } = member;
         Self { shape, presence: *presence, replaced: *replaced, element: false, json, to }
     }
 
-    fn element(shape: &'a Shape, json: Json, to: &'a mut Value) -> Self {
+    fn element(shape: &'a Shape, json: JsonDialect, to: &'a mut Value) -> Self {
         Self { shape, presence: Presence::Plain, replaced: false, element: true, json, to }
     }
 
@@ -96,20 +96,20 @@ impl<'a> One<'a> {
             Shape::Text | Shape::Int | Shape::Bool => false,
         };
         match self.json {
-            Json::Sorted if self.element => *self.to = Value::Null,
-            Json::Sorted if !self.replaced => {}
-            Json::Declared if self.element && !empties => {
+            JsonDialect::Sorted if self.element => *self.to = Value::Null,
+            JsonDialect::Sorted if !self.replaced => {}
+            JsonDialect::Declared if self.element && !empties => {
                 if self.to.is_null() {
                     *self.to = zero(self.shape);
                 }
             }
-            Json::Declared if !empties => {}
-            Json::Sorted | Json::Declared => *self.to = Value::Null,
+            JsonDialect::Declared if !empties => {}
+            JsonDialect::Sorted | JsonDialect::Declared => *self.to = Value::Null,
         }
     }
 }
 
-/// What an element that is given as `null` stands for.
+/// The value of an element that is given as `null`.
 fn zero(shape: &Shape) -> Value {
     match shape {
         Shape::Object(_) | Shape::Map(_) => Value::Object(Map::new()),
@@ -120,7 +120,7 @@ fn zero(shape: &Shape) -> Value {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for One<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, decoder: D) -> Result<(), D::Error> {
@@ -128,7 +128,7 @@ impl<'de> DeserializeSeed<'de> for One<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for One<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for One<'_> {
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<(), E> {
-        let fits = self.json == Json::Declared || i32::try_from(number).is_ok();
+        let fits = self.json == JsonDialect::Declared || i32::try_from(number).is_ok();
         match self.shape {
             Shape::Int if fits => {
                 *self.to = Value::from(number);
@@ -197,7 +197,7 @@ impl<'de> Visitor<'de> for One<'_> {
         let mut list = Vec::new();
         loop {
             let mut element = before.next().unwrap_or_default();
-            if elements.next_element_seed(One::element(of, self.json, &mut element))?.is_none() {
+            if elements.next_element_seed(ValueSeed::element(of, self.json, &mut element))?.is_none() {
                 break;
             }
             list.push(element);
@@ -208,14 +208,16 @@ impl<'de> Visitor<'de> for One<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         match self.shape {
-            Shape::Object(members) => Object { members, json: self.json, to: self.to }.visit_map(entries),
+            Shape::Object(members) => {
+                ObjectVisitor { members, json: self.json, to: self.to }.visit_map(entries)
+            }
             Shape::Map(of) => {
                 if self.replaced || !self.to.is_object() {
                     *self.to = Value::Object(Map::new());
                 }
                 while let Some(key) = entries.next_key::<String>()? {
                     let mut value = Value::Null;
-                    entries.next_value_seed(One::element(of, self.json, &mut value))?;
+                    entries.next_value_seed(ValueSeed::element(of, self.json, &mut value))?;
                     if let Value::Object(map) = &mut *self.to {
                         map.insert(key, value);
                     }
@@ -228,13 +230,13 @@ impl<'de> Visitor<'de> for One<'_> {
 }
 
 /// An object of known members.
-struct Object<'a> {
+struct ObjectVisitor<'a> {
     members: &'a Members,
-    json: Json,
+    json: JsonDialect,
     to: &'a mut Value,
 }
 
-impl<'de> Visitor<'de> for Object<'_> {
+impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -252,7 +254,7 @@ impl<'de> Visitor<'de> for Object<'_> {
                 continue;
             };
             let mut value = map.remove(member.name).unwrap_or_default();
-            entries.next_value_seed(One::member(member, self.json, &mut value))?;
+            entries.next_value_seed(ValueSeed::member(member, self.json, &mut value))?;
             if !value.is_null() {
                 map.insert(member.name.to_owned(), value);
             }
@@ -262,11 +264,11 @@ impl<'de> Visitor<'de> for Object<'_> {
 }
 
 /// The member that a key of a request means.
-fn named<'a>(members: &'a Members, key: &str, json: Json) -> Option<&'a Member> {
+fn named<'a>(members: &'a Members, key: &str, json: JsonDialect) -> Option<&'a Member> {
     let exact = members.get(key);
     match json {
-        Json::Sorted => exact,
-        Json::Declared => {
+        JsonDialect::Sorted => exact,
+        JsonDialect::Declared => {
             exact.or_else(|| members.0.iter().find(|member| member.name.eq_ignore_ascii_case(key)))
         }
     }

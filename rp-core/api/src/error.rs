@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// What failed, as every caller of the API sees it.
+/// The error that callers of the API see.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct CloudError {
     /// HTTP status.

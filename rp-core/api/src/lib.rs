@@ -1,13 +1,12 @@
 //! The versions of the resource provider's API: what each shows of a cluster, how a request becomes a change, and the
 //! rules it must keep (`contract/api.md` §6–§13, §15, §18). Pure: no store, no clock, no network.
 //!
-//! A cluster is one tree of members ([`schema`]); each version is the one before it with its changes ([`versions`]). What
-//! walks the tree — [`decode`], [`convert`], [`changes`], [`answer`] — knows no version by name.
+//! A cluster is one tree of members ([`schema`]); each version is the one before it with its changes ([`versions`]).
+//! The modules that walk the tree — [`decode`], [`convert`], [`changes`], [`response`] — refer to no version by name.
 //!
-//! Entry rule: what a client of the API could tell apart, and needs nothing but the request and the document.
+//! Entry rule: behaviour that a client of the API can observe and that depends only on the request and the document.
 
 pub mod admin;
-pub mod answer;
 pub mod catalogue;
 pub mod changes;
 pub mod convert;
@@ -15,6 +14,7 @@ pub mod decode;
 pub mod defaults;
 mod error;
 pub mod render;
+pub mod response;
 pub mod schema;
 pub mod state;
 pub mod swagger;
@@ -26,7 +26,7 @@ mod view;
 pub mod vm_sizes;
 
 pub use error::{CloudError, ErrorBody};
-pub use version::{Json, Published, Version, admin, all, find};
+pub use version::{JsonDialect, Publication, Version, admin, all, find};
 
 /// The type of a cluster, as answers write it.
 pub const RESOURCE_TYPE: &str = "Microsoft.RedHatOpenShift/openShiftClusters";

@@ -12,13 +12,14 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 /// The value cannot be JSON (a map whose keys are no text).
 pub fn render(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(1024);
-    let mut serializer = Serializer::with_formatter(&mut out, Arm(PrettyFormatter::with_indent(b"    ")));
+    let mut serializer =
+        Serializer::with_formatter(&mut out, ArmFormatter(PrettyFormatter::with_indent(b"    ")));
     value.serialize(&mut serializer)?;
     out.push(b'\n');
     Ok(out)
 }
 
-/// A text in double quotes with its special characters escaped, as error messages quote the decoder's words.
+/// A text in double quotes with its special characters escaped, as error messages quote the decoder's message.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -37,9 +38,9 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-struct Arm(PrettyFormatter<'static>);
+struct ArmFormatter(PrettyFormatter<'static>);
 
-impl Formatter for Arm {
+impl Formatter for ArmFormatter {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, to: &mut W, text: &str) -> io::Result<()> {
         let mut rest = text;
         while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {

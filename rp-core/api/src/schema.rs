@@ -15,7 +15,7 @@ pub enum Change {
     ReadOnly,
 }
 
-/// What stands in an answer where there is nothing to say, and what `null` means in a request
+/// How a response shows a zero value, and what `null` means in a request
 /// (`contract/api.md` §8.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {

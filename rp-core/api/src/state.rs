@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use crate::admin::SIGNALS;
 use crate::error::CloudError;
 
-/// What is asked of a cluster that is there.
+/// A request on a cluster that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum ClusterRequest {
     /// PUT or PATCH of a customer's version.
     Update,
     /// PUT or PATCH of the version `admin`.
@@ -15,25 +15,25 @@ pub enum Asked {
     Delete,
 }
 
-/// Work that waits for the backend or is under way.
+/// States in which work waits for the backend or is in progress.
 pub const QUEUED: [&str; 4] = ["Creating", "Updating", "AdminUpdating", "Deleting"];
 
-/// Whether the cluster comes into being or goes, or failed at that: it cannot be asked then.
+/// Whether the cluster is being created or deleted, or that failed: its API server cannot be queried then.
 pub fn is_passing(stored: &Value) -> bool {
     let passing = |state: &str| matches!(state, "Creating" | "Deleting");
     let state = member(stored, "provisioningState");
     passing(state) || state == "Failed" && passing(member(stored, "failedProvisioningState"))
 }
 
-/// Whether the cluster takes the request now.
+/// Whether the cluster's state allows the request.
 ///
 /// # Errors
-/// 400 `RequestNotAllowed` in the contract's words; 500 for a state that no release writes.
-pub fn check(asked: Asked, stored: &Value) -> Result<(), CloudError> {
+/// 400 `RequestNotAllowed` with the contract's message; 500 for a state that no release writes.
+pub fn check(asked: ClusterRequest, stored: &Value) -> Result<(), CloudError> {
     let state = member(stored, "provisioningState");
     let refuse = |message: String| Err(CloudError::bad("RequestNotAllowed", "", message));
     match (state, asked) {
-        ("Succeeded", _) | ("Failed", Asked::Delete) => Ok(()),
+        ("Succeeded", _) | ("Failed", ClusterRequest::Delete) => Ok(()),
         ("Failed", _) => match member(stored, "failedProvisioningState") {
             "" | "Updating" | "AdminUpdating" => Ok(()),
             "Creating" => refuse(
@@ -48,28 +48,28 @@ pub fn check(asked: Asked, stored: &Value) -> Result<(), CloudError> {
     }
 }
 
-/// Writes into a stored cluster that the request was accepted. A task that only tells the customer leaves the state.
+/// Writes into a stored cluster that the request was accepted. A task that only signals the customer leaves the state.
 ///
-/// Gives whether there is work for the backend.
-pub fn accept(asked: Asked, stored: &mut Value) -> bool {
+/// Returns whether there is work for the backend.
+pub fn accept(asked: ClusterRequest, stored: &mut Value) -> bool {
     let old = member(stored, "provisioningState").to_owned();
     let task = member(stored, "maintenanceTask").to_owned();
     let maintenance = member(stored, "maintenanceState").to_owned();
     let Some(Value::Object(properties)) = stored.get_mut("properties") else { return false };
     let mut set = |name: &str, value: &str| write(properties, name, value);
     match asked {
-        Asked::AdminUpdate if SIGNALS.contains(&task.as_str()) => {
+        ClusterRequest::AdminUpdate if SIGNALS.contains(&task.as_str()) => {
             set("maintenanceState", &task);
             set("maintenanceTask", "");
             return false;
         }
-        Asked::AdminUpdate => {
+        ClusterRequest::AdminUpdate => {
             set("provisioningState", "AdminUpdating");
             set("lastAdminUpdateError", "");
             set("maintenanceState", if maintenance == "Pending" { "Planned" } else { "Unplanned" });
         }
-        Asked::Update => set("provisioningState", "Updating"),
-        Asked::Delete => set("provisioningState", "Deleting"),
+        ClusterRequest::Update => set("provisioningState", "Updating"),
+        ClusterRequest::Delete => set("provisioningState", "Deleting"),
     }
     set("lastProvisioningState", &old);
     true
@@ -107,7 +107,7 @@ mod tests {
         let says = |asked, state: &str, failed: &str| {
             check(asked, &cluster(state, failed)).map_err(|error| (error.status, error.body.message))
         };
-        for asked in [Asked::Update, Asked::AdminUpdate, Asked::Delete] {
+        for asked in [ClusterRequest::Update, ClusterRequest::AdminUpdate, ClusterRequest::Delete] {
             assert_eq!(says(asked, "Succeeded", ""), Ok(()));
             for state in QUEUED {
                 let message = format!("Request is not allowed in provisioningState '{state}'.");
@@ -115,31 +115,31 @@ mod tests {
             }
         }
         for failed in ["", "Updating", "AdminUpdating"] {
-            assert_eq!(says(Asked::Update, "Failed", failed), Ok(()));
+            assert_eq!(says(ClusterRequest::Update, "Failed", failed), Ok(()));
         }
         for failed in ["Creating", "Deleting", "", "Odd"] {
-            assert_eq!(says(Asked::Delete, "Failed", failed), Ok(()));
+            assert_eq!(says(ClusterRequest::Delete, "Failed", failed), Ok(()));
         }
-        let (_, message) = says(Asked::Update, "Failed", "Creating").unwrap_err();
+        let (_, message) = says(ClusterRequest::Update, "Failed", "Creating").unwrap_err();
         assert_eq!(message, "Request is not allowed on cluster whose creation failed. Delete the cluster.");
-        assert_eq!(says(Asked::AdminUpdate, "Failed", "Deleting").unwrap_err().0, 400);
-        assert_eq!(says(Asked::Update, "Failed", "Odd").unwrap_err().0, 500);
+        assert_eq!(says(ClusterRequest::AdminUpdate, "Failed", "Deleting").unwrap_err().0, 400);
+        assert_eq!(says(ClusterRequest::Update, "Failed", "Odd").unwrap_err().0, 500);
     }
 
     #[test]
     fn acceptance_keeps_the_old_state_and_tells_about_maintenance() {
         let mut one = cluster("Failed", "Updating");
-        assert!(accept(Asked::Update, &mut one));
+        assert!(accept(ClusterRequest::Update, &mut one));
         assert_eq!(one["properties"]["provisioningState"], "Updating");
         assert_eq!(one["properties"]["lastProvisioningState"], "Failed");
         let mut planned = json!({"properties": {"provisioningState": "Succeeded", "maintenanceState": "Pending",
             "lastAdminUpdateError": "x", "maintenanceTask": "Everything"}});
-        assert!(accept(Asked::AdminUpdate, &mut planned));
+        assert!(accept(ClusterRequest::AdminUpdate, &mut planned));
         assert_eq!(planned["properties"]["maintenanceState"], "Planned");
         assert!(planned["properties"].get("lastAdminUpdateError").is_none());
         let mut told =
             json!({"properties": {"provisioningState": "Succeeded", "maintenanceTask": "Pending"}});
-        assert!(!accept(Asked::AdminUpdate, &mut told));
+        assert!(!accept(ClusterRequest::AdminUpdate, &mut told));
         assert_eq!(
             told,
             json!({"properties": {"provisioningState": "Succeeded", "maintenanceState": "Pending"}})

@@ -1,5 +1,5 @@
 //! The published descriptions: Swagger 2.0 with `x-ms-*`, one document and one example for each operation in every
-//! version that was ever published (`contract/api.md` §17). What is said of a member comes from the tree that
+//! version that was ever published (`contract/api.md` §17). The description of a member comes from the tree that
 //! decodes and answers ([`crate::schema`]); operations stand in one table ([`operations`]).
 
 mod clusters;
@@ -17,23 +17,23 @@ pub use compare::surface;
 pub use differences::markdown;
 pub use examples::examples;
 
-use crate::version::{Json, Published, Version};
+use crate::version::{JsonDialect, Publication, Version};
 
 /// The name of a version's document below its folder.
 pub const FILE: &str = "redhatopenshift.json";
 
-/// A published version while its document is written.
+/// Context for writing the document of a published version.
 #[derive(Debug, Clone, Copy)]
-struct Sheet<'a> {
+struct SwaggerContext<'a> {
     version: &'a Version,
-    published: Published,
+    published: Publication,
 }
 
-impl Sheet<'_> {
-    /// The newest form: types of one text stand where they are used, lists must have their value, operations that run
-    /// long tell where they are followed.
+impl SwaggerContext<'_> {
+    /// The newest form: string types are inlined where they are used, lists require `value`, long-running operations
+    /// name the header to poll.
     fn newest(self) -> bool {
-        self.version.json == Json::Sorted
+        self.version.json == JsonDialect::Sorted
     }
 
     /// Lists say that their elements have no names.
@@ -49,7 +49,7 @@ impl Sheet<'_> {
 
 /// The version's document; `None`: it was never published.
 pub fn document(version: &Version) -> Option<Value> {
-    let sheet = Sheet { version, published: version.published? };
+    let context = SwaggerContext { version, published: version.published? };
     Some(json!({
         "swagger": "2.0",
         "info": {
@@ -69,9 +69,9 @@ pub fn document(version: &Version) -> Option<Value> {
             "authorizationUrl": "https://login.microsoftonline.com/common/oauth2/authorize",
             "scopes": {"user_impersonation": "Act as the signed-in user."},
         }},
-        "paths": operations::paths(sheet),
-        "definitions": definitions::all(sheet),
-        "parameters": parameters::all(sheet),
+        "paths": operations::paths(context),
+        "definitions": definitions::all(context),
+        "parameters": parameters::all(context),
     }))
 }
 
@@ -96,7 +96,7 @@ fn text(value: &Value) -> String {
 }
 
 /// A reference to a definition.
-fn of(definition: &str) -> Value {
+fn reference(definition: &str) -> Value {
     json!({"$ref": format!("#/definitions/{definition}")})
 }
 

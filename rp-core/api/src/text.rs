@@ -28,7 +28,7 @@ pub fn is_uuid(text: &str) -> bool {
 
 /// Parts of an id under a resource group: subscription, group, and what follows `/providers/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct ResourceIdParts<'a> {
     pub subscription: &'a str,
     pub group: &'a str,
     /// `Microsoft.Network/virtualNetworks/NAME/…`; empty for the group itself.
@@ -36,7 +36,7 @@ pub struct Parts<'a> {
 }
 
 /// Splits an id below a resource group; names of segments in any case.
-pub fn parts(id: &str) -> Option<Parts<'_>> {
+pub fn split_resource_id(id: &str) -> Option<ResourceIdParts<'_>> {
     let id = segment(id, "subscriptions")?;
     let (subscription, id) = id.split_once('/')?;
     let canonical = subscription.len() == 36 && is_uuid(subscription);
@@ -48,7 +48,7 @@ pub fn parts(id: &str) -> Option<Parts<'_>> {
     } else {
         rest.get(..10).filter(|name| name.eq_ignore_ascii_case("providers/")).and(rest.get(10..))?
     };
-    (canonical && is_group(group)).then_some(Parts { subscription, group, rest })
+    (canonical && is_group(group)).then_some(ResourceIdParts { subscription, group, rest })
 }
 
 fn segment<'a>(id: &'a str, name: &str) -> Option<&'a str> {
@@ -68,13 +68,13 @@ fn is_name(name: &str, lengths: std::ops::RangeInclusive<usize>, more: &str) -> 
 }
 
 /// The id of a resource group.
-pub fn resource_group(id: &str) -> Option<Parts<'_>> {
-    parts(id).filter(|parts| parts.rest.is_empty())
+pub fn resource_group(id: &str) -> Option<ResourceIdParts<'_>> {
+    split_resource_id(id).filter(|parts| parts.rest.is_empty())
 }
 
 /// A subnet's id: its parts and the id of its network.
-pub fn subnet(id: &str) -> Option<(Parts<'_>, &str)> {
-    let parts = parts(id)?;
+pub fn subnet(id: &str) -> Option<(ResourceIdParts<'_>, &str)> {
+    let parts = split_resource_id(id)?;
     let names: Vec<&str> = parts.rest.split('/').collect();
     let [provider, networks, network, subnets, subnet] = names.as_slice() else { return None };
     let good = provider.eq_ignore_ascii_case("Microsoft.Network")
@@ -87,8 +87,8 @@ pub fn subnet(id: &str) -> Option<(Parts<'_>, &str)> {
 }
 
 /// The id of a disk encryption set.
-pub fn disk_encryption_set(id: &str) -> Option<Parts<'_>> {
-    let parts = parts(id)?;
+pub fn disk_encryption_set(id: &str) -> Option<ResourceIdParts<'_>> {
+    let parts = split_resource_id(id)?;
     let names: Vec<&str> = parts.rest.split('/').collect();
     let [provider, sets, set] = names.as_slice() else { return None };
     let good = provider.eq_ignore_ascii_case("Microsoft.Compute")

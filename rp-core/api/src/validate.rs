@@ -15,12 +15,12 @@ use serde_json::Value;
 use crate::changes;
 use crate::decode::unreadable;
 use crate::error::CloudError;
-use crate::version::{Json, Version};
+use crate::version::{JsonDialect, Version};
 use crate::view::Cluster;
 
-/// Where the request is about, and by which rules.
+/// The resource that a request names, and the rules that apply to it.
 #[derive(Debug, Clone)]
-pub struct Ground<'a> {
+pub struct ValidationContext<'a> {
     pub version: &'a Version,
     /// The resource id of the request's URL.
     pub id: &'a str,
@@ -38,65 +38,65 @@ pub struct Ground<'a> {
     pub development_workers: bool,
 }
 
-type Checked = Result<(), CloudError>;
+type ValidationResult = Result<(), CloudError>;
 
 /// A new cluster as the version shows it.
 ///
 /// # Errors
 /// The first rule that it breaks.
-pub fn create(ground: &Ground<'_>, wanted: &Value) -> Checked {
+pub fn create(context: &ValidationContext<'_>, wanted: &Value) -> ValidationResult {
     let cluster = view(wanted)?;
-    top::check(ground, &cluster)?;
-    identity::combination(ground, &cluster)?;
-    required(ground, wanted)?;
-    properties(ground, &cluster, true)?;
-    create::check(ground, &cluster)
+    top::check(context, &cluster)?;
+    identity::combination(context, &cluster)?;
+    required(context, wanted)?;
+    properties(context, &cluster, true)?;
+    create::check(context, &cluster)
 }
 
-/// What an update makes of a cluster: `is` and `wanted` as the version shows them.
+/// Checks an update: `is` and `wanted` are the cluster before and after it, as the version shows them.
 ///
 /// # Errors
 /// The first rule that it breaks, or the first member that may not change.
-pub fn update(ground: &Ground<'_>, is: &Value, wanted: &Value) -> Checked {
-    if ground.version.values_checked {
-        values(ground, wanted)?;
+pub fn update(context: &ValidationContext<'_>, is: &Value, wanted: &Value) -> ValidationResult {
+    if context.version.values_checked {
+        values(context, wanted)?;
     }
-    identity::kept(ground, is, wanted)?;
-    changes::check(ground.version, is, wanted)
+    identity::unchanged(context, is, wanted)?;
+    changes::check(context.version, is, wanted)
 }
 
-fn values(ground: &Ground<'_>, wanted: &Value) -> Checked {
+fn values(context: &ValidationContext<'_>, wanted: &Value) -> ValidationResult {
     let cluster = view(wanted)?;
-    top::check(ground, &cluster)?;
-    identity::combination(ground, &cluster)?;
-    required(ground, wanted)?;
-    properties(ground, &cluster, false)?;
-    if ground.version.ingress_checked_on_update {
+    top::check(context, &cluster)?;
+    identity::combination(context, &cluster)?;
+    required(context, wanted)?;
+    properties(context, &cluster, false)?;
+    if context.version.ingress_checked_on_update {
         create::ingress(&cluster)?;
     }
     Ok(())
 }
 
 fn view(wanted: &Value) -> Result<Cluster, CloudError> {
-    // The decoder has seen to the types of all members.
+    // The decoder has checked the types of all members.
     serde_json::from_value(wanted.clone()).map_err(|error| unreadable(&error.to_string()))
 }
 
-fn properties(ground: &Ground<'_>, cluster: &Cluster, new: bool) -> Checked {
-    top::state(ground, cluster)?;
-    profiles::cluster(ground, cluster, new)?;
+fn properties(context: &ValidationContext<'_>, cluster: &Cluster, new: bool) -> ValidationResult {
+    top::state(context, cluster)?;
+    profiles::cluster(context, cluster, new)?;
     profiles::console(cluster)?;
-    identity::service_principal(ground, cluster)?;
-    network::ranges(ground, cluster, new)?;
-    network::outbound(ground, cluster, new)?;
-    profiles::master(ground, cluster)?;
+    identity::service_principal(context, cluster)?;
+    network::ranges(context, cluster, new)?;
+    network::outbound(context, cluster, new)?;
+    profiles::master(context, cluster)?;
     profiles::api_server(cluster)?;
     identity::platform(cluster)
 }
 
 /// Objects that the newest version asks for (`contract/api.md` §11.3).
-fn required(ground: &Ground<'_>, wanted: &Value) -> Checked {
-    if ground.version.json != Json::Sorted {
+fn required(context: &ValidationContext<'_>, wanted: &Value) -> ValidationResult {
+    if context.version.json != JsonDialect::Sorted {
         return Ok(());
     }
     let objects =
@@ -123,9 +123,9 @@ fn missing(path: &str) -> CloudError {
     CloudError::invalid(path, format!("The field '{path}' is required."))
 }
 
-/// A switch's value where the version has the switch.
-fn switch(ground: &Ground<'_>, member: &str, path: &str, value: &str) -> Checked {
-    if !ground.version.has(member) || matches!(value, "Enabled" | "Disabled") {
+/// Checks a member that is `Enabled` or `Disabled`, if the version has that member.
+fn switch(context: &ValidationContext<'_>, member: &str, path: &str, value: &str) -> ValidationResult {
+    if !context.version.has(member) || matches!(value, "Enabled" | "Disabled") {
         return Ok(());
     }
     Err(CloudError::invalid(path, format!("The provided value '{value}' is invalid.")))

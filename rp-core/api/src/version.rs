@@ -8,7 +8,7 @@ use crate::versions;
 
 /// Rules of JSON that differ between versions (`contract/api.md` §8.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Json {
+pub enum JsonDialect {
     /// Up to `2024-08-12-preview`: members in the order of the schema; names of a request are matched in any case.
     Declared,
     /// `2025-07-25`: members sorted; names of a request are matched exactly; `null` is ignored but for tags.
@@ -17,7 +17,7 @@ pub enum Json {
 
 /// How a version was published (`contract/api.md` §8, §17).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Published {
+pub struct Publication {
     pub stable: bool,
     /// Version of ARM's common types: `v1`, `v2`, `v3` or `v6`.
     pub common_types: &'static str,
@@ -30,7 +30,7 @@ pub struct Version {
     pub name: &'static str,
     /// The cluster.
     pub cluster: Members,
-    pub json: Json,
+    pub json: JsonDialect,
     /// `listAdminCredentials` exists.
     pub admin_kubeconfig: bool,
     /// `openShiftVersions` exists.
@@ -52,7 +52,7 @@ pub struct Version {
     pub reserved_ranges_by_network: bool,
     /// The rules of `contract/api.md` §11.2 hold; without them only those of change do.
     pub values_checked: bool,
-    pub published: Option<Published>,
+    pub published: Option<Publication>,
 }
 
 impl Version {

@@ -1,4 +1,4 @@
-//! A cluster of any version as the rules read it: what a version does not have is empty.
+//! A cluster of any version for the validation rules: members that a version does not have are empty.
 
 use std::collections::BTreeMap;
 

@@ -31,7 +31,7 @@ pub enum Role {
     DevelopmentWorker,
 }
 
-/// Sizes that need OpenShift 4.19 end so.
+/// Suffixes of sizes that need OpenShift 4.19.
 const SINCE_4_19: &[&str] = &["s_v6", "ds_v6", "ls_v6", "lds_v6"];
 
 /// The size, when a machine of that role may have it. Upper and lower case count.
@@ -49,7 +49,7 @@ pub fn find(name: &str, role: Role) -> Option<Size> {
 }
 
 /// The sizes that a machine of that role may have, by name.
-pub fn of(role: Role) -> std::collections::BTreeMap<String, Size> {
+pub fn for_role(role: Role) -> std::collections::BTreeMap<String, Size> {
     let of = |family: &'static Family| {
         let lists: &[&'static [(&'static str, u32)]] = match role {
             Role::Master => &[family.both],
@@ -64,13 +64,13 @@ pub fn of(role: Role) -> std::collections::BTreeMap<String, Size> {
     FAMILIES.iter().flat_map(of).collect()
 }
 
-/// The size whatever it may be used for, as quotas are counted.
+/// The size for any role, for counting quotas.
 pub fn any(name: &str) -> Option<Size> {
     find(name, Role::Worker).or_else(|| find(name, Role::DevelopmentWorker))
 }
 
-/// Whether that version of OpenShift runs on the size; a version that cannot be read is not refused here.
-pub fn runs(name: &str, version: &str) -> bool {
+/// Whether that version of OpenShift supports the size; a version that cannot be parsed is not refused here.
+pub fn supports_version(name: &str, version: &str) -> bool {
     let newer = name.starts_with("Standard_D") && SINCE_4_19.iter().any(|end| name.ends_with(end))
         || name.starts_with("Standard_L") && name.ends_with("s_v4");
     !newer || crate::text::version(version).is_none_or(|version| version >= (4, 19, 0))
@@ -324,9 +324,16 @@ mod tests {
             "Standard_L8s_v4",
         ] {
             assert!(any(name).is_some(), "{name}");
-            assert!(!runs(name, "4.18.30") && runs(name, "4.19.0") && runs(name, "what"), "{name}");
+            assert!(
+                !supports_version(name, "4.18.30")
+                    && supports_version(name, "4.19.0")
+                    && supports_version(name, "what"),
+                "{name}"
+            );
         }
-        assert!(runs("Standard_D8s_v5", "4.12.1") && runs("Standard_L8s_v3", "4.12.1"));
+        assert!(
+            supports_version("Standard_D8s_v5", "4.12.1") && supports_version("Standard_L8s_v3", "4.12.1")
+        );
     }
 
     #[test]

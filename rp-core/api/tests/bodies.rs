@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use proptest::prelude::*;
-use rp_api::answer::Answer;
+use rp_api::response::ClusterResponse;
 use rp_api::{Version, convert, decode, render};
 use serde_json::{Value, json};
 
@@ -11,15 +11,15 @@ fn version(name: &str) -> &'static Version {
     rp_api::find(name).unwrap()
 }
 
-/// What becomes of `over` when the body is laid over it.
+/// `over` after the body was decoded over it.
 fn laid(name: &str, over: Value, body: &str) -> Value {
     let mut over = over;
-    decode::lay_over(version(name), &mut over, body.as_bytes()).unwrap();
+    decode::decode_into(version(name), &mut over, body.as_bytes()).unwrap();
     over
 }
 
 fn refused(name: &str, body: &str) -> String {
-    let error = decode::lay_over(version(name), &mut json!({}), body.as_bytes()).unwrap_err();
+    let error = decode::decode_into(version(name), &mut json!({}), body.as_bytes()).unwrap_err();
     assert_eq!((error.status, error.body.code), (400, "InvalidRequestContent"));
     assert!(
         error.body.message.starts_with("The request content was invalid and could not be deserialized: \"")
@@ -127,7 +127,8 @@ fn stored() -> Value {
 fn answers_show_the_version_and_no_secret() {
     for version in rp_api::all() {
         let shown = convert::to_answer(version, &stored());
-        let text = String::from_utf8(render::render(&Answer { version, shown: &shown }).unwrap()).unwrap();
+        let text =
+            String::from_utf8(render::render(&ClusterResponse { version, shown: &shown }).unwrap()).unwrap();
         for secret in [
             "\"ps\"",
             "\"cs\"",
@@ -154,9 +155,10 @@ fn answers_show_the_version_and_no_secret() {
 fn the_newest_version_sorts_its_members() {
     let keys = |name: &str| {
         let shown = convert::to_answer(version(name), &stored());
-        let text =
-            String::from_utf8(render::render(&Answer { version: version(name), shown: &shown }).unwrap())
-                .unwrap();
+        let text = String::from_utf8(
+            render::render(&ClusterResponse { version: version(name), shown: &shown }).unwrap(),
+        )
+        .unwrap();
         let top = text
             .lines()
             .filter(|line| line.starts_with("    \""))
@@ -178,7 +180,7 @@ fn fixed_objects_stand_there_empty() {
     let empty = json!({"id": "i", "properties": {}});
     let text = |name: &str| {
         let shown = convert::to_answer(version(name), &empty);
-        serde_json::to_value(Answer { version: version(name), shown: &shown }).unwrap()
+        serde_json::to_value(ClusterResponse { version: version(name), shown: &shown }).unwrap()
     };
     assert_eq!(
         text("2020-04-30"),
@@ -201,7 +203,7 @@ fn an_update_keeps_what_the_version_does_not_know_and_what_is_ours() {
     convert::without_read_only(version, &mut wanted);
     let body = r#"{"tags": {"n": "1"}, "properties": {"networkProfile": {"loadBalancerProfile": {"managedOutboundIps": {"count": 5}}},
         "ingressProfiles": [{"name": "default"}]}}"#;
-    decode::lay_over(version, &mut wanted, body.as_bytes()).unwrap();
+    decode::decode_into(version, &mut wanted, body.as_bytes()).unwrap();
     convert::update(version, &base, &wanted, &mut into);
     let mut want = stored();
     want["tags"] = json!({"n": "1"});
@@ -216,7 +218,7 @@ fn another_principal_loses_its_object_id_and_another_secret_does_not() {
         let mut into = stored();
         let base = convert::to_external(version, &into);
         let mut wanted = base.clone();
-        decode::lay_over(version, &mut wanted, body.as_bytes()).unwrap();
+        decode::decode_into(version, &mut wanted, body.as_bytes()).unwrap();
         convert::update(version, &base, &wanted, &mut into);
         into["properties"]["servicePrincipalProfile"].clone()
     };
@@ -268,10 +270,10 @@ proptest! {
         let version = rp_api::all().get(at).unwrap_or_else(|| rp_api::admin());
         let mut over = convert::to_external(version, &stored());
         let before = over.clone();
-        match decode::lay_over(version, &mut over, body.to_string().as_bytes()) {
+        match decode::decode_into(version, &mut over, body.to_string().as_bytes()) {
             Ok(()) => {
-                // What was laid over is still of the version's form: it can be rendered, and laid over again.
-                render::render(&Answer { version, shown: &over }).unwrap();
+                // The result still has the version's shape: it can be rendered and decoded again.
+                render::render(&ClusterResponse { version, shown: &over }).unwrap();
                 let mut into = stored();
                 convert::update(version, &before, &over, &mut into);
                 prop_assert_eq!(&into["properties"]["unknown"], &json!({"x": 1}));
@@ -286,9 +288,9 @@ proptest! {
         let version = &rp_api::all()[at];
         let shown = convert::to_external(version, &stored());
         let mut over = json!({});
-        decode::lay_over(version, &mut over, shown.to_string().as_bytes()).unwrap();
+        decode::decode_into(version, &mut over, shown.to_string().as_bytes()).unwrap();
         let mut sent = convert::to_external(version, &json!({}));
-        decode::lay_over(version, &mut sent, shown.to_string().as_bytes()).unwrap();
+        decode::decode_into(version, &mut sent, shown.to_string().as_bytes()).unwrap();
         let mut into = json!({});
         convert::create(version, &sent, &mut into);
         let mut again = convert::to_external(version, &into);

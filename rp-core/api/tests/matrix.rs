@@ -1,4 +1,4 @@
-//! Which member stands in which version: the contract's matrix (`contract/api.md` §8.2), read again from
+//! Which version has which member: the contract's matrix (`contract/api.md` §8.2), read again from
 //! here.
 
 use rp_api::schema::Change;

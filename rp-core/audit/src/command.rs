@@ -1,8 +1,8 @@
-//! Commands as entries hold them: nothing of one can hide.
+//! Commands as entries hold them: no part of one can be hidden.
 //!
-//! Whoever runs a command chooses its bytes. They are shown escaped, so that no newline makes a line of its own and no
-//! control sequence rubs out what stands before it; what is cut has a mark; and the digest is of all that came, so that
-//! a script found elsewhere can be compared with the entry.
+//! The person who runs a command chooses its bytes. They are shown escaped, so that a newline cannot start a line and a
+//! control sequence cannot erase text before it; a cut is marked; and the digest covers all bytes, so that a script
+//! found elsewhere can be compared with the entry.
 
 use rp_base::{sha256, text};
 use rp_documents::Entry;
@@ -41,7 +41,7 @@ impl Command {
     }
 
     /// Writes it into an entry.
-    pub fn tell(&self, entry: &mut Entry) {
+    pub fn write_to(&self, entry: &mut Entry) {
         entry.command.clone_from(&self.shown);
         entry.command_digest.clone_from(&self.digest);
     }

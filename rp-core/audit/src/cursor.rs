@@ -21,14 +21,14 @@ const MOST: usize = 512;
 
 /// Everything at this position and after it was looked at: position of a batch in the feed, number within the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct SearchPosition {
     pub(crate) seq: i64,
     pub(crate) at: u32,
     /// The stored part of the index to go on before; `None`: the search has not come to them.
     pub(crate) below: Option<u32>,
 }
 
-impl Place {
+impl SearchPosition {
     /// Before everything.
     pub(crate) const START: Self = Self { seq: i64::MAX, at: u32::MAX, below: None };
 }
@@ -70,7 +70,7 @@ impl CursorKey {
     }
 
     /// A continuation of `query` at `place`.
-    pub(crate) fn seal(&self, place: Place, query: &Query, now: Timestamp) -> String {
+    pub(crate) fn seal(&self, place: SearchPosition, query: &Query, now: Timestamp) -> String {
         let below = place.below.map_or_else(String::new, |below| below.to_string());
         let text = format!("{}.{}.{below}.{}.{}", place.seq, place.at, now.millis(), fingerprint(query));
         let code = hmac::sign(&self.0, text.as_bytes());
@@ -79,7 +79,12 @@ impl CursorKey {
     }
 
     /// Reads what [`CursorKey::seal`] wrote for the same query.
-    pub(crate) fn open_text(&self, text: &str, query: &Query, now: Timestamp) -> Result<Place, AuditError> {
+    pub(crate) fn open_text(
+        &self,
+        text: &str,
+        query: &Query,
+        now: Timestamp,
+    ) -> Result<SearchPosition, AuditError> {
         let forged = || AuditError::Continuation;
         let bytes = if text.len() > MOST { None } else { URL_SAFE_NO_PAD.decode(text).ok() };
         let bytes = bytes.ok_or_else(forged)?;
@@ -99,7 +104,7 @@ impl CursorKey {
         if now.since(made) > LIFE {
             return Err(AuditError::ContinuationExpired);
         }
-        Ok(Place {
+        Ok(SearchPosition {
             seq: seq.parse().map_err(|_| forged())?,
             at: at.parse().map_err(|_| forged())?,
             below: if below.is_empty() { None } else { Some(below.parse().map_err(|_| forged())?) },
@@ -123,7 +128,9 @@ mod tests {
         let (key, other) = (CursorKey::new(&[7; 32]), CursorKey::new(&[8; 32]));
         let query = Query { verb: Some("get".to_owned()), limit: 5, ..Query::default() };
         let now = Timestamp::from_seconds(1_800_000_000);
-        for place in [Place { seq: 17, at: 3, below: None }, Place { seq: 1, at: 0, below: Some(4) }] {
+        for place in
+            [SearchPosition { seq: 17, at: 3, below: None }, SearchPosition { seq: 1, at: 0, below: Some(4) }]
+        {
             let text = key.seal(place, &query, now);
             let more = Query { limit: 50, continuation: Some(text.clone()), ..query.clone() };
             assert_eq!(key.open_text(&text, &more, now + LIFE).unwrap(), place);

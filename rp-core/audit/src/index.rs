@@ -1,10 +1,10 @@
 //! The index behind searches: which blocks of the log may hold what is looked for. It is made from the batches,
-//! in the order of their commits, by every process alike, and can be made anew at any time. It is never asked when
-//! the log is proved: [`crate::Audit::verify`] does not know it.
+//! in the order of their commits, by every process alike, and can be made anew at any time. It is not used when
+//! the log is verified: [`crate::Audit::verify`] does not read it.
 
 pub(crate) mod bits;
 pub(crate) mod heads;
-pub(crate) mod look;
+pub(crate) mod lookup;
 mod open;
 pub(crate) mod part;
 
@@ -23,14 +23,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::AuditError;
 use heads::Heads;
-use open::Open;
+use open::OpenPart;
 use part::{FORM, HEADERS, Header};
 
 /// Batches that are read at once: at most 512 entries each.
 const PAGE: u32 = 32;
-/// Between two looks at the feed: entries that came together are read together.
+/// The shortest time between two reads of the feed: entries that came together are read together.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A look without being told.
+/// The feed is read this often even without a notification.
 const POLL: Duration = Duration::from_secs(5);
 /// After a failure of the store.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -62,8 +62,8 @@ impl View<'_> {
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) store: SharedStore,
-    open: Mutex<Open>,
-    /// Held by whoever makes the index: one at a time.
+    open: Mutex<OpenPart>,
+    /// Held while the index is made: by one task at a time.
     making: tokio::sync::Mutex<()>,
     pub(crate) heads: Heads,
     /// Position up to which the open part was made, and the time of the last entry in it.
@@ -73,7 +73,7 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn new(store: SharedStore, heads: Heads) -> Arc<Self> {
         let progress = watch::channel((0, None)).0;
-        let (open, making) = (Mutex::new(Open::default()), tokio::sync::Mutex::new(()));
+        let (open, making) = (Mutex::new(OpenPart::default()), tokio::sync::Mutex::new(()));
         Arc::new(Self { store, open, making, heads, progress })
     }
 
@@ -83,7 +83,7 @@ impl Index {
     }
 
     /// What is not in a stored part yet, for a search.
-    pub(crate) fn open(&self) -> parking_lot::MutexGuard<'_, Open> {
+    pub(crate) fn open(&self) -> parking_lot::MutexGuard<'_, OpenPart> {
         self.open.lock()
     }
 
@@ -109,7 +109,7 @@ impl Index {
                         continue;
                     }
                 }
-                // Told or not: the value is only a hint.
+                // Errors do not matter: the value is only a hint.
                 let _ = timeout(POLL, changed.changed()).await;
                 sleep(PAUSE).await;
             }
@@ -157,11 +157,11 @@ impl Index {
     /// Goes on after the last stored part.
     async fn load(&self) -> Result<(), AuditError> {
         let newest = self.store.scan(Collection::AuditIndex, Span::Partition(HEADERS), None, 1).await?;
-        let mut open = Open::after(0, 0);
+        let mut open = OpenPart::after(0, 0);
         if let Some(stored) = newest.first() {
             match serde_json::from_str::<Header>(&stored.body).ok().filter(|header| header.form == FORM) {
                 Some(header) if self.fits(&header).await? => {
-                    open = Open::after(header.number, header.end());
+                    open = OpenPart::after(header.number, header.end());
                 }
                 _ => {
                     tracing::info!("the audit index is of another form or another store; making it anew");
@@ -209,7 +209,7 @@ impl Index {
             futures_util::future::join_all(removals).await.into_iter().try_for_each(gone)?;
             after = Some(last);
         }
-        *self.open.lock() = Open::default();
+        *self.open.lock() = OpenPart::default();
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Index {
                 Ok(())
             }
             Err(StoreError::Exists { .. }) => {
-                *self.open.lock() = Open::default();
+                *self.open.lock() = OpenPart::default();
                 self.load().await
             }
             Err(error) => Err(error.into()),

@@ -56,7 +56,7 @@ impl CheckpointKey {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key = fresh()?;
-                // Whoever was faster made the key; ours is dropped.
+                // Another process made the key first; ours is dropped.
                 durable::create(path, key.expose(), 0o600, &rp_base::SystemRandom)
                     .map_err(failed_io("cannot be made"))?;
             }
@@ -115,7 +115,7 @@ impl CheckpointKey {
         STANDARD.encode(self.0.pair.sign(text.as_bytes()))
     }
 
-    /// Whether we know the key of that name. `None`: a stranger's. `Some(false)`: the signature is not its.
+    /// Whether we know the key of that name. `None`: an unknown key. `Some(false)`: the signature is not its.
     pub(crate) fn check(&self, key_id: &str, text: &str, signature: &str) -> Option<bool> {
         let own = [self.public()];
         let public = own.iter().chain(&self.0.known).find(|public| id_of(public) == key_id)?;

@@ -1,8 +1,8 @@
 //! The audit log (`contract/rules.md` §3.9): entries in a hash chain per writer, written in groups, signed
 //! checkpoints, search, and a check that finds what was removed, changed, reordered, cut off or re-made.
 //!
-//! [`Audit::promise`] gives a receipt when the entry is durable; [`Audit::queue`] takes it in and writes it
-//! within 100 ms. Nothing that was taken in is dropped while the process lives.
+//! [`Audit::promise`] gives a receipt when the entry is durable; [`Audit::queue`] accepts it and writes it
+//! within 100 ms. An accepted entry is not dropped while the process lives.
 
 mod batch;
 mod bound;
@@ -43,13 +43,13 @@ pub use key::{CheckpointKey, public_key};
 pub use options::AuditOptions;
 pub use proof::{Proof, ProofCheckpoint, ProofHead, SinkState};
 pub use report::{ActionReport, ElevationReport, EndReport, GrantReport, PersonReport, Report, ReportQuery};
-pub use retention::{RETENTION, Retired};
-pub use search::{Found, FoundLines, Query};
-pub use sink::{IfxPlace, SinkFormat, SinkOptions, SinkPolicy, SinkTo, SyslogTo};
+pub use retention::{RETENTION, RetentionSummary};
+pub use search::{Query, SearchLinesPage, SearchPage};
+pub use sink::{IfxOrigin, SinkFormat, SinkOptions, SinkPolicy, SinkTarget, SyslogTarget};
 pub use tombstone::SignedTombstone;
 pub use verify::{Finding, FindingKind, LineVerifier, Verdict};
 
-use cursor::{CursorKey, Place};
+use cursor::{CursorKey, SearchPosition};
 use index::Index;
 use index::heads::Heads;
 use metrics::{AuditMetrics, RetentionMetrics, SinkMetrics};
@@ -195,7 +195,7 @@ impl Audit {
     }
 
     /// Waits while the queue is full, so that a slow log slows actions down before they begin. It takes no place in the
-    /// queue: an action may last for as long as somebody else pleases.
+    /// queue, because the duration of an action is chosen by the caller.
     ///
     /// # Errors
     /// [`AuditError::Closed`]: the process is stopping.
@@ -231,20 +231,20 @@ impl Audit {
     ///
     /// # Errors
     /// The store does not answer; the continuation is not one that we gave for this query, or is over an hour old.
-    pub async fn search(&self, query: &Query) -> Result<Found, AuditError> {
+    pub async fn search(&self, query: &Query) -> Result<SearchPage, AuditError> {
         let (found, continuation) = self.search_on(query).await?;
         let entries = found.hits.into_iter().map(|hit| hit.entry).collect();
-        Ok(Found { entries, continuation, searched_to: found.searched_to })
+        Ok(SearchPage { entries, continuation, searched_to: found.searched_to })
     }
 
     /// As [`Audit::search`]; gives each entry as it is stored, byte for byte.
     ///
     /// # Errors
     /// As [`Audit::search`].
-    pub async fn search_lines(&self, query: &Query) -> Result<FoundLines, AuditError> {
+    pub async fn search_lines(&self, query: &Query) -> Result<SearchLinesPage, AuditError> {
         let (found, continuation) = self.search_on(query).await?;
         let lines = found.hits.into_iter().map(|hit| hit.line).collect();
-        Ok(FoundLines { lines, continuation, searched_to: found.searched_to })
+        Ok(SearchLinesPage { lines, continuation, searched_to: found.searched_to })
     }
 
     async fn search_on(&self, query: &Query) -> Result<(Outcome, Option<String>), AuditError> {
@@ -252,7 +252,7 @@ impl Audit {
         let cursors = self.0.cursors.get_or_try_init(|| CursorKey::open(store, random));
         let place = match &query.continuation {
             Some(text) => cursors.await?.open_text(text, query, now)?,
-            None => Place::START,
+            None => SearchPosition::START,
         };
         let found = search::search(&self.0.index, query, place, self.0.search_within).await?;
         let continuation = match found.place {

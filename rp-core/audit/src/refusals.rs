@@ -1,5 +1,5 @@
-//! Refusals of peers that nobody knows. Anybody can make any number of them, so they are summed: of each network the first
-//! is written at once, and at the end of the minute one entry says how many more there were.
+//! Refusals of unauthenticated peers. Anybody can cause any number of them, so they are summed: of each network the
+//! first is written at once, and at the end of the minute one entry has the number of the others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -19,10 +19,10 @@ const NETWORKS: usize = 256;
 
 /// What was refused in this period.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Mutex<HashMap<Option<IpAddr>, Sum>>);
+pub(crate) struct Refusals(Mutex<HashMap<Option<IpAddr>, RefusalSum>>);
 
 #[derive(Debug, Default)]
-struct Sum {
+struct RefusalSum {
     more: u64,
     last: Option<Box<Entry>>,
 }
@@ -33,7 +33,7 @@ impl Refusals {
         let mut sums = self.0.lock();
         let known = sums.contains_key(&Some(network));
         if !known && sums.len() < NETWORKS {
-            sums.insert(Some(network), Sum::default());
+            sums.insert(Some(network), RefusalSum::default());
             return Some(entry);
         }
         let sum = sums.entry(known.then_some(network)).or_default();
@@ -45,7 +45,7 @@ impl Refusals {
     /// The sums of the period that ends.
     fn take(&self) -> Vec<Entry> {
         let sums = std::mem::take(&mut *self.0.lock());
-        let told = |(network, sum): (Option<IpAddr>, Sum)| {
+        let told = |(network, sum): (Option<IpAddr>, RefusalSum)| {
             let mut entry = *sum.last?;
             let whose = if network.is_some() { "from this network" } else { "from further networks" };
             entry.query = format!("{} more were refused {whose}; the last: {}", sum.more, entry.query);

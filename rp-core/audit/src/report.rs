@@ -10,7 +10,7 @@ use rp_documents::ResourceId;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::cursor::Place;
+use crate::cursor::SearchPosition;
 use crate::index::Index;
 use crate::proof::Proof;
 use crate::search::search;
@@ -134,7 +134,7 @@ pub struct ElevationReport {
 pub(crate) async fn report(index: &Index, asked: &ReportQuery, proof: Proof) -> Result<Report, AuditError> {
     let ReportQuery { target, person, from, to } = asked.clone();
     let query = Query { person, target: target.clone(), from, to, limit: PAGE, ..Query::default() };
-    let (mut gather, mut place, mut entries) = (Gather::default(), Place::START, 0);
+    let (mut gather, mut place, mut entries) = (Gather::default(), SearchPosition::START, 0);
     let until = Instant::now() + LONGEST;
     let looked_back_to = loop {
         let found = search(index, &query, place, STEP).await?;

@@ -26,7 +26,7 @@ pub const RETENTION: &str = "audit.retention";
 
 /// What a round removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Retired {
+pub struct RetentionSummary {
     pub entries: u64,
     pub batches: u64,
     pub chains: u64,
@@ -51,7 +51,7 @@ pub(crate) async fn run(
 ) {
     loop {
         match retention.round(retention.clock.now() - limit).await {
-            Ok(retired) if retired.entries > 0 => retention.tell(&audit, retired).await,
+            Ok(retired) if retired.entries > 0 => retention.record(&audit, retired).await,
             Ok(_) => {}
             Err(error) => {
                 retention.metrics.failures.inc();
@@ -67,13 +67,13 @@ pub(crate) async fn run(
 
 /// The beginning of a chain that may go.
 #[derive(Default)]
-struct Prefix {
-    batches: Vec<Old>,
+struct RemovablePrefix {
+    batches: Vec<RemovableBatch>,
     predecessor: Option<Head>,
 }
 
 /// One batch of it.
-struct Old {
+struct RemovableBatch {
     id: String,
     count: u64,
     last: u64,
@@ -92,8 +92,8 @@ struct Limits {
 }
 
 impl Retention {
-    async fn tell(&self, audit: &Audit, retired: Retired) {
-        let Retired { entries, batches, chains } = retired;
+    async fn record(&self, audit: &Audit, retired: RetentionSummary) {
+        let RetentionSummary { entries, batches, chains } = retired;
         tracing::info!(entries, batches, chains, "old audit entries were removed");
         let actor = Actor { name: "aro".to_owned(), ..Actor::default() };
         let mut entry = Entry::new(self.clock.now(), Phase::Single, audit.new_id(), actor, RETENTION);
@@ -103,9 +103,9 @@ impl Retention {
     }
 
     /// Removes what was made before `before` and taken by every sink.
-    pub(crate) async fn round(&self, before: Timestamp) -> Result<Retired, AuditError> {
+    pub(crate) async fn round(&self, before: Timestamp) -> Result<RetentionSummary, AuditError> {
         let taken = taken_by_all(&self.store, &self.sinks).await?;
-        let mut done = Retired::default();
+        let mut done = RetentionSummary::default();
         let mut after: Option<String> = None;
         let mut limits = Limits { before, taken, newest: true };
         loop {
@@ -129,15 +129,15 @@ impl Retention {
     }
 
     /// Removes the old beginning of one chain.
-    async fn chain(&self, writer: &str, limits: Limits) -> Result<Retired, AuditError> {
+    async fn chain(&self, writer: &str, limits: Limits) -> Result<RetentionSummary, AuditError> {
         let tombstone = self.store.get(Collection::AuditTombstones, writer).await?;
         let former = tombstone.as_ref().and_then(|stored| self.believed(stored));
         if let Some(former) = &former {
             // A round that was cut short left these.
             self.finish(writer, former).await?;
         }
-        let Prefix { batches, predecessor } = self.prefix(writer, former.as_ref(), limits).await?;
-        let Some(end) = batches.last() else { return Ok(Retired::default()) };
+        let RemovablePrefix { batches, predecessor } = self.prefix(writer, former.as_ref(), limits).await?;
+        let Some(end) = batches.last() else { return Ok(RetentionSummary::default()) };
         let last = (end.last, limits.taken.1);
         let (checkpoints, checkpoint) = self.last_checkpoint(writer, last, former.as_ref()).await?;
         let removed = Removed {
@@ -158,7 +158,7 @@ impl Retention {
         self.finish(writer, &removal.removed).await?;
         let entries = batches.iter().map(|old| old.count).sum();
         self.metrics.removed.add(entries);
-        Ok(Retired { entries, batches: u64::try_from(ids.len()).unwrap_or(u64::MAX), chains: 1 })
+        Ok(RetentionSummary { entries, batches: u64::try_from(ids.len()).unwrap_or(u64::MAX), chains: 1 })
     }
 
     fn believed(&self, stored: &Stored) -> Option<Removed> {
@@ -179,14 +179,14 @@ impl Retention {
     }
 
     /// The batches at a chain's beginning that are old, taken, and chained as they should be: what was tampered with
-    /// is kept for whoever looks into it.
+    /// is kept for the investigation.
     async fn prefix(
         &self,
         writer: &str,
         former: Option<&Removed>,
         limits: Limits,
-    ) -> Result<Prefix, AuditError> {
-        let mut prefix = Prefix::default();
+    ) -> Result<RemovablePrefix, AuditError> {
+        let mut prefix = RemovablePrefix::default();
         let (mut next, mut prev) = former.map_or((1, Digest::default()), |gone| (gone.last + 1, gone.digest));
         while prefix.batches.len() < MOST_BATCHES {
             let id = crate::batch::id(writer, next);
@@ -216,7 +216,7 @@ impl Retention {
             }
             (next, prev) = (last.seq + 1, batch.head);
             let (count, digest) = (batch.count, batch.head);
-            prefix.batches.push(Old { id, count, last: last.seq, digest, until: last.at });
+            prefix.batches.push(RemovableBatch { id, count, last: last.seq, digest, until: last.at });
         }
         Ok(prefix)
     }

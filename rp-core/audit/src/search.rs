@@ -13,13 +13,13 @@ use rp_documents::{Collection, Entry, ResourceId};
 use tokio::time::Instant;
 
 use crate::AuditError;
-use crate::cursor::Place;
+use crate::cursor::SearchPosition;
 use crate::index::part::Block;
-use crate::index::{Index, View, bits, look};
+use crate::index::{Index, View, bits, lookup};
 
 /// Entries that one call looks at, at most.
 const MOST_SCANNED: usize = 400_000;
-/// Blocks that a call looks at before it minds the time.
+/// Blocks that a call reads before it checks the time limit.
 const LEAST_BLOCKS: usize = 8;
 /// Batches that are asked of the store at once.
 const PAGE: u32 = 128;
@@ -54,7 +54,7 @@ pub struct Query {
 
 /// A part of the answer.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct SearchPage {
     pub entries: Vec<Entry>,
     /// There may be more, also when `entries` is empty: the log was only searched in part.
     pub continuation: Option<String>,
@@ -64,7 +64,7 @@ pub struct Found {
 
 /// A part of the answer, each entry as it is stored, byte for byte.
 #[derive(Debug, Clone, Default)]
-pub struct FoundLines {
+pub struct SearchLinesPage {
     pub lines: Vec<String>,
     pub continuation: Option<String>,
     pub searched_to: Option<Timestamp>,
@@ -82,7 +82,7 @@ pub(crate) struct Hit {
 pub(crate) struct Outcome {
     pub(crate) hits: Vec<Hit>,
     /// `None`: the whole log was searched.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<SearchPosition>,
     pub(crate) searched_to: Option<Timestamp>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Outcome {
 pub(crate) async fn search(
     index: &Index,
     query: &Query,
-    place: Place,
+    place: SearchPosition,
     within: Duration,
 ) -> Result<Outcome, AuditError> {
     let limit = if query.limit == 0 { 100 } else { query.limit.min(MOST_ENTRIES) };
@@ -115,7 +115,7 @@ struct Search<'a> {
     index: &'a Index,
     matcher: Matcher<'a>,
     limit: usize,
-    place: Place,
+    place: SearchPosition,
     hits: Vec<Hit>,
     searched_to: Option<Timestamp>,
     scanned: usize,
@@ -137,7 +137,7 @@ impl Search<'_> {
         let mut below = self.place.below.unwrap_or_else(|| stored.saturating_add(1));
         let mut parts = 2;
         loop {
-            let found = look::look(&self.index.store, rows, below, parts).await?;
+            let found = lookup::find_blocks(&self.index.store, rows, below, parts).await?;
             let Some((last, _)) = found.last() else { return Ok(false) };
             let (last, all) = (*last, found.len() < parts as usize);
             for (number, blocks) in found {
@@ -207,11 +207,11 @@ impl Search<'_> {
             }
             self.searched_to = Some(from.unwrap_or(stored.written));
             match self.matcher.look(stored, below, self.limit, &mut self.hits) {
-                Looked::Enough(at) => {
+                ScanEnd::Enough(at) => {
                     (self.place.seq, self.place.at) = (stored.seq, at);
                     return true;
                 }
-                Looked::All(entries) => self.scanned += entries,
+                ScanEnd::All(entries) => self.scanned += entries,
             }
         }
         (self.place.seq, self.place.at) = (first, 0);
@@ -236,7 +236,7 @@ async fn read(index: &Index, first: i64, last: i64) -> Result<Vec<Stored>, Store
     Ok(out)
 }
 
-enum Looked {
+enum ScanEnd {
     /// The limit was reached at this number of the batch.
     Enough(u32),
     /// That many entries were looked at.
@@ -261,9 +261,9 @@ impl<'a> Matcher<'a> {
         Self { query, text: query.text.as_deref().map(str::to_ascii_lowercase), pieces }
     }
 
-    /// Looks at a batch from its end, below number `below`. What cannot be read is left to verify.
-    fn look(&self, stored: &Stored, below: u32, limit: usize, out: &mut Vec<Hit>) -> Looked {
-        let Ok(batch) = serde_json::from_str::<View<'_>>(&stored.body) else { return Looked::All(0) };
+    /// Looks at a batch from its end, below number `below`. A batch that cannot be read is skipped; verify reports it.
+    fn look(&self, stored: &Stored, below: u32, limit: usize, out: &mut Vec<Hit>) -> ScanEnd {
+        let Ok(batch) = serde_json::from_str::<View<'_>>(&stored.body) else { return ScanEnd::All(0) };
         for (at, text) in batch.entries.iter().enumerate().rev() {
             let at = u32::try_from(at).unwrap_or(u32::MAX);
             if at >= below || !self.may_match(text.get()) {
@@ -275,10 +275,10 @@ impl<'a> Matcher<'a> {
             }
             out.push(Hit { line: text.get().to_owned(), entry });
             if out.len() >= limit {
-                return Looked::Enough(at);
+                return ScanEnd::Enough(at);
             }
         }
-        Looked::All(batch.entries.len())
+        ScanEnd::All(batch.entries.len())
     }
 
     fn may_match(&self, entry: &str) -> bool {

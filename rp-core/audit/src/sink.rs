@@ -1,7 +1,7 @@
 //! Copies of the log elsewhere: files, syslog, HTTP. Each sink has its own place in the log, kept in the store, and
 //! moves it on only after the copy was taken: nothing is left out, something may come twice. Entries of a writer
-//! arrive in their order. Checkpoints and tombstones go along: who cuts off the end of the log in the store is found
-//! out by them.
+//! arrive in their order. Checkpoints and tombstones are copied too: with them a log that was truncated in the store
+//! is detected.
 
 mod cursor;
 mod file;
@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub(crate) use cursor::taken_by_all;
-pub use format::{IfxPlace, SinkFormat};
+pub use format::{IfxOrigin, SinkFormat};
 
 use crate::metrics::{SinkLabels, SinkMetrics};
 use crate::proof::SinkState;
@@ -38,7 +38,7 @@ use runner::Runner;
 pub struct SinkOptions {
     /// Names its place in the log: another name starts from the beginning.
     pub name: String,
-    pub to: SinkTo,
+    pub to: SinkTarget,
     pub format: SinkFormat,
     pub policy: SinkPolicy,
 }
@@ -54,7 +54,7 @@ pub enum SinkPolicy {
 
 /// Where a copy goes.
 #[derive(Clone)]
-pub enum SinkTo {
+pub enum SinkTarget {
     /// A file of lines, mode 0600. Beside it stand former ones, with the time in their names.
     File {
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum SinkTo {
         sync: bool,
     },
     /// RFC 5424.
-    Syslog(SyslogTo),
+    Syslog(SyslogTarget),
     /// POST of lines, `application/x-ndjson`; any 2xx has taken them.
     Http {
         client: reqwest::Client,
@@ -78,7 +78,7 @@ pub enum SinkTo {
 
 /// How syslog is reached.
 #[derive(Debug, Clone)]
-pub enum SyslogTo {
+pub enum SyslogTarget {
     /// `host:port`; RFC 6587 octet counting.
     Tcp(String),
     /// `host:port`; RFC 5425.
@@ -89,21 +89,21 @@ pub enum SyslogTo {
     Unix(PathBuf),
 }
 
-impl fmt::Display for SinkTo {
+impl fmt::Display for SinkTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, .. } => write!(f, "{}", path.display()),
-            Self::Syslog(SyslogTo::Tcp(address)) => write!(f, "syslog over TCP to {address}"),
-            Self::Syslog(SyslogTo::Tls { address, .. }) => write!(f, "syslog over TLS to {address}"),
-            Self::Syslog(SyslogTo::Udp(address)) => write!(f, "syslog over UDP to {address}"),
-            Self::Syslog(SyslogTo::Unix(path)) => write!(f, "syslog at {}", path.display()),
+            Self::Syslog(SyslogTarget::Tcp(address)) => write!(f, "syslog over TCP to {address}"),
+            Self::Syslog(SyslogTarget::Tls { address, .. }) => write!(f, "syslog over TLS to {address}"),
+            Self::Syslog(SyslogTarget::Udp(address)) => write!(f, "syslog over UDP to {address}"),
+            Self::Syslog(SyslogTarget::Unix(path)) => write!(f, "syslog at {}", path.display()),
             // A query may hold a key.
             Self::Http { url, .. } => f.write_str(url.split(['?', '#']).next().unwrap_or_default()),
         }
     }
 }
 
-impl fmt::Debug for SinkTo {
+impl fmt::Debug for SinkTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -112,13 +112,13 @@ impl fmt::Debug for SinkTo {
 /// Why lines were not taken. The text is for people, and without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
-pub(crate) struct NotTaken {
+pub(crate) struct DeliveryError {
     pub(crate) what: String,
     /// What the other side asked for.
     pub(crate) retry_after: Option<Duration>,
 }
 
-impl NotTaken {
+impl DeliveryError {
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), retry_after: None }
     }
@@ -126,14 +126,14 @@ impl NotTaken {
 
 /// A sink as others see it.
 #[derive(Debug)]
-pub(crate) struct Health {
+pub(crate) struct SinkHealth {
     policy: SinkPolicy,
     /// Milliseconds since the epoch; 0: not failing.
     failing_since: AtomicI64,
     state: Mutex<SinkState>,
 }
 
-impl Health {
+impl SinkHealth {
     fn new(options: &SinkOptions) -> Self {
         let policy = match options.policy {
             SinkPolicy::Refuse { .. } => "refuse",
@@ -160,8 +160,8 @@ impl Health {
         }
     }
 
-    /// Changes the state; the time since when it fails goes where promises look.
-    fn tell(&self, change: impl FnOnce(&mut SinkState)) {
+    /// Changes the state, and stores since when the sink fails where [`Self::refuses`] reads it without a lock.
+    fn update(&self, change: impl FnOnce(&mut SinkState)) {
         let mut state = self.state.lock();
         change(&mut state);
         let since = state.failing_since.map_or(0, |at| at.millis().max(1));
@@ -172,7 +172,7 @@ impl Health {
 /// All sinks of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Sinks {
-    all: Vec<Arc<Health>>,
+    all: Vec<Arc<SinkHealth>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
     stop: Option<watch::Sender<bool>>,
 }
@@ -192,8 +192,8 @@ impl Sinks {
         let (stop, stopped) = watch::channel(false);
         let mut sinks = Self { stop: Some(stop), ..Self::default() };
         for options in options {
-            let health = Arc::new(Health::new(options));
-            // Few and for good: a label is a word of the program.
+            let health = Arc::new(SinkHealth::new(options));
+            // Leaked on purpose: there are few sinks, they live as long as the process, and labels are `&'static str`.
             let sink: &'static str = options.name.clone().leak();
             let outlet = Outlet::new(options, &parts.clock);
             let runner = Runner::new(options, outlet, Arc::clone(&health), parts, SinkLabels { sink });
@@ -220,7 +220,7 @@ impl Sinks {
         }
         let tasks: Vec<JoinHandle<()>> = std::mem::take(&mut *self.tasks.lock());
         for task in tasks {
-            // One that panicked has told so.
+            // A panic was logged already.
             let _ = task.await;
         }
     }

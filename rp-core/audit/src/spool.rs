@@ -85,7 +85,7 @@ impl Spool {
     /// What is in it, oldest first.
     pub(crate) async fn pending(&mut self) -> io::Result<Option<Pending>> {
         match &mut self.file {
-            Some(file) => Ok(Some(Pending::of(file).await?)),
+            Some(file) => Ok(Some(Pending::from_file(file).await?)),
             None => Ok(None),
         }
     }
@@ -113,13 +113,13 @@ impl Spool {
 pub(crate) struct Pending(BufReader<File>);
 
 impl Pending {
-    async fn of(file: &mut File) -> io::Result<Self> {
+    async fn from_file(file: &mut File) -> io::Result<Self> {
         file.rewind().await?;
         Ok(Self(BufReader::new(file.try_clone().await?)))
     }
 
     /// The next one. The last line may be torn: cut off where a process was killed, and after a loss of power with its
-    /// end there and parts before it not. Nobody was given a receipt for it.
+    /// end there and parts before it not. No receipt was given for it.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Draft>> {
         let mut line = Vec::new();
         if self.0.read_until(b'\n', &mut line).await? == 0 || !line.ends_with(b"\n") {
@@ -137,14 +137,14 @@ impl Pending {
 
 /// A file that an earlier process left; nobody else has it while this value lives.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct LeftoverSpool {
     path: PathBuf,
     file: File,
 }
 
-impl Left {
+impl LeftoverSpool {
     pub(crate) async fn pending(&mut self) -> io::Result<Pending> {
-        Pending::of(&mut self.file).await
+        Pending::from_file(&mut self.file).await
     }
 
     /// After everything that was pending is in the store.
@@ -154,7 +154,7 @@ impl Left {
 }
 
 /// What earlier processes left, oldest first: files of this `base` that no living process holds.
-pub(crate) async fn left(base: &Path) -> io::Result<Vec<Left>> {
+pub(crate) async fn leftovers(base: &Path) -> io::Result<Vec<LeftoverSpool>> {
     let Some(name) = base.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
     let mut entries = match tokio::fs::read_dir(durable::folder(base)).await {
         Ok(entries) => entries,
@@ -176,7 +176,7 @@ pub(crate) async fn left(base: &Path) -> io::Result<Vec<Left>> {
     for path in paths.into_iter().rev() {
         let file = OpenOptions::new().read(true).write(true).open(&path).await?;
         if lock(&file).await.is_ok() {
-            found.push(Left { path, file });
+            found.push(LeftoverSpool { path, file });
         }
     }
     Ok(found)

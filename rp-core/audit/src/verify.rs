@@ -23,7 +23,7 @@ pub use lines::LineVerifier;
 
 /// Documents that are asked of the store at once.
 const PAGE: u32 = 16;
-/// Findings that are told; one is enough to know.
+/// Findings that are listed at most; one already shows that the log was changed.
 const MOST_FINDINGS: usize = 1000;
 
 /// What is wrong.
@@ -120,10 +120,10 @@ impl Verdict {
 }
 
 /// Ends of chains that must be found, by writer.
-type Expected = HashMap<String, Vec<Head>>;
+type ExpectedHeads = HashMap<String, Vec<Head>>;
 
 /// What retention removed, by writer.
-type Retired = HashMap<String, Removed>;
+type RemovedByWriter = HashMap<String, Removed>;
 
 pub(crate) async fn verify(
     store: &SharedStore,
@@ -132,12 +132,12 @@ pub(crate) async fn verify(
     own: Option<&Head>,
 ) -> Result<Verdict, AuditError> {
     let mut verdict = Verdict::default();
-    let mut expected = Expected::new();
+    let mut expected = ExpectedHeads::new();
     if let Some(head) = own {
         expected.entry(head.writer.clone()).or_default().push(head.clone());
     }
     for checkpoint in kept {
-        believe(checkpoint, key, &mut expected, &mut verdict);
+        check_checkpoint(checkpoint, key, &mut expected, &mut verdict);
     }
     let retired = tombstones(store, key, &mut verdict).await?;
     // Also of chains that were removed whole: what came before them is not forgotten.
@@ -146,12 +146,12 @@ pub(crate) async fn verify(
     }
     checkpoints(store, key, &retired, &mut expected, &mut verdict).await?;
     batches(store, &retired, &mut expected, &mut verdict).await?;
-    gone(expected, &retired, &mut verdict);
+    report_missing(expected, &retired, &mut verdict);
     Ok(verdict)
 }
 
-/// What is left was expected of chains that are not there.
-fn gone(expected: Expected, retired: &Retired, verdict: &mut Verdict) {
+/// Reports the expected heads that no chain had.
+fn report_missing(expected: ExpectedHeads, retired: &RemovedByWriter, verdict: &mut Verdict) {
     let mut expected: Vec<(String, Vec<Head>)> = expected.into_iter().collect();
     expected.sort_by(|a, b| a.0.cmp(&b.0));
     for (writer, heads) in expected {
@@ -174,8 +174,8 @@ async fn tombstones(
     store: &SharedStore,
     key: &CheckpointKey,
     verdict: &mut Verdict,
-) -> Result<Retired, AuditError> {
-    let (mut retired, mut continuation) = (Retired::new(), None);
+) -> Result<RemovedByWriter, AuditError> {
+    let (mut retired, mut continuation) = (RemovedByWriter::new(), None);
     loop {
         let page = store.list(Collection::AuditTombstones, None, continuation.as_deref(), PAGE).await?;
         for stored in page.items {
@@ -184,7 +184,7 @@ async fn tombstones(
                 verdict.find(FindingKind::Malformed, &stored.partition, 0, what);
                 continue;
             };
-            retire(&signed, key, &mut retired, verdict);
+            check_tombstone(&signed, key, &mut retired, verdict);
         }
         continuation = page.continuation;
         if continuation.is_none() {
@@ -193,8 +193,13 @@ async fn tombstones(
     }
 }
 
-/// Takes a tombstone's word, if the signature is good. The widest of a writer counts.
-fn retire(signed: &SignedTombstone, key: &CheckpointKey, retired: &mut Retired, verdict: &mut Verdict) {
+/// Checks a tombstone's signature and takes over what it states. The widest of a writer counts.
+fn check_tombstone(
+    signed: &SignedTombstone,
+    key: &CheckpointKey,
+    retired: &mut RemovedByWriter,
+    verdict: &mut Verdict,
+) {
     let Some(removal) = signed.read() else {
         return verdict.find(FindingKind::Malformed, "", 0, "a tombstone cannot be read");
     };
@@ -217,11 +222,11 @@ fn retire(signed: &SignedTombstone, key: &CheckpointKey, retired: &mut Retired, 
     verdict.find_at(FindingKind::TombstoneForged, &writer, removed.last, Some(removed.until), what);
 }
 
-/// Takes a checkpoint's word, if the signature is good.
-fn believe(
+/// Checks a checkpoint's signature and takes over the heads that it states.
+fn check_checkpoint(
     signed: &SignedCheckpoint,
     key: &CheckpointKey,
-    expected: &mut Expected,
+    expected: &mut ExpectedHeads,
     verdict: &mut Verdict,
 ) -> Option<(u64, Digest)> {
     let Some(statement) = signed.read() else {
@@ -253,8 +258,8 @@ fn believe(
 async fn checkpoints(
     store: &SharedStore,
     key: &CheckpointKey,
-    retired: &Retired,
-    expected: &mut Expected,
+    retired: &RemovedByWriter,
+    expected: &mut ExpectedHeads,
     verdict: &mut Verdict,
 ) -> Result<(), AuditError> {
     let mut continuation = None;
@@ -273,7 +278,9 @@ async fn checkpoints(
                 );
                 continue;
             };
-            let Some((number, previous)) = believe(&signed, key, expected, verdict) else { continue };
+            let Some((number, previous)) = check_checkpoint(&signed, key, expected, verdict) else {
+                continue;
+            };
             if stored.id != id(&stored.partition, number) {
                 verdict.find(
                     FindingKind::Malformed,
@@ -307,7 +314,11 @@ async fn checkpoints(
 }
 
 /// A writer's oldest checkpoint is number 1, or follows those that retention removed.
-fn first_checkpoint(oldest: Option<&(String, u64, Digest)>, retired: &Retired, verdict: &mut Verdict) {
+fn first_checkpoint(
+    oldest: Option<&(String, u64, Digest)>,
+    retired: &RemovedByWriter,
+    verdict: &mut Verdict,
+) {
     let Some((writer, number, previous)) = oldest.filter(|(_, number, _)| *number != 1) else { return };
     let fits = retired.get(writer).is_some_and(|removed| {
         *number <= removed.checkpoints
@@ -322,8 +333,8 @@ fn first_checkpoint(oldest: Option<&(String, u64, Digest)>, retired: &Retired, v
 /// Reads every batch, newest first, chain by chain.
 async fn batches(
     store: &SharedStore,
-    retired: &Retired,
-    expected: &mut Expected,
+    retired: &RemovedByWriter,
+    expected: &mut ExpectedHeads,
     verdict: &mut Verdict,
 ) -> Result<(), AuditError> {
     let mut continuation = None;

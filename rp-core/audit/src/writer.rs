@@ -1,8 +1,8 @@
 //! The one task that writes. It groups entries, commits them, and when the store fails keeps that one batch,
 //! byte for byte, and tries until it is in: so an answer that was lost after the commit does no harm.
 
-mod aside;
 mod group;
+mod spooling;
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use crate::metrics::AuditMetrics;
 use crate::proof::ProofCheckpoint;
 use crate::spool::Spool;
 use crate::{AuditError, AuditOptions, Receipt, WRITER_STARTED};
-use aside::{DRAIN, inherit};
 use group::{Group, Inbox, closed, refuse, refuse_until};
+use spooling::{DRAIN, inherit};
 
 pub(crate) use group::Promise;
 
 /// A commit that takes longer has failed, with an unknown outcome.
 const COMMIT: Duration = Duration::from_secs(10);
 
-/// What others may know of the writer.
+/// The state of the writer that other tasks may read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
     /// The last entry that is certainly stored.

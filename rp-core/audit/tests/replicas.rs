@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_audit::{
-    Audit, AuditOptions, CheckpointKey, LineVerifier, Query, SinkFormat, SinkOptions, SinkPolicy, SinkTo,
+    Audit, AuditOptions, CheckpointKey, LineVerifier, Query, SinkFormat, SinkOptions, SinkPolicy, SinkTarget,
 };
 use rp_base::{Clock as _, Id, SystemClock, SystemRandom};
 use rp_database::{PostgresOptions, PostgresStore, SharedStore};
@@ -36,7 +36,7 @@ impl Replica {
         let (audit, store) = runtime.block_on(async {
             let options = PostgresOptions::from_url(url).unwrap();
             let store: SharedStore = Arc::new(PostgresStore::connect(options).await.unwrap());
-            let to = SinkTo::File { path: copy.to_owned(), rotate: 1 << 30, keep: 0, sync: true };
+            let to = SinkTarget::File { path: copy.to_owned(), rotate: 1 << 30, keep: 0, sync: true };
             let sink = SinkOptions {
                 name: "archive".to_owned(),
                 to,

@@ -7,15 +7,15 @@ use http::Method;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::arm::{JSON, Wire};
+use crate::arm::{HttpRequest, JSON};
 use crate::client::Client;
 use crate::cloud::Audience;
 use crate::error::{AzureError, ErrorKind};
-use crate::transport::Name;
+use crate::transport::CallName;
 
 const API_VERSION: &str = "2021-06-01-preview";
-const CHECK: Name = Name { client: "checkaccess", operation: "post", shown: "check access" };
-const FIND: Name = Name { client: "graph", operation: "get", shown: "find service principal" };
+const CHECK: CallName = CallName { client: "checkaccess", operation: "post", shown: "check access" };
+const FIND: CallName = CallName { client: "graph", operation: "get", shown: "find service principal" };
 
 /// Whose rights are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Subject {
 
 impl Subject {
     /// By object id alone.
-    pub fn of(object_id: &str) -> Self {
+    pub fn new(object_id: &str) -> Self {
         Self { object_id: object_id.to_owned(), groups: Vec::new() }
     }
 
@@ -141,14 +141,16 @@ impl Client {
     /// One request to another part than the resource manager, with all its tries; the answer as JSON.
     pub(crate) async fn call(
         &self,
-        name: Name,
+        name: CallName,
         audience: Audience,
         method: Method,
         url: Url,
         body: Option<(http::HeaderValue, Bytes)>,
     ) -> Result<Value, AzureError> {
-        let wire = Wire { name, whom: Some(self.whom(audience)), method, url, headers: Vec::new(), body };
-        let answer = self.arm.pace().repeat(self.repeat, name.shown, || self.arm.wire(&wire)).await?;
+        let http_request =
+            HttpRequest { name, scope: Some(self.scope(audience)), method, url, headers: Vec::new(), body };
+        let answer =
+            self.arm.retrier().repeat(self.repeat, name.shown, || self.arm.exchange(&http_request)).await?;
         if answer.body.is_empty() {
             return Ok(Value::Null);
         }

@@ -9,20 +9,20 @@ use http::header::{HeaderName, HeaderValue};
 use rp_base::{SharedClock, SharedRandom, Timestamp};
 use serde_json::Value;
 
-use crate::arm::{Arm, Wire};
+use crate::arm::{Arm, HttpRequest};
 use crate::cloud::Audience;
 use crate::error::{AzureError, ErrorKind};
-use crate::token::Whom;
-use crate::transport::Name;
+use crate::token::TokenScope;
+use crate::transport::CallName;
 
-const INVOKE: Name = Name { client: "applens", operation: "post", shown: "ask for a diagnosis" };
+const INVOKE: CallName = CallName { client: "applens", operation: "post", shown: "ask for a diagnosis" };
 
 /// Largest diagnosis, bytes.
 const MOST: usize = 4 * 1024 * 1024;
 
 /// Asks for diagnoses.
 #[async_trait]
-pub trait Diagnoses: Send + Sync + fmt::Debug + 'static {
+pub trait DiagnosisClient: Send + Sync + fmt::Debug + 'static {
     /// What AppLens says to `{cluster}/detectors[/{id}]`; `None`: there is no such thing.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ pub trait Diagnoses: Send + Sync + fmt::Debug + 'static {
     async fn diagnose(&self, path: &str) -> Result<Option<Value>, AzureError>;
 }
 
-/// [`Diagnoses`] by one credential.
+/// [`DiagnosisClient`] by one credential.
 #[derive(Clone)]
 pub struct AppLens {
     arm: Arm,
@@ -78,20 +78,20 @@ fn http_date(at: Timestamp) -> String {
 }
 
 #[async_trait]
-impl Diagnoses for AppLens {
+impl DiagnosisClient for AppLens {
     async fn diagnose(&self, path: &str) -> Result<Option<Value>, AzureError> {
         let no = || AzureError::new(INVOKE.shown, ErrorKind::Cloud, "the cloud has no AppLens");
         let place = self.arm.endpoints().diagnosis.as_ref().ok_or_else(no)?;
-        let wire = Wire {
+        let http_request = HttpRequest {
             name: INVOKE,
-            whom: Some(Whom { tenant: &place.tenant, audience: Audience::Diagnosis }),
+            scope: Some(TokenScope { tenant: &place.tenant, audience: Audience::Diagnosis }),
             method: Method::POST,
             url: place.url.clone(),
             headers: self.headers(path)?,
             body: None,
         };
         let malformed = |words| AzureError::new(INVOKE.shown, ErrorKind::Malformed, words);
-        match self.arm.wire(&wire).await {
+        match self.arm.exchange(&http_request).await {
             Ok(answer) if answer.body.len() > MOST => Err(malformed("the diagnosis is too large")),
             Ok(answer) => serde_json::from_slice(&answer.body).map(Some).map_err(|_| malformed("")),
             Err(error) if error.is_missing() => Ok(None),

@@ -20,11 +20,11 @@ use crate::client::Polling;
 use crate::cloud::{Audience, Endpoints};
 use crate::credential::Credential;
 use crate::error::{AzureError, ErrorKind};
-use crate::metrics::{CallMetrics, Observed, Observer};
+use crate::metrics::{CallMetrics, ObservedCall, Observer};
 use crate::path::is_resource_id;
-use crate::retry::{self, Pace, RealSleep, Repeat, RetryPolicy, Sleep};
-use crate::token::{Issuer, Tokens, Whom};
-use crate::transport::{Answer, Name, Transport};
+use crate::retry::{self, RealSleep, Repeat, Retrier, RetryPolicy, Sleep};
+use crate::token::{Issuer, TokenScope, Tokens};
+use crate::transport::{CallName, HttpResponse, Transport};
 
 /// Calls at once, of all tenants.
 const PARALLEL: usize = 64;
@@ -58,7 +58,7 @@ impl fmt::Debug for ArmOptions {
 
 /// How a client waits.
 #[derive(Debug, Clone)]
-pub struct Habits {
+pub struct CallSettings {
     /// The second layer of tries; `ArmOptions::retry` is the first.
     pub repeat: Repeat,
     /// For operations that last.
@@ -66,7 +66,7 @@ pub struct Habits {
     pub sleep: Arc<dyn Sleep>,
 }
 
-impl Default for Habits {
+impl Default for CallSettings {
     /// One layer of tries, real time.
     fn default() -> Self {
         Self { repeat: Repeat::NONE, polling: Polling::STEPS, sleep: Arc::new(RealSleep) }
@@ -96,7 +96,7 @@ pub struct CallPolicy {
     pub retry: RetryPolicy,
     /// For one call with all its tries.
     pub patience: Duration,
-    pub habits: Habits,
+    pub call_settings: CallSettings,
     /// Is told of every call beside the registry: statsd.
     pub observer: Option<Observer>,
 }
@@ -104,7 +104,7 @@ pub struct CallPolicy {
 impl CallPolicy {
     /// One layer of tries, real time, and no observer.
     pub fn new(retry: RetryPolicy, patience: Duration) -> Self {
-        Self { retry, patience, habits: Habits::default(), observer: None }
+        Self { retry, patience, call_settings: CallSettings::default(), observer: None }
     }
 }
 
@@ -134,7 +134,7 @@ struct Inner {
     cloud: Arc<CloudAccess>,
     tokens: Arc<Tokens>,
     transport: Transport,
-    pace: Pace,
+    retrier: Retrier,
     repeat: Repeat,
     polling: Polling,
     retry: RetryPolicy,
@@ -156,20 +156,20 @@ impl Arm {
     /// # Errors
     /// The extra CA cannot be used.
     pub fn new(options: ArmOptions) -> Result<Self, TlsError> {
-        Self::with(options, Habits::default())
+        Self::with(options, CallSettings::default())
     }
 
-    /// A client with habits of its own. Nothing is asked yet.
+    /// A client with its own call settings. Nothing is asked yet.
     ///
     /// # Errors
     /// The extra CA cannot be used.
-    pub fn with(options: ArmOptions, habits: Habits) -> Result<Self, TlsError> {
+    pub fn with(options: ArmOptions, call_settings: CallSettings) -> Result<Self, TlsError> {
         let http = rp_net::http::client(options.ca_pem.as_deref(), LONGEST_EXCHANGE)?;
         let ArmOptions { endpoints, credential, clock, random, registry, observer, retry, patience, .. } =
             options;
         let cloud = Arc::new(CloudAccess { endpoints, http, clock, random, registry });
         let tokens = Arc::new(Tokens::new(credential));
-        Ok(Self::assemble(cloud, tokens, CallPolicy { retry, patience, habits, observer }))
+        Ok(Self::assemble(cloud, tokens, CallPolicy { retry, patience, call_settings, observer }))
     }
 
     /// This client for another use: connections and tokens are shared; tries, limits in time, the places for calls at
@@ -187,7 +187,7 @@ impl Arm {
             cloud: Arc::clone(&inner.cloud),
             tokens: Arc::new(Tokens::new(credential)),
             transport: inner.transport.clone(),
-            pace: inner.pace.clone(),
+            retrier: inner.retrier.clone(),
             repeat: inner.repeat,
             polling: inner.polling,
             retry: inner.retry,
@@ -197,15 +197,15 @@ impl Arm {
     }
 
     fn assemble(cloud: Arc<CloudAccess>, tokens: Arc<Tokens>, policy: CallPolicy) -> Self {
-        let CallPolicy { retry, patience, habits, observer } = policy;
+        let CallPolicy { retry, patience, call_settings, observer } = policy;
         let metrics = CallMetrics::new(&cloud.registry, observer);
         Self(Arc::new(Inner {
             transport: Transport { http: cloud.http.clone(), metrics },
-            pace: Pace { sleep: habits.sleep, random: Arc::clone(&cloud.random) },
+            retrier: Retrier { sleep: call_settings.sleep, random: Arc::clone(&cloud.random) },
             cloud,
             tokens,
-            repeat: habits.repeat,
-            polling: habits.polling,
+            repeat: call_settings.repeat,
+            polling: call_settings.polling,
             retry,
             patience,
             room: Semaphore::new(PARALLEL),
@@ -296,10 +296,10 @@ impl Arm {
         method: http::Method,
         url: Url,
         body: Option<Vec<u8>>,
-    ) -> Result<Answer, AzureError> {
-        self.wire(&Wire {
-            name: Name { client: call.client, operation: call.operation, shown: call.shown },
-            whom: Some(Whom { tenant: call.tenant, audience: Audience::ResourceManager }),
+    ) -> Result<HttpResponse, AzureError> {
+        self.exchange(&HttpRequest {
+            name: CallName { client: call.client, operation: call.operation, shown: call.shown },
+            scope: Some(TokenScope { tenant: call.tenant, audience: Audience::ResourceManager }),
             method,
             url,
             headers: Vec::new(),
@@ -308,36 +308,36 @@ impl Arm {
         .await
     }
 
-    /// Where things are.
+    /// The endpoints of the cloud.
     pub(crate) fn endpoints(&self) -> &Endpoints {
         &self.0.cloud.endpoints
     }
 
-    pub(crate) fn habits(&self) -> (Repeat, Polling) {
+    pub(crate) fn call_settings(&self) -> (Repeat, Polling) {
         (self.0.repeat, self.0.polling)
     }
 
-    /// Time and chance.
-    pub(crate) fn pace(&self) -> &Pace {
-        &self.0.pace
+    /// Retries with the client's clock and random source.
+    pub(crate) fn retrier(&self) -> &Retrier {
+        &self.0.retrier
     }
 
-    /// A token, for whoever looks into it.
+    /// A token whose claims the caller reads.
     pub(crate) async fn bearer(
         &self,
         tenant: &str,
         audience: Audience,
     ) -> Result<Arc<Secret<String>>, AzureError> {
-        self.0.token(Whom { tenant, audience }, Instant::now() + self.0.patience).await
+        self.0.token(TokenScope { tenant, audience }, Instant::now() + self.0.patience).await
     }
 
     /// Forgets a tenant's token for the resource manager: the next call signs in anew.
     pub(crate) fn forget(&self, tenant: &str) {
-        self.0.tokens.refused(Whom { tenant, audience: Audience::ResourceManager });
+        self.0.tokens.forget(TokenScope { tenant, audience: Audience::ResourceManager });
     }
 
     /// A request with all its tries.
-    pub(crate) async fn wire(&self, wire: &Wire<'_>) -> Result<Answer, AzureError> {
+    pub(crate) async fn exchange(&self, http_request: &HttpRequest<'_>) -> Result<HttpResponse, AzureError> {
         let inner = &*self.0;
         let deadline = Instant::now() + inner.patience;
         let mut backoff = inner.retry.backoff();
@@ -345,71 +345,80 @@ impl Arm {
         let mut tried = 1;
         loop {
             let started = Instant::now();
-            let error = match self.once(wire, deadline.min(started + inner.retry.per_try)).await {
+            let error = match self.once(http_request, deadline.min(started + inner.retry.per_try)).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             // A token that Azure refuses is fetched anew, once: its rights or keys may have changed.
-            let refused = error.status == Some(401) && error.operation == wire.name.shown && !renewed;
-            let wait = if let Some(whom) = wire.whom.filter(|_| refused) {
+            let refused = error.status == Some(401) && error.operation == http_request.name.shown && !renewed;
+            let wait = if let Some(scope) = http_request.scope.filter(|_| refused) {
                 renewed = true;
-                inner.tokens.refused(whom);
+                inner.tokens.forget(scope);
                 Some(Duration::ZERO)
             } else {
-                let wait = retry::wait(&inner.retry, tried, &error, &mut backoff, &*inner.pace.random);
+                let wait = retry::wait(&inner.retry, tried, &error, &mut backoff, &*inner.retrier.random);
                 tried += 1;
                 wait
             };
             let Some(wait) = wait.filter(|wait| Instant::now() + *wait < deadline) else { return Err(error) };
-            inner.transport.metrics.retry(&Observed {
-                client: wire.name.client,
-                operation: wire.name.operation,
+            inner.transport.metrics.retry(&ObservedCall {
+                client: http_request.name.client,
+                operation: http_request.name.operation,
                 code: error.status.map_or(-1, i32::from),
                 took: started.elapsed(),
                 failed: true,
             });
             tracing::info!(error = %error, retry_after = wait.as_secs(), "asking Azure again");
-            inner.pace.sleep.sleep(wait).await;
+            inner.retrier.sleep.sleep(wait).await;
         }
     }
 
-    async fn once(&self, wire: &Wire<'_>, deadline: Instant) -> Result<Answer, AzureError> {
+    async fn once(
+        &self,
+        http_request: &HttpRequest<'_>,
+        deadline: Instant,
+    ) -> Result<HttpResponse, AzureError> {
         let inner = &*self.0;
-        let late = || AzureError::new(wire.name.shown, ErrorKind::Timeout, "too many calls at once");
+        let late = || AzureError::new(http_request.name.shown, ErrorKind::Timeout, "too many calls at once");
         let room = tokio::time::timeout_at(deadline, inner.room.acquire()).await;
         let _room = room.map_err(|_| late())?.map_err(|_| late())?;
-        let mut request = inner.transport.http.request(wire.method.clone(), wire.url.clone());
+        let mut request = inner.transport.http.request(http_request.method.clone(), http_request.url.clone());
         request = request.timeout(inner.retry.per_try).header(http::header::ACCEPT, "application/json");
-        if let Some(whom) = wire.whom {
-            request = request.bearer_auth(inner.token(whom, deadline).await?.expose());
+        if let Some(scope) = http_request.scope {
+            request = request.bearer_auth(inner.token(scope, deadline).await?.expose());
         }
-        for (name, value) in &wire.headers {
+        for (name, value) in &http_request.headers {
             request = request.header(name, value);
         }
-        if let Some((kind, body)) = &wire.body {
+        if let Some((kind, body)) = &http_request.body {
             request = request.header(http::header::CONTENT_TYPE, kind).body(body.clone());
         }
-        let not = |_| AzureError::new(wire.name.shown, ErrorKind::Request, "the request cannot be made");
-        inner.transport.exchange(wire.name, request.build().map_err(not)?, deadline).await
+        let not =
+            |_| AzureError::new(http_request.name.shown, ErrorKind::Request, "the request cannot be made");
+        inner.transport.exchange(http_request.name, request.build().map_err(not)?, deadline).await
     }
 }
 
 impl Inner {
     /// A token of the cache; where one has to be fetched, by these connections and counted for this use.
-    async fn token(&self, whom: Whom<'_>, deadline: Instant) -> Result<Arc<Secret<String>>, AzureError> {
+    async fn token(
+        &self,
+        scope: TokenScope<'_>,
+        deadline: Instant,
+    ) -> Result<Arc<Secret<String>>, AzureError> {
         let CloudAccess { endpoints, clock, random, .. } = &*self.cloud;
         let issuer = Issuer { endpoints, transport: &self.transport, clock: &**clock, random: &**random };
-        self.tokens.bearer(whom, issuer, deadline).await
+        self.tokens.bearer(scope, issuer, deadline).await
     }
 }
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A request, to be made as often as the policy says. Never printed: its address and body may have secrets.
-pub(crate) struct Wire<'a> {
-    pub(crate) name: Name,
+pub(crate) struct HttpRequest<'a> {
+    pub(crate) name: CallName,
     /// `None`: the address has its own proof (SAS).
-    pub(crate) whom: Option<Whom<'a>>,
+    pub(crate) scope: Option<TokenScope<'a>>,
     pub(crate) method: http::Method,
     pub(crate) url: Url,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
@@ -417,7 +426,7 @@ pub(crate) struct Wire<'a> {
     pub(crate) body: Option<(HeaderValue, Bytes)>,
 }
 
-fn read<T: DeserializeOwned>(call: &Call<'_>, answer: &Answer) -> Result<T, AzureError> {
+fn read<T: DeserializeOwned>(call: &Call<'_>, answer: &HttpResponse) -> Result<T, AzureError> {
     serde_json::from_slice(&answer.body).map_err(|error| {
         let mut told = AzureError::new(call.shown, ErrorKind::Malformed, &error.to_string());
         told.request_id =

@@ -6,12 +6,12 @@ use http::header::{HeaderName, HeaderValue};
 use rp_base::Secret;
 use url::Url;
 
-use crate::arm::Wire;
+use crate::arm::HttpRequest;
 use crate::client::Client;
 use crate::cloud::Audience;
 use crate::error::{AzureError, ErrorKind};
 use crate::resources::missing;
-use crate::transport::{Answer, Name};
+use crate::transport::{CallName, HttpResponse};
 
 const VERSION: HeaderValue = HeaderValue::from_static("2021-12-02");
 const VERSION_NAME: HeaderName = HeaderName::from_static("x-ms-version");
@@ -185,7 +185,7 @@ impl BlobStore {
         blob: Option<&str>,
         headers: Vec<(HeaderName, HeaderValue)>,
         body: Option<(HeaderValue, Bytes)>,
-    ) -> Result<Answer, AzureError> {
+    ) -> Result<HttpResponse, AzureError> {
         let url = self.url(shown, container, blob)?;
         self.send((operation, shown), method, url, headers, body).await
     }
@@ -197,13 +197,13 @@ impl BlobStore {
         url: Url,
         mut headers: Vec<(HeaderName, HeaderValue)>,
         body: Option<(HeaderValue, Bytes)>,
-    ) -> Result<Answer, AzureError> {
+    ) -> Result<HttpResponse, AzureError> {
         headers.push((VERSION_NAME, VERSION));
-        let whom = matches!(self.access, BlobAccess::Token).then(|| self.client.whom(Audience::Storage));
-        let name = Name { client: "blobs", operation, shown };
-        let wire = Wire { name, whom, method, url, headers, body };
+        let scope = matches!(self.access, BlobAccess::Token).then(|| self.client.scope(Audience::Storage));
+        let name = CallName { client: "blobs", operation, shown };
+        let http_request = HttpRequest { name, scope, method, url, headers, body };
         let arm = &self.client.arm;
-        arm.pace().repeat(self.client.repeat, shown, || arm.wire(&wire)).await
+        arm.retrier().repeat(self.client.repeat, shown, || arm.exchange(&http_request)).await
     }
 
     fn url(&self, shown: &'static str, container: &str, blob: Option<&str>) -> Result<Url, AzureError> {

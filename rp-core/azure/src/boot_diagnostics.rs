@@ -1,5 +1,5 @@
-//! What a machine said and showed while it started (Microsoft.Compute, boot diagnostics). Azure gives addresses of blobs
-//! that prove themselves for a few minutes; they go into no answer, log or error of ours.
+//! Serial log and screenshot of a machine (Microsoft.Compute, boot diagnostics). Azure gives addresses of blobs
+//! that carry their own authorization for a few minutes; they never go into an answer, log or error.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use http::{HeaderMap, Method};
 use serde_json::Value;
 use url::Url;
 
-use crate::arm::{Arm, Wire};
+use crate::arm::{Arm, HttpRequest};
 use crate::client::Client;
 use crate::error::{AzureError, ErrorKind};
 use crate::path::after;
 use crate::resources::{Request, Resources as _};
-use crate::transport::Name;
+use crate::transport::CallName;
 use crate::virtual_machines::Tenants;
 
 const API_VERSION: &str = "2024-03-01";
-const LOG: Name = Name { client: "blobs", operation: "get", shown: "get serial console log" };
-const SCREEN: Name = Name { client: "blobs", operation: "get", shown: "get console screenshot" };
+const LOG: CallName = CallName { client: "blobs", operation: "get", shown: "get serial console log" };
+const SCREEN: CallName = CallName { client: "blobs", operation: "get", shown: "get console screenshot" };
 /// Bytes of a log that are read: its end.
 const MOST_LOG: u64 = 4 * 1024 * 1024;
 /// Bytes of a picture.
@@ -76,25 +76,25 @@ pub trait BootDiagnostics: Send + Sync + fmt::Debug + 'static {
 }
 
 /// [`BootDiagnostics`] over the resource manager.
-struct OverArm {
+struct ArmBootDiagnostics {
     arm: Arm,
     tenants: Arc<dyn Tenants>,
 }
 
-impl fmt::Debug for OverArm {
+impl fmt::Debug for ArmBootDiagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OverArm").finish_non_exhaustive()
+        f.debug_struct("ArmBootDiagnostics").finish_non_exhaustive()
     }
 }
 
 impl Arm {
     /// The machines' boot diagnostics, with the tenants of subscriptions from `tenants`.
     pub fn boot_diagnostics(&self, tenants: Arc<dyn Tenants>) -> Arc<dyn BootDiagnostics> {
-        Arc::new(OverArm { arm: self.clone(), tenants })
+        Arc::new(ArmBootDiagnostics { arm: self.clone(), tenants })
     }
 }
 
-impl OverArm {
+impl ArmBootDiagnostics {
     async fn client(&self, group: &str) -> Result<Client, AzureError> {
         let subscription = after(group, "subscriptions").unwrap_or_default().to_ascii_lowercase();
         let tenant = self.tenants.tenant(&subscription).await;
@@ -109,7 +109,7 @@ fn machine_id(group: &str, machine: &str) -> String {
 }
 
 #[async_trait]
-impl BootDiagnostics for OverArm {
+impl BootDiagnostics for ArmBootDiagnostics {
     async fn serial_log(&self, group: &str, machine: &str) -> Result<Option<SerialLog>, AzureError> {
         self.client(group).await?.console(&machine_id(group, machine)).await
     }
@@ -118,9 +118,15 @@ impl BootDiagnostics for OverArm {
         let client = self.client(group).await?;
         let told = client.boot_addresses(&machine_id(group, machine)).await?;
         let Some(url) = client.address(&told, "consoleScreenshotBlobUri", SCREEN)? else { return Ok(None) };
-        let wire =
-            Wire { name: SCREEN, whom: None, method: Method::GET, url, headers: Vec::new(), body: None };
-        let bytes = client.arm.wire(&wire).await?.body;
+        let http_request = HttpRequest {
+            name: SCREEN,
+            scope: None,
+            method: Method::GET,
+            url,
+            headers: Vec::new(),
+            body: None,
+        };
+        let bytes = client.arm.exchange(&http_request).await?.body;
         let odd = |why: &str| AzureError::new(SCREEN.shown, ErrorKind::Malformed, why);
         if bytes.is_empty() {
             return Ok(None);
@@ -153,7 +159,7 @@ impl Client {
     }
 
     /// One of these addresses; `None`: there is none.
-    fn address(&self, told: &Value, member: &str, name: Name) -> Result<Option<Url>, AzureError> {
+    fn address(&self, told: &Value, member: &str, name: CallName) -> Result<Option<Url>, AzureError> {
         let url = told[member].as_str().filter(|url| !url.is_empty());
         let Some(url) = url.and_then(|url| url.parse::<Url>().ok()) else { return Ok(None) };
         // The address has its own proof and goes to storage; plain HTTP only where Azure itself is a stand-in.
@@ -190,11 +196,13 @@ impl Client {
         let not = |_| AzureError::new(LOG.shown, ErrorKind::Request, "the range cannot be sent");
         let headers: Vec<(HeaderName, HeaderValue)> = vec![(RANGE, range.parse().map_err(not)?)];
         let (name, url) = (LOG, url.clone());
-        let answer =
-            self.arm.wire(&Wire { name, whom: None, method: Method::GET, url, headers, body: None }).await?;
+        let answer = self
+            .arm
+            .exchange(&HttpRequest { name, scope: None, method: Method::GET, url, headers, body: None })
+            .await?;
         let whole = answer.body.len() as u64;
         let size = size_of(&answer.headers).unwrap_or(whole).max(whole);
-        // Who does not know ranges sends all of it.
+        // A server without support for ranges sends all of it.
         let keep = usize::try_from(MOST_LOG).unwrap_or(usize::MAX);
         let bytes = answer.body.slice(answer.body.len().saturating_sub(keep)..);
         Ok(SerialLog { bytes, size })

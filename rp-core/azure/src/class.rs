@@ -1,9 +1,9 @@
-//! What an error means for whoever decides what comes next (`contract/backend.md` §9, §10).
+//! Classes of errors, for the decision whether to retry (`contract/backend.md` §9, §10).
 
 use crate::error::{AzureError, ErrorKind};
 use crate::service_error::ServiceError;
 
-/// What an error means. The first that fits, in this order.
+/// Class of an error: the first that matches, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorClass {
     /// 404: it is not there.
@@ -39,7 +39,7 @@ const QUOTA: [&str; 7] = [
 const QUOTA_WORDS: [&str; 4] = ["quota", "cores", "current limit", "new limit required"];
 
 impl AzureError {
-    /// What it means.
+    /// The class of the error.
     pub fn class(&self) -> ErrorClass {
         let any = |codes: &[&str]| codes.iter().any(|code| self.has_code(code));
         if self.is_missing() {
@@ -78,12 +78,12 @@ impl AzureError {
         }
     }
 
-    /// Whether that code stands anywhere in it.
+    /// Whether any error in it has that code.
     pub fn has_code(&self, code: &str) -> bool {
         self.chain().iter().any(|error| error.code == code) || self.code == code
     }
 
-    /// Whether those words stand anywhere in it.
+    /// Whether any message in it contains that text.
     pub fn has_text(&self, words: &str) -> bool {
         let has = |error: &ServiceError| error.code.contains(words) || error.message.contains(words);
         self.code.contains(words) || self.message.contains(words) || self.chain().iter().any(has)

@@ -13,16 +13,16 @@ use http::{HeaderValue, Method};
 use serde_json::Value;
 use url::Url;
 
-use crate::arm::{Arm, Call, JSON, Wire};
+use crate::arm::{Arm, Call, HttpRequest, JSON};
 use crate::cloud::Audience;
 use crate::error::{AzureError, ErrorKind};
 use crate::names;
-use crate::operation::{self, Asked, Look, Operation};
+use crate::operation::{self, Operation, OperationMethod, PollResult};
 use crate::path::is_resource_id;
-use crate::resources::{Begun, Request, Resources, When};
+use crate::resources::{BeginResponse, Precondition, Request, Resources};
 use crate::retry::Repeat;
-use crate::token::Whom;
-use crate::transport::Name;
+use crate::token::TokenScope;
+use crate::transport::CallName;
 
 /// How operations that last are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl fmt::Debug for Client {
 impl Arm {
     /// This credential in one tenant, with the second layer of tries and the waits that the client was made with.
     pub fn in_tenant(&self, tenant: &str) -> Client {
-        let (repeat, polling) = self.habits();
+        let (repeat, polling) = self.call_settings();
         Client { arm: self.clone(), tenant: tenant.into(), repeat, polling }
     }
 }
@@ -97,8 +97,8 @@ impl Client {
         claims.ok_or_else(|| AzureError::new("token", ErrorKind::Malformed, "the token cannot be read"))
     }
 
-    pub(crate) fn whom(&self, audience: Audience) -> Whom<'_> {
-        Whom { tenant: &self.tenant, audience }
+    pub(crate) fn scope(&self, audience: Audience) -> TokenScope<'_> {
+        TokenScope { tenant: &self.tenant, audience }
     }
 
     fn url(&self, request: &Request<'_>) -> Result<Url, AzureError> {
@@ -111,66 +111,71 @@ impl Client {
         Ok(url)
     }
 
-    async fn once(&self, request: &Request<'_>, url: &Url) -> Result<Begun, AzureError> {
-        let name = names::of(&request.method, request.id);
+    async fn once(&self, request: &Request<'_>, url: &Url) -> Result<BeginResponse, AzureError> {
+        let name = names::call_name(&request.method, request.id);
         let not = |_| AzureError::new(name.shown, ErrorKind::Request, "the condition cannot be sent");
         let mut headers = Vec::new();
         match request.when {
-            Some(When::Absent) => headers.push((IF_NONE_MATCH, HeaderValue::from_static("*"))),
-            Some(When::Unchanged(etag)) => headers.push((IF_MATCH, etag.parse().map_err(not)?)),
+            Some(Precondition::Absent) => headers.push((IF_NONE_MATCH, HeaderValue::from_static("*"))),
+            Some(Precondition::Unchanged(etag)) => headers.push((IF_MATCH, etag.parse().map_err(not)?)),
             None => {}
         }
         let body = request.body.map(|body| (JSON, Bytes::from(body.to_string())));
-        let wire = Wire {
+        let http_request = HttpRequest {
             name,
-            whom: Some(self.whom(Audience::ResourceManager)),
+            scope: Some(self.scope(Audience::ResourceManager)),
             method: request.method.clone(),
             url: url.clone(),
             headers,
             body,
         };
-        let answer = self.arm.wire(&wire).await?;
+        let answer = self.arm.exchange(&http_request).await?;
         let malformed = |_| AzureError::new(name.shown, ErrorKind::Malformed, "");
         let body = match answer.body.is_empty() {
             true => Value::Null,
             false => serde_json::from_slice(&answer.body).map_err(malformed)?,
         };
-        let asked = Asked::of(&request.method);
-        let operation = asked.map(|asked| operation::begun(name.shown, asked, url, &answer, &body));
+        let asked = OperationMethod::from_method(&request.method);
+        let operation =
+            asked.map(|asked| operation::started_operation(name.shown, asked, url, &answer, &body));
         let operation = operation.transpose()?.flatten();
         if let Some(state) = operation::state(&body)
-            && asked == Some(Asked::Write)
+            && asked == Some(OperationMethod::Write)
             && operation.is_none()
             && operation::is_failed(state)
         {
-            return Err(AzureError::of_operation(name.shown, state, &body["properties"]["error"]));
+            return Err(AzureError::from_operation(name.shown, state, &body["properties"]["error"]));
         }
-        Ok(Begun { status: answer.status, body, operation })
+        Ok(BeginResponse { status: answer.status, body, operation })
     }
 
-    async fn read(&self, name: Name, local: &str) -> Result<crate::transport::Answer, AzureError> {
+    async fn read(&self, name: CallName, local: &str) -> Result<crate::transport::HttpResponse, AzureError> {
         let own = &self.arm.endpoints().resource_manager;
         let url = own.join(local).ok().filter(|url| url.origin() == own.origin() && local.starts_with('/'));
         let url =
             url.ok_or_else(|| AzureError::new(name.shown, ErrorKind::Request, "this is no operation"))?;
-        let whom = Some(self.whom(Audience::ResourceManager));
-        self.arm.wire(&Wire { name, whom, method: Method::GET, url, headers: Vec::new(), body: None }).await
+        let scope = Some(self.scope(Audience::ResourceManager));
+        self.arm
+            .exchange(&HttpRequest { name, scope, method: Method::GET, url, headers: Vec::new(), body: None })
+            .await
     }
 }
 
-const POLL: Name = Name { client: "operations", operation: "poll", shown: "wait for Azure's operation" };
+const POLL: CallName =
+    CallName { client: "operations", operation: "poll", shown: "wait for Azure's operation" };
 
 #[async_trait]
 impl Resources for Client {
-    async fn begin(&self, request: &Request<'_>) -> Result<Begun, AzureError> {
+    async fn begin(&self, request: &Request<'_>) -> Result<BeginResponse, AzureError> {
         let url = self.url(request)?;
-        let what = names::of(&request.method, request.id).shown;
-        self.arm.pace().repeat(self.repeat, what, || self.once(request, &url)).await
+        let what = names::call_name(&request.method, request.id).shown;
+        self.arm.retrier().repeat(self.repeat, what, || self.once(request, &url)).await
     }
 
-    async fn look(&self, operation: &Operation) -> Result<Look, AzureError> {
+    async fn look(&self, operation: &Operation) -> Result<PollResult, AzureError> {
         let polled = || async {
-            let mut found = operation::looked(POLL.shown, operation, self.read(POLL, &operation.poll).await);
+            let mut found =
+                operation::poll_result(POLL.shown, operation, self.read(POLL, &operation.poll).await);
             if let Err(error) = &mut found
                 && error.url().is_empty()
             {
@@ -180,7 +185,7 @@ impl Resources for Client {
             }
             found
         };
-        self.arm.pace().repeat(self.repeat, POLL.shown, polled).await
+        self.arm.retrier().repeat(self.repeat, POLL.shown, polled).await
     }
 
     async fn wait(&self, operation: &Operation) -> Result<Value, AzureError> {
@@ -193,11 +198,11 @@ impl Resources for Client {
             if waited > self.polling.limit {
                 return Err(AzureError::new(POLL.shown, ErrorKind::Timeout, "the operation does not end"));
             }
-            self.arm.pace().sleep.sleep(wait).await;
+            self.arm.retrier().sleep.sleep(wait).await;
             match self.look(operation).await? {
-                Look::Running(next) => told = next,
-                Look::Done(result) => return Ok(result),
-                Look::ResultAt(local) => {
+                PollResult::Running(next) => told = next,
+                PollResult::Done(result) => return Ok(result),
+                PollResult::ResultAt(local) => {
                     let answer = self.read(POLL, &local).await?;
                     let unread = |_| AzureError::new(POLL.shown, ErrorKind::Malformed, "");
                     return match answer.body.is_empty() {
@@ -215,10 +220,10 @@ impl Resources for Client {
         api_version: &str,
         query: &[(&str, &str)],
     ) -> Result<Vec<Value>, AzureError> {
-        let Name { client, .. } = names::of(&Method::GET, path);
+        let CallName { client, .. } = names::call_name(&Method::GET, path);
         let shown = "list resources";
         let call =
             Call { client, operation: "list", shown, tenant: &self.tenant, id: path, api_version, query };
-        self.arm.pace().repeat(self.repeat, shown, || self.arm.list(&call)).await
+        self.arm.retrier().repeat(self.repeat, shown, || self.arm.list(&call)).await
     }
 }

@@ -1,4 +1,4 @@
-//! Clients by identity: who asks Azure for what.
+//! Clients of Azure by identity.
 
 use std::fmt;
 

@@ -58,7 +58,7 @@ pub struct Diagnosis {
     pub tenant: String,
 }
 
-/// Whom a token is for.
+/// The audience of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Audience {
     ResourceManager,
@@ -71,7 +71,7 @@ pub enum Audience {
 }
 
 impl Diagnosis {
-    fn of(cloud: Cloud) -> Option<Self> {
+    fn for_cloud(cloud: Cloud) -> Option<Self> {
         let (url, scope, tenant) = match cloud {
             Cloud::Public => (
                 "https://diag-runtimehost-prod.trafficmanager.net/api/invoke",
@@ -90,7 +90,7 @@ impl Diagnosis {
 
 impl Endpoints {
     /// Those of a cloud; `None` never happens for the ones that are listed here.
-    pub fn of(cloud: Cloud) -> Option<Self> {
+    pub fn for_cloud(cloud: Cloud) -> Option<Self> {
         let (manager, authority, graph, authorization, vault) = match cloud {
             Cloud::Public => (
                 "https://management.azure.com",
@@ -113,7 +113,7 @@ impl Endpoints {
             authorization: Some(authorization),
             key_vault_scope: vault.to_owned(),
             storage_scope: "https://storage.azure.com/.default".to_owned(),
-            diagnosis: Diagnosis::of(cloud),
+            diagnosis: Diagnosis::for_cloud(cloud),
             ..at
         })
     }

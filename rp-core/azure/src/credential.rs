@@ -46,7 +46,7 @@ pub enum Credential {
 }
 
 /// How a token is asked for.
-pub(crate) struct Ask {
+pub(crate) struct TokenRequest {
     pub(crate) url: Url,
     /// `None`: GET.
     pub(crate) form: Option<Vec<(&'static str, Secret<String>)>>,
@@ -67,7 +67,7 @@ impl Credential {
         scope: &str,
         now: Timestamp,
         random: &dyn Random,
-    ) -> Result<Ask, AzureError> {
+    ) -> Result<TokenRequest, AzureError> {
         if let Self::ManagedIdentity { client_id, endpoint } = self {
             return Ok(managed(client_id.as_deref(), endpoint, scope));
         }
@@ -100,7 +100,7 @@ impl Credential {
             ("scope", text(scope)),
         ];
         form.extend(proof);
-        Ok(Ask { url, form: Some(form), headers: Vec::new() })
+        Ok(TokenRequest { url, form: Some(form), headers: Vec::new() })
     }
 
     /// For one request for a token: the metadata service may take its time.
@@ -112,7 +112,7 @@ impl Credential {
     }
 }
 
-fn managed(client_id: Option<&str>, endpoint: &IdentityEndpoint, scope: &str) -> Ask {
+fn managed(client_id: Option<&str>, endpoint: &IdentityEndpoint, scope: &str) -> TokenRequest {
     let text = |text: &str| Secret::new(text.to_owned());
     let resource = scope.strip_suffix("/.default").unwrap_or(scope);
     let (mut url, version, headers) = match endpoint {
@@ -125,7 +125,7 @@ fn managed(client_id: Option<&str>, endpoint: &IdentityEndpoint, scope: &str) ->
     if let Some(client_id) = client_id {
         url.query_pairs_mut().append_pair("client_id", client_id);
     }
-    Ask { url, form: None, headers }
+    TokenRequest { url, form: None, headers }
 }
 
 pub(crate) fn failed(why: &str) -> AzureError {

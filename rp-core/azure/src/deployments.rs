@@ -56,7 +56,7 @@ impl<T: Resources + ?Sized> Deployments for T {
         let id = id(group, name);
         let poll = format!("{id}?api-version={API_VERSION}");
         let operation = crate::operation::Operation {
-            told: crate::operation::Told::State,
+            told: crate::operation::PollSource::State,
             poll,
             result: None,
             deletes: false,

@@ -79,7 +79,7 @@ impl ErrorKind {
 
 /// A call that failed. Its text has what Azure said, bounded, and never a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{operation}: {}{}", self.words(), self.told())]
+#[error("{operation}: {}{}", self.summary(), self.code_and_message())]
 pub struct AzureError {
     pub operation: &'static str,
     pub kind: ErrorKind,
@@ -94,12 +94,12 @@ pub struct AzureError {
     /// When Azure wants to be asked again.
     pub retry_after: Option<Duration>,
     /// [`AzureError::url`] and [`AzureError::service`]; apart, because errors are moved often.
-    pub more: Option<Box<More>>,
+    pub more: Option<Box<ErrorDetails>>,
 }
 
 /// What is seldom looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct More {
+pub struct ErrorDetails {
     /// Path of what was asked, without its query.
     pub url: String,
     /// The whole error as Azure told it, bounded: with its details.
@@ -122,7 +122,7 @@ impl AzureError {
     }
 
     /// Of an answer that is no success; `body` is ARM's or the token endpoint's envelope, or anything.
-    pub(crate) fn of_answer(operation: &'static str, status: u16, body: &[u8]) -> Self {
+    pub(crate) fn from_response(operation: &'static str, status: u16, body: &[u8]) -> Self {
         let (code, message) = envelope(body);
         let kind = match status {
             _ if is_other_cloud(&code) => ErrorKind::Cloud,
@@ -136,13 +136,14 @@ impl AzureError {
         };
         let mut error = Self::new(operation, kind, &message);
         (error.status, error.code) = (Some(status), clean(&code, 100));
-        error.more().service = serde_json::from_slice(body).ok().and_then(|body| ServiceError::of(&body));
+        error.more().service =
+            serde_json::from_slice(body).ok().and_then(|body| ServiceError::from_body(&body));
         error
     }
 
     /// Of what Azure started and did not bring to success: `error` is the envelope's inside, or nothing.
-    pub(crate) fn of_operation(operation: &'static str, state: &str, body: &Value) -> Self {
-        let service = ServiceError::of(body);
+    pub(crate) fn from_operation(operation: &'static str, state: &str, body: &Value) -> Self {
+        let service = ServiceError::from_body(body);
         let (code, message) = service.as_ref().map_or_else(
             || (state.to_owned(), format!("the operation ended as {state}")),
             |told| (told.code.clone(), told.message.clone()),
@@ -153,7 +154,7 @@ impl AzureError {
         error
     }
 
-    pub(crate) fn more(&mut self) -> &mut More {
+    pub(crate) fn more(&mut self) -> &mut ErrorDetails {
         self.more.get_or_insert_default()
     }
 
@@ -172,7 +173,7 @@ impl AzureError {
         self.kind == ErrorKind::NotFound
     }
 
-    fn words(&self) -> String {
+    fn summary(&self) -> String {
         match self.status {
             Some(status) => format!("Azure answered {status}"),
             None => match self.kind {
@@ -185,7 +186,7 @@ impl AzureError {
         }
     }
 
-    fn told(&self) -> String {
+    fn code_and_message(&self) -> String {
         let parts = [self.code.as_str(), self.message.as_str()];
         let told: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         if told.is_empty() { String::new() } else { format!(": {}", told.join(": ")) }

@@ -1,4 +1,4 @@
-//! What a subscription may have: sizes, quota, features, providers.
+//! Sizes, quota, features and providers of a subscription.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub struct Usage {
     pub limit: i64,
 }
 
-/// What a subscription may have. Whoever has [`Resources`] has this.
+/// Sizes, quota, features and providers of a subscription. Implemented for everything with [`Resources`].
 #[async_trait]
 pub trait SubscriptionFacts {
     /// Sizes of virtual machines that the region offers.

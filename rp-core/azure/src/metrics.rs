@@ -38,7 +38,7 @@ pub fn register_metrics(registry: &Registry) {
 
 /// One call, for other sinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObservedCall {
     /// Such as `subnets`.
     pub client: &'static str,
     /// Such as `get`.
@@ -50,7 +50,7 @@ pub struct Observed {
 }
 
 /// Is told of every call.
-pub type Observer = Arc<dyn Fn(Observed) + Send + Sync>;
+pub type Observer = Arc<dyn Fn(ObservedCall) + Send + Sync>;
 
 /// Where calls are counted.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl CallMetrics {
         Self { instruments: Instruments::register(registry), observer }
     }
 
-    pub(crate) fn call(&self, call: Observed) {
+    pub(crate) fn call(&self, call: ObservedCall) {
         let labels = labels_of(&call);
         self.instruments.duration.with(&labels).observe_duration(call.took);
         if call.failed {
@@ -81,11 +81,11 @@ impl CallMetrics {
         }
     }
 
-    pub(crate) fn retry(&self, call: &Observed) {
+    pub(crate) fn retry(&self, call: &ObservedCall) {
         self.instruments.retries.with(&labels_of(call)).inc();
     }
 }
 
-const fn labels_of(call: &Observed) -> CallLabels {
+const fn labels_of(call: &ObservedCall) -> CallLabels {
     CallLabels { client: call.client, operation: call.operation, code: Code(call.code) }
 }

@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use crate::transport::Name;
+use crate::transport::CallName;
 
 /// Types that have a name of their own in metrics; others are `resources`.
 const TYPES: [&str; 32] = [
@@ -41,7 +41,7 @@ const TYPES: [&str; 32] = [
 ];
 
 /// The name of a call: the last word of its path that is a known type.
-pub(crate) fn of(method: &Method, path: &str) -> Name {
+pub(crate) fn call_name(method: &Method, path: &str) -> CallName {
     let words = path.rsplit('/').filter_map(|word| {
         let known = TYPES.iter().find(|known| known.eq_ignore_ascii_case(word))?;
         (*known != "providers" || path.rsplit('/').next() == Some(word)).then_some(*known)
@@ -55,5 +55,5 @@ pub(crate) fn of(method: &Method, path: &str) -> Name {
         Method::DELETE => ("delete", "delete resource"),
         _ => ("post", "post to resource"),
     };
-    Name { client, operation, shown }
+    CallName { client, operation, shown }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::error::AzureError;
-use crate::resources::{Resources, When};
+use crate::resources::{Precondition, Resources};
 
 const API_VERSION: &str = "2018-05-01";
 
@@ -38,15 +38,19 @@ pub trait RecordSets {
         zone: &str,
         name: &str,
         record: &ARecord,
-        when: Option<When<'_>>,
+        when: Option<Precondition<'_>>,
     ) -> Result<(), AzureError>;
 
     /// Deletes a set, perhaps only while it is unchanged; one that is not there is deleted.
     ///
     /// # Errors
     /// [`AzureError`]; status 412 when it is another one.
-    async fn delete_a_record(&self, zone: &str, name: &str, when: Option<When<'_>>)
-    -> Result<(), AzureError>;
+    async fn delete_a_record(
+        &self,
+        zone: &str,
+        name: &str,
+        when: Option<Precondition<'_>>,
+    ) -> Result<(), AzureError>;
 }
 
 #[async_trait]
@@ -72,7 +76,7 @@ impl<T: Resources + ?Sized> RecordSets for T {
         zone: &str,
         name: &str,
         record: &ARecord,
-        when: Option<When<'_>>,
+        when: Option<Precondition<'_>>,
     ) -> Result<(), AzureError> {
         let addresses: Vec<Value> = record.addresses.iter().map(|ip| json!({ "ipv4Address": ip })).collect();
         let metadata: serde_json::Map<String, Value> =
@@ -93,7 +97,7 @@ impl<T: Resources + ?Sized> RecordSets for T {
         &self,
         zone: &str,
         name: &str,
-        when: Option<When<'_>>,
+        when: Option<Precondition<'_>>,
     ) -> Result<(), AzureError> {
         let id = format!("{zone}/A/{name}");
         match when {

@@ -7,11 +7,11 @@ use http::Method;
 use serde_json::Value;
 
 use crate::error::AzureError;
-use crate::operation::{Look, Operation};
+use crate::operation::{Operation, PollResult};
 
 /// A condition on what is stored (RFC 9110 §13.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When<'a> {
+pub enum Precondition<'a> {
     /// `If-None-Match: *`: there is none yet.
     Absent,
     /// `If-Match`: it is still that version.
@@ -28,7 +28,7 @@ pub struct Request<'a> {
     /// Further parameters, such as `$filter`.
     pub query: &'a [(&'a str, &'a str)],
     pub body: Option<&'a Value>,
-    pub when: Option<When<'a>>,
+    pub when: Option<Precondition<'a>>,
 }
 
 impl<'a> Request<'a> {
@@ -40,7 +40,7 @@ impl<'a> Request<'a> {
 
 /// What a request got.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Begun {
+pub struct BeginResponse {
     /// HTTP status, a success.
     pub status: u16,
     /// `null` when there is none.
@@ -57,13 +57,13 @@ pub trait Resources: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`AzureError`], after the tries of the policies.
-    async fn begin(&self, request: &Request<'_>) -> Result<Begun, AzureError>;
+    async fn begin(&self, request: &Request<'_>) -> Result<BeginResponse, AzureError>;
 
     /// Looks once at an operation.
     ///
     /// # Errors
     /// [`AzureError`]; also the operation's own failure, with its details.
-    async fn look(&self, operation: &Operation) -> Result<Look, AzureError>;
+    async fn look(&self, operation: &Operation) -> Result<PollResult, AzureError>;
 
     /// Waits for the end of an operation, perhaps one that another process began, and gives its result.
     ///
@@ -150,7 +150,7 @@ pub trait Resources: Send + Sync + fmt::Debug + 'static {
         id: &str,
         api_version: &str,
         body: &Value,
-        when: When<'_>,
+        when: Precondition<'_>,
     ) -> Result<Value, AzureError> {
         let put = Request::new(Method::PUT, id, api_version);
         self.run(&Request { body: Some(body), when: Some(when), ..put }).await
@@ -160,7 +160,12 @@ pub trait Resources: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`AzureError`].
-    async fn begin_put(&self, id: &str, api_version: &str, body: &Value) -> Result<Begun, AzureError> {
+    async fn begin_put(
+        &self,
+        id: &str,
+        api_version: &str,
+        body: &Value,
+    ) -> Result<BeginResponse, AzureError> {
         self.begin(&Request { body: Some(body), ..Request::new(Method::PUT, id, api_version) }).await
     }
 
@@ -201,7 +206,12 @@ pub trait Resources: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`AzureError`].
-    async fn delete_when(&self, id: &str, api_version: &str, when: When<'_>) -> Result<(), AzureError> {
+    async fn delete_when(
+        &self,
+        id: &str,
+        api_version: &str,
+        when: Precondition<'_>,
+    ) -> Result<(), AzureError> {
         let delete = Request { when: Some(when), ..Request::new(Method::DELETE, id, api_version) };
         missing(self.run(&delete).await).map(|_| ())
     }

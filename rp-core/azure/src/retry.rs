@@ -156,12 +156,12 @@ impl Repeat {
 
 /// What repeating needs: time and chance.
 #[derive(Debug, Clone)]
-pub struct Pace {
+pub struct Retrier {
     pub sleep: Arc<dyn Sleep>,
     pub random: SharedRandom,
 }
 
-impl Pace {
+impl Retrier {
     /// Makes a call until it succeeds or the policy has enough. Dropping the future ends it.
     ///
     /// # Errors

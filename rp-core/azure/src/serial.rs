@@ -154,23 +154,23 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> String {
+    fn readable_text(text: &str) -> String {
         readable(text.as_bytes())
     }
 
     #[test]
     fn lines_of_all_kinds_of_consoles_are_lines() {
-        assert_eq!(of("a\r\nb\r\r\nc\n\rd\n"), "a\nb\nc\nd\n");
-        assert_eq!(of("50%\r100%\r\nlogin: "), "50%\n100%\nlogin: \n");
-        assert_eq!((of(""), of("\n")), (String::new(), "\n".to_owned()));
+        assert_eq!(readable_text("a\r\nb\r\r\nc\n\rd\n"), "a\nb\nc\nd\n");
+        assert_eq!(readable_text("50%\r100%\r\nlogin: "), "50%\n100%\nlogin: \n");
+        assert_eq!((readable_text(""), readable_text("\n")), (String::new(), "\n".to_owned()));
         assert_eq!(readable(b"a\0\0\x07b\xff\n"), "ab\u{fffd}\n");
-        assert_eq!(of(&"x ".repeat(5000)).chars().count(), LONGEST_LINE + 2);
+        assert_eq!(readable_text(&"x ".repeat(5000)).chars().count(), LONGEST_LINE + 2);
     }
 
     #[test]
     fn nothing_steers_what_shows_it() {
         let hostile = "\x1b]0;title\x07a\x1b[2J\x1b]52;c;aGk=\x1b\\b\u{202e}c\u{2028}d\x1b[31mred\x1b[0m";
-        assert_eq!(of(hostile), "ab\u{fffd}c\u{fffd}dred\n");
+        assert_eq!(readable_text(hostile), "ab\u{fffd}c\u{fffd}dred\n");
     }
 
     #[test]
@@ -195,16 +195,16 @@ mod tests {
             ("AccountKey=abcd==;EndpointSuffix=x", "AccountKey=[redacted];EndpointSuffix=x"),
             ("core:$6$salt$hash:1", "core:[redacted]:1"),
         ] {
-            assert_eq!(of(line), format!("{shown}\n"));
+            assert_eq!(readable_text(line), format!("{shown}\n"));
         }
-        assert_eq!(of(&format!("kubelet {jwt} x")), "kubelet [redacted] x\n");
+        assert_eq!(readable_text(&format!("kubelet {jwt} x")), "kubelet [redacted] x\n");
         let data = format!("source=data:;base64,{}", "QUJD".repeat(100));
-        assert_eq!(of(&data), "source=data:;base64,[redacted]\n");
+        assert_eq!(readable_text(&data), "source=data:;base64,[redacted]\n");
         let key = "x -----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nafter\n";
         let hidden = "[redacted: private key]\n";
-        assert_eq!(of(key), format!("{hidden}{hidden}{hidden}after\n"));
+        assert_eq!(readable_text(key), format!("{hidden}{hidden}{hidden}after\n"));
         let endless = format!("-----BEGIN PRIVATE KEY-----\n{}end\n", "abc\n".repeat(300));
-        assert!(of(&endless).ends_with("abc\nend\n"), "a key that never ends is over some time");
+        assert!(readable_text(&endless).ends_with("abc\nend\n"), "a key that never ends is over some time");
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
             "-----BEGIN CERTIFICATE-----",
             "/usr/lib/dracut/hooks/initqueue/finished/devexists-x2fdevx2fdisk.sh",
         ] {
-            assert_eq!(of(line), format!("{line}\n"));
+            assert_eq!(readable_text(line), format!("{line}\n"));
         }
     }
 

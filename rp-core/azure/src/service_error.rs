@@ -26,7 +26,7 @@ pub struct ServiceError {
 
 impl ServiceError {
     /// Of an answer's body: with or without the envelope `{"error": …}`.
-    pub fn of(body: &Value) -> Option<Self> {
+    pub fn from_body(body: &Value) -> Option<Self> {
         let error = if body["error"].is_object() { &body["error"] } else { body };
         let mut left = MOST;
         (error["code"].is_string() || error["message"].is_string())
@@ -70,7 +70,7 @@ impl ServiceError {
         }
         let inside = self.message.trim_start().starts_with('{');
         let inside = inside.then(|| serde_json::from_str(&self.message).ok()).flatten();
-        if let Some(inside) = inside.and_then(|body: Value| Self::of(&body)) {
+        if let Some(inside) = inside.and_then(|body: Value| Self::from_body(&body)) {
             inside.collect(found, depth - 1);
         }
         for detail in &self.details {

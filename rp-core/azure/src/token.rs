@@ -11,13 +11,13 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::cloud::{Audience, Endpoints};
-use crate::credential::{Ask, Credential, failed};
+use crate::credential::{Credential, TokenRequest, failed};
 use crate::error::{AzureError, ErrorKind};
 use crate::retry::{self, RetryPolicy};
-use crate::transport::{Name, Transport};
+use crate::transport::{CallName, Transport};
 
 pub(crate) const OPERATION: &str = "token";
-const NAME: Name = Name { client: "tokens", operation: "get", shown: OPERATION };
+const NAME: CallName = CallName { client: "tokens", operation: "get", shown: OPERATION };
 
 /// A token is fetched anew when less than this is left of it, while it still serves.
 const EARLY: Duration = Duration::from_mins(5);
@@ -30,9 +30,9 @@ const MOST_TENANTS: usize = 20_000;
 /// Longest life that is believed.
 const MOST_LIFE: u64 = 48 * 3600;
 
-/// Whose token, and for whom.
+/// Tenant and audience of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Whom<'a> {
+pub(crate) struct TokenScope<'a> {
     pub(crate) tenant: &'a str,
     pub(crate) audience: Audience,
 }
@@ -83,7 +83,7 @@ struct Token {
 }
 
 #[derive(Deserialize)]
-struct Issued {
+struct TokenResponse {
     access_token: Secret<String>,
     /// A number, or digits in a text (metadata service).
     expires_in: serde_json::Value,
@@ -105,12 +105,12 @@ impl Tokens {
     /// A token for calls in that tenant.
     pub(crate) async fn bearer(
         &self,
-        whom: Whom<'_>,
+        scope: TokenScope<'_>,
         issuer: Issuer<'_>,
         deadline: Instant,
     ) -> Result<Arc<Secret<String>>, AzureError> {
         let clock = issuer.clock;
-        let slot = self.slot(whom, clock.now());
+        let slot = self.slot(scope, clock.now());
         if let Some(bearer) = slot.fresh(clock.now()) {
             return Ok(bearer);
         }
@@ -124,13 +124,13 @@ impl Tokens {
             let _guard = tokio::time::timeout_at(deadline, slot.fetching.lock()).await.map_err(late)?;
             return match slot.fresh(clock.now()) {
                 Some(bearer) => Ok(bearer),
-                None => self.fetch(&slot, whom, issuer, deadline).await,
+                None => self.fetch(&slot, scope, issuer, deadline).await,
             };
         };
         if let Some(bearer) = slot.fresh(clock.now()) {
             return Ok(bearer);
         }
-        let fetched = self.fetch(&slot, whom, issuer, deadline).await;
+        let fetched = self.fetch(&slot, scope, issuer, deadline).await;
         drop(guard);
         match (fetched, slot.usable(clock.now())) {
             (Err(error), Some(old)) => {
@@ -145,20 +145,20 @@ impl Tokens {
     }
 
     /// Forgets a tenant's token: Azure refused it.
-    pub(crate) fn refused(&self, whom: Whom<'_>) {
-        if let Some(slot) = self.slots.lock().get(self.key(whom).as_str()) {
+    pub(crate) fn forget(&self, scope: TokenScope<'_>) {
+        if let Some(slot) = self.slots.lock().get(self.key(scope).as_str()) {
             *slot.token.lock() = None;
         }
     }
 
-    fn key(&self, whom: Whom<'_>) -> String {
-        let tenant = if self.credential.is_of_one_tenant() { "" } else { whom.tenant };
-        format!("{:?} {tenant}", whom.audience)
+    fn key(&self, scope: TokenScope<'_>) -> String {
+        let tenant = if self.credential.is_of_one_tenant() { "" } else { scope.tenant };
+        format!("{:?} {tenant}", scope.audience)
     }
 
     /// The tenant's slot. With too many of them, those whose token is over make room.
-    fn slot(&self, whom: Whom<'_>, now: Timestamp) -> Arc<Slot> {
-        let key = self.key(whom);
+    fn slot(&self, scope: TokenScope<'_>, now: Timestamp) -> Arc<Slot> {
+        let key = self.key(scope);
         let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(key.as_str()) {
             return Arc::clone(slot);
@@ -173,7 +173,7 @@ impl Tokens {
     async fn fetch(
         &self,
         slot: &Slot,
-        whom: Whom<'_>,
+        scope: TokenScope<'_>,
         issuer: Issuer<'_>,
         deadline: Instant,
     ) -> Result<Arc<Secret<String>>, AzureError> {
@@ -182,7 +182,7 @@ impl Tokens {
         for tried in 1.. {
             let asked = issuer.clock.now();
             let end = deadline.min(Instant::now() + self.credential.patience());
-            let error = match self.ask(whom, issuer, end).await {
+            let error = match self.ask(scope, issuer, end).await {
                 Ok(issued) => return keep(slot, issued, asked),
                 Err(error) => error,
             };
@@ -195,11 +195,16 @@ impl Tokens {
         Err(failed("not tried"))
     }
 
-    async fn ask(&self, whom: Whom<'_>, issuer: Issuer<'_>, deadline: Instant) -> Result<Issued, AzureError> {
+    async fn ask(
+        &self,
+        scope: TokenScope<'_>,
+        issuer: Issuer<'_>,
+        deadline: Instant,
+    ) -> Result<TokenResponse, AzureError> {
         let Issuer { endpoints, transport, clock, random } = issuer;
-        let scope = endpoints.scope(whom.audience);
-        let Ask { url, form, headers } =
-            self.credential.ask(endpoints, whom.tenant, &scope, clock.now(), random).await?;
+        let audience_scope = endpoints.scope(scope.audience);
+        let TokenRequest { url, form, headers } =
+            self.credential.ask(endpoints, scope.tenant, &audience_scope, clock.now(), random).await?;
         let http = &transport.http;
         let mut request = match &form {
             Some(form) => {
@@ -218,7 +223,7 @@ impl Tokens {
     }
 }
 
-fn keep(slot: &Slot, issued: Issued, asked: Timestamp) -> Result<Arc<Secret<String>>, AzureError> {
+fn keep(slot: &Slot, issued: TokenResponse, asked: Timestamp) -> Result<Arc<Secret<String>>, AzureError> {
     let seconds = |value: &serde_json::Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
     let life = seconds(&issued.expires_in).filter(|life| (1..=MOST_LIFE).contains(life));
     let life = Duration::from_secs(life.ok_or_else(|| failed("the token has no sensible life"))?);

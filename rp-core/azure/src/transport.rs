@@ -11,7 +11,7 @@ use reqwest::{Client, Request};
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::{AzureError, ErrorKind};
-use crate::metrics::{CallMetrics, Observed};
+use crate::metrics::{CallMetrics, ObservedCall};
 
 /// Largest answer, bytes.
 const MOST: usize = 16 * 1024 * 1024;
@@ -32,7 +32,7 @@ pub(crate) struct Transport {
 
 /// An answer, whole.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -40,7 +40,7 @@ pub(crate) struct Answer {
 
 /// Which call it is, for metrics and errors.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name {
+pub(crate) struct CallName {
     pub(crate) client: &'static str,
     pub(crate) operation: &'static str,
     /// Both, for errors.
@@ -51,10 +51,10 @@ impl Transport {
     /// Sends a request and reads the whole answer before `deadline`; an answer that is no success is an error.
     pub(crate) async fn exchange(
         &self,
-        name: Name,
+        name: CallName,
         request: Request,
         deadline: Instant,
-    ) -> Result<Answer, AzureError> {
+    ) -> Result<HttpResponse, AzureError> {
         let start = Instant::now();
         let done = match timeout_at(deadline, self.send(name, request)).await {
             Ok(done) => done,
@@ -64,7 +64,7 @@ impl Transport {
             Ok(answer) => Some(answer.status),
             Err(error) => error.status,
         };
-        self.metrics.call(Observed {
+        self.metrics.call(ObservedCall {
             client: name.client,
             operation: name.operation,
             code: status.map_or(-1, i32::from),
@@ -74,7 +74,7 @@ impl Transport {
         done
     }
 
-    async fn send(&self, name: Name, mut request: Request) -> Result<Answer, AzureError> {
+    async fn send(&self, name: CallName, mut request: Request) -> Result<HttpResponse, AzureError> {
         let path = request.url().path().to_owned();
         let failed = |error: &reqwest::Error| {
             let mut failed = AzureError::new(name.shown, kind(error), "");
@@ -92,9 +92,9 @@ impl Transport {
             body.extend_from_slice(&piece);
         }
         if (200..300).contains(&status) {
-            return Ok(Answer { status, headers, body: body.freeze() });
+            return Ok(HttpResponse { status, headers, body: body.freeze() });
         }
-        let mut error = AzureError::of_answer(name.shown, status, &body);
+        let mut error = AzureError::from_response(name.shown, status, &body);
         if error.code.is_empty() {
             // Storage tells its code in a header; its body is XML.
             let code = headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());

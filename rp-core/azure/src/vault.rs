@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::cloud::Audience;
 use crate::error::{AzureError, ErrorKind};
 use crate::resources::missing;
-use crate::transport::Name;
+use crate::transport::CallName;
 
 const API_VERSION: &str = "7.4";
 
@@ -180,7 +180,7 @@ impl Vault {
         url.path_segments_mut().map_err(|()| not("the vault's address is none"))?.pop_if_empty().extend(path);
         url.query_pairs_mut().append_pair("api-version", API_VERSION);
         let operation = if method == Method::GET { "get" } else { "write" };
-        let name = Name { client: "keyvault", operation, shown };
+        let name = CallName { client: "keyvault", operation, shown };
         let body = body.map(|body| (JSON, Bytes::from(body.to_string())));
         self.client.call(name, Audience::KeyVault, method, url, body).await
     }

@@ -30,7 +30,7 @@ pub enum PowerState {
 }
 
 impl PowerState {
-    fn of(code: &str) -> Self {
+    fn from_code(code: &str) -> Self {
         match code.strip_prefix("PowerState/") {
             Some("starting") => Self::Starting,
             Some("running") => Self::Running,
@@ -70,14 +70,14 @@ pub struct VmState {
     pub troubles: Vec<String>,
 }
 
-/// Tells which tenant a subscription belongs to.
+/// Finds the tenant of a subscription.
 #[async_trait]
 pub trait Tenants: Send + Sync + 'static {
     /// The tenant; `None`: the subscription is not known.
     async fn tenant(&self, subscription: &str) -> Option<String>;
 }
 
-/// Tells the state of the virtual machines of a cluster.
+/// Reads the state of the virtual machines of a cluster.
 #[async_trait]
 pub trait VmStates: Send + Sync + 'static {
     /// The machines of a resource group, ordered by name. `group` is the resource id of the cluster's managed group:
@@ -169,7 +169,7 @@ impl VmStates for ArmVmStates {
 
 impl ArmVmStates {
     async fn state(&self, tenant: &str, list: &str, machine: Machine) -> Result<VmState, AzureError> {
-        // Composed of the name, not taken from the answer: what is asked next is ours to say.
+        // Composed from the name, not taken from the answer: the answer must not choose the next request.
         let id = format!("{list}/{}/instanceView", machine.name);
         let call = Call {
             client: "virtualmachines",
@@ -182,14 +182,15 @@ impl ArmVmStates {
         };
         let view: InstanceView = match self.arm.get(&call).await {
             Ok(view) => view,
-            // It went while we asked.
+            // It was deleted meanwhile.
             Err(error) if error.is_missing() => InstanceView::default(),
             Err(error) => return Err(error),
         };
         let statuses = view.statuses.unwrap_or_default();
         let codes = || statuses.iter().filter_map(|status| status.code.as_deref());
-        let power =
-            codes().find(|code| code.starts_with("PowerState/")).map_or(PowerState::Unknown, PowerState::of);
+        let power = codes()
+            .find(|code| code.starts_with("PowerState/"))
+            .map_or(PowerState::Unknown, PowerState::from_code);
         let properties = machine.properties.unwrap_or_default();
         let clean = |text: &str| rp_base::text::clean(text, 200);
         Ok(VmState {

@@ -1,5 +1,5 @@
-//! Documents that can be taken, kept as the feed delivered them, so that the claim need not read them again. They are of
-//! use for the claim only, which is by version: one that is not current any more is refused by the store.
+//! A cache of documents that can be claimed, as the feed delivered them, so that the claim need not read them again. A
+//! claim is conditional on the version: the store refuses it when the cached document is outdated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,11 +9,11 @@ use rp_database::Stored;
 /// Bytes of bodies that are kept; what waits beyond them is read when it is taken.
 const MOST: usize = 32 * 1024 * 1024;
 
-/// What is kept in a process.
+/// The cache of a process.
 #[derive(Debug, Default)]
 pub(crate) struct ClaimCache(Arc<AtomicUsize>);
 
-/// One document; its room is free again when it is dropped.
+/// A cached document; dropping it frees its share of the cache.
 #[derive(Debug)]
 pub(crate) struct CachedClaim {
     stored: Stored,
@@ -21,8 +21,8 @@ pub(crate) struct CachedClaim {
 }
 
 impl ClaimCache {
-    /// Keeps it, when there is room.
-    pub(crate) fn keep(&self, stored: &Stored) -> Option<Arc<CachedClaim>> {
+    /// Caches the document when there is room.
+    pub(crate) fn insert(&self, stored: &Stored) -> Option<Arc<CachedClaim>> {
         let size = stored.body.len();
         if self.0.fetch_add(size, Ordering::Relaxed).saturating_add(size) > MOST {
             self.0.fetch_sub(size, Ordering::Relaxed);
@@ -64,12 +64,12 @@ mod tests {
             written: Timestamp::from_seconds(1),
             expires_at: None,
         };
-        let first = claims.keep(&stored(MOST - 10)).unwrap();
-        assert!(claims.keep(&stored(11)).is_none());
-        let second = claims.keep(&stored(10)).unwrap();
-        assert!(claims.keep(&stored(1)).is_none());
+        let first = claims.insert(&stored(MOST - 10)).unwrap();
+        assert!(claims.insert(&stored(11)).is_none());
+        let second = claims.insert(&stored(10)).unwrap();
+        assert!(claims.insert(&stored(1)).is_none());
         drop(first);
-        assert!(claims.keep(&stored(1)).is_some());
+        assert!(claims.insert(&stored(1)).is_some());
         drop(second);
         assert_eq!(claims.0.load(Ordering::Relaxed), 0);
     }

@@ -1,4 +1,4 @@
-//! One turn on a cluster's document: taken, worked on, brought to an end (`contract/backend.md` §3).
+//! One turn on a cluster's document: claim it, do its work, write the end (`contract/backend.md` §3).
 
 mod finish;
 
@@ -14,54 +14,54 @@ use rp_base::text::clean;
 use rp_cluster::{Failure, Job, Operation, Outcome};
 use rp_database::Typed;
 use rp_documents::cluster::Worker;
-use rp_documents::cluster::provisioning::End;
+use rp_documents::cluster::provisioning::OperationEnd;
 use rp_documents::{ClusterDocument, Leased as _, Reservation, SubscriptionDocument};
 use tokio::join;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
-use crate::beat;
+use crate::claim::{Claim, claim_document};
+use crate::completion::{OperationFailure, operation_of, phase_of, shown_phase, state_of};
 use crate::context::Context;
-use crate::end::{Wrong, operation_of, phase_of, shown_phase, state_of};
-use crate::journal::{About, Journal};
+use crate::heartbeat;
+use crate::journal::{Journal, LogHeader};
 use crate::kind::Kind;
 use crate::leased_document::LeasedDocument;
-use crate::metrics::Turn;
-use crate::operation::{self, Found};
-use crate::progress::{Kept, begin};
-use crate::queue::Picked;
-use crate::reservation::{self, NotHeld};
-use crate::take::{Claim, take};
+use crate::metrics::TurnOutcome;
+use crate::operation::{self, StoredOperation};
+use crate::progress::{LeasedProgress, begin};
+use crate::queue::QueuedDocument;
+use crate::reservation::{self, ReservationError};
 
-/// Characters of what a panic said.
+/// Characters of a panic message that are logged.
 const LONGEST_PANIC: usize = 1024;
 
-/// What came of a manager's run.
-enum Ran {
+/// Result of a manager's run.
+enum RunResult {
     Done(Outcome),
     Failed(Failure),
     /// In the middle of a step: the process had no more time.
     Cut,
-    /// With what it said.
+    /// With the message of the panic.
     Panicked(String),
 }
 
-/// A cluster's document that is held.
-struct Work {
+/// The work on a cluster's document while its lease is held.
+struct ClusterWork {
     context: Arc<Context>,
     leased: Arc<LeasedDocument<ClusterDocument>>,
     journal: Arc<Journal>,
     operation: Operation,
-    /// As taken.
+    /// The document as it was claimed.
     body: Arc<ClusterDocument>,
     /// Its asynchronous operation, as it was when the work began; for the first try of the end.
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<StoredOperation>>,
     dequeues: u32,
 }
 
-/// Takes the document and does its work; gives how that ended, for the pause before it is looked at again.
-pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
+/// Claims the document and does its work. The outcome decides the pause before the document is picked again.
+pub(crate) async fn process(context: Arc<Context>, picked: QueuedDocument) -> TurnOutcome {
     let began = Instant::now();
     let own = context.random.uuid().to_string();
     let prepare = |body: &mut ClusterDocument, worker: Worker| {
@@ -69,24 +69,24 @@ pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
             begin(body, worker, state_of(operation), &own);
         }
     };
-    let claim = match take(&context, Kind::Cluster, &picked, &prepare).await {
+    let claim = match claim_document(&context, Kind::Cluster, &picked, &prepare).await {
         Ok(Some(claim)) => claim,
-        Ok(None) => return Turn::Beaten,
+        Ok(None) => return TurnOutcome::Beaten,
         Err(error) => {
             tracing::error!(document = &*picked.id, error = %chain(&error), "a document could not be taken");
-            return Turn::NotTaken;
+            return TurnOutcome::NotTaken;
         }
     };
-    let Some(operation) = operation_of(&claim.body) else { return Turn::Beaten };
+    let Some(operation) = operation_of(&claim.body) else { return TurnOutcome::Beaten };
     context.metrics.picked_up(claim.stood);
     let span = span(&claim.body);
     async {
         let token = claim.body.lease().token;
         tracing::info!(dequeues = claim.dequeues, token, "dequeued");
-        let turn = Work::new(Arc::clone(&context), claim, operation).held().await;
+        let turn = ClusterWork::new(Arc::clone(&context), claim, operation).run().await;
         let duration = began.elapsed();
         context.metrics.turn(state_of(operation).name(), turn, duration);
-        // With the token, the logs of all processes say who worked when, and how each gave the lease back.
+        // With the token, the logs of all processes show which process held the lease at which time.
         tracing::info!(duration = duration.as_secs_f64(), result = turn.as_str(), token, "done");
         turn
     }
@@ -94,11 +94,11 @@ pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
     .await
 }
 
-impl Work {
+impl ClusterWork {
     fn new(context: Arc<Context>, claim: Claim<ClusterDocument>, operation: Operation) -> Self {
         let Claim { leased, body, dequeues, .. } = claim;
         let position = &body.operation;
-        let about = About {
+        let header = LogHeader {
             id: position.id.to_ascii_lowercase(),
             key: body.key.clone(),
             kind: state_of(operation).name().to_owned(),
@@ -109,52 +109,54 @@ impl Work {
             // Its position has no phase before the first save; a later phase begins with an empty one too.
             fresh: dequeues == 1 && position.phase.is_absent() && body.retry.is_absent(),
         };
-        let journal = Journal::new(&context.store, Arc::clone(&context.clock), context.time.clone(), about);
+        let journal = Journal::new(&context.store, Arc::clone(&context.clock), context.time.clone(), header);
         let (leased, journal) = (Arc::new(leased), Arc::new(journal));
         Self { context, leased, journal, operation, body, found: Mutex::default(), dequeues }
     }
 
     /// Works while the lease is kept and the log is written.
-    async fn held(self) -> Turn {
-        let keep = beat::keep(Arc::clone(&self.context), Arc::clone(&self.leased));
+    async fn run(self) -> TurnOutcome {
+        let keep = heartbeat::renew_until_lost(Arc::clone(&self.context), Arc::clone(&self.leased));
         // They end with this turn, also when it is cut off.
         let _beat = AbortOnDropHandle::new(tokio::spawn(keep.in_current_span()));
-        let log = Arc::clone(&self.journal).keep();
+        let log = Arc::clone(&self.journal).flush_until_dropped();
         let _log = AbortOnDropHandle::new(tokio::spawn(log.in_current_span()));
         self.work().await
     }
 
-    async fn work(&self) -> Turn {
+    async fn work(&self) -> TurnOutcome {
         let limit = self.context.settings.dequeues;
         if self.dequeues > limit {
-            let wrong = Wrong::internal(&format!("dequeued {} times, failing", self.dequeues));
-            return self.finish("Failed", End::Failed, Some(wrong)).await;
+            let failure = OperationFailure::internal(&format!("dequeued {} times, failing", self.dequeues));
+            return self.finish("Failed", OperationEnd::Failed, Some(failure)).await;
         }
         let state = state_of(self.operation).name();
         match self.perform().await {
-            Ran::Done(Outcome::Done) if self.operation == Operation::Delete => self.deleted().await,
-            Ran::Done(Outcome::Done) => self.finish(state, End::Succeeded, None).await,
-            Ran::Done(Outcome::NextPhase) => self.finish(state, End::NextPhase, None).await,
-            Ran::Failed(Failure::Told { told, detail }) => {
-                self.finish(state, End::Failed, Some(Wrong::told(&told, &detail))).await
+            RunResult::Done(Outcome::Done) if self.operation == Operation::Delete => self.deleted().await,
+            RunResult::Done(Outcome::Done) => self.finish(state, OperationEnd::Succeeded, None).await,
+            RunResult::Done(Outcome::NextPhase) => self.finish(state, OperationEnd::NextPhase, None).await,
+            RunResult::Failed(Failure::Customer { told, detail }) => {
+                self.finish(state, OperationEnd::Failed, Some(OperationFailure::for_customer(&told, &detail)))
+                    .await
             }
-            Ran::Failed(Failure::Internal(text)) => {
-                self.finish(state, End::Failed, Some(Wrong::internal(&text))).await
+            RunResult::Failed(Failure::Internal(text)) => {
+                self.finish(state, OperationEnd::Failed, Some(OperationFailure::internal(&text))).await
             }
-            Ran::Failed(Failure::Later(text)) => self.put_off(&text).await,
-            Ran::Failed(Failure::HandedOver) => self.hand_over(Duration::ZERO).await,
-            Ran::Cut => self.hand_over(self.context.settings.margin()).await,
-            Ran::Failed(Failure::Lost) => self.lost(),
-            Ran::Panicked(text) => self.panicked(&text).await,
+            RunResult::Failed(Failure::Later(text)) => self.postpone(&text).await,
+            RunResult::Failed(Failure::HandedOver) => self.hand_over(Duration::ZERO).await,
+            RunResult::Cut => self.hand_over(self.context.settings.margin()).await,
+            RunResult::Failed(Failure::Lost) => self.lost(),
+            RunResult::Panicked(text) => self.panicked(&text).await,
         }
     }
 
     /// The manager's run, with everything that may end it.
-    async fn perform(&self) -> Ran {
-        let (subscription, names, ()) = join!(self.subscription(), self.hold_names(), self.look_up());
+    async fn perform(&self) -> RunResult {
+        let (subscription, names, ()) =
+            join!(self.subscription(), self.reserve_names(), self.find_operation());
         let subscription = match (subscription, names) {
             (Ok(subscription), Ok(())) => subscription,
-            (Err(failure), _) | (_, Err(failure)) => return Ran::Failed(failure),
+            (Err(failure), _) | (_, Err(failure)) => return RunResult::Failed(failure),
         };
         let task = phase_of(&self.body);
         match self.operation {
@@ -163,12 +165,16 @@ impl Work {
             Operation::AdminUpdate => tracing::info!("admin updating (type: {task})"),
             Operation::Delete => tracing::info!("deleting"),
         }
-        let kept = Kept::new(Arc::clone(&self.context), Arc::clone(&self.leased), Arc::clone(&self.journal));
+        let progress = LeasedProgress::new(
+            Arc::clone(&self.context),
+            Arc::clone(&self.leased),
+            Arc::clone(&self.journal),
+        );
         let job = Job {
             operation: self.operation,
             document: Arc::clone(&self.body),
             subscription,
-            progress: Arc::new(kept),
+            progress: Arc::new(progress),
             lost: self.leased.lost.clone(),
             stopping: self.context.stopping.clone(),
         };
@@ -176,12 +182,12 @@ impl Work {
         tokio::select! {
             biased;
             // Dropping the run ends it at once.
-            () = self.leased.lost.cancelled() => Ran::Failed(Failure::Lost),
-            () = self.context.cut.cancelled() => Ran::Cut,
+            () = self.leased.lost.cancelled() => RunResult::Failed(Failure::Lost),
+            () = self.context.cut.cancelled() => RunResult::Cut,
             ran = run => match ran {
-                Ok(Ok(outcome)) => Ran::Done(outcome),
-                Ok(Err(failure)) => Ran::Failed(failure),
-                Err(panic) => Ran::Panicked(said(panic.as_ref())),
+                Ok(Ok(outcome)) => RunResult::Done(outcome),
+                Ok(Err(failure)) => RunResult::Failed(failure),
+                Err(panic) => RunResult::Panicked(panic_message(panic.as_ref())),
             },
         }
     }
@@ -194,16 +200,17 @@ impl Work {
         found.map(|found| found.value).ok_or_else(missing)
     }
 
-    /// What the end will need. Not found out is as good: the end looks itself.
-    async fn look_up(&self) {
+    /// Reads the asynchronous operation early, for the end. A failure is ignored: the end reads it itself.
+    async fn find_operation(&self) {
         if let Ok(found) = operation::find(&self.operations(), &self.body).await {
             *self.found.lock() = Some(found);
         }
     }
 
-    /// A new cluster's names, before anything is made for it, and the name of one that is somebody else now.
-    async fn hold_names(&self) -> Result<(), Failure> {
-        let changed = reservation::changed(&self.body);
+    /// Reserves the names of a new cluster before anything is created, and the name of a cluster whose client id
+    /// changed.
+    async fn reserve_names(&self) -> Result<(), Failure> {
+        let changed = reservation::is_renamed(&self.body);
         let wanted = match self.operation {
             Operation::Create => true,
             Operation::Update | Operation::AdminUpdate => changed,
@@ -213,17 +220,17 @@ impl Work {
             return Ok(());
         }
         let reservations = Typed::<Reservation>::new(Arc::clone(&self.context.store));
-        reservation::hold(&reservations, &self.body).await.map_err(|error| match error {
-            NotHeld::Taken(told) => Failure::from(*told),
-            NotHeld::Store(error) => Failure::Later(chain(&error).to_string()),
+        reservation::reserve(&reservations, &self.body).await.map_err(|error| match error {
+            ReservationError::Taken(told) => Failure::from(*told),
+            ReservationError::Store(error) => Failure::Later(chain(&error).to_string()),
         })?;
         let freed = reservation::release_former(&reservations, &self.body).await;
         freed.map_err(|error| Failure::Later(chain(&error).to_string()))
     }
 }
 
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> String {
+/// The message of a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)
@@ -232,7 +239,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     clean(text, LONGEST_PANIC)
 }
 
-/// What ties the operation to its request, for its log.
+/// The correlation data of the request, for the operation's log.
 fn correlation(body: &ClusterDocument) -> Option<serde_json::Value> {
     let there = !body.correlation_data.is_absent();
     there.then(|| serde_json::to_value(&body.correlation_data).unwrap_or_default())

@@ -54,33 +54,39 @@ impl Context {
     }
 
     /// Puts a document as it stands into its queue, or out of it; gives its owner. Free ones are due after `spread`.
-    pub(crate) fn see(&self, kind: Kind, stored: &Stored, now: Instant, spread: Duration) -> Option<String> {
-        let seen = kind.see(&stored.body).unwrap_or_else(|error| {
+    pub(crate) fn observe(
+        &self,
+        kind: Kind,
+        stored: &Stored,
+        now: Instant,
+        spread: Duration,
+    ) -> Option<String> {
+        let seen = kind.work_state(&stored.body).unwrap_or_else(|error| {
             tracing::error!(document = stored.id, %error, "a document cannot be read: nobody works on it");
             None
         });
         let Some(seen) = seen else {
-            self.settled(kind, &stored.id, Some(stored.version));
+            self.work_ended(kind, &stored.id, Some(stored.version));
             return None;
         };
         let mut queue = self.queue(kind).lock();
         let lease = self.settings.lease + Duration::from_secs(1);
         let wait = if seen.owner.is_empty() {
             seen.wait(self.time.now(), self.settings.retry_most)
-        } else if queue.knows(&stored.id) {
+        } else if queue.contains(&stored.id) {
             // It was just written: its owner lives, whatever a clock that jumped says of the end.
             lease
         } else {
             seen.wait(self.time.now(), lease)
         };
         let free = seen.owner.is_empty() && wait.is_zero();
-        let cached = if free { self.claims.keep(stored) } else { None };
-        queue.see(&stored.id, seen.sighting(stored, now + wait + spread, cached), now);
+        let cached = if free { self.claims.insert(stored) } else { None };
+        queue.observe(&stored.id, seen.observation(stored, now + wait + spread, cached), now);
         Some(seen.owner)
     }
 
     /// A document has no work any more, or is gone: its subscription may wait for that.
-    pub(crate) fn settled(&self, kind: Kind, id: &str, version: Option<Version>) {
+    pub(crate) fn work_ended(&self, kind: Kind, id: &str, version: Option<Version>) {
         let mut queue = self.queue(kind).lock();
         let Some(subscription) = queue.forget(id, version) else { return };
         drop(queue);

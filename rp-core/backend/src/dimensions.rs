@@ -4,11 +4,11 @@
 
 use rp_base::Timestamp;
 use rp_documents::ClusterDocument;
-use rp_documents::cluster::provisioning::End;
+use rp_documents::cluster::provisioning::OperationEnd;
 use rp_documents::cluster::{NetworkProfile, Properties};
 
+use crate::completion::OperationFailure;
 use crate::context::Context;
-use crate::end::Wrong;
 
 /// The networks of a cluster for which nothing else was chosen.
 const PODS: &str = "10.128.0.0/14";
@@ -19,50 +19,51 @@ const LONGEST_FLAG: usize = 96;
 
 /// One terminal operation.
 #[derive(Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct TerminalOperation<'a> {
     /// The document as it was worked on.
     pub(crate) body: &'a ClusterDocument,
     /// `Creating`, …, or `Failed` at the limit of dequeues.
     pub(crate) operation: &'a str,
     /// The state that the operation began with.
     pub(crate) initial: &'a str,
-    pub(crate) end: End,
-    pub(crate) wrong: Option<&'a Wrong>,
+    pub(crate) end: OperationEnd,
+    pub(crate) failure: Option<&'a OperationFailure>,
 }
 
 /// Emits the operation's lines, and logs its dimensions.
-pub(crate) fn emit(context: &Context, told: &Told<'_>) {
-    let name = format!("backend.openshiftcluster.{}", told.operation);
-    let all = of(told, &context.domain);
+pub(crate) fn emit(context: &Context, operation: &TerminalOperation<'_>) {
+    let name = format!("backend.openshiftcluster.{}", operation.operation);
+    let all = dimensions_of(operation, &context.domain);
     let shown: Vec<String> = all.iter().map(|(dimension, value)| format!("{dimension} = {value}")).collect();
     tracing::info!("{name}: {}", shown.join(", "));
     let pairs: Vec<(&str, &str)> = all.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     context.statsd.gauge(&name, 1, &pairs);
-    let Ok(began) = Timestamp::parse(&told.body.correlation_data.request_time) else { return };
+    let Ok(began) = Timestamp::parse(&operation.body.correlation_data.request_time) else { return };
     let took = i64::try_from(context.clock.now().since(began).as_millis()).unwrap_or(i64::MAX);
-    let states = [("oldProvisioningState", told.initial), ("newProvisioningState", told.end.state().name())];
+    let states =
+        [("oldProvisioningState", operation.initial), ("newProvisioningState", operation.end.state().name())];
     context.statsd.gauge("backend.openshiftcluster.duration", took, &states);
     context.statsd.gauge("backend.openshiftcluster.count", 1, &states);
 }
 
 /// What a result is called.
-pub(crate) const fn result(wrong: Option<&Wrong>) -> &'static str {
-    match wrong {
+pub(crate) const fn result(failure: Option<&OperationFailure>) -> &'static str {
+    match failure {
         None => "Success",
-        Some(wrong) if wrong.status < 300 => "Success",
-        Some(wrong) if wrong.status < 500 => "UserError",
+        Some(failure) if failure.status < 300 => "Success",
+        Some(failure) if failure.status < 500 => "UserError",
         Some(_) => "InternalServerError",
     }
 }
 
-fn of(told: &Told<'_>, domain: &str) -> Vec<(String, String)> {
-    let (body, cluster) = (told.body, &told.body.cluster);
+fn dimensions_of(operation: &TerminalOperation<'_>, domain: &str) -> Vec<(String, String)> {
+    let (body, cluster) = (operation.body, &operation.body.cluster);
     let (properties, correlation) = (&cluster.properties, &body.correlation_data);
     let mut all: Vec<(String, String)> = Vec::with_capacity(48);
     let mut add = |name: &str, value: String| all.push((name.to_owned(), value));
-    add("operationtype", told.operation.to_owned());
-    add("provisioningstate", told.end.state().name().to_owned());
-    add("resulttype", result(told.wrong).to_owned());
+    add("operationtype", operation.operation.to_owned());
+    add("provisioningstate", operation.end.state().name().to_owned());
+    add("resulttype", result(operation.failure).to_owned());
     let texts: [(&str, &str); 13] = [
         ("correlationdata.correlationid", &correlation.correlation_id),
         ("correlationdata.client_requestid", &correlation.client_request_id),
@@ -129,8 +130,8 @@ fn network(profile: &NetworkProfile, add: &mut impl FnMut(&str, String)) {
 
 fn flags(properties: &Properties, add: &mut impl FnMut(&str, String)) {
     let short = |text: &str| text.len() <= LONGEST_FLAG && text.chars().all(|each| each.is_ascii_graphic());
-    let told = properties.operator_flags.iter().filter_map(|(name, value)| Some((name, value.get()?)));
-    for (name, value) in told.filter(|(name, value)| short(name) && short(value)).take(MOST_FLAGS) {
+    let set_flags = properties.operator_flags.iter().filter_map(|(name, value)| Some((name, value.get()?)));
+    for (name, value) in set_flags.filter(|(name, value)| short(name) && short(value)).take(MOST_FLAGS) {
         add(&format!("operatorflags-{name}"), value.clone());
     }
 }

@@ -1,4 +1,4 @@
-//! Follows a collection into its queue: told by the store at once, and asked at every poll in any case.
+//! Follows the changes of a collection into its queue: on notification by the store, and at every poll in any case.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::kind::Kind;
 const PAGE: u32 = 500;
 /// A page that takes longer is a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two reads while much is written: what comes meanwhile is read together.
+/// Pause between two reads, so that changes that arrive meanwhile are read together.
 const GATHER: Duration = Duration::from_millis(3);
-/// Several processes begin with a document within so much time, so that they seldom take the same.
+/// Several processes start on a document spread over this time, so that they rarely claim the same one.
 const SPREAD: Duration = Duration::from_millis(8);
-/// Another process was at work so lately.
+/// Another process counts as active for this long after its lease was last seen.
 const OTHERS: Duration = Duration::from_mins(5);
 /// Half of what counters jump by when another server takes over (0008), and far more than is written between two polls.
 const JUMP: i64 = 1 << 23;
@@ -31,7 +31,7 @@ pub(crate) struct Feed {
     cursor: i64,
     /// The store's last position, as of the last poll.
     head: Option<i64>,
-    /// While everything is read anew: what lives.
+    /// While everything is read anew: ids of the documents that exist.
     living: Option<HashSet<Box<str>>>,
     /// When the lease of another process was seen last.
     others: Option<Instant>,
@@ -83,8 +83,9 @@ impl Feed {
         }
     }
 
-    /// Reads to the end; a poll also sets the clock, and notices a store with another past: put back to an earlier state, or
-    /// a standby that took over and had not received the last writes. Then documents of lower versions count too.
+    /// Reads to the end; a poll also sets the clock, and notices a store with another past: put back to an earlier
+    /// state, or a standby that took over and had not received the last writes. Then documents of lower versions count
+    /// too.
     async fn read(&mut self, polls: bool) -> Result<(), StoreError> {
         if polls {
             self.context.time.set(bounded(self.context.store.now()).await?);
@@ -94,7 +95,7 @@ impl Feed {
                 tracing::warn!(collection, "the store has another past than was read: read anew");
                 self.cursor = 0;
                 self.living = Some(HashSet::new());
-                self.context.queue(self.kind).lock().doubt();
+                self.context.queue(self.kind).lock().reset_versions();
             }
             self.head = Some(head);
         }
@@ -119,27 +120,27 @@ impl Feed {
     fn apply(&mut self, change: Change) {
         let Change { id, document, .. } = change;
         let Some(stored) = document else {
-            self.context.settled(self.kind, &id, None);
+            self.context.work_ended(self.kind, &id, None);
             return;
         };
         if let Some(living) = &mut self.living {
             living.insert(id.as_str().into());
         }
-        self.context.time.saw(stored.written);
-        self.see(&stored);
+        self.context.time.advance_to(stored.written);
+        self.observe(&stored);
     }
 
     /// Puts a document as it stands into the queue, or out of it.
-    fn see(&mut self, stored: &Stored) {
+    fn observe(&mut self, stored: &Stored) {
         let now = Instant::now();
-        if let Some(owner) = self.context.see(self.kind, stored, now, self.spread())
+        if let Some(owner) = self.context.observe(self.kind, stored, now, self.spread())
             && owner != self.context.owner
         {
             self.others = Some(now);
         }
     }
 
-    /// Alone, nobody is waited for.
+    /// Delay before a free document is due; zero while no other process is active.
     fn spread(&self) -> Duration {
         match self.others {
             Some(at) if at.elapsed() < OTHERS => SPREAD.mul_f64(self.context.random.unit()),

@@ -1,8 +1,8 @@
 //! The log of an operation, for people: kept in memory, written with every saved step and every second.
 //!
-//! It never fails an operation. Whoever takes the operation over goes on with the stored log, one attempt more. A write is
-//! made over the version that was read, and after a conflict the greater lease token has the last word: a former holder
-//! whose end was not confirmed may still be at it.
+//! It never fails an operation. The next lease holder continues the stored log as a further attempt. A write is
+//! conditional on the version that was read. After a conflict the greater lease token wins, because a former holder
+//! whose end was not confirmed may still write.
 
 mod record;
 
@@ -22,25 +22,25 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::time::StoreTime;
 use record::{joined, line, note};
 
-/// Between two writes while something is told.
+/// Time between two writes while there are new entries.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How often the end of an operation waits for its log.
+/// How many refused writes of the log delay the end of an operation.
 const MOST_REFUSED: u32 = 10;
-/// Conflicts of one write.
+/// Conflicts that one write may meet.
 const TRIES: u32 = 3;
 
-/// What a log is about.
+/// What a log says of its operation.
 #[derive(Debug, Clone)]
-pub(crate) struct About {
+pub(crate) struct LogHeader {
     pub(crate) id: String,
     pub(crate) key: String,
     pub(crate) kind: String,
     pub(crate) phase: String,
     pub(crate) asked_by: String,
     pub(crate) correlation: Option<Value>,
-    /// Of the lease; grows with each holder.
+    /// The lease token; it grows with each holder.
     pub(crate) token: u64,
-    /// Nobody worked on the operation before.
+    /// This is the first attempt of the operation.
     pub(crate) fresh: bool,
 }
 
@@ -51,9 +51,9 @@ pub(crate) struct Journal {
     clock: SharedClock,
     time: StoreTime,
     state: Mutex<State>,
-    stored: tokio::sync::Mutex<Stored>,
+    stored: tokio::sync::Mutex<StoredLog>,
     soon: Notify,
-    /// How often the last words were not taken.
+    /// How often the final write was refused.
     refused: AtomicU32,
 }
 
@@ -65,38 +65,38 @@ struct State {
 
 /// How the log stands in the store.
 #[derive(Debug)]
-enum Stored {
+enum StoredLog {
     /// There may be one of an earlier attempt.
     Unknown,
     /// There is none, as far as is known.
     Fresh,
     Written(Version),
-    /// A later holder writes it now.
+    /// A later lease holder writes it now.
     Theirs,
 }
 
 impl Journal {
-    pub(crate) fn new(store: &SharedStore, clock: SharedClock, time: StoreTime, about: About) -> Self {
+    pub(crate) fn new(store: &SharedStore, clock: SharedClock, time: StoreTime, header: LogHeader) -> Self {
         let log = OperationLog {
-            id: about.id,
-            key: about.key,
-            kind: about.kind,
-            phase: about.phase,
+            id: header.id,
+            key: header.key,
+            kind: header.kind,
+            phase: header.phase,
             started: clock.now(),
             ended: None,
             result: String::new(),
-            asked_by: about.asked_by,
-            correlation: about.correlation,
+            asked_by: header.asked_by,
+            correlation: header.correlation,
             error: String::new(),
             attempt: 1,
-            token: about.token,
+            token: header.token,
             steps: Vec::new(),
             planned: 0,
             lines: Vec::new(),
             diagnostics: Vec::new(),
             unknown: serde_json::Map::new(),
         };
-        let stored = if about.fresh { Stored::Fresh } else { Stored::Unknown };
+        let stored = if header.fresh { StoredLog::Fresh } else { StoredLog::Unknown };
         Self {
             logs: Typed::new(SharedStore::clone(store)),
             clock,
@@ -108,15 +108,15 @@ impl Journal {
         }
     }
 
-    /// Queues what happened.
-    pub(crate) fn tell(&self, event: &StepEvent<'_>) {
+    /// Queues an event of a step.
+    pub(crate) fn record_event(&self, event: &StepEvent<'_>) {
         let mut state = self.state.lock();
         note(&mut state.log, event, self.clock.now());
         state.dirty = true;
     }
 
-    /// Queues a sentence.
-    pub(crate) fn say(&self, level: &'static str, text: &str) {
+    /// Queues a line of text.
+    pub(crate) fn record_line(&self, level: &'static str, text: &str) {
         let mut state = self.state.lock();
         line(&mut state.log, level, text, self.clock.now());
         state.dirty = true;
@@ -145,8 +145,8 @@ impl Journal {
         self.soon.notify_one();
     }
 
-    /// Writes what is told, until dropped.
-    pub(crate) async fn keep(self: Arc<Self>) {
+    /// Writes new entries periodically, until dropped.
+    pub(crate) async fn flush_until_dropped(self: Arc<Self>) {
         // A quick operation writes its log once, at its end.
         sleep(PERIOD / 4).await;
         loop {
@@ -166,7 +166,7 @@ impl Journal {
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         let mut stored = self.stored.lock().await;
         for _ in 0..TRIES {
-            if !self.take_up() {
+            if !self.take_dirty() {
                 return Ok(());
             }
             match self.write(&mut stored).await {
@@ -182,11 +182,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the last words, before the end of the operation is written: nobody comes back to them.
+    /// Writes the remaining entries before the end of the operation is written: nothing writes the log afterwards.
     ///
     /// # Errors
-    /// The store did not take them: ask again. Only so many times, for a log never fails an operation.
-    pub(crate) async fn last_words(&self) -> Result<(), StoreError> {
+    /// The store is unavailable and the caller should retry. Reported a limited number of times: a log never fails an
+    /// operation.
+    pub(crate) async fn flush_final(&self) -> Result<(), StoreError> {
         match self.flush().await {
             Err(error @ StoreError::Unavailable(_)) => {
                 let refused = self.refused.fetch_add(1, Ordering::Relaxed);
@@ -196,41 +197,41 @@ impl Journal {
         }
     }
 
-    /// Whether there is something to write; it counts as written.
-    fn take_up(&self) -> bool {
+    /// Whether there is something to write. Clears the flag.
+    fn take_dirty(&self) -> bool {
         std::mem::take(&mut self.state.lock().dirty)
     }
 
     /// One try; `false`: somebody else wrote, and the store was read anew.
-    async fn write(&self, stored: &mut Stored) -> Result<bool, StoreError> {
+    async fn write(&self, stored: &mut StoredLog) -> Result<bool, StoreError> {
         let until = Some(self.time.now() + OperationLog::LIFE);
-        if matches!(stored, Stored::Unknown) {
-            self.go_on(stored).await?;
+        if matches!(stored, StoredLog::Unknown) {
+            self.continue_log(stored).await?;
         }
         let log = self.state.lock().log.clone();
         let written = match stored {
-            Stored::Theirs => return Ok(true),
-            Stored::Unknown | Stored::Fresh => self.logs.create_until(log, until).await,
-            Stored::Written(version) => {
+            StoredLog::Theirs => return Ok(true),
+            StoredLog::Unknown | StoredLog::Fresh => self.logs.create_until(log, until).await,
+            StoredLog::Written(version) => {
                 let next = Versioned { value: log, version: *version, expires_at: until };
                 self.logs.replace(next).await
             }
         };
         match written {
             Ok(written) => {
-                *stored = Stored::Written(written.version);
+                *stored = StoredLog::Written(written.version);
                 Ok(true)
             }
             Err(StoreError::Exists { .. }) => {
-                *stored = Stored::Unknown;
+                *stored = StoredLog::Unknown;
                 Ok(false)
             }
             Err(StoreError::Gone { .. }) => {
-                *stored = Stored::Fresh;
+                *stored = StoredLog::Fresh;
                 Ok(false)
             }
             Err(StoreError::Stale { .. }) => {
-                self.conflict(stored).await?;
+                self.resolve_conflict(stored).await?;
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -238,35 +239,35 @@ impl Journal {
     }
 
     /// The log's id and our lease token.
-    fn who(&self) -> (String, u64) {
+    fn id_and_token(&self) -> (String, u64) {
         let state = self.state.lock();
         (state.log.id.clone(), state.log.token)
     }
 
-    /// Goes on with the log of an earlier attempt.
-    async fn go_on(&self, stored: &mut Stored) -> Result<(), StoreError> {
-        let (id, token) = self.who();
+    /// Continues the log of an earlier attempt.
+    async fn continue_log(&self, stored: &mut StoredLog) -> Result<(), StoreError> {
+        let (id, token) = self.id_and_token();
         *stored = match self.logs.get(&id).await? {
-            None => Stored::Fresh,
-            Some(found) if found.value.token > token => Stored::Theirs,
-            // Our own write that was not confirmed: its words are in ours.
-            Some(found) if found.value.token == token => Stored::Written(found.version),
+            None => StoredLog::Fresh,
+            Some(found) if found.value.token > token => StoredLog::Theirs,
+            // Our own unconfirmed write: its entries are in our log already.
+            Some(found) if found.value.token == token => StoredLog::Written(found.version),
             Some(found) => {
                 let mut state = self.state.lock();
                 state.log = joined(found.value, &state.log);
-                Stored::Written(found.version)
+                StoredLog::Written(found.version)
             }
         };
         Ok(())
     }
 
     /// Our own write that was not confirmed, a former holder's, or a later holder's.
-    async fn conflict(&self, stored: &mut Stored) -> Result<(), StoreError> {
-        let (id, token) = self.who();
+    async fn resolve_conflict(&self, stored: &mut StoredLog) -> Result<(), StoreError> {
+        let (id, token) = self.id_and_token();
         *stored = match self.logs.get(&id).await? {
-            None => Stored::Fresh,
-            Some(found) if found.value.token > token => Stored::Theirs,
-            Some(found) => Stored::Written(found.version),
+            None => StoredLog::Fresh,
+            Some(found) if found.value.token > token => StoredLog::Theirs,
+            Some(found) => StoredLog::Written(found.version),
         };
         Ok(())
     }

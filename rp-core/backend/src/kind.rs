@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::claim_cache::CachedClaim;
-use crate::queue::Sighting;
+use crate::queue::Observation;
 
 /// A collection with work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,9 +19,9 @@ pub(crate) enum Kind {
     Subscription,
 }
 
-/// What a document says of its work.
+/// The work of a document, and the lease on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct WorkState {
     pub(crate) deleting: bool,
     pub(crate) owner: String,
     pub(crate) expires: i64,
@@ -68,7 +68,7 @@ impl Kind {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn see(self, body: &str) -> Result<Option<Seen>, serde_json::Error> {
+    pub(crate) fn work_state(self, body: &str) -> Result<Option<WorkState>, serde_json::Error> {
         let envelope: Envelope = serde_json::from_str(body)?;
         let deleting = match self {
             Self::Subscription => envelope.deleting.unwrap_or_default().then_some(true),
@@ -79,7 +79,7 @@ impl Kind {
                 state.filter(|state| state.is_queued()).map(|state| state == ProvisioningState::Deleting)
             }
         };
-        Ok(deleting.map(|deleting| Seen {
+        Ok(deleting.map(|deleting| WorkState {
             deleting,
             owner: envelope.lease_owner.unwrap_or_default(),
             expires: envelope.lease_expires.unwrap_or_default(),
@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-impl Seen {
+impl WorkState {
     /// How long until anybody may take it, at that time of the store: a lease is free from the second after its end.
     /// No longer than `most`, whatever a clock that jumped wrote.
     pub(crate) fn wait(&self, store: Timestamp, most: Duration) -> Duration {
@@ -98,13 +98,13 @@ impl Seen {
     }
 
     /// The same for the queue.
-    pub(crate) fn sighting(
+    pub(crate) fn observation(
         &self,
         stored: &Stored,
         due: Instant,
         cached: Option<Arc<CachedClaim>>,
-    ) -> Sighting {
-        Sighting {
+    ) -> Observation {
+        Observation {
             version: stored.version,
             subscription: Arc::from(stored.partition.as_str()),
             deleting: self.deleting,

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Context;
 use crate::settings::Settings;
 
-/// Writes that others may be faster with (`contract/database.md` §7.1).
+/// Attempts of a write that conflicts with writes of others (`contract/database.md` §7.1).
 const TRIES: u32 = 5;
 
 /// Why something was not written.
@@ -25,7 +25,7 @@ const TRIES: u32 = 5;
 pub(crate) enum LeaseError {
     #[error("the lease was lost")]
     Lost,
-    /// By an earlier try that was not confirmed.
+    /// By an earlier attempt that was not confirmed.
     #[error("the end is written already")]
     Ended,
     #[error("the store: {0}")]
@@ -35,7 +35,7 @@ pub(crate) enum LeaseError {
 /// A change of a document by the holder of its lease. It may run more than once, on newer documents.
 pub(crate) type Change<'a, D> = &'a (dyn Fn(&mut D, Worker) + Send + Sync);
 
-/// The document of one turn, for whoever holds its lease.
+/// The document of one turn, written by the holder of its lease.
 #[derive(Debug)]
 pub(crate) struct LeasedDocument<D> {
     context: Arc<Context>,
@@ -43,26 +43,26 @@ pub(crate) struct LeasedDocument<D> {
     partition: String,
     unique_key: Option<String>,
     token: u64,
-    held: tokio::sync::Mutex<Held<D>>,
+    held: tokio::sync::Mutex<LeaseState<D>>,
     /// When the last confirmed renewal began.
     renewed: Mutex<Instant>,
-    /// Cancelled when the lease is somebody else's.
+    /// Cancelled when the lease is lost.
     pub(crate) lost: CancellationToken,
 }
 
 #[derive(Debug)]
-struct Held<D> {
+struct LeaseState<D> {
     version: Version,
     body: Arc<D>,
-    /// Nothing is written any more: it ended.
+    /// The end is written; no write may follow.
     ended: bool,
-    /// Since the last confirmed write there was one of which that is not known.
+    /// A write after the last confirmed one may or may not have happened.
     unsure: bool,
 }
 
-/// A document that was just taken.
+/// A document that was just claimed.
 #[derive(Debug)]
-pub(crate) struct Taken<D> {
+pub(crate) struct ClaimedDocument<D> {
     pub(crate) stored: Stored,
     pub(crate) body: Arc<D>,
     pub(crate) token: u64,
@@ -70,15 +70,15 @@ pub(crate) struct Taken<D> {
 }
 
 impl<D: Leased> LeasedDocument<D> {
-    pub(crate) fn new(context: Arc<Context>, taken: Taken<D>) -> Self {
-        let Taken { stored, body, token, began } = taken;
+    pub(crate) fn new(context: Arc<Context>, taken: ClaimedDocument<D>) -> Self {
+        let ClaimedDocument { stored, body, token, began } = taken;
         Self {
             context,
             id: stored.id,
             partition: stored.partition,
             unique_key: stored.unique_key,
             token,
-            held: tokio::sync::Mutex::new(Held {
+            held: tokio::sync::Mutex::new(LeaseState {
                 version: stored.version,
                 body,
                 ended: false,
@@ -98,28 +98,28 @@ impl<D: Leased> LeasedDocument<D> {
         *self.renewed.lock()
     }
 
-    /// Reads the document; it must be ours still.
+    /// Reads the document and checks that the lease is still held.
     pub(crate) async fn read(&self) -> Result<Arc<D>, LeaseError> {
-        self.look(Duration::ZERO).await
+        self.read_if_older(Duration::ZERO).await
     }
 
     /// The document as it was last written or read; unless the lease was renewed within a heartbeat, it is read.
     pub(crate) async fn fresh(&self) -> Result<Arc<D>, LeaseError> {
-        self.look(self.context.settings.heartbeat).await
+        self.read_if_older(self.context.settings.heartbeat).await
     }
 
-    async fn look(&self, lately: Duration) -> Result<Arc<D>, LeaseError> {
+    async fn read_if_older(&self, lately: Duration) -> Result<Arc<D>, LeaseError> {
         let mut held = self.held.lock().await;
-        self.open(&held)?;
+        self.check_open(&held)?;
         if self.renewed().elapsed() >= lately {
             self.reload(&mut held).await?;
-            self.open(&held)?;
+            self.check_open(&held)?;
         }
         Ok(Arc::clone(&held.body))
     }
 
     /// The document as it was last written or read.
-    pub(crate) async fn known(&self) -> Arc<D> {
+    pub(crate) async fn cached(&self) -> Arc<D> {
         Arc::clone(&self.held.lock().await.body)
     }
 
@@ -137,7 +137,7 @@ impl<D: Leased> LeasedDocument<D> {
         if held.ended || self.renewed().elapsed() < self.context.settings.heartbeat / 2 {
             return Ok(());
         }
-        // Whoever calls asks again.
+        // The caller retries.
         self.write(&mut held, &|body, worker| self.renew_in(body, worker, &|_, _| {}), Duration::ZERO, false)
             .await
     }
@@ -150,23 +150,23 @@ impl<D: Leased> LeasedDocument<D> {
         Ok(())
     }
 
-    /// Removes the document; nobody's write comes after.
+    /// Removes the document; no write follows.
     pub(crate) async fn remove(&self) -> Result<(), LeaseError> {
         let mut held = self.held.lock().await;
-        let mut again = Again::new(&self.context, self.context.settings.lease);
+        let mut retry = StoreRetry::new(&self.context, self.context.settings.lease);
         loop {
-            self.open(&held)?;
+            self.check_open(&held)?;
             let store = &self.context.store;
             let expect = Expect::Version(held.version);
             let asked = store.delete(D::COLLECTION, &self.id, expect);
             match self.bounded(asked).await {
-                // Gone: by our own earlier try, for nobody else deletes what is held.
+                // Deleted by our own earlier attempt: nobody else deletes a leased document.
                 Ok(()) | Err(StoreError::Gone { .. }) => {
                     held.ended = true;
                     return Ok(());
                 }
                 Err(StoreError::Stale { .. }) => self.reload(&mut held).await?,
-                Err(error) => again.wait(&error).await?,
+                Err(error) => retry.wait(&error).await?,
             }
         }
     }
@@ -182,7 +182,7 @@ impl<D: Leased> LeasedDocument<D> {
         body.set_lease(&lease);
     }
 
-    fn open(&self, held: &Held<D>) -> Result<(), LeaseError> {
+    fn check_open(&self, held: &LeaseState<D>) -> Result<(), LeaseError> {
         if held.ended {
             return Err(LeaseError::Ended);
         }
@@ -191,15 +191,15 @@ impl<D: Leased> LeasedDocument<D> {
 
     async fn write(
         &self,
-        held: &mut Held<D>,
+        held: &mut LeaseState<D>,
         change: Change<'_, D>,
         patience: Duration,
         last: bool,
     ) -> Result<(), LeaseError> {
-        let mut again = Again::new(&self.context, patience);
+        let mut retry = StoreRetry::new(&self.context, patience);
         let mut stale = 0;
         loop {
-            self.open(held)?;
+            self.check_open(held)?;
             let body = changed(&*held.body, change);
             let began = Instant::now();
             let asked =
@@ -209,12 +209,12 @@ impl<D: Leased> LeasedDocument<D> {
                     self.written(held, &stored, body, began);
                     return Ok(());
                 }
-                Err(StoreError::Gone { .. }) => return Err(self.lose()),
+                Err(StoreError::Gone { .. }) => return Err(self.cancel_lost()),
                 Err(StoreError::Stale { .. }) => {
                     self.reload(held).await?;
                     // A write that was not confirmed has happened after all.
                     if held.ended {
-                        return if last { Ok(()) } else { Err(self.lose()) };
+                        return if last { Ok(()) } else { Err(self.cancel_lost()) };
                     }
                     if changed(&*held.body, change) == *held.body {
                         return Ok(());
@@ -226,43 +226,43 @@ impl<D: Leased> LeasedDocument<D> {
                 }
                 Err(error) => {
                     held.unsure = true;
-                    again.wait(&error).await?;
+                    retry.wait(&error).await?;
                 }
             }
         }
     }
 
-    fn written(&self, held: &mut Held<D>, stored: &Stored, body: D, began: Instant) {
-        self.context.time.saw(stored.written);
+    fn written(&self, held: &mut LeaseState<D>, stored: &Stored, body: D, began: Instant) {
+        self.context.time.advance_to(stored.written);
         held.version = stored.version;
         held.unsure = false;
         let expires = body.lease().expires;
         held.body = Arc::new(body);
-        if lasts(expires, stored.written, &self.context.settings) {
+        if is_long_enough(expires, stored.written, &self.context.settings) {
             *self.renewed.lock() = began;
         }
     }
 
-    /// Reads the document anew. Ours, with the lease given away, is what our own last write left, if there may have been one:
-    /// else somebody took the lease away.
-    async fn reload(&self, held: &mut Held<D>) -> Result<(), LeaseError> {
+    /// Reads the document again. Our token with a released lease is the result of our own last write, if there was an
+    /// unconfirmed one; otherwise the lease was taken away.
+    async fn reload(&self, held: &mut LeaseState<D>) -> Result<(), LeaseError> {
         let found = self.bounded(self.context.store.get(D::COLLECTION, &self.id)).await;
         let stored = found.map_err(|error| LeaseError::Store(chain(&error).to_string()))?;
-        let Some(stored) = stored else { return Err(self.lose()) };
+        let Some(stored) = stored else { return Err(self.cancel_lost()) };
         let body: D =
             serde_json::from_str(&stored.body).map_err(|error| LeaseError::Store(error.to_string()))?;
         let lease = body.lease();
         if held.unsure && lease.is_held_by("", self.token) {
             held.ended = true;
         } else if !lease.is_held_by(&self.context.owner, self.token) {
-            return Err(self.lose());
+            return Err(self.cancel_lost());
         }
         held.version = stored.version;
         held.body = Arc::new(body);
         Ok(())
     }
 
-    fn lose(&self) -> LeaseError {
+    fn cancel_lost(&self) -> LeaseError {
         self.lost.cancel();
         LeaseError::Lost
     }
@@ -293,21 +293,21 @@ fn changed<D: Leased>(body: &D, change: Change<'_, D>) -> D {
     body
 }
 
-/// Whether a lease that was written then is free, for whoever knows nothing else of it, after its holder gives it up only.
-/// Else the store's clock was not what we took it for, and the lease is renewed at once.
-fn lasts(expires: i64, written: Timestamp, settings: &Settings) -> bool {
+/// Whether a lease written at that time expires for other processes only after its holder gives it up. If not, our
+/// estimate of the store's clock was wrong, and the lease is renewed at once.
+fn is_long_enough(expires: i64, written: Timestamp, settings: &Settings) -> bool {
     let free = Timestamp::from_seconds(expires.saturating_add(1));
     free.since(written) >= settings.lease.saturating_sub(settings.margin())
 }
 
-/// Asks a store again that did not answer.
-struct Again<'a> {
+/// Repeats writes to a store that did not answer.
+struct StoreRetry<'a> {
     context: &'a Context,
     backoff: Backoff,
     until: Instant,
 }
 
-impl<'a> Again<'a> {
+impl<'a> StoreRetry<'a> {
     fn new(context: &'a Context, patience: Duration) -> Self {
         let most = (context.settings.heartbeat / 2).max(Duration::from_millis(20));
         let least = (most / 20).max(Duration::from_millis(10));
@@ -334,12 +334,12 @@ mod tests {
     #[test]
     fn a_lease_that_ends_before_its_holder_gives_up_is_none() {
         let (settings, written) = (Settings::default(), Timestamp::from_seconds(1000));
-        assert!(lasts(1060, written, &settings));
-        assert!(lasts(1049, written, &settings), "free at 1050, given up at 1050");
-        assert!(!lasts(1048, written, &settings));
-        assert!(!lasts(900, written, &settings));
+        assert!(is_long_enough(1060, written, &settings));
+        assert!(is_long_enough(1049, written, &settings), "free at 1050, given up at 1050");
+        assert!(!is_long_enough(1048, written, &settings));
+        assert!(!is_long_enough(900, written, &settings));
         // The whole seconds of a short lease.
         let short = Settings { lease: Duration::from_secs(1), ..settings };
-        assert!(lasts(1000, written, &short));
+        assert!(is_long_enough(1000, written, &short));
     }
 }

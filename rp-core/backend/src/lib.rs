@@ -4,14 +4,15 @@
 //! Entry rule: what decides who works on a document, and what is written when the work ends. What the work is stands
 //! in `rp-cluster`.
 
-mod beat;
+mod claim;
 mod claim_cache;
 mod cluster;
+mod completion;
 mod context;
 mod dimensions;
-mod end;
 mod feed;
 mod gateways;
+mod heartbeat;
 mod journal;
 mod kind;
 mod leased_document;
@@ -24,10 +25,9 @@ mod reservation;
 mod service;
 mod settings;
 mod subscription;
-mod take;
 mod time;
 
 pub use gateways::StoredGateways;
-pub use metrics::{BackendMetrics, KindLabels, Turn, TurnLabels, register_metrics};
+pub use metrics::{BackendMetrics, KindLabels, TurnLabels, TurnOutcome, register_metrics};
 pub use service::{Backend, BackendParts};
 pub use settings::Settings;

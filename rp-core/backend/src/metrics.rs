@@ -8,7 +8,7 @@ use crate::kind::Kind;
 
 label_enum! {
     /// How a turn of a worker ended.
-    pub enum Turn {
+    pub enum TurnOutcome {
         Succeeded = "succeeded",
         UserError = "user_error",
         InternalError = "internal_error",
@@ -31,7 +31,7 @@ labels! {
 }
 labels! {
     /// An operation (`Creating`, …) and its end.
-    pub struct TurnLabels { operation: &'static str, result: Turn }
+    pub struct TurnLabels { operation: &'static str, result: TurnOutcome }
 }
 
 /// Seconds, from a trivial operation to an installation.
@@ -93,7 +93,7 @@ impl Metrics {
         self.0.length.with(&labels).set_count(length);
     }
 
-    pub(crate) fn turn(&self, operation: &'static str, result: Turn, took: Duration) {
+    pub(crate) fn turn(&self, operation: &'static str, result: TurnOutcome, took: Duration) {
         let labels = TurnLabels { operation, result };
         self.0.turns.with(&labels).inc();
         self.0.duration.with(&labels).observe_duration(took);

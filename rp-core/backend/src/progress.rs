@@ -1,4 +1,4 @@
-//! What a cluster's steps keep, over writes of the lease holder.
+//! [`Progress`] of a cluster's steps, stored by the writes of the lease holder.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use rp_documents::cluster::{Outcome, Position, Worker};
 use rp_documents::{BillingDocument, ClusterDocument, Lease, Leased as _, ProvisioningState};
 use serde_json::Map;
 
+use crate::completion::{phase_of, shown_phase};
 use crate::context::Context;
-use crate::end::{phase_of, shown_phase};
 use crate::journal::Journal;
 use crate::leased_document::{LeaseError, LeasedDocument};
 
-/// Conflicts of one write of a bill.
+/// Conflicts that one write of a billing record may meet.
 const TRIES: u32 = 5;
 
 /// The progress of one operation.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct LeasedProgress {
     context: Arc<Context>,
     leased: Arc<LeasedDocument<ClusterDocument>>,
     journal: Arc<Journal>,
@@ -36,7 +36,7 @@ impl From<LeaseError> for ProgressError {
     }
 }
 
-impl Kept {
+impl LeasedProgress {
     pub(crate) const fn new(
         context: Arc<Context>,
         leased: Arc<LeasedDocument<ClusterDocument>>,
@@ -77,7 +77,7 @@ pub(crate) fn position_of(document: &ClusterDocument) -> Option<String> {
     (**phase == *phase_of(document) && !next.is_empty()).then(|| next.to_string())
 }
 
-/// A step that was not reached before also shows that the takes until now were not in vain.
+/// A step that was not reached before is progress: it resets the count of dequeues.
 fn save_in(document: &mut ClusterDocument, by: Worker, next: &str) {
     let phase = phase_of(document).to_owned();
     if position_of(document).as_deref() != Some(next) {
@@ -90,7 +90,7 @@ fn save_in(document: &mut ClusterDocument, by: Worker, next: &str) {
 }
 
 #[async_trait]
-impl Progress for Kept {
+impl Progress for LeasedProgress {
     async fn read(&self) -> Result<Arc<ClusterDocument>, ProgressError> {
         Ok(self.leased.read().await?)
     }
@@ -112,12 +112,17 @@ impl Progress for Kept {
         Ok(())
     }
 
-    fn tell(&self, event: StepEvent<'_>) {
-        self.journal.tell(&event);
+    fn record_event(&self, event: StepEvent<'_>) {
+        self.journal.record_event(&event);
     }
 
-    async fn bill(&self, infra_id: &str, tenant: &str, location: &str) -> Result<(), ProgressError> {
-        // Ours still: whoever lost the lease makes no bill.
+    async fn create_billing_record(
+        &self,
+        infra_id: &str,
+        tenant: &str,
+        location: &str,
+    ) -> Result<(), ProgressError> {
+        // Checks the lease: a worker that lost it must not create a billing record.
         let body = self.leased.read().await?;
         let now = self.context.store.now().await.map_err(away)?;
         let document = BillingDocument {
@@ -145,7 +150,7 @@ impl Progress for Kept {
         }
     }
 
-    async fn end_bill(&self) -> Result<(), ProgressError> {
+    async fn end_billing_record(&self) -> Result<(), ProgressError> {
         self.leased.read().await?;
         let bills = self.bills();
         let mut tried = 0;
@@ -166,7 +171,7 @@ impl Progress for Kept {
     }
 }
 
-impl Kept {
+impl LeasedProgress {
     fn bills(&self) -> Typed<BillingDocument> {
         Typed::new(Arc::clone(&self.context.store))
     }

@@ -4,8 +4,8 @@ use rp_api::CloudError;
 use rp_base::text::{clean, contains_ignore_case};
 use rp_documents::ClusterDocument;
 
+use crate::completion::OperationFailure;
 use crate::dimensions::{identity, result};
-use crate::end::Wrong;
 
 /// Azure AD says so when our service principal is not in the customer's tenant any more.
 const CLAIMS: &str = "one of the claims 'puid' or 'altsecid' or 'oid' should be present";
@@ -15,9 +15,9 @@ const REMOVED: &str = "The Azure Red Hat Openshift resource provider service pri
 const LONGEST: usize = 16 * 1024;
 
 /// Logs how the operation ended.
-pub(crate) fn log(document: &ClusterDocument, initial: &str, wrong: Option<&Wrong>) {
+pub(crate) fn log(document: &ClusterDocument, initial: &str, failure: Option<&OperationFailure>) {
     let who = identity(&document.cluster.properties);
-    let shown = wrong.map(shown);
+    let shown = failure.map(shown);
     let of = result(shown.as_ref());
     match shown.filter(|_| of != "Success") {
         None => tracing::info!(
@@ -27,21 +27,21 @@ pub(crate) fn log(document: &ClusterDocument, initial: &str, wrong: Option<&Wron
             resultType = of,
             "long running operation succeeded"
         ),
-        Some(wrong) => tracing::info!(
+        Some(failure) => tracing::info!(
             LOGKIND = "asyncqos",
             operationType = initial,
             clusterIdentity = who,
             resultType = of,
-            errorDetails = clean(&wrong.text, LONGEST),
+            errorDetails = clean(&failure.text, LONGEST),
             "long running operation failed"
         ),
     }
 }
 
-fn shown(wrong: &Wrong) -> Wrong {
-    if !contains_ignore_case(&wrong.text, CLAIMS) {
-        return wrong.clone();
+fn shown(failure: &OperationFailure) -> OperationFailure {
+    if !contains_ignore_case(&failure.text, CLAIMS) {
+        return failure.clone();
     }
     let code = "InvalidServicePrincipalClaims";
-    Wrong::told(&CloudError::bad(code, "properties.servicePrincipalProfile", REMOVED), "")
+    OperationFailure::for_customer(&CloudError::bad(code, "properties.servicePrincipalProfile", REMOVED), "")
 }

@@ -1,8 +1,8 @@
 //! Which documents wait for a worker: pure, in memory, as the change feed tells it.
 //!
 //! Only documents with work are kept, so that its size follows the operations under way, not the fleet. When a document
-//! is due is settled when a version of it is first seen, by our own steady clock: a clock of the store that jumps neither
-//! frees a lease nor keeps one.
+//! is due is settled when a version of it is first seen, by our own steady clock: a clock of the store that jumps
+//! neither frees a lease nor keeps one.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,31 +13,31 @@ use tokio::time::Instant;
 
 use crate::claim_cache::CachedClaim;
 
-/// What is seen of a document that has work.
+/// The state of a document with work, as of one version.
 #[derive(Debug, Clone)]
-pub(crate) struct Sighting {
+pub(crate) struct Observation {
     pub(crate) version: Version,
     pub(crate) subscription: Arc<str>,
     pub(crate) deleting: bool,
-    /// Somebody holds its lease.
+    /// A worker holds its lease.
     pub(crate) owned: bool,
-    /// When anybody may take it.
+    /// When it may be claimed.
     pub(crate) due: Instant,
     /// The document, when it was kept.
     pub(crate) cached: Option<Arc<CachedClaim>>,
 }
 
-/// How much may be at work here.
+/// Limits of concurrent work in this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Other than deletions.
+    /// Operations other than deletions.
     pub(crate) others: usize,
     /// Of deletions, and of all others.
     pub(crate) per_subscription: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum EntryState {
     Waiting,
     /// With the number under which it stands in its ring.
     Ready(u64),
@@ -51,10 +51,10 @@ enum Place {
 
 #[derive(Debug)]
 struct Entry {
-    seen: Sighting,
-    place: Place,
-    /// What it waits for happened while it was at work, or since its worker ended and before that was seen: the pause that
-    /// the worker writes is over at once.
+    seen: Observation,
+    state: EntryState,
+    /// The event that it waits for happened while it was at work, or before the end of that work was read: the pause
+    /// that the worker writes ends at once.
     nudged: bool,
 }
 
@@ -67,9 +67,9 @@ struct Ring {
     length: usize,
 }
 
-/// A document to be taken, and the version that was seen.
+/// A document to be claimed, and the version that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Picked {
+pub(crate) struct QueuedDocument {
     pub(crate) id: Box<str>,
     pub(crate) version: Version,
 }
@@ -103,17 +103,17 @@ impl Queue {
     }
 
     /// A version of a document that has work. Older ones than is known, and the same again, change nothing.
-    pub(crate) fn see(&mut self, id: &str, seen: Sighting, now: Instant) {
+    pub(crate) fn observe(&mut self, id: &str, seen: Observation, now: Instant) {
         if let Some(entry) = self.known.get_mut(id) {
             if seen.version <= entry.seen.version {
                 return;
             }
-            if let Place::Held { queued, .. } = &mut entry.place {
+            if let EntryState::Held { queued, .. } = &mut entry.state {
                 *queued = true;
                 entry.seen = seen;
                 return;
             }
-            if let Place::Ready(_) = entry.place
+            if let EntryState::Ready(_) = entry.state
                 && seen.due <= now
                 && seen.deleting == entry.seen.deleting
             {
@@ -125,13 +125,13 @@ impl Queue {
             entry.seen = seen;
             entry.end_pause(now);
         } else {
-            self.known.insert(id.into(), Entry { seen, place: Place::Waiting, nudged: false });
+            self.known.insert(id.into(), Entry { seen, state: EntryState::Waiting, nudged: false });
         }
-        self.place(id, now);
+        self.update_entry(id, now);
     }
 
     /// Whether it was seen before.
-    pub(crate) fn knows(&self, id: &str) -> bool {
+    pub(crate) fn contains(&self, id: &str) -> bool {
         self.known.contains_key(id)
     }
 
@@ -141,7 +141,7 @@ impl Queue {
         if version.is_some_and(|version| version <= entry.seen.version) {
             return None;
         }
-        if let Place::Held { queued, .. } = &mut entry.place {
+        if let EntryState::Held { queued, .. } = &mut entry.state {
             *queued = false;
             if let Some(version) = version {
                 entry.seen.version = version;
@@ -154,18 +154,18 @@ impl Queue {
     /// Something happened that a pausing document waits for.
     pub(crate) fn nudge(&mut self, id: &str, now: Instant) {
         let Some(entry) = self.known.get_mut(id) else { return };
-        if entry.seen.owned || matches!(entry.place, Place::Held { .. }) {
+        if entry.seen.owned || matches!(entry.state, EntryState::Held { .. }) {
             entry.nudged = true;
-        } else if entry.place == Place::Waiting {
+        } else if entry.state == EntryState::Waiting {
             self.waiting.remove(&(entry.seen.due, Box::from(id)));
             entry.seen.due = now;
-            self.place(id, now);
+            self.update_entry(id, now);
         }
     }
 
     /// The next document to take, fair among subscriptions; deletions have every other turn.
-    pub(crate) fn pick(&mut self, now: Instant) -> Option<Picked> {
-        self.ripen(now);
+    pub(crate) fn pick(&mut self, now: Instant) -> Option<QueuedDocument> {
+        self.promote_due(now);
         let order = if self.deletes_next { [0, 1] } else { [1, 0] };
         for ring in order {
             if ring == 1 && self.others >= self.bounds.others {
@@ -181,10 +181,10 @@ impl Queue {
 
     /// The worker that picked it is done with it. Until something newer is seen it rests for `pause`: what the worker
     /// wrote, or who was faster, is told soon.
-    pub(crate) fn release(&mut self, picked: &Picked, pause: Duration, now: Instant) {
+    pub(crate) fn release(&mut self, picked: &QueuedDocument, pause: Duration, now: Instant) {
         let id = &*picked.id;
         let Some(entry) = self.known.get_mut(id) else { return };
-        let Place::Held { queued, other } = entry.place else { return };
+        let EntryState::Held { queued, other } = entry.state else { return };
         if entry.seen.version <= picked.version {
             entry.seen.due = entry.seen.due.max(now + pause);
         } else {
@@ -202,20 +202,20 @@ impl Queue {
             self.others = self.others.saturating_sub(1);
         }
         if queued {
-            self.place(id, now);
+            self.update_entry(id, now);
         } else {
             self.remove(id);
         }
     }
 
     /// The document of what was picked, when it was kept; it is not kept any longer.
-    pub(crate) fn cached(&mut self, picked: &Picked) -> Option<Arc<CachedClaim>> {
+    pub(crate) fn cached(&mut self, picked: &QueuedDocument) -> Option<Arc<CachedClaim>> {
         let entry = self.known.get_mut(&picked.id)?;
         if entry.seen.version == picked.version { entry.seen.cached.take() } else { None }
     }
 
     /// The store's past is another one than was read: what is read anew counts, whatever its version.
-    pub(crate) fn doubt(&mut self) {
+    pub(crate) fn reset_versions(&mut self) {
         for entry in self.known.values_mut() {
             entry.seen.version = Version(0);
             entry.seen.cached = None;
@@ -227,12 +227,12 @@ impl Queue {
         self.waiting.first().map(|(due, _)| *due)
     }
 
-    /// Documents that anybody could take now.
+    /// Documents that could be claimed now.
     pub(crate) fn length(&self, now: Instant) -> usize {
-        let ready = |entry: &&Entry| match entry.place {
-            Place::Ready(_) => true,
-            Place::Waiting => entry.seen.due <= now,
-            Place::Held { .. } => false,
+        let ready = |entry: &&Entry| match entry.state {
+            EntryState::Ready(_) => true,
+            EntryState::Waiting => entry.seen.due <= now,
+            EntryState::Held { .. } => false,
         };
         self.known.values().filter(ready).count()
     }
@@ -256,25 +256,25 @@ impl Queue {
         Some(entry.seen.subscription)
     }
 
-    fn ripen(&mut self, now: Instant) {
+    fn promote_due(&mut self, now: Instant) {
         while let Some((due, _)) = self.waiting.first()
             && *due <= now
         {
             let Some((_, id)) = self.waiting.pop_first() else { return };
-            self.place(&id, now);
+            self.update_entry(&id, now);
         }
     }
 
-    /// Puts it where its due time says.
-    fn place(&mut self, id: &str, now: Instant) {
+    /// Moves the document to the ready or to the waiting ones, by its due time.
+    fn update_entry(&mut self, id: &str, now: Instant) {
         let Some(entry) = self.known.get_mut(id) else { return };
         if entry.seen.due > now {
-            entry.place = Place::Waiting;
+            entry.state = EntryState::Waiting;
             self.waiting.insert((entry.seen.due, id.into()));
             return;
         }
         self.ticket += 1;
-        entry.place = Place::Ready(self.ticket);
+        entry.state = EntryState::Ready(self.ticket);
         let ring = &mut self.rings[usize::from(!entry.seen.deleting)];
         let subscription = Arc::clone(&entry.seen.subscription);
         if !ring.ready.contains_key(&subscription) {
@@ -285,7 +285,7 @@ impl Queue {
         self.sweep();
     }
 
-    /// Forgets what stands in a ring and is not ready any more, before it is more than what is.
+    /// Removes entries of a ring that are not ready any more, before they outnumber the others.
     fn sweep(&mut self) {
         let most = 2 * self.known.len() + 1000;
         for ring in &mut self.rings {
@@ -301,7 +301,7 @@ impl Queue {
         }
     }
 
-    fn pick_from(&mut self, at: usize) -> Option<Picked> {
+    fn pick_from(&mut self, at: usize) -> Option<QueuedDocument> {
         let ring = &mut self.rings[at];
         for _ in 0..ring.turns.len() {
             let subscription = ring.turns.pop_front()?;
@@ -327,11 +327,11 @@ impl Queue {
             let Some(id) = found else { continue };
             let entry = self.known.get_mut(&id)?;
             let other = !entry.seen.deleting;
-            entry.place = Place::Held { queued: true, other };
+            entry.state = EntryState::Held { queued: true, other };
             entry.nudged = false;
             *self.busy[at].entry(subscription).or_default() += 1;
             self.others += usize::from(other);
-            return Some(Picked { id, version: entry.seen.version });
+            return Some(QueuedDocument { id, version: entry.seen.version });
         }
         None
     }
@@ -348,7 +348,7 @@ impl Entry {
 }
 
 fn is_ready(known: &HashMap<Box<str>, Entry>, id: &str, ticket: u64) -> bool {
-    known.get(id).is_some_and(|entry| entry.place == Place::Ready(ticket))
+    known.get(id).is_some_and(|entry| entry.state == EntryState::Ready(ticket))
 }
 
 #[cfg(test)]

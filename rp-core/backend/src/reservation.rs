@@ -9,78 +9,84 @@ use rp_documents::{ClusterDocument, Reservation};
 
 /// Why a name could not be held.
 #[derive(Debug)]
-pub(crate) enum NotHeld {
+pub(crate) enum ReservationError {
     /// Another cluster has it.
     Taken(Box<CloudError>),
     Store(StoreError),
 }
 
-/// Holds the names of a new cluster for as long as it lives.
-pub(crate) async fn hold(
+/// Reserves the names of a new cluster without an expiry.
+pub(crate) async fn reserve(
     reservations: &Typed<Reservation>,
     document: &ClusterDocument,
-) -> Result<(), NotHeld> {
+) -> Result<(), ReservationError> {
     let cluster = document.key.as_str();
     for (name, used) in names(document) {
         let wanted = Reservation { id: name.clone(), cluster: cluster.to_owned() };
-        let held = match reservations.get(&name).await.map_err(NotHeld::Store)? {
-            Some(found) if found.value.cluster != cluster => return Err(NotHeld::Taken(Box::new(used))),
+        let held = match reservations.get(&name).await.map_err(ReservationError::Store)? {
+            Some(found) if found.value.cluster != cluster => {
+                return Err(ReservationError::Taken(Box::new(used)));
+            }
             Some(found) if found.expires_at.is_none() => continue,
             Some(found) => reservations.put(wanted, Expect::Version(found.version)).await,
             None => reservations.create(wanted).await,
         };
         match held {
             Ok(_) => {}
-            // The frontend makes its own hold last at the same time.
+            // The frontend may make its own reservation permanent at the same time.
             Err(StoreError::Stale { .. } | StoreError::Exists { .. } | StoreError::Gone { .. }) => {
-                let found = reservations.get(&name).await.map_err(NotHeld::Store)?;
+                let found = reservations.get(&name).await.map_err(ReservationError::Store)?;
                 if found.is_none_or(|found| found.value.cluster != cluster) {
-                    return Err(NotHeld::Taken(Box::new(used)));
+                    return Err(ReservationError::Taken(Box::new(used)));
                 }
             }
-            Err(error) => return Err(NotHeld::Store(error)),
+            Err(error) => return Err(ReservationError::Store(error)),
         }
     }
     Ok(())
 }
 
-/// Whether the cluster has become somebody else towards Azure; the frontend may have died before it was tidied up.
-pub(crate) fn changed(document: &ClusterDocument) -> bool {
-    former(document).is_some()
+/// Whether the cluster's client id was changed. The frontend may have died before it released the former one.
+pub(crate) fn is_renamed(document: &ClusterDocument) -> bool {
+    former_client(document).is_some()
 }
 
-/// Who the cluster was before, when it is somebody else now.
-fn former(document: &ClusterDocument) -> Option<&str> {
+/// The cluster's former client id, when it was changed.
+fn former_client(document: &ClusterDocument) -> Option<&str> {
     let former: &str = &document.former_client_id_key;
     (!former.is_empty() && former != &*document.client_id_key).then_some(former)
 }
 
-/// Gives the name back that the cluster no longer has.
+/// Releases the reservation of the former client id.
 pub(crate) async fn release_former(
     reservations: &Typed<Reservation>,
     document: &ClusterDocument,
 ) -> Result<(), StoreError> {
-    match former(document) {
-        Some(former) => give_back(reservations, &document.key, &format!("client/{former}")).await,
+    match former_client(document) {
+        Some(former) => delete_if_owned(reservations, &document.key, &format!("client/{former}")).await,
         None => Ok(()),
     }
 }
 
-/// Gives the names of a deleted cluster back. Those that are another's stay.
+/// Releases the names of a deleted cluster. Reservations of other clusters stay.
 pub(crate) async fn release(
     reservations: &Typed<Reservation>,
     document: &ClusterDocument,
 ) -> Result<(), StoreError> {
     for (name, _) in names(document) {
-        give_back(reservations, &document.key, &name).await?;
+        delete_if_owned(reservations, &document.key, &name).await?;
     }
     release_former(reservations, document).await
 }
 
-async fn give_back(reservations: &Typed<Reservation>, cluster: &str, name: &str) -> Result<(), StoreError> {
+async fn delete_if_owned(
+    reservations: &Typed<Reservation>,
+    cluster: &str,
+    name: &str,
+) -> Result<(), StoreError> {
     let found = match reservations.get(name).await {
         Err(error @ (StoreError::Malformed { .. } | StoreError::BadCall(_))) => {
-            // Nobody can tell whose it is; it must not keep the cluster.
+            // The owner cannot be read; the deletion of the cluster must not wait for it.
             tracing::error!(error = %chain(&error), "a reserved name cannot be given back");
             return Ok(());
         }
@@ -93,7 +99,7 @@ async fn give_back(reservations: &Typed<Reservation>, cluster: &str, name: &str)
     }
 }
 
-/// With what a customer reads whose cluster cannot have it.
+/// Names to reserve, each with the error for a customer whose cluster cannot have it.
 fn names(document: &ClusterDocument) -> Vec<(String, CloudError)> {
     let mut names = Vec::new();
     let client: &str = &document.client_id_key;

@@ -18,22 +18,22 @@ use crate::claim_cache::ClaimCache;
 use crate::context::Context;
 use crate::feed::Feed;
 use crate::kind::Kind;
-use crate::metrics::{Metrics, Turn};
-use crate::queue::{Bounds, Picked, Queue};
+use crate::metrics::{Metrics, TurnOutcome};
+use crate::queue::{Bounds, Queue, QueuedDocument};
 use crate::settings::Settings;
 use crate::time::StoreTime;
 use crate::{cluster, subscription};
 
 /// Between two emissions of the queue's length (`contract/backend.md` §7.3).
 const LENGTH: Duration = Duration::from_secs(60);
-/// How long a document rests whose turn ended, unless something newer is heard of it.
+/// Pause of a document after its turn ended, unless a newer version is read.
 const REST: Duration = Duration::from_secs(2);
-/// And one that could not be taken.
+/// Pause of a document that could not be claimed.
 const AWAY: Duration = Duration::from_secs(1);
-/// Between two looks at a queue whose places are all taken.
+/// Pause between two checks of a queue whose slots are all in use.
 const BREATH: Duration = Duration::from_millis(2);
 
-/// What workers stand on.
+/// Dependencies of the workers.
 #[derive(Debug)]
 pub struct BackendParts {
     pub store: SharedStore,
@@ -55,32 +55,32 @@ pub struct Backend {
     counts: Arc<Counts>,
 }
 
-/// At work here.
+/// Documents at work in this process.
 #[derive(Debug, Default)]
 struct Counts {
     clusters: AtomicUsize,
     subscriptions: AtomicUsize,
 }
 
-/// Holds a place among the workers, and gives it back whatever happens.
+/// A slot among the workers; released on drop.
 struct Slot {
     context: Arc<Context>,
     counts: Arc<Counts>,
     kind: Kind,
-    picked: Picked,
+    picked: QueuedDocument,
     rest: Duration,
 }
 
 impl Backend {
-    /// Nothing runs yet.
+    /// Creates the workers; [`Backend::run`] starts them.
     pub fn new(parts: BackendParts) -> Self {
         let BackendParts { store, clock, random, manager, settings, registry, statsd, domain } = parts;
-        let settings = settings.sound();
+        let settings = settings.normalized();
         let others = settings.workers - settings.kept_for_deletes();
         let clusters = Bounds { others, per_subscription: settings.per_subscription };
         let subscriptions = Bounds { others: settings.workers, per_subscription: 1 };
         let context = Context {
-            time: StoreTime::starting(clock.now()),
+            time: StoreTime::new(clock.now()),
             owner: random.uuid().to_string(),
             metrics: Metrics::new(&registry),
             clusters: Mutex::new(Queue::new(clusters)),
@@ -100,7 +100,7 @@ impl Backend {
         Self { context: Arc::new(context), counts: Arc::default() }
     }
 
-    /// What this process is called in leases.
+    /// The name of this process in leases.
     pub fn owner(&self) -> &str {
         &self.context.owner
     }
@@ -108,11 +108,11 @@ impl Backend {
     /// Works until `stop`: then takes nothing new, lets running operations come to the end of their step and hands them
     /// on, and cuts what is left at the deadline.
     pub async fn run(self, stop: CancellationToken) {
-        let mut beside = JoinSet::new();
+        let mut background = JoinSet::new();
         for kind in [Kind::Cluster, Kind::Subscription] {
-            beside.spawn(Feed::new(Arc::clone(&self.context), kind).follow());
+            background.spawn(Feed::new(Arc::clone(&self.context), kind).follow());
         }
-        beside.spawn(tell_length(Arc::clone(&self.context)));
+        background.spawn(emit_queue_length(Arc::clone(&self.context)));
         let mut workers = JoinSet::new();
         tokio::select! {
             () = self.dispatch(&mut workers) => {}
@@ -121,15 +121,15 @@ impl Backend {
         tracing::info!(workers = workers.len(), "stopping");
         self.context.stopping.cancel();
         let settings = &self.context.settings;
-        if timeout(settings.drain, ended(&mut workers)).await.is_err() {
+        if timeout(settings.drain, join_all(&mut workers)).await.is_err() {
             tracing::warn!(workers = workers.len(), "running operations are cut off; others go on with them");
             self.context.cut.cancel();
-            if timeout(settings.lease, ended(&mut workers)).await.is_err() {
+            if timeout(settings.lease, join_all(&mut workers)).await.is_err() {
                 tracing::error!(workers = workers.len(), "leases were not given back: they run out");
             }
         }
         workers.shutdown().await;
-        beside.shutdown().await;
+        background.shutdown().await;
         tracing::info!("exiting");
     }
 
@@ -142,18 +142,18 @@ impl Backend {
             }
             let due = self.next_due(workers.len());
             tokio::select! {
-                Some(ended) = workers.join_next() => note(ended),
+                Some(ended) = workers.join_next() => log_panic(ended),
                 () = self.context.wake.notified() => {}
                 () = sleep_until(due) => {}
             }
             while let Some(ended) = workers.try_join_next() {
-                note(ended);
+                log_panic(ended);
             }
         }
     }
 
-    /// Subscriptions are few and quick: they go first, on some of the places.
-    fn pick(&self) -> Option<(Kind, Picked)> {
+    /// Picks the next document. Subscriptions are few and quick: they go first, on a part of the slots.
+    fn pick(&self) -> Option<(Kind, QueuedDocument)> {
         let now = Instant::now();
         let most = (self.context.settings.workers / 10).max(1);
         if self.counts.subscriptions.load(Ordering::Relaxed) < most
@@ -165,7 +165,7 @@ impl Backend {
         Some((Kind::Cluster, picked))
     }
 
-    /// When something becomes ready by itself. Without places free, whoever ends wakes the loop.
+    /// When the next document becomes due. Without free slots, the end of a worker wakes the loop.
     fn next_due(&self, workers: usize) -> Instant {
         let now = Instant::now();
         let idle = now + self.context.settings.poll;
@@ -177,13 +177,13 @@ impl Backend {
         due.max(now + BREATH)
     }
 
-    fn start(&self, workers: &mut JoinSet<()>, kind: Kind, picked: Picked) {
+    fn start(&self, workers: &mut JoinSet<()>, kind: Kind, picked: QueuedDocument) {
         let (context, counts) = (Arc::clone(&self.context), Arc::clone(&self.counts));
         let slot = Slot::new(Arc::clone(&context), counts, kind, picked.clone());
         workers.spawn(async move {
             let turn = match kind {
-                Kind::Cluster => cluster::turn(context, picked).await,
-                Kind::Subscription => subscription::turn(context, picked).await,
+                Kind::Cluster => cluster::process(context, picked).await,
+                Kind::Subscription => subscription::process(context, picked).await,
             };
             slot.end(turn);
         });
@@ -191,15 +191,15 @@ impl Backend {
 }
 
 impl Slot {
-    fn new(context: Arc<Context>, counts: Arc<Counts>, kind: Kind, picked: Picked) -> Self {
+    fn new(context: Arc<Context>, counts: Arc<Counts>, kind: Kind, picked: QueuedDocument) -> Self {
         let slot = Self { context, counts, kind, picked, rest: REST };
         slot.count().fetch_add(1, Ordering::Relaxed);
-        slot.tell();
+        slot.emit_workers();
         slot
     }
 
-    fn end(mut self, turn: Turn) {
-        if turn == Turn::NotTaken {
+    fn end(mut self, turn: TurnOutcome) {
+        if turn == TurnOutcome::NotTaken {
             self.rest = AWAY.mul_f64(1.0 + self.context.random.unit());
         }
     }
@@ -211,7 +211,7 @@ impl Slot {
         }
     }
 
-    fn tell(&self) {
+    fn emit_workers(&self) {
         let count = self.count().load(Ordering::Relaxed);
         self.context.metrics.workers(self.kind, count);
         let name = match self.kind {
@@ -226,19 +226,19 @@ impl Drop for Slot {
     fn drop(&mut self) {
         self.context.queue(self.kind).lock().release(&self.picked, self.rest, Instant::now());
         self.count().fetch_sub(1, Ordering::Relaxed);
-        self.tell();
+        self.emit_workers();
         self.context.wake.notify_one();
     }
 }
 
-async fn ended(workers: &mut JoinSet<()>) {
+async fn join_all(workers: &mut JoinSet<()>) {
     while let Some(one) = workers.join_next().await {
-        note(one);
+        log_panic(one);
     }
 }
 
-/// A panic of ours: the lease runs out, and another attempt is made.
-fn note(ended: Result<(), tokio::task::JoinError>) {
+/// Logs a panic of a worker: its lease expires, and another attempt is made.
+fn log_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
@@ -246,7 +246,7 @@ fn note(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-async fn tell_length(context: Arc<Context>) {
+async fn emit_queue_length(context: Arc<Context>) {
     let mut tick = interval(LENGTH);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first value comes after one period.

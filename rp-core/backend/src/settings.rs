@@ -42,7 +42,7 @@ impl Default for Settings {
 
 impl Settings {
     /// What works together: at least one worker, and three renewals in a lease. A lease is counted in whole seconds.
-    pub(crate) fn sound(mut self) -> Self {
+    pub(crate) fn normalized(mut self) -> Self {
         self.workers = self.workers.max(1);
         self.per_subscription = self.per_subscription.clamp(1, self.workers);
         self.lease = self.lease.max(Duration::from_secs(1));

@@ -16,25 +16,25 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
-use crate::beat;
+use crate::claim::{Claim, claim_document};
+use crate::completion;
 use crate::context::Context;
-use crate::end;
+use crate::heartbeat;
 use crate::kind::Kind;
 use crate::leased_document::{LeaseError, LeasedDocument};
-use crate::metrics::Turn;
-use crate::queue::Picked;
-use crate::take::{Claim, take};
+use crate::metrics::TurnOutcome;
+use crate::queue::QueuedDocument;
 
-type Leased = LeasedDocument<SubscriptionDocument>;
+type LeasedSubscription = LeasedDocument<SubscriptionDocument>;
 
 const CLUSTERS: Collection = Collection::OpenShiftClusters;
 /// Clusters of one page.
 const PAGE: u32 = 100;
 const TRIES: u32 = 5;
 
-/// Why the clusters of a subscription were not looked through.
+/// Why the clusters of a subscription could not be read and queued for deletion.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum SubscriptionError {
     #[error("handleDelete was called, but subscription is in state {0}")]
     State(String),
     #[error("unexpected provisioningState \"{state}\" of {cluster}")]
@@ -43,70 +43,85 @@ enum Trouble {
     Store(#[from] StoreError),
 }
 
-/// Takes the subscription and deletes its clusters.
-pub(crate) async fn turn(context: Arc<Context>, picked: Picked) -> Turn {
+/// Claims the subscription and deletes its clusters.
+pub(crate) async fn process(context: Arc<Context>, picked: QueuedDocument) -> TurnOutcome {
     let began = Instant::now();
-    let claim = match take::<SubscriptionDocument>(&context, Kind::Subscription, &picked, &|_, _| {}).await {
+    let claim = match claim_document::<SubscriptionDocument>(
+        &context,
+        Kind::Subscription,
+        &picked,
+        &|_, _| {},
+    )
+    .await
+    {
         Ok(Some(claim)) => claim,
-        Ok(None) => return Turn::Beaten,
+        Ok(None) => return TurnOutcome::Beaten,
         Err(error) => {
             tracing::error!(subscription = &*picked.id, error = %chain(&error), "a subscription could not be taken");
-            return Turn::NotTaken;
+            return TurnOutcome::NotTaken;
         }
     };
     let Claim { leased, body, dequeues, .. } = claim;
     let leased = Arc::new(leased);
     let span = tracing::info_span!("subscription", subscription = leased.id());
     async {
-        let keep = beat::keep(Arc::clone(&context), Arc::clone(&leased));
+        let keep = heartbeat::renew_until_lost(Arc::clone(&context), Arc::clone(&leased));
         let _beat = AbortOnDropHandle::new(tokio::spawn(keep.in_current_span()));
         let turn = work(&context, &leased, &body, dequeues).await;
-        tell(&context, &body, turn, began.elapsed());
+        emit_duration(&context, &body, turn, began.elapsed());
         turn
     }
     .instrument(span)
     .await
 }
 
-async fn work(context: &Arc<Context>, leased: &Leased, body: &SubscriptionDocument, dequeues: u32) -> Turn {
+async fn work(
+    context: &Arc<Context>,
+    leased: &LeasedSubscription,
+    body: &SubscriptionDocument,
+    dequeues: u32,
+) -> TurnOutcome {
     let (pause, retries) = (context.settings.retry_most, body.retries().saturating_add(1));
     if dequeues > context.settings.dequeues {
         tracing::error!("dequeued {dequeues} times, failing");
-        return release(context, leased, pause, 0, Turn::Later).await;
+        return release(context, leased, pause, 0, TurnOutcome::Later).await;
     }
-    let looked = AssertUnwindSafe(delete_clusters(context, body)).catch_unwind();
-    let looked = tokio::select! {
+    let result = AssertUnwindSafe(delete_clusters(context, body)).catch_unwind();
+    let result = tokio::select! {
         biased;
         () = leased.lost.cancelled() => return lost(),
-        () = context.cut.cancelled() => return release(context, leased, Duration::ZERO, 0, Turn::HandedOver).await,
-        looked = looked => looked,
+        () = context.cut.cancelled() => return release(context, leased, Duration::ZERO, 0, TurnOutcome::HandedOver).await,
+        result = result => result,
     };
-    match looked {
-        Ok(Ok(0)) => done(leased).await,
+    match result {
+        Ok(Ok(0)) => finish(leased).await,
         Ok(Ok(left)) => {
             tracing::info!(left, "clusters of a deleted subscription are still there");
-            release(context, leased, pause, 0, Turn::NextPhase).await
+            release(context, leased, pause, 0, TurnOutcome::NextPhase).await
         }
         Ok(Err(error)) => {
             tracing::error!(error = %chain(&error), "the clusters of a deleted subscription were not looked through");
             let factor = 2u32.saturating_pow(retries.min(20) - 1);
             let wait = context.settings.retry.saturating_mul(factor).min(pause);
-            release(context, leased, wait, retries, Turn::Later).await
+            release(context, leased, wait, retries, TurnOutcome::Later).await
         }
         Err(_) => {
             tracing::error!("the deletion of a subscription panicked");
             let wait = context.settings.retry;
-            settle(leased.end(&|body, _| put_off(body, until(context, wait), true, 0)).await, Turn::Panicked)
+            outcome_after(
+                leased.end(&|body, _| release_later(body, until(context, wait), true, 0)).await,
+                TurnOutcome::Panicked,
+            )
         }
     }
 }
 
-/// Every cluster that is at rest is deleted; gives how many are still there. One in a state that nobody knows is told at
-/// the end, and keeps no other.
-async fn delete_clusters(context: &Context, body: &SubscriptionDocument) -> Result<usize, Trouble> {
+/// Every cluster that is at rest is deleted; gives how many are still there. One in a state that nobody knows is told
+/// at the end, and keeps no other.
+async fn delete_clusters(context: &Context, body: &SubscriptionDocument) -> Result<usize, SubscriptionError> {
     let state = body.subscription.state;
     if state != SubscriptionState::Deleted {
-        return Err(Trouble::State(state.name().to_owned()));
+        return Err(SubscriptionError::State(state.name().to_owned()));
     }
     let prefix = format!("/subscriptions/{}/", body.id);
     let (mut left, mut after, mut odd) = (0, None::<String>, None);
@@ -117,7 +132,7 @@ async fn delete_clusters(context: &Context, body: &SubscriptionDocument) -> Resu
         for stored in page {
             left += 1;
             match delete_cluster(context, stored).await {
-                Err(trouble @ Trouble::Cluster { .. }) => odd = odd.or(Some(trouble)),
+                Err(error @ SubscriptionError::Cluster { .. }) => odd = odd.or(Some(error)),
                 done => done?,
             }
         }
@@ -127,20 +142,20 @@ async fn delete_clusters(context: &Context, body: &SubscriptionDocument) -> Resu
     }
 }
 
-async fn delete_cluster(context: &Context, mut stored: Stored) -> Result<(), Trouble> {
+async fn delete_cluster(context: &Context, mut stored: Stored) -> Result<(), SubscriptionError> {
     for _ in 0..TRIES {
         let (id, key) = (stored.id.clone(), stored.unique_key.clone().unwrap_or_default());
-        let odd = |state: &str| Trouble::Cluster { cluster: key.clone(), state: state.to_owned() };
+        let odd = |state: &str| SubscriptionError::Cluster { cluster: key.clone(), state: state.to_owned() };
         let mut document: ClusterDocument = serde_json::from_str(&stored.body).map_err(|_| odd(""))?;
         let state = &document.cluster.properties.provisioning_state;
-        // They come back to rest, or go.
+        // An operation runs; it ends in a terminal state or in a deletion.
         if state.get().is_some_and(|state| state.is_queued()) {
             return Ok(());
         }
         if !state.get().is_some_and(|state| state.is_terminal()) {
             return Err(odd(state.word()));
         }
-        queue(&mut document);
+        queue_deletion(&mut document);
         let body = serde_json::to_string(&document).map_err(|cause| {
             let (collection, id) = (CLUSTERS, id.clone());
             StoreError::Malformed { collection, id, cause }
@@ -155,12 +170,12 @@ async fn delete_cluster(context: &Context, mut stored: Stored) -> Result<(), Tro
         let Some(found) = context.store.get(CLUSTERS, &id).await? else { return Ok(()) };
         stored = found;
     }
-    // Somebody else writes it all the time: with the next look.
+    // Conflicts again and again: the next turn retries.
     Ok(())
 }
 
-/// Without an asynchronous operation: nobody asked for one.
-fn queue(document: &mut ClusterDocument) {
+/// Queues the deletion without an asynchronous operation: no caller waits for one.
+fn queue_deletion(document: &mut ClusterDocument) {
     let lease = Lease { dequeues: 0, ..document.lease() };
     let worker = Worker::holding(&lease);
     document.cluster.properties.delete_with_subscription(worker);
@@ -170,7 +185,7 @@ fn queue(document: &mut ClusterDocument) {
     document.retry.clear(worker);
 }
 
-async fn done(leased: &Leased) -> Turn {
+async fn finish(leased: &LeasedSubscription) -> TurnOutcome {
     let ended = leased
         .end(&|body, _| {
             let lease = body.lease();
@@ -180,48 +195,54 @@ async fn done(leased: &Leased) -> Turn {
         })
         .await;
     tracing::info!("every cluster of a deleted subscription is gone");
-    settle(ended, Turn::Succeeded)
+    outcome_after(ended, TurnOutcome::Succeeded)
 }
 
-/// Gives the lease away with clusters left.
-fn put_off(body: &mut SubscriptionDocument, expires: i64, counts: bool, retries: u32) {
-    end::release(body, expires, counts);
+/// Releases the lease while clusters are left.
+fn release_later(body: &mut SubscriptionDocument, expires: i64, counts: bool, retries: u32) {
+    completion::release(body, expires, counts);
     body.set_retries(retries);
 }
 
-async fn release(context: &Context, leased: &Leased, wait: Duration, retries: u32, turn: Turn) -> Turn {
+async fn release(
+    context: &Context,
+    leased: &LeasedSubscription,
+    wait: Duration,
+    retries: u32,
+    turn: TurnOutcome,
+) -> TurnOutcome {
     let expires = if wait.is_zero() { 0 } else { until(context, wait) };
     let ended = leased
         .end(&|body, _| {
-            put_off(body, expires, false, retries);
+            release_later(body, expires, false, retries);
             let lease = body.lease();
             body.set_lease(&Lease { dequeues: 0, ..lease });
         })
         .await;
-    settle(ended, turn)
+    outcome_after(ended, turn)
 }
 
-fn settle(ended: Result<(), LeaseError>, turn: Turn) -> Turn {
+fn outcome_after(ended: Result<(), LeaseError>, turn: TurnOutcome) -> TurnOutcome {
     match ended {
         Ok(()) | Err(LeaseError::Ended) => turn,
         Err(LeaseError::Lost) => lost(),
         Err(LeaseError::Store(error)) => {
             tracing::error!(error, "the end of a subscription's turn was not written: its lease runs out");
-            Turn::Later
+            TurnOutcome::Later
         }
     }
 }
 
-fn lost() -> Turn {
+fn lost() -> TurnOutcome {
     tracing::error!("lost lease: another worker goes on");
-    Turn::Lost
+    TurnOutcome::Lost
 }
 
 fn until(context: &Context, wait: Duration) -> i64 {
     (context.time.now() + wait).seconds().saturating_sub(1)
 }
 
-fn tell(context: &Context, body: &SubscriptionDocument, turn: Turn, took: Duration) {
+fn emit_duration(context: &Context, body: &SubscriptionDocument, turn: TurnOutcome, took: Duration) {
     context.metrics.turn("Subscription", turn, took);
     let state = body.subscription.state.name();
     let millis = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! The store's clock, as of the last time that something was heard of it.
+//! An estimate of the store's clock, from its last answer.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 pub(crate) struct StoreTime(Arc<Mutex<(Timestamp, Instant)>>);
 
 impl StoreTime {
-    /// Nothing was heard yet: it begins at the given instant.
-    pub(crate) fn starting(at: Timestamp) -> Self {
+    /// Starts at the given time, until the store answers.
+    pub(crate) fn new(at: Timestamp) -> Self {
         Self(Arc::new(Mutex::new((at, Instant::now()))))
     }
 
@@ -21,13 +21,13 @@ impl StoreTime {
         at + read.elapsed()
     }
 
-    /// The store said so just now.
+    /// Sets the time that the store returned just now.
     pub(crate) fn set(&self, now: Timestamp) {
         *self.0.lock() = (now, Instant::now());
     }
 
-    /// Something was written then: it is at least as late.
-    pub(crate) fn saw(&self, written: Timestamp) {
+    /// A write has this time: the store's clock is at least as late.
+    pub(crate) fn advance_to(&self, written: Timestamp) {
         if written > self.now() {
             self.set(written);
         }

@@ -76,11 +76,11 @@ impl Manager for Recording {
                 return Err(Failure::HandedOver);
             }
             let name = format!("action.{at}");
-            job.progress.tell(StepEvent::Started { name: &name, at, planned: STEPS, attempt: 1 });
+            job.progress.record_event(StepEvent::Started { name: &name, at, planned: STEPS, attempt: 1 });
             self.note("begin", pid, &id);
             sleep(Duration::from_millis(30)).await;
             self.note("end", pid, &id);
-            job.progress.tell(StepEvent::Done { name: &name, took: Duration::from_millis(30) });
+            job.progress.record_event(StepEvent::Done { name: &name, took: Duration::from_millis(30) });
             job.progress.save(&format!("action.{}", at + 1)).await?;
         }
         if id.contains("fails") {

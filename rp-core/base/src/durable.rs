@@ -15,7 +15,7 @@ use crate::Random;
 pub fn replace(path: &Path, content: &[u8], mode: u32, random: &dyn Random) -> io::Result<()> {
     let beside = write_beside(path, content, mode, random)?;
     if let Err(error) = fs::rename(&beside, path) {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = fs::remove_file(&beside);
         return Err(error);
     }
@@ -36,7 +36,7 @@ pub fn create(path: &Path, content: &[u8], mode: u32, random: &dyn Random) -> io
     };
     let _ = fs::remove_file(&beside);
     let made = linked?;
-    // Also of the other's: it may not have come to that yet.
+    // Also after another process made the file: it may not have synced the folder yet.
     sync_name(path)?;
     Ok(made)
 }
@@ -51,7 +51,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
     make_folder(folder(path))?;
     match DirBuilder::new().mode(0o700).create(path) {
-        // Somebody else made it a moment ago.
+        // Another process made it a moment ago.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }

@@ -1,6 +1,6 @@
 //! What every crate may use: time, chance, ids, back-off, secrets, error chains, files that outlive a loss of power.
 //!
-//! Entry rule: nothing here knows a word of the domain, of the web or of a cloud.
+//! Entry rule: nothing here depends on the domain, on the web or on a cloud.
 
 mod backoff;
 mod clock;

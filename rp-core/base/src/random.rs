@@ -36,7 +36,7 @@ pub struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, out: &mut [u8]) {
-        // Nothing sensible can be done without randomness: the process ends rather than go on with a guess.
+        // Without randomness the process cannot continue safely, so it aborts.
         if Source::new().fill(out).is_err() {
             std::process::abort();
         }

@@ -10,12 +10,12 @@ use zeroize::Zeroize;
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {
-    /// Takes the value in.
+    /// Wraps the value.
     pub const fn new(value: T) -> Self {
         Self(value)
     }
 
-    /// The value itself. Every call is a place to look at in a review.
+    /// The value itself. Every call deserves attention in a review.
     pub const fn expose(&self) -> &T {
         &self.0
     }

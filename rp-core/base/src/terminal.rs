@@ -1,12 +1,12 @@
 //! Text for a terminal, without what could steer one: escape sequences other than colours, and control characters, are
-//! taken out as the bytes pass. Nothing is held back but the beginning of a sequence.
+//! removed as the bytes pass. Only the beginning of an unfinished sequence is buffered.
 
 /// Parameters of a sequence that are looked at.
 const LONGEST: usize = 64;
 
-/// Where in a sequence the bytes are.
+/// The position within an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum EscapeState {
     #[default]
     Text,
     /// After ESC.
@@ -26,19 +26,19 @@ enum At {
 /// Cleans a stream of bytes piece by piece (ECMA-48 §5.4, §5.6, §8.3.117).
 #[derive(Debug, Default)]
 pub struct Cleaner {
-    at: At,
+    at: EscapeState,
     held: Vec<u8>,
-    /// Colours pass.
+    /// Whether colours pass.
     pub colours: bool,
 }
 
 impl Cleaner {
-    /// Nothing was read yet; `colours`: they pass (SGR).
+    /// `colours`: whether they pass (SGR).
     pub fn new(colours: bool) -> Self {
         Self { colours, ..Self::default() }
     }
 
-    /// The same without what could steer a terminal.
+    /// The bytes without what could control a terminal.
     pub fn clean(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(piece.len());
         for &byte in piece {
@@ -49,47 +49,47 @@ impl Cleaner {
 
     fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
         match self.at {
-            At::Text => match byte {
-                0x1b => self.at = At::Escape,
+            EscapeState::Text => match byte {
+                0x1b => self.at = EscapeState::Escape,
                 // UTF-8 of U+0080 to U+00BF begins so; the first half are controls.
-                0xc2 => self.at = At::C1,
+                0xc2 => self.at = EscapeState::C1,
                 b'\n' | b'\t' | 0x20..=0x7e | 0x80.. => out.push(byte),
                 _ => {}
             },
-            At::C1 => {
-                self.at = At::Text;
+            EscapeState::C1 => {
+                self.at = EscapeState::Text;
                 if byte >= 0xa0 {
                     out.extend_from_slice(&[0xc2, byte]);
                 } else if byte < 0x80 {
                     self.byte(byte, out);
                 }
             }
-            At::Escape => {
+            EscapeState::Escape => {
                 self.held.clear();
                 self.at = match byte {
-                    b'[' => At::Control,
-                    b']' | b'P' | b'X' | b'^' | b'_' => At::String,
-                    0x20..=0x2f => At::Intermediate,
-                    0x1b => At::Escape,
-                    _ => At::Text,
+                    b'[' => EscapeState::Control,
+                    b']' | b'P' | b'X' | b'^' | b'_' => EscapeState::String,
+                    0x20..=0x2f => EscapeState::Intermediate,
+                    0x1b => EscapeState::Escape,
+                    _ => EscapeState::Text,
                 };
                 if byte == b'\n' {
                     out.push(b'\n');
                 }
             }
-            At::Intermediate => {
+            EscapeState::Intermediate => {
                 if !(0x20..=0x2f).contains(&byte) {
-                    self.at = At::Text;
+                    self.at = EscapeState::Text;
                 }
             }
-            At::Control => match byte {
+            EscapeState::Control => match byte {
                 0x20..=0x3f => {
                     if self.held.len() < LONGEST {
                         self.held.push(byte);
                     }
                 }
                 b'm' => {
-                    self.at = At::Text;
+                    self.at = EscapeState::Text;
                     let numbers = self.held.iter().all(|b| b.is_ascii_digit() || matches!(b, b';' | b':'));
                     if self.colours && numbers && self.held.len() < LONGEST {
                         out.extend_from_slice(b"\x1b[");
@@ -97,28 +97,28 @@ impl Cleaner {
                         out.push(b'm');
                     }
                 }
-                0x1b => self.at = At::Escape,
+                0x1b => self.at = EscapeState::Escape,
                 b'\n' => {
-                    self.at = At::Text;
+                    self.at = EscapeState::Text;
                     out.push(byte);
                 }
-                _ => self.at = At::Text,
+                _ => self.at = EscapeState::Text,
             },
-            At::String => match byte {
-                0x07 => self.at = At::Text,
-                0x1b => self.at = At::StringEscape,
-                // A line ends what nobody ended: one container's line does not swallow the next.
+            EscapeState::String => match byte {
+                0x07 => self.at = EscapeState::Text,
+                0x1b => self.at = EscapeState::StringEscape,
+                // A line end terminates an unfinished sequence, so that it does not swallow the next line.
                 b'\n' => {
-                    self.at = At::Text;
+                    self.at = EscapeState::Text;
                     out.push(byte);
                 }
                 _ => {}
             },
-            At::StringEscape => {
+            EscapeState::StringEscape => {
                 if byte == b'\\' {
-                    self.at = At::Text;
+                    self.at = EscapeState::Text;
                 } else {
-                    self.at = At::Escape;
+                    self.at = EscapeState::Escape;
                     self.byte(byte, out);
                 }
             }

@@ -2,7 +2,7 @@
 
 /// Removes control characters but tab (log injection) and cuts at `most` characters.
 pub fn clean(text: &str, most: usize) -> String {
-    // Nearly all text is plain: one look at its bytes, one copy.
+    // Fast path: nearly all text is plain and needs one scan and one copy.
     if text.len() <= most && text.bytes().all(|byte| byte == b'\t' || matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }

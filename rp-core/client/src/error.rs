@@ -1,4 +1,4 @@
-//! What can fail, with the words of the API.
+//! The client's errors, with the API's error body.
 
 use std::fmt;
 use std::time::Duration;

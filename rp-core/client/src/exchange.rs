@@ -18,7 +18,7 @@ use crate::{ClientOptions, tls};
 /// Largest answer, bytes.
 const MOST: usize = 16 * 1024 * 1024;
 
-/// What was asked and what came back.
+/// One request and its response.
 pub struct Exchange<'a> {
     pub method: &'a Method,
     pub url: &'a Url,
@@ -29,7 +29,7 @@ pub struct Exchange<'a> {
 }
 
 impl fmt::Debug for Exchange<'_> {
-    /// Without what was sent and answered: there are secrets in it.
+    /// Without the bodies: they contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { method, url, status, .. } = self;
         f.debug_struct("Exchange")
@@ -42,21 +42,21 @@ impl fmt::Debug for Exchange<'_> {
 
 /// Sees every exchange of a client: a test compares it with the published description.
 pub trait Observer: Send + Sync + fmt::Debug + 'static {
-    /// Looks at an exchange.
+    /// Checks an exchange.
     ///
     /// # Errors
-    /// What is wrong with it; the client's call fails with these words.
-    fn look(&self, exchange: &Exchange<'_>) -> Result<(), String>;
+    /// What is wrong with it; the client's call fails with this message.
+    fn observe(&self, exchange: &Exchange<'_>) -> Result<(), String>;
 }
 
-/// An answer that succeeded, whole.
-pub(crate) struct Answer {
+/// A successful response with its whole body.
+pub(crate) struct ApiResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl ApiResponse {
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         serde_json::from_slice(&self.body).map_err(|error| ClientError::Answer(error.to_string()))
     }
@@ -66,8 +66,8 @@ impl Answer {
     }
 }
 
-/// The way to one API.
-pub(crate) struct Wire {
+/// HTTP access to one API.
+pub(crate) struct Transport {
     http: reqwest::Client,
     base: Url,
     headers: HeaderMap,
@@ -75,13 +75,13 @@ pub(crate) struct Wire {
     pub(crate) patience: Duration,
 }
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wire").field("base", &self.base.as_str()).finish_non_exhaustive()
     }
 }
 
-impl Wire {
+impl Transport {
     pub(crate) fn new(options: ClientOptions) -> Result<Self, ClientError> {
         let mut headers = HeaderMap::new();
         for (name, value) in &options.headers {
@@ -109,8 +109,8 @@ impl Wire {
         Ok(url)
     }
 
-    /// An address that an answer gave; it must be the API's own, or the caller's rights would go elsewhere.
-    pub(crate) fn followed(&self, link: &str) -> Result<Url, ClientError> {
+    /// A URL from a response; its origin must be the API's, or the credentials would be sent elsewhere.
+    pub(crate) fn resolve_link(&self, link: &str) -> Result<Url, ClientError> {
         let url = Url::parse(link).map_err(|error| ClientError::Answer(format!("{link}: {error}")))?;
         if url.origin() == self.base.origin() {
             return Ok(url);
@@ -118,18 +118,18 @@ impl Wire {
         Err(ClientError::Answer(format!("{link} is not at {}", self.base)))
     }
 
-    /// Sends a request; an answer that refuses is an error.
+    /// Sends a request; a response with an error status is an error.
     pub(crate) async fn send(
         &self,
         method: Method,
         url: Url,
         body: Option<&Value>,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<ApiResponse, ClientError> {
         let host = || url.host_str().unwrap_or_default().to_owned();
         let away =
             |cause: reqwest::Error| ClientError::Unreachable { host: host(), cause: cause.without_url() };
         let mut request = self.http.request(method.clone(), url.clone()).headers(self.headers.clone());
-        // ARM says where its caller is: links in answers are made of it.
+        // As ARM does: the service builds links in responses from it.
         request = request.header(REFERER, url.as_str());
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
@@ -152,14 +152,14 @@ impl Wire {
                 headers: &headers,
                 body: &read,
             };
-            observer.look(&exchange).map_err(ClientError::Observed)?;
+            observer.observe(&exchange).map_err(ClientError::Observed)?;
         }
-        let answer = Answer { status, headers, body: read.freeze() };
+        let answer = ApiResponse { status, headers, body: read.freeze() };
         if (200..300).contains(&status) { Ok(answer) } else { Err(refused(&answer)) }
     }
 }
 
-fn refused(answer: &Answer) -> ClientError {
+fn refused(answer: &ApiResponse) -> ClientError {
     #[derive(Deserialize)]
     struct Body {
         error: ErrorBody,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::error::ClientError;
 
-/// Where a cluster stands.
+/// The parts of a cluster's resource id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterId {
     pub subscription: String,

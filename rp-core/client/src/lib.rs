@@ -1,7 +1,7 @@
 //! A small typed client of the resource provider's API (`contract/clients.md` §2): clusters, credentials,
-//! what can be installed, and operations that are followed to their end as ARM's own clients follow them.
+//! what can be installed, and long-running operations, polled as ARM's own clients poll them.
 //!
-//! Entry rule: what a caller of the API needs to know, and nothing of how we serve it.
+//! Entry rule: what a caller of the API needs to know, without details of its implementation.
 
 mod error;
 mod exchange;
@@ -29,12 +29,12 @@ pub use model::{
     OperatorRole, Page, Profile, Properties, ProviderOperation, RoleSet, RoleSetProperties,
     VersionProperties,
 };
-pub use operation::{Ended, Followed, Operation};
+pub use operation::{AcceptedWrite, Operation, OperationResult};
 pub use tls::Identity;
 
-use exchange::{Answer, Wire};
+use exchange::{ApiResponse, Transport};
 
-/// The version that the client speaks unless it is told another.
+/// The version that the client speaks unless another is given.
 pub const API_VERSION: &str = "2025-07-25";
 /// Most pages of one list.
 const MOST_PAGES: usize = 10_000;
@@ -52,9 +52,9 @@ pub struct ClientOptions {
     pub identity: Option<Identity>,
     /// Sent with every request, e.g. what ARM adds for workload identity. Not for secrets: they are shown by `Debug`.
     pub headers: Vec<(String, String)>,
-    /// Sees every exchange; its word makes a call fail.
+    /// Sees every exchange; its error makes the call fail.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Longest wait between two looks at an operation, whatever the service says.
+    /// Longest interval between two polls of an operation, whatever the service requests.
     pub patience: Duration,
 }
 
@@ -76,7 +76,7 @@ impl ClientOptions {
 /// The API of one resource provider in one version.
 #[derive(Debug, Clone)]
 pub struct Client {
-    wire: Arc<Wire>,
+    wire: Arc<Transport>,
     api_version: String,
 }
 
@@ -87,7 +87,7 @@ impl Client {
     /// A certificate or a header cannot be used.
     pub fn new(options: ClientOptions) -> Result<Self, ClientError> {
         let api_version = options.api_version.clone();
-        Ok(Self { wire: Arc::new(Wire::new(options)?), api_version })
+        Ok(Self { wire: Arc::new(Transport::new(options)?), api_version })
     }
 
     /// The same with another version of the API.
@@ -106,7 +106,7 @@ impl Client {
     /// One page of clusters of a subscription, or of a group in it; `next` is the link of the page before.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn page(
         &self,
         subscription: &str,
@@ -114,7 +114,7 @@ impl Client {
         next: Option<&str>,
     ) -> Result<Page<Cluster>, ClientError> {
         match next {
-            Some(link) => self.wire.send(Method::GET, self.wire.followed(link)?, None).await?.json(),
+            Some(link) => self.wire.send(Method::GET, self.wire.resolve_link(link)?, None).await?.json(),
             None => {
                 let group = group.map(|group| format!("/resourceGroups/{group}")).unwrap_or_default();
                 let path = format!("/subscriptions/{subscription}{group}/{NAMESPACE}/openShiftClusters");
@@ -144,24 +144,24 @@ impl Client {
     /// Creates a cluster, or replaces what may be changed of one.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn put(
         &self,
         id: &ClusterId,
         cluster: &(impl Serialize + Sync),
-    ) -> Result<Followed, ClientError> {
+    ) -> Result<AcceptedWrite, ClientError> {
         self.write(Method::PUT, id, cluster).await
     }
 
     /// Changes members of a cluster.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn patch(
         &self,
         id: &ClusterId,
         change: &(impl Serialize + Sync),
-    ) -> Result<Followed, ClientError> {
+    ) -> Result<AcceptedWrite, ClientError> {
         self.write(Method::PATCH, id, change).await
     }
 
@@ -170,29 +170,29 @@ impl Client {
         method: Method,
         id: &ClusterId,
         body: &(impl Serialize + Sync),
-    ) -> Result<Followed, ClientError> {
+    ) -> Result<AcceptedWrite, ClientError> {
         let body = serde_json::to_value(body).map_err(|error| ClientError::Request(error.to_string()))?;
         let answer = self.send(method, &id.path(), Some(&body)).await?;
-        let operation = Operation::of(self, id, &answer)?;
-        Ok(Followed { created: answer.status == 201, cluster: answer.json()?, operation })
+        let operation = Operation::from_response(self, id, &answer)?;
+        Ok(AcceptedWrite { created: answer.status == 201, cluster: answer.json()?, operation })
     }
 
     /// Deletes a cluster; `None`: there was none.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn delete(&self, id: &ClusterId) -> Result<Option<Operation>, ClientError> {
         let answer = self.send(Method::DELETE, &id.path(), None).await?;
         if answer.status == 204 {
             return Ok(None);
         }
-        Operation::of(self, id, &answer).map(Some)
+        Operation::from_response(self, id, &answer).map(Some)
     }
 
     /// The password of `kubeadmin`.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn credentials(&self, id: &ClusterId) -> Result<Credentials, ClientError> {
         self.send(Method::POST, &format!("{}/listCredentials", id.path()), None).await?.json()
     }
@@ -200,7 +200,7 @@ impl Client {
     /// An admin's kubeconfig.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn admin_kubeconfig(&self, id: &ClusterId) -> Result<AdminKubeconfig, ClientError> {
         self.send(Method::POST, &format!("{}/listAdminCredentials", id.path()), None).await?.json()
     }
@@ -208,7 +208,7 @@ impl Client {
     /// Versions of OpenShift that can be installed in a region.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn openshift_versions(
         &self,
         subscription: &str,
@@ -221,7 +221,7 @@ impl Client {
     /// Roles that the operators of each minor version need.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn role_sets(&self, subscription: &str, location: &str) -> Result<Vec<RoleSet>, ClientError> {
         let path = region(subscription, location, "platformWorkloadIdentityRoleSets");
         Ok(self.send(Method::GET, &path, None).await?.json::<Page<RoleSet>>()?.value)
@@ -230,16 +230,16 @@ impl Client {
     /// What the resource provider can do.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn operations(&self) -> Result<Vec<ProviderOperation>, ClientError> {
         let path = format!("/{NAMESPACE}/operations");
         Ok(self.send(Method::GET, &path, None).await?.json::<Page<ProviderOperation>>()?.value)
     }
 
-    /// Says a subscription's state, as ARM does: `Registered`, `Warned`, …; its own version is `2.0`.
+    /// Sets a subscription's state, as ARM does: `Registered`, `Warned`, …; its own version is `2.0`.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn subscription(&self, id: &str, state: &str, tenant: &str) -> Result<Value, ClientError> {
         let body = json!({"state": state, "properties": {"tenantId": tenant, "registeredFeatures": []}});
         let api = self.version("2.0");
@@ -249,13 +249,18 @@ impl Client {
     /// Any request of the API, for what has no method of its own: the answer's JSON, `null` when it has no body.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         let answer = self.send(method, path, body).await?;
         if answer.body.is_empty() { Ok(Value::Null) } else { answer.json() }
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, ClientError> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<ApiResponse, ClientError> {
         let url = self.wire.url(path, &self.api_version)?;
         self.wire.send(method, url, body).await
     }

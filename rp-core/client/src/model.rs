@@ -1,4 +1,4 @@
-//! What the API shows, as far as its callers mostly read it; the rest is kept as it came.
+//! The API's resources: typed fields for the members that callers commonly use; the rest is kept as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Page<T> {
     pub next_link: Option<String>,
 }
 
-/// A cluster. What stands in no field of its own is in `more`.
+/// A cluster. Members without a field are in `more`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cluster {

@@ -1,4 +1,4 @@
-//! Operations that are followed to their end (`contract/clients.md` §2.3).
+//! Long-running operations and waiting for their end (`contract/clients.md` §2.3).
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 
 use crate::error::ClientError;
-use crate::exchange::Answer;
+use crate::exchange::ApiResponse;
 use crate::model::{Cluster, OperationStatus};
 use crate::{Client, ClusterId};
 
 /// The wait when the service names none.
 const PAUSE: Duration = Duration::from_secs(30);
-/// The shortest, whatever the service says: it must not be asked without end.
+/// The shortest wait, whatever the service requests, so that it is not polled in a tight loop.
 const LEAST: Duration = Duration::from_millis(50);
 
-/// What a PUT or PATCH began.
+/// An accepted PUT or PATCH.
 #[derive(Debug)]
-pub struct Followed {
+pub struct AcceptedWrite {
     /// There was no such cluster before.
     pub created: bool,
-    /// As it was accepted.
+    /// The cluster in the response.
     pub cluster: Cluster,
     pub operation: Operation,
 }
 
-impl Followed {
-    /// Waits for the end and gives the cluster as it then is.
+impl AcceptedWrite {
+    /// Waits for the end and returns the cluster as it is then.
     ///
     /// # Errors
     /// [`ClientError::Failed`] when it ended badly, [`ClientError::Unfinished`] after `limit`.
@@ -39,16 +39,16 @@ impl Followed {
     }
 }
 
-/// How an operation ended well.
+/// The result of a successful operation.
 #[derive(Debug)]
-pub enum Ended {
+pub enum OperationResult {
     /// With that last status.
     Status(Box<OperationStatus>),
     /// With that cluster, or with nothing: it is deleted.
     Result(Option<Box<Cluster>>),
 }
 
-/// Work that goes on.
+/// A running operation.
 #[derive(Debug, Clone)]
 pub struct Operation {
     pub(crate) client: Client,
@@ -59,8 +59,12 @@ pub struct Operation {
 }
 
 impl Operation {
-    pub(crate) fn of(client: &Client, id: &ClusterId, answer: &Answer) -> Result<Self, ClientError> {
-        let link = |name: &str| answer.header(name).map(|link| client.wire.followed(link)).transpose();
+    pub(crate) fn from_response(
+        client: &Client,
+        id: &ClusterId,
+        answer: &ApiResponse,
+    ) -> Result<Self, ClientError> {
+        let link = |name: &str| answer.header(name).map(|link| client.wire.resolve_link(link)).transpose();
         let (status, result) = (link("azure-asyncoperation")?, link("location")?);
         if status.is_none() && result.is_none() {
             return Err(ClientError::Answer("it names no operation".to_owned()));
@@ -68,35 +72,35 @@ impl Operation {
         Ok(Self { client: client.clone(), id: id.clone(), status, result, after: pause(answer) })
     }
 
-    /// How it is now; `None`: the service gave no place for that.
+    /// Its status; `None`: the service gave no status URL.
     ///
     /// # Errors
-    /// As the API refuses.
+    /// The API's error.
     pub async fn status(&self) -> Result<Option<OperationStatus>, ClientError> {
         let Some(url) = &self.status else { return Ok(None) };
-        Ok(Some(self.look(url).await?.json()?))
+        Ok(Some(self.get(url).await?.json()?))
     }
 
-    /// Waits for the end: by `Azure-AsyncOperation` if there is one, else by `Location`, as often as `Retry-After` says.
+    /// Waits for the end: polls `Azure-AsyncOperation` if there is one, else `Location`, at the interval of `Retry-After`.
     ///
     /// # Errors
     /// [`ClientError::Failed`] when it ended badly, [`ClientError::Unfinished`] after `limit`.
-    pub async fn wait(self, limit: Duration) -> Result<Ended, ClientError> {
+    pub async fn wait(self, limit: Duration) -> Result<OperationResult, ClientError> {
         match self.status.clone() {
             Some(url) => self.by_status(&url, limit).await,
             None => self.wait_for_result(limit).await,
         }
     }
 
-    async fn by_status(self, url: &Url, limit: Duration) -> Result<Ended, ClientError> {
+    async fn by_status(self, url: &Url, limit: Duration) -> Result<OperationResult, ClientError> {
         let began = Instant::now();
         let mut after = self.after;
         loop {
             self.pause(after, began, limit).await;
-            let answer = self.look(url).await?;
+            let answer = self.get(url).await?;
             let now: OperationStatus = answer.json()?;
             if now.status.eq_ignore_ascii_case("Succeeded") {
-                return Ok(Ended::Status(Box::new(now)));
+                return Ok(OperationResult::Status(Box::new(now)));
             }
             if now.is_final() {
                 return Err(ClientError::Failed { status: now.status, error: now.error.unwrap_or_default() });
@@ -112,34 +116,34 @@ impl Operation {
     ///
     /// # Errors
     /// There is no `Location`; [`ClientError::Unfinished`] after `limit`.
-    pub async fn wait_for_result(self, limit: Duration) -> Result<Ended, ClientError> {
+    pub async fn wait_for_result(self, limit: Duration) -> Result<OperationResult, ClientError> {
         let began = Instant::now();
         let mut url =
             self.result.clone().ok_or_else(|| ClientError::Answer("it has no Location".to_owned()))?;
         let mut after = self.after;
         loop {
             self.pause(after, began, limit).await;
-            let answer = self.look(&url).await?;
+            let answer = self.get(&url).await?;
             match answer.status {
                 202 => {}
-                204 => return Ok(Ended::Result(None)),
-                _ => return Ok(Ended::Result(Some(Box::new(answer.json()?)))),
+                204 => return Ok(OperationResult::Result(None)),
+                _ => return Ok(OperationResult::Result(Some(Box::new(answer.json()?)))),
             }
             if began.elapsed() >= limit {
                 return Err(ClientError::Unfinished { status: "running".to_owned(), after: limit });
             }
             if let Some(link) = answer.header("location") {
-                url = self.client.wire.followed(link)?;
+                url = self.client.wire.resolve_link(link)?;
             }
             after = pause(&answer);
         }
     }
 
-    async fn look(&self, url: &Url) -> Result<Answer, ClientError> {
+    async fn get(&self, url: &Url) -> Result<ApiResponse, ClientError> {
         self.client.wire.send(Method::GET, url.clone(), None).await
     }
 
-    /// As the service wants, but no longer than the caller's patience and what is left of the time.
+    /// Waits as long as the service requests, but at most the caller's patience and the remaining time.
     async fn pause(&self, after: Option<Duration>, began: Instant, limit: Duration) {
         let wanted = after.unwrap_or(PAUSE).max(LEAST).min(self.client.wire.patience);
         sleep(wanted.min(limit.saturating_sub(began.elapsed()))).await;
@@ -147,6 +151,6 @@ impl Operation {
 }
 
 /// `Retry-After` in seconds; the service sends no dates.
-fn pause(answer: &Answer) -> Option<Duration> {
+fn pause(answer: &ApiResponse) -> Option<Duration> {
     answer.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }

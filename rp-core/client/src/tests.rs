@@ -1,4 +1,4 @@
-//! Against a server that answers as the contract says.
+//! The client against a fake server that follows the contract.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -121,7 +121,7 @@ async fn an_operation_that_fails_says_why() {
 async fn a_delete_is_followed_by_location_but_not_to_another_host() {
     let client = client(Arc::default(), None).await;
     let operation = client.delete(&id("a")).await.unwrap().unwrap();
-    assert!(matches!(operation.wait(LIMIT).await.unwrap(), Ended::Result(None)));
+    assert!(matches!(operation.wait(LIMIT).await.unwrap(), OperationResult::Result(None)));
     let error = client.delete(&id("elsewhere")).await.unwrap_err();
     assert!(matches!(error, ClientError::Answer(_)), "{error}");
     for path in ["//elsewhere.test/x", "https://elsewhere.test/x", "\\\\elsewhere.test/x"] {
@@ -143,7 +143,7 @@ async fn pages_are_read_to_the_last_and_refusals_keep_their_words() {
 struct Objects;
 
 impl Observer for Objects {
-    fn look(&self, exchange: &Exchange<'_>) -> Result<(), String> {
+    fn observe(&self, exchange: &Exchange<'_>) -> Result<(), String> {
         Err(format!("{} {}", exchange.method, exchange.status))
     }
 }

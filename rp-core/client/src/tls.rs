@@ -1,4 +1,4 @@
-//! Whom the client trusts, and who it is.
+//! The client's trusted CAs and its own certificate.
 
 use std::fmt;
 use std::sync::Arc;

@@ -7,15 +7,15 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, overlay, secret, secrets};
+use crate::kube_api::{Kube, merge_into, secret, secrets};
 use crate::vault::{CertificateVault, Order};
 
-/// For one certificate.
+/// Time limit for one certificate.
 const ISSUED_WITHIN: Duration = Duration::from_mins(15);
 /// A common name that X.509 can hold (RFC 5280, `ub-common-name`).
 const MOST_NAME: usize = 64;
 
-/// One of a cluster's two.
+/// One of a cluster's two certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Certificate {
     /// In the vault, and of the secrets in the cluster.
@@ -24,7 +24,7 @@ struct Certificate {
 }
 
 /// The vault, and API's and ingress's.
-type Both<'a> = (&'a dyn CertificateVault, [Certificate; 2]);
+type OrderedCertificates<'a> = (&'a dyn CertificateVault, [Certificate; 2]);
 
 /// Whether this cluster's certificates are ordered: in a region that does so, and for a domain that is ours.
 pub(crate) fn are_signed(context: &Context) -> bool {
@@ -32,8 +32,8 @@ pub(crate) fn are_signed(context: &Context) -> bool {
     managed && context.env.certificates.is_some() && !context.env.features.disable_signed_certificates
 }
 
-/// `None`: this cluster has none of ours.
-fn both(context: &Context) -> Result<Option<Both<'_>>, StepError> {
+/// The vault and the cluster's certificates; `None`: no certificates are ordered for this cluster.
+fn ordered_certificates(context: &Context) -> Result<Option<OrderedCertificates<'_>>, StepError> {
     let Some(vault) = context.env.certificates.as_deref().filter(|_| are_signed(context)) else {
         return Ok(None);
     };
@@ -49,7 +49,7 @@ fn both(context: &Context) -> Result<Option<Both<'_>>, StepError> {
     )))
 }
 
-/// What is ordered.
+/// The policy of an order.
 fn policy(issuer: &str, dns: &str) -> Value {
     json!({
         "issuer": {"name": issuer},
@@ -77,21 +77,21 @@ fn common_name(dns: &str) -> String {
 
 /// Orders both, unless they were ordered before, and waits for them.
 pub(crate) async fn create_certificates(context: &Context) -> Result<(), StepError> {
-    let Some((vault, both)) = both(context)? else { return Ok(()) };
-    for certificate in &both {
+    let Some((vault, certificates)) = ordered_certificates(context)? else { return Ok(()) };
+    for certificate in &certificates {
         if vault.order_state(&certificate.name).await? == Order::None {
             vault
                 .order(&certificate.name, &policy(&context.env.certificate_issuer, &certificate.dns))
                 .await?;
         }
     }
-    for certificate in &both {
-        issued(context, vault, certificate).await?;
+    for certificate in &certificates {
+        wait_until_issued(context, vault, certificate).await?;
     }
     Ok(())
 }
 
-async fn issued(
+async fn wait_until_issued(
     context: &Context,
     vault: &dyn CertificateVault,
     certificate: &Certificate,
@@ -119,14 +119,14 @@ async fn issued(
 
 /// The API server shows the ordered one under its public name.
 pub(crate) async fn configure_api_server_certificate(context: &Context) -> Result<(), StepError> {
-    let Some((vault, [api, _])) = both(context)? else { return Ok(()) };
-    let kube = Kube::of(context)?;
-    place(&kube, vault, &api, "openshift-config").await?;
+    let Some((vault, [api, _])) = ordered_certificates(context)? else { return Ok(()) };
+    let kube = Kube::connect(context)?;
+    write_tls_secrets(&kube, vault, &api, "openshift-config").await?;
     let wanted = json!({"spec": {"servingCerts": {"namedCertificates": [
         {"names": [api.dns], "servingCertificate": {"name": api.name}}
     ]}}});
     let path = "/apis/config.openshift.io/v1/apiservers/cluster";
-    if kube.change(path, |found| overlay(found, &wanted)).await? {
+    if kube.change(path, |found| merge_into(found, &wanted)).await? {
         Ok(())
     } else {
         Err(StepError::other("the cluster has no APIServer configuration"))
@@ -135,13 +135,13 @@ pub(crate) async fn configure_api_server_certificate(context: &Context) -> Resul
 
 /// The default ingress shows the ordered one.
 pub(crate) async fn configure_ingress_certificate(context: &Context) -> Result<(), StepError> {
-    let Some((vault, [_, ingress])) = both(context)? else { return Ok(()) };
-    let kube = Kube::of(context)?;
-    place(&kube, vault, &ingress, "openshift-ingress").await?;
+    let Some((vault, [_, ingress])) = ordered_certificates(context)? else { return Ok(()) };
+    let kube = Kube::connect(context)?;
+    write_tls_secrets(&kube, vault, &ingress, "openshift-ingress").await?;
     let wanted = json!({"spec": {"defaultCertificate": {"name": ingress.name}}});
     let path =
         "/apis/operator.openshift.io/v1/namespaces/openshift-ingress-operator/ingresscontrollers/default";
-    if kube.change(path, |found| overlay(found, &wanted)).await? {
+    if kube.change(path, |found| merge_into(found, &wanted)).await? {
         Ok(())
     } else {
         Err(StepError::other("the cluster has no default ingress"))
@@ -149,7 +149,7 @@ pub(crate) async fn configure_ingress_certificate(context: &Context) -> Result<(
 }
 
 /// Puts key and chain into the namespace, and into the operator's where it is.
-async fn place(
+async fn write_tls_secrets(
     kube: &Kube,
     vault: &dyn CertificateVault,
     certificate: &Certificate,
@@ -157,7 +157,7 @@ async fn place(
 ) -> Result<(), StepError> {
     let missing = || StepError::other(format!("the vault has no certificate of {}", certificate.dns));
     let pem = vault.secret(&certificate.name).await?.ok_or_else(missing)?;
-    let (key, chain) = parts(pem.expose()).ok_or_else(|| {
+    let (key, chain) = key_and_chain(pem.expose()).ok_or_else(|| {
         StepError::other(format!("the certificate of {} has an unknown form", certificate.dns))
     })?;
     let texts = [("tls.crt", chain.as_str()), ("tls.key", key.as_str())];
@@ -171,7 +171,7 @@ async fn place(
 }
 
 /// PKCS#8 key, and the certificates in their order.
-fn parts(pem: &str) -> Option<(String, String)> {
+fn key_and_chain(pem: &str) -> Option<(String, String)> {
     let (mut key, mut chain) = (String::new(), String::new());
     let mut rest = pem;
     while let Some(at) = rest.find("-----BEGIN ") {
@@ -192,9 +192,9 @@ fn parts(pem: &str) -> Option<(String, String)> {
 
 /// Certificates of another issuer than the region's are ordered anew from it.
 pub(crate) async fn correct_certificate_issuer(context: &Context) -> Result<(), StepError> {
-    let Some((vault, both)) = both(context)? else { return Ok(()) };
+    let Some((vault, certificates)) = ordered_certificates(context)? else { return Ok(()) };
     let issuer = &context.env.certificate_issuer;
-    for certificate in &both {
+    for certificate in &certificates {
         let Some(mut found) = vault.policy(&certificate.name).await? else { continue };
         if found.pointer("/issuer/name").and_then(Value::as_str) == Some(issuer.as_str()) {
             // An earlier run may have ended while it waited for what it ordered.
@@ -202,30 +202,30 @@ pub(crate) async fn correct_certificate_issuer(context: &Context) -> Result<(), 
                 Order::None | Order::Done => continue,
                 Order::InProgress(_) => {}
                 Order::Failed(why) => {
-                    context.line(
+                    context.record_line(
                         "warning",
                         &format!("the certificate of {} is ordered again: {why}", certificate.dns),
                     );
                     vault.order(&certificate.name, &found).await?;
                 }
             }
-            issued(context, vault, certificate).await?;
+            wait_until_issued(context, vault, certificate).await?;
             continue;
         }
-        overlay(&mut found, &json!({"issuer": {"name": issuer}}));
+        merge_into(&mut found, &json!({"issuer": {"name": issuer}}));
         // Ordered before the policy is kept: an end between the two leaves the old issuer to be seen again.
         vault.order(&certificate.name, &found).await?;
         vault.set_policy(&certificate.name, &found).await?;
         // The steps that place it must not take the old one (`contract/cluster.md` "Do better" 19).
-        issued(context, vault, certificate).await?;
+        wait_until_issued(context, vault, certificate).await?;
     }
     Ok(())
 }
 
-/// Nobody needs them any more.
+/// Deletes the certificates of a cluster.
 pub(crate) async fn delete_certificates(context: &Context) -> Result<(), StepError> {
-    let Some((vault, both)) = both(context)? else { return Ok(()) };
-    for certificate in &both {
+    let Some((vault, certificates)) = ordered_certificates(context)? else { return Ok(()) };
+    for certificate in &certificates {
         vault.delete(&certificate.name).await?;
     }
     Ok(())
@@ -248,10 +248,10 @@ mod tests {
         let block =
             |label: &str, text: &str| format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n");
         let (key, a, b) = (block("PRIVATE KEY", "k"), block("CERTIFICATE", "a"), block("CERTIFICATE", "b"));
-        assert_eq!(parts(&format!("{a}{key}{b}")), Some((key.clone(), format!("{a}{b}"))));
-        assert_eq!(parts(&key), None);
-        assert_eq!(parts(&a), None);
-        assert_eq!(parts("-----BEGIN CERTIFICATE-----\n"), None);
-        assert_eq!(parts(&format!("{}{a}", block("RSA PRIVATE KEY", "k"))), None);
+        assert_eq!(key_and_chain(&format!("{a}{key}{b}")), Some((key.clone(), format!("{a}{b}"))));
+        assert_eq!(key_and_chain(&key), None);
+        assert_eq!(key_and_chain(&a), None);
+        assert_eq!(key_and_chain("-----BEGIN CERTIFICATE-----\n"), None);
+        assert_eq!(key_and_chain(&format!("{}{a}", block("RSA PRIVATE KEY", "k"))), None);
     }
 }

@@ -1,11 +1,11 @@
-//! A cluster goes: only what is its own, in an order in which nothing hangs on something gone
-//! (`contract/cluster.md` §5). Each part is a step; what is gone already is as good.
+//! Deletes a cluster: only its own resources, dependants first
+//! (`contract/cluster.md` §5). Each part is a step; resources that are gone already are skipped.
 
 mod errors;
 mod group;
 pub(crate) mod levels;
 
-use rp_azure::{Client, Resources, When};
+use rp_azure::{Client, Precondition, Resources};
 use serde_json::Value;
 
 pub(crate) use group::delete_resource_group;
@@ -29,7 +29,7 @@ pub(crate) async fn delete_dns(context: &Context) -> Result<(), StepError> {
     }
     client.delete(&apps.id, versions::DNS).await?;
     match record["etag"].as_str() {
-        Some(etag) => client.delete_when(&api.id, versions::DNS, When::Unchanged(etag)).await?,
+        Some(etag) => client.delete_when(&api.id, versions::DNS, Precondition::Unchanged(etag)).await?,
         None => client.delete(&api.id, versions::DNS).await?,
     }
     Ok(())
@@ -37,7 +37,7 @@ pub(crate) async fn delete_dns(context: &Context) -> Result<(), StepError> {
 
 /// The service's own endpoint.
 pub(crate) async fn delete_private_endpoint(context: &Context) -> Result<(), StepError> {
-    let id = network::service_endpoint_id(&context.document(), &context.place());
+    let id = network::service_endpoint_id(&context.document(), &context.service_environment());
     Ok(context.own().delete(&id, versions::NETWORK).await?)
 }
 
@@ -81,7 +81,7 @@ pub(crate) async fn remove_role_definitions(client: &Client, group: &str) -> Res
     Ok(())
 }
 
-/// The gateway forgets the cluster, before its endpoint goes: link ids are given again.
+/// Deletes the gateway's record before the endpoint: link ids are reused.
 pub(crate) async fn delete_gateway(context: &Context) -> Result<(), StepError> {
     let document = context.document();
     let link = &*document.properties.network_profile.gateway_private_link_id;
@@ -107,7 +107,7 @@ pub(crate) async fn delete_gateway(context: &Context) -> Result<(), StepError> {
     Err(StepError::other(format!("the gateway still has the record '{link}'")))
 }
 
-/// What we put on platform identities. Left-overs are told: they block the identities' next use.
+/// Deletes our credentials on platform identities. Left-overs are reported: they block the identities' next use.
 pub(crate) async fn delete_federated_credentials(context: &Context) -> Result<(), StepError> {
     let document = context.document();
     if document.issuer().is_empty() {
@@ -124,7 +124,7 @@ pub(crate) async fn delete_federated_credentials(context: &Context) -> Result<()
             let id = identity.resource_id;
             let text =
                 format!("federated credentials of the cluster may be left on '{id}' ({operator}): {error}");
-            context.line("warning", &text);
+            context.record_line("warning", &text);
         }
     }
     Ok(())

@@ -12,8 +12,8 @@ use crate::{resources, values};
 /// Where people find it, what runs in it, and how its network is made. The password stands in the document since the
 /// kubeconfigs were made.
 pub(crate) async fn update_cluster_data(context: &Context) -> Result<(), StepError> {
-    let kube = Kube::of(context)?;
-    let version = kube.need("/apis/config.openshift.io/v1/clusterversions/version").await?;
+    let kube = Kube::connect(context)?;
+    let version = kube.get_required("/apis/config.openshift.io/v1/clusterversions/version").await?;
     let network = kube.get("/apis/config.openshift.io/v1/networks/cluster").await?;
     let domain = context.document().domain(&context.env.domain);
     let version =
@@ -44,7 +44,7 @@ pub(crate) async fn reconcile_software_defined_network(context: &Context) -> Res
     if &*context.document().properties.network_profile.software_defined_network != "OpenShiftSDN" {
         return Ok(());
     }
-    let network = Kube::of(context)?.get("/apis/config.openshift.io/v1/networks/cluster").await?;
+    let network = Kube::connect(context)?.get("/apis/config.openshift.io/v1/networks/cluster").await?;
     if network_kind(network.as_ref()) == Some("OVNKubernetes") {
         let change = |cluster: &mut OpenShiftCluster, by: Worker| {
             cluster.properties.network_profile.software_defined_network.set(by, "OVNKubernetes");
@@ -59,8 +59,9 @@ pub(crate) async fn populate_registry_storage_account_name(context: &Context) ->
     if !context.document().properties.image_registry_storage_account_name.is_empty() {
         return Ok(());
     }
-    let config =
-        Kube::of(context)?.need("/apis/imageregistry.operator.openshift.io/v1/configs/cluster").await?;
+    let config = Kube::connect(context)?
+        .get_required("/apis/imageregistry.operator.openshift.io/v1/configs/cluster")
+        .await?;
     let account = config
         .pointer("/spec/storage/azure/accountName")
         .and_then(Value::as_str)
@@ -81,7 +82,7 @@ pub(crate) async fn ensure_mtu_size(context: &Context) -> Result<(), StepError> 
         return Ok(());
     }
     let path = "/apis/machineconfiguration.openshift.io/v1/machineconfigs/99-master-mtu";
-    let large = Kube::of(context)?.get(path).await?.is_some();
+    let large = Kube::connect(context)?.get(path).await?.is_some();
     values::set_mtu(context, large).await
 }
 
@@ -91,11 +92,12 @@ pub(crate) async fn ensure_mtu_size(context: &Context) -> Result<(), StepError> 
 /// `routerIP not found`.
 pub(crate) async fn router_ip_from_cluster(context: &Context) -> Result<(), StepError> {
     if context.document().properties.ingress_profiles.is_empty() {
-        context.line("warning", "the cluster has no ingress profiles: the address of its router is left");
+        context
+            .record_line("warning", "the cluster has no ingress profiles: the address of its router is left");
         return Ok(());
     }
     let path = "/api/v1/namespaces/openshift-ingress/services/router-default";
-    let service = Kube::of(context)?.need(path).await?;
+    let service = Kube::connect(context)?.get_required(path).await?;
     let address = service.pointer("/status/loadBalancer/ingress/0/ip").and_then(Value::as_str);
     let address = address.ok_or_else(|| StepError::other("routerIP not found"))?.to_owned();
     resources::addresses::set_ingress_ip(context, &address).await?;

@@ -1,4 +1,4 @@
-//! What the plans wait for in the cluster (`contract/cluster.md` §6.10). What cannot be read is "not yet".
+//! Conditions in the cluster that the plans wait for (`contract/cluster.md` §6.10). What cannot be read is "not yet".
 
 use rp_api::CloudError;
 use serde_json::Value;
@@ -6,17 +6,17 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::kube_api::{Kube, condition, reason};
-use crate::step::Seen;
+use crate::step::ConditionStatus;
 
 const OPERATORS: &str = "/apis/config.openshift.io/v1/clusteroperators";
 const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
-/// Workers without which the platform's own parts have no place.
+/// Workers that the platform's own components need at least.
 const LEAST_WORKERS: u64 = 2;
 
 /// Available, not progressing, and not degraded; else what is missing.
-fn settled(name: &str, operator: Option<&Value>) -> Seen {
+fn operator_status(name: &str, operator: Option<&Value>) -> ConditionStatus {
     let Some(operator) = operator else {
-        return Seen::not_yet(format!("there is no ClusterOperator {name} yet"));
+        return ConditionStatus::not_yet(format!("there is no ClusterOperator {name} yet"));
     };
     let is = |kind, wanted| condition(operator, kind) == Some(wanted);
     let missing = if !is("Available", "True") {
@@ -26,67 +26,69 @@ fn settled(name: &str, operator: Option<&Value>) -> Seen {
     } else if condition(operator, "Degraded").is_some_and(|status| status != "False") {
         format!("degraded: {}", reason(operator, "Degraded"))
     } else {
-        return Seen::Yes;
+        return ConditionStatus::Yes;
     };
-    Seen::not_yet(format!("{name} is {missing}"))
+    ConditionStatus::not_yet(format!("{name} is {missing}"))
 }
 
-async fn operator(context: &Context, name: &str) -> Seen {
-    let found = async { Kube::of(context)?.get(&format!("{OPERATORS}/{name}")).await }.await;
-    found.map_or_else(|error| unread(&error), |found| settled(name, found.as_ref()))
+async fn operator(context: &Context, name: &str) -> ConditionStatus {
+    let found = async { Kube::connect(context)?.get(&format!("{OPERATORS}/{name}")).await }.await;
+    found.map_or_else(|error| not_yet_readable(&error), |found| operator_status(name, found.as_ref()))
 }
 
-fn unread(error: &StepError) -> Seen {
-    Seen::not_yet(error.to_string())
+fn not_yet_readable(error: &StepError) -> ConditionStatus {
+    ConditionStatus::not_yet(error.to_string())
 }
 
 /// The API servers of the control plane run as they are to.
-pub(crate) async fn api_servers_ready(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn api_servers_ready(context: &Context) -> Result<ConditionStatus, StepError> {
     Ok(operator(context, "kube-apiserver").await)
 }
 
 /// The console runs.
-pub(crate) async fn operator_console_ready(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn operator_console_ready(context: &Context) -> Result<ConditionStatus, StepError> {
     Ok(operator(context, "console").await)
 }
 
 /// The ingress runs.
-pub(crate) async fn ingress_controller_ready(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn ingress_controller_ready(context: &Context) -> Result<ConditionStatus, StepError> {
     Ok(operator(context, "ingress").await)
 }
 
-/// The parts that the last changes restart run again. One that is not there has not settled
+/// The operators that the last changes restart run again. A missing one has not settled
 /// (`contract/cluster.md` "Do better" 22).
-pub(crate) async fn cluster_operators_have_settled(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn cluster_operators_have_settled(context: &Context) -> Result<ConditionStatus, StepError> {
     for name in ["kube-controller-manager", "kube-apiserver", "kube-scheduler", "console", "authentication"] {
         let seen = operator(context, name).await;
-        if seen != Seen::Yes {
+        if seen != ConditionStatus::Yes {
             return Ok(seen);
         }
     }
-    Ok(Seen::Yes)
+    Ok(ConditionStatus::Yes)
 }
 
 /// The console can be configured.
-pub(crate) async fn operator_console_exists(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn operator_console_exists(context: &Context) -> Result<ConditionStatus, StepError> {
     let path = "/apis/operator.openshift.io/v1/consoles/cluster";
-    let found = async { Kube::of(context)?.get(path).await }.await;
+    let found = async { Kube::connect(context)?.get(path).await }.await;
     Ok(match found {
-        Ok(Some(_)) => Seen::Yes,
-        Ok(None) => Seen::not_yet("there is no Console yet"),
-        Err(error) => unread(&error),
+        Ok(Some(_)) => ConditionStatus::Yes,
+        Ok(None) => ConditionStatus::not_yet("there is no Console yet"),
+        Err(error) => not_yet_readable(&error),
     })
 }
 
 /// The release is complete.
-pub(crate) async fn cluster_version_ready(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn cluster_version_ready(context: &Context) -> Result<ConditionStatus, StepError> {
     let path = "/apis/config.openshift.io/v1/clusterversions/version";
-    let found = async { Kube::of(context)?.get(path).await }.await;
+    let found = async { Kube::connect(context)?.get(path).await }.await;
     Ok(match found {
-        Ok(Some(version)) if condition(&version, "Available") == Some("True") => Seen::Yes,
-        Ok(Some(version)) => Seen::not_yet(format!("ClusterVersion: {}", reason(&version, "Progressing"))),
-        Ok(None) => Seen::not_yet("there is no ClusterVersion yet"),
-        Err(error) => unread(&error),
+        Ok(Some(version)) if condition(&version, "Available") == Some("True") => ConditionStatus::Yes,
+        Ok(Some(version)) => {
+            ConditionStatus::not_yet(format!("ClusterVersion: {}", reason(&version, "Progressing")))
+        }
+        Ok(None) => ConditionStatus::not_yet("there is no ClusterVersion yet"),
+        Err(error) => not_yet_readable(&error),
     })
 }
 
@@ -95,18 +97,18 @@ pub(crate) async fn cluster_version_ready(context: &Context) -> Result<Seen, Ste
 ///
 /// # Errors
 /// 500 `QuotaExceeded`.
-pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<ConditionStatus, StepError> {
     let found = async {
-        let kube = Kube::of(context)?;
+        let kube = Kube::connect(context)?;
         let machines = kube.list(MACHINES, "machine.openshift.io/cluster-api-machine-role=worker").await?;
         let nodes = kube.list("/api/v1/nodes", "node-role.kubernetes.io/worker").await?;
         Ok::<_, StepError>((machines, nodes))
     };
     let (machines, nodes) = match found.await {
         Ok(found) => found,
-        Err(error) => return Ok(unread(&error)),
+        Err(error) => return Ok(not_yet_readable(&error)),
     };
-    let needed = needed(context);
+    let needed = minimum_workers(context);
     let phase =
         |wanted: &str| machines.iter().filter(|machine| machine["status"]["phase"] == wanted).count() as u64;
     let running = phase("Running");
@@ -121,12 +123,14 @@ pub(crate) async fn minimum_worker_nodes_ready(context: &Context) -> Result<Seen
     }
     let ready = nodes.iter().filter(|node| condition(node, "Ready") == Some("True")).count() as u64;
     if running >= needed && ready >= needed {
-        return Ok(Seen::Yes);
+        return Ok(ConditionStatus::Yes);
     }
-    Ok(Seen::not_yet(format!("{running} of {needed} worker machines run, {ready} worker nodes are ready")))
+    Ok(ConditionStatus::not_yet(format!(
+        "{running} of {needed} worker machines run, {ready} worker nodes are ready"
+    )))
 }
 
-fn needed(context: &Context) -> u64 {
+fn minimum_workers(context: &Context) -> u64 {
     let document = context.document();
     let counts = document.worker_profiles().iter().filter_map(|profile| profile.count.get());
     let counts: Vec<u64> = counts.filter_map(|count| u64::try_from(*count).ok()).collect();
@@ -170,9 +174,9 @@ mod tests {
     #[test]
     fn an_operator_is_settled_by_its_types() {
         let good = with(&[("Progressing", "False"), ("Degraded", "False"), ("Available", "True")]);
-        assert_eq!(settled("x", Some(&good)), Seen::Yes);
+        assert_eq!(operator_status("x", Some(&good)), ConditionStatus::Yes);
         let young = with(&[("Available", "True"), ("Progressing", "False")]);
-        assert_eq!(settled("x", Some(&young)), Seen::Yes);
+        assert_eq!(operator_status("x", Some(&young)), ConditionStatus::Yes);
         for (conditions, said) in [
             (vec![("Available", "False"), ("Progressing", "False")], "x is not available: Why: because"),
             (vec![("Available", "True"), ("Progressing", "True")], "x is progressing: Why: because"),
@@ -182,9 +186,9 @@ mod tests {
                 "x is degraded: Why: because",
             ),
         ] {
-            assert_eq!(settled("x", Some(&with(&conditions))), Seen::not_yet(said));
+            assert_eq!(operator_status("x", Some(&with(&conditions))), ConditionStatus::not_yet(said));
         }
-        assert_ne!(settled("x", None), Seen::Yes);
+        assert_ne!(operator_status("x", None), ConditionStatus::Yes);
     }
 
     #[test]

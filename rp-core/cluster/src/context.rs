@@ -1,4 +1,4 @@
-//! What a step gets.
+//! The context of a step: document, clients, limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Context {
     progress: Arc<dyn Progress>,
     lost: CancellationToken,
     stopping: CancellationToken,
-    /// The running step's stored name, for what it tells.
+    /// The running step's stored name, for its events.
     step: RwLock<Arc<str>>,
 }
 
@@ -89,7 +89,7 @@ impl Context {
     /// It cannot be opened.
     pub fn secret_bytes(&self, secret: ClusterSecret) -> Result<Option<Secret<Vec<u8>>>, StepError> {
         let document = self.document();
-        let Some(sealed) = secret.of(&document) else { return Ok(None) };
+        let Some(sealed) = secret.sealed_in(&document) else { return Ok(None) };
         let (plain, _) = self.env.keyring.open_any(sealed, &secret.place(document.id()))?;
         Ok(Some(plain))
     }
@@ -127,20 +127,20 @@ impl Context {
         .await
     }
 
-    /// How often the step with which a run begins was begun: once, and once more for every worker that was lost.
+    /// How often the first step of this run was started: once, and once more for every worker that was lost.
     pub(crate) fn attempt(&self) -> u32 {
         self.document().envelope().lease().dequeues.max(1)
     }
 
-    /// A sentence for people, and for the log.
-    pub fn line(&self, level: &str, text: &str) {
-        self.tell(StepEvent::Line { level, text });
+    /// Records a line in the operation's log and in the process's log.
+    pub fn record_line(&self, level: &str, text: &str) {
+        self.record_event(StepEvent::Line { level, text });
     }
 
     /// What the running step waits for.
     pub fn waiting(&self, seen: &str) {
         let name = Arc::clone(&self.step.read());
-        self.tell(StepEvent::Waiting { name: &name, seen });
+        self.record_event(StepEvent::Waiting { name: &name, seen });
     }
 
     /// Waits, unless the lease is lost or the process stops meanwhile.
@@ -148,7 +148,7 @@ impl Context {
     /// # Errors
     /// [`StepError::Lost`] or [`StepError::Stopping`].
     pub async fn sleep(&self, period: Duration) -> Result<(), StepError> {
-        self.proceed()?;
+        self.check_running()?;
         tokio::select! {
             biased;
             () = self.lost.cancelled() => Err(StepError::Lost),
@@ -161,7 +161,7 @@ impl Context {
     ///
     /// # Errors
     /// [`StepError::Lost`] or [`StepError::Stopping`].
-    pub fn proceed(&self) -> Result<(), StepError> {
+    pub fn check_running(&self) -> Result<(), StepError> {
         if self.lost.is_cancelled() {
             return Err(StepError::Lost);
         }
@@ -208,8 +208,8 @@ impl Context {
         &*self.progress
     }
 
-    pub(crate) fn tell(&self, event: StepEvent<'_>) {
-        self.progress.tell(event);
+    pub(crate) fn record_event(&self, event: StepEvent<'_>) {
+        self.progress.record_event(event);
     }
 
     pub(crate) fn begin(&self, stored_name: &str) {

@@ -12,7 +12,7 @@ use crate::InstallError;
 use crate::errors::StepError;
 use crate::failure::Failure;
 use crate::progress::ProgressError;
-use crate::step::{Kind, Step};
+use crate::step::{Step, StepKind};
 
 const PRINCIPAL: &str = "properties.servicePrincipalProfile";
 const ENCOUNTERED: &str = "encountered error";
@@ -21,7 +21,7 @@ const CREDENTIALS: &str = "InvalidServicePrincipalCredentials";
 /// What ended a step, as the worker is told.
 pub(crate) fn failure(step: Option<&Step>, error: StepError, group: &str) -> Failure {
     let detail = error.to_string();
-    let told = |told: CloudError| Failure::Told { told, detail: detail.clone() };
+    let told = |told: CloudError| Failure::Customer { told, detail: detail.clone() };
     let error = match error {
         StepError::Lost | StepError::Progress(ProgressError::Lost) => return Failure::Lost,
         StepError::Stopping => return Failure::HandedOver,
@@ -33,11 +33,11 @@ pub(crate) fn failure(step: Option<&Step>, error: StepError, group: &str) -> Fai
         // Already the customer's own words.
         StepError::Cloud(error) if !hides_authorization(&error) => return told(error),
         StepError::Explained { told, detail } if !hides_authorization(&told) => {
-            return Failure::Told { told, detail };
+            return Failure::Customer { told, detail };
         }
         error => error,
     };
-    let retried = step.is_some_and(|step| matches!(step.kind, Kind::AuthorizationRetrying(_)));
+    let retried = step.is_some_and(|step| matches!(step.kind, StepKind::AuthorizationRetrying(_)));
     if retried && let Some(error) = of_authorization(&error, group) {
         return told(error);
     }
@@ -78,7 +78,7 @@ fn of_authorization(error: &StepError, group: &str) -> Option<CloudError> {
     if !is_credential(error) && !is_authorization(error) {
         return None;
     }
-    if concerns(error, group) {
+    if is_about_managed_group(error, group) {
         return Some(CloudError::new(500, "InternalServerError", "", "Internal server error."));
     }
     let message = if has(error, "AADSTS700016") {
@@ -110,7 +110,7 @@ fn of_any(error: &StepError, group: &str) -> Option<CloudError> {
         return Some(CloudError::new(409, "ScopeLocked", ENCOUNTERED, locked.message.clone()));
     }
     let known = has(error, "AADSTS700016") || has(error, "AADSTS7000215") || is_authorization_failed(error);
-    if matches!(error, StepError::Azure(_)) && concerns(error, group) {
+    if matches!(error, StepError::Azure(_)) && is_about_managed_group(error, group) {
         let message = sanitized(&error.to_string());
         return Some(CloudError::new(500, "InternalServerError", ENCOUNTERED, message));
     }
@@ -170,7 +170,7 @@ fn has(error: &StepError, text: &str) -> bool {
 }
 
 /// Whether it is about the managed resource group, which is ours: by what was asked, else by an id in the text.
-fn concerns(error: &StepError, group: &str) -> bool {
+fn is_about_managed_group(error: &StepError, group: &str) -> bool {
     let group = group.to_ascii_lowercase();
     if group.is_empty() {
         return false;
@@ -180,14 +180,14 @@ fn concerns(error: &StepError, group: &str) -> bool {
         _ => String::new(),
     };
     if !asked.is_empty() {
-        names(&asked, &group)
+        contains_id(&asked, &group)
     } else {
-        names(&error.to_string().to_ascii_lowercase(), &group)
+        contains_id(&error.to_string().to_ascii_lowercase(), &group)
     }
 }
 
 /// Whether the text has the id, as a whole: `/…/resourcegroups/aro` is not in `/…/resourcegroups/aro-2`.
-fn names(text: &str, id: &str) -> bool {
+fn contains_id(text: &str, id: &str) -> bool {
     text.match_indices(id).any(|(at, _)| {
         let next = text[at + id.len()..].chars().next();
         next.is_none_or(|next| !(next.is_alphanumeric() || "-_.()".contains(next)) || next == '.')

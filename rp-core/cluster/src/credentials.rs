@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, overlay, secret, secrets};
+use crate::kube_api::{Kube, merge_into, secret, secrets};
 use crate::roles::needed_minors;
 
 /// On the cloud provider's secret: when its credentials changed, and which change its users have heard of.
@@ -30,25 +30,25 @@ pub(crate) async fn update_openshift_secret(context: &Context) -> Result<(), Ste
         ("azure_client_secret", client_secret.expose().as_str()),
         ("azure_tenant_id", tenant.as_str()),
     ];
-    let kube = Kube::of(context)?;
+    let kube = Kube::connect(context)?;
     let object = secret("kube-system", "azure-credentials", "Opaque", &texts);
     kube.apply("/api/v1/namespaces/kube-system/secrets/azure-credentials", &object).await?;
     let pods = "/api/v1/namespaces/openshift-cloud-credential-operator/pods";
     match kube.list(pods, "app=cloud-credential-operator").await {
         Ok(found) => {
             for name in found.iter().filter_map(|pod| pod.pointer("/metadata/name")?.as_str()) {
-                leave(context, kube.delete(&format!("{pods}/{name}")).await);
+                log_failure(context, kube.delete(&format!("{pods}/{name}")).await);
             }
         }
-        Err(error) => leave(context, Err(error)),
+        Err(error) => log_failure(context, Err(error)),
     }
     Ok(())
 }
 
-/// The one that the cloud provider uses; a change makes its users begin again. The secret itself says when it changed and
-/// which change its users have heard of: a run that ends in between is taken up by the next.
+/// The one that the cloud provider uses; a change makes its users begin again. The secret itself says when it changed
+/// and which change its users have heard of: a run that ends in between is taken up by the next.
 pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError> {
-    let kube = Kube::of(context)?;
+    let kube = Kube::connect(context)?;
     let Some(client_secret) = context.secret(ClusterSecret::ClientSecret)? else { return Ok(()) };
     let path = "/api/v1/namespaces/kube-system/secrets/azure-cloud-provider";
     let Some(found) = kube.get(path).await? else { return Ok(()) };
@@ -59,7 +59,7 @@ pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError
             let now = context.env.clock.now().to_string();
             let wanted =
                 json!({"metadata": {"annotations": {ROTATED: now}}, "data": {"cloud-config": config}});
-            kube.change(path, |found| overlay(found, &wanted)).await?;
+            kube.change(path, |found| merge_into(found, &wanted)).await?;
             now
         }
         None => match told(ROTATED).filter(|rotated| told(HEARD).as_ref() != Some(rotated)) {
@@ -71,13 +71,13 @@ pub(crate) async fn update_aro_secret(context: &Context) -> Result<(), StepError
     let mut heard = true;
     for kind in ["kubeapiservers", "kubecontrollermanagers"] {
         let path = format!("/apis/operator.openshift.io/v1/{kind}/cluster");
-        let done = kube.change(&path, |found| overlay(found, &wanted)).await.map(drop);
+        let done = kube.change(&path, |found| merge_into(found, &wanted)).await.map(drop);
         heard &= done.is_ok();
-        leave(context, done);
+        log_failure(context, done);
     }
     if heard {
         let wanted = json!({"metadata": {"annotations": {HEARD: rotated}}});
-        kube.change(path, |found| overlay(found, &wanted)).await?;
+        kube.change(path, |found| merge_into(found, &wanted)).await?;
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ fn cloud_config(found: &Value, client_id: &str, client_secret: &str) -> Option<S
     if text.trim_start().starts_with('{') {
         let mut object: Value = serde_json::from_str(&text).ok()?;
         let wanted = json!({"aadClientId": client_id, "aadClientSecret": client_secret});
-        return overlay(&mut object, &wanted).then(|| STANDARD.encode(object.to_string()));
+        return merge_into(&mut object, &wanted).then(|| STANDARD.encode(object.to_string()));
     }
     let key = |line: &str| line.split(':').next().unwrap_or_default().trim_matches('"').to_owned();
     let is_of = |line: &str, name: &str| !line.starts_with([' ', '\t', '-']) && key(line) == name;
@@ -129,12 +129,12 @@ pub(crate) async fn ensure_upgrade_annotation(context: &Context) -> Result<(), S
     let wanted =
         json!({"metadata": {"annotations": {"cloudcredential.openshift.io/upgradeable-to": upgradeable}}});
     let path = "/apis/operator.openshift.io/v1/cloudcredentials/cluster";
-    Kube::of(context)?.change(path, |found| overlay(found, &wanted)).await.map(drop)
+    Kube::connect(context)?.change(path, |found| merge_into(found, &wanted)).await.map(drop)
 }
 
 /// A Secret of each platform identity where its operator looks for it.
 pub(crate) async fn deploy_platform_workload_identity_secrets(context: &Context) -> Result<(), StepError> {
-    let kube = Kube::of(context)?;
+    let kube = Kube::connect(context)?;
     for object in identity_secrets(context).await? {
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
         let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
@@ -149,7 +149,7 @@ async fn identity_secrets(context: &Context) -> Result<Vec<Value>, StepError> {
     let tenant = context.tenant();
     let identities = &*document.properties.platform_workload_identity_profile.platform_workload_identities;
     let mut objects = Vec::new();
-    for (operator, place) in secret_places(context).await? {
+    for (operator, location) in secret_locations(context).await? {
         let client_id = identities.get(&operator).and_then(|identity| identity.client_id.get());
         let Some(client_id) = client_id else { continue };
         let texts = [
@@ -159,33 +159,33 @@ async fn identity_secrets(context: &Context) -> Result<Vec<Value>, StepError> {
             ("azure_region", &*document.location),
             ("azure_federated_token_file", TOKEN_FILE),
         ];
-        objects.push(secret(&place.namespace, &place.name, "Opaque", &texts));
+        objects.push(secret(&location.namespace, &location.name, "Opaque", &texts));
     }
     Ok(objects)
 }
 
 /// Where each operator looks for its credential: of several roles the first's place counts.
-async fn secret_places(context: &Context) -> Result<BTreeMap<String, SecretLocation>, StepError> {
+async fn secret_locations(context: &Context) -> Result<BTreeMap<String, SecretLocation>, StepError> {
     let minors = needed_minors(&context.document());
     let sets = context.env.role_sets.all().await.map_err(StepError::away)?;
-    let mut places = BTreeMap::new();
+    let mut locations = BTreeMap::new();
     for set in sets.iter().map(|set| &set.platform_workload_identity_role_set) {
         if set.deleting || !minors.contains(&set.properties.open_shift_version) {
             continue;
         }
         for role in &set.properties.platform_workload_identity_roles {
-            if let Some(place) = &role.secret_location {
-                places.entry(role.operator_name.clone()).or_insert_with(|| place.clone());
+            if let Some(location) = &role.secret_location {
+                locations.entry(role.operator_name.clone()).or_insert_with(|| location.clone());
             }
         }
     }
-    Ok(places)
+    Ok(locations)
 }
 
 /// What may fail without harm.
-fn leave(context: &Context, result: Result<(), StepError>) {
+fn log_failure(context: &Context, result: Result<(), StepError>) {
     if let Err(error) = result {
-        context.line("warning", &rp_base::text::clean(&error.to_string(), 500));
+        context.record_line("warning", &rp_base::text::clean(&error.to_string(), 500));
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::json::set;
-use crate::kube_api::{Kube, overlay};
+use crate::kube_api::{Kube, merge_into};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
@@ -22,7 +22,7 @@ pub(crate) async fn disable_samples(context: &Context) -> Result<(), StepError> 
         "apiVersion": "samples.operator.openshift.io/v1", "kind": "Config",
         "metadata": {"name": "cluster"}, "spec": {"managementState": "Removed"}
     });
-    Kube::of(context)?.ensure("/apis/samples.operator.openshift.io/v1/configs", &config).await
+    Kube::connect(context)?.ensure("/apis/samples.operator.openshift.io/v1/configs", &config).await
 }
 
 /// Nor could the catalogues; others than these stay as they are.
@@ -39,7 +39,7 @@ pub(crate) async fn disable_operator_hub_sources(context: &Context) -> Result<()
         changed
     };
     found(
-        Kube::of(context)?.change("/apis/config.openshift.io/v1/operatorhubs/cluster", change).await?,
+        Kube::connect(context)?.change("/apis/config.openshift.io/v1/operatorhubs/cluster", change).await?,
         "OperatorHub",
     )
 }
@@ -55,7 +55,7 @@ pub(crate) async fn disable_updates(context: &Context) -> Result<(), StepError> 
         had.iter().flatten().any(|value| value != "")
     };
     let path = "/apis/config.openshift.io/v1/clusterversions/version";
-    found(Kube::of(context)?.change(path, change).await?, "ClusterVersion")
+    found(Kube::connect(context)?.change(path, change).await?, "ClusterVersion")
 }
 
 /// Volumes are encrypted with the customer's keys, as the machines' disks are.
@@ -70,14 +70,14 @@ pub(crate) async fn configure_default_storage_class(context: &Context) -> Result
     } else {
         ("managed-premium", "managed-premium-encrypted-cmk", "kubernetes.io/azure-disk")
     };
-    let kube = Kube::of(context)?;
+    let kube = Kube::connect(context)?;
     // The new one first: between the two, the newer of two defaults counts, never none.
     kube.ensure(CLASSES, &class(encrypted, provisioner, set_id)).await?;
     let undone = json!({"metadata": {"annotations": {DEFAULT_CLASS: "false"}}});
     let change = |found: &mut Value| {
         let key = DEFAULT_CLASS.replace('/', "~1");
         let is_default = found.pointer(&format!("/metadata/annotations/{key}")) == Some(&json!("true"));
-        is_default && overlay(found, &undone)
+        is_default && merge_into(found, &undone)
     };
     kube.change(&format!("{CLASSES}/{plain}"), change).await.map(drop)
 }
@@ -96,11 +96,11 @@ fn class(name: &str, provisioner: &str, encryption: &str) -> Value {
 pub(crate) async fn remove_azure_file_storage_class(context: &Context) -> Result<(), StepError> {
     let wanted = json!({"spec": {"storageClassState": "Removed"}});
     let path = "/apis/operator.openshift.io/v1/clustercsidrivers/file.csi.azure.com";
-    Kube::of(context)?.change(path, |found| overlay(found, &wanted)).await.map(drop)
+    Kube::connect(context)?.change(path, |found| merge_into(found, &wanted)).await.map(drop)
 }
 
 async fn changed(context: &Context, path: &str, wanted: &Value) -> Result<(), StepError> {
-    found(Kube::of(context)?.change(path, |found| overlay(found, wanted)).await?, path)
+    found(Kube::connect(context)?.change(path, |found| merge_into(found, wanted)).await?, path)
 }
 
 fn found(is: bool, what: &str) -> Result<(), StepError> {

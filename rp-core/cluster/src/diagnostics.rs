@@ -29,7 +29,7 @@ const MOST_LINES: usize = 200;
 /// Looks at everything that there is; what cannot be seen is said and passed by.
 pub(crate) async fn gather(context: &Context) {
     let end = Instant::now() + context.env.periods.diagnostics;
-    if let Ok(kube) = Kube::of(context) {
+    if let Ok(kube) = Kube::connect(context) {
         entry(context, end, "logClusterVersion", cluster_version(&kube)).await;
         entry(context, end, "logNodes", nodes(&kube)).await;
         let operators = "/apis/config.openshift.io/v1/clusteroperators";
@@ -71,11 +71,11 @@ async fn entry(
     }
     text.truncate(most);
     tracing::info!(cluster = context.document().cluster_id(), entry = name, "{name}: {text}");
-    context.tell(StepEvent::Diagnostic { name, text: &text });
+    context.record_event(StepEvent::Diagnostic { name, text: &text });
 }
 
 async fn cluster_version(kube: &Kube) -> Result<String, StepError> {
-    let version = kube.need("/apis/config.openshift.io/v1/clusterversions/version").await?;
+    let version = kube.get_required("/apis/config.openshift.io/v1/clusterversions/version").await?;
     Ok(indented(version))
 }
 

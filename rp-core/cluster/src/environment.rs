@@ -1,4 +1,4 @@
-//! What every step of every cluster finds around it: the region's names, clients, clock and limits.
+//! The environment of all steps: the region's names, clients, clock and limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::errors::StepError;
 use crate::installer::Installer;
 use crate::vault::CertificateVault;
 
-/// A region and what reaches it. One of a process.
+/// A region with its clients. There is one per process.
 #[derive(Debug)]
 pub struct Environment {
     /// Azure location, e.g. `eastus`.
@@ -57,7 +57,7 @@ pub struct Environment {
     pub clock: SharedClock,
     pub random: SharedRandom,
     /// How the clusters' API servers are reached.
-    pub clusters: Arc<dyn ReachClusters>,
+    pub clusters: Arc<dyn ClusterClients>,
     pub periods: Periods,
 }
 
@@ -83,7 +83,7 @@ pub struct Features {
     pub expanded_zones: bool,
 }
 
-/// How long is waited between two looks, and how long in all where the contract says so.
+/// Intervals and time limits of waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Periods {
     /// Between two looks of a condition.
@@ -128,7 +128,7 @@ pub struct GatewayRecord {
     pub registry_account: String,
 }
 
-/// The records that tell the gateway whose connection is whose.
+/// The records by which the gateway knows the cluster of a connection.
 #[async_trait]
 pub trait Gateways: Send + Sync + std::fmt::Debug + 'static {
     /// The record of a link.
@@ -137,13 +137,13 @@ pub trait Gateways: Send + Sync + std::fmt::Debug + 'static {
     /// The store's, as text.
     async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String>;
 
-    /// Makes it; `false`: there is one of that link already.
+    /// Creates the record; `false`: the link has one already.
     ///
     /// # Errors
     /// The store's, as text.
     async fn create(&self, record: &GatewayRecord) -> Result<bool, String>;
 
-    /// Marks it as being deleted; it ends within a minute. None is as good.
+    /// Marks the record as being deleted; it expires within a minute. Does nothing when there is none.
     ///
     /// # Errors
     /// The store's, as text.
@@ -151,7 +151,7 @@ pub trait Gateways: Send + Sync + std::fmt::Debug + 'static {
 }
 
 /// Makes clients of clusters' API servers.
-pub trait ReachClusters: Send + Sync + std::fmt::Debug + 'static {
+pub trait ClusterClients: Send + Sync + std::fmt::Debug + 'static {
     /// A client with the service's own rights.
     ///
     /// # Errors
@@ -159,11 +159,11 @@ pub trait ReachClusters: Send + Sync + std::fmt::Debug + 'static {
     fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError>;
 }
 
-/// Over private links.
+/// [`ClusterClients`] over private links.
 #[derive(Debug, Clone)]
-pub struct OverPrivateLink(pub Dialer);
+pub struct PrivateLinkClients(pub Dialer);
 
-impl ReachClusters for OverPrivateLink {
+impl ClusterClients for PrivateLinkClients {
     fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError> {
         let options = ClientOptions { user_agent: "aro-rp".to_owned(), ..ClientOptions::default() };
         rp_kube::connect::client(self.0.clone(), target, Identity::Admin, &options)

@@ -16,10 +16,10 @@ pub enum StepError {
     /// A call to Azure.
     #[error(transparent)]
     Azure(#[from] AzureError),
-    /// What the customer is told, as it is.
+    /// An error that the customer reads unchanged.
     #[error(transparent)]
     Cloud(#[from] CloudError),
-    /// What the customer is told, and what somebody else said of it: that is for the log of the operation.
+    /// An error for the customer, with a detail for the operation's log.
     #[error("{told}")]
     Explained { told: CloudError, detail: String },
     /// A call to the cluster's API server.
@@ -44,19 +44,19 @@ pub enum StepError {
     /// The step itself did not end.
     #[error("step {name} did not end within {} s", limit.as_secs())]
     Overdue { name: &'static str, limit: Duration },
-    /// The lease is somebody else's.
+    /// The lease was lost.
     #[error("the lease was lost")]
     Lost,
-    /// The process stops; the step is begun again by whoever goes on.
+    /// The process stops; the next worker begins the step again.
     #[error("handed over")]
     Stopping,
-    /// Ours.
+    /// An internal error.
     #[error("{0}")]
     Other(String),
 }
 
 impl StepError {
-    /// One of ours.
+    /// An internal error with that text.
     pub fn other(text: impl Into<String>) -> Self {
         Self::Other(text.into())
     }

@@ -7,17 +7,17 @@ use crate::ProgressError;
 /// What ended an operation, after conversion (`contract/backend.md` §9.2).
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What the customer is told, with the whole of it for the log.
+    /// An error that the customer reads, with the details for the log.
     #[error("{told}: {detail}")]
-    Told { told: CloudError, detail: String },
-    /// Ours: the customer reads "Internal server error.".
+    Customer { told: CloudError, detail: String },
+    /// An internal error: the customer reads "Internal server error.".
     #[error("{0}")]
     Internal(String),
     /// Nothing is wrong with the cluster; the work is to be tried again later (a store that is away, a tenant's
     /// subscription not read yet).
     #[error("{0}")]
     Later(String),
-    /// The lease is somebody else's: nothing may be written any more.
+    /// The lease was lost: nothing may be written any more.
     #[error("the lease was lost")]
     Lost,
     /// The process stops: the lease is handed on, and the work goes on from the last saved step.
@@ -27,7 +27,7 @@ pub enum Failure {
 
 impl From<CloudError> for Failure {
     fn from(told: CloudError) -> Self {
-        Self::Told { detail: String::new(), told }
+        Self::Customer { detail: String::new(), told }
     }
 }
 

@@ -4,8 +4,8 @@ mod azure;
 mod convert_tests;
 pub(crate) mod documents;
 mod engine_tests;
-mod keeper;
 mod kube;
+mod memory_progress;
 mod plan_tests;
 mod step_tests;
 mod torture;
@@ -28,8 +28,8 @@ use crate::installer::{InstallError, InstallState, Installer};
 use crate::manager::{Job, Operation};
 use crate::{CertificateVault, Order, StepError};
 
-pub(crate) use keeper::Keeper;
 pub(crate) use kube::Api;
+pub(crate) use memory_progress::MemoryProgress;
 
 pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-00000000abcd";
 pub(crate) const TENANT: &str = "11111111-1111-1111-1111-111111111111";
@@ -88,7 +88,7 @@ pub(crate) fn subscription(tenant: &str) -> SubscriptionDocument {
 
 type OnBegin = Box<dyn Fn(&Value) + Send + Sync>;
 
-/// Does as it is told.
+/// An installer whose state the test sets.
 #[derive(Default)]
 pub(crate) struct Script {
     pub(crate) on_begin: Mutex<Option<OnBegin>>,
@@ -96,7 +96,7 @@ pub(crate) struct Script {
     pub(crate) begins: Mutex<u32>,
     pub(crate) ends: Mutex<Option<InstallState>>,
     pub(crate) refuses: Mutex<bool>,
-    /// The next call finds nobody.
+    /// The next call fails: the installer is away.
     pub(crate) away: Mutex<bool>,
     pub(crate) looks: Mutex<u32>,
 }
@@ -151,10 +151,10 @@ impl Installer for Script {
 
 /// Role sets that a test gives.
 #[derive(Debug, Default)]
-pub(crate) struct Sets(pub(crate) Vec<RoleSetDocument>);
+pub(crate) struct FixedRoleSets(pub(crate) Vec<RoleSetDocument>);
 
 #[async_trait]
-impl RoleSets for Sets {
+impl RoleSets for FixedRoleSets {
     async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
         Ok(self.0.clone())
     }
@@ -162,10 +162,10 @@ impl RoleSets for Sets {
 
 /// A gateway's records.
 #[derive(Debug, Default)]
-pub(crate) struct Records(pub(crate) Mutex<Vec<GatewayRecord>>);
+pub(crate) struct MemoryGateways(pub(crate) Mutex<Vec<GatewayRecord>>);
 
 #[async_trait]
-impl Gateways for Records {
+impl Gateways for MemoryGateways {
     async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String> {
         Ok(self.0.lock().iter().find(|record| record.link_id == link_id).cloned())
     }
@@ -233,11 +233,11 @@ impl CertificateVault for Certificates {
     }
 }
 
-/// Clients that lead nowhere.
+/// Azure clients that reach nothing.
 #[derive(Debug)]
-pub(crate) struct Nowhere;
+pub(crate) struct UnreachableAzure;
 
-impl AzureClients for Nowhere {
+impl AzureClients for UnreachableAzure {
     fn first_party(&self) -> Arm {
         rp_net::tls::install_provider();
         let url: url::Url = "http://127.0.0.1:1".parse().unwrap();
@@ -272,19 +272,20 @@ impl AzureClients for Nowhere {
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) env: Arc<Environment>,
-    pub(crate) keeper: Arc<Keeper>,
+    pub(crate) progress: Arc<MemoryProgress>,
     pub(crate) api: Api,
     pub(crate) installer: Arc<Script>,
-    pub(crate) gateways: Arc<Records>,
+    pub(crate) gateways: Arc<MemoryGateways>,
     pub(crate) certificates: Arc<Certificates>,
 }
 
 impl World {
     pub(crate) fn new(azure: Arc<dyn AzureClients>, workload_identity: bool, periods: Periods) -> Self {
         let keyring = Keyring::generate(&SystemRandom);
-        let keeper = Arc::new(Keeper::new(cluster(&keyring, workload_identity)));
+        let progress = Arc::new(MemoryProgress::new(cluster(&keyring, workload_identity)));
         let (api, installer) = (Api::default(), Arc::new(Script::default()));
-        let (gateways, certificates) = (Arc::new(Records::default()), Arc::new(Certificates::default()));
+        let (gateways, certificates) =
+            (Arc::new(MemoryGateways::default()), Arc::new(Certificates::default()));
         let env = Environment {
             region: "eastus".to_owned(),
             domain: "eastus.aroapp.io".to_owned(),
@@ -304,7 +305,7 @@ impl World {
             features: Features::default(),
             azure,
             certificates: Some(Arc::clone(&certificates) as Arc<dyn CertificateVault>),
-            role_sets: Arc::new(Sets::default()),
+            role_sets: Arc::new(FixedRoleSets::default()),
             gateways: Some(Arc::clone(&gateways) as Arc<dyn Gateways>),
             installer: Arc::clone(&installer) as Arc<dyn Installer>,
             keyring,
@@ -313,12 +314,12 @@ impl World {
             clusters: Arc::new(api.clone()),
             periods,
         };
-        Self { env: Arc::new(env), keeper, api, installer, gateways, certificates }
+        Self { env: Arc::new(env), progress, api, installer, gateways, certificates }
     }
 
     /// Without an Azure behind it.
     pub(crate) fn alone() -> Self {
-        Self::new(Arc::new(Nowhere), false, Periods::CONTRACT)
+        Self::new(Arc::new(UnreachableAzure), false, Periods::CONTRACT)
     }
 
     /// Changes what stands around, before anything runs.
@@ -335,9 +336,9 @@ impl World {
     ) -> Job {
         Job {
             operation,
-            document: Arc::new(documents::typed(self.keeper.document())),
+            document: Arc::new(documents::typed(self.progress.document())),
             subscription: subscription(TENANT),
-            progress: Arc::clone(&self.keeper) as Arc<dyn crate::Progress>,
+            progress: Arc::clone(&self.progress) as Arc<dyn crate::Progress>,
             lost: lost.clone(),
             stopping: stopping.clone(),
         }

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::errors::StepError;
 use crate::installer::{InstallError, InstallState};
 use crate::resources::deploy::with_detail;
-use crate::step::Seen;
+use crate::step::ConditionStatus;
 
 /// Members that an installer needs open, whose plain form is text.
 const OPENED: [ClusterSecret; 9] = [
@@ -28,14 +28,14 @@ const OPENED: [ClusterSecret; 9] = [
 
 /// Begins, or finds that it has begun.
 pub(crate) async fn run_installer(context: &Context) -> Result<(), StepError> {
-    let opened = opened(context)?;
+    let opened = unseal_document(context)?;
     context.env.installer.begin(&opened).await?;
-    context.line("info", "the installation of OpenShift has begun");
+    context.record_line("info", "the installation of OpenShift has begun");
     Ok(())
 }
 
 /// The document with its secrets open, as JSON for the installer. It lives for this call and is never logged.
-fn opened(context: &Context) -> Result<Value, StepError> {
+fn unseal_document(context: &Context) -> Result<Value, StepError> {
     let document = context.document();
     let mut copy = document.envelope().clone();
     let registries = (0..document.properties.registry_profiles.len()).map(ClusterSecret::RegistryPassword);
@@ -55,27 +55,27 @@ fn opened(context: &Context) -> Result<Value, StepError> {
 ///
 /// # Errors
 /// The installation failed; 500 `InternalServerError`, or 400 `DeploymentFailed` with Azure's reason.
-pub(crate) async fn installation_complete(context: &Context) -> Result<Seen, StepError> {
+pub(crate) async fn installation_complete(context: &Context) -> Result<ConditionStatus, StepError> {
     match context.env.installer.state(&context.document().key()).await {
-        Ok(InstallState::Complete) => Ok(Seen::Yes),
-        Ok(InstallState::Running { message }) => Ok(Seen::not_yet(message)),
+        Ok(InstallState::Complete) => Ok(ConditionStatus::Yes),
+        Ok(InstallState::Running { message }) => Ok(ConditionStatus::not_yet(message)),
         // Its process began anew and remembers nothing.
         Ok(InstallState::Unknown) => match run_installer(context).await {
-            Err(StepError::Installer(InstallError::Away(why))) => Ok(Seen::not_yet(why)),
-            begun => begun.map(|()| Seen::not_yet("the installation is begun again")),
+            Err(StepError::Installer(InstallError::Away(why))) => Ok(ConditionStatus::not_yet(why)),
+            begun => begun.map(|()| ConditionStatus::not_yet("the installation is begun again")),
         },
         Ok(InstallState::Failed { reason, message }) => {
             let detail = clean(&format!("{reason}: {message}"), 2000);
-            context.line("error", &detail);
-            Err(StepError::Explained { told: failed(&reason), detail })
+            context.record_line("error", &detail);
+            Err(StepError::Explained { told: installation_failed(&reason), detail })
         }
-        Err(InstallError::Away(why)) => Ok(Seen::not_yet(why)),
+        Err(InstallError::Away(why)) => Ok(ConditionStatus::not_yet(why)),
         Err(refused) => Err(refused.into()),
     }
 }
 
 /// What the customer reads of an installer's reason (`contract/cluster.md` §10.4).
-fn failed(reason: &str) -> CloudError {
+fn installation_failed(reason: &str) -> CloudError {
     let details = "Deployment failed. Please see details for more information.";
     let message = match reason {
         "AzureKeyBasedAuthenticationNotPermitted" => {
@@ -105,12 +105,12 @@ const NO_KEYS: &str = "Cluster creation failed because key based authentication 
 pub(crate) async fn ensure_billing_record(context: &Context) -> Result<(), StepError> {
     let document = context.document();
     let (infra, location) = (document.infra_id(), document.location());
-    Ok(context.progress().bill(infra, &context.tenant(), &location).await?)
+    Ok(context.progress().create_billing_record(infra, &context.tenant(), &location).await?)
 }
 
 /// Nobody pays any more.
 pub(crate) async fn end_billing_record(context: &Context) -> Result<(), StepError> {
-    Ok(context.progress().end_bill().await?)
+    Ok(context.progress().end_billing_record().await?)
 }
 
 /// What the installer keeps of it goes too.

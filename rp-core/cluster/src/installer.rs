@@ -1,25 +1,25 @@
-//! Who installs OpenShift onto what the steps prepared.
+//! The interface of the installer of OpenShift.
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-/// How far an installation is.
+/// Progress of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstallState {
     /// None was started under that cluster's id.
     Unknown,
-    /// It goes on; what it does now, for people.
+    /// It runs; with the present activity as text for people.
     Running { message: String },
     /// Kubernetes answers, and the installer has done its part.
     Complete,
-    /// It ended; why, for people.
+    /// It failed; with the reason as text for people.
     Failed { reason: String, message: String },
 }
 
 /// Why an installer could not be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
-    /// It is worth asking again.
+    /// A retry may succeed.
     #[error("the installer is away: {0}")]
     Away(String),
     #[error("the installer refuses: {0}")]
@@ -36,7 +36,7 @@ pub trait Installer: Send + Sync + std::fmt::Debug + 'static {
     /// The installer is away, or refuses.
     async fn begin(&self, document: &Value) -> Result<(), InstallError>;
 
-    /// How far it is; the cluster's lower-cased resource id.
+    /// State of the installation of that cluster, by its lower-cased resource id.
     ///
     /// # Errors
     /// The installer is away.

@@ -10,9 +10,9 @@ use crate::errors::StepError;
 /// Pages of a list, and objects of a page.
 const MOST_PAGES: usize = 40;
 const PAGE: usize = 250;
-/// Tries of a change that others got ahead of.
+/// Attempts of a change that conflicts with changes of others.
 const TRIES: usize = 10;
-/// Who we are to the server's records of who owns which member.
+/// Our field manager in server-side apply.
 const MANAGER: &str = "aro-rp";
 
 /// A client of one cluster.
@@ -20,7 +20,7 @@ pub(crate) struct Kube(KubeClient);
 
 impl Kube {
     /// Of the operation's cluster.
-    pub(crate) fn of(context: &Context) -> Result<Self, StepError> {
+    pub(crate) fn connect(context: &Context) -> Result<Self, StepError> {
         context.kube().map(Self)
     }
 
@@ -33,7 +33,7 @@ impl Kube {
     }
 
     /// An object that must be there.
-    pub(crate) async fn need(&self, path: &str) -> Result<Value, StepError> {
+    pub(crate) async fn get_required(&self, path: &str) -> Result<Value, StepError> {
         self.send(Request::get(path), &Value::Null, path).await
     }
 
@@ -55,7 +55,7 @@ impl Kube {
         Err(StepError::other(format!("the list {path} has no end")))
     }
 
-    /// Makes an object; one that is there already is as good. Gives whether it was made.
+    /// Creates an object unless it exists; returns whether it was created.
     pub(crate) async fn create(&self, path: &str, object: &Value) -> Result<bool, StepError> {
         match self.send(Request::post(path), object, path).await {
             Err(StepError::Kube { error, .. }) if api_status(&error) == Some(409) => Ok(false),
@@ -63,7 +63,7 @@ impl Kube {
         }
     }
 
-    /// Deletes an object; one that is not there is deleted.
+    /// Deletes an object; succeeds when there is none.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), StepError> {
         match self.send(Request::delete(path), &Value::Null, path).await {
             Err(error) if !error.is_missing() => Err(error),
@@ -97,7 +97,7 @@ impl Kube {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let path = format!("{collection}/{name}");
         for _ in 0..TRIES {
-            if self.change(&path, |found| overlay(found, object)).await?
+            if self.change(&path, |found| merge_into(found, object)).await?
                 || self.create(collection, object).await?
             {
                 return Ok(());
@@ -106,7 +106,7 @@ impl Kube {
         Err(StepError::other(format!("{path}: it comes and goes")))
     }
 
-    /// Writes members as their owner, whoever had them (server-side apply).
+    /// Writes members and takes their ownership (server-side apply, forced).
     pub(crate) async fn apply(&self, path: &str, object: &Value) -> Result<(), StepError> {
         let uri = format!("{path}?fieldManager={MANAGER}&force=true");
         let request = Request::patch(&uri).header("content-type", "application/apply-patch+yaml");
@@ -142,12 +142,12 @@ impl std::fmt::Debug for Kube {
 
 /// Puts the members of `wanted` over those of `found`; gives whether anything changed. Arrays and texts are replaced
 /// whole; `status` and what the server keeps in `metadata` is not ours.
-pub(crate) fn overlay(found: &mut Value, wanted: &Value) -> bool {
+pub(crate) fn merge_into(found: &mut Value, wanted: &Value) -> bool {
     match (found, wanted) {
         (Value::Object(found), Value::Object(wanted)) => {
             let mut changed = false;
             for (key, value) in wanted {
-                changed |= overlay(found.entry(key.as_str()).or_insert(Value::Null), value);
+                changed |= merge_into(found.entry(key.as_str()).or_insert(Value::Null), value);
             }
             changed
         }
@@ -208,8 +208,8 @@ mod tests {
     #[test]
     fn what_is_wanted_lies_over_what_is_there() {
         let mut found = json!({"a": {"b": 1, "c": [1, 2]}, "status": "x"});
-        assert!(!overlay(&mut found, &json!({"a": {"b": 1}})));
-        assert!(overlay(&mut found, &json!({"a": {"c": [3]}, "d": {"e": 1}})));
+        assert!(!merge_into(&mut found, &json!({"a": {"b": 1}})));
+        assert!(merge_into(&mut found, &json!({"a": {"c": [3]}, "d": {"e": 1}})));
         assert_eq!(found, json!({"a": {"b": 1, "c": [3]}, "status": "x", "d": {"e": 1}}));
     }
 

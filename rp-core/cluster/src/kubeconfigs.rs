@@ -49,7 +49,7 @@ pub(crate) struct Authorities {
 }
 
 /// One of the four.
-struct Kind {
+struct KubeconfigKind {
     secret: ClusterSecret,
     user: &'static str,
     organisation: Option<&'static str>,
@@ -58,29 +58,29 @@ struct Kind {
     public: bool,
 }
 
-const KINDS: [Kind; 4] = [
-    Kind {
+const KINDS: [KubeconfigKind; 4] = [
+    KubeconfigKind {
         secret: ClusterSecret::AdminKubeconfig,
         user: "admin",
         organisation: Some("system:masters"),
         life: TEN_YEARS,
         public: false,
     },
-    Kind {
+    KubeconfigKind {
         secret: ClusterSecret::ServiceKubeconfig,
         user: "system:aro-service",
         organisation: Some("system:masters"),
         life: TEN_YEARS,
         public: false,
     },
-    Kind {
+    KubeconfigKind {
         secret: ClusterSecret::SreKubeconfig,
         user: "system:aro-sre",
         organisation: None,
         life: TEN_YEARS,
         public: false,
     },
-    Kind {
+    KubeconfigKind {
         secret: ClusterSecret::UserAdminKubeconfig,
         user: "system:admin",
         organisation: None,
@@ -92,7 +92,7 @@ const KINDS: [Kind; 4] = [
 /// Authorities, the first password and all kubeconfigs.
 pub(crate) async fn generate_kubeconfigs(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let has = |secret: ClusterSecret| secret.of(&document).is_some();
+    let has = |secret: ClusterSecret| secret.sealed_in(&document).is_some();
     let kubeconfigs = KINDS.iter().map(|kind| kind.secret);
     if [ClusterSecret::ClusterAuthorities, ClusterSecret::KubeadminPassword]
         .into_iter()
@@ -133,7 +133,7 @@ pub(crate) async fn generate_kubeconfigs(context: &Context) -> Result<(), StepEr
 
 /// The service's people get theirs, where a cluster has none.
 pub(crate) async fn fix_sre_kubeconfig(context: &Context) -> Result<(), StepError> {
-    if ClusterSecret::SreKubeconfig.of(&context.document()).is_some() {
+    if ClusterSecret::SreKubeconfig.sealed_in(&context.document()).is_some() {
         return Ok(());
     }
     renew(context, ClusterSecret::SreKubeconfig).await
@@ -151,7 +151,10 @@ pub(crate) async fn fix_user_admin_kubeconfig(context: &Context) -> Result<(), S
 
 async fn renew(context: &Context, secret: ClusterSecret) -> Result<(), StepError> {
     let Some(authorities) = authorities(context)? else {
-        context.line("warning", "the cluster's authorities are not in its document: the kubeconfig is left");
+        context.record_line(
+            "warning",
+            "the cluster's authorities are not in its document: the kubeconfig is left",
+        );
         return Ok(());
     };
     let Some(kind) = KINDS.iter().find(|kind| kind.secret == secret) else { return Ok(()) };
@@ -225,7 +228,7 @@ fn named(
 
 /// Certificate and key of a client.
 fn client(
-    kind: &Kind,
+    kind: &KubeconfigKind,
     signer: &Authority,
     random: &dyn Random,
     now: Timestamp,
@@ -243,7 +246,11 @@ fn client(
 }
 
 /// JSON, which every reader of kubeconfigs takes.
-fn kubeconfig(kind: &Kind, authorities: &Authorities, context: &Context) -> Result<String, StepError> {
+fn kubeconfig(
+    kind: &KubeconfigKind,
+    authorities: &Authorities,
+    context: &Context,
+) -> Result<String, StepError> {
     let (random, now) = (&*context.env.random, context.env.clock.now());
     let pair =
         client(kind, &authorities.admin_kubeconfig_signer, random, now).map_err(|error| of_rcgen(&error))?;

@@ -41,7 +41,7 @@ mod vault;
 pub use context::Context;
 pub use document::Document;
 pub use environment::{
-    Environment, Features, GatewayRecord, Gateways, OidcStorage, OverPrivateLink, Periods, ReachClusters,
+    ClusterClients, Environment, Features, GatewayRecord, Gateways, OidcStorage, Periods, PrivateLinkClients,
     RoleSets,
 };
 pub use errors::StepError;
@@ -50,9 +50,9 @@ pub use installer::{InstallError, InstallState, Installer};
 pub use manager::{Job, Manager, Operation, Outcome};
 pub use manager_impl::ClusterManager;
 pub use metrics::{ClusterMetrics, StepMetrics};
-pub use plan::{Phase, Shape};
+pub use plan::{Phase, PlanInputs};
 pub use progress::{Change, Progress, ProgressError, StepEvent};
 pub use rp_azure::AzureClients;
-pub use step::{ACTION, Act, Kind, LONG_ACTION, Look, Running, Seen, Step};
+pub use step::{ACTION, ActionFn, ConditionFn, ConditionStatus, LONG_ACTION, Step, StepFuture, StepKind};
 pub use templates::{Ignition, Image, Machines, machines};
 pub use vault::{CertificateVault, Order};

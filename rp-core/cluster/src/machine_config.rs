@@ -14,7 +14,7 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::kube_api::{Kube, overlay, secrets};
+use crate::kube_api::{Kube, merge_into, secrets};
 use crate::kubeconfigs::{Authority, ROOT, authorities};
 
 const NAMESPACE: &str = "openshift-machine-config-operator";
@@ -29,18 +29,21 @@ pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
     let Ok(address) = document.properties.apiserver_profile.int_ip.parse::<IpAddr>() else {
         return Err(StepError::other("the document has no internal address of the API server"));
     };
-    let kube = Kube::of(context)?;
+    let kube = Kube::connect(context)?;
     let path = format!("{}/machine-config-server-tls", secrets(NAMESPACE));
     let Some(found) = kube.get(&path).await? else { return Ok(()) };
     if names_only(&found, address) {
         // Ours, and the run that placed it may have ended before the servers began again.
-        return match issued(&found) {
-            Some(issued) => begin_again(&kube, issued).await,
+        return match issued_at(&found) {
+            Some(issued) => restart_servers(&kube, issued).await,
             None => Ok(()),
         };
     }
     let Some(authorities) = authorities(context)? else {
-        context.line("warning", "the cluster's authorities are not in its document: the certificate is left");
+        context.record_line(
+            "warning",
+            "the cluster's authorities are not in its document: the certificate is left",
+        );
         return Ok(());
     };
     let (domain, now) = (document.domain(&context.env.domain), context.env.clock.now());
@@ -51,17 +54,17 @@ pub(crate) async fn fix_mcs_cert(context: &Context) -> Result<(), StepError> {
         "metadata": {"annotations": {ISSUED: now.to_string()}},
         "data": {"tls.crt": STANDARD.encode(&pair.certificate), "tls.key": STANDARD.encode(&pair.key)}
     });
-    kube.change(&path, |found| overlay(found, &wanted)).await?;
-    begin_again(&kube, now).await
+    kube.change(&path, |found| merge_into(found, &wanted)).await?;
+    restart_servers(&kube, now).await
 }
 
 /// When we placed the secret's certificate; `None`: it is not ours.
-fn issued(secret: &Value) -> Option<Timestamp> {
+fn issued_at(secret: &Value) -> Option<Timestamp> {
     Timestamp::parse(secret["metadata"]["annotations"][ISSUED].as_str()?).ok()
 }
 
 /// Servers that began before the certificate was placed are begun again.
-async fn begin_again(kube: &Kube, issued: Timestamp) -> Result<(), StepError> {
+async fn restart_servers(kube: &Kube, issued: Timestamp) -> Result<(), StepError> {
     let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
     for pod in kube.list(&pods, "k8s-app=machine-config-server").await? {
         let metadata = &pod["metadata"];
@@ -127,12 +130,12 @@ pub(crate) async fn fix_mcs_user_data(context: &Context) -> Result<(), StepError
     if address.is_empty() {
         return Ok(());
     }
-    let kube = Kube::of(context)?;
+    let kube = Kube::connect(context)?;
     for name in user_data_secrets(&kube).await? {
         let path = format!("/api/v1/namespaces/openshift-machine-api/secrets/{name}");
-        let result = kube.change(&path, |secret| readdress(secret, &host, &address)).await;
+        let result = kube.change(&path, |secret| replace_source_host(secret, &host, &address)).await;
         if let Err(error) = result {
-            context.line("warning", &rp_base::text::clean(&error.to_string(), 500));
+            context.record_line("warning", &rp_base::text::clean(&error.to_string(), 500));
         }
     }
     Ok(())
@@ -150,7 +153,7 @@ async fn user_data_secrets(kube: &Kube) -> Result<Vec<String>, StepError> {
 }
 
 /// Puts the address in the place of the host, the port kept; gives whether anything changed.
-fn readdress(secret: &mut Value, host: &str, address: &str) -> bool {
+fn replace_source_host(secret: &mut Value, host: &str, address: &str) -> bool {
     let Some(data) = secret.pointer("/data/userData").and_then(Value::as_str) else { return false };
     let bytes = STANDARD.decode(data).unwrap_or_default();
     let Ok(mut ignition) = serde_json::from_slice::<Value>(&bytes) else { return false };
@@ -186,8 +189,8 @@ mod tests {
             {"source": "https://api-int.c.aroapp.io.evil:22623/x"},
         ]}}});
         let mut secret = json!({"data": {"userData": STANDARD.encode(ignition.to_string())}});
-        assert!(readdress(&mut secret, "api-int.c.aroapp.io", "10.0.0.4"));
-        assert!(!readdress(&mut secret.clone(), "api-int.c.aroapp.io", "10.0.0.4"));
+        assert!(replace_source_host(&mut secret, "api-int.c.aroapp.io", "10.0.0.4"));
+        assert!(!replace_source_host(&mut secret.clone(), "api-int.c.aroapp.io", "10.0.0.4"));
         let bytes = STANDARD.decode(secret["data"]["userData"].as_str().unwrap()).unwrap();
         let after: Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(after["ignition"]["future"], 1);

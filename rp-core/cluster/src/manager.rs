@@ -1,4 +1,4 @@
-//! What a worker asks for.
+//! The interface between workers and the plans of clusters.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Job {
     pub stopping: CancellationToken,
 }
 
-/// How an operation went on.
+/// Result of a successful run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.

@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::manager::{Job, Manager, Operation, Outcome};
 use crate::metrics::StepMetrics;
-use crate::plan::{self, Phase, Shape};
+use crate::plan::{self, Phase, PlanInputs};
 use crate::{convert, diagnostics, engine, values};
 
 /// [`Manager`] by the plans of `contract/cluster.md`.
@@ -42,7 +42,7 @@ impl Manager for ClusterManager {
     async fn run(&self, job: Job) -> Result<Outcome, Failure> {
         let context = Context::new(Arc::clone(&self.env), job);
         let Some(phase) = Self::phase(&context).await? else { return Ok(Outcome::Done) };
-        let plan = plan::of(context.operation, phase, &Shape::of(&context));
+        let plan = plan::for_operation(context.operation, phase, &PlanInputs::from_context(&context));
         tracing::info!(cluster = context.document().cluster_id(), "starting phase {}", phase.name());
         let began = Instant::now();
         match Box::pin(engine::run(&context, &plan, &self.metrics)).await {
@@ -54,7 +54,7 @@ impl Manager for ClusterManager {
                 let failed = !stopped.error.is_interruption();
                 let group = context.document().group_id().to_owned();
                 let failure = convert::failure(stopped.step.as_ref(), stopped.error, &group);
-                let told = matches!(failure, Failure::Told { .. } | Failure::Internal(_));
+                let told = matches!(failure, Failure::Customer { .. } | Failure::Internal(_));
                 if failed && told && context.operation != Operation::Delete {
                     Box::pin(diagnostics::gather(&context)).await;
                 }

@@ -14,7 +14,7 @@ labels! {
 
 labels! {
     /// A step that was not its operation's first try of it.
-    pub struct AgainLabels { operation: &'static str, step: &'static str }
+    pub struct RetryLabels { operation: &'static str, step: &'static str }
 }
 
 metrics! {
@@ -23,7 +23,7 @@ metrics! {
         /// Time that steps of operations on clusters took, by how they ended.
         pub duration: Family<StepLabels, Histogram> = "step_duration_seconds", buckets::RUNS;
         /// Steps that were begun again after a worker was lost in them.
-        pub again: Family<AgainLabels, Counter> = "steps_again_total";
+        pub again: Family<RetryLabels, Counter> = "steps_again_total";
     }
 }
 
@@ -36,7 +36,7 @@ pub struct StepMetrics {
 
 /// A step that came to its end.
 #[derive(Debug)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct FinishedStep<'a> {
     pub(crate) operation: Operation,
     pub(crate) step: &'a Step,
     pub(crate) attempt: u32,
@@ -51,14 +51,14 @@ impl StepMetrics {
     }
 
     /// One step, at once and also of operations that fail later (`contract/backend.md` "Do better" 11).
-    pub(crate) fn ended(&self, ended: &Ended<'_>) {
-        let Ended { operation, step, attempt, took, ok } = *ended;
+    pub(crate) fn ended(&self, ended: &FinishedStep<'_>) {
+        let FinishedStep { operation, step, attempt, took, ok } = *ended;
         let result = if ok { "success" } else { "failure" };
         let topic = operation.topic();
         let labels = StepLabels { operation: topic, kind: step.kind.name(), step: step.name, result };
         self.metrics.duration.with(&labels).observe_duration(took);
         if attempt > 1 {
-            self.metrics.again.with(&AgainLabels { operation: topic, step: step.name }).inc();
+            self.metrics.again.with(&RetryLabels { operation: topic, step: step.name }).inc();
         }
         let name = format!("backend.openshiftcluster.{topic}.{}.duration.seconds", step.stored_name());
         let attempt = attempt.min(99).to_string();

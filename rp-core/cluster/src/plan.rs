@@ -1,4 +1,4 @@
-//! What is done, in which order: pure lists (`contract/cluster.md` §2–5). They are reviewed as
+//! The plans: which steps run in which order, as pure lists (`contract/cluster.md` §2–5). They are reviewed as
 //! `tests/plans/*.txt`.
 
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::{
     machine_config, resources, validation, values,
 };
 
-/// What of a cluster decides which steps there are. All of it stands when an operation begins and does not change in it.
+/// The properties of cluster and region that decide which steps a plan has. They do not change during an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct PlanInputs {
     /// Platform identities instead of a service principal.
     pub workload_identity: bool,
     /// The customer's own network security groups.
@@ -45,10 +45,10 @@ pub struct Shape {
     pub legacy_machine_config: bool,
 }
 
-/// Of which part of an operation.
+/// The phase of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// An operation of one part.
+    /// The only phase of an operation.
     Only,
     Bootstrap,
     RemoveBootstrap,
@@ -65,9 +65,9 @@ impl Phase {
     }
 }
 
-impl Shape {
+impl PlanInputs {
     /// Of a running operation.
-    pub fn of(context: &Context) -> Self {
+    pub fn from_context(context: &Context) -> Self {
         let (document, env) = (context.document(), &context.env);
         let worker = document.worker_profiles().first();
         Self {
@@ -80,7 +80,8 @@ impl Shape {
             disk_encryption_set: worker.is_some_and(|worker| !worker.disk_encryption_set_id.is_empty()),
             registry: !env.registry_id.is_empty() && !env.features.development,
             deny_assignment: !env.features.disable_deny_assignments,
-            pull_secret: ClusterSecret::PullSecret.of(&document).is_some() && !env.features.development,
+            pull_secret: ClusterSecret::PullSecret.sealed_in(&document).is_some()
+                && !env.features.development,
             task: document.properties.maintenance_task.to_string(),
             first_architecture: document.architecture() == 0,
             legacy_machine_config: document.minor().is_none_or(|minor| minor < (4, 19)),
@@ -89,17 +90,17 @@ impl Shape {
 }
 
 /// The steps of an operation's phase.
-pub(crate) fn of(operation: Operation, phase: Phase, shape: &Shape) -> Vec<Step> {
+pub(crate) fn for_operation(operation: Operation, phase: Phase, inputs: &PlanInputs) -> Vec<Step> {
     match (operation, phase) {
-        (Operation::Create, Phase::RemoveBootstrap) => remove_bootstrap(shape),
-        (Operation::Create, _) => bootstrap(shape),
-        (Operation::Update, _) => update(shape),
-        (Operation::AdminUpdate, _) => admin_update(shape),
-        (Operation::Delete, _) => delete(shape),
+        (Operation::Create, Phase::RemoveBootstrap) => remove_bootstrap(inputs),
+        (Operation::Create, _) => bootstrap(inputs),
+        (Operation::Update, _) => update(inputs),
+        (Operation::AdminUpdate, _) => admin_update(inputs),
+        (Operation::Delete, _) => delete(inputs),
     }
 }
 
-/// A list that leaves out what a cluster does not need.
+/// A list of steps without those that a cluster does not need.
 #[derive(Debug, Default)]
 struct Plan(Vec<Step>);
 
@@ -146,9 +147,9 @@ const REGISTRY_ACCOUNT: Step =
     action!("populateRegistryStorageAccountName", cluster_data::populate_registry_storage_account_name);
 
 /// `contract/cluster.md` §2.1.
-fn bootstrap(shape: &Shape) -> Vec<Step> {
+fn bootstrap(inputs: &PlanInputs) -> Vec<Step> {
     let mut plan = Plan::default();
-    let workload = shape.workload_identity;
+    let workload = inputs.workload_identity;
     plan.add_if(workload, MSI_CERTIFICATE);
     plan.add_if(workload, PLATFORM_IDS);
     plan.add(VALIDATE);
@@ -158,17 +159,20 @@ fn bootstrap(shape: &Shape) -> Vec<Step> {
         !workload,
         authorization_retrying!("clusterSPObjectID", resources::identities::cluster_sp_object_id),
     );
-    plan.add_if(shape.preconfigured_nsg, action!("ensurePreconfiguredNSG", values::ensure_preconfigured_nsg));
-    plan.add_if(shape.registry, action!("ensureACRToken", resources::registry::ensure_acr_token));
+    plan.add_if(
+        inputs.preconfigured_nsg,
+        action!("ensurePreconfiguredNSG", values::ensure_preconfigured_nsg),
+    );
+    plan.add_if(inputs.registry, action!("ensureACRToken", resources::registry::ensure_acr_token));
     plan.add(action!("ensureInfraID", values::ensure_infra_id));
     plan.add(action!("ensureSSHKey", values::ensure_ssh_key));
     plan.add(action!("ensureStorageSuffix", values::ensure_storage_suffix));
     plan.add(action!("populateMTUSize", values::populate_mtu_size));
     plan.add(action!("createDNS", resources::dns::create_dns));
     plan.add_if(workload, action!("createOIDC", resources::oidc::create_oidc));
-    bootstrap_resources(shape, &mut plan);
+    bootstrap_resources(inputs, &mut plan);
     plan.add_if(
-        shape.signed_certificates,
+        inputs.signed_certificates,
         action!("createCertificates", certificates::create_certificates).within(Duration::from_mins(35)),
     );
     plan.add(action!("generateKubeconfigs", kubeconfigs::generate_kubeconfigs));
@@ -180,18 +184,18 @@ fn bootstrap(shape: &Shape) -> Vec<Step> {
     plan.0
 }
 
-/// What Azure has of it before OpenShift is installed.
-fn bootstrap_resources(shape: &Shape, plan: &mut Plan) {
+/// The steps that create the Azure resources before OpenShift is installed.
+fn bootstrap_resources(inputs: &PlanInputs, plan: &mut Plan) {
     plan.add(GROUP);
-    plan.add_if(!shape.gateway_enabled, ENDPOINTS);
+    plan.add_if(!inputs.gateway_enabled, ENDPOINTS);
     plan.add(action!("setMasterSubnetPolicies", resources::subnets::set_master_subnet_policies));
     plan.add(
         authorization_retrying!("deployBaseResourceTemplate", resources::base::deploy_base_resource_template)
             .within(LONG_ACTION),
     );
-    plan.add_if(shape.workload_identity, FEDERATE);
+    plan.add_if(inputs.workload_identity, FEDERATE);
     plan.add_if(
-        !shape.preconfigured_nsg,
+        !inputs.preconfigured_nsg,
         authorization_retrying!("attachNSGs", resources::subnets::attach_nsgs),
     );
     plan.add(authorization_retrying!("updateAPIIPEarly", resources::addresses::update_api_ip_early));
@@ -200,7 +204,7 @@ fn bootstrap_resources(shape: &Shape, plan: &mut Plan) {
         resources::addresses::create_or_update_router_ip_early
     ));
     plan.add_if(
-        shape.gateway,
+        inputs.gateway,
         authorization_retrying!("ensureGatewayCreate", resources::endpoints::ensure_gateway_create),
     );
     plan.add(authorization_retrying!(
@@ -210,33 +214,33 @@ fn bootstrap_resources(shape: &Shape, plan: &mut Plan) {
 }
 
 /// `contract/cluster.md` §2.2.
-fn remove_bootstrap(shape: &Shape) -> Vec<Step> {
+fn remove_bootstrap(inputs: &PlanInputs) -> Vec<Step> {
     let mut plan = Plan::default();
     plan.add(action!("removeBootstrap", resources::bootstrap::remove_bootstrap));
     plan.add(action!("removeBootstrapIgnition", resources::bootstrap::remove_bootstrap_ignition));
     plan.add(API);
-    plan.add_if(shape.signed_certificates, API_CERTIFICATE);
+    plan.add_if(inputs.signed_certificates, API_CERTIFICATE);
     plan.add(API);
     plan.add(condition!("minimumWorkerNodesReady", 30, conditions::minimum_worker_nodes_ready));
     plan.add(condition!("operatorConsoleExists", 30, conditions::operator_console_exists));
     plan.add(action!("updateConsoleBranding", day_one::update_console_branding));
     plan.add(condition!("operatorConsoleReady", 20, conditions::operator_console_ready));
-    plan.add_if(!shape.pull_secret, action!("disableSamples", day_one::disable_samples));
+    plan.add_if(!inputs.pull_secret, action!("disableSamples", day_one::disable_samples));
     plan.add_if(
-        !shape.pull_secret,
+        !inputs.pull_secret,
         action!("disableOperatorHubSources", day_one::disable_operator_hub_sources),
     );
     plan.add(action!("disableUpdates", day_one::disable_updates));
     plan.add(condition!("clusterVersionReady", 30, conditions::cluster_version_ready));
     plan.add(action!("updateClusterData", cluster_data::update_cluster_data));
-    plan.add_if(shape.signed_certificates, INGRESS_CERTIFICATE);
+    plan.add_if(inputs.signed_certificates, INGRESS_CERTIFICATE);
     plan.add(condition!("ingressControllerReady", 30, conditions::ingress_controller_ready));
     plan.add_if(
-        shape.disk_encryption_set,
+        inputs.disk_encryption_set,
         action!("configureDefaultStorageClass", day_one::configure_default_storage_class),
     );
     plan.add_if(
-        shape.workload_identity,
+        inputs.workload_identity,
         action!("removeAzureFileCSIStorageClass", day_one::remove_azure_file_storage_class),
     );
     plan.add(condition!("clusterOperatorsHaveSettled", 30, conditions::cluster_operators_have_settled));
@@ -245,9 +249,9 @@ fn remove_bootstrap(shape: &Shape) -> Vec<Step> {
 }
 
 /// `contract/cluster.md` §3.
-fn update(shape: &Shape) -> Vec<Step> {
+fn update(inputs: &PlanInputs) -> Vec<Step> {
     let mut plan = Plan::default();
-    let workload = shape.workload_identity;
+    let workload = inputs.workload_identity;
     plan.add_if(workload, MSI_TENANT);
     plan.add_if(workload, MSI_CERTIFICATE);
     plan.add_if(workload, PLATFORM_IDS);
@@ -269,16 +273,16 @@ fn update(shape: &Shape) -> Vec<Step> {
             resources::rbac::create_or_update_cluster_service_principal_rbac
         ));
     }
-    plan.add_if(shape.deny_assignment, DENY);
+    plan.add_if(inputs.deny_assignment, DENY);
     plan.add(START);
     plan.add(API);
-    plan.add_if(shape.registry, ROTATE);
-    if shape.signed_certificates {
+    plan.add_if(inputs.registry, ROTATE);
+    if inputs.signed_certificates {
         plan.0.extend([ISSUER, API_CERTIFICATE, INGRESS_CERTIFICATE]);
     }
     plan.add(USER_KUBECONFIG);
     plan.add_if(
-        shape.balanced && !shape.first_architecture,
+        inputs.balanced && !inputs.first_architecture,
         action!("reconcileLoadBalancerProfile", resources::balancer::reconcile_load_balancer_profile),
     );
     plan.add(NETWORK_KIND);
@@ -297,23 +301,23 @@ fn update(shape: &Shape) -> Vec<Step> {
 
 /// `contract/cluster.md` §4: the prologue, then the blocks of the task. Blocks that need the operator in the
 /// cluster have nothing to do.
-fn admin_update(shape: &Shape) -> Vec<Step> {
+fn admin_update(inputs: &PlanInputs) -> Vec<Step> {
     let mut plan = Plan::default();
     plan.add(BILL);
     plan.add(action!("ensureDefaults", values::ensure_defaults));
-    if shape.workload_identity {
+    if inputs.workload_identity {
         plan.0.extend([MSI_TENANT, MSI_CERTIFICATE, CLUSTER_IDS, PLATFORM_IDS]);
     } else {
         plan.add(action!("fixupClusterSPObjectID", resources::identities::fixup_cluster_sp_object_id));
     }
     plan.add(action!("fixInfraID", values::fix_infra_id));
-    match shape.task.as_str() {
+    match inputs.task.as_str() {
         "" | "Everything" => {
-            general_fixes(shape, &mut plan);
-            certificate_renewal(shape, &mut plan);
+            general_fixes(inputs, &mut plan);
+            certificate_renewal(inputs, &mut plan);
             plan.add(action!("updateProvisionedBy", values::update_provisioned_by));
         }
-        "CertificatesRenewal" => certificate_renewal(shape, &mut plan),
+        "CertificatesRenewal" => certificate_renewal(inputs, &mut plan),
         "MigrateLoadBalancer" => {
             plan.add(
                 action!(
@@ -329,10 +333,10 @@ fn admin_update(shape: &Shape) -> Vec<Step> {
     plan.0
 }
 
-fn general_fixes(shape: &Shape, plan: &mut Plan) {
+fn general_fixes(inputs: &PlanInputs, plan: &mut Plan) {
     plan.add(GROUP);
-    plan.add_if(shape.deny_assignment, DENY);
-    plan.add_if(!shape.gateway_enabled, ENDPOINTS);
+    plan.add_if(inputs.deny_assignment, DENY);
+    plan.add_if(!inputs.gateway_enabled, ENDPOINTS);
     plan.add(FIX_SSH);
     plan.add(START);
     plan.add(API);
@@ -344,42 +348,45 @@ fn general_fixes(shape: &Shape, plan: &mut Plan) {
     plan.add(action!("fixSREKubeconfig", kubeconfigs::fix_sre_kubeconfig));
     plan.add(USER_KUBECONFIG);
     plan.add(action!("createOrUpdateRouterIPFromCluster", cluster_data::router_ip_from_cluster));
-    plan.add_if(shape.gateway, action!("ensureGatewayUpgrade", resources::endpoints::ensure_gateway_upgrade));
-    plan.add_if(shape.registry, ROTATE);
+    plan.add_if(
+        inputs.gateway,
+        action!("ensureGatewayUpgrade", resources::endpoints::ensure_gateway_upgrade),
+    );
+    plan.add_if(inputs.registry, ROTATE);
     plan.add(action!("ensureMTUSize", cluster_data::ensure_mtu_size));
     plan.add(NETWORK_KIND);
 }
 
-fn certificate_renewal(shape: &Shape, plan: &mut Plan) {
+fn certificate_renewal(inputs: &PlanInputs, plan: &mut Plan) {
     plan.add(START);
     plan.add(API);
     plan.add(action!("populateDatabaseIntIP", resources::addresses::populate_database_int_ip));
-    plan.add_if(shape.signed_certificates, ISSUER);
-    plan.add_if(shape.legacy_machine_config, action!("fixMCSCert", machine_config::fix_mcs_cert));
+    plan.add_if(inputs.signed_certificates, ISSUER);
+    plan.add_if(inputs.legacy_machine_config, action!("fixMCSCert", machine_config::fix_mcs_cert));
     plan.add(action!("fixMCSUserData", machine_config::fix_mcs_user_data));
-    if shape.signed_certificates {
+    if inputs.signed_certificates {
         plan.0.extend([API_CERTIFICATE, INGRESS_CERTIFICATE]);
     }
-    plan.add_if(shape.workload_identity, MSI_CERTIFICATE);
+    plan.add_if(inputs.workload_identity, MSI_CERTIFICATE);
 }
 
 /// `contract/cluster.md` §5.
-fn delete(shape: &Shape) -> Vec<Step> {
+fn delete(inputs: &PlanInputs) -> Vec<Step> {
     let mut plan = Plan::default();
     plan.add(action!("ensureResourceGroup", resources::group::ensure_resource_group_for_delete));
     plan.add(action!("deleteDNS", cleanup::delete_dns));
     plan.add(action!("deletePrivateEndpoint", cleanup::delete_private_endpoint));
-    plan.add_if(shape.workload_identity, action!("deleteOIDC", cleanup::delete_oidc));
+    plan.add_if(inputs.workload_identity, action!("deleteOIDC", cleanup::delete_oidc));
     plan.add(action!("deleteRoleAssignments", cleanup::delete_role_assignments));
     plan.add(action!("deleteRoleDefinitions", cleanup::delete_role_definitions));
-    plan.add_if(shape.gateway, action!("deleteGateway", cleanup::delete_gateway));
+    plan.add_if(inputs.gateway, action!("deleteGateway", cleanup::delete_gateway));
     plan.add(action!("deleteResourceGroup", cleanup::delete_resource_group).within(Duration::from_mins(120)));
     plan.add_if(
-        shape.workload_identity,
+        inputs.workload_identity,
         action!("deleteFederatedCredentials", cleanup::delete_federated_credentials),
     );
-    plan.add_if(shape.signed_certificates, action!("deleteCertificates", certificates::delete_certificates));
-    plan.add_if(shape.registry, action!("deleteRegistryToken", cleanup::delete_registry_token));
+    plan.add_if(inputs.signed_certificates, action!("deleteCertificates", certificates::delete_certificates));
+    plan.add_if(inputs.registry, action!("deleteRegistryToken", cleanup::delete_registry_token));
     plan.add(action!("removeInstallation", install::remove_installation));
     plan.add(action!("endBillingRecord", install::end_billing_record));
     plan.0

@@ -1,4 +1,4 @@
-//! What an operation must keep, kept by whoever holds the lease.
+//! What an operation stores through the lease holder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub enum StepEvent<'a> {
     },
 }
 
-/// The lease holder's document. Every write is refused once the lease is somebody else's.
+/// The lease holder's document. Every write is refused once the lease is lost.
 #[async_trait]
 pub trait Progress: Send + Sync + std::fmt::Debug {
     /// The document as it stands.
@@ -82,18 +82,23 @@ pub trait Progress: Send + Sync + std::fmt::Debug {
     /// The lease is lost, or the store is away.
     async fn save(&self, next_step: &str) -> Result<(), ProgressError>;
 
-    /// Tells people. Never fails the operation: it is queued, and written with the next save.
-    fn tell(&self, event: StepEvent<'_>);
+    /// Records an event in the operation's log. Never fails: it is queued, and written with the next save.
+    fn record_event(&self, event: StepEvent<'_>);
 
-    /// Makes the record of who pays for the cluster; one that is there already is as good.
+    /// Creates the billing record of the cluster, unless it exists.
     ///
     /// # Errors
     /// The store's.
-    async fn bill(&self, infra_id: &str, tenant: &str, location: &str) -> Result<(), ProgressError>;
+    async fn create_billing_record(
+        &self,
+        infra_id: &str,
+        tenant: &str,
+        location: &str,
+    ) -> Result<(), ProgressError>;
 
-    /// Ends that record; none is as good.
+    /// Ends the billing record; does nothing when there is none.
     ///
     /// # Errors
     /// The store's.
-    async fn end_bill(&self) -> Result<(), ProgressError>;
+    async fn end_billing_record(&self) -> Result<(), ProgressError>;
 }

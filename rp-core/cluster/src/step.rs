@@ -8,25 +8,25 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::errors::StepError;
 
-/// What a step's function gives.
-pub type Running<'a, T> = Pin<Box<dyn Future<Output = Result<T, StepError>> + Send + 'a>>;
+/// The future that a step's function returns.
+pub type StepFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StepError>> + Send + 'a>>;
 
-/// Does something; doing it again changes nothing.
-pub type Act = for<'a> fn(&'a Context) -> Running<'a, ()>;
+/// The function of an action. It is idempotent.
+pub type ActionFn = for<'a> fn(&'a Context) -> StepFuture<'a, ()>;
 
-/// Looks whether something is so.
-pub type Look = for<'a> fn(&'a Context) -> Running<'a, Seen>;
+/// The function of a condition: checks once whether it is met.
+pub type ConditionFn = for<'a> fn(&'a Context) -> StepFuture<'a, ConditionStatus>;
 
-/// What a look saw.
+/// Result of one check of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// It is so.
+pub enum ConditionStatus {
+    /// The condition is met.
     Yes,
-    /// Not yet, and what there is instead, for people.
+    /// Not met yet, with the present state as text for people.
     NotYet(String),
 }
 
-impl Seen {
+impl ConditionStatus {
     /// Not yet.
     pub fn not_yet(text: impl Into<String>) -> Self {
         Self::NotYet(text.into())
@@ -35,13 +35,13 @@ impl Seen {
 
 /// How a step runs.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum StepKind {
     /// Once.
-    Action(Act),
+    Action(ActionFn),
     /// As often as Azure does not know the rights yet; the first-party credential is made anew before each time.
-    AuthorizationRetrying(Act),
-    /// Looked at until it is so. Not `fail`: without it the plan goes on.
-    Condition { look: Look, fail: bool },
+    AuthorizationRetrying(ActionFn),
+    /// Checked until it is met. Without `fail` the plan continues when the time is over.
+    Condition { look: ConditionFn, fail: bool },
 }
 
 /// One step of a plan.
@@ -49,35 +49,35 @@ pub enum Kind {
 pub struct Step {
     /// The contract's short name, such as `ensureInfraID`.
     pub name: &'static str,
-    pub kind: Kind,
-    /// Of an action: for one run of it. Of a condition: for all of its looks.
+    pub kind: StepKind,
+    /// Time limit of one run of an action, or of all checks of a condition.
     pub limit: Duration,
 }
 
-/// For an action that says nothing else: longer than any single call of Azure takes with its retries.
+/// Default limit of an action: longer than any single call of Azure takes with its retries.
 pub const ACTION: Duration = Duration::from_mins(20);
 /// For deployments and deletions of many resources.
 pub const LONG_ACTION: Duration = Duration::from_mins(60);
 
 impl Step {
     /// Runs once, within [`ACTION`].
-    pub const fn action(name: &'static str, run: Act) -> Self {
-        Self { name, kind: Kind::Action(run), limit: ACTION }
+    pub const fn action(name: &'static str, run: ActionFn) -> Self {
+        Self { name, kind: StepKind::Action(run), limit: ACTION }
     }
 
     /// Runs until the rights are known.
-    pub const fn authorization_retrying(name: &'static str, run: Act) -> Self {
-        Self { name, kind: Kind::AuthorizationRetrying(run), limit: ACTION }
+    pub const fn authorization_retrying(name: &'static str, run: ActionFn) -> Self {
+        Self { name, kind: StepKind::AuthorizationRetrying(run), limit: ACTION }
     }
 
     /// Waits at most `limit`, else the plan fails.
-    pub const fn condition(name: &'static str, limit: Duration, look: Look) -> Self {
-        Self { name, kind: Kind::Condition { look, fail: true }, limit }
+    pub const fn condition(name: &'static str, limit: Duration, look: ConditionFn) -> Self {
+        Self { name, kind: StepKind::Condition { look, fail: true }, limit }
     }
 
-    /// Waits at most `limit`, and goes on without.
-    pub const fn optional_condition(name: &'static str, limit: Duration, look: Look) -> Self {
-        Self { name, kind: Kind::Condition { look, fail: false }, limit }
+    /// Waits at most `limit`; then the plan continues.
+    pub const fn optional_condition(name: &'static str, limit: Duration, look: ConditionFn) -> Self {
+        Self { name, kind: StepKind::Condition { look, fail: false }, limit }
     }
 
     /// With another deadline.
@@ -93,7 +93,7 @@ impl Step {
     }
 }
 
-impl Kind {
+impl StepKind {
     /// The word in stored names and metrics.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -104,7 +104,7 @@ impl Kind {
     }
 }
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for StepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -132,7 +132,7 @@ macro_rules! authorization_retrying {
     };
 }
 
-/// A condition from an `async fn(&Context) -> Result<Seen, StepError>` and its limit in minutes.
+/// A condition from an `async fn(&Context) -> Result<ConditionStatus, StepError>` and its limit in minutes.
 #[macro_export]
 macro_rules! condition {
     ($name:literal, $minutes:literal, $look:path) => {

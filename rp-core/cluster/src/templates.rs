@@ -5,14 +5,14 @@ pub(crate) mod balancers;
 pub(crate) mod base;
 pub(crate) mod machines;
 pub(crate) mod network;
-mod place;
+mod service_environment;
 pub(crate) mod storage;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod versions;
 
 pub use machines::{Ignition, Image, Machines, machines};
-pub(crate) use place::Place;
+pub(crate) use service_environment::ServiceEnvironment;
 
 use serde_json::{Map, Value, json};
 

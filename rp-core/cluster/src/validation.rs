@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use self::balancer::{Usage, check_ports, check_quota, needed_addresses};
 use self::networks::{Subnet, check_encryption_set, check_location, check_ranges, check_subnets};
-use self::rights::{Asker, Question};
-use self::subjects::{PRECONFIGURED, Subject, Thing};
+use self::rights::{CheckedPrincipal, RequiredRights};
+use self::subjects::{PRECONFIGURED, ResourceKind, Subject};
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::resources::azure::{items, must_get, named};
@@ -35,21 +35,21 @@ pub(crate) async fn validate_resources(context: &Context) -> Result<(), StepErro
     if document.is_workload_identity() {
         let roles = context.operator_roles().await?;
         check_platform(context, &roles).await?;
-        for asker in platform(context, &roles).await? {
-            surroundings(context, &asker, &customer).await?;
+        for principal in platform(context, &roles).await? {
+            surroundings(context, &principal, &customer).await?;
         }
     } else {
         let principal = identities::service_principal(context)?;
         let told = claims::check_object(principal.claims(Audience::ResourceManager).await, false)?;
         claims::check_roles(principal.claims(Audience::Graph).await)?;
         let subject = Subject::ServicePrincipal { application: document.client_id().to_owned() };
-        let asker = Asker { subject, of: in_token(&told)?, roles: None };
-        surroundings(context, &asker, &principal).await?;
+        let checked = CheckedPrincipal { subject, identity: in_token(&told)?, roles: None };
+        surroundings(context, &checked, &principal).await?;
     }
     let told = claims::check_object(customer.claims(Audience::ResourceManager).await, true)?;
     let subject = Subject::FirstParty { application: context.env.fp_client_id.clone() };
-    let asker = Asker { subject, of: in_token(&told)?, roles: None };
-    surroundings(context, &asker, &customer).await?;
+    let checked = CheckedPrincipal { subject, identity: in_token(&told)?, roles: None };
+    surroundings(context, &checked, &customer).await?;
     outbound(context, &customer).await
 }
 
@@ -67,14 +67,20 @@ async fn check_platform(context: &Context, roles: &[OperatorRole]) -> Result<(),
     let object = body["properties"]["principalId"].as_str().unwrap_or_default();
     let role = role_definition(&client, document.subscription_id(), FEDERATED_CREDENTIAL).await?;
     let needed = actions::named(&role);
-    let asker = Asker { subject: Subject::ClusterIdentity, of: rp_azure::Subject::of(object), roles: None };
-    let question = |id: &str| Question {
-        on: Thing::Identity,
+    let principal = CheckedPrincipal {
+        subject: Subject::ClusterIdentity,
+        identity: rp_azure::Subject::new(object),
+        roles: None,
+    };
+    let required_rights = |id: &str| RequiredRights {
+        on: ResourceKind::Identity,
         id: id.to_owned(),
         path: String::new(),
         actions: needed.clone(),
     };
-    asker.ask(context, all.values().map(|identity| question(identity.resource_id)).collect()).await?;
+    principal
+        .check(context, all.values().map(|identity| required_rights(identity.resource_id)).collect())
+        .await?;
     check_operators(all.keys().copied(), roles, &needed_minors(&document))?;
     for (operator, identity) in all {
         let found = credentials::list(&client, identity.resource_id).await?;
@@ -92,37 +98,44 @@ async fn role_definition(client: &Client, subscription: &str, role: &str) -> Res
 }
 
 /// Whoever of the platform's operators has a role.
-async fn platform(context: &Context, roles: &[OperatorRole]) -> Result<Vec<Asker>, StepError> {
+async fn platform(context: &Context, roles: &[OperatorRole]) -> Result<Vec<CheckedPrincipal>, StepError> {
     let document = context.document();
     let client = context.customer();
-    let mut askers = Vec::new();
+    let mut principals = Vec::new();
     for (operator, identity) in document.identities() {
         let mut definitions = Vec::new();
         for role in roles.iter().filter(|role| role.operator_name == operator) {
             let id = last(&role.role_definition_id);
             definitions.push(role_definition(&client, document.subscription_id(), id).await?);
         }
-        askers.push(Asker {
+        principals.push(CheckedPrincipal {
             subject: Subject::Platform { operator: operator.to_owned() },
-            of: rp_azure::Subject::of(identity.object_id),
+            identity: rp_azure::Subject::new(identity.object_id),
             roles: Some(definitions),
         });
     }
-    Ok(askers)
+    Ok(principals)
 }
 
 /// Networks, subnets, encryption sets and security groups, as one of those who need them.
-async fn surroundings(context: &Context, asker: &Asker, reader: &Client) -> Result<(), StepError> {
+async fn surroundings(
+    context: &Context,
+    principal: &CheckedPrincipal,
+    reader: &Client,
+) -> Result<(), StepError> {
     let document = context.document();
     let networks = fetch::network_ids(&document);
     let named = document.named_subnets();
-    let mut questions: Vec<Question> =
-        networks.iter().filter_map(|id| asker.question(Thing::Network, id, "")).collect();
-    questions
-        .extend(named.iter().filter_map(|subnet| asker.question(Thing::Subnet, &subnet.id, &subnet.path)));
-    asker.ask(context, questions).await?;
-    let (networks, subnets) = fetch::networks(reader, &asker.subject, &document).await?;
-    beside(context, asker, reader, &subnets).await?;
+    let mut questions: Vec<RequiredRights> =
+        networks.iter().filter_map(|id| principal.required_rights(ResourceKind::Network, id, "")).collect();
+    questions.extend(
+        named
+            .iter()
+            .filter_map(|subnet| principal.required_rights(ResourceKind::Subnet, &subnet.id, &subnet.path)),
+    );
+    principal.check(context, questions).await?;
+    let (networks, subnets) = fetch::networks(reader, &principal.subject, &document).await?;
+    beside(context, principal, reader, &subnets).await?;
     for network in &networks {
         check_location(&network.location, &document.location)?;
     }
@@ -131,9 +144,9 @@ async fn surroundings(context: &Context, asker: &Asker, reader: &Client) -> Resu
     let ranges = subnets.iter().flat_map(|subnet| subnet.prefixes.iter().map(String::as_str));
     check_ranges(ranges.chain([pods, services]))?;
     check_subnets(&document, &subnets)?;
-    encryption_sets(context, asker, reader).await?;
+    encryption_sets(context, principal, reader).await?;
     if document.is_nsg_preconfigured() {
-        security_groups(context, asker, &subnets).await?;
+        security_groups(context, principal, &subnets).await?;
     }
     Ok(())
 }
@@ -141,28 +154,40 @@ async fn surroundings(context: &Context, asker: &Asker, reader: &Client) -> Resu
 /// Route tables and NAT gateways of the subnets.
 async fn beside(
     context: &Context,
-    asker: &Asker,
+    principal: &CheckedPrincipal,
     reader: &Client,
     subnets: &[Subnet],
 ) -> Result<(), StepError> {
-    let tables = subnets.iter().filter_map(|subnet| Some((Thing::RouteTable, subnet.route_table.as_ref()?)));
+    let tables =
+        subnets.iter().filter_map(|subnet| Some((ResourceKind::RouteTable, subnet.route_table.as_ref()?)));
     let gateways =
-        subnets.iter().filter_map(|subnet| Some((Thing::NatGateway, subnet.nat_gateway.as_ref()?)));
-    let mut all: Vec<(Thing, &String)> = tables.chain(gateways).collect();
+        subnets.iter().filter_map(|subnet| Some((ResourceKind::NatGateway, subnet.nat_gateway.as_ref()?)));
+    let mut all: Vec<(ResourceKind, &String)> = tables.chain(gateways).collect();
     all.sort_by_key(|(_, id)| id.to_ascii_lowercase());
     all.dedup_by(|(_, a), (_, b)| a.eq_ignore_ascii_case(b));
-    asker.ask(context, all.iter().filter_map(|(thing, id)| asker.question(*thing, id, "")).collect()).await?;
+    principal
+        .check(
+            context,
+            all.iter().filter_map(|(thing, id)| principal.required_rights(*thing, id, "")).collect(),
+        )
+        .await?;
     for (thing, id) in all {
         fetch::is_there(reader, thing, id).await?;
     }
     Ok(())
 }
 
-async fn encryption_sets(context: &Context, asker: &Asker, reader: &Client) -> Result<(), StepError> {
+async fn encryption_sets(
+    context: &Context,
+    principal: &CheckedPrincipal,
+    reader: &Client,
+) -> Result<(), StepError> {
     let document = context.document();
     let sets = document.named_encryption_sets();
-    let questions = sets.iter().filter_map(|set| asker.question(Thing::EncryptionSet, &set.id, &set.path));
-    asker.ask(context, questions.collect()).await?;
+    let questions = sets
+        .iter()
+        .filter_map(|set| principal.required_rights(ResourceKind::EncryptionSet, &set.id, &set.path));
+    principal.check(context, questions.collect()).await?;
     for set in &sets {
         let location = fetch::encryption_set(reader, &set.id, &set.path).await?;
         check_encryption_set(&location, &document.location)?;
@@ -170,15 +195,19 @@ async fn encryption_sets(context: &Context, asker: &Asker, reader: &Client) -> R
     Ok(())
 }
 
-async fn security_groups(context: &Context, asker: &Asker, subnets: &[Subnet]) -> Result<(), StepError> {
+async fn security_groups(
+    context: &Context,
+    principal: &CheckedPrincipal,
+    subnets: &[Subnet],
+) -> Result<(), StepError> {
     let mut questions = Vec::new();
     for subnet in subnets {
         let Some(id) = &subnet.security_group else {
             return Err(CloudError::bad("NotFound", "", PRECONFIGURED).into());
         };
-        questions.extend(asker.question(Thing::SecurityGroup, id, &subnet.named.path));
+        questions.extend(principal.required_rights(ResourceKind::SecurityGroup, id, &subnet.named.path));
     }
-    asker.ask(context, questions).await
+    principal.check(context, questions).await
 }
 
 /// Outbound addresses: quota for new ones, ports for the machines that are there.

@@ -66,7 +66,7 @@ pub(crate) async fn fix_infra_id(context: &Context) -> Result<(), StepError> {
 
 /// The key of the nodes' user `core`: RSA, for that is what every release's sshd takes; PKCS#1 (RFC 8017 A.1.2).
 pub(crate) async fn ensure_ssh_key(context: &Context) -> Result<(), StepError> {
-    if ClusterSecret::SshKey.of(&context.document()).is_some() {
+    if ClusterSecret::SshKey.sealed_in(&context.document()).is_some() {
         return Ok(());
     }
     let key =

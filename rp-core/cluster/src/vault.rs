@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::errors::StepError;
 
-/// How far an order is.
+/// Progress of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// None was made.
     None,
-    /// It is being made; also one that failed and goes on by itself (`[Status:FailedCanRetry]`).
+    /// In progress; also one that failed and is retried by the vault (`[Status:FailedCanRetry]`).
     InProgress(String),
     /// The secret of that name has it.
     Done,
-    /// It will not come.
+    /// It failed for good.
     Failed(String),
 }
 
@@ -29,7 +29,7 @@ pub trait CertificateVault: Send + Sync + std::fmt::Debug + 'static {
     /// The vault's.
     async fn order(&self, name: &str, policy: &Value) -> Result<(), StepError>;
 
-    /// How far the newest order is.
+    /// Progress of the newest order.
     ///
     /// # Errors
     /// The vault's.
@@ -53,7 +53,7 @@ pub trait CertificateVault: Send + Sync + std::fmt::Debug + 'static {
     /// The vault's.
     async fn secret(&self, name: &str) -> Result<Option<Secret<String>>, StepError>;
 
-    /// Deletes it; one that is not there is deleted.
+    /// Deletes the certificate; succeeds when there is none.
     ///
     /// # Errors
     /// The vault's.

@@ -14,30 +14,30 @@ pub struct Azure {
     /// `AzurePublicCloud` or `AzureUSGovernmentCloud`.
     pub environment: String,
     pub locations: Vec<String>,
-    /// `None`: Azure is not asked anything.
+    /// `None`: no requests are sent to Azure.
     pub credential: Option<AzureCredential>,
-    /// In the place of the cloud's own address.
+    /// Replaces the cloud's default address.
     pub resource_manager: Option<Url>,
-    /// In the place of the cloud's own address.
+    /// Replaces the cloud's default address.
     pub authority: Option<Url>,
-    /// AppLens, in the place of the cloud's own.
-    pub diagnosis: Option<DiagnosisPlace>,
+    /// AppLens; replaces the cloud's default.
+    pub diagnosis: Option<DiagnosisEndpoint>,
     /// PEM of a CA to trust beside the host's.
     pub ca_file: Option<PathBuf>,
 }
 
 /// Where clusters are diagnosed.
 #[derive(Debug, Clone)]
-pub struct DiagnosisPlace {
-    /// Takes every question.
+pub struct DiagnosisEndpoint {
+    /// Receives every request.
     pub url: Url,
-    /// The directory whose tokens it takes.
+    /// The directory whose tokens it accepts.
     pub tenant: String,
-    /// Of those tokens; `None`: the cloud's, or that of the resource manager which stands for all of it.
+    /// Scope of those tokens; `None`: the cloud's, or that of the configured resource manager.
     pub scope: Option<String>,
 }
 
-/// Who asks.
+/// The credential for Azure.
 #[derive(Debug, Clone)]
 pub enum AzureCredential {
     Certificate { client_id: String, cert_file: PathBuf, key_file: SecretFile },
@@ -58,11 +58,11 @@ pub(crate) fn azure(r: &mut Reader<'_>) -> Azure {
     }
 }
 
-fn diagnosis(r: &mut Reader<'_>) -> Option<DiagnosisPlace> {
+fn diagnosis(r: &mut Reader<'_>) -> Option<DiagnosisEndpoint> {
     let (url, tenant) = (r.url("azure.diagnosis"), r.text("azure.diagnosis_tenant"));
     let scope = r.text("azure.diagnosis_scope");
     check::pair(r, ("azure.diagnosis", url.is_some()), ("azure.diagnosis_tenant", tenant.is_some()));
-    Some(DiagnosisPlace { url: url?, tenant: tenant?, scope })
+    Some(DiagnosisEndpoint { url: url?, tenant: tenant?, scope })
 }
 
 fn credential(r: &mut Reader<'_>) -> Option<AzureCredential> {

@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::reader::Reader;
 use crate::settings::{
-    GroupsFrom, Oidc, OidcCredential, Outage, Postgres, PostgresUrl, PrivateLink, PrivateWay, Store,
+    GroupSource, Oidc, OidcCredential, Outage, Postgres, PostgresUrl, PrivateLink, PrivateLinkMode, Store,
     StoreKind, Tls,
 };
 use crate::values::{self, show_duration};
@@ -65,7 +65,7 @@ pub(crate) fn store(r: &mut Reader<'_>) -> Store {
             "is needed with store.kind = \"postgres\", or store.url_file in its place",
         );
     }
-    // Nothing comes of it when there is none: that was told.
+    // A missing one has already been reported.
     let url = url_file.map_or_else(|| PostgresUrl::Text(url.unwrap_or_default()), PostgresUrl::File);
     let client = cert.zip(key);
     let kind = StoreKind::Postgres(Postgres { url, password_file, ca_file, client, connections });
@@ -73,12 +73,12 @@ pub(crate) fn store(r: &mut Reader<'_>) -> Store {
 }
 
 /// A provider with exactly one way to show it who we are.
-fn groups_from(r: &mut Reader<'_>) -> GroupsFrom {
+fn groups_from(r: &mut Reader<'_>) -> GroupSource {
     let text = r.text("oidc.groups_from").unwrap_or_default();
     match text.as_str() {
-        "" | "token" => GroupsFrom::Token,
-        "userinfo" => GroupsFrom::Userinfo,
-        // Its query is the settings' own business.
+        "" | "token" => GroupSource::Token,
+        "userinfo" => GroupSource::Userinfo,
+        // Its query string is not interpreted here.
         text => values::url(text.split('?').next().unwrap_or_default())
             .and_then(|_| Url::parse(text).ok())
             .map_or_else(
@@ -87,9 +87,9 @@ fn groups_from(r: &mut Reader<'_>) -> GroupsFrom {
                         "oidc.groups_from",
                         "must be token, userinfo, or a URL such as \"https://host/path\"",
                     );
-                    GroupsFrom::Token
+                    GroupSource::Token
                 },
-                GroupsFrom::Address,
+                GroupSource::Address,
             ),
     }
 }
@@ -179,8 +179,8 @@ pub(crate) fn private_link(r: &mut Reader<'_>) -> PrivateLink {
             Some(ca_file),
             Some(client_cert_file),
             Some(client_key_file),
-        ) => PrivateWay::Connect { address, server_name, ca_file, client_cert_file, client_key_file },
-        _ => PrivateWay::Direct,
+        ) => PrivateLinkMode::Connect { address, server_name, ca_file, client_cert_file, client_key_file },
+        _ => PrivateLinkMode::Direct,
     };
     PrivateLink { way }
 }
@@ -220,14 +220,14 @@ pub(crate) fn at_most_a_minute(r: &mut Reader<'_>, key: &str, period: Duration) 
 pub(crate) fn pair(r: &mut Reader<'_>, (a, has_a): (&str, bool), (b, has_b): (&str, bool)) {
     if has_a != has_b {
         let (there, gone) = if has_a { (a, b) } else { (b, a) };
-        // A wrong one was told already.
+        // An invalid one has already been reported.
         if !r.is_set(gone) {
             missing_once(r, gone, &format!("is needed with {there}"));
         }
     }
 }
 
-/// Tells that a key is missing unless that was told.
+/// Reports a missing key unless it has already been reported.
 pub(crate) fn missing_once(r: &mut Reader<'_>, key: &str, message: &str) {
     if r.mistakes.iter().all(|mistake| mistake.key != key) {
         r.mistake(key, message);

@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// A name of the contract and what its value becomes.
+/// A setting's name in the contract and the conversion of its value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Contract {
     pub(crate) name: &'static str,
@@ -72,7 +72,7 @@ pub(crate) struct Key {
     /// `section.key`.
     pub(crate) path: &'static str,
     pub(crate) kind: Kind,
-    /// As it would stand in the environment; empty: none.
+    /// As written in the environment; empty: none.
     pub(crate) default: &'static str,
     pub(crate) contract: Option<Contract>,
     pub(crate) help: &'static str,

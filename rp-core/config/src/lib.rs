@@ -23,20 +23,20 @@ mod source;
 mod ssh;
 mod values;
 
-pub use azure::{Azure, AzureCredential, DiagnosisPlace};
+pub use azure::{Azure, AzureCredential, DiagnosisEndpoint};
 pub use backend::Backend;
 pub use load::{LoadError, load};
 pub use mistakes::{Mistake, Mistakes};
 pub use monitor::Monitor;
 pub use parse::{File, Input, Override, parse};
-pub use recording::{BlobRight, Recording, RecordingHome};
+pub use recording::{BlobCredential, Recording, RecordingStorage};
 pub use reference::reference_markdown;
-pub use rp::{AdminRoles, ArmCallers, CallerCertificate, Rp, RpOidc, RpPlace, TokenCheck, Tokens};
+pub use rp::{AdminRoles, ArmCallers, CallerCertificate, Rp, RpOidc, RpResources, TokenCheck, Tokens};
 pub use secret_file::{SecretFile, SecretFileError};
 pub use settings::{
-    Access, Audit, AuditSink, AuditSinkTo, GroupsFrom, Imports, Keys, Limits, Listen, Log, LogFormat,
-    Metrics, Oidc, OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateWay, Proxy,
-    Roles, Session, Settings, Store, StoreKind, Terminal, Tls,
+    Access, Audit, AuditSink, AuditSinkTarget, GroupSource, Imports, Keys, Limits, Listen, Log, LogFormat,
+    Metrics, Oidc, OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateLinkMode,
+    Proxy, Roles, Session, Settings, Store, StoreKind, Terminal, Tls,
 };
 pub use ssh::Ssh;
 

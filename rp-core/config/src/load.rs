@@ -29,7 +29,7 @@ pub enum LoadError {
 /// The file cannot be read, or there are mistakes.
 pub fn load(path: Option<&Path>, overrides: &[Override<'_>], needs: &[&str]) -> Result<Settings, LoadError> {
     let text = path.map(read).transpose()?;
-    // Names and values that are no Unicode cannot be ours.
+    // Names and values that are not Unicode cannot be settings of this program.
     let pairs = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let environment: BTreeMap<String, String> = pairs.collect();

@@ -116,7 +116,7 @@ pub(crate) fn assemble(r: &mut Reader<'_>) -> Settings {
     }
 }
 
-/// One process holds a SQLite file, so a socket beside it is that process's alone.
+/// Only one process uses a SQLite file, so a socket next to it belongs to that process.
 fn control(r: &mut Reader<'_>, store: &Store) -> Option<PathBuf> {
     let beside = || match store.kind {
         StoreKind::Sqlite => Some(store.path.with_added_extension("sock")),

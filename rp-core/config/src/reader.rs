@@ -1,4 +1,4 @@
-//! Takes typed values out of what was found, and keeps every mistake.
+//! Reads typed values from the raw settings, and collects every mistake.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,16 +10,16 @@ use rp_base::text::clean;
 use url::Url;
 
 use crate::keys::{self, Kind};
-use crate::source::{Found, Raw, Values};
+use crate::source::{RawSetting, RawValue, Values};
 use crate::{Mistake, SecretFile, values};
 
-/// Reads keys. After a mistake it goes on with something harmless, which is thrown away in the end.
+/// Reads keys. After a mistake it continues with a default value, which is discarded in the end.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     values: Values,
     needs: &'a [&'a str],
     pub(crate) mistakes: Vec<Mistake>,
-    /// Keys that were asked for: a test sees that none of the table is forgotten.
+    /// Keys that were read: a test checks that every key of the table is among them.
     pub(crate) asked: BTreeSet<&'static str>,
 }
 
@@ -28,12 +28,12 @@ impl<'a> Reader<'a> {
         Self { values, needs, mistakes, asked: BTreeSet::new() }
     }
 
-    /// Where a key's value stands; the key itself when it stands nowhere.
+    /// Where a key's value was set; empty when it was not set.
     pub(crate) fn place(&self, key: &str) -> String {
         self.values.get(key).map_or_else(String::new, |found| found.place.clone())
     }
 
-    /// Whether somebody set the key.
+    /// Whether the key is set.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.values.contains_key(key)
     }
@@ -44,11 +44,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The value with its kind: as found, or the default. `None` when there is neither.
-    fn found(&mut self, path: &'static str) -> Option<(Found, Kind)> {
+    fn found(&mut self, path: &'static str) -> Option<(RawSetting, Kind)> {
         self.asked.insert(path);
         let key = keys::find(path)?;
-        let default = || Found {
-            raw: Raw::Loose(key.default.to_owned()),
+        let default = || RawSetting {
+            raw: RawValue::Loose(key.default.to_owned()),
             place: String::new(),
             folder: None,
             contract: None,
@@ -77,16 +77,16 @@ impl<'a> Reader<'a> {
     fn scalar<T>(&mut self, path: &'static str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (found, kind) = self.found(path)?;
         let text = match (&found.raw, kind) {
-            (Raw::Loose(text), _) => text,
-            (Raw::Whole(text), Kind::Count { .. }) => text,
-            (Raw::Switch(on), Kind::Switch) => {
+            (RawValue::Loose(text), _) => text,
+            (RawValue::Whole(text), Kind::Count { .. }) => text,
+            (RawValue::Switch(on), Kind::Switch) => {
                 if *on {
                     "true"
                 } else {
                     "false"
                 }
             }
-            (Raw::Text(text), kind) if !matches!(kind, Kind::Count { .. } | Kind::Switch) => text,
+            (RawValue::Text(text), kind) if !matches!(kind, Kind::Count { .. } | Kind::Switch) => text,
             (raw, kind) => {
                 self.mistake(path, wrong(kind, raw));
                 return None;
@@ -103,8 +103,8 @@ impl<'a> Reader<'a> {
     fn list<T>(&mut self, path: &'static str, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
         let Some((found, kind)) = self.found(path) else { return Vec::new() };
         let parts = match &found.raw {
-            Raw::Loose(text) => values::comma_list(text),
-            Raw::List(parts) => parts.clone(),
+            RawValue::Loose(text) => values::comma_list(text),
+            RawValue::List(parts) => parts.clone(),
             raw => {
                 self.mistake(path, wrong(kind, raw));
                 return Vec::new();
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         for part in parts {
             match read(&part).filter(|_| !part.trim().is_empty()) {
                 Some(value) => out.push(value),
-                None => self.mistake(path, wrong(kind, &Raw::Text(part))),
+                None => self.mistake(path, wrong(kind, &RawValue::Text(part))),
             }
         }
         out
@@ -212,17 +212,17 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What was expected and what was there; never what could be a secret.
-fn wrong(kind: Kind, raw: &Raw) -> String {
+/// The expected and the actual value; never one that could be a secret.
+fn wrong(kind: Kind, raw: &RawValue) -> String {
     let expects = kind.expects();
     let got = match raw {
         _ if matches!(kind, Kind::Secret | Kind::Database) => return format!("expected {expects}"),
-        Raw::Loose(text) | Raw::Text(text) => format!("{:?}", clean(text, 80)),
-        Raw::Whole(text) => clean(text, 80),
-        Raw::Switch(on) => on.to_string(),
-        Raw::List(_) if kind.is_list() => "something else in it".to_owned(),
-        Raw::List(_) => "a list".to_owned(),
-        Raw::Other(what) => (*what).to_owned(),
+        RawValue::Loose(text) | RawValue::Text(text) => format!("{:?}", clean(text, 80)),
+        RawValue::Whole(text) => clean(text, 80),
+        RawValue::Switch(on) => on.to_string(),
+        RawValue::List(_) if kind.is_list() => "something else in it".to_owned(),
+        RawValue::List(_) => "a list".to_owned(),
+        RawValue::Other(what) => (*what).to_owned(),
     };
     format!("expected {expects}, got {got}")
 }

@@ -18,21 +18,21 @@ pub struct Recording {
     /// How long recordings are kept.
     pub keep: Duration,
     /// `None`: there are none to be made or read.
-    pub home: Option<RecordingHome>,
+    pub home: Option<RecordingStorage>,
 }
 
 /// Where recordings stand.
 #[derive(Debug, Clone)]
-pub enum RecordingHome {
+pub enum RecordingStorage {
     /// A folder of this machine.
     Folder(PathBuf),
     /// Append blobs of a storage account.
-    Blobs { url: Url, container: String, access: BlobRight },
+    Blobs { url: Url, container: String, access: BlobCredential },
 }
 
 /// By what right blobs are written.
 #[derive(Debug, Clone)]
-pub enum BlobRight {
+pub enum BlobCredential {
     /// The identity of `[azure]`, in that tenant.
     Identity { tenant: String },
     /// A shared access signature.
@@ -49,22 +49,22 @@ pub(crate) fn recording(r: &mut Reader<'_>) -> Recording {
     Recording { policy, input: r.switch("recording.input"), keep: r.duration("recording.keep"), home }
 }
 
-fn home(r: &mut Reader<'_>) -> Option<RecordingHome> {
+fn home(r: &mut Reader<'_>) -> Option<RecordingStorage> {
     let (folder, url) = (r.file("recording.folder"), r.url("recording.blob_url"));
     let (container, tenant) = (r.text("recording.blob_container"), r.text("recording.blob_tenant"));
     let sas = r.secret("recording.blob_sas_file");
     if folder.is_some() && url.is_some() {
         r.mistake("recording.blob_url", "cannot stand beside recording.folder: recordings have one place");
     }
-    let Some(url) = url else { return folder.map(RecordingHome::Folder) };
+    let Some(url) = url else { return folder.map(RecordingStorage::Folder) };
     let access = match (sas, tenant) {
-        (Some(file), _) => BlobRight::Sas(file),
-        (None, Some(tenant)) => BlobRight::Identity { tenant },
+        (Some(file), _) => BlobCredential::Sas(file),
+        (None, Some(tenant)) => BlobCredential::Identity { tenant },
         (None, None) => {
             let why = "is needed with recording.blob_url, unless there is a recording.blob_sas_file";
             check::missing_once(r, "recording.blob_tenant", why);
             return None;
         }
     };
-    Some(RecordingHome::Blobs { url, container: container.unwrap_or_default(), access })
+    Some(RecordingStorage::Blobs { url, container: container.unwrap_or_default(), access })
 }

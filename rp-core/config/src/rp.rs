@@ -27,13 +27,13 @@ pub struct Rp {
     /// Workers of new clusters must have two cores.
     pub d2s_workers: bool,
     /// Where in Azure the resource provider itself is; `None`: no workers run here.
-    pub place: Option<RpPlace>,
+    pub place: Option<RpResources>,
     pub arm: ArmCallers,
-    /// `None`: nobody calls the admin API.
+    /// `None`: the admin API is off.
     pub admin: Option<CallerCertificate>,
     /// `None`: tokens are not looked at.
     pub tokens: Option<Tokens>,
-    /// What persons may do over the admin API; all empty: whoever has the certificate may do everything.
+    /// Roles of users of the admin API; all empty: every accepted certificate has all rights.
     pub admin_roles: AdminRoles,
     /// Further names of certificates of `admin`'s authorities, each with the role that its holders have at most:
     /// `reader`, `operator` or `elevated`.
@@ -50,7 +50,7 @@ pub struct Rp {
 
 /// The resource provider's own resources in Azure.
 #[derive(Debug, Clone)]
-pub struct RpPlace {
+pub struct RpResources {
     pub subscription: String,
     pub tenant: String,
     pub group: String,
@@ -63,7 +63,7 @@ pub struct RpPlace {
     pub registry_host: String,
     /// Object id of the first-party application's service principal.
     pub service_principal: String,
-    /// Client id of the machine's own identity; `None`: the first-party application does its part.
+    /// Client id of the managed identity; `None`: the first-party application is used instead.
     pub managed_identity: Option<String>,
     /// The vault of clusters' certificates; `None`: none are ordered.
     pub certificate_vault: Option<Url>,
@@ -84,7 +84,7 @@ pub struct RpOidc {
     pub endpoint: String,
 }
 
-/// How ARM's certificates are known.
+/// How ARM's client certificates are recognised.
 #[derive(Debug, Clone)]
 pub struct ArmCallers {
     /// Where ARM publishes them; `None`: the cloud's address.
@@ -122,7 +122,7 @@ pub struct Tokens {
 /// Who checks them.
 #[derive(Debug, Clone)]
 pub enum TokenCheck {
-    /// A process beside this one.
+    /// A separate process on this machine.
     Mise { address: Url },
     /// This process.
     Own {
@@ -173,11 +173,11 @@ pub(crate) fn rp(r: &mut Reader<'_>, tls: Option<&Tls>) -> Rp {
 }
 
 /// All of it hangs on the subscription.
-fn place(r: &mut Reader<'_>) -> Option<RpPlace> {
+fn place(r: &mut Reader<'_>) -> Option<RpResources> {
     let (oidc, certificate_vault) = (oidc(r), r.url("rp.certificate_vault"));
     let managed_identity = r.text("rp.managed_identity");
     let mut text = |key| r.text(key).unwrap_or_default();
-    let place = RpPlace {
+    let place = RpResources {
         subscription: text("rp.subscription"),
         tenant: text("rp.tenant"),
         group: text("rp.group"),

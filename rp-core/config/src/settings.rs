@@ -84,12 +84,12 @@ pub struct Store {
     pub outage: Outage,
 }
 
-/// What holds while the store is away (`contract/rules.md` §3.7).
+/// Behaviour while the store is unavailable (`contract/rules.md` §3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
     /// Nothing new after 5 s, nothing at all after 15 s.
     Refuse,
-    /// Cached grants live on, and the audit log is written to a local file.
+    /// Cached grants stay valid, and the audit log is written to a local file.
     Spool,
 }
 
@@ -131,14 +131,14 @@ pub struct Oidc {
     /// `None`: the usual ones.
     pub identity_claim: Option<String>,
     pub groups_claim: String,
-    pub groups_from: GroupsFrom,
+    pub groups_from: GroupSource,
     pub api_audience: Option<String>,
     pub ca_file: Option<PathBuf>,
 }
 
-/// Where groups are asked for that do not fit into a token.
+/// Where to read groups that do not fit into a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GroupsFrom {
+pub enum GroupSource {
     Token,
     Userinfo,
     Address(Url),
@@ -232,7 +232,7 @@ pub struct Imports {
 /// Questions to the Prometheus of clusters.
 #[derive(Debug, Clone)]
 pub struct Prometheus {
-    /// `NAME=WAY`, checked by whoever uses them.
+    /// `NAME=WAY`, validated where they are used.
     pub ways: Vec<String>,
     pub page_time: Duration,
     pub tool_time: Duration,
@@ -252,7 +252,7 @@ pub struct Audit {
     pub checkpoint_key_file: PathBuf,
     pub checkpoint_period: Duration,
     pub spool_file: PathBuf,
-    /// Public Ed25519 keys whose checkpoints are believed beside our own.
+    /// Public Ed25519 keys whose checkpoints are trusted in addition to our own.
     pub known_keys: Vec<[u8; 32]>,
     pub sinks: Vec<AuditSink>,
     /// `None`: nothing is removed.
@@ -264,7 +264,7 @@ pub struct Audit {
 pub struct AuditSink {
     /// Names its place in the log; no two are the same.
     pub name: String,
-    pub to: AuditSinkTo,
+    pub to: AuditSinkTarget,
     /// The records of `contract/portal.md` §17.3 instead of our own lines.
     pub ifx: bool,
     /// Refuse what needs an entry when the sink takes nothing for so long; `None`: go on, with an alarm.
@@ -273,7 +273,7 @@ pub struct AuditSink {
 
 /// Where a copy goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuditSinkTo {
+pub enum AuditSinkTarget {
     File {
         path: PathBuf,
         /// Bytes.
@@ -355,12 +355,12 @@ pub struct Terminal {
 
 #[derive(Debug, Clone)]
 pub struct PrivateLink {
-    pub way: PrivateWay,
+    pub way: PrivateLinkMode,
 }
 
 /// How private addresses are reached (`contract/portal.md` §12.2, §12.3).
 #[derive(Debug, Clone)]
-pub enum PrivateWay {
+pub enum PrivateLinkMode {
     Direct,
     Connect {
         /// `host:port`.
@@ -374,14 +374,14 @@ pub enum PrivateWay {
 
 #[derive(Debug, Clone)]
 pub struct Metrics {
-    /// `udp:host:port` or `unix:path`, checked by whoever opens it.
+    /// `udp:host:port` or `unix:path`, validated when it is opened.
     pub statsd_socket: Option<String>,
     pub statsd_account: String,
     pub statsd_namespace: String,
     /// Account and namespace of lines about clusters.
     pub cluster_account: String,
     pub cluster_namespace: String,
-    /// `all`, `unhealthy` or `fleet`: how much of each cluster Prometheus is shown.
+    /// `all`, `unhealthy` or `fleet`: how much of each cluster is exported to Prometheus.
     pub detail: String,
     pub environment: String,
 }

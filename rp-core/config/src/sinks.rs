@@ -1,18 +1,18 @@
-//! `audit.sinks`: each a text `WHERE#option=value&…`. A fragment never leaves a machine, so options stand there.
+//! `audit.sinks`: each a text `WHERE#option=value&…`. URL fragments are never sent, so they hold the options.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::reader::Reader;
-use crate::settings::{AuditSink, AuditSinkTo};
+use crate::settings::{AuditSink, AuditSinkTarget};
 use crate::{SecretFile, values};
 
 const SINKS: &str = "audit.sinks";
 const KNOWN: &str = "audit.known_keys";
 /// Sinks of one process.
 const MOST: usize = 8;
-/// Until `policy=refuse` refuses, unless `after` says otherwise.
+/// Default of `after`: how long `policy=refuse` waits before it refuses.
 const AFTER: Duration = Duration::from_secs(10);
 /// A file becomes that large before the next one begins.
 const ROTATE: u64 = 100 << 20;
@@ -30,7 +30,7 @@ pub(crate) fn sinks(r: &mut Reader<'_>) -> Vec<AuditSink> {
                 r.mistake(SINKS, message);
             }
             Ok(sink) => sinks.push(sink),
-            // Options may name files, never secrets; the place is shown without them all the same.
+            // Options may name files, never secrets; the target is still shown without them.
             Err(message) => {
                 let place = text.split('#').next().unwrap_or_default();
                 r.mistake(SINKS, format!("{:?}: {message}", rp_base::text::clean(place, 80)));
@@ -126,7 +126,7 @@ fn sink(text: &str, folder: &std::path::Path) -> Result<AuditSink, String> {
     let (kind, to) = if let Some(file) = place.strip_prefix("file:") {
         let rotate = options.take("rotate").map_or(Some(ROTATE), bytes);
         let rotate = rotate.filter(|rotate| *rotate >= LEAST_ROTATE);
-        let to = AuditSinkTo::File {
+        let to = AuditSinkTarget::File {
             path: path(file)?,
             rotate: rotate.ok_or("rotate is a size such as 100MiB, at least 64KiB")?,
             keep: options.take("keep").map_or(Ok(0), str::parse).map_err(|_| "keep is a whole number")?,
@@ -134,20 +134,20 @@ fn sink(text: &str, folder: &std::path::Path) -> Result<AuditSink, String> {
         };
         ("file", to)
     } else if let Some(file) = place.strip_prefix("syslog+unix:") {
-        ("syslog", AuditSinkTo::SyslogUnix(path(file)?))
+        ("syslog", AuditSinkTarget::SyslogUnix(path(file)?))
     } else if let Some(address) = place.strip_prefix("syslog+tcp://") {
-        ("syslog", AuditSinkTo::SyslogTcp(dial(address)?))
+        ("syslog", AuditSinkTarget::SyslogTcp(dial(address)?))
     } else if let Some(address) = place.strip_prefix("syslog+udp://") {
-        ("syslog", AuditSinkTo::SyslogUdp(dial(address)?))
+        ("syslog", AuditSinkTarget::SyslogUdp(dial(address)?))
     } else if let Some(address) = place.strip_prefix("syslog+tls://") {
         let ca = options.take("ca").ok_or("syslog+tls needs ca=FILE, the CA of the server")?;
-        ("syslog", AuditSinkTo::SyslogTls { address: dial(address)?, ca_file: path(ca)? })
+        ("syslog", AuditSinkTarget::SyslogTls { address: dial(address)?, ca_file: path(ca)? })
     } else if place.starts_with("http") {
         let url = values::url(place)
             .ok_or("expected https://host/path (http only for this machine), without a query")?;
         let token_file = options.take("token_file").map(path).transpose()?.map(SecretFile::new);
         let ca_file = options.take("ca").map(path).transpose()?;
-        ("http", AuditSinkTo::Http { url, token_file, ca_file })
+        ("http", AuditSinkTarget::Http { url, token_file, ca_file })
     } else {
         return Err(
             "expected file:, syslog+tcp://, syslog+tls://, syslog+udp://, syslog+unix:, https://".to_owned()
@@ -157,7 +157,7 @@ fn sink(text: &str, folder: &std::path::Path) -> Result<AuditSink, String> {
 }
 
 /// What all sinks have.
-fn finish(kind: &str, to: AuditSinkTo, mut options: Options<'_>) -> Result<AuditSink, String> {
+fn finish(kind: &str, to: AuditSinkTarget, mut options: Options<'_>) -> Result<AuditSink, String> {
     let name = options.take("name").unwrap_or(kind).to_owned();
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || name.len() > 40 || !name.chars().all(good) {
@@ -200,25 +200,28 @@ mod tests {
     fn every_kind_is_read() {
         let file = read("file:audit.jsonl#rotate=1MiB&keep=3&policy=refuse&after=0s&name=disk").unwrap();
         let path = PathBuf::from("/etc/aro/audit.jsonl");
-        assert_eq!(file.to, AuditSinkTo::File { path, rotate: 1 << 20, keep: 3, sync: true });
+        assert_eq!(file.to, AuditSinkTarget::File { path, rotate: 1 << 20, keep: 3, sync: true });
         assert_eq!((file.name.as_str(), file.ifx, file.refuse_after), ("disk", false, Some(Duration::ZERO)));
         let plain = read("file:/var/log/audit.jsonl#sync=false&format=ifx").unwrap();
         let path = PathBuf::from("/var/log/audit.jsonl");
-        assert_eq!(plain.to, AuditSinkTo::File { path, rotate: ROTATE, keep: 0, sync: false });
+        assert_eq!(plain.to, AuditSinkTarget::File { path, rotate: ROTATE, keep: 0, sync: false });
         assert_eq!((plain.name.as_str(), plain.ifx, plain.refuse_after), ("file", true, None));
         for (text, to) in [
-            ("syslog+tcp://h:601", AuditSinkTo::SyslogTcp("h:601".to_owned())),
-            ("syslog+udp://h:514", AuditSinkTo::SyslogUdp("h:514".to_owned())),
-            ("syslog+unix:/dev/log", AuditSinkTo::SyslogUnix("/dev/log".into())),
+            ("syslog+tcp://h:601", AuditSinkTarget::SyslogTcp("h:601".to_owned())),
+            ("syslog+udp://h:514", AuditSinkTarget::SyslogUdp("h:514".to_owned())),
+            ("syslog+unix:/dev/log", AuditSinkTarget::SyslogUnix("/dev/log".into())),
             (
                 "syslog+tls://h:6514#ca=ca.pem",
-                AuditSinkTo::SyslogTls { address: "h:6514".to_owned(), ca_file: "/etc/aro/ca.pem".into() },
+                AuditSinkTarget::SyslogTls {
+                    address: "h:6514".to_owned(),
+                    ca_file: "/etc/aro/ca.pem".into(),
+                },
             ),
         ] {
             assert_eq!(read(text).unwrap().to, to, "{text}");
         }
         let http = read("https://siem.example/ingest#token_file=token").unwrap();
-        assert!(matches!(http.to, AuditSinkTo::Http { token_file: Some(_), ca_file: None, .. }));
+        assert!(matches!(http.to, AuditSinkTarget::Http { token_file: Some(_), ca_file: None, .. }));
     }
 
     #[test]

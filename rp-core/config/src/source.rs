@@ -9,9 +9,9 @@ use crate::Mistake;
 use crate::keys::{self, KEYS, Key, SECTIONS};
 use crate::parse::{File, Override};
 
-/// A value before its shape is known.
+/// A value before it is parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Raw {
+pub(crate) enum RawValue {
     /// From the environment, a flag or a default: any shape, lists with commas.
     Loose(String),
     Text(String),
@@ -22,10 +22,10 @@ pub(crate) enum Raw {
     Other(&'static str),
 }
 
-/// A value with its place.
+/// A value with its origin.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
-    pub(crate) raw: Raw,
+pub(crate) struct RawSetting {
+    pub(crate) raw: RawValue,
     pub(crate) place: String,
     /// Folder from which relative paths count.
     pub(crate) folder: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Found {
     pub(crate) contract: Option<&'static str>,
 }
 
-pub(crate) type Values = BTreeMap<&'static str, Found>;
+pub(crate) type Values = BTreeMap<&'static str, RawSetting>;
 
 /// Reads a file into `values`.
 pub(crate) fn file(file: &File<'_>, values: &mut Values, mistakes: &mut Vec<Mistake>) {
@@ -68,7 +68,7 @@ pub(crate) fn file(file: &File<'_>, values: &mut Values, mistakes: &mut Vec<Mist
             match keys::find(&path) {
                 None => mistakes.push(unknown(&path, at)),
                 Some(key) => {
-                    let found = Found {
+                    let found = RawSetting {
                         raw: raw(value.get_ref()),
                         place: at,
                         folder: folder.clone(),
@@ -81,21 +81,21 @@ pub(crate) fn file(file: &File<'_>, values: &mut Values, mistakes: &mut Vec<Mist
     }
 }
 
-fn raw(value: &DeValue<'_>) -> Raw {
+fn raw(value: &DeValue<'_>) -> RawValue {
     match value {
-        DeValue::String(text) => Raw::Text(text.to_string()),
-        DeValue::Integer(whole) if whole.radix() == 10 => Raw::Whole(whole.as_str().replace('_', "")),
-        DeValue::Boolean(on) => Raw::Switch(*on),
+        DeValue::String(text) => RawValue::Text(text.to_string()),
+        DeValue::Integer(whole) if whole.radix() == 10 => RawValue::Whole(whole.as_str().replace('_', "")),
+        DeValue::Boolean(on) => RawValue::Switch(*on),
         DeValue::Array(items) => {
             let texts: Option<Vec<String>> =
                 items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect();
-            texts.map_or(Raw::Other("a list with something that is no text"), Raw::List)
+            texts.map_or(RawValue::Other("a list with something that is no text"), RawValue::List)
         }
-        other => Raw::Other(other.type_str()),
+        other => RawValue::Other(other.type_str()),
     }
 }
 
-/// Reads the environment: the contract's names first, so that ours win.
+/// Reads the environment: the contract's names first, so that `ARO_` names override them.
 pub(crate) fn environment(
     environment: &BTreeMap<String, String>,
     values: &mut Values,
@@ -104,9 +104,9 @@ pub(crate) fn environment(
     for key in KEYS {
         let Some(contract) = key.contract else { continue };
         let Some(value) = environment.get(contract.name).filter(|value| !value.is_empty()) else { continue };
-        let raw = Raw::Loose((contract.value)(value));
+        let raw = RawValue::Loose((contract.value)(value));
         let found =
-            Found { raw, place: contract.name.to_owned(), folder: None, contract: Some(contract.name) };
+            RawSetting { raw, place: contract.name.to_owned(), folder: None, contract: Some(contract.name) };
         values.insert(key.path, found);
     }
     for (name, value) in environment {
@@ -137,7 +137,10 @@ pub(crate) fn overrides(overrides: &[Override<'_>], values: &mut Values, mistake
 }
 
 fn loose(key: &'static Key, value: &str, place: String, values: &mut Values) {
-    values.insert(key.path, Found { raw: Raw::Loose(value.to_owned()), place, folder: None, contract: None });
+    values.insert(
+        key.path,
+        RawSetting { raw: RawValue::Loose(value.to_owned()), place, folder: None, contract: None },
+    );
 }
 
 fn unknown(path: &str, place: String) -> Mistake {

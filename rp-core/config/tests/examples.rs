@@ -1,4 +1,4 @@
-//! The files of `deploy/examples` are settings without a mistake, and the whole one leaves no key out.
+//! The files of `deploy/examples` are valid settings, and the complete one contains every key.
 #![expect(clippy::panic, reason = "helpers of tests")]
 
 use std::collections::{BTreeMap, BTreeSet};

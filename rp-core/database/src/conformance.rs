@@ -23,28 +23,28 @@ pub struct Failure {
 macro_rules! ensure {
     ($holds:expr, $($what:tt)+) => {
         if !$holds {
-            return Err(crate::conformance::Broken(format!($($what)+)));
+            return Err(crate::conformance::ItemFailure(format!($($what)+)));
         }
     };
 }
 use ensure;
 
 /// What an item found.
-struct Broken(String);
+struct ItemFailure(String);
 
-impl From<StoreError> for Broken {
+impl From<StoreError> for ItemFailure {
     fn from(error: StoreError) -> Self {
         Self(format!("unexpected error: {}", rp_base::chain(&error)))
     }
 }
 
-impl From<tokio::task::JoinError> for Broken {
+impl From<tokio::task::JoinError> for ItemFailure {
     fn from(error: tokio::task::JoinError) -> Self {
         Self(format!("a task of the test failed: {error}"))
     }
 }
 
-type Checked = Result<(), Broken>;
+type Checked = Result<(), ItemFailure>;
 
 /// Runs every item, each on an empty store of its own whose clock is the given one. Needs a tokio runtime.
 ///
@@ -57,7 +57,7 @@ pub async fn run(make: impl AsyncFn() -> (SharedStore, ManualClock)) -> Result<(
                 let (store, clock) = make().await;
                 let outcome = Box::pin($item(store.clone(), clock)).await;
                 store.close().await;
-                outcome.map_err(|Broken(what)| Failure { item: stringify!($item), what })?;
+                outcome.map_err(|ItemFailure(what)| Failure { item: stringify!($item), what })?;
             )+
         };
     }

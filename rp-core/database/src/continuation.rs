@@ -1,4 +1,4 @@
-//! Where a list goes on. Opaque to callers; whoever hands it to a client seals it first
+//! Where a list goes on. Opaque to callers; code that sends it to a client seals it first
 //! (`contract/database.md` §13.5).
 
 use base64::Engine as _;

@@ -14,9 +14,9 @@ const BYTES: usize = 8 * 1024 * 1024;
 /// What expires so soon may be gone from one side while the sides are compared.
 const SOON: Duration = Duration::from_secs(600);
 
-/// A collection that was copied.
+/// The result of copying one collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyReport {
     pub collection: Collection,
     /// Documents written.
     pub documents: u64,
@@ -47,7 +47,7 @@ pub enum CopyError {
 ///
 /// # Errors
 /// [`CopyError`]; when it is not [`CopyError::NotEmpty`], the store copied to holds a part.
-pub async fn copy(from: &dyn Store, to: &dyn Store) -> Result<Vec<Copied>, CopyError> {
+pub async fn copy(from: &dyn Store, to: &dyn Store) -> Result<Vec<CopyReport>, CopyError> {
     copy_only(from, to, &Collection::ALL).await
 }
 
@@ -59,7 +59,7 @@ pub async fn copy_only(
     from: &dyn Store,
     to: &dyn Store,
     collections: &[Collection],
-) -> Result<Vec<Copied>, CopyError> {
+) -> Result<Vec<CopyReport>, CopyError> {
     for &collection in collections {
         if to.count(collection).await.map_err(CopyError::To)? > 0 {
             return Err(CopyError::NotEmpty { collection });
@@ -75,7 +75,7 @@ pub async fn copy_only(
         if sent != arrived {
             return Err(CopyError::Differs { collection, from: sent.count, to: arrived.count });
         }
-        copied.push(Copied { collection, documents, compared: sent.count, digest: sent.digest });
+        copied.push(CopyReport { collection, documents, compared: sent.count, digest: sent.digest });
     }
     Ok(copied)
 }

@@ -25,7 +25,7 @@ use rp_base::Timestamp;
 use rp_documents::Collection;
 use tokio::sync::watch;
 
-pub use copy::{Copied, CopyError, copy, copy_only};
+pub use copy::{CopyError, CopyReport, copy, copy_only};
 pub use error::StoreError;
 pub use memory::in_memory;
 pub use postgres::{PostgresOptions, PostgresParts, PostgresStore, PostgresTls};

@@ -1,4 +1,4 @@
-//! Wakes whoever follows a collection.
+//! Wakes the followers of a collection.
 
 use rp_documents::Collection;
 use tokio::sync::watch;

@@ -29,7 +29,7 @@ use self::announcer::Outbox;
 use self::lane::Lane;
 use self::link::Link;
 use self::listener::Listener;
-use self::op::{Done, Op, Request};
+use self::op::{Op, Request, WriteEffect};
 use self::pulse::Pulse;
 use self::reader::Reader;
 use self::servers::Servers;
@@ -74,11 +74,11 @@ impl PostgresStore {
         let connections = options.max_connections.max(6);
         let writing = Link::new(&options, &servers, connections / 3);
         let reading = Link::new(&options, &servers, connections - connections / 3);
-        // Connects now, so that a standby is told at start.
+        // Connects now, so that a standby is reported at start.
         drop(reading.acquire().await?);
         let (begun, mut listening) = watch::channel(false);
         let store = Self::start(&options, writing, reading, begun);
-        // Who follows from now on is told of everything. If it takes too long, followers poll.
+        // From now on followers are notified of every change. If it takes too long, followers poll.
         let _ = tokio::time::timeout(options.connect_wait, listening.wait_for(|begun| *begun)).await;
         if let Some(period) = options.sweep_every {
             sweeper::start(&store, period, store.0.end.subscribe());
@@ -124,7 +124,7 @@ impl PostgresStore {
         sweeper::all(self).await
     }
 
-    async fn write(&self, collection: Collection, op: Op) -> Result<Done, StoreError> {
+    async fn write(&self, collection: Collection, op: Op) -> Result<WriteEffect, StoreError> {
         let (reply, answer) = oneshot::channel();
         let lane = self.0.lanes.iter().find(|(each, _)| *each == collection).ok_or(StoreError::Closed)?;
         lane.1.send(Request { op, reply }).await.map_err(|_| StoreError::Closed)?;

@@ -1,12 +1,12 @@
-//! What a write may do, whichever database does it: the one place for it. A backend gives its rows as a [`Table`] inside
-//! a transaction in which nobody else writes the collection.
+//! What a write may do, whichever database does it: the one place for it. A backend gives its rows as a [`Table`]
+//! inside a transaction in which nobody else writes the collection.
 
 use rp_documents::Collection;
 
 use crate::{Draft, Expect, StoreError, Stored, Version};
 
 /// A row as far as the rules need it.
-pub(crate) struct Standing {
+pub(crate) struct ExistingRow {
     pub(crate) id: String,
     pub(crate) version: Version,
     /// It has a body and has not expired.
@@ -29,17 +29,17 @@ pub(crate) trait Table: Send {
     fn collection(&self) -> Collection;
 
     /// The row of the id, and the row that holds the unique key.
-    fn standing(
+    fn existing(
         &mut self,
         id: &str,
         key: Option<&str>,
-    ) -> impl Future<Output = Result<Vec<Standing>, Self::Fault>> + Send;
+    ) -> impl Future<Output = Result<Vec<ExistingRow>, Self::Fault>> + Send;
 
     /// Writes a row, over one of the same id, at the next position.
     fn put(&mut self, draft: &Draft) -> impl Future<Output = Result<Stored, Self::Fault>> + Send;
 
     /// Leaves a tombstone at the next position; id and key are free.
-    fn bury(&mut self, id: &str) -> impl Future<Output = Result<(), Self::Fault>> + Send;
+    fn write_tombstone(&mut self, id: &str) -> impl Future<Output = Result<(), Self::Fault>> + Send;
 }
 
 /// Writes a document that must not be there.
@@ -62,9 +62,9 @@ pub(crate) async fn delete<T: Table>(
     id: &str,
     expect: Expect,
 ) -> Result<(), Failure<T::Fault>> {
-    let standing = table.standing(id, None).await.map_err(Failure::Fault)?;
-    expected(table.collection(), standing.iter().find(|row| row.id == id), expect)?;
-    table.bury(id).await.map_err(Failure::Fault)
+    let existing = table.existing(id, None).await.map_err(Failure::Fault)?;
+    expected(table.collection(), existing.iter().find(|row| row.id == id), expect)?;
+    table.write_tombstone(id).await.map_err(Failure::Fault)
 }
 
 /// Nothing is written before everything that refuses was looked at.
@@ -74,8 +74,8 @@ async fn write<T: Table>(
     expect: Option<Expect>,
 ) -> Result<Stored, Failure<T::Fault>> {
     let collection = table.collection();
-    let standing = table.standing(&draft.id, draft.unique_key.as_deref()).await.map_err(Failure::Fault)?;
-    let own = standing.iter().find(|row| row.id == draft.id);
+    let existing = table.existing(&draft.id, draft.unique_key.as_deref()).await.map_err(Failure::Fault)?;
+    let own = existing.iter().find(|row| row.id == draft.id);
     match expect {
         Some(expect) => expected(collection, own, expect)?,
         None if own.is_some_and(|row| row.lives) => {
@@ -83,16 +83,16 @@ async fn write<T: Table>(
         }
         None => {}
     }
-    if let Some(holder) = standing.iter().find(|row| row.id != draft.id) {
+    if let Some(holder) = existing.iter().find(|row| row.id != draft.id) {
         if holder.lives {
             return Err(Failure::Refused(StoreError::Exists { collection, which: "key" }));
         }
-        table.bury(&holder.id).await.map_err(Failure::Fault)?;
+        table.write_tombstone(&holder.id).await.map_err(Failure::Fault)?;
     }
     table.put(draft).await.map_err(Failure::Fault)
 }
 
-fn expected<F>(collection: Collection, own: Option<&Standing>, expect: Expect) -> Result<(), Failure<F>> {
+fn expected<F>(collection: Collection, own: Option<&ExistingRow>, expect: Expect) -> Result<(), Failure<F>> {
     match (own.filter(|row| row.lives), expect) {
         (None, _) => Err(Failure::Refused(StoreError::Gone { collection })),
         (Some(row), Expect::Version(version)) if version != row.version => {

@@ -21,7 +21,7 @@ use rp_documents::Collection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::link::{Link, Readers};
-use self::op::{Done, Op, Request};
+use self::op::{Op, Request, WriteEffect};
 use self::reader::Reader;
 use self::writer::Writer;
 use crate::continuation::Continuation;
@@ -93,7 +93,7 @@ impl SqliteStore {
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
         let lock = file::prepare(&options.path)?;
         let link = Link::new(file::writing(&options));
-        // Opens and migrates now, so that a bad file is told at start.
+        // Opens and migrates now, so that a bad file is reported at start.
         drop(link.acquire().await?);
         let readers = Readers::Pool(file::readers(&options));
         let held = Some((options.path.clone(), lock));
@@ -155,7 +155,7 @@ impl SqliteStore {
         Ok(self.write(Op::Sweep { drop_before }).await?.swept)
     }
 
-    async fn write(&self, op: Op) -> Result<Done, StoreError> {
+    async fn write(&self, op: Op) -> Result<WriteEffect, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.0.requests.send(Request { op, reply }).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?

@@ -11,7 +11,7 @@ use crate::{Draft, Expect, SharedStore, Span, StoreError, Stored, Version};
 /// Attempts of [`update`] (`contract/database.md` §7.1).
 const TRIES: u32 = 5;
 
-/// A value and the version it was read at. Whoever replaces it hands both back.
+/// A value and the version it was read at. Both are needed to replace it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned<T> {
     pub value: T,
@@ -162,7 +162,7 @@ impl<T: Document> Typed<T> {
     ) -> Result<Versioned<T>, StoreError> {
         let draft = draft(&value, expires_at)?;
         let mut stored = self.store.replace(T::COLLECTION, draft.clone(), expect).await;
-        // Between two calls somebody may create or delete it; whoever always loses is told.
+        // Between two calls another writer may create or delete it; after several lost races the caller gets an error.
         for _ in 0..TRIES {
             stored = match (stored, expect) {
                 (Err(StoreError::Gone { .. }), Expect::Any) => {

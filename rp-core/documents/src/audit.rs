@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ResourceId, Side};
 
-/// Where in an action an entry stands.
+/// The phase of an action that an entry records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -60,7 +60,7 @@ pub struct Entry {
     pub actor: Actor,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<ResourceId>,
-    /// Who the cluster saw.
+    /// The identity that the cluster saw.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub identity_used: String,
     /// What was done: a Kubernetes verb, or a word of ours such as `sign-in` or `grant.issue`.
@@ -75,7 +75,7 @@ pub struct Entry {
     pub namespace: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Every argument of an exec, made visible; what was cut has a mark.
+    /// All arguments of an exec, with control characters escaped; truncation is marked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// SHA-256 in hex of the command as it came: each argument, and a NUL after each.
@@ -97,7 +97,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry of one phase with nothing but what every entry has.
+    /// An entry with only the members that every entry has.
     pub fn new(at: Timestamp, phase: Phase, request_id: Id, actor: Actor, verb: impl Into<String>) -> Self {
         Self {
             v: 1,

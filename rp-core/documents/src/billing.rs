@@ -1,4 +1,4 @@
-//! Who pays for a cluster, from when to when (`contract/backend.md` §6). An outside service reads the
+//! The billing period of a cluster (`contract/backend.md` §6). An outside service reads the
 //! collection.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A cluster's document (`contract/database.md` §2.2, `contract/api.md` §2, §3, §5, §6): the one type of the central noun.
+//! A cluster's document (`contract/database.md` §2.2, `contract/api.md` §2, §3, §5, §6): the only type for clusters.
 //!
 //! Every member of the contract has a type, a place and an owner here. Members that this version of the software does
 //! not know, nulls, and JSON of another shape are kept: a document that is read and written back is the same text.
@@ -15,7 +15,7 @@ mod properties;
 pub mod provisioning;
 mod secrets;
 mod shape;
-mod word;
+mod string_enum;
 pub mod writer;
 
 pub use envelope::{
@@ -37,7 +37,7 @@ pub use profiles::{
 pub use properties::Properties;
 pub use provisioning::ProvisioningState;
 pub use secrets::ClusterSecret;
-pub use shape::{Instant, Map, Shape, Zero};
+pub use shape::{FromJson, Instant, Map, Zero};
 pub use writer::{Edge, Worker};
 
 #[cfg(test)]

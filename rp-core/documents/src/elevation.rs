@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, Person, ResourceId, Revocation, Rights, Unknown};
 
-/// How an elevation comes into force.
+/// How an elevation takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ElevationWay {
+pub enum ElevationMethod {
     /// At once: the policy trusts the person's group with these rights.
     SelfService,
     /// When somebody else approves it.
     Approval,
-    /// At once and loudly; reviewed afterwards.
+    /// At once, with notifications; reviewed afterwards.
     BreakGlass,
 }
 
-impl ElevationWay {
+impl ElevationMethod {
     /// The name on the wire and on pages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ pub struct Decision {
     pub why: Option<String>,
 }
 
-/// What was found when a break-glass elevation was looked at afterwards.
+/// Outcome of the review of a break-glass elevation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     pub at: Timestamp,
@@ -51,7 +51,7 @@ pub struct Review {
     pub note: String,
 }
 
-/// A request for more rights, and what became of it.
+/// A request for more rights, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elevation {
     pub id: Id,
@@ -60,7 +60,7 @@ pub struct Elevation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<ResourceId>,
     pub rights: Rights,
-    pub way: ElevationWay,
+    pub way: ElevationMethod,
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
@@ -69,7 +69,7 @@ pub struct Elevation {
     pub life_secs: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// When it came into force; `None`: not yet.
+    /// When it took effect; `None`: not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub struct Elevation {
     pub unknown: Unknown,
 }
 
-/// Where an elevation stands.
+/// State of an elevation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElevationState {
@@ -114,10 +114,10 @@ impl Elevation {
     /// How long a request waits for a decision.
     pub const REQUEST_LIFE: Duration = Duration::from_secs(3600);
 
-    /// How unique keys of elevations that need a review begin; the id follows.
+    /// Prefix of the unique keys of elevations that need a review; the id follows.
     pub const UNREVIEWED: &'static str = "unreviewed|";
 
-    /// The state at an instant; an end by hand is named before expiry.
+    /// The state at an instant; an elevation that was ended by hand and has expired counts as ended by hand.
     pub fn state(&self, now: Timestamp) -> ElevationState {
         if self.ended.is_some() {
             return ElevationState::Ended;
@@ -131,14 +131,14 @@ impl Elevation {
         }
     }
 
-    /// Whether it speaks of this cluster.
+    /// Whether it covers this cluster.
     pub fn covers(&self, target: Option<&ResourceId>) -> bool {
         self.target.is_none() || self.target.as_ref() == target
     }
 
-    /// Whether somebody still has to look at what was done with it.
+    /// Whether it still needs a review.
     pub const fn needs_review(&self) -> bool {
-        matches!(self.way, ElevationWay::BreakGlass) && self.review.is_none()
+        matches!(self.way, ElevationMethod::BreakGlass) && self.review.is_none()
     }
 }
 
@@ -149,12 +149,12 @@ impl Document for Elevation {
         self.id.as_str()
     }
 
-    /// A person's elevations are listed together.
+    /// A person's elevations share a partition.
     fn partition(&self) -> &str {
         &self.owner.sub
     }
 
-    /// Those that still need a review are found by it, however old.
+    /// Lists all elevations that still need a review, however old.
     fn unique_key(&self) -> Option<Cow<'_, str>> {
         self.needs_review().then(|| Cow::Owned(format!("{}{}", Self::UNREVIEWED, self.id)))
     }
@@ -170,7 +170,7 @@ mod tests {
             owner: Person { sub: "s".into(), name: "n".into(), groups: vec![] },
             target: None,
             rights: Rights::Admin,
-            way: ElevationWay::Approval,
+            way: ElevationMethod::Approval,
             reason: "why".into(),
             ticket: None,
             asked: Timestamp::from_millis(0),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, Unknown};
 
-/// The record of one private link; its id is the link's. One that is being deleted ends by itself soon after.
+/// The record of one private link; its id is the link's. A record that is being deleted expires soon after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatewayDocument {
     pub id: String,
@@ -13,7 +13,7 @@ pub struct GatewayDocument {
     pub unknown: Unknown,
 }
 
-/// What the gateway lets through for it.
+/// What the gateway allows for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Gateway {

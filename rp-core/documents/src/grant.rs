@@ -62,7 +62,7 @@ pub enum Rights {
     Read,
     /// Everything but RBAC, Secrets and token requests.
     Write,
-    /// Everything.
+    /// All dependencies of the frontend.
     Admin,
 }
 
@@ -77,7 +77,7 @@ impl Rights {
     }
 }
 
-/// What else a shell may do; nothing unless it was asked for.
+/// Extra options of a shell grant; each is off unless requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantOptions {
     /// Offer an agent on the machine that holds the cluster's key, to hop on from there.
@@ -100,7 +100,7 @@ pub struct Revocation {
     pub why: Option<String>,
 }
 
-/// An access that was given.
+/// One grant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub id: Id,
@@ -115,10 +115,10 @@ pub struct Grant {
     pub ticket: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevation_id: Option<Id>,
-    /// The grant that this one was made with; it ends with it.
+    /// The grant that was used to create this one; when it ends, so does this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Id>,
-    /// A further token of the parent, for a short while: shown nowhere as an access of its own.
+    /// This is a short-lived renewal token of the parent grant; it is not listed as a grant of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub renewal: bool,
     /// The one machine of the cluster that a shell is for, by name; `None`: any.
@@ -156,7 +156,7 @@ pub enum GrantState {
 }
 
 impl Grant {
-    /// The grant's state at an instant; revocation is named before expiry.
+    /// The grant's state at an instant; a grant that is both revoked and expired is revoked.
     pub fn state(&self, now: Timestamp) -> GrantState {
         if self.revoked.is_some() {
             GrantState::Revoked
@@ -169,13 +169,13 @@ impl Grant {
 }
 
 impl Grant {
-    /// The grant that people know: of a renewal its parent.
-    pub fn known_as(&self) -> &Id {
+    /// The id that is shown to people: for a renewal, the parent's.
+    pub fn primary_id(&self) -> &Id {
         self.parent.as_ref().filter(|_| self.renewal).unwrap_or(&self.id)
     }
 
-    /// How unique keys of the grants for a cluster begin; the id follows.
-    pub fn keys_of(target: &ResourceId) -> String {
+    /// Prefix of the unique keys of a cluster's grants; the grant's id follows.
+    pub fn unique_key_prefix(target: &ResourceId) -> String {
         format!("{}|", target.key())
     }
 }
@@ -187,7 +187,7 @@ impl Document for Grant {
         self.id.as_str()
     }
 
-    /// A person's grants are listed together; renewals with their parent, and a robot's tokens apart from the
+    /// A person's grants share a partition; renewals are with their parent. A robot's tokens are apart from the
     /// grants that were made with them.
     fn partition(&self) -> &str {
         match (&self.parent, self.kind) {
@@ -197,10 +197,10 @@ impl Document for Grant {
         }
     }
 
-    /// A cluster's grants are found by it.
+    /// Lists a cluster's grants by key prefix.
     fn unique_key(&self) -> Option<Cow<'_, str>> {
         let target = self.target.as_ref().filter(|_| !self.renewal)?;
-        Some(Cow::Owned(format!("{}{}", Self::keys_of(target), self.id)))
+        Some(Cow::Owned(format!("{}{}", Self::unique_key_prefix(target), self.id)))
     }
 }
 

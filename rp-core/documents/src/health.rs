@@ -1,4 +1,4 @@
-//! What the last look at a cluster saw (`contract/rules.md` §5.14). Writer: monitor (in `aro-dev`: the
+//! Result of the last check of a cluster (`contract/rules.md` §5.14). Writer: monitor (in `aro-dev`: the
 //! simulator), on change only.
 
 use rp_base::Timestamp;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, Unknown};
 
-/// One part of a look, and why it failed.
+/// One collector of a check, and why it failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectorResult {
     pub name: String,
@@ -17,7 +17,7 @@ pub struct CollectorResult {
     pub took_ms: Option<u64>,
 }
 
-/// The last look. The id is the cluster document's id.
+/// The last check. The id is the cluster document's id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterHealth {
     pub id: String,
@@ -38,10 +38,10 @@ pub struct ClusterHealth {
     pub certificate_expiry: Option<Timestamp>,
     #[serde(default)]
     pub version: String,
-    /// The version it is being brought to; empty when none is under way.
+    /// Target version of the upgrade in progress; empty when there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub updating_to: String,
-    /// Status of the API server's `/healthz`; 0: no answer; absent: not asked.
+    /// Status of the API server's `/healthz`; 0: no answer; absent: not queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthz: Option<u16>,
     #[serde(flatten)]

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, ResourceId, Unknown};
 
-/// How a machine's keys came to be known.
+/// How a machine's host keys were learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Learned {
-    /// Read on the machine itself, by way of the cluster's API.
+pub enum HostKeySource {
+    /// Read on the machine through the cluster's API.
     Cluster,
-    /// Named by the import.
+    /// Given in the import.
     Import,
     /// Trusted at first sight by an administrator.
     Person,
 }
 
-/// A key that was shown and is not the machine's.
+/// A presented key that is not one of the machine's known keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedKey {
     pub at: Timestamp,
@@ -34,7 +34,7 @@ pub struct HostKey {
     pub machine: String,
     /// `TYPE BASE64`, one for each algorithm; a host certificate's authority stands as `@cert-authority TYPE BASE64`.
     pub keys: Vec<String>,
-    pub learned: Learned,
+    pub learned: HostKeySource,
     pub at: Timestamp,
     /// Who trusted it, when a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ impl Document for HostKey {
         &self.id
     }
 
-    /// A cluster's machines are listed together.
+    /// A cluster's machines share a partition.
     fn partition(&self) -> &str {
         self.target.key()
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, ResourceId, Sealed, Unknown};
 
-/// How we sign in to an imported cluster.
+/// How the portal authenticates to an imported cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CredentialKind {
@@ -26,7 +26,7 @@ pub struct ImportedMachine {
     pub host_keys: Vec<String>,
 }
 
-/// How the machines of an imported cluster are signed in to.
+/// SSH access to the machines of an imported cluster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ImportedSsh {
     pub user: String,
@@ -43,7 +43,7 @@ pub struct ImportedTunnel {
     /// Address of its web console, of a host among the destinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub console: Option<String>,
-    /// PEM certificates that signed what the destinations show; `None`: they are publicly trusted.
+    /// PEM CA certificates of the destinations; `None`: publicly trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
 }
@@ -70,7 +70,7 @@ pub struct ImportedCluster {
     /// `None`: its machines cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh: Option<ImportedSsh>,
-    /// `None`: no tunnel leads to it.
+    /// `None`: `aro tunnel` cannot reach it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<ImportedTunnel>,
     #[serde(default)]

@@ -1,14 +1,14 @@
-//! Who works on a document, until when (`contract/database.md` §6). The members stand in the document's
-//! envelope.
+//! The lease of a document: who works on it, until when (`contract/database.md` §6). The members are in the
+//! document's envelope.
 
 use serde_json::Value;
 
 use crate::{Document, SubscriptionDocument, Unknown};
 
-/// The lease of a cluster's or a subscription's document. Writer: whoever takes it or holds it.
+/// The lease of a cluster's or a subscription's document. Writers: the process that takes or holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lease {
-    /// Empty: nobody's.
+    /// Empty: not held.
     pub owner: String,
     /// Unix seconds of the store's clock; free from the second after. Without an owner: nobody takes it before.
     pub expires: i64,
@@ -20,7 +20,7 @@ pub struct Lease {
 
 /// A document that is worked on under a lease.
 pub trait Leased: Document + PartialEq + std::fmt::Debug {
-    /// The lease. Members of another shape are nothing.
+    /// The lease. Members with JSON of an unexpected type read as zero.
     fn lease(&self) -> Lease;
 
     /// Writes the lease. Zero members are left out, as everywhere in documents.

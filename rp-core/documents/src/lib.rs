@@ -36,11 +36,11 @@ pub use audit::{Actor, Entry, Outcome, Phase};
 pub use billing::{Billing, BillingDocument};
 pub use cluster::{ClusterDocument, ClusterRecord, OpenShiftCluster, ProvisioningState};
 pub use collection::{Collection, Document};
-pub use elevation::{Decision, Elevation, ElevationState, ElevationWay, Review};
+pub use elevation::{Decision, Elevation, ElevationMethod, ElevationState, Review};
 pub use gateway::{Gateway, GatewayDocument};
 pub use grant::{Grant, GrantKind, GrantOptions, GrantUse, Revocation, Rights};
 pub use health::ClusterHealth;
-pub use host_key::{HostKey, Learned, RefusedKey};
+pub use host_key::{HostKey, HostKeySource, RefusedKey};
 pub use imported::{ImportedCluster, ImportedMachine, ImportedSsh, ImportedTunnel};
 pub use lease::{Lease, Leased};
 pub use login::{LoginCode, LoginFlow, SignIn};
@@ -64,7 +64,7 @@ pub use wire_error::{Side, WireError};
 /// JSON members that this version of the software does not know.
 pub type Unknown = serde_json::Map<String, serde_json::Value>;
 
-/// A secret as it stands in a stored document: sealed text, see `rp-seal`. Prints as `[SEALED]`.
+/// A secret in a stored document: sealed text, see `rp-seal`. Prints as `[SEALED]`.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(pub String);

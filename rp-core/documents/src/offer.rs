@@ -21,7 +21,7 @@ pub struct OpenShiftVersionDocument {
 /// The version as ARM knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenShiftVersion {
-    /// Followers forget it; the store does so a minute later.
+    /// It is being deleted: readers of the change feed drop it, and the store removes it a minute later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleting: bool,
     pub properties: OpenShiftVersionProperties,
@@ -41,7 +41,7 @@ pub struct OpenShiftVersionProperties {
     pub installer_pullspec: String,
     #[serde(default)]
     pub enabled: bool,
-    /// What a cluster gets that names no version.
+    /// Used by clusters that name no version.
     #[serde(default)]
     pub default: bool,
     #[serde(flatten)]
@@ -75,7 +75,7 @@ pub struct RoleSetDocument {
 /// The set as ARM knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlatformRoleSet {
-    /// Followers forget it; the store does so a minute later.
+    /// It is being deleted: readers of the change feed drop it, and the store removes it a minute later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleting: bool,
     pub properties: PlatformRoleSetProperties,

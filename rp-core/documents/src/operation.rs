@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Collection, Document, Unknown};
 
-/// One operation. Writers: the frontend makes it, whoever ends the work writes the end.
+/// One operation. Writers: the frontend creates it; the process that ends the work writes its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AsyncOperationDocument {
@@ -47,7 +47,7 @@ pub struct AsyncOperation {
 }
 
 impl AsyncOperationDocument {
-    /// The store forgets an operation so long after its last write.
+    /// The store deletes an operation this long after its last write.
     pub const LIFE: Duration = Duration::from_hours(7 * 24);
 }
 

@@ -39,7 +39,7 @@ pub struct OperationLog {
     /// How often a worker took it.
     #[serde(default)]
     pub attempt: u32,
-    /// Lease token of the holder who wrote it last. What a smaller one knows is older, whenever it comes.
+    /// Lease token of the last writer. A write with a smaller token is older and is ignored, whenever it arrives.
     #[serde(default)]
     pub token: u64,
     /// In their order; the last one may still run.
@@ -95,7 +95,7 @@ pub struct Diagnostic {
 impl OperationLog {
     /// Lines kept.
     pub const MOST_LINES: usize = 200;
-    /// The store forgets a log so long after its last write.
+    /// The store deletes a log this long after its last write.
     pub const LIFE: Duration = Duration::from_hours(30 * 24);
 }
 
@@ -106,7 +106,7 @@ impl Document for OperationLog {
         &self.id
     }
 
-    /// All of a cluster stand together.
+    /// All logs of a cluster share a partition.
     fn partition(&self) -> &str {
         &self.key
     }

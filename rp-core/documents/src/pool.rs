@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Collection, Document, Unknown};
 
-/// Clusters are spread over so many buckets.
+/// Number of buckets over which clusters are spread.
 pub const BUCKETS: usize = 256;
 
 /// A master's or a worker's document: one collection holds both (`contract/monitor.md` §3.1).

@@ -1,4 +1,4 @@
-//! Recordings of sessions: what is known of each beside its chunks. Writer: proxy.
+//! Recordings of sessions: the metadata of each, without its chunks. Writer: proxy.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ impl RecordingKind {
     }
 }
 
-/// One recorded session. Its bytes stand in sealed chunks elsewhere.
+/// Metadata of one recorded session. Its bytes are stored separately, in sealed chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     pub id: Id,
@@ -47,7 +47,7 @@ pub struct Recording {
     #[serde(default)]
     pub interactive: bool,
     pub started: Timestamp,
-    /// `None` while it runs, or when its writer died: then what was written until then is there.
+    /// `None` while it runs, or when its writer died; in that case the chunks written so far are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
     /// How it ended: `exit 0`, `signal KILL`, `revoked` and so on.
@@ -62,9 +62,9 @@ pub struct Recording {
     /// Digest of the last chunk as it is stored; each chunk names its predecessor's.
     #[serde(default)]
     pub head: Digest,
-    /// When its writer last said that it lives: once a minute while the session runs.
+    /// Heartbeat of its writer, once a minute while the session runs.
     pub heard: Timestamp,
-    /// The key of its chunks, sealed at `Recordings/ID/sealed`: with the document goes what opens them.
+    /// The key of its chunks, sealed for `Recordings/ID/sealed`: without the document the chunks cannot be decrypted.
     pub sealed: Sealed,
     /// It is removed after this instant.
     pub keep_until: Timestamp,
@@ -73,8 +73,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// How unique keys of a cluster's recordings begin; the id follows.
-    pub fn keys_of(target: &ResourceId) -> String {
+    /// Prefix of the unique keys of a cluster's recordings; the recording's id follows.
+    pub fn unique_key_prefix(target: &ResourceId) -> String {
         format!("{}|", target.key())
     }
 }
@@ -86,13 +86,13 @@ impl Document for Recording {
         self.id.as_str()
     }
 
-    /// A person's recordings are listed together.
+    /// A person's recordings share a partition.
     fn partition(&self) -> &str {
         &self.owner.sub
     }
 
-    /// A cluster's recordings are found by it.
+    /// Lists a cluster's recordings by key prefix.
     fn unique_key(&self) -> Option<Cow<'_, str>> {
-        Some(Cow::Owned(format!("{}{}", Self::keys_of(&self.target), self.id)))
+        Some(Cow::Owned(format!("{}{}", Self::unique_key_prefix(&self.target), self.id)))
     }
 }

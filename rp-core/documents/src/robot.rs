@@ -57,8 +57,8 @@ impl Robot {
         sub.strip_prefix("robot:")
     }
 
-    /// Whether it may act.
-    pub fn lives(&self, now: Timestamp) -> bool {
+    /// Whether it is neither revoked nor expired.
+    pub fn is_active(&self, now: Timestamp) -> bool {
         self.revoked.is_none() && now < self.not_after
     }
 

@@ -18,7 +18,7 @@ pub struct SavedQuery {
     /// Seconds back from now; `None`: an instant query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_secs: Option<u64>,
-    /// Everybody sees it.
+    /// Visible to all users.
     pub shared: bool,
     pub created: Timestamp,
     #[serde(flatten)]
@@ -32,7 +32,7 @@ impl Document for SavedQuery {
         self.id.as_str()
     }
 
-    /// A person's queries are listed together.
+    /// A person's queries share a partition.
     fn partition(&self) -> &str {
         &self.owner.sub
     }

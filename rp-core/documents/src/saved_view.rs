@@ -14,7 +14,7 @@ pub struct SavedView {
     pub name: String,
     /// The query string of the list's address, without `?`.
     pub query: String,
-    /// Everybody sees it.
+    /// Visible to all users.
     pub shared: bool,
     pub created: Timestamp,
     #[serde(flatten)]
@@ -28,7 +28,7 @@ impl Document for SavedView {
         self.id.as_str()
     }
 
-    /// A person's views are listed together.
+    /// A person's views share a partition.
     fn partition(&self) -> &str {
         &self.owner.sub
     }

@@ -1,4 +1,4 @@
-//! Keys that all replicas of the service share and that it made itself. Writer: whoever needs one first.
+//! Keys that all replicas of the service share and that it made itself. Writer: the first replica that needs the key.
 
 use rp_base::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Subscriptions as ARM tells them (`contract/database.md` §2.2). Writer: the frontend; the backend ends
+//! Subscriptions as ARM reports them (`contract/database.md` §2.2). Writer: the frontend; the backend ends
 //! deletions.
 
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Collection, Document, Unknown};
 
-/// Where a subscription is in its life.
+/// State of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SubscriptionState {
     Registered,
@@ -96,13 +96,13 @@ impl SubscriptionDocument {
         })
     }
 
-    /// How often in a row its deletion was put off.
+    /// Number of consecutive times its deletion was postponed.
     pub fn retries(&self) -> u32 {
         let count = self.unknown.get("retry").and_then(|retry| retry.get("count")).and_then(Value::as_u64);
         u32::try_from(count.unwrap_or_default()).unwrap_or(u32::MAX)
     }
 
-    /// Notes how often its deletion was put off.
+    /// Sets the number of times its deletion was postponed.
     pub fn set_retries(&mut self, retries: u32) {
         if retries == 0 {
             self.unknown.remove("retry");

@@ -1,8 +1,8 @@
-//! The error that leaves the house, in any of its dresses (`contract/rules.md` §5.15 "Error on the wire").
+//! The error that is returned to callers, in every format (`contract/rules.md` §5.15 "Error on the wire").
 
 use serde::{Deserialize, Serialize};
 
-/// Whose fault it is.
+/// Who is responsible for the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -22,7 +22,7 @@ impl Side {
     }
 }
 
-/// What failed, whose fault it is, what to do, and the id to quote. Never carries a secret or a cause.
+/// What failed, who is responsible, what to do, and the request id to quote. Never carries a secret or a cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireError {
     /// A stable word for machines, e.g. `grant_expired`.

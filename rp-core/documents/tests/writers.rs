@@ -1,5 +1,5 @@
-//! Who may name a writer of a cluster's document: the frontend is the edge, the backend is the worker and passes that on to
-//! the steps of `rp-cluster`. Whatever seeds or tests with made-up clusters may be both.
+//! Who may name a writer of a cluster's document: the frontend is the edge, the backend is the worker and passes
+//! that on to the steps of `rp-cluster`. Code that seeds or tests with generated clusters may be both.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,17 +1,17 @@
-//! What only administrators' tools may ask for (`contract/frontend.md` §10, §11): the region as a whole, and
-//! what looks into one cluster. Who may call is the authorizer's business; each call is in the trail like any
+//! The routes for administrators' tools (`contract/frontend.md` §10, §11): the region as a whole, and
+//! routes that read from one cluster. The authorizer decides who may call; each call is audited like any
 //! other.
 
 mod access;
 mod billing;
 mod catalogue;
+mod cluster_api;
 mod fleet;
 mod hive;
 mod kubernetes;
 mod machines;
 mod objects;
 mod path;
-mod reach;
 mod roles;
 mod rules;
 mod selectors;
@@ -22,32 +22,36 @@ use http::{Method, StatusCode};
 use rp_api::CloudError;
 use rp_azure::BootDiagnostics;
 
-pub use access::{Issuer, SshDoor};
+pub use access::{Issuer, SshEndpoint};
+pub use cluster_api::ClusterConnector;
 pub(crate) use path::{Admin, route};
-pub use reach::Reach;
 pub use roles::{AdminRole, AdminRoles};
 pub(crate) use roles::{may_tool, needed};
 
-use crate::answer::{Answer, empty};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
+use crate::response::{HttpResponse, empty};
 
-/// What administrators' routes need beside the store. What is missing is said by the routes that need it.
+/// What administrators' routes need besides the store. Routes whose dependency is missing return an error.
 #[derive(Debug, Clone, Default)]
 pub struct AdminParts {
-    /// How clusters are reached; `None`: they are not.
-    pub reach: Option<Reach>,
-    /// Gives out accesses; `None`: nobody does.
+    /// Connects to clusters; `None`: clusters cannot be reached.
+    pub reach: Option<ClusterConnector>,
+    /// Issues grants; `None`: grants cannot be issued.
     pub issuer: Option<Issuer>,
-    /// Tells what machines say; `None`: Azure is not asked.
+    /// Reads serial consoles; `None`: Azure is not queried.
     pub machines: Option<Arc<dyn BootDiagnostics>>,
-    /// What each person may do for whom the tool calls.
+    /// The role of each person for whom the tool calls.
     pub roles: AdminRoles,
 }
 
-/// Does what was asked for.
-pub(crate) async fn dispatch(parts: &FrontendParts, call: &Call, asked: &Admin) -> Result<Answer, Fault> {
+/// Dispatches a request to its handler.
+pub(crate) async fn dispatch(
+    parts: &FrontendParts,
+    call: &Call,
+    asked: &Admin,
+) -> Result<HttpResponse, Fault> {
     match (&call.method, asked) {
         (&Method::GET, Admin::Versions) => catalogue::versions(parts).await,
         (&Method::PUT, Admin::Versions) => catalogue::put_version(parts, call).await,
@@ -56,10 +60,10 @@ pub(crate) async fn dispatch(parts: &FrontendParts, call: &Call, asked: &Admin) 
         (&Method::GET, Admin::VmSizes) => catalogue::vm_sizes(parts, call),
         (&Method::GET, Admin::Billing { id: None }) => billing::list(parts, call).await,
         (&Method::GET, Admin::Billing { id: Some(id) }) => billing::get(parts, id).await,
-        (&Method::GET, Admin::AllClusters) => fleet::whole(parts, call).await,
-        (&Method::GET, Admin::Clusters) => fleet::flat(parts, call).await,
+        (&Method::GET, Admin::AllClusters) => fleet::list_pages(parts, call).await,
+        (&Method::GET, Admin::Clusters) => fleet::list_all(parts, call).await,
         (&Method::GET, Admin::SyncSets { name }) => hive::sync_sets(call, name.as_deref()),
-        (&Method::GET, Admin::HiveObjects) => Err(hive::off().into()),
+        (&Method::GET, Admin::HiveObjects) => Err(hive::not_available().into()),
         (&Method::GET, Admin::Objects(path)) => objects::get(parts, call, path).await,
         (&Method::GET, Admin::SerialConsole(path)) => machines::serial_console(parts, call, path).await,
         (&Method::GET, Admin::Selectors(path)) => selectors::get(parts, path).await,
@@ -71,7 +75,7 @@ pub(crate) async fn dispatch(parts: &FrontendParts, call: &Call, asked: &Admin) 
     }
 }
 
-/// What went wrong, in its own words: these callers are told (`contract/frontend.md` §2 Replies, "A").
+/// A 500 with the original error text: admin callers see it (`contract/frontend.md` §2 Replies, "A").
 fn failed(message: impl Into<String>) -> CloudError {
     CloudError::new(500, "InternalServerError", "", message)
 }

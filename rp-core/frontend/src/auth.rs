@@ -1,8 +1,8 @@
 //! Who may call (`contract/frontend.md` §3): ARM by one of its certificates or a token, the admin tool by a
 //! certificate.
 //!
-//! A certificate is asked for in the TLS handshake, which proves that the caller holds its key; here is looked at whose
-//! it is. Nobody is taken whom nothing here knows.
+//! The TLS handshake requests a certificate and proves that the caller holds its key; this module checks whose
+//! it is. Unknown callers are refused.
 
 mod arm;
 mod mise;
@@ -23,36 +23,36 @@ pub use mise::Mise;
 pub use named::NamedClient;
 pub use tokens::{TokenIssuer, TokenRules};
 
-use crate::parts::{Authorizer, Caller, Taken};
+use crate::dependencies::{AuthorizedCaller, Authorizer, Caller};
 
-/// Looks at a caller's certificate.
+/// Checks a caller's certificate.
 #[async_trait]
 pub trait CertificateCheck: Send + Sync + std::fmt::Debug + 'static {
-    /// Whether this is one of those that may call.
-    fn knows(&self, chain: &ClientChain, now: Timestamp) -> bool;
+    /// Whether the certificate is one of those that may call.
+    fn trusts(&self, chain: &ClientChain, now: Timestamp) -> bool;
 
-    /// Who of those it is, of the admin side.
-    fn taken(&self, _: &ClientChain) -> Taken {
-        Taken::freely()
+    /// The authorized caller that the certificate identifies, for admin calls.
+    fn identify(&self, _: &ClientChain) -> AuthorizedCaller {
+        AuthorizedCaller::unrestricted()
     }
 
-    /// Whether it can tell.
+    /// Whether it can decide.
     ///
     /// # Errors
-    /// What it waits for, in a sentence.
+    /// What it waits for, as a sentence.
     fn ready(&self, now: Timestamp) -> Result<(), String>;
 }
 
-/// Looks at a caller's token.
+/// Checks a caller's token.
 #[async_trait]
 pub trait TokenCheck: Send + Sync + std::fmt::Debug + 'static {
     /// Whether the request's `Authorization` is good.
     async fn accepts(&self, head: &request::Parts) -> bool;
 
-    /// Whether it can tell.
+    /// Whether it can decide.
     ///
     /// # Errors
-    /// What it waits for, in a sentence.
+    /// What it waits for, as a sentence.
     async fn ready(&self) -> Result<(), String>;
 }
 
@@ -60,31 +60,31 @@ pub trait TokenCheck: Send + Sync + std::fmt::Debug + 'static {
 #[derive(Debug, Clone)]
 pub struct Callers {
     pub arm: Arc<dyn CertificateCheck>,
-    /// `None`: nobody calls the admin API.
+    /// `None`: the admin API refuses every caller.
     pub admin: Option<Arc<dyn CertificateCheck>>,
-    /// `None`: tokens are not looked at.
+    /// `None`: tokens are not checked.
     pub tokens: Option<Arc<dyn TokenCheck>>,
-    /// ARM's certificate alone is not enough, and is not looked at.
+    /// A token is required: ARM's certificate is not checked.
     pub tokens_required: bool,
     pub clock: SharedClock,
 }
 
 #[async_trait]
 impl Authorizer for Callers {
-    async fn takes(&self, caller: &Caller<'_>) -> Option<Taken> {
+    async fn authorize(&self, caller: &Caller<'_>) -> Option<AuthorizedCaller> {
         let now = self.clock.now();
         let chain = caller.head.extensions.get::<ClientChain>();
         if caller.admin {
             let (admin, chain) = self.admin.as_ref().zip(chain)?;
-            return admin.knows(chain, now).then(|| admin.taken(chain));
+            return admin.trusts(chain, now).then(|| admin.identify(chain));
         }
         if let Some(tokens) = &self.tokens
             && tokens.accepts(caller.head).await
         {
-            return Some(Taken::freely());
+            return Some(AuthorizedCaller::unrestricted());
         }
-        let known = !self.tokens_required && chain.is_some_and(|chain| self.arm.knows(chain, now));
-        known.then(Taken::freely)
+        let known = !self.tokens_required && chain.is_some_and(|chain| self.arm.trusts(chain, now));
+        known.then(AuthorizedCaller::unrestricted)
     }
 
     async fn ready(&self) -> Result<(), String> {
@@ -95,7 +95,7 @@ impl Authorizer for Callers {
         match &self.tokens {
             None => self.arm.ready(now),
             Some(tokens) if self.tokens_required => tokens.ready().await,
-            // Either way in is enough to serve.
+            // One usable kind of authentication is enough to be ready.
             Some(tokens) => match tokens.ready().await {
                 Ok(()) => Ok(()),
                 Err(reason) => self.arm.ready(now).map_err(|more| format!("{reason}; {more}")),

@@ -8,9 +8,9 @@ use rp_api::{CloudError, vm_sizes};
 use rp_azure::{Arm, AzureError, ErrorClass, Sku, SubscriptionFacts, Usage};
 use serde_json::Value;
 
-use crate::parts::CreateChecks;
+use crate::dependencies::CreateChecks;
 
-/// For all checks of one request: somebody waits for the answer.
+/// Time limit for all checks of one request: the caller waits for the response.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Masters, with the bootstrap.
 const MASTERS: i64 = 4;
@@ -26,7 +26,7 @@ pub struct AzureChecks {
 }
 
 impl AzureChecks {
-    /// Asks as that application, in the tenant of each subscription.
+    /// Queries Azure as that application, in the tenant of each subscription.
     pub const fn new(first_party: Arm) -> Self {
         Self { first_party }
     }
@@ -40,20 +40,20 @@ impl CreateChecks for AzureChecks {
             Ok(Err(Refusal::Contract(error))) => Err(error),
             Ok(Err(Refusal::Azure(error))) => {
                 tracing::error!(error = %error, subscription, "Azure could not be asked about a new cluster");
-                Err(told(&error, subscription))
+                Err(azure_error(&error, subscription))
             }
             Ok(Ok(())) => Ok(()),
             Err(_) => {
                 tracing::error!(subscription, "Azure did not answer about a new cluster in time");
-                Err(away(subscription))
+                Err(unavailable(subscription))
             }
         }
     }
 }
 
-/// What the caller is told of an error of Azure (`contract/frontend.md` "Do better" 36): whose it is, and
-/// whether to come again.
-fn told(error: &AzureError, subscription: &str) -> CloudError {
+/// Maps an error of Azure to the response (`contract/frontend.md` "Do better" 36): who is responsible, and
+/// whether to retry.
+fn azure_error(error: &AzureError, subscription: &str) -> CloudError {
     match error.class() {
         ErrorClass::Throttled => {
             let message =
@@ -66,7 +66,7 @@ fn told(error: &AzureError, subscription: &str) -> CloudError {
             );
             CloudError::bad("InvalidResourceProviderPermissions", "", message)
         }
-        ErrorClass::Unavailable => away(subscription),
+        ErrorClass::Unavailable => unavailable(subscription),
         ErrorClass::Missing
         | ErrorClass::Lock
         | ErrorClass::Quota
@@ -75,7 +75,7 @@ fn told(error: &AzureError, subscription: &str) -> CloudError {
     }
 }
 
-fn away(subscription: &str) -> CloudError {
+fn unavailable(subscription: &str) -> CloudError {
     let message = format!(
         "Azure did not answer questions about subscription '{subscription}' in time. Please try again."
     );
@@ -128,7 +128,7 @@ fn profiles(cluster: &Value) -> Vec<Profile<'_>> {
         .collect()
 }
 
-/// Everything is asked at once; what is told is looked at in the contract's order.
+/// All queries run concurrently; their results are checked in the contract's order.
 async fn all<A: SubscriptionFacts + Sync + ?Sized>(
     azure: &A,
     subscription: &str,
@@ -157,7 +157,7 @@ async fn all<A: SubscriptionFacts + Sync + ?Sized>(
     if let Some(profile) = encrypted {
         self::feature(feature?.as_deref(), subscription, profile)?;
     }
-    quota(&demand(&profiles)?, &compute?)?;
+    quota(&required_quota(&profiles)?, &compute?)?;
     quota(&BTreeMap::from([("PublicIPAddresses", ADDRESSES)]), &network?)?;
     registered(&providers?)?;
     Ok(())
@@ -217,8 +217,8 @@ fn feature(state: Option<&str>, subscription: &str, profile: &Profile<'_>) -> Re
     }
 }
 
-/// What a cluster needs, by the names of quotas.
-fn demand(profiles: &[Profile<'_>]) -> Result<BTreeMap<&'static str, i64>, CloudError> {
+/// What a cluster needs, by quota name.
+fn required_quota(profiles: &[Profile<'_>]) -> Result<BTreeMap<&'static str, i64>, CloudError> {
     let mut wanted = BTreeMap::new();
     for Profile { size, count, .. } in profiles {
         let Some(known) = vm_sizes::any(size) else {
@@ -239,7 +239,7 @@ fn demand(profiles: &[Profile<'_>]) -> Result<BTreeMap<&'static str, i64>, Cloud
     Ok(wanted)
 }
 
-/// Names that Azure does not tell are not limited.
+/// Quotas that Azure does not report are not limited.
 fn quota(wanted: &BTreeMap<&'static str, i64>, usages: &[Usage]) -> Result<(), CloudError> {
     for usage in usages {
         let Some(more) = wanted.get(usage.name.as_str()) else { continue };
@@ -261,8 +261,8 @@ mod tests {
 
     use super::*;
 
-    /// What a subscription may have, as a test tells it.
-    struct Told {
+    /// A fake subscription whose facts the test sets.
+    struct FakeSubscription {
         skus: Vec<Sku>,
         usages: Vec<Usage>,
         feature: Option<String>,
@@ -270,14 +270,14 @@ mod tests {
         away: bool,
     }
 
-    fn told() -> Told {
+    fn told() -> FakeSubscription {
         let sku = |name: &str| Sku {
             name: name.to_owned(),
             capabilities: vec![("EncryptionAtHostSupported".to_owned(), "True".to_owned())],
             ..Sku::default()
         };
         let registered = |name: &&str| ((*name).to_owned(), "Registered".to_owned());
-        Told {
+        FakeSubscription {
             skus: vec![sku("Standard_D8s_v5"), sku("Standard_D4s_v5")],
             usages: Vec::new(),
             feature: Some("Registered".to_owned()),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[async_trait]
-    impl SubscriptionFacts for Told {
+    impl SubscriptionFacts for FakeSubscription {
         async fn vm_skus(&self, _: &str, _: &str) -> Result<Vec<Sku>, AzureError> {
             if self.away {
                 return Err(AzureError::new("list resources", ErrorKind::Timeout, ""));
@@ -316,7 +316,7 @@ mod tests {
             "workerProfiles": [{"vmSize": "Standard_D4s_v5", "count": 3}]}})
     }
 
-    async fn refused(told: &Told, cluster: &Value) -> String {
+    async fn refused(told: &FakeSubscription, cluster: &Value) -> String {
         match all(told, "sub", cluster).await {
             Ok(()) => String::new(),
             Err(Refusal::Contract(error)) => error.to_string(),
@@ -421,7 +421,7 @@ mod tests {
             (ErrorKind::Malformed, 500, "InternalServerError"),
             (ErrorKind::NotFound, 500, "InternalServerError"),
         ] {
-            let told = super::told(&AzureError::new("list resources", kind, "what Azure said"), "sub");
+            let told = azure_error(&AzureError::new("list resources", kind, "what Azure said"), "sub");
             assert_eq!((told.status, told.body.code), (status, code), "{kind:?}");
             assert!(!told.body.message.contains("what Azure said"), "{kind:?}");
         }

@@ -14,14 +14,14 @@ use crate::edge::Edge;
 /// Largest body, in bytes.
 const MOST_BODY: usize = 1 << 20;
 
-/// A request on its way to its handler. It holds secrets, and so has no `Debug`.
+/// A request for a handler. It holds secrets, and so has no `Debug`.
 pub(crate) struct Call {
     pub(crate) method: Method,
     /// `api-version` as sent; empty: none.
     pub(crate) api_version: String,
     /// The query, decoded.
     pub(crate) query: Vec<(String, String)>,
-    /// Where ARM's caller is: the base of the addresses in answers.
+    /// The URL of ARM's caller: the base of the URLs in responses.
     pub(crate) referer: Url,
     pub(crate) body: Bytes,
     pub(crate) correlation: Correlation,
@@ -31,7 +31,7 @@ pub(crate) struct Call {
     pub(crate) identity_url: Option<String>,
     /// `x-ms-home-tenant-id`.
     pub(crate) home_tenant: Option<String>,
-    /// Who stands behind an admin call, as the calling tool says.
+    /// The person behind an admin call, as the calling tool reports.
     pub(crate) principal: Option<String>,
     /// The address that it comes from.
     pub(crate) peer: String,
@@ -61,8 +61,8 @@ impl Call {
         parameter(&self.query, name)
     }
 
-    /// The caller's address with another path, for `Azure-AsyncOperation` and `Location`.
-    pub(crate) fn beside(&self, path: &str) -> Url {
+    /// The caller's URL with another path, for `Azure-AsyncOperation` and `Location`.
+    pub(crate) fn url_with_path(&self, path: &str) -> Url {
         let mut url = self.referer.clone();
         url.set_path(path);
         url
@@ -84,7 +84,7 @@ pub(crate) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// Where the caller says it is, if it may be there; else, where we are.
+/// The caller's `Referer`, if its host is allowed; else our own URL.
 pub(crate) fn referer(head: &request::Parts, edge: &Edge) -> Url {
     let said = header(&head.headers, "referer").and_then(|text| Url::parse(&text).ok());
     let known = |host: &str| edge.referers.iter().any(|known| is_host(known, host));
@@ -98,7 +98,7 @@ pub(crate) fn referer(head: &request::Parts, edge: &Edge) -> Url {
     })
 }
 
-/// Whether a host is one that is known: `*`: any; `.azure.com`: those below it.
+/// Whether a host matches an allowed one: `*`: any; `.azure.com`: those below it.
 fn is_host(known: &str, host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     match known.starts_with('.') {
@@ -110,7 +110,7 @@ fn is_host(known: &str, host: &str) -> bool {
 /// Reads the body of a call that has one.
 ///
 /// # Errors
-/// 400: larger than 1 MiB, or it broke off or took longer than `time`. 415: it is said not to be JSON.
+/// 400: larger than 1 MiB, or it was interrupted or took longer than `time`. 415: its content type is not JSON.
 pub(crate) async fn body(
     head: &request::Parts,
     body: axum::body::Body,

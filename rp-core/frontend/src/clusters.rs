@@ -2,13 +2,13 @@
 
 mod create;
 mod list;
-mod names;
+mod unique_names;
 mod update;
 
 use http::StatusCode;
-use rp_api::answer::Answer as Shown;
-use rp_api::state::{self, Asked};
-use rp_api::validate::Ground;
+use rp_api::response::ClusterResponse;
+use rp_api::state::{self, ClusterRequest};
+use rp_api::validate::ValidationContext;
 use rp_api::{Version, convert};
 use rp_base::chain;
 use rp_database::{StoreError, Typed};
@@ -17,34 +17,42 @@ use serde_json::{Value, json};
 
 pub(crate) use list::{list, page};
 
-use crate::answer::{Answer, empty, following, json_of};
 use crate::call::Call;
-use crate::document::{Document, settled};
+use crate::dependencies::FrontendParts;
+use crate::document::{Document, confirm_write};
 use crate::fault::Fault;
-use crate::operations::Begun;
-use crate::parts::FrontendParts;
+use crate::operations::NewOperation;
 use crate::path::{ClusterPath, KIND};
+use crate::response::{HttpResponse, empty, json_response, with_operation};
 use crate::subscriptions;
 
-/// Whole requests that are tried again when somebody else wrote meanwhile (`contract/frontend.md` §6.3).
+/// Attempts of a whole request after concurrent writes (`contract/frontend.md` §6.3).
 const TRIES: u32 = 5;
 
 /// One cluster.
-pub(crate) async fn get(parts: &FrontendParts, call: &Call, path: &ClusterPath) -> Result<Answer, Fault> {
+pub(crate) async fn get(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<HttpResponse, Fault> {
     let version = call.version(KIND)?;
     let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     let cluster = enriched(parts, &found).await;
-    Ok(shown(StatusCode::OK, version, &cluster))
+    Ok(cluster_response(StatusCode::OK, version, &cluster))
 }
 
-/// The answer that shows a cluster; secrets are blanked.
-fn shown(status: StatusCode, version: &Version, cluster: &Value) -> Answer {
+/// The response that shows a cluster; secrets are blanked.
+fn cluster_response(status: StatusCode, version: &Version, cluster: &Value) -> HttpResponse {
     let shown = convert::to_answer(version, cluster);
-    json_of(status, &Shown { version, shown: &shown })
+    json_response(status, &ClusterResponse { version, shown: &shown })
 }
 
-/// Makes a cluster, or changes one.
-pub(crate) async fn put(parts: &FrontendParts, call: &Call, path: &ClusterPath) -> Result<Answer, Fault> {
+/// Creates or updates a cluster.
+pub(crate) async fn put(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<HttpResponse, Fault> {
     let version = call.version(KIND)?;
     let subscription =
         subscriptions::allow(parts, &path.subscription, &[SubscriptionState::Registered]).await?;
@@ -52,13 +60,13 @@ pub(crate) async fn put(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
     loop {
         let written = match Document::find(&parts.store, &path.key()).await? {
             Some(found) => update::update(parts, call, path, version, found).await,
-            // Azure is asked once for a request, however often it is written
+            // Azure is queried once per request, however often the write is retried
             // (`contract/frontend.md` "Do better" 39).
             None => create::create(parts, call, path, version, &subscription, &mut checked).await,
         };
         tried += 1;
         match written {
-            // Somebody else was faster: the request is looked at again, over what stands there now.
+            // A concurrent write happened: the request is processed again, on the stored state of now.
             Err(Fault::Store(StoreError::Stale { .. } | StoreError::Exists { which: "key", .. }))
                 if tried < TRIES =>
             {
@@ -69,24 +77,28 @@ pub(crate) async fn put(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
     }
 }
 
-/// What a PUT of that body would be refused for.
+/// Validates a PUT of that body without writing anything.
 ///
 /// # Errors
-/// As the PUT, but that Azure is not asked.
-pub(crate) async fn would(
+/// As the PUT, except that Azure is not queried.
+pub(crate) async fn validate_put(
     parts: &FrontendParts,
     path: &ClusterPath,
     version: &Version,
     body: &[u8],
 ) -> Result<(), Fault> {
     match Document::find(&parts.store, &path.key()).await? {
-        Some(found) => update::would(parts, path, version, &found, body).await,
-        None => create::would(parts, path, version, body),
+        Some(found) => update::validate_put(parts, path, version, &found, body).await,
+        None => create::validate_put(parts, path, version, body),
     }
 }
 
-/// Asks for a cluster's end.
-pub(crate) async fn delete(parts: &FrontendParts, call: &Call, path: &ClusterPath) -> Result<Answer, Fault> {
+/// Accepts the deletion of a cluster.
+pub(crate) async fn delete(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<HttpResponse, Fault> {
     call.version(KIND)?;
     let states = [SubscriptionState::Registered, SubscriptionState::Warned, SubscriptionState::Suspended];
     subscriptions::allow(parts, &path.subscription, &states).await?;
@@ -95,23 +107,23 @@ pub(crate) async fn delete(parts: &FrontendParts, call: &Call, path: &ClusterPat
         let Some(mut found) = Document::find(&parts.store, &path.key()).await? else {
             return Ok(empty(StatusCode::NO_CONTENT));
         };
-        state::check(Asked::Delete, found.cluster())?;
-        let begun = Begun::new(parts, path, "Deleting");
-        state::accept(Asked::Delete, &mut found.body["openShiftCluster"]);
-        mark(&mut found.body, call, parts, &begun);
+        state::check(ClusterRequest::Delete, found.cluster())?;
+        let begun = NewOperation::new(parts, path, "Deleting");
+        state::accept(ClusterRequest::Delete, &mut found.body["openShiftCluster"]);
+        record_acceptance(&mut found.body, call, parts, &begun);
         tried += 1;
         let written = found.replace(&parts.store).await;
-        match settled(&parts.store, &path.key(), begun.id(), written).await {
+        match confirm_write(&parts.store, &path.key(), begun.id(), written).await {
             Err(StoreError::Stale { .. }) if tried < TRIES => {
                 tokio::time::sleep(std::time::Duration::from_millis(100) * (tried - 1)).await;
             }
             settled => {
                 settled?;
                 begun.record(parts).await?;
-                let result = call.beside(&begun.result_path());
-                return Ok(following(
+                let result = call.url_with_path(&begun.result_path());
+                return Ok(with_operation(
                     empty(StatusCode::ACCEPTED),
-                    &call.beside(&begun.status_path()),
+                    &call.url_with_path(&begun.status_path()),
                     Some(&result),
                     parts.edge.poll_after,
                 ));
@@ -120,8 +132,8 @@ pub(crate) async fn delete(parts: &FrontendParts, call: &Call, path: &ClusterPat
     }
 }
 
-/// Notes on a document that a request was accepted (`contract/api.md` §2, §6).
-fn mark(body: &mut Value, call: &Call, parts: &FrontendParts, begun: &Begun) {
+/// Records in a document that a request was accepted (`contract/api.md` §2, §6).
+fn record_acceptance(body: &mut Value, call: &Call, parts: &FrontendParts, begun: &NewOperation) {
     body["asyncOperationId"] = Value::from(begun.id());
     body["correlationData"] = correlation(call, parts);
     if let Value::Object(envelope) = body {
@@ -141,11 +153,11 @@ fn correlation(call: &Call, parts: &FrontendParts) -> Value {
     })
 }
 
-/// The stored cluster with what the monitor mirrored of it (`contract/api.md` §14). What cannot be had is
+/// The stored cluster with what the monitor mirrored of it (`contract/api.md` §14). What cannot be read is
 /// left as stored.
 async fn enriched(parts: &FrontendParts, document: &Document) -> Value {
     let mut cluster = document.cluster().clone();
-    // While it comes or goes, what was mirrored says nothing.
+    // While it is being created or deleted, the mirrored state is meaningless.
     if state::is_passing(&cluster) {
         return cluster;
     }
@@ -155,7 +167,7 @@ async fn enriched(parts: &FrontendParts, document: &Document) -> Value {
     cluster
 }
 
-/// What the monitor mirrored of a cluster, if it can be had.
+/// What the monitor mirrored of a cluster, if it can be read.
 async fn mirrored(parts: &FrontendParts, document: &Document) -> Option<ClusterMirror> {
     match Typed::<ClusterMirror>::new(parts.store.clone()).get(&document.id).await {
         Ok(found) => found.map(|mirror| mirror.value),
@@ -186,8 +198,8 @@ fn merge(mirror: &ClusterMirror, cluster: &mut Value) {
     }
 }
 
-/// What was mirrored, over a cluster whose secrets are open.
-fn merge_again(live: &Value, opened: &Value) -> Value {
+/// Copies the mirrored members of `live` into a cluster whose secrets are decrypted.
+fn with_mirrored_members(live: &Value, opened: &Value) -> Value {
     let mut cluster = opened.clone();
     let properties = &mut cluster["properties"];
     for name in ["ingressProfiles", "workerProfilesStatus"] {
@@ -199,14 +211,14 @@ fn merge_again(live: &Value, opened: &Value) -> Value {
     cluster
 }
 
-/// The rules' view of a request.
-fn ground<'a>(
+/// The context in which a request is validated.
+fn validation_context<'a>(
     parts: &'a FrontendParts,
     path: &'a ClusterPath,
     version: &'a Version,
     cluster: &Value,
-) -> Ground<'a> {
-    Ground {
+) -> ValidationContext<'a> {
+    ValidationContext {
         version,
         id: &path.original,
         name: &path.name,

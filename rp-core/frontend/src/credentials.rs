@@ -8,12 +8,12 @@ use rp_api::state::is_passing;
 use rp_documents::SubscriptionState;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, json_of};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
 use crate::path::{ClusterPath, KIND, PROVIDER, no_such_type};
+use crate::response::{HttpResponse, json_response};
 use crate::{secrets, subscriptions};
 
 /// The password of `kubeadmin`.
@@ -21,7 +21,7 @@ pub(crate) async fn password(
     parts: &FrontendParts,
     call: &Call,
     path: &ClusterPath,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     let version = call.version(KIND)?;
     let offered = version.name != "admin";
     let found = find(parts, call, path, offered).await?;
@@ -31,7 +31,7 @@ pub(crate) async fn password(
         let text = String::from_utf8(secret).map_err(|_| Fault::Stored("a password is no text"))?;
         body["kubeadminPassword"] = Value::from(text);
     }
-    Ok(json_of(StatusCode::OK, &body))
+    Ok(json_response(StatusCode::OK, &body))
 }
 
 /// The customer's admin kubeconfig.
@@ -39,12 +39,12 @@ pub(crate) async fn kubeconfig(
     parts: &FrontendParts,
     call: &Call,
     path: &ClusterPath,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     let version = call.version(KIND)?;
     let found = find(parts, call, path, version.admin_kubeconfig).await?;
     let secret =
         secrets::show(&parts.keyring, &found.id, found.cluster(), "/properties/userAdminKubeconfig")?;
-    Ok(json_of(StatusCode::OK, &json!({"kubeconfig": STANDARD.encode(secret)})))
+    Ok(json_response(StatusCode::OK, &json!({"kubeconfig": STANDARD.encode(secret)})))
 }
 
 async fn find(

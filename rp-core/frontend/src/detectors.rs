@@ -2,52 +2,52 @@
 
 use async_trait::async_trait;
 use rp_api::CloudError;
-use rp_azure::{AzureError, Diagnoses, ErrorClass};
+use rp_azure::{AzureError, DiagnosisClient, ErrorClass};
 use rp_database::Typed;
 use rp_documents::SubscriptionDocument;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, compact};
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::{Fault, internal, unavailable};
-use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
+use crate::response::{HttpResponse, compact_json};
 
 const KIND: &str = "Microsoft.RedHatOpenShift/openShiftClusters/detectors";
-/// Detectors that are listed: far more than there are.
+/// Most detectors that are listed; far more than exist.
 const MOST: usize = 1000;
 
-/// Who diagnoses clusters: AppLens.
+/// Diagnoses clusters; implemented by AppLens.
 #[async_trait]
 pub trait Detectors: Send + Sync + std::fmt::Debug + 'static {
-    /// All detectors of a cluster, as it tells them: `{"value": […]}` or a bare list. `cluster` is the resource id.
+    /// All detectors of a cluster, as reported: `{"value": […]}` or a bare list. `cluster` is the resource id.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// The error for the caller.
     async fn list(&self, cluster: &str) -> Result<Value, CloudError>;
 
-    /// What one detector finds; `None`: there is none of that name.
+    /// The result of one detector; `None`: there is none of that name.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// The error for the caller.
     async fn get(&self, cluster: &str, detector: &str) -> Result<Option<Value>, CloudError>;
 }
 
-/// [`Detectors`] by AppLens itself.
+/// [`Detectors`] backed by AppLens.
 #[derive(Debug)]
-pub struct ByAppLens<D> {
+pub struct AppLensDetectors<D> {
     diagnoses: D,
 }
 
-impl<D: Diagnoses> ByAppLens<D> {
-    /// Asks that.
+impl<D: DiagnosisClient> AppLensDetectors<D> {
+    /// Uses that client.
     pub const fn new(diagnoses: D) -> Self {
         Self { diagnoses }
     }
 }
 
 #[async_trait]
-impl<D: Diagnoses> Detectors for ByAppLens<D> {
+impl<D: DiagnosisClient> Detectors for AppLensDetectors<D> {
     async fn list(&self, cluster: &str) -> Result<Value, CloudError> {
         let told = self.diagnoses.diagnose(&format!("{cluster}/detectors")).await;
         Ok(told.map_err(|error| of_azure(&error))?.unwrap_or_default())
@@ -78,29 +78,29 @@ fn of_azure(error: &AzureError) -> CloudError {
     }
 }
 
-/// All detectors; those that name themselves.
-pub(crate) async fn list(parts: &FrontendParts, path: &ClusterPath) -> Result<Answer, Fault> {
+/// All detectors that have a usable name.
+pub(crate) async fn list(parts: &FrontendParts, path: &ClusterPath) -> Result<HttpResponse, Fault> {
     let (cluster, location, detectors) = cluster(parts, path).await?;
     let told = detectors.list(&cluster).await?;
     let all = told.as_array().or_else(|| told["value"].as_array()).map(Vec::as_slice).unwrap_or_default();
     let value: Vec<Value> = all
         .iter()
         .filter_map(|one| {
-            // One of another form could not be asked for.
+            // A detector with another name could not be requested.
             let id = one.pointer("/metadata/id")?.as_str().filter(|id| is_plain(id))?;
-            Some(shown(&cluster, &location, id, one))
+            Some(detector_view(&cluster, &location, id, one))
         })
         .take(MOST)
         .collect();
-    Ok(compact(&json!({"value": value})))
+    Ok(compact_json(&json!({"value": value})))
 }
 
-/// What one detector finds.
-pub(crate) async fn get(parts: &FrontendParts, path: &ClusterPath, id: &str) -> Result<Answer, Fault> {
+/// The result of one detector.
+pub(crate) async fn get(parts: &FrontendParts, path: &ClusterPath, id: &str) -> Result<HttpResponse, Fault> {
     let (cluster, location, detectors) = cluster(parts, path).await?;
     let told = if is_plain(id) { detectors.get(&cluster, id).await? } else { None };
     match told {
-        Some(told) => Ok(compact(&shown(&cluster, &location, id, &told))),
+        Some(told) => Ok(compact_json(&detector_view(&cluster, &location, id, &told))),
         None => {
             let message = format!("The detector '{}' was not found.", rp_base::text::clean(id, 128));
             Err(CloudError::new(404, "ResourceNotFound", "", message).into())
@@ -108,13 +108,13 @@ pub(crate) async fn get(parts: &FrontendParts, path: &ClusterPath, id: &str) -> 
     }
 }
 
-/// Whether it is the name of a detector, and not the way to something else.
+/// Whether it is a plain detector name, without path separators.
 fn is_plain(id: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     (1..=128).contains(&id.len()) && id.bytes().all(plain) && id.bytes().any(|b| b != b'.')
 }
 
-/// The cluster's id and place, and whom to ask. Its subscription must be known, in whatever state.
+/// The cluster's id and location, and the client to use. Its subscription must be known, in any state.
 async fn cluster<'a>(
     parts: &'a FrontendParts,
     path: &ClusterPath,
@@ -130,7 +130,7 @@ async fn cluster<'a>(
     Ok((text("id"), text("location"), detectors))
 }
 
-fn shown(cluster: &str, location: &str, id: &str, told: &Value) -> Value {
+fn detector_view(cluster: &str, location: &str, id: &str, told: &Value) -> Value {
     json!({
         "id": format!("{cluster}/detectors/{id}"),
         "name": id,
@@ -146,12 +146,12 @@ mod tests {
 
     use super::*;
 
-    /// Answers by the path it is asked for.
+    /// Responds according to the requested path.
     #[derive(Debug)]
     struct Lens;
 
     #[async_trait]
-    impl Diagnoses for Lens {
+    impl DiagnosisClient for Lens {
         async fn diagnose(&self, path: &str) -> Result<Option<Value>, AzureError> {
             match path {
                 "/c/detectors" => Ok(Some(json!([{"metadata": {"id": "one"}}]))),
@@ -166,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn app_lens_is_asked_by_path_and_its_errors_have_their_words() {
-        let detectors = ByAppLens::new(Lens);
+        let detectors = AppLensDetectors::new(Lens);
         assert_eq!(detectors.list("/c").await.unwrap()[0]["metadata"]["id"], "one");
         assert_eq!(detectors.get("/c", "one").await.unwrap(), Some(json!({"found": 1})));
         assert_eq!(detectors.get("/c", "none").await.unwrap(), None);

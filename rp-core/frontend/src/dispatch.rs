@@ -2,18 +2,22 @@
 
 use http::{Method, StatusCode};
 
-use crate::answer::{self, Answer, empty};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::fault::{Fault, internal};
-use crate::parts::FrontendParts;
 use crate::path::Route;
+use crate::response::{self, HttpResponse, empty};
 use crate::{admin, clusters, credentials, detectors, edge, operations, preflight, subscriptions, versions};
 
-/// Does what was asked for.
-pub(crate) async fn dispatch(parts: &FrontendParts, call: &Call, route: &Route) -> Result<Answer, Fault> {
+/// Dispatches a request to its handler.
+pub(crate) async fn dispatch(
+    parts: &FrontendParts,
+    call: &Call,
+    route: &Route,
+) -> Result<HttpResponse, Fault> {
     match (&call.method, route) {
         (&Method::GET, Route::Ready) => match edge::ready(parts).await {
-            Ok(()) => Ok(answer::compact(&serde_json::json!({}))),
+            Ok(()) => Ok(response::compact_json(&serde_json::json!({}))),
             Err(reason) => {
                 tracing::debug!(reason, "not ready");
                 Err(internal().into())

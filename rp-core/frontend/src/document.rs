@@ -1,4 +1,4 @@
-//! A cluster's stored document as JSON: members that we do not know survive (`contract/api.md` §1.2).
+//! A cluster's stored document as JSON: unknown members are kept (`contract/api.md` §1.2).
 
 use rp_database::{Draft, Expect, SharedStore, StoreError, Stored, Version};
 use rp_documents::Collection;
@@ -27,14 +27,14 @@ impl Document {
     /// # Errors
     /// The store's.
     pub(crate) async fn find(store: &SharedStore, key: &str) -> Result<Option<Self>, Fault> {
-        store.get_by_key(CLUSTERS, key).await?.map(Self::of).transpose()
+        store.get_by_key(CLUSTERS, key).await?.map(Self::from_stored).transpose()
     }
 
     /// Reads what is stored.
     ///
     /// # Errors
-    /// It is no document of a cluster.
-    pub(crate) fn of(stored: Stored) -> Result<Self, Fault> {
+    /// It is not a cluster's document.
+    pub(crate) fn from_stored(stored: Stored) -> Result<Self, Fault> {
         let Stored { id, partition, unique_key, body, version, .. } = stored;
         let body: Value = serde_json::from_str(&body).map_err(|_| Fault::Stored("a cluster is no JSON"))?;
         if !body.get("openShiftCluster").is_some_and(Value::is_object) {
@@ -58,17 +58,17 @@ impl Document {
         Ok(cluster)
     }
 
-    /// Writes it back; the version that was read must still stand.
+    /// Writes it back, provided that it was not changed since it was read.
     ///
     /// # Errors
-    /// [`StoreError::Stale`]: somebody else wrote meanwhile. Or the store's.
+    /// [`StoreError::Stale`]: it was changed since it was read. Or the store's.
     pub(crate) async fn replace(self, store: &SharedStore) -> Result<(), StoreError> {
         let expect = Expect::Version(self.version);
         store.replace(CLUSTERS, self.draft(), expect).await.map(drop)
     }
 
     fn draft(mut self) -> Draft {
-        bare(&mut self.body["openShiftCluster"]);
+        remove_nulls(&mut self.body["openShiftCluster"]);
         Draft {
             id: self.id,
             partition: self.partition,
@@ -79,11 +79,11 @@ impl Document {
     }
 }
 
-/// A write whose answer was lost was done all the same when the cluster names the request's operation.
+/// Resolves a write whose response was lost: it succeeded if the stored cluster names the request's operation.
 ///
 /// # Errors
 /// The write's.
-pub(crate) async fn settled(
+pub(crate) async fn confirm_write(
     store: &SharedStore,
     key: &str,
     operation: &str,
@@ -91,27 +91,27 @@ pub(crate) async fn settled(
 ) -> Result<(), StoreError> {
     let Err(StoreError::Unavailable(cause)) = written else { return written };
     let found = store.get_by_key(CLUSTERS, key).await.ok().flatten();
-    let document = found.and_then(|stored| Document::of(stored).ok());
+    let document = found.and_then(|stored| Document::from_stored(stored).ok());
     match document.is_some_and(|document| document.body["asyncOperationId"].as_str() == Some(operation)) {
         true => Ok(()),
         false => Err(StoreError::Unavailable(cause)),
     }
 }
 
-/// What is absent is left out of documents, as everywhere: members that a version of the API does not have are no nulls.
-fn bare(value: &mut Value) {
+/// Removes nulls: documents leave absent values out, and members that a version of the API lacks are not null.
+fn remove_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(bare);
+            members.values_mut().for_each(remove_nulls);
         }
-        Value::Array(items) => items.iter_mut().for_each(bare),
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
         _ => {}
     }
 }
 
 /// A new cluster's envelope.
-pub(crate) struct New<'a> {
+pub(crate) struct NewCluster<'a> {
     pub(crate) id: &'a str,
     pub(crate) key: &'a str,
     pub(crate) subscription: &'a str,
@@ -124,13 +124,13 @@ pub(crate) struct New<'a> {
     pub(crate) cluster: Value,
 }
 
-impl New<'_> {
+impl NewCluster<'_> {
     /// Writes it.
     ///
     /// # Errors
-    /// [`StoreError::Exists`]: a cluster of that name came into being meanwhile. Or the store's.
+    /// [`StoreError::Exists`]: a cluster of that name was created in the meantime. Or the store's.
     pub(crate) async fn create(mut self, store: &SharedStore) -> Result<(), StoreError> {
-        bare(&mut self.cluster);
+        remove_nulls(&mut self.cluster);
         let body = json!({
             "id": self.id,
             "key": self.key,

@@ -1,4 +1,4 @@
-//! What stands between the wire and the operations: bounds, readiness, the heartbeat
+//! Limits, readiness and heartbeat of the frontend
 //! (`contract/frontend.md` §2, §13).
 
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::dependencies::FrontendParts;
 use crate::metrics::Metrics;
-use crate::parts::FrontendParts;
 
-/// Bodies in memory at once: each is at most 1 MiB.
+/// Most request bodies in memory at a time; each is at most 1 MiB.
 const BODIES: usize = 512;
 /// Of the heartbeat (`contract/frontend.md` §14.3).
 const PERIOD: Duration = Duration::from_secs(60);
@@ -24,18 +24,18 @@ pub struct Edge {
     /// `None`: nothing is audited.
     pub audit: Option<Audit>,
     pub metrics: Metrics,
-    pub ready: Ready,
-    /// For the body of a request.
+    pub ready: ReadyWindow,
+    /// Time limit for reading the body of a request.
     pub read_time: Duration,
     /// When a running operation is to be asked for again (`contract/frontend.md` "Do better" 8).
     pub poll_after: Duration,
-    /// Lower-case hosts that a `Referer` may name, of which the addresses in answers are made: whoever may call decides
-    /// where a client goes next, and nobody else (`contract/clients.md` "Do better" 2). `.x`: hosts below x;
-    /// `*`: any; without any, addresses are ours.
+    /// Lower-case hosts that a `Referer` may name. The URLs in responses are built from it, so only these hosts may
+    /// decide where a client goes next (`contract/clients.md` "Do better" 2). `.x`: hosts below x;
+    /// `*`: any; empty: URLs in responses use our address.
     pub referers: Vec<String>,
     /// Our address, where a request has no `Referer` that may be used.
     pub own: Url,
-    /// Room for bodies.
+    /// Permits for request bodies in memory.
     pub bodies: Arc<Semaphore>,
 }
 
@@ -44,7 +44,7 @@ impl Default for Edge {
         Self {
             audit: None,
             metrics: Metrics::default(),
-            ready: Ready::default(),
+            ready: ReadyWindow::default(),
             read_time: Duration::from_secs(10),
             poll_after: Duration::from_secs(10),
             referers: vec!["management.azure.com".to_owned()],
@@ -60,16 +60,16 @@ fn contract_address() -> Url {
     Url::parse("https://localhost:8443").expect("a URL")
 }
 
-/// From when until when requests can be taken.
+/// The time window in which the process is ready.
 #[derive(Debug, Clone)]
-pub struct Ready {
-    /// Not before that: a balancer must not be told too early.
+pub struct ReadyWindow {
+    /// Not before this instant, so that a load balancer does not send requests too early.
     from: Instant,
-    /// Not after that.
+    /// Not after this is cancelled.
     leaving: CancellationToken,
 }
 
-impl Ready {
+impl ReadyWindow {
     /// After `delay`, until `leaving`.
     pub fn new(delay: Duration, leaving: CancellationToken) -> Self {
         let now = Instant::now();
@@ -77,13 +77,13 @@ impl Ready {
     }
 }
 
-impl Default for Ready {
+impl Default for ReadyWindow {
     fn default() -> Self {
         Self::new(Duration::ZERO, CancellationToken::new())
     }
 }
 
-/// Whether requests can be taken; the error says what is waited for.
+/// Whether requests can be served; the error names what is waited for.
 pub(crate) async fn ready(parts: &FrontendParts) -> Result<(), String> {
     let ready = &parts.edge.ready;
     if ready.leaving.is_cancelled() {
@@ -103,14 +103,14 @@ pub(crate) async fn ready(parts: &FrontendParts) -> Result<(), String> {
     }
 }
 
-/// At the start and every minute while ready.
-pub(crate) async fn beat(parts: &FrontendParts) {
+/// Emits the heartbeat at the start and every minute while ready.
+pub(crate) async fn heartbeat(parts: &FrontendParts) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let ready = ready(parts).await;
-        parts.edge.metrics.beat(ready.is_ok(), &parts.commit);
+        parts.edge.metrics.heartbeat(ready.is_ok(), &parts.commit);
         if let Err(reason) = ready {
             tracing::info!(reason, "the API is not ready");
         }

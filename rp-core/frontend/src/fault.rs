@@ -8,7 +8,7 @@ use rp_seal::SealError;
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// Refused, in the contract's words.
+    /// Refused, with the contract's error.
     #[error(transparent)]
     Refused(#[from] CloudError),
     /// The store did not do it.
@@ -17,17 +17,17 @@ pub(crate) enum Fault {
     /// A stored secret cannot be opened, or a new one sealed.
     #[error("a secret cannot be opened or sealed")]
     Seal(#[from] SealError),
-    /// What is stored is not what we write.
+    /// A stored document is not of a form that we write.
     #[error("a stored document cannot be used: {0}")]
     Stored(&'static str),
 }
 
 impl Fault {
-    /// What the caller is told. What only we should know is logged here, once.
-    pub(crate) fn told(self) -> CloudError {
+    /// The error for the caller. Internal details are logged here, once.
+    pub(crate) fn into_cloud_error(self) -> CloudError {
         match self {
             Self::Refused(error) => error,
-            Self::Store(error) if is_away(&error) => {
+            Self::Store(error) if is_temporary(&error) => {
                 tracing::error!(error = %chain(&error), "the store did not answer");
                 unavailable()
             }
@@ -39,21 +39,21 @@ impl Fault {
     }
 }
 
-/// Whether trying again may help.
-fn is_away(error: &StoreError) -> bool {
+/// Whether a retry may succeed.
+fn is_temporary(error: &StoreError) -> bool {
     matches!(
         error,
         StoreError::Unavailable(_) | StoreError::Full | StoreError::Closed | StoreError::Stale { .. }
     )
 }
 
-/// What is needed is away for now.
+/// A dependency is unavailable for now.
 pub(crate) fn unavailable() -> CloudError {
     let message = "The service is temporarily unavailable. Please try again.";
     CloudError::new(503, "ServiceUnavailable", "", message)
 }
 
-/// Something of ours is broken.
+/// An internal error.
 pub(crate) fn internal() -> CloudError {
     CloudError::new(500, "InternalServerError", "", "Internal server error.")
 }

@@ -4,13 +4,13 @@
 //! Entry rule: what turns an HTTP request into a stored intent, or a stored document into an answer.
 
 mod admin;
-mod answer;
 mod audit;
 pub mod auth;
 mod azure_checks;
 mod call;
 mod clusters;
 mod credentials;
+mod dependencies;
 mod detectors;
 mod dispatch;
 mod document;
@@ -20,10 +20,10 @@ mod metrics;
 mod offers;
 mod operations;
 mod paging;
-mod parts;
 mod path;
 mod pipeline;
 mod preflight;
+mod response;
 mod secrets;
 mod subscriptions;
 mod versions;
@@ -35,15 +35,16 @@ use std::sync::Arc;
 
 use axum::Router;
 
-pub use admin::{AdminParts, AdminRole, AdminRoles, Issuer, Reach, SshDoor};
+pub use admin::{AdminParts, AdminRole, AdminRoles, ClusterConnector, Issuer, SshEndpoint};
 pub use azure_checks::AzureChecks;
-pub use detectors::{ByAppLens, Detectors};
-pub use edge::{Edge, Ready};
+pub use dependencies::{
+    AllowAll, AuthorizedCaller, Authorizer, Caller, CreateChecks, FrontendParts, Offers, OperatorRole,
+    RoleSet,
+};
+pub use detectors::{AppLensDetectors, Detectors};
+pub use edge::{Edge, ReadyWindow};
 pub use metrics::Metrics;
 pub use offers::StoreOffers;
-pub use parts::{
-    Authorizer, Caller, CreateChecks, Everybody, FrontendParts, Offers, OperatorRole, RoleSet, Taken,
-};
 
 /// The API as a router that takes every path. A request's extension `ConnectInfo<SocketAddr>` says where it comes from.
 pub fn router(parts: FrontendParts) -> Router {
@@ -68,13 +69,13 @@ impl Frontend {
     /// Whether requests can be taken (`contract/frontend.md` §13).
     ///
     /// # Errors
-    /// What is waited for, in a sentence.
+    /// What is waited for, as a sentence.
     pub async fn ready(&self) -> Result<(), String> {
         edge::ready(&self.0).await
     }
 
     /// Says every minute that it lives, for as long as it is polled (`contract/frontend.md` §14.3).
-    pub async fn beat(&self) {
-        edge::beat(&self.0).await;
+    pub async fn heartbeat(&self) {
+        edge::heartbeat(&self.0).await;
     }
 }

@@ -10,7 +10,7 @@ labels! {
 }
 
 labels! {
-    /// Why a caller was not taken.
+    /// Why a caller was refused.
     pub struct RefusedLabels { side: &'static str }
 }
 
@@ -30,7 +30,7 @@ metrics! {
     }
 }
 
-/// The counts of a process, to Prometheus and to statsd. A cheap clone.
+/// The metrics of a process, to Prometheus and to statsd. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     pub(crate) counted: FrontendMetrics,
@@ -38,15 +38,15 @@ pub struct Metrics {
 }
 
 impl Default for Metrics {
-    /// Counted nowhere.
+    /// Metrics that are not exported.
     fn default() -> Self {
         Self::new(&Registry::new(), Statsd::none())
     }
 }
 
-/// A request as the contract's dimensions tell it.
+/// A finished request, with the contract's dimensions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct RequestSample<'a> {
     pub(crate) method: &'a http::Method,
     pub(crate) api_version: &'a str,
     pub(crate) code: u16,
@@ -61,7 +61,7 @@ impl Metrics {
     }
 
     /// A request ended.
-    pub(crate) fn ended(&self, ended: &Ended<'_>) {
+    pub(crate) fn observe(&self, ended: &RequestSample<'_>) {
         let labels = RequestLabels {
             method: method(ended.method),
             api_version: rp_api::find(ended.api_version).map_or("other", |version| version.name),
@@ -89,8 +89,8 @@ impl Metrics {
         self.counted.refused.with(&RefusedLabels { side }).inc();
     }
 
-    /// The process lives.
-    pub(crate) fn beat(&self, ready: bool, version: &str) {
+    /// Emits the heartbeat.
+    pub(crate) fn heartbeat(&self, ready: bool, version: &str) {
         self.counted.ready.set(f64::from(u8::from(ready)));
         if ready {
             self.statsd.gauge("frontend.heartbeat", 1, &[("version", version)]);
@@ -98,7 +98,7 @@ impl Metrics {
     }
 }
 
-/// A word of the program for each method: what callers send must not become series.
+/// A static label for each method: methods that callers invent must not become series.
 fn method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "PUT", "PATCH", "POST", "DELETE", "HEAD", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")

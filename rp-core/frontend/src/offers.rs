@@ -17,13 +17,13 @@ use rp_documents::{Collection, Document, OpenShiftVersionDocument, RoleSetDocume
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::parts::{Offers, OperatorRole, RoleSet};
+use crate::dependencies::{Offers, OperatorRole, RoleSet};
 
-/// The poll behind the notifications.
+/// Poll interval, in case a notification is lost.
 const POLL: Duration = Duration::from_secs(2);
-/// A look at the feeds that takes longer has failed.
+/// Time limit for reading the feeds once.
 const WITHIN: Duration = Duration::from_secs(10);
-/// What was read longer ago is too old to be ready with (`contract/frontend.md` "Do better" 33).
+/// Data older than this makes the process not ready (`contract/frontend.md` "Do better" 33).
 const FRESH: Duration = Duration::from_secs(120);
 /// Changes read at once.
 const PAGE: u32 = 200;
@@ -31,40 +31,40 @@ const PAGE: u32 = 200;
 /// [`Offers`] over the collections of versions and role sets. Shared; reading costs no query.
 #[derive(Debug)]
 pub struct StoreOffers {
-    known: ArcSwap<Known>,
+    known: ArcSwap<OfferSnapshot>,
     began: Instant,
     /// Milliseconds after `began` at which both feeds were last read to their ends, plus one; 0: never.
     fresh: AtomicU64,
 }
 
-/// What answers are made of; computed of all documents, so that their order does not matter
+/// A snapshot for responses; computed from all documents, so that their order does not matter
 /// (`contract/frontend.md` "Do better" 11).
 #[derive(Debug, Default)]
-struct Known {
+struct OfferSnapshot {
     versions: Vec<String>,
     default: Option<String>,
     sets: Vec<RoleSet>,
 }
 
 impl StoreOffers {
-    /// Reads both collections and begins to follow them, until the last handle is dropped. A store that does not answer
-    /// now is asked again: until then nothing is offered, and [`Offers::age`] says so.
+    /// Reads both collections and then follows them, until the last handle is dropped. A store that does not respond
+    /// is retried: until then nothing is offered, and [`Offers::age`] is `None`.
     pub async fn start(store: SharedStore) -> Arc<Self> {
         let offers =
             Arc::new(Self { known: ArcSwap::default(), began: Instant::now(), fresh: AtomicU64::new(0) });
-        let mut feeds = Feeds::of(&store);
+        let mut feeds = Feeds::new(&store);
         let wakes = [Collection::OpenShiftVersions, Collection::RoleSets].map(|one| store.subscribe(one));
-        look(&offers, &mut feeds).await;
-        tokio::spawn(follow(Arc::downgrade(&offers), feeds, wakes));
+        poll_feeds(&offers, &mut feeds).await;
+        tokio::spawn(follow_feeds(Arc::downgrade(&offers), feeds, wakes));
         offers
     }
 
     fn set(&self, feeds: &Feeds, began: Instant) {
         self.known.store(Arc::new(feeds.known()));
-        self.mark(began);
+        self.mark_fresh(began);
     }
 
-    fn mark(&self, at: Instant) {
+    fn mark_fresh(&self, at: Instant) {
         let age = at.saturating_duration_since(self.began).as_millis();
         self.fresh.store(u64::try_from(age).unwrap_or(u64::MAX - 1) + 1, Ordering::Release);
     }
@@ -98,12 +98,12 @@ impl Offers for StoreOffers {
 struct Feed<T> {
     typed: Typed<T>,
     cursor: i64,
-    /// By id, with the place of the last write.
+    /// By id, with the sequence number of the last write.
     documents: BTreeMap<String, (i64, T)>,
 }
 
 impl<T: Document> Feed<T> {
-    fn of(store: &SharedStore) -> Self {
+    fn new(store: &SharedStore) -> Self {
         Self { typed: Typed::new(Arc::clone(store)), cursor: 0, documents: BTreeMap::new() }
     }
 
@@ -134,8 +134,8 @@ struct Feeds {
 }
 
 impl Feeds {
-    fn of(store: &SharedStore) -> Self {
-        Self { versions: Feed::of(store), sets: Feed::of(store) }
+    fn new(store: &SharedStore) -> Self {
+        Self { versions: Feed::new(store), sets: Feed::new(store) }
     }
 
     async fn read(&mut self) -> Result<bool, StoreError> {
@@ -143,7 +143,7 @@ impl Feeds {
         Ok(self.sets.read().await? || versions)
     }
 
-    fn known(&self) -> Known {
+    fn known(&self) -> OfferSnapshot {
         let mut versions = Vec::new();
         let mut default: Option<(i64, &str)> = None;
         for (seq, document) in self.versions.documents.values() {
@@ -160,7 +160,11 @@ impl Feeds {
         }
         versions.sort_by_cached_key(|version| text::version(version));
         versions.dedup();
-        Known { versions, default: default.map(|(_, version)| version.to_owned()), sets: self.role_sets() }
+        OfferSnapshot {
+            versions,
+            default: default.map(|(_, version)| version.to_owned()),
+            sets: self.role_sets(),
+        }
     }
 
     fn role_sets(&self) -> Vec<RoleSet> {
@@ -189,13 +193,13 @@ impl Feeds {
 }
 
 /// Reads both feeds to their ends.
-async fn look(offers: &StoreOffers, feeds: &mut Feeds) {
+async fn poll_feeds(offers: &StoreOffers, feeds: &mut Feeds) {
     let began = Instant::now();
     match tokio::time::timeout(WITHIN, feeds.read()).await {
         Ok(Ok(true)) => offers.set(feeds, began),
-        Ok(Ok(false)) => offers.mark(began),
+        Ok(Ok(false)) => offers.mark_fresh(began),
         Ok(Err(error)) => {
-            // What was read before the failure counts.
+            // Use what was read before the failure.
             offers.known.store(Arc::new(feeds.known()));
             tracing::warn!(error = %chain(&error), "cannot follow what can be installed");
         }
@@ -206,7 +210,7 @@ async fn look(offers: &StoreOffers, feeds: &mut Feeds) {
     }
 }
 
-async fn follow(offers: Weak<StoreOffers>, mut feeds: Feeds, wakes: [watch::Receiver<u64>; 2]) {
+async fn follow_feeds(offers: Weak<StoreOffers>, mut feeds: Feeds, wakes: [watch::Receiver<u64>; 2]) {
     let [mut versions, mut sets] = wakes;
     let mut open = true;
     loop {
@@ -216,6 +220,6 @@ async fn follow(offers: Weak<StoreOffers>, mut feeds: Feeds, wakes: [watch::Rece
             () = tokio::time::sleep(POLL) => {}
         }
         let Some(offers) = offers.upgrade() else { return };
-        look(&offers, &mut feeds).await;
+        poll_feeds(&offers, &mut feeds).await;
     }
 }

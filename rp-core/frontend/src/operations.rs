@@ -1,28 +1,28 @@
-//! Asynchronous operations: begun, followed, ended (`contract/frontend.md` §6.5), and the list of what the
+//! Asynchronous operations: start, status, result (`contract/frontend.md` §6.5), and the list of what the
 //! provider can do.
 
 use http::StatusCode;
-use rp_api::answer::Answer as Shown;
+use rp_api::response::ClusterResponse;
 use rp_api::{CloudError, convert};
 use rp_base::Timestamp;
 use rp_database::{StoreError, Typed};
 use rp_documents::{AsyncOperation, AsyncOperationDocument};
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, empty, json_of, later, waiting};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
 use crate::path::{ClusterPath, PROVIDER};
+use crate::response::{HttpResponse, accepted_at, empty, json_response, with_retry_after};
 
 /// An operation that a request begins.
-pub(crate) struct Begun {
+pub(crate) struct NewOperation {
     document: AsyncOperationDocument,
     base: String,
 }
 
-impl Begun {
+impl NewOperation {
     /// An operation on that cluster, with the state that it brings.
     pub(crate) fn new(parts: &FrontendParts, path: &ClusterPath, status: &str) -> Self {
         let id = parts.random.uuid().to_string();
@@ -52,9 +52,9 @@ impl Begun {
         &self.document.id
     }
 
-    /// There is no work: it is recorded as done, with the cluster as it is now stored (
-    /// `contract/backend.md` "Do better" 17). Nobody else would ever end it.
-    pub(crate) fn done(&mut self, at: Timestamp, cluster: &Value) {
+    /// There is no work for the backend: it is recorded as done, with the cluster as now stored (
+    /// `contract/backend.md` "Do better" 17). No other process would end it.
+    pub(crate) fn complete(&mut self, at: Timestamp, cluster: &Value) {
         let operation = &mut self.document.async_operation;
         "Succeeded".clone_into(&mut operation.initial_status);
         "Succeeded".clone_into(&mut operation.status);
@@ -77,20 +77,20 @@ impl Begun {
         let until = parts.store.now().await? + AsyncOperationDocument::LIFE;
         let operations = Typed::<AsyncOperationDocument>::new(parts.store.clone());
         match operations.create_until(self.document.clone(), Some(until)).await {
-            // It has ended already, and the backend recorded it.
+            // It has already ended, and the backend recorded that.
             Ok(_) | Err(StoreError::Exists { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// How an operation is.
+/// The status of an operation.
 pub(crate) async fn status(
     parts: &FrontendParts,
     call: &Call,
     subscription: &str,
     operation: &str,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     call.version("")?;
     let (found, running) = find(parts, subscription, operation).await?;
     let told = &found.async_operation;
@@ -104,32 +104,32 @@ pub(crate) async fn status(
             body["error"] = error.clone();
         }
     }
-    let answer = json_of(StatusCode::OK, &body);
-    Ok(if running { later(answer, parts.edge.poll_after) } else { answer })
+    let answer = json_response(StatusCode::OK, &body);
+    Ok(if running { with_retry_after(answer, parts.edge.poll_after) } else { answer })
 }
 
-/// What came of an operation.
+/// The result of an operation.
 pub(crate) async fn result(
     parts: &FrontendParts,
     call: &Call,
     subscription: &str,
     operation: &str,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     let version = call.version("")?;
     let (found, running) = find(parts, subscription, operation).await?;
     if running {
-        return Ok(waiting(&call.referer, parts.edge.poll_after));
+        return Ok(accepted_at(&call.referer, parts.edge.poll_after));
     }
     match &found.open_shift_cluster {
         None => Ok(empty(StatusCode::NO_CONTENT)),
         Some(cluster) => {
             let shown = convert::to_answer(version, cluster);
-            Ok(json_of(StatusCode::OK, &Shown { version, shown: &shown }))
+            Ok(json_response(StatusCode::OK, &ClusterResponse { version, shown: &shown }))
         }
     }
 }
 
-/// The operation of a subscription, and whether its cluster is still at it.
+/// The operation of a subscription, and whether its cluster is still running it.
 async fn find(
     parts: &FrontendParts,
     subscription: &str,
@@ -178,8 +178,8 @@ const OPERATIONS: [(&str, &str, &str); 11] = [
     ),
 ];
 
-/// The list of operations, for any version: ARM merges what several services say.
-pub(crate) fn all() -> Answer {
+/// The list of operations, the same for every version: ARM merges the lists of several services.
+pub(crate) fn all() -> HttpResponse {
     let value: Vec<Value> = OPERATIONS
         .iter()
         .map(|(name, resource, operation)| {
@@ -190,5 +190,5 @@ pub(crate) fn all() -> Answer {
             })
         })
         .collect();
-    json_of(StatusCode::OK, &json!({"value": value}))
+    json_response(StatusCode::OK, &json!({"value": value}))
 }

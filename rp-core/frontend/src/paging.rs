@@ -6,24 +6,24 @@ use rp_api::CloudError;
 use rp_documents::Sealed;
 
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
 
 /// Items of one page.
 pub(crate) const PAGE: u32 = 10;
-/// No token of ours is longer.
+/// Longest token, in bytes.
 const MOST_TOKEN: usize = 4096;
 
 /// A list that goes on after a key.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct List<'a> {
-    /// What its tokens are sealed for: those of one list open no other.
+pub(crate) struct PagedList<'a> {
+    /// The purpose for which its tokens are sealed: a token of one list is invalid for another.
     pub(crate) place: &'static str,
-    /// How all keys of the list begin.
+    /// Prefix of all keys of the list.
     pub(crate) prefix: &'a str,
 }
 
-impl List<'_> {
+impl PagedList<'_> {
     /// The key after which the call's page begins; `None`: at the start.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl List<'_> {
         if key.starts_with(self.prefix) { Ok(Some(key)) } else { Err(wrong()) }
     }
 
-    /// The caller's address with the token of what comes after `last`.
+    /// The caller's URL with the token of the page after `last`.
     ///
     /// # Errors
     /// The keyring cannot seal.

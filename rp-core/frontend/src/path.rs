@@ -1,5 +1,5 @@
-//! Which of the API's operations a path means (`contract/frontend.md` §2, §4). Paths match in any case;
-//! doubled slashes and one at the end do not count.
+//! The routes of the API (`contract/frontend.md` §2, §4). Paths match in any case;
+//! doubled slashes and a trailing slash are ignored.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ macro_rules! location_template {
     };
 }
 
-/// What a path means. Texts are lower case but where they say otherwise.
+/// The route of a path. Strings are lower case unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Ready,
@@ -147,12 +147,12 @@ impl ClusterPath {
 pub(crate) const PROVIDER: &str = "microsoft.redhatopenshift";
 pub(crate) const KIND: &str = "openshiftclusters";
 
-/// Why a path leads nowhere.
+/// Why a path has no route.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
-    /// No route has this form.
+pub(crate) enum RouteError {
+    /// No route matches.
     Unknown,
-    /// A part of it is wrong.
+    /// A route matches, but a segment is invalid.
     Wrong(CloudError),
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn is_admin(path: &str) -> bool {
 }
 
 /// The route of a path in the caller's casing. `region` is ours.
-pub(crate) fn route(path: &str, region: &str, api_version: &str) -> Result<Route, Lost> {
+pub(crate) fn route(path: &str, region: &str, api_version: &str) -> Result<Route, RouteError> {
     let original: Vec<Cow<'_, str>> = segments(path).collect();
     let original: Vec<&str> = original.iter().map(AsRef::as_ref).collect();
     let lower: Vec<String> = original.iter().map(|segment| segment.to_ascii_lowercase()).collect();
@@ -181,7 +181,7 @@ pub(crate) fn route(path: &str, region: &str, api_version: &str) -> Result<Route
         let inner = original.get(1..).unwrap_or_default();
         return check.admin(rest, inner).map(Route::Admin);
     }
-    check.of(&original, &lower)
+    check.route(&original, &lower)
 }
 
 struct Check<'a> {
@@ -191,19 +191,19 @@ struct Check<'a> {
 
 impl Check<'_> {
     /// Below `/admin`: clusters have the paths that ARM gives them.
-    fn admin(&self, rest: &[&str], original: &[&str]) -> Result<Admin, Lost> {
+    fn admin(&self, rest: &[&str], original: &[&str]) -> Result<Admin, RouteError> {
         if let ["providers", provider, kind] = rest {
             self.provider(provider)?;
             self.kind(kind, provider)?;
             return Ok(Admin::AllClusters);
         }
         admin::route(rest, |segments| {
-            self.of(original.get(..segments).unwrap_or_default(), rest.get(..segments).unwrap_or_default())
+            self.route(original.get(..segments).unwrap_or_default(), rest.get(..segments).unwrap_or_default())
         })
     }
 
     /// A path of ARM's, in segments: as written, and in lower case.
-    fn of(&self, original: &[&str], lower: &[&str]) -> Result<Route, Lost> {
+    fn route(&self, original: &[&str], lower: &[&str]) -> Result<Route, RouteError> {
         let check = self;
         match lower {
             ["healthz", "ready"] => Ok(Route::Ready),
@@ -226,17 +226,22 @@ impl Check<'_> {
                 check.provider(provider)?;
                 check.in_group(subscription, group, provider, rest, original)
             }
-            _ => Err(Lost::Unknown),
+            _ => Err(RouteError::Unknown),
         }
     }
 
-    fn in_subscription(&self, subscription: &str, provider: &str, rest: &[&str]) -> Result<Route, Lost> {
+    fn in_subscription(
+        &self,
+        subscription: &str,
+        provider: &str,
+        rest: &[&str],
+    ) -> Result<Route, RouteError> {
         let subscription = subscription.to_owned();
         match rest {
             ["locations", region, rest @ ..] => {
                 let route = match rest {
                     ["operationsstatus" | "operationresults", id] => {
-                        self.here(region)?;
+                        self.check_region(region)?;
                         let operation = operation(id)?;
                         match rest.first() {
                             Some(&"operationsstatus") => Route::OperationStatus { subscription, operation },
@@ -251,16 +256,16 @@ impl Check<'_> {
                     ["platformworkloadidentityrolesets", minor] => {
                         Route::RoleSets { minor: Some((*minor).to_owned()) }
                     }
-                    _ => return Err(Lost::Unknown),
+                    _ => return Err(RouteError::Unknown),
                 };
-                self.here(region)?;
+                self.check_region(region)?;
                 Ok(route)
             }
             [kind] => {
                 self.kind(kind, provider)?;
                 Ok(Route::Clusters { subscription, group: None })
             }
-            _ => Err(Lost::Unknown),
+            _ => Err(RouteError::Unknown),
         }
     }
 
@@ -271,7 +276,7 @@ impl Check<'_> {
         provider: &str,
         rest: &[&str],
         original: &[&str],
-    ) -> Result<Route, Lost> {
+    ) -> Result<Route, RouteError> {
         let (subscription, group) = (subscription.to_owned(), group.to_owned());
         match rest {
             ["deployments", _, "preflight"] => Ok(Route::Preflight { subscription }),
@@ -291,14 +296,14 @@ impl Check<'_> {
                     ["listadmincredentials"] => Ok(Route::AdminCredentials(path)),
                     ["detectors"] => Ok(Route::Detectors { path, id: None }),
                     ["detectors", id] => Ok(Route::Detectors { path, id: Some((*id).to_owned()) }),
-                    _ => Err(Lost::Unknown),
+                    _ => Err(RouteError::Unknown),
                 }
             }
-            _ => Err(Lost::Unknown),
+            _ => Err(RouteError::Unknown),
         }
     }
 
-    fn subscription(&self, id: &str) -> Result<(), Lost> {
+    fn subscription(&self, id: &str) -> Result<(), RouteError> {
         if id.len() == 36 && text::is_uuid(id) {
             return Ok(());
         }
@@ -306,28 +311,28 @@ impl Check<'_> {
         wrong("InvalidSubscriptionID", message)
     }
 
-    fn group(&self, group: &str) -> Result<(), Lost> {
+    fn group(&self, group: &str) -> Result<(), RouteError> {
         if text::is_group(group) {
             return Ok(());
         }
         wrong("ResourceGroupNotFound", format!("Resource group '{group}' could not be found."))
     }
 
-    fn provider(&self, provider: &str) -> Result<(), Lost> {
+    fn provider(&self, provider: &str) -> Result<(), RouteError> {
         if provider == PROVIDER {
             return Ok(());
         }
         wrong("InvalidResourceNamespace", format!("The resource namespace '{provider}' is invalid."))
     }
 
-    fn kind(&self, kind: &str, provider: &str) -> Result<(), Lost> {
+    fn kind(&self, kind: &str, provider: &str) -> Result<(), RouteError> {
         if kind == KIND {
             return Ok(());
         }
-        Err(Lost::Wrong(no_such_type(kind, provider, self.api_version)))
+        Err(RouteError::Wrong(no_such_type(kind, provider, self.api_version)))
     }
 
-    fn here(&self, region: &str) -> Result<(), Lost> {
+    fn check_region(&self, region: &str) -> Result<(), RouteError> {
         if region.eq_ignore_ascii_case(self.region) {
             return Ok(());
         }
@@ -344,15 +349,15 @@ pub(crate) fn no_such_type(kind: &str, provider: &str, api_version: &str) -> Clo
     CloudError::bad("InvalidResourceType", "", message)
 }
 
-fn operation(id: &str) -> Result<String, Lost> {
+fn operation(id: &str) -> Result<String, RouteError> {
     if id.len() == 36 && text::is_uuid(id) {
         return Ok(id.to_owned());
     }
     let message = format!("The provided operation identifier '{id}' is malformed or invalid.");
-    Err(Lost::Wrong(CloudError::bad("InvalidOperationID", "", message)))
+    Err(RouteError::Wrong(CloudError::bad("InvalidOperationID", "", message)))
 }
 
-fn cluster_name(provider: &str, kind: &str, name: &str, group: &str) -> Result<(), Lost> {
+fn cluster_name(provider: &str, kind: &str, name: &str, group: &str) -> Result<(), RouteError> {
     if text::is_group(name) {
         return Ok(());
     }
@@ -361,8 +366,8 @@ fn cluster_name(provider: &str, kind: &str, name: &str, group: &str) -> Result<(
     wrong("ResourceNotFound", message)
 }
 
-fn wrong(code: &'static str, message: String) -> Result<(), Lost> {
-    Err(Lost::Wrong(CloudError::bad(code, "", message)))
+fn wrong(code: &'static str, message: String) -> Result<(), RouteError> {
+    Err(RouteError::Wrong(CloudError::bad(code, "", message)))
 }
 
 #[cfg(test)]
@@ -371,7 +376,7 @@ mod tests {
 
     const SUB: &str = "00000000-0000-0000-0000-000000000001";
 
-    fn of(path: &str) -> Result<Route, Lost> {
+    fn route_of(path: &str) -> Result<Route, RouteError> {
         route(path, "eastus", "2025-07-25")
     }
 
@@ -380,7 +385,7 @@ mod tests {
         let path = format!(
             "//SUBSCRIPTIONS/{SUB}/ResourceGroups/G/providers/Microsoft.RedHatOpenShift/OpenShiftClusters/Name/"
         );
-        let Ok(Route::Cluster(cluster)) = of(&path) else { unreachable!("{path}") };
+        let Ok(Route::Cluster(cluster)) = route_of(&path) else { unreachable!("{path}") };
         assert_eq!(
             cluster.original,
             format!(
@@ -392,9 +397,9 @@ mod tests {
 
     #[test]
     fn wrong_parts_are_named() {
-        let code = |path: &str| match of(path) {
-            Err(Lost::Wrong(error)) => error.body.code,
-            Err(Lost::Unknown) => "unknown",
+        let code = |path: &str| match route_of(path) {
+            Err(RouteError::Wrong(error)) => error.body.code,
+            Err(RouteError::Unknown) => "unknown",
             Ok(_) => "found",
         };
         let clusters = "providers/microsoft.redhatopenshift/openshiftclusters";
@@ -434,7 +439,7 @@ mod tests {
             assert!(is_admin(path), "{path}");
         }
         for path in ["/", "", "/x/admin", "/%2561dmin/versions", "/subscriptions/admin", "/%ffadmin"] {
-            assert!(!is_admin(path) && !matches!(of(path), Ok(Route::Admin(_))), "{path}");
+            assert!(!is_admin(path) && !matches!(route_of(path), Ok(Route::Admin(_))), "{path}");
         }
         let dots = format!("/subscriptions/{SUB}/resourcegroups/../{clusters}/n");
         assert_eq!(code(&dots), "ResourceGroupNotFound");

@@ -1,7 +1,7 @@
-//! The way of every request (`contract/frontend.md` §2): authenticated before its body is read, one answer,
-//! one log line, one entry in the trail.
+//! The pipeline of every request (`contract/frontend.md` §2): authenticated before its body is read, one response,
+//! one log line, one audit entry.
 //!
-//! A request goes on when its client goes away once it is known who calls: what was begun is finished, logged and audited.
+//! After authentication a request continues even if its client disconnects: it is finished, logged and audited.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -17,26 +17,26 @@ use http_body::Body as _;
 use rp_api::CloudError;
 use rp_base::chain;
 use rp_base::text::clean;
-use rp_net::door::Visitor;
+use rp_net::door::ConnectionHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, Admin, AdminRole};
-use crate::answer::{Answer, empty, error};
 use crate::audit;
 use crate::call::{self, Call, Correlation, header};
+use crate::dependencies::{AuthorizedCaller, Caller, FrontendParts};
 use crate::dispatch::dispatch;
 use crate::fault::{Fault, internal, unavailable};
-use crate::metrics::Ended;
-use crate::parts::{Caller, FrontendParts, Taken};
-use crate::path::{Lost, Route, is_admin, route};
+use crate::metrics::RequestSample;
+use crate::path::{Route, RouteError, is_admin, route};
+use crate::response::{HttpResponse, empty, error};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
-/// The longest name that a caller gives its request, in characters.
+/// The longest correlation id that is accepted from a caller, in characters.
 const MOST_NAME: usize = 128;
 
-/// A request's head, looked at once. It holds the caller's token, and so has no `Debug`.
-pub(crate) struct Seen {
+/// A request's head, parsed once. It holds the caller's token, and so has no `Debug`.
+pub(crate) struct RequestContext {
     pub(crate) head: request::Parts,
     /// The address that it comes from.
     pub(crate) peer: String,
@@ -45,18 +45,18 @@ pub(crate) struct Seen {
     /// Path `/admin…` or `api-version=admin`.
     pub(crate) admin: bool,
     pub(crate) correlation: Correlation,
-    /// Who stands behind an admin call, as the calling tool says.
+    /// The person behind an admin call, as the calling tool reports.
     pub(crate) principal: Option<String>,
-    found: Result<Route, Lost>,
+    found: Result<Route, RouteError>,
     body: AtomicU64,
     begun: AtomicBool,
-    /// Set when it is known who calls.
-    taken: OnceLock<Taken>,
-    /// Nobody waits for the answer any more.
+    /// Set once the caller is authorized.
+    authorized: OnceLock<AuthorizedCaller>,
+    /// Cancelled when the client has disconnected.
     gone: CancellationToken,
 }
 
-impl Seen {
+impl RequestContext {
     fn new(parts: &FrontendParts, head: request::Parts, gone: CancellationToken) -> Self {
         let query = call::query(&head);
         let api_version = call::parameter(&query, "api-version").unwrap_or_default().to_owned();
@@ -82,7 +82,7 @@ impl Seen {
             head,
             body: AtomicU64::new(0),
             begun: AtomicBool::new(false),
-            taken: OnceLock::new(),
+            authorized: OnceLock::new(),
             gone,
         }
     }
@@ -91,7 +91,7 @@ impl Seen {
         header(&self.head.headers, name).unwrap_or_default()
     }
 
-    /// The route as metrics and the trail name it.
+    /// The route's name in metrics and in the audit log.
     pub(crate) fn template(&self) -> &'static str {
         match &self.found {
             Ok(route) => route.template(),
@@ -104,19 +104,19 @@ impl Seen {
         self.found.as_ref().ok()?.cluster().map(crate::path::ClusterPath::key)
     }
 
-    /// Objects or a machine of a cluster, which the query names.
+    /// Whether the query names the objects or the machine that the request is about.
     pub(crate) fn is_named_by_query(&self) -> bool {
         matches!(&self.found, Ok(Route::Admin(Admin::Objects(_) | Admin::SerialConsole(_))))
     }
 
-    /// What a machine wrote may hold what nobody meant to show.
+    /// Whether the request reads a machine's log, which may contain secrets by accident.
     fn reads_logs(&self) -> bool {
         matches!(&self.found, Ok(Route::Admin(Admin::SerialConsole(_))))
     }
 
-    /// The admin tool that calls, by its certificate; empty: it is not known by that.
+    /// The admin tool that calls, by its certificate; empty: not authenticated by a named certificate.
     pub(crate) fn tool(&self) -> &str {
-        self.taken.get().map_or("", |taken| &taken.tool)
+        self.authorized.get().map_or("", |authorized| &authorized.tool)
     }
 
     /// Whether the admin tool, and the person for whom it calls, may do this.
@@ -124,11 +124,11 @@ impl Seen {
         if !self.admin {
             return Ok(());
         }
-        // Anything but what says no: a value that nobody can read is refused later.
+        // Any value other than false counts as true here; a value that cannot be parsed is refused later.
         let restricted = ["", "0", "f", "F", "false", "FALSE", "False"];
         let asked = call::parameter(&self.query, "unrestricted").unwrap_or_default();
         let needed = admin::needed(&self.head.method, route, !restricted.contains(&asked));
-        let most = self.taken.get().map_or(AdminRole::Reader, |taken| taken.most);
+        let most = self.authorized.get().map_or(AdminRole::Reader, |authorized| authorized.most);
         let allowed = admin::may_tool(most, needed)
             .and_then(|()| parts.admin.roles.check(self.principal.as_deref(), needed));
         if allowed.is_err() {
@@ -137,9 +137,9 @@ impl Seen {
         allowed
     }
 
-    /// The address of a caller whom nobody knows; `None`: the caller is known.
-    pub(crate) fn stranger(&self) -> Option<IpAddr> {
-        if self.taken.get().is_some() {
+    /// The address of an unauthenticated caller; `None`: the caller is authenticated.
+    pub(crate) fn unknown_address(&self) -> Option<IpAddr> {
+        if self.authorized.get().is_some() {
             return None;
         }
         Some(self.peer.parse().unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
@@ -150,59 +150,64 @@ impl Seen {
     }
 }
 
-pub(crate) async fn handle(State(parts): State<Arc<FrontendParts>>, request: Request) -> Answer {
+pub(crate) async fn handle(State(parts): State<Arc<FrontendParts>>, request: Request) -> HttpResponse {
     let gone = CancellationToken::new();
     let _waiting = gone.clone().drop_guard();
-    let ended = tokio::spawn(whole(parts, request, gone)).await;
+    let ended = tokio::spawn(process(parts, request, gone)).await;
     ended.unwrap_or_else(|_| error(&internal()))
 }
 
-async fn whole(parts: Arc<FrontendParts>, request: Request, gone: CancellationToken) -> Answer {
+async fn process(parts: Arc<FrontendParts>, request: Request, gone: CancellationToken) -> HttpResponse {
     let began = Instant::now();
     let _running = parts.edge.metrics.counted.running.track();
     let (head, body) = request.into_parts();
-    let seen = Seen::new(&parts, head, gone);
-    let ran = AssertUnwindSafe(run(&parts, &seen, body)).catch_unwind().await;
+    let context = RequestContext::new(&parts, head, gone);
+    let ran = AssertUnwindSafe(run(&parts, &context, body)).catch_unwind().await;
     let mut answer = ran.unwrap_or_else(|_| {
         parts.edge.metrics.counted.panics.inc();
-        tracing::error!(request_id = seen.correlation.request, "a request panicked");
+        tracing::error!(request_id = context.correlation.request, "a request panicked");
         error(&internal())
     });
-    name(&mut answer, &seen);
+    set_request_ids(&mut answer, &context);
     let told = (answer.status().as_u16(), answer.body().size_hint().exact().unwrap_or_default());
-    ended(&parts, &seen, told, began).await;
+    record_end(&parts, &context, told, began).await;
     answer
 }
 
-/// Puts the request's names on its answer.
-fn name(answer: &mut Answer, seen: &Seen) {
-    if let Ok(id) = HeaderValue::from_str(&seen.correlation.request) {
+/// Sets the request ids on the response.
+fn set_request_ids(answer: &mut HttpResponse, context: &RequestContext) {
+    if let Ok(id) = HeaderValue::from_str(&context.correlation.request) {
         answer.headers_mut().insert(REQUEST_ID, id);
     }
-    if seen.header("x-ms-return-client-request-id").eq_ignore_ascii_case("true")
-        && let Some(id) = seen.head.headers.get(&CLIENT_REQUEST_ID)
+    if context.header("x-ms-return-client-request-id").eq_ignore_ascii_case("true")
+        && let Some(id) = context.head.headers.get(&CLIENT_REQUEST_ID)
     {
         answer.headers_mut().insert(CLIENT_REQUEST_ID, id.clone());
     }
 }
 
 /// Logs, counts and audits.
-async fn ended(parts: &FrontendParts, seen: &Seen, (code, written): (u16, u64), began: Instant) {
+async fn record_end(
+    parts: &FrontendParts,
+    context: &RequestContext,
+    (code, written): (u16, u64),
+    began: Instant,
+) {
     let took = began.elapsed();
-    let (method, api_version) = (&seen.head.method, seen.api_version.as_str());
-    parts.edge.metrics.ended(&Ended { method, api_version, code, route: seen.template(), took });
-    let read = seen.body.load(Ordering::Relaxed);
-    log(seen, code, took.as_secs_f64(), (read, written));
-    if let Some(audit) = parts.edge.audit.as_ref().filter(|_| !seen.is_health()) {
-        let begun = seen.begun.load(Ordering::Relaxed);
-        let end = audit::End { status: code, took, read, written, begun };
-        audit::ended(audit, seen, parts.clock.now(), &end).await;
+    let (method, api_version) = (&context.head.method, context.api_version.as_str());
+    parts.edge.metrics.observe(&RequestSample { method, api_version, code, route: context.template(), took });
+    let read = context.body.load(Ordering::Relaxed);
+    log(context, code, took.as_secs_f64(), (read, written));
+    if let Some(audit) = parts.edge.audit.as_ref().filter(|_| !context.is_health()) {
+        let begun = context.begun.load(Ordering::Relaxed);
+        let end = audit::RequestEnd { status: code, took, read, written, begun };
+        audit::record_end(audit, context, parts.clock.now(), &end).await;
     }
 }
 
 /// The one line of a request (`contract/frontend.md` §14.1).
-fn log(seen: &Seen, code: u16, seconds: f64, (read, written): (u64, u64)) {
-    let cluster = seen.found.as_ref().ok().and_then(Route::cluster);
+fn log(context: &RequestContext, code: u16, seconds: f64, (read, written): (u64, u64)) {
+    let cluster = context.found.as_ref().ok().and_then(Route::cluster);
     let result = match code {
         ..400 => "Success",
         400..500 => "UserError",
@@ -210,124 +215,134 @@ fn log(seen: &Seen, code: u16, seconds: f64, (read, written): (u64, u64)) {
     };
     tracing::info!(
         component = "access",
-        request_method = %seen.head.method,
-        request_path = &*clean(seen.head.uri.path(), 1024),
-        request_proto = ?seen.head.version,
-        request_remote_addr = seen.peer,
-        request_user_agent = &*clean(&seen.header("user-agent"), 256),
+        request_method = %context.head.method,
+        request_path = &*clean(context.head.uri.path(), 1024),
+        request_proto = ?context.head.version,
+        request_remote_addr = context.peer,
+        request_user_agent = &*clean(&context.header("user-agent"), 256),
         response_status_code = code,
         body_read_bytes = read,
         body_written_bytes = written,
         duration = seconds,
-        request_id = seen.correlation.request,
-        operation_id = seen.correlation.operation,
-        correlation_id = seen.correlation.correlation,
-        client_request_id = seen.correlation.client_request,
-        client_principal_name = seen.principal.as_deref().unwrap_or_default(),
-        client_certificate = seen.tool(),
+        request_id = context.correlation.request,
+        operation_id = context.correlation.operation,
+        correlation_id = context.correlation.correlation,
+        client_request_id = context.correlation.client_request,
+        client_principal_name = context.principal.as_deref().unwrap_or_default(),
+        client_certificate = context.tool(),
         subscription_id = cluster.map(|path| path.subscription.as_str()),
         resource_group = cluster.map(|path| path.group.as_str()),
         resource_name = cluster.map(|path| path.name.as_str()),
         resource_id = cluster.map(crate::path::ClusterPath::key),
-        route = seen.template(),
+        route = context.template(),
         result_type = result,
         "sent response"
     );
 }
 
-async fn run(parts: &FrontendParts, seen: &Seen, body: Body) -> Answer {
-    let done = checked(parts, seen, body).await;
-    done.unwrap_or_else(|fault| error(&fault.told()))
+async fn run(parts: &FrontendParts, context: &RequestContext, body: Body) -> HttpResponse {
+    let done = authorize_and_dispatch(parts, context, body).await;
+    done.unwrap_or_else(|fault| error(&fault.into_cloud_error()))
 }
 
-async fn checked(parts: &FrontendParts, seen: &Seen, body: Body) -> Result<Answer, Fault> {
-    if seen.is_health() {
-        // Anybody may ask, and so nothing more of the request is read, kept or waited for.
-        if seen.head.method != Method::GET {
+async fn authorize_and_dispatch(
+    parts: &FrontendParts,
+    context: &RequestContext,
+    body: Body,
+) -> Result<HttpResponse, Fault> {
+    if context.is_health() {
+        // Unauthenticated callers may request this, so nothing more of the request is read, kept or waited for.
+        if context.head.method != Method::GET {
             return Ok(empty(StatusCode::METHOD_NOT_ALLOWED));
         }
     } else {
-        let caller = Caller { head: &seen.head, admin: seen.admin };
-        let Some(taken) = parts.authorizer.takes(&caller).await else {
-            parts.edge.metrics.refused(seen.admin);
+        let caller = Caller { head: &context.head, admin: context.admin };
+        let Some(authorized) = parts.authorizer.authorize(&caller).await else {
+            parts.edge.metrics.refused(context.admin);
             return Err(CloudError::new(403, "Forbidden", "", "Forbidden.").into());
         };
-        if let Some(visitor) = seen.head.extensions.get::<Visitor>() {
+        if let Some(visitor) = context.head.extensions.get::<ConnectionHandle>() {
             visitor.known();
         }
-        // A request is looked at once.
-        let _ = seen.taken.set(taken);
-        // Who left while we asked who they are does not want it any more (`contract/frontend.md` §3).
-        if seen.gone.is_cancelled() {
+        // A request is authorized once, so the cell is empty.
+        let _ = context.authorized.set(authorized);
+        // The client disconnected during authentication: the request is not processed (`contract/frontend.md` §3).
+        if context.gone.is_cancelled() {
             let message = "The client closed the request.";
             return Err(CloudError::new(499, "ClientClosedRequest", "", message).into());
         }
     }
-    let route = match &seen.found {
+    let route = match &context.found {
         Ok(route) => route,
-        Err(Lost::Wrong(error)) => return Err(error.clone().into()),
-        Err(Lost::Unknown) => {
+        Err(RouteError::Wrong(error)) => return Err(error.clone().into()),
+        Err(RouteError::Unknown) => {
             let message = "The requested path could not be found.";
             return Err(CloudError::new(404, "NotFound", "", message).into());
         }
     };
-    seen.permitted(parts, route)?;
-    // Held until the answer is there: bodies have their room.
-    let (_room, call) = read(parts, seen, body).await?;
-    if let Some(audit) = parts.edge.audit.as_ref().filter(|_| matters(&call.method) || seen.reads_logs()) {
-        begins(parts, audit, seen).await?;
+    context.permitted(parts, route)?;
+    // The permit is held until the response is ready; it bounds the bodies in memory.
+    let (_room, call) = read(parts, context, body).await?;
+    if let Some(audit) =
+        parts.edge.audit.as_ref().filter(|_| is_sensitive(&call.method) || context.reads_logs())
+    {
+        record_start(parts, audit, context).await?;
     }
     dispatch(parts, &call, route).await
 }
 
 /// Whether the request may change something or show a secret.
-fn matters(method: &Method) -> bool {
+fn is_sensitive(method: &Method) -> bool {
     matches!(*method, Method::PUT | Method::PATCH | Method::POST | Method::DELETE)
 }
 
-/// What cannot be audited is not done.
-async fn begins(parts: &FrontendParts, audit: &rp_audit::Audit, seen: &Seen) -> Result<(), CloudError> {
-    audit::begins(audit, seen, parts.clock.now()).await.map_err(|error| {
+/// Writes the first audit entry; a request that cannot be audited is refused.
+async fn record_start(
+    parts: &FrontendParts,
+    audit: &rp_audit::Audit,
+    context: &RequestContext,
+) -> Result<(), CloudError> {
+    audit::record_start(audit, context, parts.clock.now()).await.map_err(|error| {
         tracing::error!(error = %chain(&error), "the audit log takes no entry, the request is refused");
         unavailable()
     })?;
-    seen.begun.store(true, Ordering::Relaxed);
+    context.begun.store(true, Ordering::Relaxed);
     Ok(())
 }
 
 /// Reads the rest of a request.
 async fn read<'a>(
     parts: &'a FrontendParts,
-    seen: &Seen,
+    context: &RequestContext,
     body: Body,
 ) -> Result<(Option<tokio::sync::SemaphorePermit<'a>>, Call), Fault> {
     let edge = &parts.edge;
-    let room = match matters(&seen.head.method) {
+    let room = match is_sensitive(&context.head.method) {
         true => {
             let room = tokio::time::timeout(edge.read_time, edge.bodies.acquire()).await;
             Some(room.map_err(|_| unavailable())?.map_err(|_| unavailable())?)
         }
         false => None,
     };
-    let system_data = header(&seen.head.headers, "x-ms-arm-resource-system-data").and_then(|text| {
+    let system_data = header(&context.head.headers, "x-ms-arm-resource-system-data").and_then(|text| {
         serde_json::from_str(&text)
             .inspect_err(|error| tracing::warn!(%error, "the header of system data cannot be read"))
             .ok()
     });
-    let body = call::body(&seen.head, body, edge.read_time).await?;
-    seen.body.store(body.len() as u64, Ordering::Relaxed);
+    let body = call::body(&context.head, body, edge.read_time).await?;
+    context.body.store(body.len() as u64, Ordering::Relaxed);
     let call = Call {
-        method: seen.head.method.clone(),
-        api_version: seen.api_version.clone(),
-        query: seen.query.clone(),
-        referer: call::referer(&seen.head, edge),
+        method: context.head.method.clone(),
+        api_version: context.api_version.clone(),
+        query: context.query.clone(),
+        referer: call::referer(&context.head, edge),
         body,
-        correlation: seen.correlation.clone(),
+        correlation: context.correlation.clone(),
         system_data,
-        identity_url: header(&seen.head.headers, "x-ms-identity-url"),
-        home_tenant: header(&seen.head.headers, "x-ms-home-tenant-id"),
-        principal: seen.principal.clone(),
-        peer: seen.peer.clone(),
+        identity_url: header(&context.head.headers, "x-ms-identity-url"),
+        home_tenant: header(&context.head.headers, "x-ms-home-tenant-id"),
+        principal: context.principal.clone(),
+        peer: context.peer.clone(),
     };
     Ok((room, call))
 }

@@ -13,7 +13,7 @@ use crate::fault::Fault;
 const OPENED: [&str; 2] =
     ["/properties/clusterProfile/pullSecret", "/properties/servicePrincipalProfile/clientSecret"];
 
-fn place(document: &str, pointer: &str) -> String {
+fn associated_data(document: &str, pointer: &str) -> String {
     let member = pointer.rsplit('/').next().unwrap_or_default();
     format!("OpenShiftClusters/{document}/{member}")
 }
@@ -27,7 +27,7 @@ pub(crate) fn open(keyring: &Keyring, document: &str, cluster: &mut Value) -> Re
         if let Some(Value::String(text)) = cluster.pointer_mut(pointer)
             && !text.is_empty()
         {
-            let (plain, _) = keyring.open_any(&Sealed(text.clone()), &place(document, pointer))?;
+            let (plain, _) = keyring.open_any(&Sealed(text.clone()), &associated_data(document, pointer))?;
             *text = String::from_utf8(plain.expose().clone())
                 .map_err(|_| Fault::Stored("a secret is no text"))?;
         }
@@ -57,7 +57,7 @@ pub(crate) fn seal(
         {
             *value = match kept {
                 Some(kept) => kept,
-                None => Value::from(keyring.seal(text.as_bytes(), &place(document, pointer))?.0),
+                None => Value::from(keyring.seal(text.as_bytes(), &associated_data(document, pointer))?.0),
             };
         }
     }
@@ -77,7 +77,8 @@ pub(crate) fn show(
     match cluster.pointer(pointer).and_then(Value::as_str) {
         None | Some("") => Ok(Vec::new()),
         Some(text) => {
-            let (plain, _) = keyring.open_any(&Sealed(text.to_owned()), &place(document, pointer))?;
+            let (plain, _) =
+                keyring.open_any(&Sealed(text.to_owned()), &associated_data(document, pointer))?;
             Ok(plain.expose().clone())
         }
     }

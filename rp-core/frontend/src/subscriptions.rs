@@ -8,10 +8,10 @@ use rp_documents::subscription::SubscriptionProperties;
 use rp_documents::{SubscriptionDocument, SubscriptionState};
 use serde_json::{Map, Value};
 
-use crate::answer::{Answer, json_of};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
+use crate::response::{HttpResponse, json_response};
 
 const TRIES: u32 = 5;
 
@@ -41,8 +41,8 @@ fn not_in(state: SubscriptionState) -> CloudError {
     CloudError::bad("InvalidSubscriptionState", "", message)
 }
 
-/// Writes what ARM says of a subscription.
-pub(crate) async fn put(parts: &FrontendParts, call: &Call, id: &str) -> Result<Answer, Fault> {
+/// Stores what ARM reports about a subscription.
+pub(crate) async fn put(parts: &FrontendParts, call: &Call, id: &str) -> Result<HttpResponse, Fault> {
     let said = read(&call.body)?;
     let subscriptions = Typed::<SubscriptionDocument>::new(parts.store.clone());
     let mut tried = 0;
@@ -73,7 +73,7 @@ pub(crate) async fn put(parts: &FrontendParts, call: &Call, id: &str) -> Result<
             settled => {
                 settled?;
                 let status = if found.is_some() { StatusCode::OK } else { StatusCode::CREATED };
-                return Ok(json_of(status, &answer));
+                return Ok(json_response(status, &answer));
             }
         }
     }

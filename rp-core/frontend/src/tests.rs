@@ -3,12 +3,12 @@
 mod admin;
 mod callers;
 mod consoles;
+mod fixture;
 mod life;
 mod lost;
 mod names;
 mod refusals;
 mod roles;
-mod stand;
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use rp_seal::Keyring;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::{AdminParts, Detectors, Edge, Everybody, FrontendParts, Offers, OperatorRole, RoleSet, router};
+use crate::{AdminParts, AllowAll, Detectors, Edge, FrontendParts, Offers, OperatorRole, RoleSet, router};
 
 pub(crate) const SUB: &str = "00000000-0000-0000-0000-000000000001";
 pub(crate) const VERSION: &str = "2025-07-25";
@@ -51,13 +51,13 @@ pub(crate) struct Api {
     pub(crate) keyring: Keyring,
 }
 
-pub(crate) struct Told {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Told {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }
@@ -83,10 +83,10 @@ impl Api {
 
     /// An API over that store.
     pub(crate) fn over(store: SharedStore, keyring: Keyring, clock: ManualClock, admin: AdminParts) -> Self {
-        Self::of(parts(store, keyring, clock, admin))
+        Self::from_parts(parts(store, keyring, clock, admin))
     }
 
-    pub(crate) fn of(parts: FrontendParts) -> Self {
+    pub(crate) fn from_parts(parts: FrontendParts) -> Self {
         let (store, keyring) = (parts.store.clone(), parts.keyring.clone());
         Self { router: router(parts), store, keyring }
     }
@@ -99,12 +99,12 @@ impl Api {
         api
     }
 
-    pub(crate) async fn subscription(&self, state: &str) -> Told {
+    pub(crate) async fn subscription(&self, state: &str) -> TestResponse {
         let body = json!({"state": state, "properties": {"tenantId": "t", "accountOwner": {"email": "a@b"}, "x": 1}});
         self.call("PUT", &format!("/subscriptions/{SUB}?api-version=2.0"), Some(body)).await
     }
 
-    pub(crate) async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Told {
+    pub(crate) async fn call(&self, method: &str, path: &str, body: Option<Value>) -> TestResponse {
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         self.send(method, path, &[], body).await
     }
@@ -115,7 +115,7 @@ impl Api {
         path: &str,
         headers: &[(&str, &str)],
         body: String,
-    ) -> Told {
+    ) -> TestResponse {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -132,7 +132,7 @@ impl Api {
         let bytes = body.collect().await.unwrap().to_bytes();
         described(method, path, head.status.as_u16(), &bytes);
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        Told { status: head.status, headers: head.headers, text }
+        TestResponse { status: head.status, headers: head.headers, text }
     }
 
     /// The stored document of the cluster.
@@ -146,21 +146,21 @@ impl Api {
     pub(crate) async fn finish(&self, state: &str) {
         let key = id("c").to_lowercase();
         let stored = self.store.get_by_key(Collection::OpenShiftClusters, &key).await.unwrap().unwrap();
-        let mut found = crate::document::Document::of(stored).unwrap();
+        let mut found = crate::document::Document::from_stored(stored).unwrap();
         found.body["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
         found.body.as_object_mut().unwrap().remove("asyncOperationId");
         found.replace(&self.store).await.unwrap();
     }
 }
 
-/// Over that store; everybody may call.
+/// Over that store; every caller is allowed.
 pub(crate) fn parts(
     store: SharedStore,
     keyring: Keyring,
     clock: ManualClock,
     admin: AdminParts,
 ) -> FrontendParts {
-    FrontendParts { admin, detectors: Some(Arc::new(Diagnosis)), ..stand::parts(store, keyring, clock) }
+    FrontendParts { admin, detectors: Some(Arc::new(Diagnosis)), ..fixture::parts(store, keyring, clock) }
 }
 
 /// An answer is what its version's published description says.
@@ -168,7 +168,7 @@ fn described(method: &str, path: &str, status: u16, body: &[u8]) {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let version = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "api-version");
     let api_version = version.as_ref().map(|(_, value)| value.as_ref()).unwrap_or_default();
-    let told = tests_kit::Told { method, path, api_version, status, body };
+    let told = tests_kit::ApiExchange { method, path, api_version, status, body };
     tests_kit::Checker::shared().unwrap().check(&told).unwrap();
 }
 

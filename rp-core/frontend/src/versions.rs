@@ -4,30 +4,34 @@ use http::StatusCode;
 use rp_api::{CloudError, Version, text};
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, json_of};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
 use crate::path::PROVIDER;
+use crate::response::{HttpResponse, json_response};
 
 /// Versions of OpenShift: all, or one.
-pub(crate) fn openshift(parts: &FrontendParts, call: &Call, one: Option<&str>) -> Result<Answer, Fault> {
+pub(crate) fn openshift(
+    parts: &FrontendParts,
+    call: &Call,
+    one: Option<&str>,
+) -> Result<HttpResponse, Fault> {
     let version = call.version("")?;
-    offered(call, version.openshift_versions)?;
+    check_available(call, version.openshift_versions)?;
     let versions = parts.offers.versions();
     let Some(one) = one else {
         let mut versions = versions;
         versions.sort_by_key(|version| text::version(version));
-        let value: Vec<Value> = versions.iter().map(|name| shown(version, name)).collect();
-        return Ok(json_of(StatusCode::OK, &json!({"value": value})));
+        let value: Vec<Value> = versions.iter().map(|name| version_view(version, name)).collect();
+        return Ok(json_response(StatusCode::OK, &json!({"value": value})));
     };
     match versions.iter().find(|offered| *offered == one) {
-        Some(found) => Ok(json_of(StatusCode::OK, &shown(version, found))),
+        Some(found) => Ok(json_response(StatusCode::OK, &version_view(version, found))),
         None => Err(unknown("openShiftVersion", call, one).into()),
     }
 }
 
-fn shown(version: &Version, name: &str) -> Value {
+fn version_view(version: &Version, name: &str) -> Value {
     let mut shown = json!({"properties": {"version": name}});
     if version.named_versions {
         shown["name"] = Value::from(name);
@@ -37,9 +41,13 @@ fn shown(version: &Version, name: &str) -> Value {
 }
 
 /// Roles of platform operators: all minor versions, or one.
-pub(crate) fn role_sets(parts: &FrontendParts, call: &Call, one: Option<&str>) -> Result<Answer, Fault> {
+pub(crate) fn role_sets(
+    parts: &FrontendParts,
+    call: &Call,
+    one: Option<&str>,
+) -> Result<HttpResponse, Fault> {
     let version = call.version("")?;
-    offered(call, version.role_sets)?;
+    check_available(call, version.role_sets)?;
     let mut sets = parts.offers.role_sets();
     sets.sort_by_key(|set| text::version(&format!("{}.0", set.open_shift_version)));
     let shown = |set: &crate::RoleSet| {
@@ -51,15 +59,15 @@ pub(crate) fn role_sets(parts: &FrontendParts, call: &Call, one: Option<&str>) -
     };
     let Some(one) = one else {
         let value: Vec<Value> = sets.iter().map(shown).collect();
-        return Ok(json_of(StatusCode::OK, &json!({"value": value})));
+        return Ok(json_response(StatusCode::OK, &json!({"value": value})));
     };
     match sets.iter().find(|set| set.open_shift_version == one) {
-        Some(found) => Ok(json_of(StatusCode::OK, &shown(found))),
+        Some(found) => Ok(json_response(StatusCode::OK, &shown(found))),
         None => Err(unknown("platformWorkloadIdentityRoleSet", call, one).into()),
     }
 }
 
-fn offered(call: &Call, yes: bool) -> Result<(), CloudError> {
+fn check_available(call: &Call, yes: bool) -> Result<(), CloudError> {
     if yes {
         return Ok(());
     }

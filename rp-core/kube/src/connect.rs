@@ -1,7 +1,7 @@
 //! A Kubernetes client whose connections are made by our dialer.
 //!
 //! The name in the URL is never resolved: where the connection goes, which authorities are trusted and
-//! which credential is shown all come from the [`Target`].
+//! which credential is sent all come from the [`Target`].
 
 #[cfg(test)]
 mod tests;
@@ -30,25 +30,25 @@ use tokio_rustls::client::TlsStream;
 use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::timeout::TimeoutBody;
 
-/// Which of a target's two credentials is shown.
+/// Which of a target's two credentials is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
     Read,
     Admin,
 }
 
-/// What one client may cost and how long it waits.
+/// Limits and timeouts of one client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// For dialling and the TLS handshake together.
     pub dial: Duration,
-    /// From the request to the head of its answer.
+    /// Timeout from the request to the response head.
     pub head: Duration,
-    /// Longest silence inside the body of an ordinary answer.
+    /// Longest pause inside the body of an ordinary response.
     pub silence: Duration,
-    /// Longest silence inside a watch or a followed log.
+    /// Longest pause inside a watch or a followed log.
     pub stream_silence: Duration,
-    /// Largest ordinary answer, bytes; watches, followed logs and upgrades have no end to measure.
+    /// Largest ordinary response, bytes; watches, followed logs and upgrades are not limited in size.
     pub answer_bytes: usize,
     /// Idle connections kept.
     pub idle_connections: usize,
@@ -73,7 +73,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// Why no client could be made: what is stored about the target cannot be used.
+/// Why no client could be made: the stored data of the target cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("the target's certificates or key cannot be used")]
@@ -106,7 +106,7 @@ pub fn client(
         Credential::Token(token) => Some(bearer(token.expose())?),
         Credential::Certificate { .. } => None,
     };
-    // HTTP/1.1 only: an upgrade for port-forward cannot travel on HTTP/2.
+    // HTTP/1.1 only: the upgrade for port-forward does not work over HTTP/2.
     let tls =
         tls::client_config(&target.ca_pem, Some(credential), &[b"http/1.1"]).map_err(ClientError::Tls)?;
     assemble(dialer, target, Arc::new(tls), authorization, options)
@@ -128,7 +128,7 @@ pub(crate) fn assemble(
         .pool_idle_timeout(Duration::from_secs(60))
         .pool_max_idle_per_host(options.idle_connections)
         .build(connector);
-    let bounded = Bounded {
+    let bounded = BoundedService {
         wire,
         authorization,
         user_agent: HeaderValue::from_str(&options.user_agent).map_err(ClientError::Header)?,
@@ -153,26 +153,26 @@ pub(crate) fn base_uri(target: &Target) -> Result<Uri, ClientError> {
     text.parse().map_err(ClientError::Address)
 }
 
-/// Adds the credential and bounds every answer in time and size.
+/// Adds the credential and bounds every response in time and size.
 #[derive(Clone)]
-struct Bounded {
+struct BoundedService {
     wire: Legacy<Connector, Body>,
     authorization: Option<HeaderValue>,
     user_agent: HeaderValue,
     options: Arc<ClientOptions>,
 }
 
-/// The head of the answer did not come in time.
+/// The response head did not arrive in time.
 #[derive(Debug, thiserror::Error)]
 #[error("the cluster did not answer within {} s", .0.as_secs())]
 pub struct HeadTimeout(Duration);
 
-type Answer = Response<TimeoutBody<Limited<Incoming>>>;
+type BoundedResponse = Response<TimeoutBody<Limited<Incoming>>>;
 
-impl Service<Request<Body>> for Bounded {
-    type Response = Answer;
+impl Service<Request<Body>> for BoundedService {
+    type Response = BoundedResponse;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<BoundedResponse, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         // The pool takes any number of calls; kube's buffer in front of us bounds them.
@@ -199,7 +199,7 @@ impl Service<Request<Body>> for Bounded {
     }
 }
 
-/// A watch, a followed log or an upgrade: its answer ends when somebody ends it.
+/// A watch, a followed log or an upgrade: its response has no end of its own.
 fn is_endless(request: &Request<Body>) -> bool {
     let parameter = |pair: &str| {
         matches!(pair, "watch=true" | "watch=1" | "follow=true" | "follow=1" | "sendInitialEvents=true")
@@ -252,7 +252,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// One connection, as hyper wants it.
+/// One connection with the traits that hyper requires.
 struct Link(TokioIo<TlsStream<Stream>>);
 
 impl Connection for Link {
@@ -297,7 +297,7 @@ impl hyper::rt::Write for Link {
     }
 }
 
-/// The dial error behind a failed request, where there is one: whose fault and at which stage.
+/// The dial error behind a failed request, where there is one: which side failed and at which stage.
 pub fn dial_error(error: &kube::Error) -> Option<&DialError> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
@@ -309,7 +309,7 @@ pub fn dial_error(error: &kube::Error) -> Option<&DialError> {
     None
 }
 
-/// The HTTP status with which the API server refused, where it did.
+/// The HTTP status of the API server's refusal, where there is one.
 pub fn api_status(error: &kube::Error) -> Option<u16> {
     match error {
         kube::Error::Api(status) => Some(status.code),

@@ -1,4 +1,4 @@
-//! Short commands in pods, whose output is small and is wanted whole.
+//! Runs short commands in pods and returns their whole, bounded output.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use kube::api::AttachParams;
 use kube::client::Client;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// What is run, where, and what it may cost.
+/// The command, its pod, and the limits on output and time.
 #[derive(Debug, Clone, Copy)]
-pub struct Exec<'a> {
+pub struct ExecRequest<'a> {
     pub namespace: &'a str,
     pub pod: &'a str,
     pub container: Option<&'a str>,
     pub command: &'a [&'a str],
     /// Longest output of each stream, bytes.
     pub most: usize,
-    /// From the request to the command's end.
+    /// Deadline from the request to the end of the command.
     pub within: Duration,
 }
 
-/// What a command left.
+/// The output and the result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct ExecOutput {
     pub out: Vec<u8>,
     pub err: Vec<u8>,
     /// Whether it ended with exit status 0.
@@ -44,16 +44,16 @@ pub enum ExecError {
     Broken(#[source] std::io::Error),
 }
 
-/// Runs a command to its end.
+/// Runs a command and waits until it ends.
 ///
 /// # Errors
 /// [`ExecError`]; the command may have run.
-pub async fn exec(client: &Client, what: Exec<'_>) -> Result<Ran, ExecError> {
+pub async fn exec(client: &Client, what: ExecRequest<'_>) -> Result<ExecOutput, ExecError> {
     let run = tokio::time::timeout(what.within, Box::pin(run(client, what)));
     run.await.map_err(|_| ExecError::TimedOut(what.within))?
 }
 
-async fn run(client: &Client, what: Exec<'_>) -> Result<Ran, ExecError> {
+async fn run(client: &Client, what: ExecRequest<'_>) -> Result<ExecOutput, ExecError> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), what.namespace);
     let mut parameters = AttachParams::default().stdin(false).stdout(true).stderr(true);
     if let Some(container) = what.container {
@@ -69,7 +69,7 @@ async fn run(client: &Client, what: Exec<'_>) -> Result<Ran, ExecError> {
         None => None,
     };
     let good = status.and_then(|status| status.status).as_deref() == Some("Success");
-    Ok(Ran { out, err, good })
+    Ok(ExecOutput { out, err, good })
 }
 
 async fn all(stream: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, ExecError> {

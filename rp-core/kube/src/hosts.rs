@@ -1,4 +1,4 @@
-//! The machines of a cluster as its API knows them: nodes, and the machines behind them.
+//! The machines of a cluster as its API lists them: nodes, and the Machine objects behind them.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::client::Client;
 use serde_json::Value;
 
-/// Most nodes, and most machines, that are read.
+/// Maximum number of nodes, and of machines, that are read.
 const MOST: usize = 5000;
-/// Read at once.
+/// Page size.
 const PAGE: u32 = 500;
 const MACHINE_NAMESPACE: &str = "openshift-machine-api";
 const MACHINE_OF_NODE: &str = "machine.openshift.io/machine";
@@ -21,7 +21,7 @@ const ROLE_OF_MACHINE: &str = "machine.openshift.io/cluster-api-machine-role";
 pub struct Host {
     /// The node's name; the machine's while it has no node.
     pub name: String,
-    /// The Machine's, else the Node's: a replaced machine has another.
+    /// The Machine's uid, else the Node's: a replaced machine has a different one.
     pub uid: String,
     pub control_plane: bool,
     /// Its node is ready.
@@ -32,8 +32,8 @@ pub struct Host {
     pub machine: Option<String>,
 }
 
-/// Every node, and every machine that has no node yet, ordered by name. A cluster without machines, or one that does not
-/// show them to us, has nodes only.
+/// Every node, and every machine that has no node yet, ordered by name. A cluster without machines, or that does not
+/// let us read them, has nodes only.
 ///
 /// # Errors
 /// The cluster refuses, or cannot be reached: see [`crate::connect::dial_error`].
@@ -47,7 +47,7 @@ pub async fn hosts(client: &Client) -> Result<Vec<Host>, kube::Error> {
         Err(error) if matches!(crate::api_status(&error), Some(403 | 404)) => Vec::new(),
         read => read?,
     };
-    Ok(joined(nodes?, machines))
+    Ok(join_nodes_and_machines(nodes?, machines))
 }
 
 async fn listed<K>(api: &Api<K>) -> Result<Vec<K>, kube::Error>
@@ -68,7 +68,7 @@ where
     }
 }
 
-fn joined(nodes: Vec<Node>, machines: Vec<DynamicObject>) -> Vec<Host> {
+fn join_nodes_and_machines(nodes: Vec<Node>, machines: Vec<DynamicObject>) -> Vec<Host> {
     let mut by_name: BTreeMap<String, DynamicObject> =
         machines.into_iter().filter_map(|machine| Some((machine.metadata.name.clone()?, machine))).collect();
     let of_node: BTreeMap<String, String> = by_name
@@ -80,7 +80,7 @@ fn joined(nodes: Vec<Node>, machines: Vec<DynamicObject>) -> Vec<Host> {
         .collect();
     let mut hosts: Vec<Host> = Vec::new();
     for node in nodes {
-        let Some(mut host) = of(&node) else { continue };
+        let Some(mut host) = from_node(&node) else { continue };
         let named = host.machine.take().or_else(|| of_node.get(&host.name).cloned());
         if let Some(machine) = named.and_then(|name| by_name.remove(&name)) {
             if let Some(uid) = machine.metadata.uid.clone() {
@@ -95,7 +95,7 @@ fn joined(nodes: Vec<Node>, machines: Vec<DynamicObject>) -> Vec<Host> {
     hosts
 }
 
-fn of(node: &Node) -> Option<Host> {
+fn from_node(node: &Node) -> Option<Host> {
     let metadata = &node.metadata;
     let has = |label: &str| metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(label));
     let annotation = metadata.annotations.as_ref().and_then(|all| all.get(MACHINE_OF_NODE));
@@ -116,7 +116,7 @@ fn of(node: &Node) -> Option<Host> {
     })
 }
 
-/// A machine that has not joined, or has left: where SSH helps most.
+/// A machine that has not joined the cluster, or has left it: SSH is most useful there.
 fn without_node(machine: DynamicObject) -> Option<Host> {
     let addresses = machine.data.pointer("/status/addresses").and_then(Value::as_array)?;
     let internal = addresses.iter().find(|address| address["type"] == "InternalIP")?;
@@ -166,7 +166,7 @@ mod tests {
             vec![node("b", None), node("a", Some("openshift-machine-api/machine-a")), node("c", None)];
         let machines =
             vec![machine("machine-a", None), machine("machine-b", Some("b")), machine("late", None)];
-        let found = joined(nodes, machines);
+        let found = join_nodes_and_machines(nodes, machines);
         let told: Vec<_> = found.iter().map(|host| (host.name.as_str(), host.uid.as_str())).collect();
         assert_eq!(
             told,
@@ -187,6 +187,6 @@ mod tests {
         nameless.metadata.name = None;
         let mut lost = machine("lost", None);
         lost.data = json!({"status": {"addresses": "none"}});
-        assert!(joined(vec![nameless], vec![lost]).is_empty());
+        assert!(join_nodes_and_machines(vec![nameless], vec![lost]).is_empty());
     }
 }

@@ -1,7 +1,7 @@
-//! Reads a kubeconfig that a person hands us and says exactly what it will be used for.
+//! Reads a kubeconfig that a person supplies and reduces it to one server and one credential.
 //!
-//! The file is not trusted: nothing it names is opened, run or asked, and everything that we would
-//! have to leave out silently (a plug-in, a proxy, another identity) is refused with a sentence.
+//! The file is not trusted: no file, program or server that it names is opened, run or called. Anything that would
+//! have to be ignored (a plug-in, a proxy, another identity) is refused with an error that explains it.
 
 mod credential;
 mod error;
@@ -23,7 +23,7 @@ use self::file::{Cluster, Context, File, User};
 /// The largest kubeconfig that is read, in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
-/// What a kubeconfig comes down to: one server, what to trust, one credential.
+/// The result of an import: one server, its trusted authorities, one credential.
 pub struct ImportPlan {
     /// `https://host:port[/path]`, without user, query and fragment.
     pub server: Url,
@@ -32,7 +32,7 @@ pub struct ImportPlan {
     /// PEM certificates that may have signed the server's certificate; at least one.
     pub ca_pem: String,
     pub credential: ImportedCredential,
-    /// Name of the context that was taken.
+    /// Name of the context that was used.
     pub context: String,
     /// The context's namespace, where it names one.
     pub namespace: Option<String>,
@@ -50,7 +50,7 @@ impl fmt::Debug for ImportPlan {
     }
 }
 
-/// Reads a kubeconfig in YAML or JSON and takes `context`, or the current one.
+/// Reads a kubeconfig in YAML or JSON and uses `context`, or else the current context.
 ///
 /// # Errors
 /// The file cannot be used as it is; the error says why and what to do, and repeats no secret.

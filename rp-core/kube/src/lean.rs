@@ -1,12 +1,12 @@
-//! GETs with little ceremony, for whoever looks at thousands of clusters every minute.
+//! A lightweight GET client for the monitor, which reads thousands of clusters every minute.
 //!
-//! A [`Lean`] drives its connections inside the caller's task, reads bodies into the caller's memory and keeps nothing
-//! of HTTP between two requests: an idle connection is a socket and its TLS keys. Beside the first connection others
-//! are opened only when requests have to wait; a TLS session resumes, so that these are cheap.
+//! A [`LeanClient`] drives its connections inside the caller's task, reads bodies into the caller's memory and keeps no
+//! HTTP state between two requests: an idle connection is a socket and its TLS keys. Connections beyond the first
+//! are opened only when requests have to wait; TLS session resumption makes them cheap.
 
+mod read_ahead;
 #[cfg(test)]
 mod tests;
-mod wide;
 
 use std::future::Future as _;
 use std::io;
@@ -34,21 +34,21 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use self::wide::Wide;
+use self::read_ahead::ReadAhead;
 use crate::connect::{ClientError, ClientOptions, Identity, assemble, base_uri, bearer};
 
-/// What one cluster may cost.
+/// Limits and timeouts for one cluster.
 #[derive(Debug, Clone)]
 pub struct LeanOptions {
     /// For dialling and the TLS handshake together.
     pub dial: Duration,
-    /// From the request to the head of its answer.
+    /// Timeout from the request to the response head.
     pub head: Duration,
-    /// Longest silence inside a body.
+    /// Longest pause inside a body.
     pub silence: Duration,
-    /// Connections at once, at most.
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// A request that has waited so long for a connection may open another.
+    /// A request that has waited this long for a connection may open another one.
     pub crowd: Duration,
     /// `User-Agent` of every request.
     pub user_agent: String,
@@ -67,21 +67,21 @@ impl Default for LeanOptions {
     }
 }
 
-/// Read at once from a connection, bytes: a TLS record.
+/// Size of one read from a connection, bytes: a TLS record.
 const READ: usize = 16 * 1024 + 512;
 
-/// A TLS connection without anything of HTTP in it.
-type Wire = Box<TlsStream<Wide>>;
+/// A TLS connection without HTTP state.
+type Wire = Box<TlsStream<ReadAhead>>;
 
-/// Head of an answer; the body is where the caller wanted it.
+/// Head of a response; the body is in the buffer that the caller passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Got {
+pub struct ResponseHead {
     pub status: StatusCode,
     /// `Retry-After` in seconds, where it is a number.
     pub retry_after: Option<Duration>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum LeanError {
     #[error(transparent)]
@@ -99,7 +99,7 @@ pub enum LeanError {
 }
 
 /// GETs of one cluster. It is made for the target as it is now: make another when [`Target::fingerprint`] changes.
-pub struct Lean {
+pub struct LeanClient {
     dialer: Dialer,
     target: Arc<Target>,
     tls: Arc<ClientConfig>,
@@ -112,7 +112,7 @@ pub struct Lean {
     freed: Notify,
 }
 
-impl std::fmt::Debug for Lean {
+impl std::fmt::Debug for LeanClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lean").field("target", &self.target.id).finish_non_exhaustive()
     }
@@ -121,30 +121,30 @@ impl std::fmt::Debug for Lean {
 #[derive(Default)]
 struct Pool {
     idle: Vec<Wire>,
-    /// Idle ones, those in use and those being opened.
+    /// Idle connections, those in use and those being opened.
     open: usize,
 }
 
-/// A place among the connections; given back when it is dropped.
-struct Place<'a>(&'a Lean);
+/// Permission to hold one connection; released on drop.
+struct ConnectionPermit<'a>(&'a LeanClient);
 
-impl Drop for Place<'_> {
+impl Drop for ConnectionPermit<'_> {
     fn drop(&mut self) {
         self.0.pool.lock().open -= 1;
         self.0.freed.notify_one();
     }
 }
 
-enum Taken<'a> {
-    Kept(Wire, Place<'a>),
-    New(Place<'a>),
+enum PooledConnection<'a> {
+    Kept(Wire, ConnectionPermit<'a>),
+    New(ConnectionPermit<'a>),
 }
 
-impl Lean {
+impl LeanClient {
     /// Nothing is dialled yet.
     ///
     /// # Errors
-    /// What is stored about the target cannot be used.
+    /// The stored data of the target cannot be used.
     pub fn new(
         dialer: Dialer,
         target: Arc<Target>,
@@ -161,7 +161,7 @@ impl Lean {
         };
         let mut tls =
             tls::client_config(&target.ca_pem, Some(credential), &[b"http/1.1"]).map_err(ClientError::Tls)?;
-        // Its default is room for 256 servers; here is one.
+        // The default reserves room for 256 servers; there is only one here.
         tls.resumption = Resumption::in_memory_sessions(1);
         let base = base_uri(&target)?;
         let host = base.authority().map(http::uri::Authority::as_str).unwrap_or_default();
@@ -179,36 +179,36 @@ impl Lean {
         })
     }
 
-    /// Whom it asks.
+    /// The target of the requests.
     pub const fn target(&self) -> &Arc<Target> {
         &self.target
     }
 
-    /// Asks for `path` (with its query, below the target's base path) and reads the body, of at most `most` bytes,
-    /// into the emptied `into`, whatever the status is.
+    /// Sends a GET for `path` (with its query, below the target's base path) and reads the body, at most `most` bytes,
+    /// into `into`, which is cleared first; the status may be any.
     ///
     /// # Errors
     /// [`LeanError`]; `into` may hold a part of the body.
-    pub async fn get(&self, path: &str, most: usize, into: &mut Vec<u8>) -> Result<Got, LeanError> {
+    pub async fn get(&self, path: &str, most: usize, into: &mut Vec<u8>) -> Result<ResponseHead, LeanError> {
         loop {
             into.clear();
             let (wire, place, kept) = match self.take().await {
-                Taken::Kept(wire, place) => (wire, place, true),
-                Taken::New(place) => (self.dial().await?, place, false),
+                PooledConnection::Kept(wire, place) => (wire, place, true),
+                PooledConnection::New(place) => (self.dial().await?, place, false),
             };
             let (answer, wire) = exchange(wire, self.request(path)?, &self.options, most, into).await;
             if let Some(wire) = wire {
                 self.give_back(wire, place);
             }
             match answer {
-                // The far side closed it while nobody looked: what only reads is asked again.
+                // The server closed the idle connection: a GET is safe to send again.
                 Err(LeanError::Broken(_)) if kept && into.is_empty() => {}
                 answer => return answer,
             }
         }
     }
 
-    /// Closes all idle connections but so many, until they are needed again.
+    /// Closes all idle connections except `keep` of them.
     pub fn settle(&self, keep: usize) {
         let mut pool = self.pool.lock();
         let kept = keep.min(pool.idle.len());
@@ -219,15 +219,15 @@ impl Lean {
         drop(closed);
     }
 
-    /// Open connections now.
+    /// Number of open connections.
     pub fn open(&self) -> usize {
         self.pool.lock().open
     }
 
-    /// An ordinary client that shares trust, credential and TLS sessions: for port-forwards, not to be kept.
+    /// An ordinary client that shares trust, credential and TLS sessions: for short-lived port-forwards.
     ///
     /// # Errors
-    /// The user agent cannot stand in a header.
+    /// The user agent is not a valid header value.
     pub fn client(&self, options: &ClientOptions) -> Result<Client, ClientError> {
         let (dialer, tls) = (self.dialer.clone(), Arc::clone(&self.tls));
         assemble(dialer, Arc::clone(&self.target), tls, self.authorization.clone(), options)
@@ -247,8 +247,8 @@ impl Lean {
         Ok(request)
     }
 
-    /// An idle connection, or leave to open one.
-    async fn take(&self) -> Taken<'_> {
+    /// An idle connection, or the permission to open one.
+    async fn take(&self) -> PooledConnection<'_> {
         let mut patience = false;
         loop {
             let mut freed = pin!(self.freed.notified());
@@ -256,11 +256,11 @@ impl Lean {
             {
                 let mut pool = self.pool.lock();
                 if let Some(wire) = pool.idle.pop() {
-                    return Taken::Kept(wire, Place(self));
+                    return PooledConnection::Kept(wire, ConnectionPermit(self));
                 }
                 if pool.open == 0 || (patience && pool.open < self.options.connections) {
                     pool.open += 1;
-                    return Taken::New(Place(self));
+                    return PooledConnection::New(ConnectionPermit(self));
                 }
             }
             if patience {
@@ -271,8 +271,8 @@ impl Lean {
         }
     }
 
-    fn give_back(&self, wire: Wire, place: Place<'_>) {
-        // The connection keeps the place.
+    fn give_back(&self, wire: Wire, place: ConnectionPermit<'_>) {
+        // The pooled connection still counts as open.
         std::mem::forget(place);
         self.pool.lock().idle.push(wire);
         self.freed.notify_one();
@@ -283,7 +283,7 @@ impl Lean {
         let connect = async {
             let stream = self.dialer.dial(&self.target, Port::Api, within).await?;
             let connector = TlsConnector::from(Arc::clone(&self.tls));
-            let tls = connector.connect(self.server_name.clone(), Wide::new(stream)).await;
+            let tls = connector.connect(self.server_name.clone(), ReadAhead::new(stream)).await;
             tls.map(Box::new).map_err(|error| DialError::new(Side::Cluster, Stage::Tls, error))
         };
         match timeout(within, connect).await {
@@ -296,14 +296,14 @@ impl Lean {
     }
 }
 
-/// One request and its answer. The connection comes back where another request may follow on it.
+/// One request and its response. Returns the connection if it can be reused.
 async fn exchange(
     wire: Wire,
     request: Request<Empty<Bytes>>,
     options: &LeanOptions,
     most: usize,
     into: &mut Vec<u8>,
-) -> (Result<Got, LeanError>, Option<Wire>) {
+) -> (Result<ResponseHead, LeanError>, Option<Wire>) {
     let mut builder = http1::Builder::new();
     builder.read_buf_exact_size(Some(READ));
     let (sender, mut connection) = match builder.handshake(TokioIo::new(wire)).await {
@@ -313,7 +313,7 @@ async fn exchange(
     let mut over = false;
     let answer = {
         let mut answer = pin!(read(sender, request, options, most, into));
-        // Both in one task: no wake-ups across threads, and nothing is left behind when the caller goes away.
+        // Both in one task: no wake-ups across threads, and nothing keeps running when the caller is dropped.
         std::future::poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(answer);
@@ -336,14 +336,14 @@ async fn exchange(
     }
 }
 
-/// The answer, and whether the connection may be used again.
+/// The response head, and whether the connection may be reused.
 async fn read(
     mut sender: http1::SendRequest<Empty<Bytes>>,
     request: Request<Empty<Bytes>>,
     options: &LeanOptions,
     most: usize,
     into: &mut Vec<u8>,
-) -> Result<(Got, bool), LeanError> {
+) -> Result<(ResponseHead, bool), LeanError> {
     let answer = timeout(options.head, sender.send_request(request)).await;
     let answer = answer.map_err(|_| LeanError::NoHead(options.head))?.map_err(LeanError::Broken)?;
     let (head, mut body) = answer.into_parts();
@@ -364,7 +364,7 @@ async fn read(
     }
     let closes =
         head.headers.get(CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
-    let got = Got { status: head.status, retry_after: retry_after(&head.headers) };
+    let got = ResponseHead { status: head.status, retry_after: retry_after(&head.headers) };
     Ok((got, head.version == Version::HTTP_11 && !closes))
 }
 

@@ -1,6 +1,6 @@
 //! The namespaces of the platform (`contract/monitor.md` §9.10). The list may grow, never shrink.
 
-/// Those with other beginnings, and the one without a rest.
+/// Platform namespaces without the prefix `openshift-`, and the prefix by itself.
 const WHOLE: [&str; 2] = ["", "openshift"];
 /// What follows `openshift-`, in order.
 const AFTER: [&str; 61] = [
@@ -67,7 +67,7 @@ const AFTER: [&str; 61] = [
     "service-ca-operator",
 ];
 
-/// Whether the namespace belongs to the platform; no namespace does.
+/// Whether the namespace belongs to the platform; the empty namespace does.
 pub fn is_openshift(namespace: &str) -> bool {
     let known = |rest: &str| AFTER.binary_search(&rest).is_ok();
     WHOLE.contains(&namespace) || namespace.strip_prefix("openshift-").is_some_and(known)

@@ -14,7 +14,7 @@ pub struct ReadyPod {
     pub ports: Vec<(Option<String>, u16)>,
 }
 
-/// Most pods that are looked at.
+/// Maximum number of pods that are listed.
 const MOST: u32 = 50;
 
 /// Ready pods with these labels, in one namespace or in all.
@@ -47,7 +47,7 @@ pub async fn pods_on(
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let asked = ListParams::default().labels(labels).fields(&format!("spec.nodeName={node}")).limit(MOST);
     let found = pods.list(&asked).await?;
-    // The selector is the server's to obey; a key read on another node would be the wrong one.
+    // Checked here too, in case the server ignores the selector: a key read on another node would be wrong.
     let here = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node);
     Ok(found.items.into_iter().filter(here).filter_map(ready).collect())
 }

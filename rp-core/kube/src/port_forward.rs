@@ -14,16 +14,16 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 
 /// A byte stream to one port of a pod; dropping it ends the forwarding.
 ///
-/// Over WebSocket the far side's end of stream is not signalled: read by the protocol's own framing,
-/// never to the end of the stream. What the far side says on its error channel (nobody listens on the port)
-/// is the error of the next read that would wait.
+/// Over WebSocket the remote end of stream is not signalled: read by the protocol's own framing,
+/// never to the end of the stream. A message on the remote error channel (e.g. nothing listens on the port)
+/// becomes the error of the next read that would block.
 pub struct PortForward {
     stream: DuplexStream,
     forwarder: Portforwarder,
     error: Option<Pin<Box<dyn Future<Output = Option<String>> + Send>>>,
 }
 
-/// Longest message of a far side that is kept, characters.
+/// Longest remote error message that is kept, characters.
 const MOST_MESSAGE: usize = 500;
 
 impl fmt::Debug for PortForward {
@@ -59,7 +59,7 @@ pub async fn port_forward(
 }
 
 impl PortForward {
-    /// What the far side said, once it has; an end without words is no error.
+    /// The remote error message, once there is one; an end without a message is no error.
     fn poll_error(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let Some(error) = &mut self.error else { return Poll::Pending };
         match error.as_mut().poll(cx) {

@@ -1,4 +1,4 @@
-//! Our own kubeconfigs: those we hand out, and those that stand in cluster documents.
+//! Our own kubeconfigs: those we issue, and those stored in cluster documents.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::kubeconfig::{self, ImportError, ImportPlan, MAX_BYTES};
 /// A kubeconfig for kubectl (`contract/portal.md` §10): JSON, four-space indent, that key order, no newline
 /// at the end. `ca_pem` is left out where the proxy's certificate is publicly trusted.
 ///
-/// The text holds the token: it goes to the person and nowhere else.
+/// The text contains the token: return it to the user only, never log or store it.
 pub fn issued(server: &str, ca_pem: Option<&str>, token: &Secret<String>) -> String {
     let server = json_string(server);
     let authority = ca_pem.map_or_else(String::new, |pem| {
@@ -60,7 +60,7 @@ fn json_string(text: &str) -> String {
 /// Reads a kubeconfig of a cluster document: first user, first cluster (`contract/portal.md` §11.2).
 ///
 /// # Errors
-/// It is empty or not usable; the same rules hold as for an imported one.
+/// It is empty or not usable; the same rules apply as for an imported one.
 pub fn parse_stored(bytes: &[u8]) -> Result<ImportPlan, ImportError> {
     if bytes.len() > MAX_BYTES {
         return Err(ImportError::TooBig);

@@ -1,4 +1,4 @@
-//! The declaration of a crate's metrics: one struct, names and help beside the fields.
+//! Macro that declares the metrics of a crate: one struct, with name and help at each field.
 
 /// Declares a struct of metrics and its `register(&Registry)`.
 ///

@@ -10,7 +10,7 @@ use crate::{Labels, Metric, text};
 /// The most series a family holds; what comes after goes into the series whose labels are `_overflow`.
 pub const MOST_SERIES: usize = 1000;
 
-/// Instruments of one name, told apart by labels. A cheap clone. Keep what [`Family::with`] gives where it is used often.
+/// Instruments of one name with different labels. Cheap to clone. Keep the result of [`Family::with`] in hot paths.
 #[derive(Debug, Clone)]
 pub struct Family<L: Labels, M: Metric>(Arc<Inner<L, M>>);
 
@@ -28,7 +28,7 @@ impl<L: Labels, M: Metric> Family<L, M> {
         Self(Arc::new(Inner { series, overflow: RwLock::new(None), buckets, most }))
     }
 
-    /// The instrument of these labels; the overflow's when the family is full.
+    /// The instrument of these labels; the overflow instrument when the family is full.
     pub fn with(&self, labels: &L) -> M {
         if let Some(metric) = self.0.series.read().get(labels) {
             return metric.clone();
@@ -37,7 +37,7 @@ impl<L: Labels, M: Metric> Family<L, M> {
         if let Some(metric) = series.get(labels) {
             return metric.clone();
         }
-        let fresh = M::fresh(self.0.buckets);
+        let fresh = M::with_buckets(self.0.buckets);
         if series.len() >= self.0.most {
             drop(series);
             return self.0.overflow.write().get_or_insert(fresh).clone();
@@ -46,7 +46,7 @@ impl<L: Labels, M: Metric> Family<L, M> {
         fresh
     }
 
-    /// Forgets the series for which `keep` says no: the thing they told of is gone.
+    /// Removes the series for which `keep` returns false.
     pub fn retain(&self, keep: impl Fn(&L) -> bool) {
         self.0.series.write().retain(|labels, _| keep(labels));
     }

@@ -59,7 +59,7 @@ impl Gauge {
     }
 }
 
-/// Counts one in a [`Gauge`] while it lives.
+/// Counts one in a [`Gauge`] until it is dropped.
 #[derive(Debug)]
 pub struct GaugeGuard(Gauge);
 
@@ -69,14 +69,14 @@ impl Drop for GaugeGuard {
     }
 }
 
-/// How often values fell below each of fixed bounds, and their sum.
+/// Counts of values at or below fixed bounds, and their sum.
 #[derive(Debug, Clone)]
 pub struct Histogram(Arc<HistogramInner>);
 
 #[derive(Debug)]
 struct HistogramInner {
     bounds: &'static [f64],
-    /// One per bound and one above them all.
+    /// One counter per bound, and one for values above all bounds.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
@@ -129,7 +129,7 @@ impl Histogram {
 
 fn add_float(cell: &AtomicU64, value: f64) {
     let add = |bits| Some((f64::from_bits(bits) + value).to_bits());
-    // The closure always gives a value, so this never fails.
+    // The closure always returns `Some`, so this never fails.
     let _ = cell.fetch_update(Relaxed, Relaxed, add);
 }
 

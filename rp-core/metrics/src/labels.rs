@@ -1,4 +1,4 @@
-//! Label sets with a bound: values are words of the program or small numbers, never text from outside
+//! Label sets of bounded cardinality: values are constants of the program or small numbers, never external text
 //! (`contract/metrics.md` §4.3).
 
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 /// One label's value.
 pub trait LabelValue {
-    /// The value as it is shown.
+    /// The value as it is exposed.
     fn label(&self) -> Cow<'static, str>;
 }
 
@@ -22,7 +22,7 @@ impl LabelValue for bool {
     }
 }
 
-/// HTTP statuses and ordinals of nodes.
+/// For HTTP statuses and ordinals of nodes.
 impl LabelValue for u16 {
     fn label(&self) -> Cow<'static, str> {
         Cow::Owned(self.to_string())
@@ -40,7 +40,7 @@ pub trait Labels: Clone + Eq + Hash + Send + Sync + 'static {
 
 /// Declares a label set: `labels! { pub struct Name { method: &'static str, code: u16 } }`.
 ///
-/// Fields are of types with [`LabelValue`]: words of the program, `bool`, `u16` or a [`label_enum!`](crate::label_enum).
+/// Field types implement [`LabelValue`]: `&'static str`, `bool`, `u16` or a [`label_enum!`](crate::label_enum).
 #[macro_export]
 macro_rules! labels {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($field:ident : $type:ty),+ $(,)? }) => {
@@ -67,7 +67,7 @@ macro_rules! label_enum {
         $vis enum $name { $($(#[$variant_meta])* $variant),+ }
 
         impl $name {
-            /// The value as it is shown.
+            /// The value as it is exposed.
             $vis const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }

@@ -1,4 +1,4 @@
-//! What the kernel knows of this process, under the customary names (`contract/metrics.md` §2 "process").
+//! Process metrics from the kernel, under the usual Prometheus names (`contract/metrics.md` §2 "process").
 
 use std::fs;
 
@@ -21,7 +21,7 @@ const METRICS: [(&str, &str, Kind); 7] = [
 /// Registers the process's metrics; they are read from `/proc` at each reading.
 pub fn register(registry: &Registry) {
     for (name, help, kind) in METRICS {
-        registry.ask(kind, Spec { name, help, buckets: &[] }, move || read(name));
+        registry.callback(kind, Spec { name, help, buckets: &[] }, move || read(name));
     }
 }
 
@@ -30,7 +30,7 @@ pub fn sample() -> Vec<(&'static str, f64)> {
     METRICS.iter().filter_map(|(name, _, _)| Some((*name, read(name)?))).collect()
 }
 
-/// The machine's name, as the dimension `hostname` carries it; empty when the kernel tells none.
+/// The host name for the dimension `hostname`; empty when the kernel does not return one.
 pub fn hostname() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
 }

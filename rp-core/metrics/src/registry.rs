@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{Counter, Family, Gauge, Histogram, Labels, MOST_SERIES, text};
 
-/// What a metric is.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Counter,
@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word of the exposition.
+    /// The name of the kind in the exposition.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -35,7 +35,7 @@ pub trait Metric: Clone + fmt::Debug + Send + Sync + 'static {
     const KIND: Kind;
 
     /// A new one at zero; only histograms have buckets.
-    fn fresh(buckets: &'static [f64]) -> Self;
+    fn with_buckets(buckets: &'static [f64]) -> Self;
 
     /// Writes its samples.
     fn write(&self, name: &str, labels: &str, out: &mut String);
@@ -44,7 +44,7 @@ pub trait Metric: Clone + fmt::Debug + Send + Sync + 'static {
 impl Metric for Counter {
     const KIND: Kind = Kind::Counter;
 
-    fn fresh(_: &'static [f64]) -> Self {
+    fn with_buckets(_: &'static [f64]) -> Self {
         Self::default()
     }
 
@@ -56,7 +56,7 @@ impl Metric for Counter {
 impl Metric for Gauge {
     const KIND: Kind = Kind::Gauge;
 
-    fn fresh(_: &'static [f64]) -> Self {
+    fn with_buckets(_: &'static [f64]) -> Self {
         Self::default()
     }
 
@@ -68,7 +68,7 @@ impl Metric for Gauge {
 impl Metric for Histogram {
     const KIND: Kind = Kind::Histogram;
 
-    fn fresh(buckets: &'static [f64]) -> Self {
+    fn with_buckets(buckets: &'static [f64]) -> Self {
         Self::new(buckets)
     }
 
@@ -103,7 +103,7 @@ pub trait Register: Sized {
 
 impl<M: Metric> Register for M {
     fn register(registry: &Registry, spec: Spec) -> Self {
-        registry.add(spec, &[], Plain(Self::fresh(spec.buckets))).0.clone()
+        registry.add(spec, &[], UnlabelledMetric(Self::with_buckets(spec.buckets))).0.clone()
     }
 }
 
@@ -113,7 +113,7 @@ impl<L: Labels + fmt::Debug, M: Metric> Register for Family<L, M> {
     }
 }
 
-/// What stands in the inventory.
+/// An entry of the inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     pub name: String,
@@ -129,9 +129,9 @@ trait Collect: Any + Send + Sync {
 }
 
 /// An instrument without labels.
-struct Plain<M>(M);
+struct UnlabelledMetric<M>(M);
 
-impl<M: Metric> Collect for Plain<M> {
+impl<M: Metric> Collect for UnlabelledMetric<M> {
     fn kind(&self) -> Kind {
         M::KIND
     }
@@ -151,10 +151,10 @@ impl<L: Labels, M: Metric> Collect for Family<L, M> {
     }
 }
 
-/// A number that is asked for when it is read.
-struct Asked<F>(Kind, F);
+/// A metric whose value is computed by a callback at each scrape.
+struct CallbackMetric<F>(Kind, F);
 
-impl<F: Fn() -> Option<f64> + Send + Sync + 'static> Collect for Asked<F> {
+impl<F: Fn() -> Option<f64> + Send + Sync + 'static> Collect for CallbackMetric<F> {
     fn kind(&self) -> Kind {
         self.0
     }
@@ -166,7 +166,7 @@ impl<F: Fn() -> Option<f64> + Send + Sync + 'static> Collect for Asked<F> {
     }
 }
 
-/// A constant 1 whose labels tell something, such as the version.
+/// A constant 1 whose labels carry the information, such as the version.
 struct Info(String);
 
 impl Collect for Info {
@@ -179,15 +179,15 @@ impl Collect for Info {
     }
 }
 
-/// Metrics that are kept elsewhere, too many to be written as one text: a family per name, none that the registry
-/// has itself.
+/// Metrics held outside the registry, too many to be rendered as one text: one family per name, none of which the
+/// registry has itself.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
-    /// What it can show, ordered as it is written.
+    /// The metrics of this source, in the order of the exposition.
     fn list(&self) -> Vec<Description>;
 
-    /// The exposition of this moment in pieces of some ten thousand bytes, each of whole lines, made as they are asked
-    /// for: so a reader that is slow costs no memory.
-    fn pieces(&self) -> Box<dyn Iterator<Item = String> + Send>;
+    /// The current exposition in chunks of about ten thousand bytes, each of whole lines, rendered on demand so that a
+    /// slow reader costs no memory.
+    fn chunks(&self) -> Box<dyn Iterator<Item = String> + Send>;
 }
 
 struct Entry {
@@ -221,9 +221,9 @@ impl Registry {
         Self::default()
     }
 
-    /// Registers a number that is asked for at each reading; `None` leaves it out of that reading.
-    pub fn ask(&self, kind: Kind, spec: Spec, ask: impl Fn() -> Option<f64> + Send + Sync + 'static) {
-        let _ = self.add(spec, &[], Asked(kind, ask));
+    /// Registers a metric whose value is computed at each scrape; `None` leaves it out of that scrape.
+    pub fn callback(&self, kind: Kind, spec: Spec, ask: impl Fn() -> Option<f64> + Send + Sync + 'static) {
+        let _ = self.add(spec, &[], CallbackMetric(kind, ask));
     }
 
     /// Registers a constant 1 with labels, such as `aro_build_info{service,version}`.
@@ -232,7 +232,7 @@ impl Registry {
         let _ = self.add(spec, labels, Info(text::pairs(labels, &values)));
     }
 
-    /// Adds metrics that are kept elsewhere. Of two of one name the later stands.
+    /// Attaches a source of metrics. A source replaces an earlier one of the same name.
     pub fn attach(&self, name: &'static str, source: Arc<dyn Source>) {
         let mut inner = self.0.write();
         inner.sources.retain(|(known, _)| *known != name);
@@ -244,19 +244,19 @@ impl Registry {
         inner.sources.push((name, source));
     }
 
-    /// Everything as Prometheus reads it, in pieces: the registry's own first, then each source's.
-    pub fn pieces(&self) -> impl Iterator<Item = String> + Send + use<> {
+    /// The whole exposition in chunks: the registry's own metrics first, then those of each source.
+    pub fn chunks(&self) -> impl Iterator<Item = String> + Send + use<> {
         let sources: Vec<_> = self.0.read().sources.iter().map(|(_, source)| Arc::clone(source)).collect();
         let own = std::iter::once_with({
             let registry = self.clone();
             move || registry.own()
         });
-        own.chain(sources.into_iter().flat_map(|source| source.pieces()))
+        own.chain(sources.into_iter().flat_map(|source| source.chunks()))
     }
 
-    /// All of [`Registry::pieces`] in one text.
+    /// All of [`Registry::chunks`] in one text.
     pub fn render(&self) -> String {
-        self.pieces().collect()
+        self.chunks().collect()
     }
 
     /// The registry's own metrics, ordered by name.
@@ -291,7 +291,7 @@ impl Registry {
         self.0.read().mistakes.clone()
     }
 
-    /// Puts an instrument in, or gives what stands under the name. One that does not fit works but is not shown.
+    /// Registers an instrument, or returns the existing one of that name. One that conflicts works but is not exposed.
     fn add<C: Collect>(&self, spec: Spec, labels: &'static [&'static str], collect: C) -> Arc<C> {
         let (kind, fresh) = (collect.kind(), Arc::new(collect));
         let mut inner = self.0.write();
@@ -400,15 +400,15 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Elsewhere(&'static str);
+    struct TestSource(&'static str);
 
-    impl Source for Elsewhere {
+    impl Source for TestSource {
         fn list(&self) -> Vec<Description> {
             let (name, help) = (self.0.to_owned(), "Kept elsewhere.".to_owned());
             vec![Description { name, kind: Kind::Gauge, help, unit: None, labels: vec![] }]
         }
 
-        fn pieces(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        fn chunks(&self) -> Box<dyn Iterator<Item = String> + Send> {
             let name = self.0;
             Box::new((0..2).map(move |n| format!("{name} {n}\n")))
         }
@@ -418,21 +418,23 @@ mod tests {
     fn sources_stand_behind_what_is_registered() {
         let registry = Registry::new();
         Gauge::register(&registry, Spec { name: "aro_z", help: "Z.", buckets: &[] }).set(1.0);
-        registry.attach("other", Arc::new(Elsewhere("aro_old")));
-        registry.attach("other", Arc::new(Elsewhere("aro_a")));
+        registry.attach("other", Arc::new(TestSource("aro_old")));
+        registry.attach("other", Arc::new(TestSource("aro_a")));
         assert!(registry.render().ends_with("aro_z 1\naro_a 0\naro_a 1\n"), "{}", registry.render());
-        assert_eq!(registry.pieces().count(), 3);
+        assert_eq!(registry.chunks().count(), 3);
         let names: Vec<_> = registry.list().into_iter().map(|metric| metric.name).collect();
         assert_eq!(names, ["aro_a", "aro_z"]);
-        registry.attach("twice", Arc::new(Elsewhere("aro_z")));
+        registry.attach("twice", Arc::new(TestSource("aro_z")));
         assert_eq!(registry.mistakes(), ["aro_z: registered, and shown by twice too"]);
     }
 
     #[test]
     fn asked_and_constant_ones() {
         let registry = Registry::new();
-        registry.ask(Kind::Gauge, Spec { name: "aro_age_seconds", help: "Age.", buckets: &[] }, || Some(2.0));
-        registry.ask(Kind::Gauge, Spec { name: "aro_none", help: "None.", buckets: &[] }, || None);
+        registry.callback(Kind::Gauge, Spec { name: "aro_age_seconds", help: "Age.", buckets: &[] }, || {
+            Some(2.0)
+        });
+        registry.callback(Kind::Gauge, Spec { name: "aro_none", help: "None.", buckets: &[] }, || None);
         let info = Spec { name: "aro_build_info", help: "Build.", buckets: &[] };
         registry.info(info, &["service", "version"], &["portal", "1\"2"]);
         let text = registry.render();

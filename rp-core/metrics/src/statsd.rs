@@ -1,8 +1,8 @@
 //! The statsd emitter (`contract/monitor.md` §13, `contract/portal.md` §18): gauges as JSON-named lines to
 //! UDP or a Unix stream socket. It never blocks and never fails a caller; what cannot be sent is counted.
 //!
-//! A failed write dials again at once and repeats the line; a second failure costs that line, and what waits is
-//! kept while the next dials come ever later, so that a receiver that comes back gets what is younger than a minute.
+//! A failed write dials again at once and repeats the line; a second failure drops that line. Queued lines are
+//! kept while dials back off, so that a receiver that returns gets the lines of the last minute.
 
 mod line;
 mod queue;
@@ -19,19 +19,19 @@ pub use line::Value;
 pub use socket::{InvalidSocket, Socket};
 
 use crate::{Counter, Family, Gauge, Registry, labels, metrics};
-use line::{NoLine, Shape};
+use line::{LineError, LineTemplate};
 use queue::Queue;
 
 /// How many lines wait to be sent unless told otherwise: those of one minute of some hundred clusters, 20 MB.
 /// The contract's 1024 are less than one large cluster emits at once.
 pub const QUEUE: usize = 65_536;
-/// A point older than this is worth nothing to the receiver.
+/// Points older than this are dropped: they are of no use to the receiver.
 const STALE: Duration = Duration::from_secs(60);
 /// Between heartbeats (`contract/metrics.md` §2).
 pub const PERIOD: Duration = Duration::from_secs(60);
 
 labels! {
-    struct Lost { emitter: &'static str, reason: &'static str }
+    struct LostLabels { emitter: &'static str, reason: &'static str }
 }
 labels! {
     struct Emitter { emitter: &'static str }
@@ -41,7 +41,7 @@ metrics! {
         /// Points handed to the statsd socket.
         sent: Family<Emitter, Counter> = "sent_total";
         /// Points not sent: the queue was full, they had become stale, were no number or too long, or the socket failed.
-        dropped: Family<Lost, Counter> = "dropped_total";
+        dropped: Family<LostLabels, Counter> = "dropped_total";
         /// Points that wait for the statsd socket.
         length: Family<Emitter, Gauge> = "queue_length";
     }
@@ -66,7 +66,7 @@ pub struct StatsdOptions {
     pub dimensions: BTreeMap<String, String>,
     /// The most lines that wait; the oldest make room.
     pub queue: usize,
-    /// A socket that is not there is no news: in development nobody listens.
+    /// A missing socket is not logged as a warning: in development there is no receiver.
     pub silent_dial: bool,
 }
 
@@ -78,7 +78,7 @@ pub struct Statsd(Option<Arc<Inner>>);
 struct Inner {
     queue: Arc<Queue>,
     clock: SharedClock,
-    shape: Shape,
+    shape: LineTemplate,
     counts: Counts,
 }
 
@@ -94,7 +94,7 @@ struct Counts {
 impl Counts {
     fn lost(&self, reason: &'static str, count: usize) {
         if count > 0 {
-            let labels = Lost { emitter: self.emitter, reason };
+            let labels = LostLabels { emitter: self.emitter, reason };
             self.metrics.dropped.with(&labels).add(count as u64);
         }
     }
@@ -123,7 +123,7 @@ impl Statsd {
         let (sent, length) =
             (metrics.sent.with(&Emitter { emitter }), metrics.length.with(&Emitter { emitter }));
         let counts = Counts { emitter, metrics, sent, length };
-        let (shape, queue) = (Shape::of(&options), Arc::new(Queue::new(options.queue)));
+        let (shape, queue) = (LineTemplate::from_options(&options), Arc::new(Queue::new(options.queue)));
         let sender = sender::Sender::new(options, Arc::clone(&queue), Arc::clone(&clock), counts.clone());
         tokio::spawn(sender.run());
         Self(Some(Arc::new(Inner { queue, clock, shape, counts })))
@@ -174,7 +174,7 @@ impl Statsd {
         loop {
             ticks.tick().await;
             self.gauge(&heartbeat, 1, &[("version", version)]);
-            // The contract's first sample of the process comes after one period.
+            // The contract emits the first process sample after one period.
             if !std::mem::take(&mut first) {
                 self.process();
             }
@@ -196,8 +196,8 @@ impl Batch<'_> {
         self.scratch.clear();
         match inner.shape.write(&mut self.scratch, name, value, dimensions, &self.stamp) {
             Ok(()) => self.lines.push(self.scratch.as_str().into()),
-            Err(NoLine::NotANumber) => inner.counts.lost("not_a_number", 1),
-            Err(NoLine::TooLong) => inner.counts.lost("too_long", 1),
+            Err(LineError::NotANumber) => inner.counts.lost("not_a_number", 1),
+            Err(LineError::TooLong) => inner.counts.lost("too_long", 1),
         }
     }
 

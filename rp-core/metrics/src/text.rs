@@ -1,4 +1,4 @@
-//! The Prometheus text exposition, version 0.0.4. `# UNIT` is a comment to it and a line of OpenMetrics.
+//! The Prometheus text exposition, version 0.0.4, where `# UNIT` is a comment; it is a line of OpenMetrics.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ pub fn pairs(names: &[&str], values: &[Cow<'static, str>]) -> String {
     out
 }
 
-/// Adds `name="value"`, escaped, after a comma where something stands already.
+/// Adds `name="value"`, escaped, after a comma if the text is not empty.
 pub fn pair(out: &mut String, name: &str, value: &str) {
     if !out.is_empty() {
         out.push(',');
@@ -78,7 +78,7 @@ pub fn unit(name: &str) -> Option<&'static str> {
         .find(|unit| name.strip_suffix(unit).is_some_and(|n| n.ends_with('_')))
 }
 
-/// Whether the format takes the name.
+/// Whether the name is valid in the format.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.as_bytes()[0].is_ascii_digit()

@@ -1,9 +1,9 @@
 //! One look at one cluster (`contract/monitor.md` §6–8).
 
-mod beside;
 mod cluster;
 mod hive;
 mod records;
+mod side_monitor;
 #[cfg(test)]
 mod tests;
 
@@ -21,29 +21,29 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-pub use self::beside::{Beside, BesideDone, SubnetSource};
 pub use self::hive::HiveMonitor;
 pub use self::records::Records;
-use crate::collect::{COLLECTORS, Level, Line, told_by};
+pub use self::side_monitor::{SideMonitor, SideMonitorOutput, SubnetSource};
+use crate::cluster_objects::ClusterObjects;
+use crate::collect::{COLLECTORS, Level, LogLine, metrics_of_collector};
 use crate::connect::Connections;
 use crate::emit::{ClusterDims, Emitters};
-use crate::expose::Part;
+use crate::expose::SeriesGroup;
 use crate::fetch::{Buffers, FetchLimits};
 use crate::names::{Metric, own};
-use crate::runner::{CollectorOutcome, Findings, Found, said};
+use crate::runner::{CollectorOutcome, LookFindings, SharedFindings, panic_message};
 use crate::sample::Sample;
-use crate::seen::Seen;
 use crate::view::ClusterView;
-use crate::worker::{Look, LookDone, Round};
+use crate::worker::{Look, LookOutcome, Round};
 
-/// How a look is done; the defaults are the contract's.
+/// Options of a look; the defaults are the contract's.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
-    /// Of one look.
+    /// Time-out of one look.
     pub timeout: Duration,
-    /// For a look to end after its time-out; then it is abandoned and its connections are closed.
+    /// Time for a look to end after its time-out; then it is abandoned and its connections are closed.
     pub grace: Duration,
-    /// Collectors of one cluster at once.
+    /// Concurrent collectors of one cluster.
     pub parallel: usize,
     pub fetch: FetchLimits,
     pub connection: LeanOptions,
@@ -51,7 +51,7 @@ pub struct CheckOptions {
     pub keep: usize,
     /// Only these collectors, by name, beside those that come before all others; `None`: all.
     pub only: Option<Vec<String>>,
-    /// What the API shows of a cluster is read in one of so many looks; 0: never.
+    /// What the API shows of a cluster is read in one of this many looks; 0: never.
     pub mirror_every: u64,
     /// Commit of this program.
     pub commit: &'static str,
@@ -74,16 +74,16 @@ impl Default for CheckOptions {
     }
 }
 
-/// What a [`Check`] is made of.
+/// The dependencies of a [`Check`].
 pub struct CheckParts {
     pub directory: Arc<dyn Directory>,
     pub dialer: Dialer,
     pub clock: SharedClock,
     pub budget: Budget,
     pub emitters: Emitters,
-    /// `None`: what was seen is only emitted.
+    /// `None`: the results are only emitted.
     pub records: Option<Records>,
-    pub beside: Vec<Arc<dyn Beside>>,
+    pub beside: Vec<Arc<dyn SideMonitor>>,
     pub subnets: Option<Arc<dyn SubnetSource>>,
     pub options: CheckOptions,
 }
@@ -94,7 +94,7 @@ impl std::fmt::Debug for CheckParts {
     }
 }
 
-/// Looks at clusters. A cheap clone.
+/// Performs looks at clusters. Cheap to clone.
 #[derive(Clone)]
 pub struct Check(Arc<Inner>);
 
@@ -104,7 +104,7 @@ struct Inner {
     budget: Budget,
     emitters: Emitters,
     records: Option<Records>,
-    beside: Vec<Arc<dyn Beside>>,
+    beside: Vec<Arc<dyn SideMonitor>>,
     subnets: Option<Arc<dyn SubnetSource>>,
     options: CheckOptions,
     buffers: Arc<Buffers>,
@@ -116,28 +116,28 @@ impl std::fmt::Debug for Check {
     }
 }
 
-/// What is going on in one look.
-struct Looking {
+/// The context of one look.
+struct LookContext {
     view: Arc<ClusterView>,
     dims: ClusterDims,
     round: Round,
-    seen: Seen,
-    findings: Findings,
+    seen: ClusterObjects,
+    findings: SharedFindings,
     /// Cancelled at the deadline, and when the process stops.
     stop: CancellationToken,
 }
 
 /// A look as [`Check::observe`] gives it.
 #[derive(Debug)]
-pub struct Observed {
-    pub done: LookDone,
+pub struct Observation {
+    pub done: LookOutcome,
     /// Every collector of the cluster monitor that ran, in the contract's order.
     pub outcomes: Vec<CollectorOutcome>,
     /// Status of `/healthz`; 0: no answer.
     pub healthz: u16,
 }
 
-/// For a write of what was seen.
+/// Timeout for writing the results of a look.
 const RECORD: Duration = Duration::from_secs(10);
 
 impl Check {
@@ -162,21 +162,26 @@ impl Check {
         }))
     }
 
-    /// Looks once and tells how each collector ended, beside emitting.
-    pub async fn observe(&self, view: Arc<ClusterView>, round: Round, cancel: CancellationToken) -> Observed {
+    /// Performs one look, emits the samples and returns the result of each collector.
+    pub async fn observe(
+        &self,
+        view: Arc<ClusterView>,
+        round: Round,
+        cancel: CancellationToken,
+    ) -> Observation {
         let inner = &self.0;
         let (started, began) = (inner.clock.now(), Instant::now());
-        let looking = Arc::new(Looking {
-            dims: ClusterDims::of(&view),
-            seen: Seen::new(Arc::clone(&view), started, round.hourly, inner.options.commit),
+        let looking = Arc::new(LookContext {
+            dims: ClusterDims::from_view(&view),
+            seen: ClusterObjects::new(Arc::clone(&view), started, round.hourly, inner.options.commit),
             view,
             round,
-            findings: Findings::default(),
+            findings: SharedFindings::default(),
             stop: cancel.child_token(),
         });
         let late = self.run(&looking).await;
-        let outcomes = inner.tell(&looking);
-        // A look that the end of the process cut short says nothing about the cluster.
+        let outcomes = inner.emit_findings(&looking);
+        // A look that was cut short by the end of the process says nothing about the cluster.
         if !cancel.is_cancelled()
             && let Some(records) = &inner.records
         {
@@ -197,21 +202,21 @@ impl Check {
         if late {
             failed.push("deadline");
         }
-        Observed { done: LookDone { started, took: began.elapsed(), failed }, outcomes, healthz }
+        Observation { done: LookOutcome { started, took: began.elapsed(), failed }, outcomes, healthz }
     }
 
     /// All monitors at once, until the deadline and the grace after it. Whether the deadline passed.
-    async fn run(&self, looking: &Arc<Looking>) -> bool {
+    async fn run(&self, looking: &Arc<LookContext>) -> bool {
         let inner = &self.0;
         let mut monitors = self.start(looking);
-        if timeout(inner.options.timeout, monitors.join_all_of(inner, looking)).await.is_ok() {
+        if timeout(inner.options.timeout, monitors.join_all(inner, looking)).await.is_ok() {
             return false;
         }
         let (id, dims) = (&looking.view.id, &looking.dims);
         tracing::info!(resource_id = %id, "The monitoring process for cluster {id} has timed out.");
         inner.emitters.about(dims, &Sample::one(&own::TIMED_OUT, []));
         looking.stop.cancel();
-        if timeout(inner.options.grace, monitors.join_all_of(inner, looking)).await.is_err() {
+        if timeout(inner.options.grace, monitors.join_all(inner, looking)).await.is_err() {
             inner.emitters.about(dims, &Sample::one(&own::FORCED_CLEANUP, []));
             monitors.0.abort_all();
             inner.connections.forget(id);
@@ -219,12 +224,12 @@ impl Check {
         true
     }
 
-    fn start(&self, looking: &Arc<Looking>) -> Monitors {
+    fn start(&self, looking: &Arc<LookContext>) -> Monitors {
         let mut monitors = Monitors::default();
         let (inner, of) = (Arc::clone(&self.0), Arc::clone(looking));
         monitors.spawn("cluster", &own::CLUSTER_FAILED, async move {
             inner.cluster(&of).await;
-            BesideDone::default()
+            SideMonitorOutput::default()
         });
         for beside in self.0.beside.iter().filter(|beside| beside.due(&looking.view, looking.round)) {
             let (beside, of) = (Arc::clone(beside), Arc::clone(looking));
@@ -240,32 +245,32 @@ impl Check {
 }
 
 /// A monitor that ended: its name, what is counted when it panicked, and what it told.
-type Ended = (&'static str, &'static Metric, Result<BesideDone, String>);
+type MonitorResult = (&'static str, &'static Metric, Result<SideMonitorOutput, String>);
 
 /// The running monitors of one look; they end when this is dropped.
 #[derive(Default)]
-struct Monitors(JoinSet<Ended>);
+struct Monitors(JoinSet<MonitorResult>);
 
 impl Monitors {
     fn spawn(
         &mut self,
         name: &'static str,
         failed: &'static Metric,
-        monitor: impl Future<Output = BesideDone> + Send + 'static,
+        monitor: impl Future<Output = SideMonitorOutput> + Send + 'static,
     ) {
         let contained = AssertUnwindSafe(monitor).catch_unwind();
-        self.0.spawn(async move { (name, failed, contained.await.map_err(|panic| said(&*panic))) });
+        self.0.spawn(async move { (name, failed, contained.await.map_err(|panic| panic_message(&*panic))) });
     }
 
-    async fn join_all_of(&mut self, inner: &Inner, looking: &Looking) {
+    async fn join_all(&mut self, inner: &Inner, looking: &LookContext) {
         while let Some(ended) = self.0.join_next().await {
-            // Only an abort gives an error, and nobody joins after one.
+            // Only an abort gives an error, and there is no join after an abort.
             let Ok((name, failed, done)) = ended else { continue };
             let id = &looking.view.id;
             match done {
                 Ok(done) => {
                     for (part, samples) in done.samples {
-                        inner.emitters.part(&looking.dims, part, &samples, &[]);
+                        inner.emitters.group(&looking.dims, part, &samples, &[]);
                     }
                     for (collector, error) in done.errors {
                         tracing::error!(resource_id = %id, monitor = name, collector, error, "collector failed");
@@ -288,18 +293,18 @@ impl Inner {
     }
 
     /// Emits what the cluster monitor found, and logs each failure once.
-    fn tell(&self, looking: &Looking) -> Vec<CollectorOutcome> {
-        // Fleet alerts rely on its presence, also when the look hung before it knew.
+    fn emit_findings(&self, looking: &LookContext) -> Vec<CollectorOutcome> {
+        // Fleet alerts rely on its presence, also when the look hung before the health was known.
         if looking.seen.healthz_code().is_none() {
-            looking.unknown_health();
+            looking.emit_unknown_health();
         }
-        let Found { samples, lines, mut outcomes } = looking.findings.take();
-        // The order of the ends is chance; what is stored must not change by it.
+        let LookFindings { samples, lines, mut outcomes } = looking.findings.take();
+        // The order in which collectors end is random; the stored document must not depend on it.
         outcomes.sort_by_key(|outcome| COLLECTORS.iter().position(|it| it.name == outcome.name));
-        // What a collector told before stays until it succeeds again.
+        // The series of a failed collector stay until it succeeds again.
         let failed = outcomes.iter().filter(|outcome| outcome.error.is_some() || outcome.took.is_none());
-        let kept: Vec<_> = failed.flat_map(|outcome| told_by(outcome.name)).copied().collect();
-        self.emitters.part(&looking.dims, Part::Cluster, &samples, &kept);
+        let kept: Vec<_> = failed.flat_map(|outcome| metrics_of_collector(outcome.name)).copied().collect();
+        self.emitters.group(&looking.dims, SeriesGroup::Cluster, &samples, &kept);
         let id = &looking.view.id;
         for line in &lines {
             log(id, line);
@@ -313,8 +318,8 @@ impl Inner {
     }
 }
 
-/// A line of a collector. Its fields are data, so they stand in one.
-fn log(id: &ResourceId, line: &Line) {
+/// Logs a line of a collector. Its field names are data, so they are written as one log field.
+fn log(id: &ResourceId, line: &LogLine) {
     let mut fields = String::new();
     for (name, text) in &line.fields {
         fields.push_str(if fields.is_empty() { "" } else { " " });
@@ -332,7 +337,7 @@ fn log(id: &ResourceId, line: &Line) {
 
 #[async_trait]
 impl Look for Check {
-    async fn look(&self, cluster: Arc<ClusterView>, round: Round, cancel: CancellationToken) -> LookDone {
+    async fn look(&self, cluster: Arc<ClusterView>, round: Round, cancel: CancellationToken) -> LookOutcome {
         self.observe(cluster, round, cancel).await.done
     }
 

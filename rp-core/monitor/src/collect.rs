@@ -1,5 +1,5 @@
-//! The collectors of a cluster (`contract/monitor.md` §8, §9): pure functions from what was seen to what is
-//! told.
+//! The collectors of a cluster (`contract/monitor.md` §8, §9): pure functions from cluster objects to
+//! samples and log lines.
 
 mod alerts;
 mod api;
@@ -12,43 +12,43 @@ mod network;
 mod no_proxy;
 mod nodes;
 mod operators;
+mod output;
 mod pods;
 mod proxy;
 #[cfg(test)]
 pub(crate) mod tests;
-mod told;
 mod versions;
 mod workloads;
 
 use std::borrow::Cow;
 
+use crate::cluster_objects::{ClusterObjects, Resource};
 use crate::fetch::FetchError;
-use crate::names::{Metric, cluster as of};
-use crate::seen::{Need, Seen};
+use crate::names::{Metric, cluster};
 
 pub(crate) use alerts::is_platform;
 pub(crate) use certificates::earliest;
 pub use document::provisioning;
 pub use flags::DEFAULTS as DEFAULT_FLAGS;
-pub use told::{Level, Line, Told};
+pub use output::{CollectorOutput, Level, LogLine};
 pub use versions::{Version, Versions};
 
-/// Why a collector failed. Texts are bounded and hold no secret.
+/// Why a collector failed. Texts are bounded and contain no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CollectError {
     #[error("{need}: {error}")]
     Fetch { need: Cow<'static, str>, error: FetchError },
     #[error("{0} was not fetched")]
     NotFetched(Cow<'static, str>),
-    #[error("error fetching APIServer {endpoint} endpoint: {}", Answer(*code))]
+    #[error("error fetching APIServer {endpoint} endpoint: {}", StatusText(*code))]
     Unhealthy { endpoint: &'static str, code: u16 },
     #[error("{0}")]
     Object(Cow<'static, str>),
 }
 
-struct Answer(u16);
+struct StatusText(u16);
 
-impl std::fmt::Display for Answer {
+impl std::fmt::Display for StatusText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             0 => f.write_str("no answer"),
@@ -58,12 +58,12 @@ impl std::fmt::Display for Answer {
 }
 
 impl CollectError {
-    pub(crate) fn fetch(need: &Need, error: &FetchError) -> Self {
+    pub(crate) fn fetch(need: &Resource, error: &FetchError) -> Self {
         Self::Fetch { need: need.name(), error: error.clone() }
     }
 
     /// The text of the contract's log line (`contract/monitor.md` §8): `kind` is `cluster` or `Hive`.
-    pub fn told(kind: &str, collector: &str, inner: &str) -> String {
+    pub fn log_text(kind: &str, collector: &str, inner: &str) -> String {
         format!("failure running {kind} collector '{collector}':\n  {}", inner.replace('\n', "\n  "))
     }
 }
@@ -72,27 +72,27 @@ impl CollectError {
 #[derive(Debug)]
 pub struct Collector {
     pub name: &'static str,
-    /// What it reads. Asked again when all of that was fetched: there may be more by then.
-    pub needs: fn(&Seen) -> Vec<Need>,
-    pub run: fn(&Seen, &mut Told) -> Result<(), CollectError>,
+    /// The resources it reads. Called again when these were fetched: there may be more by then.
+    pub needs: fn(&ClusterObjects) -> Vec<Resource>,
+    pub run: fn(&ClusterObjects, &mut CollectorOutput) -> Result<(), CollectError>,
 }
 
-/// Always the first; when it fails, [`PING`] is run and nothing else.
+/// Always run first; when it fails, only [`PING`] is run.
 pub static HEALTHZ: Collector =
     Collector { name: "emitAPIServerHealthzCode", needs: |_| Vec::new(), run: api::healthz };
-/// Run after a failed [`HEALTHZ`] alone.
+/// Run only after a failed [`HEALTHZ`].
 pub static PING: Collector =
     Collector { name: "emitAPIServerPingCode", needs: |_| Vec::new(), run: api::ping };
-/// Run after a good [`HEALTHZ`]; when it fails, nothing else is run.
+/// Run after a successful [`HEALTHZ`]; when it fails, nothing else is run.
 pub static CLUSTER_VERSION: Collector = Collector {
     name: "prefetchClusterVersion",
-    needs: |_| vec![Need::ClusterVersion],
+    needs: |_| vec![Resource::ClusterVersion],
     run: versions::prefetch,
 };
 /// Run next, by itself.
 pub static OPENSHIFT5: Collector = Collector {
     name: "emitOpenShift5Versions",
-    needs: |_| vec![Need::ClusterVersion],
+    needs: |_| vec![Resource::ClusterVersion],
     run: versions::openshift5,
 };
 
@@ -100,62 +100,74 @@ pub static OPENSHIFT5: Collector = Collector {
 pub static COLLECTORS: &[Collector] = &[
     Collector {
         name: "emitAroOperatorHeartbeat",
-        needs: |_| vec![Need::OperatorDeployments],
+        needs: |_| vec![Resource::OperatorDeployments],
         run: aro::heartbeat,
     },
-    Collector { name: "emitAroOperatorConditions", needs: |_| vec![Need::AroCluster], run: aro::conditions },
+    Collector {
+        name: "emitAroOperatorConditions",
+        needs: |_| vec![Resource::AroCluster],
+        run: aro::conditions,
+    },
     Collector {
         name: "emitNSGReconciliation",
-        needs: |_| vec![Need::AroCluster],
+        needs: |_| vec![Resource::AroCluster],
         run: aro::nsg_reconciliation,
     },
     Collector {
         name: "emitClusterOperatorConditions",
-        needs: |_| vec![Need::ClusterOperators],
+        needs: |_| vec![Resource::ClusterOperators],
         run: operators::conditions,
     },
     Collector {
         name: "emitClusterOperatorVersions",
-        needs: |_| vec![Need::ClusterOperators],
+        needs: |_| vec![Resource::ClusterOperators],
         run: operators::versions,
     },
     Collector {
         name: "emitClusterVersionConditions",
-        needs: |_| vec![Need::ClusterVersion],
+        needs: |_| vec![Resource::ClusterVersion],
         run: versions::conditions,
     },
     Collector {
         name: "emitClusterVersions",
-        needs: |_| vec![Need::OperatorDeployments],
+        needs: |_| vec![Resource::OperatorDeployments],
         run: versions::versions,
     },
     Collector {
         name: "emitDaemonsetStatuses",
-        needs: |_| vec![Need::LogDaemonSets],
+        needs: |_| vec![Resource::LogDaemonSets],
         run: workloads::daemon_sets,
     },
-    Collector { name: "emitMachineConfigPoolConditions", needs: |_| vec![Need::Pools], run: nodes::pools },
+    Collector {
+        name: "emitMachineConfigPoolConditions",
+        needs: |_| vec![Resource::Pools],
+        run: nodes::pools,
+    },
     Collector {
         name: "emitMachineConfigPoolUnmanagedNodeCounts",
-        needs: |_| vec![Need::Pools, Need::Nodes],
+        needs: |_| vec![Resource::Pools, Resource::Nodes],
         run: nodes::unmanaged,
     },
-    Collector { name: "emitMachineConditions", needs: |_| vec![Need::Machines], run: nodes::machines },
-    Collector { name: "emitNodeConditions", needs: |_| vec![Need::Machines, Need::Nodes], run: nodes::nodes },
+    Collector { name: "emitMachineConditions", needs: |_| vec![Resource::Machines], run: nodes::machines },
+    Collector {
+        name: "emitNodeConditions",
+        needs: |_| vec![Resource::Machines, Resource::Nodes],
+        run: nodes::nodes,
+    },
     Collector { name: "emitPodConditions", needs: pods::needs, run: pods::pods },
     Collector {
         name: "emitCNVVirtualMachineInstanceStatuses",
-        needs: |_| vec![Need::VirtualMachines],
+        needs: |_| vec![Resource::VirtualMachines],
         run: workloads::virtual_machines,
     },
     Collector {
         name: "emitSummary",
-        needs: |seen| if seen.hourly() { vec![Need::Nodes] } else { Vec::new() },
+        needs: |seen| if seen.hourly() { vec![Resource::Nodes] } else { Vec::new() },
         run: document::summary,
     },
     Collector {
         name: "emitOperatorFlagsAndSupportBanner",
-        needs: |_| vec![Need::AroCluster],
+        needs: |_| vec![Resource::AroCluster],
         run: flags::flags,
     },
     Collector { name: "emitMaintenanceState", needs: |_| Vec::new(), run: document::maintenance },
@@ -165,40 +177,43 @@ pub static COLLECTORS: &[Collector] = &[
         run: certificates::managed,
     },
     Collector { name: "emitEtcdCertificateExpiry", needs: certificates::etcd_needs, run: certificates::etcd },
-    Collector { name: "emitPrometheusAlerts", needs: |_| vec![Need::Alerts], run: alerts::alerts },
+    Collector { name: "emitPrometheusAlerts", needs: |_| vec![Resource::Alerts], run: alerts::alerts },
     Collector { name: "emitCWPStatus", needs: proxy::needs, run: proxy::status },
     Collector { name: "emitClusterAuthenticationType", needs: |_| Vec::new(), run: document::authentication },
-    Collector { name: "emitNetworkMTU", needs: |_| vec![Need::Network], run: network::mtu },
+    Collector { name: "emitNetworkMTU", needs: |_| vec![Resource::Network], run: network::mtu },
 ];
 
 /// The metrics of each collector.
-static TOLD_BY: &[(&str, &[&Metric])] = &[
-    ("emitAroOperatorHeartbeat", &[&of::ARO_OPERATOR_HEARTBEAT]),
-    ("emitAroOperatorConditions", &[&of::ARO_OPERATOR_CONDITIONS]),
-    ("emitNSGReconciliation", &[&of::NSG_RECONCILIATIONS]),
-    ("emitClusterOperatorConditions", &[&of::OPERATOR_CONDITIONS, &of::OPERATOR_COUNT]),
-    ("emitClusterOperatorVersions", &[&of::OPERATOR_VERSIONS]),
-    ("emitClusterVersionConditions", &[&of::CLUSTER_VERSION_CONDITIONS]),
-    ("emitClusterVersions", &[&of::VERSIONS]),
-    ("emitDaemonsetStatuses", &[&of::DAEMONSET_STATUSES, &of::OTEL_CANNOT_START]),
-    ("emitMachineConfigPoolConditions", &[&of::POOL_CONDITIONS, &of::POOL_COUNT]),
-    ("emitMachineConfigPoolUnmanagedNodeCounts", &[&of::POOL_UNMANAGED]),
-    ("emitMachineConditions", &[&of::MACHINE_PHASE, &of::MACHINE_COUNT]),
-    ("emitNodeConditions", &[&of::NODE_CONDITIONS, &of::NODE_KUBELET, &of::NODE_COUNT]),
-    ("emitPodConditions", &[&of::POD_CONDITIONS, &of::POD_CONTAINERS, &of::POD_RESTARTS]),
-    ("emitCNVVirtualMachineInstanceStatuses", &[&of::VMI_INFO]),
-    ("emitSummary", &[&of::SUMMARY]),
-    ("emitOperatorFlagsAndSupportBanner", &[&of::FLAGS, &of::BANNER]),
-    ("emitMaintenanceState", &[&of::MAINTENANCE]),
-    ("emitIngressAndAPIServerCertificateExpiry", &[&of::CERTIFICATE_EXPIRATION, &of::CERTIFICATE_MISSING]),
-    ("emitEtcdCertificateExpiry", &[&of::CERTIFICATE_EXPIRATION, &of::CERTIFICATE_MISSING]),
-    ("emitPrometheusAlerts", &[&of::ALERTS_COUNT, &of::ALERTS, &of::TARGETED_ALERTS]),
-    ("emitCWPStatus", &[&of::PROXY_STATUS]),
-    ("emitClusterAuthenticationType", &[&of::AUTHENTICATION]),
-    ("emitNetworkMTU", &[&of::NETWORK_MTU]),
+static COLLECTOR_METRICS: &[(&str, &[&Metric])] = &[
+    ("emitAroOperatorHeartbeat", &[&cluster::ARO_OPERATOR_HEARTBEAT]),
+    ("emitAroOperatorConditions", &[&cluster::ARO_OPERATOR_CONDITIONS]),
+    ("emitNSGReconciliation", &[&cluster::NSG_RECONCILIATIONS]),
+    ("emitClusterOperatorConditions", &[&cluster::OPERATOR_CONDITIONS, &cluster::OPERATOR_COUNT]),
+    ("emitClusterOperatorVersions", &[&cluster::OPERATOR_VERSIONS]),
+    ("emitClusterVersionConditions", &[&cluster::CLUSTER_VERSION_CONDITIONS]),
+    ("emitClusterVersions", &[&cluster::VERSIONS]),
+    ("emitDaemonsetStatuses", &[&cluster::DAEMONSET_STATUSES, &cluster::OTEL_CANNOT_START]),
+    ("emitMachineConfigPoolConditions", &[&cluster::POOL_CONDITIONS, &cluster::POOL_COUNT]),
+    ("emitMachineConfigPoolUnmanagedNodeCounts", &[&cluster::POOL_UNMANAGED]),
+    ("emitMachineConditions", &[&cluster::MACHINE_PHASE, &cluster::MACHINE_COUNT]),
+    ("emitNodeConditions", &[&cluster::NODE_CONDITIONS, &cluster::NODE_KUBELET, &cluster::NODE_COUNT]),
+    ("emitPodConditions", &[&cluster::POD_CONDITIONS, &cluster::POD_CONTAINERS, &cluster::POD_RESTARTS]),
+    ("emitCNVVirtualMachineInstanceStatuses", &[&cluster::VMI_INFO]),
+    ("emitSummary", &[&cluster::SUMMARY]),
+    ("emitOperatorFlagsAndSupportBanner", &[&cluster::FLAGS, &cluster::BANNER]),
+    ("emitMaintenanceState", &[&cluster::MAINTENANCE]),
+    (
+        "emitIngressAndAPIServerCertificateExpiry",
+        &[&cluster::CERTIFICATE_EXPIRATION, &cluster::CERTIFICATE_MISSING],
+    ),
+    ("emitEtcdCertificateExpiry", &[&cluster::CERTIFICATE_EXPIRATION, &cluster::CERTIFICATE_MISSING]),
+    ("emitPrometheusAlerts", &[&cluster::ALERTS_COUNT, &cluster::ALERTS, &cluster::TARGETED_ALERTS]),
+    ("emitCWPStatus", &[&cluster::PROXY_STATUS]),
+    ("emitClusterAuthenticationType", &[&cluster::AUTHENTICATION]),
+    ("emitNetworkMTU", &[&cluster::NETWORK_MTU]),
 ];
 
 /// The metrics of a collector: their series stay as they are when it fails (`contract/metrics.md` §4.1).
-pub fn told_by(collector: &str) -> &'static [&'static Metric] {
-    TOLD_BY.iter().find(|(name, _)| *name == collector).map_or(&[], |(_, metrics)| metrics)
+pub fn metrics_of_collector(collector: &str) -> &'static [&'static Metric] {
+    COLLECTOR_METRICS.iter().find(|(name, _)| *name == collector).map_or(&[], |(_, metrics)| metrics)
 }

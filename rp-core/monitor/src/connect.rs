@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rp_documents::ResourceId;
 use rp_kube::connect::{ClientError, Identity};
-use rp_kube::lean::{Lean, LeanOptions};
+use rp_kube::lean::{LeanClient, LeanOptions};
 use rp_net::{Dialer, Directory, DirectoryError};
 
 /// Why there is no client.
@@ -19,7 +19,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// A word for the metric of failed connections.
+    /// The label value for the metric of failed connections.
     pub const fn stage(&self) -> &'static str {
         match self {
             Self::Directory(DirectoryError::Unknown) => "unknown",
@@ -30,13 +30,13 @@ impl ConnectError {
     }
 }
 
-/// The clients of a process. One is made anew when address, trust or credential of its cluster change.
+/// The clients of a process. A client is replaced when address, trust or credential of its cluster change.
 #[derive(Debug)]
 pub struct Connections {
     directory: Arc<dyn Directory>,
     dialer: Dialer,
     options: LeanOptions,
-    kept: Mutex<HashMap<ResourceId, Arc<Lean>>>,
+    kept: Mutex<HashMap<ResourceId, Arc<LeanClient>>>,
 }
 
 impl Connections {
@@ -49,30 +49,31 @@ impl Connections {
     ///
     /// # Errors
     /// [`ConnectError`]; nothing was dialled.
-    pub async fn to(&self, id: &ResourceId) -> Result<Arc<Lean>, ConnectError> {
+    pub async fn to(&self, id: &ResourceId) -> Result<Arc<LeanClient>, ConnectError> {
         let target = self.directory.find(id).await?;
-        let same = |lean: &&Arc<Lean>| lean.target().fingerprint == target.fingerprint;
+        let same = |lean: &&Arc<LeanClient>| lean.target().fingerprint == target.fingerprint;
         if let Some(lean) = self.kept.lock().get(id).filter(same) {
             return Ok(Arc::clone(lean));
         }
-        let lean = Arc::new(Lean::new(self.dialer.clone(), target, Identity::Admin, self.options.clone())?);
+        let lean =
+            Arc::new(LeanClient::new(self.dialer.clone(), target, Identity::Admin, self.options.clone())?);
         self.kept.lock().insert(id.clone(), Arc::clone(&lean));
         Ok(lean)
     }
 
-    /// Drops the client: the cluster left, or its connection is not to be trusted.
+    /// Drops the client: the cluster is no longer ours, or its connection must not be reused.
     pub fn forget(&self, id: &ResourceId) {
-        // Closed after the lock is gone.
+        // Closed after the lock is released.
         let gone = self.kept.lock().remove(id);
         drop(gone);
     }
 
-    /// Clients that are kept now.
+    /// Number of clients that are kept.
     pub fn len(&self) -> usize {
         self.kept.lock().len()
     }
 
-    /// None is kept.
+    /// Whether no client is kept.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

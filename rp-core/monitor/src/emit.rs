@@ -1,7 +1,7 @@
-//! Where the numbers go (`contract/monitor.md` §13, `contract/metrics.md` §4): each is given once and becomes
+//! Emits samples (`contract/monitor.md` §13, `contract/metrics.md` §4): each is passed once and becomes
 //! a statsd line of the service's or the cluster's emitter, and a Prometheus series, counter or histogram.
 //!
-//! Giving a number never blocks and never fails: what a receiver does not take is dropped and counted.
+//! Emitting never blocks and never fails: what a receiver does not accept is dropped and counted.
 
 mod recorder;
 #[cfg(test)]
@@ -14,9 +14,9 @@ use rp_base::SharedClock;
 use rp_documents::ResourceId;
 use rp_metrics::{Gauge, Registry, Statsd, metrics, statsd};
 
-pub use recorder::{Recorded, Recorder};
+pub use recorder::{RecordedSample, Recorder};
 
-use crate::expose::{Detail, Exposition, Part};
+use crate::expose::{Detail, Exposition, SeriesGroup};
 use crate::names::{Account, Metric, Scope, client, own};
 use crate::sample::{Sample, Text, Value};
 use crate::view::ClusterView;
@@ -28,7 +28,7 @@ metrics! {
     }
 }
 
-/// What stands on every line about a cluster. Made once per [`ClusterView`]; a cheap clone.
+/// Dimensions of every line about a cluster. Built once per [`ClusterView`]; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ClusterDims(Arc<Dims>);
 
@@ -36,7 +36,7 @@ pub struct ClusterDims(Arc<Dims>);
 struct Dims {
     id: ResourceId,
     subscription: Box<str>,
-    /// In lower case, as `[D]` has it.
+    /// In lower case, as in `[D]`.
     subscription_lower: Box<str>,
     location: Box<str>,
 }
@@ -44,14 +44,14 @@ struct Dims {
 impl ClusterDims {
     /// Dimensions of a cluster; `location` is empty for imported ones.
     pub fn new(id: &ResourceId, location: &str) -> Self {
-        // In the case of the id, which is not the key's.
+        // In the case of the id; the key is in lower case.
         let subscription: Box<str> = id.original().split('/').nth(2).unwrap_or_default().into();
         let subscription_lower = subscription.to_ascii_lowercase().into();
         Self(Arc::new(Dims { id: id.clone(), subscription, subscription_lower, location: location.into() }))
     }
 
-    /// The same of what is kept of its document.
-    pub fn of(view: &ClusterView) -> Self {
+    /// The same from the view of its document.
+    pub fn from_view(view: &ClusterView) -> Self {
         Self::new(&view.id, &view.location)
     }
 
@@ -81,7 +81,7 @@ impl ClusterDims {
         }
     }
 
-    /// The Prometheus labels that stand on every series of the cluster.
+    /// The Prometheus labels of every series of the cluster.
     pub(crate) fn labels(&self) -> [(&'static str, &str); 4] {
         let of = &*self.0;
         [
@@ -93,7 +93,7 @@ impl ClusterDims {
     }
 }
 
-/// What an [`Emitters`] is made of.
+/// The dependencies of [`Emitters`].
 #[derive(Debug)]
 pub struct EmitterParts {
     /// `MDM_ACCOUNT`/`MDM_NAMESPACE`, with hostname, location, service, version and Environment on every line.
@@ -102,11 +102,11 @@ pub struct EmitterParts {
     pub cluster: Statsd,
     pub clock: SharedClock,
     pub registry: Registry,
-    /// How much of each cluster Prometheus is shown.
+    /// How much of each cluster is exposed to Prometheus.
     pub detail: Detail,
 }
 
-/// Both emitters and the exposition. A cheap clone.
+/// Both emitters and the exposition. Cheap to clone.
 #[derive(Clone)]
 pub struct Emitters(Arc<Inner>);
 
@@ -129,7 +129,7 @@ impl fmt::Debug for Emitters {
     }
 }
 
-/// Registers everything that the monitor shows, for lists of metrics.
+/// Registers every metric of the monitor, for lists of metrics.
 pub fn register_metrics(registry: &Registry) {
     EmitMetrics::register(registry);
     statsd::register_metrics(registry);
@@ -141,13 +141,13 @@ pub fn register_metrics(registry: &Registry) {
 }
 
 impl Emitters {
-    /// Emits over these; the exposition becomes a part of the registry.
+    /// Emits over these; the exposition is attached to the registry.
     pub fn new(parts: EmitterParts) -> Self {
         let EmitterParts { service, cluster, clock, registry, detail } = parts;
         Self::over(Sink::Statsd(service), Sink::Statsd(cluster), clock, &registry, detail)
     }
 
-    /// Keeps what is emitted, for tests and for a look that is only shown.
+    /// Records what is emitted, for tests and for a look that is only printed.
     pub fn recording(clock: SharedClock) -> (Self, Recorder) {
         let (registry, recorder) = (Registry::new(), Recorder::default());
         let sink = |account| Sink::Recorder(recorder.clone(), account);
@@ -168,8 +168,8 @@ impl Emitters {
         Self(Arc::new(Inner { service, cluster, clock, exposition, metrics }))
     }
 
-    /// Emits a number of the process. `dims` are dimensions by their statsd names; labels that statsd does not have
-    /// go by the label's name and stay off the line.
+    /// Emits a metric of the process. `dims` are dimensions by their statsd names; labels that statsd does not have
+    /// are passed by their label name and are left off the line.
     pub fn service(&self, metric: &'static Metric, value: Value, dims: &[(&str, &str)]) {
         let find =
             |name: Option<&str>| dims.iter().find(|(key, _)| Some(*key) == name).map(|(_, text)| *text);
@@ -196,7 +196,7 @@ impl Emitters {
         }
     }
 
-    /// Tells statsd of every call to Azure; Prometheus is told by the client itself.
+    /// Emits every call to Azure to statsd; the client itself records it for Prometheus.
     pub fn azure_observer(&self) -> rp_azure::Observer {
         let emitters = self.clone();
         Arc::new(move |call| {
@@ -219,15 +219,15 @@ impl Emitters {
         }
     }
 
-    /// Emits what a look told of a cluster: every sample as a line; what is held replaces what Prometheus was shown of
-    /// this cluster before, but for hourly series of which this look told nothing.
+    /// Emits the samples of a look: every sample as a line; held series replace what Prometheus was shown of
+    /// this cluster before, except hourly series for which this look has no samples.
     pub fn cluster(&self, of: &ClusterDims, samples: &[Sample]) {
-        self.part(of, Part::Cluster, samples, &[]);
+        self.group(of, SeriesGroup::Cluster, samples, &[]);
     }
 
-    /// The same for one part of a look: only series of that part are replaced. Those of `kept` stay although the look
-    /// told nothing of them: the collector that tells them failed, so nobody knows better.
-    pub fn part(&self, of: &ClusterDims, part: Part, samples: &[Sample], kept: &[&'static Metric]) {
+    /// The same for one group of series: only that group is replaced. Series of `kept` stay although the look
+    /// has no samples for them, because their collector failed.
+    pub fn group(&self, of: &ClusterDims, part: SeriesGroup, samples: &[Sample], kept: &[&'static Metric]) {
         self.lines(Some(of), samples);
         for sample in samples.iter().filter(|sample| !sample.metric.kind.is_held()) {
             self.0.exposition.record(sample);
@@ -235,12 +235,12 @@ impl Emitters {
         self.0.exposition.replace(of, part, samples, kept);
     }
 
-    /// The cluster is not ours any more: nothing of it is shown.
+    /// The cluster is not ours any more: removes its series.
     pub fn forget(&self, id: &ResourceId) {
         self.0.exposition.forget(id);
     }
 
-    /// Waits until what was emitted has been sent or given up.
+    /// Waits until everything emitted so far has been sent or given up.
     pub async fn flush(&self) {
         for sink in [&self.0.service, &self.0.cluster] {
             if let Sink::Statsd(statsd) = sink {
@@ -275,7 +275,7 @@ impl Sink {
         for sample in samples {
             dims.clear();
             dims.extend(sample.statsd());
-            // The scope's come last: they win over equal names.
+            // The dimensions of the scope come last: they win over equal names.
             if let Some((scope, count)) = of.map(|of| of.scope(sample.metric.scope)) {
                 dims.extend_from_slice(&scope[..count]);
             }

@@ -1,13 +1,13 @@
-//! What Prometheus is shown (`contract/metrics.md` §4): series that are held per cluster until its next look,
+//! The Prometheus exposition (`contract/metrics.md` §4): series that are held per cluster until its next look,
 //! events as counters and histograms that name no cluster, numbers of the process, and sums over the fleet.
 //!
-//! Ten thousand clusters with a hundred and fifty series each are three hundred megabytes of text: series are kept
-//! as the ends of their lines, without the labels of the cluster, and the exposition is made piece by piece while it
+//! Ten thousand clusters with 150 series each are 300 MB of text, so series are stored
+//! as line suffixes, without the labels of the cluster, and the exposition is rendered in chunks while it
 //! is read.
 
+mod chunks;
+mod cluster_series;
 mod families;
-mod held;
-mod pieces;
 #[cfg(test)]
 mod tests;
 
@@ -25,10 +25,10 @@ use rp_metrics::{
 use crate::emit::ClusterDims;
 use crate::names::{Kind, Metric};
 use crate::sample::Sample;
+use cluster_series::{ClusterSeries, GroupSeries};
 use families::Families;
-use held::{Held, PartSeries};
 
-/// The most label sets of one counter or histogram; what comes after is counted under `_overflow`.
+/// Maximum label sets of one counter or histogram; further ones are counted under `_overflow`.
 const MOST_EVENTS: usize = 1000;
 
 labels! {
@@ -43,19 +43,19 @@ metrics! {
     }
 }
 
-/// How much of each cluster is shown. Sums over the fleet are always there.
+/// How much of each cluster is exposed. Sums over the fleet are always exposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
     /// Every series.
     #[default]
     All,
-    /// What is not as it should be, and alerts, restarts and ends of certificates.
+    /// Unhealthy series, and alerts, restarts and expiry of certificates.
     Unhealthy,
     /// No series that names a cluster.
     Fleet,
 }
 
-/// The text is none of the words.
+/// The text is none of the values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected all, unhealthy or fleet")]
 pub struct InvalidDetail;
@@ -73,9 +73,9 @@ impl FromStr for Detail {
     }
 }
 
-/// Parts of a look whose series are replaced each by itself.
+/// Groups of series of a cluster that are replaced independently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum SeriesGroup {
     /// The cluster monitor.
     Cluster,
     /// The NSG monitor, each round.
@@ -86,7 +86,7 @@ pub enum Part {
     Hive,
 }
 
-impl Part {
+impl SeriesGroup {
     const COUNT: usize = 4;
 
     const fn name(self) -> &'static str {
@@ -99,14 +99,14 @@ impl Part {
     }
 }
 
-/// Everything that is shown. A cheap clone.
+/// The exposition. Cheap to clone.
 #[derive(Clone)]
 pub struct Exposition(Arc<Inner>);
 
 struct Inner {
     detail: Detail,
     families: Families,
-    clusters: RwLock<HashMap<Box<str>, Arc<Held>>>,
+    clusters: RwLock<HashMap<Box<str>, Arc<ClusterSeries>>>,
     /// By family and rendered labels.
     instruments: RwLock<HashMap<(u16, Box<str>), Instrument>>,
     metrics: OwnMetrics,
@@ -136,7 +136,7 @@ impl fmt::Debug for Exposition {
 }
 
 impl Exposition {
-    /// Nothing yet; becomes a part of the registry.
+    /// An empty exposition, attached to the registry.
     pub fn new(registry: &Registry, detail: Detail) -> Self {
         let inner = Inner {
             detail,
@@ -150,7 +150,7 @@ impl Exposition {
         new
     }
 
-    /// Counts an event, observes a duration, or sets a number of the process.
+    /// Counts an event, observes a duration, or sets a gauge of the process.
     pub(crate) fn record(&self, sample: &Sample) {
         for series in sample.series() {
             let Some(family) = self.0.families.find(series.exposed.name) else { continue };
@@ -194,23 +194,29 @@ impl Exposition {
         all.entry(key).or_insert_with(fresh).clone()
     }
 
-    /// Replaces what is held of one part of a cluster. Families of `kept`, and those that are told hourly, stay as
+    /// Replaces the series of one group of a cluster. Families of `kept`, and hourly ones, stay as
     /// they were when these samples have none of theirs.
-    pub(crate) fn replace(&self, of: &ClusterDims, part: Part, samples: &[Sample], kept: &[&'static Metric]) {
+    pub(crate) fn replace(
+        &self,
+        of: &ClusterDims,
+        part: SeriesGroup,
+        samples: &[Sample],
+        kept: &[&'static Metric],
+    ) {
         let inner = &*self.0;
         let before = inner.clusters.read().get(of.id().key()).cloned();
-        let old = before.as_ref().and_then(|held| held.part(part));
+        let old = before.as_ref().and_then(|held| held.group(part));
         let keeps = |family: u16| inner.families.is_hourly(family) || inner.families.holds(family, kept);
-        let (fresh, cut) = PartSeries::new(&inner.families, samples, old.as_deref(), keeps);
+        let (fresh, cut) = GroupSeries::new(&inner.families, samples, old.as_deref(), keeps);
         if cut > 0 {
             inner.metrics.cut.with(&Cut { part: part.name() }).add(cut as u64);
         }
         let mut clusters = inner.clusters.write();
         let key = of.id().key();
-        // Of two parts that are replaced at once neither may undo the other: what stands there now is changed.
+        // Two groups may be replaced concurrently, so the current value is changed under the lock.
         let now = clusters.get(key).cloned();
-        let count = |held: &Option<Arc<Held>>| held.as_ref().map_or(0, |held| held.count());
-        let next = Held::with(now.as_deref(), of, part, fresh);
+        let count = |held: &Option<Arc<ClusterSeries>>| held.as_ref().map_or(0, |held| held.count());
+        let next = ClusterSeries::with(now.as_deref(), of, part, fresh);
         #[expect(clippy::cast_precision_loss, reason = "series are far below 2^53")]
         inner.metrics.held.add(next.count() as f64 - count(&now) as f64);
         if next.count() > 0 {
@@ -220,7 +226,7 @@ impl Exposition {
         }
     }
 
-    /// Nothing of this cluster is shown any more.
+    /// Removes the series of this cluster.
     pub(crate) fn forget(&self, id: &ResourceId) {
         if let Some(held) = self.0.clusters.write().remove(id.key()) {
             #[expect(clippy::cast_precision_loss, reason = "series are far below 2^53")]
@@ -234,7 +240,7 @@ impl Source for Exposition {
         self.0.families.list()
     }
 
-    fn pieces(&self) -> Box<dyn Iterator<Item = String> + Send> {
-        Box::new(pieces::Pieces::new(self.clone()))
+    fn chunks(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        Box::new(chunks::ExpositionChunks::new(self.clone()))
     }
 }

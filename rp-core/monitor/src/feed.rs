@@ -1,10 +1,10 @@
 //! Following the store: clusters, imported clusters and subscriptions as they change
 //! (`contract/monitor.md` §4).
 //!
-//! The feed tells of deletions by tombstones. What is known is compared with the store every few minutes all the same:
-//! a restored or failed-over database may have a history that a follower did not read.
+//! The feed reports deletions by tombstones. The known ids are also compared with the store every few minutes:
+//! a restored or failed-over database may have a history that this follower did not read.
 
-mod known;
+mod cluster_index;
 mod sink;
 mod subscriptions;
 
@@ -21,15 +21,15 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use known::{DocumentKey, Known, Place};
+pub(crate) use cluster_index::{ClusterEntry, ClusterIndex, DocumentKey};
 pub(crate) use sink::{Event, Sink};
 pub use subscriptions::Subscriptions;
 
-/// Changes are put together for so long after a notification.
+/// How long changes are collected after a notification.
 const GATHER: Duration = Duration::from_millis(250);
-/// Every so many comparisons everything is read anew, even when nothing looks wrong.
+/// Number of comparisons after which everything is read again, even without a difference.
 const WHOLE: u32 = 12;
-/// A page that takes longer is a failure of the poll.
+/// Timeout of a page; a timeout fails the poll.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 labels! {
@@ -46,9 +46,9 @@ metrics! {
 
 /// When a feed was last read to its end.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Polled(Arc<Mutex<Option<Instant>>>);
+pub(crate) struct LastPoll(Arc<Mutex<Option<Instant>>>);
 
-impl Polled {
+impl LastPoll {
     /// `None`: never.
     pub(crate) fn at(&self) -> Option<Instant> {
         *self.0.lock()
@@ -67,7 +67,7 @@ pub(crate) struct FeedTimes {
     pub(crate) verify: Duration,
 }
 
-/// What a feed is called for people.
+/// The display name of a feed.
 pub(crate) const fn name(collection: Collection) -> &'static str {
     match collection {
         Collection::OpenShiftClusters => "clusters",
@@ -85,10 +85,10 @@ pub(crate) struct Feed {
     times: FeedTimes,
     sink: Sink,
     cursor: i64,
-    /// Ids that live, as far as was read.
+    /// Ids of existing documents, as far as read.
     ids: HashSet<Box<str>>,
     verified: u32,
-    polled: Polled,
+    polled: LastPoll,
     clock: SharedClock,
     last_success: Gauge,
 }
@@ -111,13 +111,13 @@ impl Feed {
             cursor: 0,
             ids: HashSet::new(),
             verified: 0,
-            polled: Polled::default(),
+            polled: LastPoll::default(),
             clock: SharedClock::clone(clock),
             last_success: FeedMetrics::register(registry).last_success.with(&labels),
         }
     }
 
-    pub(crate) fn polled(&self) -> Polled {
+    pub(crate) fn polled(&self) -> LastPoll {
         self.polled.clone()
     }
 
@@ -132,7 +132,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Applies what came after the cursor; whether anything did. `living` gains the ids of documents that were told.
+    /// Applies the changes after the cursor; whether there were any. Adds the ids of changed documents to `living`.
     async fn read(&mut self, living: &mut HashSet<Box<str>>) -> Result<bool, StoreError> {
         let mut changed = false;
         loop {
@@ -157,7 +157,7 @@ impl Feed {
         }
     }
 
-    /// Compares what is known with the store; reads all of it when they differ, and now and then in any case.
+    /// Compares the known ids with the store; reads everything again when they differ, and periodically in any case.
     pub(crate) async fn verify(&mut self) -> Result<(), StoreError> {
         self.verified = (self.verified + 1) % WHOLE;
         let behind = self.store.head(self.collection).await? < self.cursor;
@@ -182,7 +182,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Polls until told to stop: woken by notifications, and at its period in any case.
+    /// Polls until cancelled: when notified, and at its period in any case.
     pub(crate) async fn follow(mut self, stop: CancellationToken) {
         let mut wake = self.store.subscribe(self.collection);
         let mut tick = interval(self.times.poll);
@@ -219,7 +219,7 @@ impl Feed {
     }
 }
 
-/// A notification and what comes shortly after it; never, when nobody notifies any more.
+/// Waits for a notification and those shortly after it; never returns when the notifier is gone.
 async fn news(wake: &mut watch::Receiver<u64>) {
     if wake.changed().await.is_err() {
         std::future::pending::<()>().await;

@@ -15,13 +15,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rp_documents::ResourceId;
 use rp_kube::connect::ClientOptions;
-use rp_kube::lean::Lean;
+use rp_kube::lean::LeanClient;
 use rp_net::{Budget, Cost};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use self::error::FetchError;
-use crate::seen::{Need, Request, Seen};
+use crate::cluster_objects::{ClusterObjects, Request, Resource};
 
 /// Bounds of the reads of one look.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +34,9 @@ pub struct FetchLimits {
     pub answer_bytes: usize,
     /// Pages of one list.
     pub pages: usize,
-    /// Bytes of what Alertmanager tells.
+    /// Maximum size of Alertmanager's response, bytes.
     pub alert_bytes: usize,
-    /// The longest that a `Retry-After` is waited for.
+    /// Longest `Retry-After` that is waited for.
     pub retry_after: Duration,
 }
 
@@ -53,8 +53,8 @@ impl Default for FetchLimits {
     }
 }
 
-/// Memory for bodies, shared by all looks of a process: as much as is read at once, not as much as there are clusters.
-/// And turns to decode them: one processor is always left to others, for people may be served by the same process.
+/// Buffers for bodies, shared by all looks of a process: memory grows with concurrent reads, not with clusters.
+/// Also limits concurrent decoding: one processor is always left free, as the process may also serve users.
 #[derive(Debug)]
 pub struct Buffers {
     kept: Mutex<Vec<Vec<u8>>>,
@@ -91,7 +91,7 @@ impl Buffers {
 /// The reads of one look.
 #[derive(Debug)]
 pub struct Fetcher {
-    lean: Arc<Lean>,
+    lean: Arc<LeanClient>,
     cluster: ResourceId,
     budget: Budget,
     limits: FetchLimits,
@@ -104,7 +104,7 @@ pub struct Fetcher {
 impl Fetcher {
     /// Reads of one look over the cluster's client, until `cancel`.
     pub fn new(
-        lean: Arc<Lean>,
+        lean: Arc<LeanClient>,
         budget: Budget,
         limits: FetchLimits,
         buffers: Arc<Buffers>,
@@ -115,11 +115,11 @@ impl Fetcher {
         Self { lean, cluster, budget, limits, buffers, room, cancel }
     }
 
-    /// Reads what is needed into `seen`; what cannot be read is told there, too.
-    pub async fn fetch(&self, need: &Need, seen: &Seen) {
+    /// Reads a resource into `seen`; an error is stored there, too.
+    pub async fn fetch(&self, need: &Resource, seen: &ClusterObjects) {
         let read = async {
             match need {
-                Need::Alerts => self.alerts(need, seen).await,
+                Resource::Alerts => self.alerts(need, seen).await,
                 need => self.pages(need, seen).await,
             }
         };
@@ -136,7 +136,7 @@ impl Fetcher {
     /// The status of a health endpoint, whatever it is.
     ///
     /// # Errors
-    /// There was no answer.
+    /// There was no response.
     pub async fn status(&self, path: &str) -> Result<u16, FetchError> {
         let ask = async {
             self.pay(Cost::REQUEST).await?;
@@ -157,7 +157,7 @@ impl Fetcher {
         taken.map_err(|crowded| FetchError::Crowded(crowded.0.as_secs()))
     }
 
-    async fn pages(&self, need: &Need, seen: &Seen) -> Result<(), FetchError> {
+    async fn pages(&self, need: &Resource, seen: &ClusterObjects) -> Result<(), FetchError> {
         let request = need.request();
         let mut body = self.buffers.take();
         let read = self.read_pages(need, &request, seen, &mut body).await;
@@ -167,9 +167,9 @@ impl Fetcher {
 
     async fn read_pages(
         &self,
-        need: &Need,
+        need: &Resource,
         request: &Request,
-        seen: &Seen,
+        seen: &ClusterObjects,
         body: &mut Vec<u8>,
     ) -> Result<(), FetchError> {
         let mut from: Option<String> = None;
@@ -178,7 +178,7 @@ impl Fetcher {
             let path = path(request, self.limits.page, from.as_deref());
             match self.read(&path, request.paged, body).await {
                 Ok(()) => {}
-                // What was read so far is of a state that the API server no longer has: from the beginning, once.
+                // The continue token expired: the list is read again from the beginning, once.
                 Err(error) if error.code() == 410 && from.is_some() => {
                     if expired {
                         return Err(FetchError::Expired);
@@ -202,7 +202,7 @@ impl Fetcher {
         Err(FetchError::TooLong(self.limits.pages))
     }
 
-    /// One answer of status 200; when the API server is busy and says for how long, asked a second time.
+    /// One response of status 200; when the API server is busy and sends `Retry-After`, retried once.
     async fn read(&self, path: &str, list: bool, body: &mut Vec<u8>) -> Result<(), FetchError> {
         let cost = if list { Cost::LIST } else { Cost::REQUEST };
         let mut again = true;
@@ -225,8 +225,8 @@ impl Fetcher {
         }
     }
 
-    /// By a port-forward of its own, closed afterwards.
-    async fn alerts(&self, need: &Need, seen: &Seen) -> Result<(), FetchError> {
+    /// Reads alerts over a temporary port-forward.
+    async fn alerts(&self, need: &Resource, seen: &ClusterObjects) -> Result<(), FetchError> {
         self.pay(Cost::REQUEST).await?;
         let _room = self.room.acquire().await.map_err(|_| FetchError::Deadline)?;
         let options = ClientOptions { user_agent: "aro (monitor)".to_owned(), ..ClientOptions::default() };
@@ -266,7 +266,7 @@ fn escape(into: &mut String, text: &str) {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             into.push(char::from(byte));
         } else {
-            // Writing to a text does not fail.
+            // Writing to a `String` does not fail.
             let _ = write!(into, "%{byte:02X}");
         }
     }

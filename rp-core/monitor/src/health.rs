@@ -1,22 +1,22 @@
-//! What a look means for people: the fields of [`ClusterHealth`].
+//! Derives the fields of [`ClusterHealth`] from a look.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rp_documents::ClusterHealth;
 
+use crate::cluster_objects::ClusterObjects;
 use crate::collect::{self, Version};
 use crate::objects::{ClusterOperator, ClusterVersion, Node, status_of};
 use crate::runner::CollectorOutcome;
-use crate::seen::Seen;
 
-/// Names of each kind that are kept.
+/// Maximum number of names kept per kind.
 const MOST_NAMES: usize = 100;
 
-/// The health that a look found. What it could not see keeps its value of the look before: a collector's error tells
-/// that it is old.
+/// The health that a look found. A field that could not be read keeps its value of the look before; the error of its
+/// collector shows that it is old.
 pub fn health(
-    seen: &Seen,
+    seen: &ClusterObjects,
     collectors: &[CollectorOutcome],
     took: Duration,
     previous: Option<&ClusterHealth>,
@@ -53,7 +53,7 @@ pub fn health(
     }
     if let Ok(alerts) = seen.alerts() {
         let firing = alerts.iter().filter(|alert| {
-            // Watchdog and its like fire to show that alerting works; a silenced alert is somebody's already.
+            // Watchdog alerts fire to show that alerting works; a silenced alert is already being handled.
             collect::is_platform(alert)
                 && alert.labels.severity.as_str() != "none"
                 && alert.status.state.as_str() != "suppressed"
@@ -66,7 +66,7 @@ pub fn health(
     health
 }
 
-fn versions(seen: &Seen, health: &mut ClusterHealth) {
+fn versions(seen: &ClusterObjects, health: &mut ClusterHealth) {
     let Ok(Some(version)) = seen.version() else {
         if health.version.is_empty() {
             health.version.clone_from(&seen.cluster().version);
@@ -80,7 +80,7 @@ fn versions(seen: &Seen, health: &mut ClusterHealth) {
     health.updating_to = updating_to(&version, &health.version);
 }
 
-/// The version that is being brought in: the newest entry of the history that is not complete.
+/// The version that is being installed: the newest entry of the history that is not complete.
 fn updating_to(version: &ClusterVersion, running: &str) -> String {
     let newest = version.status.history.first();
     let partial =
@@ -99,7 +99,7 @@ fn is_ready(node: &Node) -> bool {
     status_of(&node.status.conditions, "Ready") == Some("True")
 }
 
-/// Each once, ordered, so that the same health is the same document.
+/// Sorted and without duplicates, so that equal health gives an equal document.
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
     let names: BTreeSet<&str> = all.filter(|name| !name.is_empty()).collect();
     names.into_iter().take(MOST_NAMES).map(str::to_owned).collect()
@@ -110,22 +110,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::collect::tests::{Fed, aro};
-    use crate::seen::Need;
+    use crate::cluster_objects::Resource;
+    use crate::collect::tests::{CollectorBench, aro};
 
-    fn fed() -> Fed {
+    fn fed() -> CollectorBench {
         let condition = |kind: &str, status: &str| json!({"type": kind, "status": status});
         let operator = |name: &str, kind: &str, status: &str| json!({"metadata": {"name": name}, "status": {"conditions": [condition(kind, status)]}});
         let node = |status: &str| json!({"status": {"conditions": [condition("Ready", status)]}});
         let alert = |name: &str, severity: &str, namespace: &str, state: &str| json!({"labels": {"alertname": name, "severity": severity, "namespace": namespace}, "status": {"state": state}});
-        let fed = Fed::new(aro())
+        let fed = CollectorBench::new(aro())
             .with(
-                &Need::ClusterVersion,
+                &Resource::ClusterVersion,
                 json!({"status": {"desired": {"version": "4.16.9"}, "history": [
                 {"state": "Partial", "version": "4.16.9"}, {"state": "Completed", "version": "4.16.3"}]}}),
             )
             .with_items(
-                &Need::ClusterOperators,
+                &Resource::ClusterOperators,
                 json!([
                     operator("ok", "Available", "True"),
                     operator("gone", "Available", "False"),
@@ -133,9 +133,9 @@ mod tests {
                     operator("asking", "Degraded", "Unknown"),
                 ]),
             )
-            .with_items(&Need::Nodes, json!([node("True"), node("False"), node("Unknown"), {}]))
+            .with_items(&Resource::Nodes, json!([node("True"), node("False"), node("Unknown"), {}]))
             .with(
-                &Need::Alerts,
+                &Resource::Alerts,
                 json!([
                     alert("Z", "critical", "openshift-etcd", "active"),
                     alert("Z", "critical", "openshift-dns", "active"),
@@ -165,7 +165,8 @@ mod tests {
     #[test]
     fn what_was_not_seen_keeps_its_value() {
         let before = health(&fed().seen, &[], Duration::ZERO, None);
-        let away = Fed::new(aro()).failed(&Need::Nodes, 500).failed(&Need::ClusterVersion, 500);
+        let away =
+            CollectorBench::new(aro()).failed(&Resource::Nodes, 500).failed(&Resource::ClusterVersion, 500);
         away.seen.healthz(0);
         let after = health(&away.seen, &[], Duration::ZERO, Some(&before));
         assert_eq!(after.healthz, Some(0));
@@ -176,7 +177,12 @@ mod tests {
     #[test]
     fn an_update_is_over_when_it_is_complete() {
         let version = |value| {
-            health(&Fed::new(aro()).with(&Need::ClusterVersion, value).seen, &[], Duration::ZERO, None)
+            health(
+                &CollectorBench::new(aro()).with(&Resource::ClusterVersion, value).seen,
+                &[],
+                Duration::ZERO,
+                None,
+            )
         };
         let done = version(
             json!({"status": {"desired": {"version": "4.16.9"}, "history": [{"state": "Completed", "version": "4.16.9"}]}}),

@@ -1,27 +1,29 @@
 //! Hive's view of a cluster (`contract/monitor.md` §11): collectors over objects of Hive's own cluster.
 
-use crate::collect::{CollectError, Collector, Told};
+use crate::cluster_objects::{ClusterObjects, Resource};
+use crate::collect::{CollectError, Collector, CollectorOutput};
 use crate::names::cluster;
 use crate::objects::SyncSet;
 use crate::sample::{Sample, Text};
-use crate::seen::{Need, Seen};
 
 /// Run one after the other, the second also when the first failed.
 pub static COLLECTORS: &[Collector] = &[
     Collector {
         name: "emitHiveRegistrationStatus",
-        needs: |seen| seen.cluster().hive_namespace.clone().map(Need::HiveDeployment).into_iter().collect(),
+        needs: |seen| {
+            seen.cluster().hive_namespace.clone().map(Resource::HiveDeployment).into_iter().collect()
+        },
         run: registration,
     },
     Collector {
         name: "emitClusterSync",
-        needs: |seen| seen.cluster().hive_namespace.clone().map(Need::HiveSync).into_iter().collect(),
+        needs: |seen| seen.cluster().hive_namespace.clone().map(Resource::HiveSync).into_iter().collect(),
         run: sync,
     },
 ];
 
-/// Where Hive keeps the cluster.
-fn namespace(seen: &Seen) -> Result<&str, CollectError> {
+/// The namespace of the cluster in Hive's cluster.
+fn namespace(seen: &ClusterObjects) -> Result<&str, CollectError> {
     let namespace = seen.cluster().hive_namespace.as_deref().filter(|namespace| !namespace.is_empty());
     namespace.ok_or_else(|| {
         let name = seen.cluster().id.name();
@@ -31,7 +33,7 @@ fn namespace(seen: &Seen) -> Result<&str, CollectError> {
     })
 }
 
-fn registration(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+fn registration(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let Some(deployment) = seen.hive_deployment(namespace(seen)?)? else { return Ok(()) };
     for condition in &deployment.status.conditions {
         let healthy = match condition.kind.as_str() {
@@ -47,7 +49,7 @@ fn registration(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
     Ok(())
 }
 
-fn sync(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+fn sync(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let Some(sync) = seen.hive_sync(namespace(seen)?)? else { return Ok(()) };
     let sets = [("SyncSets", &sync.status.sync_sets), ("SelectorSyncSets", &sync.status.selector_sync_sets)];
     for (kind, set) in sets.into_iter().flat_map(|(kind, sets)| sets.iter().map(move |set| (kind, set))) {
@@ -56,7 +58,7 @@ fn sync(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
     Ok(())
 }
 
-fn one(kind: &'static str, set: &SyncSet, told: &mut Told) {
+fn one(kind: &'static str, set: &SyncSet, told: &mut CollectorOutput) {
     let own = |text: &str| Text::Owned(text.to_owned());
     let (name, result) = (own(set.name.as_str()), own(set.result.as_str()));
     let reason: String = set.failure_message.as_str().chars().filter(|c| is_plain(*c)).collect();
@@ -83,19 +85,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::collect::tests::{Fed, aro};
+    use crate::collect::tests::{CollectorBench, aro};
 
-    fn adopted() -> Fed {
+    fn adopted() -> CollectorBench {
         let mut cluster = aro();
         cluster.hive_namespace = Some("aro-1".to_owned());
-        Fed::new(cluster)
+        CollectorBench::new(cluster)
     }
 
     #[test]
     fn unready_and_unreachable_are_told_with_their_reason() {
         let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "reason": format!("{kind}Why")});
         let deployment = |all: &[serde_json::Value]| json!({"status": {"conditions": all}});
-        let need = Need::HiveDeployment("aro-1".to_owned());
+        let need = Resource::HiveDeployment("aro-1".to_owned());
         let fine = deployment(&[
             condition("Ready", "True"),
             condition("Unreachable", "False"),
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_cluster_that_was_not_adopted_is_an_error() {
-        let fed = Fed::new(aro());
+        let fed = CollectorBench::new(aro());
         assert_eq!(fed.run(&COLLECTORS[0]), ["cluster x not adopted. No namespace in the clusterdocument"]);
         assert!((COLLECTORS[0].needs)(&fed.seen).is_empty());
     }
@@ -125,7 +127,7 @@ mod tests {
             "syncSets": [{"name": "a", "result": "Success", "firstSuccessTime": "2026-01-01T00:00:00Z"}],
             "selectorSyncSets": [{"name": "b", "result": "Failure", "failureMessage": "cannot: apply \"x\"\n(y)_z-1", "lastTransitionTime": "t"}],
         }});
-        let fed = adopted().hourly().with(&Need::HiveSync("aro-1".to_owned()), sync);
+        let fed = adopted().hourly().with(&Resource::HiveSync("aro-1".to_owned()), sync);
         assert_eq!(
             fed.run(&COLLECTORS[1]),
             [

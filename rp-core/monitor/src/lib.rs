@@ -1,15 +1,16 @@
-//! Looks at every cluster from outside and turns what it sees into metrics (`contract/monitor.md`). It never
+//! Checks every cluster from outside and turns the result into metrics (`contract/monitor.md`). It never
 //! changes a cluster and never writes a cluster document.
 //!
-//! Entry rule: what concerns one look, or who looks.
+//! Entry rule: what concerns one look (one check of one cluster), or its scheduling.
 
 pub mod check;
+pub mod cluster_objects;
 pub mod collect;
 pub mod connect;
 pub mod emit;
 pub mod expose;
 #[cfg(test)]
-mod far;
+mod fake_cluster;
 pub mod feed;
 pub mod fetch;
 pub mod health;
@@ -23,7 +24,6 @@ pub mod once;
 pub mod pool;
 pub mod runner;
 pub mod sample;
-pub mod seen;
 pub mod service;
 pub mod settings;
 pub mod view;
@@ -32,4 +32,4 @@ pub mod worker;
 pub use service::{Emit, MonitorParts, MonitorService, StartError};
 pub use settings::MonitorSettings;
 pub use view::{ClusterView, WorkerProfile};
-pub use worker::{Look, LookDone, Round};
+pub use worker::{Look, LookOutcome, Round};

@@ -1,5 +1,5 @@
-//! The record of looks: one document a bucket, written once a minute by the bucket's owner, so that a fleet of any
-//! size costs 256 writes a minute. Beside it what a cluster that left has to take with it.
+//! Stores the time of looks: one document a bucket, written once a minute by the bucket's owner, so that a fleet of any
+//! size costs 256 writes a minute. Also removes the mirrored documents of clusters that left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::feed::Known;
+use crate::feed::ClusterIndex;
 use crate::pool::Assignment;
 
-/// Writes are spread over the period in at most so many steps, each no shorter than this.
+/// Writes are spread over the period in at most this many steps, each no shorter than `LEAST_STEP`.
 const STEPS: u32 = 60;
 const LEAST_STEP: Duration = Duration::from_millis(50);
-/// How often what no cluster has is looked for, and how old it must be.
+/// Interval of the sweep for orphaned documents, and their minimum age.
 const SWEEP: Duration = Duration::from_secs(3600);
 const SWEEP_AGE: Duration = Duration::from_secs(900);
 const PAGE: u32 = 200;
 
-/// When, and for how long.
-type Looked = (Timestamp, Duration);
+/// Start and duration of a look.
+type LookTime = (Timestamp, Duration);
 
-/// Looks that are not written yet. A cheap clone.
+/// Looks that are not written yet. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Book(Arc<Mutex<Pages>>);
+pub(crate) struct PendingLooks(Arc<Mutex<PendingState>>);
 
 #[derive(Debug, Default)]
-struct Pages {
+struct PendingState {
     /// By bucket, then by the health's id.
-    looks: BTreeMap<u8, BTreeMap<Box<str>, Looked>>,
+    looks: BTreeMap<u8, BTreeMap<Box<str>, LookTime>>,
     /// By bucket: ids of clusters that left.
     gone: BTreeMap<u8, BTreeSet<Box<str>>>,
 }
 
-impl Book {
+impl PendingLooks {
     pub(crate) fn note(&self, bucket: u8, document: &str, at: Timestamp, took: Duration) {
         self.0.lock().looks.entry(bucket).or_default().insert(document.into(), (at, took));
     }
@@ -52,13 +52,13 @@ impl Book {
         pages.gone.entry(bucket).or_default().insert(document);
     }
 
-    fn take(&self, bucket: u8) -> (BTreeMap<Box<str>, Looked>, BTreeSet<Box<str>>) {
+    fn take(&self, bucket: u8) -> (BTreeMap<Box<str>, LookTime>, BTreeSet<Box<str>>) {
         let mut pages = self.0.lock();
         (pages.looks.remove(&bucket).unwrap_or_default(), pages.gone.remove(&bucket).unwrap_or_default())
     }
 
-    /// Puts back what could not be written; what came meanwhile is newer.
-    fn put_back(&self, bucket: u8, looks: BTreeMap<Box<str>, Looked>, gone: BTreeSet<Box<str>>) {
+    /// Puts back what could not be written; newer entries win.
+    fn put_back(&self, bucket: u8, looks: BTreeMap<Box<str>, LookTime>, gone: BTreeSet<Box<str>>) {
         let mut pages = self.0.lock();
         let held = pages.looks.entry(bucket).or_default();
         for (document, look) in looks {
@@ -68,22 +68,22 @@ impl Book {
     }
 }
 
-/// Writes the book.
+/// Writes the pending looks.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) store: SharedStore,
-    pub(crate) book: Book,
-    pub(crate) known: Known,
+    pub(crate) book: PendingLooks,
+    pub(crate) known: ClusterIndex,
     /// The worker's UUID.
     pub(crate) by: Arc<str>,
     pub(crate) assignment: watch::Receiver<Assignment>,
     pub(crate) period: Duration,
-    /// Whether every feed was read to its end: before, a cluster that is not known may be there all the same.
+    /// Whether every feed was read to its end: before that, an unknown cluster may still exist.
     pub(crate) primed: watch::Receiver<bool>,
 }
 
 impl Recorder {
-    /// Writes until told to stop, then everything once more.
+    /// Writes until cancelled, then everything once more.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let step = (self.period / STEPS).max(LEAST_STEP).min(self.period);
         let steps = (self.period.as_millis() / step.as_millis().max(1)).clamp(1, u128::from(STEPS));
@@ -125,7 +125,7 @@ impl Recorder {
     async fn write(
         &self,
         bucket: u8,
-        looks: &BTreeMap<Box<str>, Looked>,
+        looks: &BTreeMap<Box<str>, LookTime>,
         gone: &BTreeSet<Box<str>>,
     ) -> Result<(), StoreError> {
         let mut left: BTreeSet<Box<str>> = gone.clone();
@@ -149,7 +149,7 @@ impl Recorder {
                 let mut document = BucketLooks { id, looks: BTreeMap::new(), unknown: Unknown::new() };
                 change(&mut document);
                 match typed.create(document).await {
-                    // Somebody else was faster: the next time it is there.
+                    // Conflict with another writer: written at the next step.
                     Ok(_) => {}
                     Err(error) => return Err(error),
                 }
@@ -178,7 +178,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Removes health and mirrors of clusters that nobody knows: their owner died before it could.
+    /// Removes health and mirrors of unknown clusters, whose owner died before it could remove them.
     async fn sweep(&self) -> Result<(), StoreError> {
         if !*self.primed.borrow() {
             return Ok(());
@@ -201,7 +201,7 @@ impl Recorder {
     }
 }
 
-/// The later look of two stands.
+/// The later of two looks wins.
 fn merge(document: &mut BucketLooks, id: &str, at: Timestamp, took: Duration, by: &str) {
     if document.looks.get(id).is_none_or(|look| look.at <= at) {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
@@ -215,12 +215,12 @@ mod tests {
     use rp_database::in_memory;
 
     use super::*;
-    use crate::feed::{DocumentKey, Place};
+    use crate::feed::{ClusterEntry, DocumentKey};
 
-    fn recorder(store: &SharedStore, known: &Known, by: &str) -> Recorder {
+    fn recorder(store: &SharedStore, known: &ClusterIndex, by: &str) -> Recorder {
         Recorder {
             store: Arc::clone(store),
-            book: Book::default(),
+            book: PendingLooks::default(),
             known: known.clone(),
             by: by.into(),
             assignment: watch::channel(Assignment::none()).1,
@@ -229,8 +229,8 @@ mod tests {
         }
     }
 
-    fn knows(known: &Known, id: &str) {
-        known.insert(DocumentKey::new(false, id), Place { key: id.into(), bucket: 7 });
+    fn knows(known: &ClusterIndex, id: &str) {
+        known.insert(DocumentKey::new(false, id), ClusterEntry { key: id.into(), bucket: 7 });
     }
 
     async fn read(store: &SharedStore) -> BTreeMap<String, (i64, String)> {
@@ -246,7 +246,7 @@ mod tests {
     #[tokio::test]
     async fn two_owners_leave_the_later_look_and_who_left_leaves_nothing() {
         let store = in_memory(Arc::new(SystemClock));
-        let known = Known::default();
+        let known = ClusterIndex::default();
         ["a", "b"].iter().for_each(|id| knows(&known, id));
         let healths: Typed<ClusterHealth> = Typed::new(Arc::clone(&store));
         for id in ["a", "b"] {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(read(&store).await.into_keys().collect::<Vec<_>>(), ["b"]);
         assert!(healths.get("a").await.unwrap().is_none());
         assert!(healths.get("b").await.unwrap().is_some());
-        // b leaves while nobody looks: whoever writes the bucket next sees it.
+        // Cluster b leaves without an owner: the next writer of the bucket removes it.
         known.remove(&DocumentKey::new(false, "b"));
         knows(&known, "c");
         one.book.note(7, "c", at(300), Duration::ZERO);
@@ -282,7 +282,7 @@ mod tests {
     #[tokio::test]
     async fn what_could_not_be_written_is_written_later() {
         let store = in_memory(Arc::new(SystemClock));
-        let known = Known::default();
+        let known = ClusterIndex::default();
         knows(&known, "a");
         let recorder = recorder(&store, &known, "one");
         let at = Timestamp::from_seconds;

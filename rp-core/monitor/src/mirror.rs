@@ -1,4 +1,4 @@
-//! What the API shows of a cluster that only the cluster knows (`contract/api.md` §14).
+//! Properties that the API shows and that only the cluster itself knows (`contract/api.md` §14).
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use base64::engine::general_purpose::STANDARD;
 use rp_base::Secret;
 use rp_documents::{MirroredIngress, MirroredWorkers};
 
+use crate::cluster_objects::{ClusterObjects, Resource};
 use crate::objects::{Credentials, IngressController, MachineSet, RouterService};
-use crate::seen::{Need, Seen};
 
 /// The owner of a router's service.
 const OWNER: &str = "ingresscontroller.operator.openshift.io/owning-ingresscontroller";
 
-/// What a look can say of the mirror; `None`: it was not seen, and what is stored stays.
+/// What a look knows of the mirror; `None`: it was not read, and the stored value stays.
 #[derive(Debug, Clone, Default)]
 pub struct MirrorDraft {
     pub version: Option<String>,
@@ -24,10 +24,10 @@ pub struct MirrorDraft {
     pub principal: PrincipalDraft,
 }
 
-/// The service principal as the cluster has it.
+/// The service principal in the cluster.
 #[derive(Clone, Default)]
 pub enum PrincipalDraft {
-    /// Not seen.
+    /// Not read.
     #[default]
     Unseen,
     /// The cluster has none: it uses workload identity.
@@ -48,25 +48,29 @@ impl fmt::Debug for PrincipalDraft {
     }
 }
 
-/// What the mirror needs; nothing for a cluster that somebody brought.
-pub fn needs(seen: &Seen) -> Vec<Need> {
+/// The resources that the mirror reads; none for an imported cluster.
+pub fn needs(seen: &ClusterObjects) -> Vec<Resource> {
     if seen.is_imported() {
         return Vec::new();
     }
-    let mut needs =
-        vec![Need::ClusterVersion, Need::IngressControllers, Need::RouterServices, Need::MachineSets];
+    let mut needs = vec![
+        Resource::ClusterVersion,
+        Resource::IngressControllers,
+        Resource::RouterServices,
+        Resource::MachineSets,
+    ];
     if !has_identity(seen) {
-        needs.push(Need::Credentials);
+        needs.push(Resource::Credentials);
     }
     needs
 }
 
-fn has_identity(seen: &Seen) -> bool {
+fn has_identity(seen: &ClusterObjects) -> bool {
     seen.cluster().workload_identity && !seen.cluster().service_principal
 }
 
-/// What was seen, as the API shows it.
-pub fn draft(seen: &Seen) -> MirrorDraft {
+/// What was read, in the form of the API.
+pub fn draft(seen: &ClusterObjects) -> MirrorDraft {
     let version = seen.version().ok().flatten();
     let version = version.map(|version| version.status.desired.version.as_str().to_owned());
     let ingress = seen.ingress_controllers().and_then(|controllers| {
@@ -124,7 +128,7 @@ fn worker_profile(set: &MachineSet, subscription: &str) -> MirroredWorkers {
         ..MirroredWorkers::default()
     };
     let provider = set.spec.template.spec.provider_spec.value.as_ref();
-    // Without ready machines the spec may be a wish that Azure refused.
+    // Without ready machines the spec may be a configuration that Azure refused.
     let Some(provider) = provider.filter(|_| set.status.ready_replicas.or_zero() != 0) else {
         return profile;
     };
@@ -141,7 +145,7 @@ fn worker_profile(set: &MachineSet, subscription: &str) -> MirroredWorkers {
     profile
 }
 
-/// `None`: a part is missing, or is no text.
+/// `None`: a member is missing, or is not text.
 fn principal(credentials: &Credentials) -> Option<PrincipalDraft> {
     let text = |data: &Option<Secret<String>>| {
         let bytes = STANDARD.decode(data.as_ref()?.expose()).ok()?;
@@ -157,7 +161,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::collect::tests::{Fed, aro};
+    use crate::collect::tests::{CollectorBench, aro};
 
     #[test]
     fn ingress_profiles_join_controllers_and_services() {
@@ -172,10 +176,11 @@ mod tests {
             let ingress: Vec<_> = ips.iter().map(|ip| json!({"ip": ip})).collect();
             json!({"metadata": {"labels": {OWNER: owner}}, "status": {"loadBalancer": {"ingress": ingress}}})
         };
-        let fed = Fed::new(aro()).with_items(&Need::IngressControllers, controllers).with_items(
-            &Need::RouterServices,
-            json!([service("default", &["20.1.2.3", "20.1.2.4"]), service("private", &[])]),
-        );
+        let fed =
+            CollectorBench::new(aro()).with_items(&Resource::IngressControllers, controllers).with_items(
+                &Resource::RouterServices,
+                json!([service("default", &["20.1.2.3", "20.1.2.4"]), service("private", &[])]),
+            );
         let profiles = draft(&fed.seen).ingress_profiles.unwrap();
         let shown: Vec<_> =
             profiles.iter().map(|p| (p.name.as_str(), p.visibility.as_str(), p.ip.as_str())).collect();
@@ -199,7 +204,7 @@ mod tests {
         let spec = json!({"vmSize": "Standard_D4s_v5", "networkResourceGroup": "net", "vnet": "v", "subnet": "s", "zone": 1,
             "tags": {"a": 2}, "osDisk": {"diskSizeGB": 128, "managedDisk": {"diskEncryptionSet": {"id": "/des"}}},
             "securityProfile": {"encryptionAtHost": true}});
-        let fed = Fed::new(aro()).with_items(&Need::MachineSets, json!([
+        let fed = CollectorBench::new(aro()).with_items(&Resource::MachineSets, json!([
             set("b", 3, spec.clone()), set("a", 0, spec), set("c", 1, json!("broken")), {"metadata": {"name": "d"}},
         ]));
         let profiles = draft(&fed.seen).worker_profiles.unwrap();
@@ -224,7 +229,7 @@ mod tests {
     fn the_principal_is_opened_and_never_shown() {
         let data =
             json!({"data": {"azure_client_id": "aWQ=", "azure_client_secret": "aHVudGVyMg==", "other": 1}});
-        let fed = Fed::new(aro()).with(&Need::Credentials, data);
+        let fed = CollectorBench::new(aro()).with(&Resource::Credentials, data);
         let draft = draft(&fed.seen);
         assert!(!format!("{draft:?} {:?}", fed.seen).contains("hunter2"));
         assert!(!format!("{:?}", fed.seen).contains("aHVudGVyMg"));
@@ -236,11 +241,11 @@ mod tests {
     fn workload_identity_has_none_and_an_unread_secret_changes_nothing() {
         let mut cluster = aro();
         (cluster.workload_identity, cluster.service_principal) = (true, false);
-        let fed = Fed::new(cluster);
-        assert!(!needs(&fed.seen).contains(&Need::Credentials));
+        let fed = CollectorBench::new(cluster);
+        assert!(!needs(&fed.seen).contains(&Resource::Credentials));
         assert!(matches!(draft(&fed.seen).principal, PrincipalDraft::None));
-        let fed = Fed::new(aro()).failed(&Need::Credentials, 403);
-        assert!(needs(&fed.seen).contains(&Need::Credentials));
+        let fed = CollectorBench::new(aro()).failed(&Resource::Credentials, 403);
+        assert!(needs(&fed.seen).contains(&Resource::Credentials));
         assert!(matches!(draft(&fed.seen).principal, PrincipalDraft::Unseen));
         assert!(draft(&fed.seen).worker_profiles.is_none() && draft(&fed.seen).ingress_profiles.is_none());
     }

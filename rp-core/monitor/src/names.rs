@@ -6,7 +6,7 @@ pub mod client;
 pub mod cluster;
 pub mod own;
 
-/// How the number is written to statsd.
+/// The statsd type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// `g`, a whole number.
@@ -15,7 +15,7 @@ pub enum Wire {
     Float,
 }
 
-/// Whose account the line is sent to (`contract/monitor.md` §13).
+/// The account that the line is sent to (`contract/monitor.md` §13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Account {
     Service,
@@ -33,7 +33,7 @@ pub enum Scope {
     Document,
 }
 
-/// What the number means (`contract/metrics.md` §4.1).
+/// The meaning of a metric (`contract/metrics.md` §4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One per event: a counter in Prometheus.
@@ -45,7 +45,7 @@ pub enum Kind {
     Gauge,
     /// 1 while something is so; absence means healthy or not applicable.
     State,
-    /// 1, with labels that tell.
+    /// 1, with labels that carry the information.
     Info,
     /// As `Info`, one for every object of a cluster: the first to be left out when there are too many series.
     PerObject,
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// The word for the reference.
+    /// The name in the reference.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -133,9 +133,9 @@ pub struct Metric {
     pub kind: Kind,
     pub account: Account,
     pub scope: Scope,
-    /// Beside those of the scope.
+    /// In addition to the dimensions of the scope.
     pub dims: &'static [Dim],
-    /// None: the same is told by another metric, or nobody can use it there.
+    /// `None`: another metric has the same information, or it is not useful in Prometheus.
     pub exposed: Option<Exposed>,
     pub help: &'static str,
 }

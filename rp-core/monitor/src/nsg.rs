@@ -18,9 +18,9 @@ use rp_base::chain;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::check::{Beside, BesideDone};
+use crate::check::{SideMonitor, SideMonitorOutput};
 use crate::emit::ClusterDims;
-use crate::expose::Part;
+use crate::expose::SeriesGroup;
 use crate::names::{Metric, cluster, own};
 use crate::sample::{Sample, Text};
 use crate::view::ClusterView;
@@ -28,19 +28,19 @@ use crate::worker::Round;
 pub use prefixes::SubnetPrefixes;
 use rules::{Finding, Ranges};
 
-/// Subnets that are asked for at once.
+/// Concurrent reads of subnets.
 const PARALLEL: usize = 4;
-/// The most subnets and rules of one cluster that are looked at.
+/// Maximum number of subnets and rules of one cluster that are checked.
 const MOST_SUBNETS: usize = 100;
 const MOST_RULES: usize = 5000;
-/// The name under which errors are told.
+/// The collector name for errors.
 const COLLECTOR: &str = "nsg";
 
-/// Looks at network security groups.
+/// Checks network security groups.
 #[derive(Debug)]
 pub struct NsgMonitor {
     subnets: Arc<SubnetPrefixes>,
-    /// Clusters of which something is shown, by key.
+    /// Clusters with exposed series, by key.
     shown: Mutex<HashSet<Box<str>>>,
 }
 
@@ -54,13 +54,13 @@ impl NsgMonitor {
         cluster.preconfigured_nsg == "Enabled"
     }
 
-    async fn look(&self, view: &ClusterView, cancel: &CancellationToken) -> Told {
-        let mut told = Told::default();
+    async fn look(&self, view: &ClusterView, cancel: &CancellationToken) -> NsgOutput {
+        let mut told = NsgOutput::default();
         let Some(tenant) = view.tenant.clone() else {
             told.no_credential("the subscription's tenant is not known");
             return told;
         };
-        let asked = Subnets::of(view);
+        let asked = Subnets::for_cluster(view);
         let get = |id: String| {
             let (subnets, tenant) = (Arc::clone(&self.subnets), Arc::clone(&tenant));
             async move {
@@ -79,7 +79,7 @@ impl NsgMonitor {
                 Some((id, Ok(subnet))) => {
                     found.insert(id, subnet);
                 }
-                // No token: the other subnets would tell the same.
+                // Without a token the other subnets would fail in the same way.
                 Some((_, Err(error))) if is_credential(&error) => {
                     told.no_credential(&chain(&error).to_string());
                     break;
@@ -95,7 +95,7 @@ impl NsgMonitor {
 }
 
 #[async_trait]
-impl Beside for NsgMonitor {
+impl SideMonitor for NsgMonitor {
     fn name(&self) -> &'static str {
         "nsg"
     }
@@ -104,7 +104,7 @@ impl Beside for NsgMonitor {
         &own::NSG_FAILED
     }
 
-    /// Also once more after the groups are the owner's no longer, to show nothing of them.
+    /// Also once more after the groups are no longer the owner's, to remove their series.
     fn due(&self, cluster: &ClusterView, _: Round) -> bool {
         Self::enabled(cluster) || self.shown.lock().contains(cluster.id.key())
     }
@@ -115,20 +115,20 @@ impl Beside for NsgMonitor {
         _: &ClusterDims,
         round: Round,
         cancel: &CancellationToken,
-    ) -> BesideDone {
+    ) -> SideMonitorOutput {
         if !Self::enabled(cluster) {
             self.shown.lock().remove(cluster.id.key());
-            let nothing = [Part::Nsg, Part::NsgRules].map(|part| (part, Vec::new()));
-            return BesideDone { samples: nothing.into(), errors: Vec::new() };
+            let nothing = [SeriesGroup::Nsg, SeriesGroup::NsgRules].map(|part| (part, Vec::new()));
+            return SideMonitorOutput { samples: nothing.into(), errors: Vec::new() };
         }
         self.shown.lock().insert(cluster.id.key().into());
-        let mut done = BesideDone::default();
-        done.samples.push((Part::Nsg, vec![Sample::one(&cluster::NSG_ENABLED, [])]));
+        let mut done = SideMonitorOutput::default();
+        done.samples.push((SeriesGroup::Nsg, vec![Sample::one(&cluster::NSG_ENABLED, [])]));
         if round.nsg_due {
             let start = Instant::now();
             let mut told = self.look(cluster, cancel).await;
             told.samples.push(Sample::float(&own::NSG_DURATION, start.elapsed().as_secs_f64(), []));
-            done.samples.push((Part::NsgRules, told.samples));
+            done.samples.push((SeriesGroup::NsgRules, told.samples));
             done.errors = told.errors;
         }
         done
@@ -142,7 +142,7 @@ struct Subnets {
 }
 
 impl Subnets {
-    fn of(view: &ClusterView) -> Self {
+    fn for_cluster(view: &ClusterView) -> Self {
         let mut workers: Vec<String> = Vec::new();
         for worker in view.workers.iter().filter(|worker| worker.count != 0 && !worker.subnet_id.is_empty()) {
             let id = worker.subnet_id.to_ascii_lowercase();
@@ -160,7 +160,7 @@ impl Subnets {
 }
 
 #[derive(Default)]
-struct Told {
+struct NsgOutput {
     samples: Vec<Sample>,
     errors: Vec<(&'static str, String)>,
 }
@@ -169,14 +169,14 @@ fn is_credential(error: &AzureError) -> bool {
     error.operation == "token" || error.kind == ErrorKind::Credential
 }
 
-/// A part of a resource id by the word before it.
-fn part(id: &str, word: &str) -> Text {
+/// The segment of a resource id that follows the segment `word`.
+fn id_segment(id: &str, word: &str) -> Text {
     let mut parts = id.split('/');
     let found = parts.find(|part| part.eq_ignore_ascii_case(word)).and_then(|_| parts.next());
     Cow::Owned(found.unwrap_or_default().to_owned())
 }
 
-impl Told {
+impl NsgOutput {
     fn no_credential(&mut self, why: &str) {
         self.samples.push(Sample::one(&cluster::NSG_FAILED_CREATION, []));
         self.errors.push((COLLECTOR, format!("no credential: {why}")));
@@ -184,7 +184,11 @@ impl Told {
 
     fn failed(&mut self, id: &str, error: &AzureError) {
         if error.kind == ErrorKind::Forbidden {
-            let dims = [part(id, "subnets"), part(id, "virtualnetworks"), part(id, "resourcegroups")];
+            let dims = [
+                id_segment(id, "subnets"),
+                id_segment(id, "virtualnetworks"),
+                id_segment(id, "resourcegroups"),
+            ];
             self.samples.push(Sample::one(&cluster::NSG_SUBNET_FORBIDDEN, dims));
         } else {
             self.samples.push(Sample::one(&cluster::NSG_SUBNET_ERROR, [Cow::Borrowed(error.kind.name())]));
@@ -212,8 +216,8 @@ impl Told {
         for Finding { rule, shadowed } in rules::invalid(all, ranges) {
             let text = |text: &str| Cow::Owned(rp_base::text::clean(text, 2000));
             let dims: [Text; 8] = [
-                part(&group.id, "resourcegroups"),
-                part(&group.id, "networksecuritygroups"),
+                id_segment(&group.id, "resourcegroups"),
+                id_segment(&group.id, "networksecuritygroups"),
                 text(&rule.name),
                 text(&rule.sources.join(",")),
                 text(&rule.destinations.join(",")),

@@ -1,9 +1,9 @@
-//! The members of Kubernetes objects that collectors read, and no others: what a cluster says besides is skipped
-//! while it is parsed. A member that is missing, null or of another type than it should be counts as not there; it
+//! The members of Kubernetes objects that collectors read; all other members are skipped
+//! while parsing. A member that is missing, null or of the wrong type counts as absent; it
 //! never makes a list unreadable.
 
 mod azure;
-mod lax;
+mod lenient;
 mod network;
 mod page;
 mod platform;
@@ -12,17 +12,17 @@ mod workload;
 use serde::Deserialize;
 
 pub use azure::{Credentials, IngressController, MachineSet, RouterService};
-pub use lax::{Int, Text};
+pub use lenient::{Int, Text};
 pub use network::{Dns, Infrastructure, Network, Proxy};
-pub(crate) use page::{Bare, Envelope, Whole};
+pub(crate) use page::{ArrayBody, Envelope, ObjectBody};
 pub use platform::{
     AroCluster, ClusterOperator, ClusterSync, ClusterVersion, HiveDeployment, Machine, Node, Pool, SyncSet,
 };
 pub use workload::{Alert, Container, DaemonSet, Deployment, Pod, SecretCertificate, VirtualMachine};
 
-use lax::{list, picked};
+use lenient::{list, picked};
 
-/// Labels and annotations that somebody reads; the others are not kept.
+/// Labels and annotations that collectors read; others are not kept.
 const KEPT: &[&str] = &[
     "aro.openshift.io/lastSubnetReconcileTimestamp",
     "flavor",
@@ -40,9 +40,9 @@ const KEPT: &[&str] = &[
 
 /// Some of an object's labels or annotations.
 #[derive(Debug, Default, Clone)]
-pub struct Picked(Vec<(&'static str, Text<512>)>);
+pub struct SelectedKeys(Vec<(&'static str, Text<512>)>);
 
-impl Picked {
+impl SelectedKeys {
     /// The value of a key; `None` when it is not set.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| *name == key).map(|(_, text)| text.as_str())
@@ -57,9 +57,9 @@ pub struct Meta {
     pub namespace: Text<253>,
     pub generation: Int,
     #[serde(deserialize_with = "picked")]
-    pub labels: Picked,
+    pub labels: SelectedKeys,
     #[serde(deserialize_with = "picked")]
-    pub annotations: Picked,
+    pub annotations: SelectedKeys,
 }
 
 /// One of `status.conditions`.
@@ -73,7 +73,7 @@ pub struct Condition {
     pub message: Text<1024>,
 }
 
-/// A status that is read for its conditions alone.
+/// A status of which only the conditions are read.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub struct Conditions {

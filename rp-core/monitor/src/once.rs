@@ -1,4 +1,4 @@
-//! One look at one cluster, shown and not emitted: `aro monitor once`.
+//! One look at one cluster, printed and not emitted: `aro monitor once`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use rp_net::{Budget, Dialer, Directory, DirectoryError, Target};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::check::{Beside, Check, CheckOptions, CheckParts, SubnetSource};
+use crate::check::{Check, CheckOptions, CheckParts, SideMonitor, SubnetSource};
 use crate::emit::Emitters;
 use crate::view::ClusterView;
 use crate::worker::Round;
 
-/// What a look would have emitted, and how its parts went.
+/// What a look would have emitted, and the results of its collectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Resource id.
@@ -37,7 +37,7 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportedCollector {
     pub name: String,
-    /// With what it had to wait for; absent: it was not begun.
+    /// Including the time it waited; absent: it was not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,21 +47,21 @@ pub struct ReportedCollector {
 /// One number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportedMetric {
-    /// As statsd has it.
+    /// Name and value as in statsd.
     pub metric: String,
     pub value: f64,
     pub dims: BTreeMap<String, String>,
 }
 
-/// Whom to look at, and how.
+/// The parameters of a single look.
 pub struct Once {
     pub directory: Arc<dyn Directory>,
     pub dialer: Dialer,
     pub clock: SharedClock,
     pub view: ClusterView,
     pub options: CheckOptions,
-    /// What runs beside the cluster monitor.
-    pub beside: Vec<Arc<dyn Beside>>,
+    /// Monitors that run beside the cluster monitor.
+    pub beside: Vec<Arc<dyn SideMonitor>>,
     pub subnets: Option<Arc<dyn SubnetSource>>,
     /// As in the first round of an hour.
     pub hourly: bool,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Once {
 }
 
 impl Once {
-    /// Looks; whatever goes wrong stands in the report.
+    /// Performs the look; errors are part of the report.
     pub async fn look(self, cancel: CancellationToken) -> Report {
         let (emitters, recorder) = Emitters::recording(Arc::clone(&self.clock));
         let cluster = self.view.id.original().to_owned();
@@ -129,22 +129,22 @@ impl Directory for OneTarget {
 
 /// Characters of a dimension or an error in a table.
 const MOST_CELL: usize = 200;
-/// Dimensions that every line has alike.
+/// Dimensions that are equal on every line.
 const OF_THE_CLUSTER: [&str; 5] =
     ["resourceId", "subscriptionId", "resourceGroup", "resourceName", "location"];
 
 impl Report {
-    /// Every collector went well.
+    /// Whether every collector succeeded.
     pub fn is_well(&self) -> bool {
         self.collectors.iter().all(|collector| collector.error.is_none())
     }
 
-    /// There was an API server that answered.
+    /// Whether the API server responded.
     pub const fn is_reached(&self) -> bool {
         self.healthz != 0
     }
 
-    /// For people: the numbers without the dimensions that all have, then the collectors.
+    /// Table for users: the metrics without common dimensions, then the collectors.
     pub fn table(&self) -> String {
         let metrics = self.metrics.iter().map(|line| {
             let dims = line.dims.iter().filter(|(name, _)| !OF_THE_CLUSTER.contains(&name.as_str()));
@@ -162,7 +162,7 @@ impl Report {
         text.push('\n');
         rows(&mut text, std::iter::once(["COLLECTOR", "MS", "RESULT"].map(str::to_owned)).chain(collectors));
         let failed = self.collectors.iter().filter(|collector| collector.error.is_some()).count();
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = writeln!(
             text,
             "\n{}: {} numbers, {} collectors, {failed} failed, {:.0} ms",

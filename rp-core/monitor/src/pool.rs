@@ -1,14 +1,14 @@
-//! Who owns which buckets: one protocol for every kind of worker (`contract/monitor.md` §3,
+//! Ownership of buckets: one protocol for every kind of worker (`contract/monitor.md` §3,
 //! `contract/database.md` §6.4).
 //!
-//! Each process shows by a document of its own that it lives. One of them, the master, holds the lease of the document
-//! that is named after the worker type and writes into it who owns what. The store's clock decides; where it jumps,
-//! what a process saw itself counts ([`sight`]).
+//! Each process renews its own document to show that it is alive. One, the master, holds the lease of the document
+//! named after the worker type and writes the owners of all buckets into it. The store's clock decides; where it jumps,
+//! a process relies on its own observations ([`liveness`]).
 
 mod balance;
 mod buckets;
+mod liveness;
 mod member;
-mod sight;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -29,10 +29,10 @@ pub use buckets::Buckets;
 use member::Member;
 pub use times::PoolTimes;
 
-/// How long a clean stop may take to tell the others.
+/// Timeout for giving up buckets and lease at a clean stop.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What a pool shares out: the word is in the store.
+/// The kind of worker of a pool; the name is in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerType(pub &'static str);
 
@@ -42,19 +42,19 @@ impl WorkerType {
     pub const MIMO_SCHEDULER: Self = Self("mimo-scheduler");
 }
 
-/// A pass of the loop that came to nothing.
+/// Why a pass of the loop failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No master has shared out anything yet.
+    /// No master has assigned buckets yet.
     #[error("bucket allocation not initialized")]
     NotInitialized,
     #[error("the store did not answer within {0:?}")]
     Slow(Duration),
 }
 
-/// What is ours, and until when that can be believed without hearing from the store.
+/// The buckets of this process, and until when they are valid without contact to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assignment {
     buckets: Buckets,
@@ -64,17 +64,17 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Nothing yet.
+    /// No buckets.
     pub(crate) fn none() -> Self {
         Self { buckets: Buckets::none(), read: None, until: Instant::now(), master: false }
     }
 
-    /// What is ours now: nothing when our own document must have expired.
+    /// The current buckets: none when our own document must have expired.
     pub fn buckets(&self, now: Instant) -> Buckets {
         if now < self.until { self.buckets } else { Buckets::none() }
     }
 
-    /// When [`Assignment::buckets`] becomes empty unless the store is heard from.
+    /// When [`Assignment::buckets`] becomes empty without contact to the store.
     pub const fn until(&self) -> Instant {
         self.until
     }
@@ -111,7 +111,7 @@ metrics! {
     }
 }
 
-/// What a pool is told.
+/// The parameters of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolParts {
     pub store: SharedStore,
@@ -121,7 +121,7 @@ pub struct PoolParts {
     pub registry: Registry,
 }
 
-/// One process' membership.
+/// The membership of one process in a pool.
 #[derive(Debug)]
 pub struct Pool {
     id: Arc<str>,
@@ -131,7 +131,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Joins: creates the master's document where there is none and starts the loop, whose first pass is at once.
+    /// Joins: creates the master's document if it is missing and starts the loop with an immediate pass.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -151,13 +151,13 @@ impl Pool {
         Arc::clone(&self.id)
     }
 
-    /// What is ours, as it changes.
+    /// The assignment of this process, as it changes.
     pub fn assignment(&self) -> watch::Receiver<Assignment> {
         self.assignment.clone()
     }
 
-    /// Leaves: nothing is ours at once, the worker's document and the lease are given up, so that others have the
-    /// buckets with the master's next pass. A store that does not answer is not waited for.
+    /// Leaves: the assignment becomes empty, and document and lease are given up at once, so that others get the
+    /// buckets with the master's next pass. Does not wait for a store that does not respond.
     pub async fn leave(self) {
         self.leave.cancel();
         if let Err(error) = self.task.await {
@@ -174,7 +174,7 @@ async fn run(
 ) {
     let mut tick = interval(times.interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // A store that hangs must not hide that time passes.
+    // The assignment must expire even while the store hangs.
     let patience = times.ttl / 2;
     loop {
         tokio::select! {
@@ -201,7 +201,7 @@ async fn run(
                         );
                     }
                     *held = assignment;
-                    // Whoever waits must know the new end as well.
+                    // Receivers need the new expiry as well.
                     true
                 });
             }

@@ -1,5 +1,5 @@
 //! Runs the collectors of one look (`contract/monitor.md` §8): at most so many at once, what they need
-//! fetched once and shared, a panic contained, every end told.
+//! fetched once and shared, panics caught, every result recorded.
 
 mod outcome;
 #[cfg(test)]
@@ -18,60 +18,60 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::outcome::CollectorOutcome;
-use crate::collect::{CollectError, Collector, Line, Told};
+use crate::cluster_objects::{ClusterObjects, Resource};
+use crate::collect::{CollectError, Collector, CollectorOutput, LogLine};
 use crate::names::own;
 use crate::sample::{Sample, Text};
-use crate::seen::{Need, Seen};
 
 /// Characters of an error.
 const MOST_ERROR: usize = 500;
-/// A collector may ask for more once it has seen something; not for ever.
+/// Maximum number of stages in which a collector may request further resources.
 const STAGES: usize = 4;
 
-/// Where what is needed comes from.
+/// The source of resources.
 pub trait Source: Send + Sync {
-    /// Puts what is needed, or why it cannot be had, into `seen`.
-    fn fetch(&self, need: &Need, seen: &Seen) -> impl Future<Output = ()> + Send;
+    /// Puts the resource, or the error, into `seen`.
+    fn fetch(&self, need: &Resource, seen: &ClusterObjects) -> impl Future<Output = ()> + Send;
 }
 
-/// The collectors of one look, and what they told so far.
+/// Runs the collectors of one look and gathers their output.
 pub struct Runner<'a, S> {
-    seen: &'a Seen,
+    seen: &'a ClusterObjects,
     source: &'a S,
     /// The deadline, or the end of the process.
     cancel: &'a CancellationToken,
-    wanted: Mutex<HashMap<Need, Arc<OnceCell<()>>>>,
-    findings: &'a Findings,
+    wanted: Mutex<HashMap<Resource, Arc<OnceCell<()>>>>,
+    findings: &'a SharedFindings,
 }
 
-/// What a look found so far; whoever waits for the look may read it even when the look hangs.
+/// Findings of a look so far; they can be read even while the look hangs.
 #[derive(Debug, Default)]
-pub struct Findings(Mutex<Found>);
+pub struct SharedFindings(Mutex<LookFindings>);
 
-/// What was found.
+/// The findings of a look.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct LookFindings {
     pub samples: Vec<Sample>,
-    pub lines: Vec<Line>,
-    /// In the order of their ends.
+    pub lines: Vec<LogLine>,
+    /// In the order in which they ended.
     pub outcomes: Vec<CollectorOutcome>,
 }
 
-impl Findings {
-    /// One more sample.
+impl SharedFindings {
+    /// Adds a sample.
     pub fn sample(&self, sample: Sample) {
         self.0.lock().samples.push(sample);
     }
 
-    /// What something told.
-    pub fn told(&self, told: Told) {
+    /// Adds the output of a collector.
+    pub fn add_output(&self, told: CollectorOutput) {
         let mut found = self.0.lock();
         found.samples.extend(told.samples);
         found.lines.extend(told.lines);
     }
 
-    /// Everything so far; it is taken out.
-    pub fn take(&self) -> Found {
+    /// Takes all findings so far.
+    pub fn take(&self) -> LookFindings {
         std::mem::take(&mut *self.0.lock())
     }
 
@@ -80,8 +80,8 @@ impl Findings {
         self.0.lock().outcomes.iter().any(|outcome| outcome.error.is_some())
     }
 
-    fn end(&self, told: Told, own: Sample, outcome: CollectorOutcome) {
-        self.told(told);
+    fn end(&self, told: CollectorOutput, own: Sample, outcome: CollectorOutcome) {
+        self.add_output(told);
         let mut found = self.0.lock();
         found.samples.push(own);
         found.outcomes.push(outcome);
@@ -95,8 +95,13 @@ impl<S> std::fmt::Debug for Runner<'_, S> {
 }
 
 impl<'a, S: Source> Runner<'a, S> {
-    /// Nothing runs yet.
-    pub fn new(seen: &'a Seen, source: &'a S, cancel: &'a CancellationToken, findings: &'a Findings) -> Self {
+    /// Starts no collector yet.
+    pub fn new(
+        seen: &'a ClusterObjects,
+        source: &'a S,
+        cancel: &'a CancellationToken,
+        findings: &'a SharedFindings,
+    ) -> Self {
         Self { seen, source, cancel, wanted: Mutex::default(), findings }
     }
 
@@ -108,21 +113,27 @@ impl<'a, S: Source> Runner<'a, S> {
         futures_util::stream::iter(collectors).for_each_concurrent(parallel.max(1), run).await;
     }
 
-    /// Runs one; whether it went well.
+    /// Runs one collector; returns whether it succeeded.
     pub async fn one(&self, collector: &'static Collector) -> bool {
         let name = collector.name;
         let dims = || [Text::Borrowed(name)];
         if self.cancel.is_cancelled() {
             let error = Some("the deadline of the look had passed before it began".to_owned());
             let outcome = CollectorOutcome { name, error, took: None };
-            self.findings.end(Told::default(), Sample::one(&own::COLLECTOR_SKIPPED, dims()), outcome);
+            self.findings.end(
+                CollectorOutput::default(),
+                Sample::one(&own::COLLECTOR_SKIPPED, dims()),
+                outcome,
+            );
             return false;
         }
         tracing::debug!(collector = name, "starting");
         let began = Instant::now();
-        let mut told = Told::new(self.seen.hourly());
+        let mut told = CollectorOutput::new(self.seen.hourly());
         let result = match self.prepare(collector).await {
-            Ok(()) => contained(|| (collector.run)(self.seen, &mut told).map_err(|error| shown(&error))),
+            Ok(()) => {
+                catch_panic(|| (collector.run)(self.seen, &mut told).map_err(|error| error_text(&error)))
+            }
             Err(error) => Err(error),
         };
         let took = began.elapsed();
@@ -140,7 +151,7 @@ impl<'a, S: Source> Runner<'a, S> {
     async fn prepare(&self, collector: &Collector) -> Result<(), String> {
         for _ in 0..STAGES {
             let mut needs = Vec::new();
-            contained(|| {
+            catch_panic(|| {
                 needs = (collector.needs)(self.seen);
                 Ok(())
             })?;
@@ -148,36 +159,36 @@ impl<'a, S: Source> Runner<'a, S> {
             if needs.is_empty() {
                 return Ok(());
             }
-            self.have(&needs).await;
+            self.fetch_all(&needs).await;
         }
         Ok(())
     }
 
-    /// Fetches what of this is not there yet.
-    pub async fn have(&self, needs: &[Need]) {
+    /// Fetches the resources that are not there yet.
+    pub async fn fetch_all(&self, needs: &[Resource]) {
         let missing = needs.iter().filter(|need| !self.seen.has(need));
-        futures_util::future::join_all(missing.map(|need| self.have_one(need))).await;
+        futures_util::future::join_all(missing.map(|need| self.fetch_once(need))).await;
     }
 
-    /// Whoever comes first fetches; the others wait for the same.
-    async fn have_one(&self, need: &Need) {
+    /// The first caller fetches; the others wait for its result.
+    async fn fetch_once(&self, need: &Resource) {
         let cell = Arc::clone(self.wanted.lock().entry(need.clone()).or_default());
         cell.get_or_init(|| self.source.fetch(need, self.seen)).await;
     }
 }
 
-fn shown(error: &CollectError) -> String {
+fn error_text(error: &CollectError) -> String {
     clean(&error.to_string(), MOST_ERROR)
 }
 
 /// A panic becomes an error; other collectors go on.
-fn contained(run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    // What was told before the panic stays: samples are whole or not there.
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(said(&*panic)))
+fn catch_panic(run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    // Output from before the panic stays: samples are added as a whole.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panic_message(&*panic)))
 }
 
-/// The text of a panic, as the contract has it.
-pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
+/// The message of a panic, in the contract's format.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

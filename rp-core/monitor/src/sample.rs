@@ -1,4 +1,4 @@
-//! What a look tells: one number under one metric of [`crate::names`].
+//! A sample of a look: one value of one metric of [`crate::names`].
 
 use std::borrow::Cow;
 
@@ -110,7 +110,7 @@ pub struct Series<'a> {
 pub const MOST_SERIES: usize = 300;
 
 /// The Prometheus series of one cluster, at most [`MOST_SERIES`], and how many were left out. States and gauges
-/// come first, so that what is wrong is never crowded out by what merely is.
+/// come first, so that faults are never crowded out by mere information.
 pub fn budget(samples: &[Sample]) -> (Vec<Series<'_>>, usize) {
     let held = |sample: &&Sample| sample.metric.scope != Scope::None && sample.metric.kind.is_held();
     let (info, rest): (Vec<_>, Vec<_>) =
@@ -131,7 +131,7 @@ fn short(text: &Text) -> Cow<'_, str> {
     }
 }
 
-/// A bounded code for the value of a flag: people may write anything there.
+/// A bounded code for the value of a flag, which is arbitrary user input.
 fn code(value: &str) -> &'static str {
     const CODES: [&str; 12] = [
         "true",

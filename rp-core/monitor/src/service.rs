@@ -1,4 +1,4 @@
-//! The service: membership, feeds, workers, record, heartbeat, readiness (`contract/monitor.md` §1, §12).
+//! The service: pool membership, feeds, workers, records, heartbeat, readiness (`contract/monitor.md` §1, §12).
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::emit::Emitters;
-use crate::feed::{self, Feed, FeedTimes, Known, Polled, Sink, Subscriptions};
-use crate::looks::{Book, Recorder};
+use crate::feed::{self, ClusterIndex, Feed, FeedTimes, LastPoll, Sink, Subscriptions};
+use crate::looks::{PendingLooks, Recorder};
 use crate::names::{Metric, own};
 use crate::pool::{Assignment, Pool, PoolError, PoolParts, WorkerType};
 use crate::sample::Value;
@@ -23,15 +23,15 @@ use crate::worker::plan::{Plan, Rules};
 use crate::worker::run::Scheduler;
 use crate::worker::{Look, WorkerMetrics};
 
-/// Pages of feeds that wait for the scheduler.
+/// Capacity of the queue of feed pages for the scheduler.
 const PAGES: usize = 16;
 
-type Told = dyn Fn(&'static Metric, i64, &[(&str, &str)]) + Send + Sync;
+type EmitFn = dyn Fn(&'static Metric, i64, &[(&str, &str)]) + Send + Sync;
 
-/// Where numbers of the service go. A cheap clone.
+/// Sink for the service's own metrics. Cheap to clone.
 #[derive(Clone)]
 pub struct Emit {
-    told: Arc<Told>,
+    told: Arc<EmitFn>,
     emitters: Option<Emitters>,
 }
 
@@ -42,12 +42,12 @@ impl fmt::Debug for Emit {
 }
 
 impl Emit {
-    /// Calls that; it must not block.
+    /// Calls the function for each metric; it must not block.
     pub fn new(told: impl Fn(&'static Metric, i64, &[(&str, &str)]) + Send + Sync + 'static) -> Self {
         Self { told: Arc::new(told), emitters: None }
     }
 
-    /// To both sinks.
+    /// Emits to both sinks.
     pub fn over(emitters: &Emitters) -> Self {
         let to = emitters.clone();
         let told = move |metric: &'static Metric, value: i64, dims: &[(&str, &str)]| {
@@ -56,7 +56,7 @@ impl Emit {
         Self { told: Arc::new(told), emitters: Some(emitters.clone()) }
     }
 
-    /// Nowhere.
+    /// Emits nothing.
     pub fn none() -> Self {
         Self::new(|_, _, _| {})
     }
@@ -78,7 +78,7 @@ impl Emit {
     }
 }
 
-/// What the service works with.
+/// The dependencies of the service.
 pub struct MonitorParts {
     pub store: SharedStore,
     pub clock: SharedClock,
@@ -87,7 +87,7 @@ pub struct MonitorParts {
     pub look: Arc<dyn Look>,
     pub emit: Emit,
     pub settings: MonitorSettings,
-    /// Of this software, for the heartbeat.
+    /// Version of this software, for the heartbeat.
     pub version: String,
 }
 
@@ -110,21 +110,21 @@ pub enum StartError {
     },
 }
 
-/// Whether the monitor does its work. A cheap clone.
+/// Readiness of the monitor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Ready {
     assignment: watch::Receiver<Assignment>,
-    feeds: Vec<(&'static str, Polled)>,
+    feeds: Vec<(&'static str, LastPoll)>,
     started: Instant,
     settings: MonitorSettings,
 }
 
 impl Ready {
-    /// Buckets and feeds were read lately, and the process is old enough, so that a crash loop shows as a gap
+    /// Ready if buckets and feeds were read recently and the process is old enough, so that a crash loop shows as a gap
     /// (`contract/monitor.md` §12 and "Do better" 4: having no bucket is fine).
     ///
     /// # Errors
-    /// What is missing, one sentence.
+    /// What is missing, as one sentence.
     pub fn check(&self) -> Result<(), String> {
         let within = self.settings.ready_within;
         let old = |at: Option<Instant>| at.is_none_or(|at| at.elapsed() >= within);
@@ -143,7 +143,7 @@ impl Ready {
     }
 }
 
-/// A monitor that runs.
+/// A running monitor.
 #[derive(Debug)]
 pub struct MonitorService {
     pool: Pool,
@@ -158,7 +158,7 @@ pub struct MonitorService {
 }
 
 impl MonitorService {
-    /// Joins the pool, reads the feeds once and begins to look.
+    /// Joins the pool, reads the feeds once and starts the workers.
     ///
     /// # Errors
     /// [`StartError`]: the process must end.
@@ -171,7 +171,7 @@ impl MonitorService {
         let mut feeds = feeds(&parts, &subscriptions, &to);
         drop(to);
         let pool = Pool::join(pool_parts(&parts)).await?;
-        let (known, book) = (Known::default(), Book::default());
+        let (known, book) = (ClusterIndex::default(), PendingLooks::default());
         let (watched, sizes) = watch::channel(0);
         let scheduler = Scheduler {
             plan: Plan::new(
@@ -193,7 +193,7 @@ impl MonitorService {
             cut: cut.clone(),
             watched,
         };
-        // It takes in what the feeds read, so it runs first.
+        // It receives what the feeds read, so it is started first.
         let scheduler = tokio::spawn(scheduler.run(stop.clone()));
         let (tell_primed, primed) = watch::channel(false);
         let mut others = JoinSet::new();
@@ -222,7 +222,7 @@ impl MonitorService {
             primed,
         };
         let recorder = tokio::spawn(recorder.run(end.clone()));
-        let beat = Beat { parts, ready: ready.clone(), subscriptions: subscriptions.clone(), sizes };
+        let beat = HeartbeatLoop { parts, ready: ready.clone(), subscriptions: subscriptions.clone(), sizes };
         others.spawn(beat.run(stop.clone()));
         Ok(Self { pool, ready, subscriptions, stop, cut, end, scheduler, recorder, others })
     }
@@ -242,18 +242,18 @@ impl MonitorService {
         self.pool.id()
     }
 
-    /// What is ours, as it changes.
+    /// The assignment of this process, as it changes.
     pub fn assignment(&self) -> watch::Receiver<Assignment> {
         self.pool.assignment()
     }
 
-    /// Cancelled, it ends a drain at once.
+    /// Cancel it to end a drain at once.
     pub fn cutting(&self) -> CancellationToken {
         self.cut.clone()
     }
 
-    /// Stops: no new look, buckets and lease are given up at once, running looks finish or are cut after the drain,
-    /// the record is written.
+    /// Stops: no new look; buckets and lease are released now, running looks end or are cancelled after the drain,
+    /// pending looks are written.
     pub async fn stop(self) {
         self.stop.cancel();
         self.pool.leave().await;
@@ -303,7 +303,7 @@ fn feeds(
     };
     let clusters = |imported| Sink::Clusters { to: to.clone(), imported };
     let cache = Sink::Subscriptions { cache: subscriptions.clone(), emit: parts.emit.clone() };
-    // Imported ones are followed even when they are not looked at: what was mirrored of them goes with them.
+    // Imported clusters are followed even when they are not monitored, to remove their mirrored documents.
     vec![
         feed(Collection::Subscriptions, cache),
         feed(Collection::OpenShiftClusters, clusters(false)),
@@ -312,14 +312,14 @@ fn feeds(
 }
 
 /// Heartbeat and cache sizes.
-struct Beat {
+struct HeartbeatLoop {
     parts: MonitorParts,
     ready: Ready,
     subscriptions: Subscriptions,
     sizes: watch::Receiver<usize>,
 }
 
-impl Beat {
+impl HeartbeatLoop {
     async fn run(self, stop: CancellationToken) {
         let mut tick = interval(self.parts.settings.emit);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,28 +1,28 @@
-//! How often, how long, how many (`contract/monitor.md` §2). Whoever wires the service fills this from its
+//! Intervals, timeouts and limits (`contract/monitor.md` §2). The role's start-up fills this from its
 //! settings.
 
 use std::time::Duration;
 
 use crate::pool::PoolTimes;
 
-/// Clockwork and bounds of the service. The default is the contract's.
+/// Intervals and limits of the service. The default is the contract's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorSettings {
     pub pool: PoolTimes,
-    /// From one look at a cluster to the next; a tick that is missed is dropped.
+    /// Interval of looks at a cluster; a missed tick is dropped.
     pub interval: Duration,
-    /// A worker's first look comes after a random part of this.
+    /// A worker's first look begins after a random fraction of this.
     pub start_delay: Duration,
-    /// A look that has not ended after this is given up; time-out and grace of a look are within it.
+    /// A look that has not ended after this is abandoned; it includes time-out and grace of a look.
     pub abandon: Duration,
     pub nsg_interval: Duration,
     /// Between two warnings that a cluster's subscription is invalid.
     pub skip_warning: Duration,
-    /// Looks of this process at once.
+    /// Concurrent looks of this process.
     pub looks: usize,
-    /// The process also serves people: fewer looks at once, so that pages answer.
+    /// The process also serves users: fewer concurrent looks, so that pages respond.
     pub shared: bool,
-    /// Whether imported clusters are looked at.
+    /// Whether imported clusters are monitored.
     pub imported: bool,
     pub feed_poll: Duration,
     /// Documents of a page, 1 to 1000.

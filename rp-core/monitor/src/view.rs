@@ -1,4 +1,4 @@
-//! What the monitor keeps of a cluster's document: no secret, little memory (`contract/monitor.md` §4.1).
+//! The monitor's projection of a cluster's document: no secrets, little memory (`contract/monitor.md` §4.1).
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct ClusterView {
     pub bucket: u8,
     /// Azure's name of the region; imported: empty.
     pub location: String,
-    /// As stored; imported: empty. A state that this version does not know is kept as it is.
+    /// As stored; imported: empty. An unknown state is kept unchanged.
     pub provisioning_state: String,
     /// As stored; empty when there is none.
     pub failed_provisioning_state: String,
@@ -40,9 +40,9 @@ pub struct ClusterView {
     pub master_subnet: String,
     /// The enriched profiles (`workerProfilesStatus`) where the document has them, else those of the creation.
     pub workers: Vec<WorkerProfile>,
-    /// There is a platform workload identity profile.
+    /// Whether there is a platform workload identity profile.
     pub workload_identity: bool,
-    /// There is a service principal profile.
+    /// Whether there is a service principal profile.
     pub service_principal: bool,
     /// Of the service principal.
     pub client_id: String,
@@ -56,7 +56,7 @@ pub struct ClusterView {
     pub tenant: Option<Arc<str>>,
 }
 
-/// What is kept of a pool of workers.
+/// The projection of a worker profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkerProfile {
@@ -68,7 +68,7 @@ pub struct WorkerProfile {
 
 impl ClusterView {
     /// Reads the stored JSON of a cluster's document: only the members that are kept are looked at, so that a
-    /// document with a strange rest is monitored all the same.
+    /// document with invalid other members is monitored all the same.
     ///
     /// # Errors
     /// The text is not JSON, or has no id or no resource id.
@@ -76,7 +76,7 @@ impl ClusterView {
         Ok(serde_json::from_str::<Stored>(body)?.view())
     }
 
-    /// The same of a document that was read whole.
+    /// The same from a document that is already parsed.
     ///
     /// # Errors
     /// As [`ClusterView::from_body`]; does not happen with a document that came from a store.
@@ -84,7 +84,7 @@ impl ClusterView {
         Self::from_body(&serde_json::to_string(document)?)
     }
 
-    /// An imported cluster: what only documents of ours have stays empty.
+    /// An imported cluster: fields that only our own cluster documents have stay empty.
     pub fn from_imported(imported: &ImportedCluster) -> Self {
         Self {
             version: imported.version.clone(),
@@ -94,7 +94,7 @@ impl ClusterView {
         }
     }
 
-    /// A cluster of which only id and source are known.
+    /// A view with id and source only.
     pub fn bare(document: String, id: ResourceId, source: Source) -> Self {
         Self {
             bucket: bucket_of(&id),
@@ -126,8 +126,8 @@ impl ClusterView {
         }
     }
 
-    /// Whether it is looked at in this state (`contract/monitor.md` §4.1): not while it is made or taken
-    /// away.
+    /// Whether it is monitored in this state (`contract/monitor.md` §4.1): not while it is created or
+    /// deleted.
     pub fn is_watched(&self) -> bool {
         let passing = |state: &str| matches!(state, "Creating" | "Deleting");
         let state = self.provisioning_state.as_str();
@@ -135,13 +135,13 @@ impl ClusterView {
         !passing(state) && !failed_so
     }
 
-    /// The document that holds the instant of its last look.
+    /// Id of the document that holds the time of its last look.
     pub fn looks_id(&self) -> String {
         BucketLooks::id_of(u16::from(self.bucket))
     }
 }
 
-/// The bucket of a cluster that was given none: spread by its resource id.
+/// The bucket of a cluster without a stored one: derived from its resource id.
 pub fn bucket_of(id: &ResourceId) -> u8 {
     sha256(id.key().as_bytes()).0[0]
 }
@@ -232,7 +232,7 @@ impl Stored {
         let mut workers = of.worker_profiles_status.or(of.worker_profiles).unwrap_or_default();
         workers.shrink_to_fit();
         ClusterView {
-            // More than a byte is no bucket of the contract's 256: it is folded rather than never looked at.
+            // The contract has 256 buckets; a larger number is folded into a byte so that the cluster is monitored.
             bucket: u8::try_from(self.bucket % 256).unwrap_or(0),
             location,
             provisioning_state: of.provisioning_state,

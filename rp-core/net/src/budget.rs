@@ -41,7 +41,7 @@ impl Default for BudgetLimits {
 /// Too many wait for this cluster already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests wait for this cluster; it would take {} s", .0.as_secs().max(1))]
-pub struct Crowded(pub Duration);
+pub struct BudgetExceeded(pub Duration);
 
 metrics! {
     /// What the budgets of clusters do.
@@ -62,7 +62,7 @@ pub fn register_metrics(registry: &Registry) {
     BudgetMetrics::register(registry);
 }
 
-/// One token bucket for each cluster. Whoever comes first is served first, whatever part of the product asks.
+/// One token bucket for each cluster. First come, first served, for all parts of the product.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<Inner>);
 
@@ -89,21 +89,21 @@ impl Budget {
         Self::new(limits, &Registry::new())
     }
 
-    /// Waits for the request's turn. Who gives up waiting gives the place back.
+    /// Waits for the request's turn. A caller that stops waiting releases its reservation.
     ///
     /// # Errors
-    /// [`Crowded`]: the wait would be longer than allowed; nothing was taken.
-    pub async fn take(&self, cluster: &ResourceId, cost: Cost) -> Result<(), Crowded> {
+    /// [`BudgetExceeded`]: the wait would be longer than allowed; nothing was taken.
+    pub async fn take(&self, cluster: &ResourceId, cost: Cost) -> Result<(), BudgetExceeded> {
         let Some(wait) = self.book(cluster, cost)? else { return Ok(()) };
         self.0.metrics.waited.inc();
-        let mut place = Place { budget: self, cluster, cost, kept: false };
+        let mut place = Reservation { budget: self, cluster, cost, kept: false };
         tokio::time::sleep(wait).await;
         place.kept = true;
         Ok(())
     }
 
-    /// Takes a place; how long until it is due, `None`: now.
-    fn book(&self, cluster: &ResourceId, cost: Cost) -> Result<Option<Duration>, Crowded> {
+    /// Reserves a place in the queue; returns how long to wait, `None`: not at all.
+    fn book(&self, cluster: &ResourceId, cost: Cost) -> Result<Option<Duration>, BudgetExceeded> {
         let inner = &self.0;
         let Some(each) = self.each() else {
             inner.metrics.taken.inc();
@@ -118,7 +118,7 @@ impl Budget {
         let wait = at.saturating_duration_since(now).saturating_sub(each * inner.limits.burst.max(cost.0));
         if wait > inner.limits.longest_wait {
             inner.metrics.refused.inc();
-            return Err(Crowded(wait));
+            return Err(BudgetExceeded(wait));
         }
         full.insert(cluster.clone(), at);
         inner.metrics.clusters.set_count(full.len());
@@ -133,14 +133,14 @@ impl Budget {
 }
 
 /// A place in the queue of one cluster.
-struct Place<'a> {
+struct Reservation<'a> {
     budget: &'a Budget,
     cluster: &'a ResourceId,
     cost: Cost,
     kept: bool,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let (false, Some(each)) = (self.kept, self.budget.each()) else { return };
         if let Some(at) = self.budget.0.full.lock().get_mut(self.cluster)

@@ -1,16 +1,16 @@
-//! The one place where a connection's life, progress and share of a listener are decided, for HTTPS, the resource provider
-//! and SSH alike.
+//! Admission control of connections, for HTTPS, the resource provider and SSH alike: the one place where it is decided
+//! how many connections a listener takes, how long they live and how slow they may be.
 //!
-//! Who enters is a stranger until the listener's protocol has found out who it is ([`Visitor::known`]). Strangers have a
-//! share of the whole, and each address has a share of that; when a share is used up, the stranger that has been quiet for
-//! the longest goes. A sweep ends connections on which nothing happens, and those whose peer takes nothing of what was
-//! answered. No deadline depends on what the peer reads or sends.
+//! A peer is a stranger (unauthenticated) until the listener's protocol has authenticated it
+//! ([`ConnectionHandle::known`]). Strangers may use a part of all connections, and each address a part of that; when a
+//! part is used up, the stranger that has been idle for the longest is closed. A sweep ends idle connections and those
+//! whose peer does not read the responses. No deadline depends on what the peer reads or sends.
 
-mod answer;
+mod connection;
+mod connection_table;
 mod metrics;
-mod paced;
-mod share;
-mod visitor;
+mod monitored_stream;
+mod tracked_body;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use parking_lot::Mutex;
 use rp_metrics::{Gauge, Registry};
 use tokio::time::Instant;
 
-pub(crate) use answer::Answer;
+use connection::ConnectionState;
+pub use connection::{CloseReason, ConnectionHandle, ConnectionPermit};
+use connection_table::ConnectionTable;
 pub use metrics::register_metrics;
 use metrics::{DoorMetrics, EndLabels, FullLabels, ListenerLabels};
-pub use paced::Paced;
-use share::Shares;
-use visitor::Life;
-pub use visitor::{End, Place, Visitor};
+pub use monitored_stream::MonitoredStream;
+pub(crate) use tracked_body::TrackedBody;
 
 use crate::rate::{Rate, network};
 
 /// The longest and the shortest time between two sweeps.
 const SWEEP_EVERY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
-/// Connections of health checks beyond the whole.
+/// Connections of health checks beyond [`DoorLimits::connections`].
 const CHECKS: usize = 64;
-/// From the question to leave until a connection is cut.
+/// The time from a graceful shutdown of a connection until it is cut.
 pub(crate) const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
 /// What the connections of one listener may cost.
@@ -57,7 +57,7 @@ pub struct DoorLimits {
     pub checks_from: Vec<IpNet>,
 }
 
-/// What peers may cost that have not shown who they are.
+/// Limits of peers that are not authenticated.
 #[derive(Debug, Clone)]
 pub struct StrangerLimits {
     /// Connections at once.
@@ -84,9 +84,9 @@ impl Default for DoorLimits {
     }
 }
 
-/// Why a connection is turned away at once.
+/// Why a connection is refused at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
+pub enum AdmissionRefusal {
     /// Every place is taken by somebody who is known or has a request.
     Connections,
     /// The same, of the places of this address.
@@ -97,7 +97,7 @@ pub enum Full {
     TooOften,
 }
 
-impl Full {
+impl AdmissionRefusal {
     /// A label of metrics.
     pub const fn name(self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl Full {
 pub struct Door {
     limits: DoorLimits,
     rate: Rate,
-    shares: Mutex<Shares>,
+    table: Mutex<ConnectionTable>,
     listener: &'static str,
     metrics: DoorMetrics,
     /// Of this listener: all, and strangers.
@@ -128,109 +128,117 @@ impl Door {
         let metrics = DoorMetrics::register(registry);
         let labels = ListenerLabels { listener };
         let open = (metrics.connections.with(&labels), metrics.strangers.with(&labels));
-        Arc::new(Self { limits, rate, shares: Mutex::default(), listener, metrics, open })
+        Arc::new(Self { limits, rate, table: Mutex::default(), listener, metrics, open })
     }
 
-    /// A door that nobody reads the counts of.
+    /// A door whose metrics are not exported.
     pub fn uncounted(limits: DoorLimits) -> Arc<Self> {
         Self::new(limits, "other", &Registry::new())
     }
 
-    /// Lets a connection of this address in. With `speaks_for` the peer is a balancer that is about to say for whom it
-    /// speaks: it has no share of its own, and [`Place::comes_from`] gives the connection its address.
+    /// Admits a connection of this address. With `speaks_for` the peer is a balancer that is about to say for whom it
+    /// speaks: it has no share of its own, and [`ConnectionPermit::comes_from`] gives the connection its address.
     ///
     /// # Errors
-    /// [`Full`]: there is no place.
-    pub fn enter(self: &Arc<Self>, peer: IpAddr, speaks_for: bool) -> Result<Place, Full> {
+    /// [`AdmissionRefusal`]: there is no place.
+    pub fn enter(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        speaks_for: bool,
+    ) -> Result<ConnectionPermit, AdmissionRefusal> {
         let address = (!speaks_for).then(|| network(peer));
         self.admit(peer, address).inspect_err(|full| self.turned_away(*full))
     }
 
-    fn admit(self: &Arc<Self>, peer: IpAddr, address: Option<IpAddr>) -> Result<Place, Full> {
+    fn admit(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        address: Option<IpAddr>,
+    ) -> Result<ConnectionPermit, AdmissionRefusal> {
         let checks = self.checks(peer);
         if let Some(address) = address.filter(|_| !checks) {
-            self.rate.check(address).map_err(|_| Full::TooOften)?;
+            self.rate.check(address).map_err(|_| AdmissionRefusal::TooOften)?;
         }
-        let mut shares = self.shares.lock();
+        let mut table = self.table.lock();
         match address {
-            _ if checks => self.make_room(&mut shares, CHECKS)?,
+            _ if checks => self.make_room(&mut table, CHECKS)?,
             Some(address) => {
-                self.share_of(&mut shares, address).and_then(|()| self.make_room(&mut shares, 0))?;
+                self.share_of(&mut table, address).and_then(|()| self.make_room(&mut table, 0))?;
             }
-            None => self.make_room(&mut shares, 0)?,
+            None => self.make_room(&mut table, 0)?,
         }
-        let life = Life::new(shares.next_number(), address, self.limits.strangers.is_none());
-        let visitor = Visitor::new(Arc::clone(self), life);
-        shares.insert(&visitor);
-        self.publish(&shares);
-        Ok(Place::new(visitor))
+        let life = ConnectionState::new(table.next_number(), address, self.limits.strangers.is_none());
+        let connection = ConnectionHandle::new(Arc::clone(self), life);
+        table.insert(&connection);
+        self.publish(&table);
+        Ok(ConnectionPermit::new(connection))
     }
 
-    /// Whether this is who asks for health.
+    /// Whether the peer is a health check.
     fn checks(&self, peer: IpAddr) -> bool {
         self.limits.checks_from.iter().any(|net| net.contains(&peer.to_canonical()))
     }
 
-    /// Finds a place, by the end of a quiet stranger where there is no other, and at last among `extra` ones.
-    fn make_room(&self, shares: &mut Shares, extra: usize) -> Result<(), Full> {
+    /// Makes room for one connection: closes an idle stranger if the listener is full, or uses one of `extra` places.
+    fn make_room(&self, table: &mut ConnectionTable, extra: usize) -> Result<(), AdmissionRefusal> {
         let most_strangers = self.limits.strangers.as_ref().map_or(usize::MAX, |limits| limits.connections);
-        let full = match (shares.all(), shares.strangers()) {
-            (all, _) if all >= self.limits.connections => Full::Connections,
-            (_, strangers) if strangers >= most_strangers => Full::Strangers,
+        let full = match (table.all(), table.strangers()) {
+            (all, _) if all >= self.limits.connections => AdmissionRefusal::Connections,
+            (_, strangers) if strangers >= most_strangers => AdmissionRefusal::Strangers,
             _ => return Ok(()),
         };
         let room =
-            self.end_quietest(shares, None) || extra > 0 && shares.all() < self.limits.connections + extra;
+            self.end_quietest(table, None) || extra > 0 && table.all() < self.limits.connections + extra;
         if room { Ok(()) } else { Err(full) }
     }
 
-    /// Finds a place among those of an address.
-    fn share_of(&self, shares: &mut Shares, address: IpAddr) -> Result<(), Full> {
-        let (all, strangers) = shares.of(address);
+    /// Makes room for one connection among those of an address.
+    fn share_of(&self, table: &mut ConnectionTable, address: IpAddr) -> Result<(), AdmissionRefusal> {
+        let (all, strangers) = table.counts_for(address);
         let most = self.limits.strangers.as_ref().map_or(usize::MAX, |limits| limits.per_address);
-        if all < self.limits.per_address && strangers < most || self.end_quietest(shares, Some(address)) {
+        if all < self.limits.per_address && strangers < most || self.end_quietest(table, Some(address)) {
             return Ok(());
         }
-        Err(Full::Address)
+        Err(AdmissionRefusal::Address)
     }
 
     /// Ends the stranger without a request that has been quiet for the longest.
-    fn end_quietest(&self, shares: &mut Shares, of: Option<IpAddr>) -> bool {
-        let Some(quietest) = shares.quietest(of) else { return false };
-        shares.remove(&quietest);
-        self.end(&quietest, End::Evicted);
+    fn end_quietest(&self, table: &mut ConnectionTable, of: Option<IpAddr>) -> bool {
+        let Some(quietest) = table.quietest(of) else { return false };
+        table.remove(&quietest);
+        self.end(&quietest, CloseReason::Evicted);
         true
     }
 
     /// The address of a connection that a balancer opened.
-    fn settle(&self, visitor: &Visitor, origin: SocketAddr) -> Result<(), Full> {
+    fn settle(&self, connection: &ConnectionHandle, origin: SocketAddr) -> Result<(), AdmissionRefusal> {
         let address = network(origin.ip());
         let settle = || {
             if !self.checks(origin.ip()) {
-                self.rate.check(address).map_err(|_| Full::TooOften)?;
+                self.rate.check(address).map_err(|_| AdmissionRefusal::TooOften)?;
             }
-            let mut shares = self.shares.lock();
-            // Its place went to somebody else meanwhile.
-            if !shares.holds(visitor) {
-                return Err(Full::Strangers);
+            let mut table = self.table.lock();
+            // It was evicted for another connection meanwhile.
+            if !table.holds(connection) {
+                return Err(AdmissionRefusal::Strangers);
             }
-            self.share_of(&mut shares, address)?;
-            shares.settle(visitor, address);
+            self.share_of(&mut table, address)?;
+            table.settle(connection, address);
             Ok(())
         };
         settle().inspect_err(|full| self.turned_away(*full))
     }
 
-    fn known(&self, visitor: &Visitor) {
-        let mut shares = self.shares.lock();
-        shares.known(visitor);
-        self.publish(&shares);
+    fn known(&self, connection: &ConnectionHandle) {
+        let mut table = self.table.lock();
+        table.known(connection);
+        self.publish(&table);
     }
 
-    fn leave(&self, visitor: &Visitor) {
-        let mut shares = self.shares.lock();
-        shares.remove(visitor);
-        self.publish(&shares);
+    fn leave(&self, connection: &ConnectionHandle) {
+        let mut table = self.table.lock();
+        table.remove(connection);
+        self.publish(&table);
     }
 
     /// How often [`Door::sweep`] is to be called: a fraction of the shortest deadline.
@@ -243,30 +251,32 @@ impl Door {
     /// Ends what is over: to be called as often as [`Door::sweep_every`] says while the listener serves.
     pub fn sweep(&self) {
         let now = Instant::now();
-        let due: Vec<(Visitor, End)> = {
-            let shares = self.shares.lock();
-            let visitors = shares.visitors();
-            visitors.filter_map(|each| each.due(&self.limits, now).map(|end| (each.clone(), end))).collect()
+        let due: Vec<(ConnectionHandle, CloseReason)> = {
+            let table = self.table.lock();
+            let connections = table.connections();
+            connections
+                .filter_map(|each| each.due(&self.limits, now).map(|end| (each.clone(), end)))
+                .collect()
         };
-        for (visitor, end) in due {
-            self.end(&visitor, end);
+        for (connection, end) in due {
+            self.end(&connection, end);
         }
     }
 
-    fn end(&self, visitor: &Visitor, end: End) {
-        if visitor.end(end) {
-            let whose = if visitor.is_known() { "known" } else { "stranger" };
+    fn end(&self, connection: &ConnectionHandle, end: CloseReason) {
+        if connection.end(end) {
+            let whose = if connection.is_known() { "known" } else { "stranger" };
             self.metrics.ended.with(&EndLabels { listener: self.listener, why: end.name(), whose }).inc();
         }
     }
 
-    fn turned_away(&self, full: Full) {
+    fn turned_away(&self, full: AdmissionRefusal) {
         self.metrics.turned_away.with(&FullLabels { listener: self.listener, why: full.name() }).inc();
     }
 
-    fn publish(&self, shares: &Shares) {
-        self.open.0.set_count(shares.all());
-        self.open.1.set_count(shares.strangers());
+    fn publish(&self, table: &ConnectionTable) {
+        self.open.0.set_count(table.all());
+        self.open.1.set_count(table.strangers());
     }
 
     pub(crate) const fn limits(&self) -> &DoorLimits {

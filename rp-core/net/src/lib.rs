@@ -1,6 +1,6 @@
 //! The network as every part sees it: who may be reached and how, TLS with reload, the accept loop.
 //!
-//! `Target` and `trait Directory` live here, so that whoever dials a cluster needs neither the store nor
+//! `Target` and `trait Directory` live here, so that code that dials a cluster needs neither the store nor
 //! the access rules; `rp-access` implements the directory (`contract/rules.md` §2).
 
 pub mod assertion;
@@ -19,7 +19,7 @@ mod stream;
 mod target;
 pub mod tls;
 
-pub use budget::{Budget, BudgetLimits, Cost, Crowded};
+pub use budget::{Budget, BudgetExceeded, BudgetLimits, Cost};
 pub use dial::{ConnectProxy, DialError, Dialer, DialerOptions, Port, PrivateWay, Stage};
 pub use networks::{Forbidden, Networks};
 pub use origin::{Origins, read_header};

@@ -1,7 +1,7 @@
 //! The accept loop: one for every HTTP listener.
 //!
-//! Who gets in and how long a connection lasts is the door's ([`crate::door`]); the stages (TLS, request head) have limits
-//! of their own. An accept error never ends the loop, and a stop finishes requests, tells long connections and cuts at the
+//! Admission and lifetime of connections are decided by [`crate::door`]; the stages (TLS, request head) have limits of
+//! their own. An accept error never ends the loop, and a stop finishes requests, tells long connections and cuts at the
 //! deadline.
 
 use std::convert::Infallible;
@@ -26,8 +26,8 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::door::{Answer, Door, DoorLimits, Paced, Place, Visitor};
-use crate::opening::{Heads, Opening, Turn};
+use crate::door::{ConnectionHandle, ConnectionPermit, Door, DoorLimits, MonitoredStream, TrackedBody};
+use crate::opening::{HeadDeadline, Opening, RequestTurn};
 use crate::origin::{Origins, read_header};
 use crate::tls::{ClientChain, ServerTls};
 
@@ -42,8 +42,8 @@ pub trait Handler: Send + Sync + 'static {
         + Unpin
         + 'static;
 
-    /// Answers a request from `peer`. Its extensions have the connection's [`Visitor`], to be told when the peer has
-    /// shown who it is.
+    /// Answers a request from `peer`. Its extensions have the connection's [`ConnectionHandle`], to be told when the
+    /// peer has shown who it is.
     fn handle(
         &self,
         request: Request<Incoming>,
@@ -60,8 +60,8 @@ pub struct Limits {
     pub handshake: Duration,
     /// For the head of a request on HTTP/1.1, also the longest idle time between two.
     pub head: Duration,
-    /// For a head once its first byte is there, on HTTP/2 also for every frame that is no body's; `None`: as `head`. Not
-    /// where connections are upgraded: their bytes would be taken for a head's.
+    /// For a head once its first byte is there, on HTTP/2 also for every frame that is no body's; `None`: as `head`.
+    /// Not where connections are upgraded: their bytes would be taken for a head's.
     pub begun: Option<Duration>,
     /// HTTP/2: requests at once on a connection.
     pub streams: u32,
@@ -69,7 +69,7 @@ pub struct Limits {
     pub ping: Duration,
     /// Largest head, bytes.
     pub head_bytes: usize,
-    /// Whose word about where a client is, is taken.
+    /// Which peers are trusted to state a client's address.
     pub origins: Arc<Origins>,
 }
 
@@ -89,8 +89,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// So many connections, all of peers who are known.
-    pub fn of(connections: usize) -> Self {
+    /// Limits with this number of connections and no limits of strangers.
+    pub fn with_connections(connections: usize) -> Self {
         let door =
             Door::uncounted(DoorLimits { connections, per_address: connections, ..DoorLimits::default() });
         Self { door, ..Self::default() }
@@ -115,16 +115,16 @@ impl Gauge {
     }
 }
 
-struct Open(Arc<Gauge>);
+struct OpenConnectionGuard(Arc<Gauge>);
 
-impl Open {
+impl OpenConnectionGuard {
     fn new(gauge: &Arc<Gauge>) -> Self {
         gauge.0.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(gauge))
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnectionGuard {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -178,7 +178,7 @@ impl<H: Handler> Listener<H> {
                 origins: Arc::clone(&self.limits.origins),
                 stop: stop.clone(),
             };
-            let open = Open::new(&self.gauge);
+            let open = OpenConnectionGuard::new(&self.gauge);
             tasks.spawn(async move {
                 connection.run(tcp, peer, place).await;
                 drop(open);
@@ -190,7 +190,7 @@ impl<H: Handler> Listener<H> {
     }
 }
 
-/// One for each answer to "which HTTP?": where TLS has settled it, no bytes are read and put back to find out.
+/// One builder for each negotiated HTTP version: if ALPN has chosen it, no bytes need to be read to find out.
 struct Builders {
     either: auto::Builder<TokioExecutor>,
     h1: auto::Builder<TokioExecutor>,
@@ -202,7 +202,7 @@ impl Builders {
         Self { either: builder(limits), h1: builder(limits).http1_only(), h2: builder(limits).http2_only() }
     }
 
-    fn of(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
+    fn for_alpn(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
         match alpn {
             Some(b"h2") => &self.h2,
             Some(b"http/1.1") => &self.h1,
@@ -242,15 +242,15 @@ struct Connection<H> {
 
 impl<H: Handler> Connection<H> {
     /// Until it has ended, or the door ends it.
-    async fn run(self, tcp: TcpStream, peer: SocketAddr, place: Place) {
-        let visitor = place.visitor().clone();
+    async fn run(self, tcp: TcpStream, peer: SocketAddr, place: ConnectionPermit) {
+        let handle = place.handle().clone();
         tokio::select! {
             () = self.talk(tcp, peer, place) => {}
-            () = visitor.cut() => tracing::debug!(peer = %peer.ip(), "the door ended a connection"),
+            () = handle.cut() => tracing::debug!(peer = %peer.ip(), "the door ended a connection"),
         }
     }
 
-    async fn talk(self, mut tcp: TcpStream, peer: SocketAddr, place: Place) {
+    async fn talk(self, mut tcp: TcpStream, peer: SocketAddr, place: ConnectionPermit) {
         // Without it every answer waits for the peer's delayed acknowledgement: 44 ms.
         let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
         let set =
@@ -261,7 +261,7 @@ impl<H: Handler> Connection<H> {
         }
         let Some(peer) = self.origin(&mut tcp, peer, &place).await else { return };
         match self.tls.clone() {
-            None => self.http(Paced::new(tcp, place), None, None, peer).await,
+            None => self.http(MonitoredStream::new(tcp, place), None, None, peer).await,
             // Boxed, for what a handshake needs must not stay in the task of an idle connection.
             Some(tls) => {
                 if let Some(stream) = Box::pin(self.accept(&tls, tcp, peer)).await {
@@ -270,14 +270,19 @@ impl<H: Handler> Connection<H> {
                     let shown = session.peer_certificates();
                     let chain = shown
                         .map(|chain| ClientChain(chain.iter().map(|der| der.clone().into_owned()).collect()));
-                    self.http(Paced::new(stream, place), alpn, chain, peer).await;
+                    self.http(MonitoredStream::new(stream, place), alpn, chain, peer).await;
                 }
             }
         }
     }
 
     /// Behind a balancer, the client that it speaks for. Boxed: see `run`.
-    async fn origin(&self, tcp: &mut TcpStream, peer: SocketAddr, place: &Place) -> Option<SocketAddr> {
+    async fn origin(
+        &self,
+        tcp: &mut TcpStream,
+        peer: SocketAddr,
+        place: &ConnectionPermit,
+    ) -> Option<SocketAddr> {
         if !self.origins.heads(peer.ip()) {
             return Some(peer);
         }
@@ -310,44 +315,45 @@ impl<H: Handler> Connection<H> {
 
     async fn http<S>(
         self,
-        stream: Paced<S>,
+        stream: MonitoredStream<S>,
         alpn: Option<Vec<u8>>,
         shown: Option<ClientChain>,
         peer: SocketAddr,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let visitor = stream.visitor().clone();
-        let turn = self.begun.map(|_| Arc::<Turn>::default());
-        let heads = self.begun.zip(turn.clone()).map(|(within, turn)| Heads { within, turn });
+        let handle = stream.handle().clone();
+        let turn = self.begun.map(|_| Arc::<RequestTurn>::default());
+        let heads = self.begun.zip(turn.clone()).map(|(within, turn)| HeadDeadline { within, turn });
         let stream = Opening::new(stream, self.head, heads);
-        let (handler, guest) = (self.handler, visitor.clone());
+        let (handler, request_handle) = (self.handler, handle.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             if let Some(shown) = &shown {
                 request.extensions_mut().insert(shown.clone());
             }
-            request.extensions_mut().insert(guest.clone());
-            let (handler, turn, guest) = (Arc::clone(&handler), turn.clone(), guest.clone());
+            request.extensions_mut().insert(request_handle.clone());
+            let (handler, turn, request_handle) =
+                (Arc::clone(&handler), turn.clone(), request_handle.clone());
             if let Some(turn) = &turn {
                 turn.pass();
             }
             // Boxed, so that it is gone while an answer's body goes on: hyper keeps room for it as long as
             // a connection (HTTP/1.1) or a stream (HTTP/2) lives, which with idle watches is most memory.
             Box::pin(async move {
-                let answer = answered(&*handler, request, peer, &guest).await;
+                let answer = answered(&*handler, request, peer, &request_handle).await;
                 if let Some(turn) = turn {
                     turn.pass();
                 }
                 Ok::<_, Infallible>(answer)
             })
         });
-        let builder = self.builders.of(alpn.as_deref());
+        let builder = self.builders.for_alpn(alpn.as_deref());
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let leaving = async {
             tokio::select! {
                 () = self.stop.stop.cancelled() => {}
-                () = visitor.leave() => {}
+                () = handle.leave() => {}
             }
         };
         let ended = tokio::select! {
@@ -360,8 +366,8 @@ impl<H: Handler> Connection<H> {
                 }
             }
         };
-        // Whoever took the connection over holds it from here on.
-        visitor.upgraded();
+        // The handler of the upgrade holds the connection from here on.
+        handle.upgraded();
         if let Err(error) = ended {
             tracing::debug!(peer = %peer.ip(), error = %chain(&*error), "connection ended");
         }
@@ -373,13 +379,13 @@ async fn answered<H: Handler>(
     handler: &H,
     request: Request<Incoming>,
     peer: SocketAddr,
-    visitor: &Visitor,
-) -> Response<Answer<H::Body>> {
-    let Some(_request) = visitor.begin() else {
-        let mut refused = Response::new(Answer::empty());
+    handle: &ConnectionHandle,
+) -> Response<TrackedBody<H::Body>> {
+    let Some(_request) = handle.begin() else {
+        let mut refused = Response::new(TrackedBody::empty());
         *refused.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         refused.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         return refused;
     };
-    handler.handle(request, peer).await.map(|body| Answer::new(body, visitor))
+    handler.handle(request, peer).await.map(|body| TrackedBody::new(body, handle))
 }

@@ -44,7 +44,8 @@ impl Networks {
         })
     }
 
-    /// Checks an address just before it is dialled (after name resolution, so a name cannot change its mind).
+    /// Checks an address just before it is dialled (after name resolution, so a second resolution cannot give another
+    /// address).
     ///
     /// # Errors
     /// Says which rule forbids it.

@@ -1,8 +1,8 @@
 //! Deadlines for what a client has to say first: on a connection, and in each request.
 //!
-//! The server tells HTTP/1.1 from HTTP/2 by the first bytes and waits as long as they take; its own limits begin after. On
-//! HTTP/1.1 its one limit is for silence and head together, on HTTP/2 it has none; here a head that has begun can have a
-//! shorter one.
+//! The server tells HTTP/1.1 from HTTP/2 by the first bytes and waits as long as they take; its own limits begin after.
+//! On HTTP/1.1 its one limit is for silence and head together, on HTTP/2 it has none; here a head that has begun can
+//! have a shorter one.
 
 use std::io;
 use std::pin::Pin;
@@ -17,12 +17,12 @@ use tokio::time::Sleep;
 /// RFC 9113 §3.4.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Whose turn it is on a connection: even the client's, which asks next, odd ours, who answer. Each turn is a number.
+/// Counts the turns of a connection: even numbers wait for a request of the client, odd numbers for our response.
 #[derive(Debug, Default)]
-pub(crate) struct Turn(AtomicU64);
+pub(crate) struct RequestTurn(AtomicU64);
 
-impl Turn {
-    /// The other's from now on.
+impl RequestTurn {
+    /// Passes the turn to the other side.
     pub(crate) fn pass(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
@@ -33,22 +33,22 @@ impl Turn {
 }
 
 /// How long a head may take once it has begun.
-pub(crate) struct Heads {
+pub(crate) struct HeadDeadline {
     pub(crate) within: Duration,
-    pub(crate) turn: Arc<Turn>,
+    pub(crate) turn: Arc<RequestTurn>,
 }
 
-/// What the connection speaks.
-enum Spoken {
+/// The protocol of the connection.
+enum Protocol {
     /// So many bytes of the preface came.
     Opening(usize),
     Http1,
-    Http2(Frames),
+    Http2(FrameTracker),
 }
 
 /// Where in its frames a client of HTTP/2 is (RFC 9113 §4.1, §4.3, §6).
 #[derive(Debug, Default)]
-struct Frames {
+struct FrameTracker {
     /// The first nine bytes of a frame, as far as they came.
     head: [u8; 9],
     seen: usize,
@@ -65,7 +65,7 @@ const DATA: u8 = 0;
 const FIELDS: [u8; 3] = [1, 5, 9];
 const END_HEADERS: u8 = 4;
 
-impl Frames {
+impl FrameTracker {
     fn note(&mut self, mut came: &[u8]) {
         while let Some((first, rest)) = came.split_first() {
             if self.left > 0 {
@@ -112,49 +112,51 @@ impl Deadline {
     }
 }
 
-/// A stream whose reads fail when it has not opened within a time: whole preface, or anything else; and when a head that
-/// has begun takes too long.
+/// A stream whose reads fail when it has not opened within a time: whole preface, or anything else; and when a head
+/// that has begun takes too long.
 pub(crate) struct Opening<S> {
     inner: S,
     deadline: Option<Deadline>,
-    spoken: Spoken,
-    heads: Option<Heads>,
+    spoken: Protocol,
+    heads: Option<HeadDeadline>,
 }
 
 impl<S> Opening<S> {
-    pub(crate) fn new(inner: S, within: Duration, heads: Option<Heads>) -> Self {
-        Self { inner, deadline: Some(Deadline::new(within, None)), spoken: Spoken::Opening(0), heads }
+    pub(crate) fn new(inner: S, within: Duration, heads: Option<HeadDeadline>) -> Self {
+        Self { inner, deadline: Some(Deadline::new(within, None)), spoken: Protocol::Opening(0), heads }
     }
 
     fn note(&mut self, came: &[u8]) {
-        if let Spoken::Opening(seen) = self.spoken {
+        if let Protocol::Opening(seen) = self.spoken {
             let rest = &PREFACE[seen..];
             let both = rest.len().min(came.len());
             self.spoken = match rest[..both] == came[..both] && both > 0 {
                 true if both == rest.len() => {
-                    let mut frames = Frames::default();
+                    let mut frames = FrameTracker::default();
                     frames.note(&came[both..]);
-                    Spoken::Http2(frames)
+                    Protocol::Http2(frames)
                 }
-                true => Spoken::Opening(seen + both),
-                false => Spoken::Http1,
+                true => Protocol::Opening(seen + both),
+                false => Protocol::Http1,
             };
-            if !matches!(self.spoken, Spoken::Opening(_)) {
+            if !matches!(self.spoken, Protocol::Opening(_)) {
                 self.deadline = None;
             }
-        } else if let Spoken::Http2(frames) = &mut self.spoken {
+        } else if let Protocol::Http2(frames) = &mut self.spoken {
             frames.note(came);
         }
-        let Some(Heads { within, turn }) = self.heads.as_ref().filter(|_| !came.is_empty()) else { return };
+        let Some(HeadDeadline { within, turn }) = self.heads.as_ref().filter(|_| !came.is_empty()) else {
+            return;
+        };
         let (now, waits) = match &self.spoken {
-            Spoken::Opening(_) => return,
-            Spoken::Http1 => (turn.now(), turn.now().is_multiple_of(2)),
-            Spoken::Http2(frames) => (frames.done, frames.waits()),
+            Protocol::Opening(_) => return,
+            Protocol::Http1 => (turn.now(), turn.now().is_multiple_of(2)),
+            Protocol::Http2(frames) => (frames.done, frames.waits()),
         };
         let known = self.deadline.as_ref().is_some_and(|deadline| deadline.turn == Some(now));
         if waits && !known {
             self.deadline = Some(Deadline::new(*within, Some(now)));
-        } else if !waits && matches!(self.spoken, Spoken::Http2(_)) {
+        } else if !waits && matches!(self.spoken, Protocol::Http2(_)) {
             self.deadline = None;
         }
     }
@@ -162,8 +164,8 @@ impl<S> Opening<S> {
     /// Nothing came: whether it was to come by now.
     fn late(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let now = match &self.spoken {
-            Spoken::Http2(frames) => Some(frames.done),
-            Spoken::Opening(_) | Spoken::Http1 => self.heads.as_ref().map(|heads| heads.turn.now()),
+            Protocol::Http2(frames) => Some(frames.done),
+            Protocol::Opening(_) | Protocol::Http1 => self.heads.as_ref().map(|heads| heads.turn.now()),
         };
         let Some(deadline) = &mut self.deadline else { return Poll::Pending };
         if deadline.turn.is_some() && deadline.turn != now {
@@ -262,8 +264,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_head_that_has_begun_ends_in_time_and_silence_and_work_may_last() {
-        let turn = Arc::new(Turn::default());
-        let heads = || Some(Heads { within: WITHIN, turn: Arc::clone(&turn) });
+        let turn = Arc::new(RequestTurn::default());
+        let heads = || Some(HeadDeadline { within: WITHIN, turn: Arc::clone(&turn) });
         let (mut client, server) = duplex(64);
         let mut server = Opening::new(server, 100 * WITHIN, heads());
         let mut buffer = [0; 64];
@@ -299,7 +301,7 @@ mod tests {
 
     /// Whether a connection of HTTP/2 that says this and no more is cut.
     async fn is_cut_after(said: &[&[u8]]) -> bool {
-        let heads = Heads { within: WITHIN, turn: Arc::default() };
+        let heads = HeadDeadline { within: WITHIN, turn: Arc::default() };
         let (mut client, server) = duplex(256);
         let mut server = Opening::new(server, 100 * WITHIN, Some(heads));
         let mut buffer = [0; 256];
@@ -338,7 +340,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_busy_connection_of_http2_is_never_between_two_heads_and_goes_on() {
-        let heads = Heads { within: WITHIN, turn: Arc::default() };
+        let heads = HeadDeadline { within: WITHIN, turn: Arc::default() };
         let (mut client, server) = duplex(256);
         let mut server = Opening::new(server, 100 * WITHIN, Some(heads));
         let (whole, mut buffer) = (frame(1, 4, b"fields"), [0; 256]);

@@ -17,7 +17,7 @@ const MOST_V2: usize = 2048;
 /// Hops of `X-Forwarded-For` that are looked at.
 const MOST_HOPS: usize = 16;
 
-/// Whose word about an origin is taken.
+/// Which peers are trusted to state the origin of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Origins {
     /// Balancers that begin every connection with a PROXY protocol header.

@@ -15,7 +15,7 @@ use rp_metrics::{Counter, Family, Registry, labels, metrics};
 
 /// Keys that are told apart.
 const KEYS: u64 = 1 << 20;
-/// Checks between two looks for keys that may be forgotten.
+/// Checks between two clean-ups of keys that may be forgotten.
 const CHECKS: u32 = 16_384;
 
 /// Said no: when to come again.
@@ -145,7 +145,7 @@ impl Rates {
     /// A token or code that opened nothing.
     ///
     /// # Errors
-    /// Too often: say so instead of what was wrong with it.
+    /// On `Err`, answer with the rate limit instead of what was wrong with the token.
     pub fn miss(&self, from: IpAddr) -> Result<(), TooOften> {
         self.counted("misses", self.misses.check(network(from)))
     }

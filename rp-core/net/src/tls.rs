@@ -176,7 +176,7 @@ pub struct ServerTls {
 /// Whether clients must show a certificate.
 #[derive(Debug, Clone)]
 pub enum ClientAuth {
-    /// They are not asked.
+    /// Client certificates are not requested.
     None,
     /// Exactly this leaf (DER), whoever signed it (`contract/portal.md` §12.4).
     Exactly(CertificateDer<'static>),

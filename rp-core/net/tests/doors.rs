@@ -14,7 +14,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use rp_net::Origins;
-use rp_net::door::{Door, DoorLimits, StrangerLimits, Visitor};
+use rp_net::door::{ConnectionHandle, Door, DoorLimits, StrangerLimits};
 use rp_net::listen::{Gauge, Handler, Limits, Listener, Stop};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -34,7 +34,7 @@ impl Handler for Site {
     async fn handle(&self, request: Request<Incoming>, _peer: SocketAddr) -> Response<Full<Bytes>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if request.uri().path() == "/known" {
-            request.extensions().get::<Visitor>().unwrap().known();
+            request.extensions().get::<ConnectionHandle>().unwrap().known();
         }
         Response::new(Full::new(Bytes::from_static(b"page")))
     }
@@ -229,7 +229,8 @@ fn resident() -> usize {
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-/// Rapid reset (CVE-2023-44487), CONTINUATION (CVE-2024-27316), PING, SETTINGS and empty DATA (CVE-2019-9512, -9515, -9518).
+/// Rapid reset (CVE-2023-44487), CONTINUATION (CVE-2024-27316), PING, SETTINGS and empty DATA (CVE-2019-9512, -9515,
+/// -9518).
 #[tokio::test]
 async fn floods_of_frames_cost_little_and_others_are_served() {
     let served = serve_strangers().await;

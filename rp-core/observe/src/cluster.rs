@@ -1,4 +1,4 @@
-//! What one process knows of one cluster, and who looks at it.
+//! State of one cluster in this process: its snapshot, watches and viewers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use crate::kinds::Kind;
 use crate::observer::ObserverParts;
 use crate::snapshot::ClusterSnapshot;
-use crate::trouble::Trouble;
+use crate::watch_error::WatchError;
 
-/// Lists of one cluster at once.
+/// Concurrent lists of one cluster.
 const LISTS: usize = 4;
 /// Largest page, bytes.
 const PAGE_BYTES: usize = 24 * 1024 * 1024;
@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 24 * 1024 * 1024;
 pub(crate) struct Cluster {
     pub(crate) id: ResourceId,
     state: Mutex<State>,
-    /// Counts what was told to viewers.
+    /// Counts notifications of viewers.
     told: watch::Sender<u64>,
     dirty: Notify,
     client: tokio::sync::Mutex<Option<(u64, KubeClient)>>,
@@ -41,15 +41,15 @@ struct State {
     slots: HashMap<Kind, Slot>,
     /// When the last viewer left.
     left: Option<Instant>,
-    /// Tells viewers; runs while anybody looks.
+    /// Stops the task that notifies viewers; it runs while there are watches.
     teller: Option<CancellationToken>,
 }
 
-/// Who looks at a kind.
+/// Viewers and watch of a kind.
 #[derive(Debug, Default)]
 struct Slot {
     viewers: usize,
-    /// When nobody looked any more.
+    /// When the last viewer left.
     left: Option<Instant>,
     stop: Option<CancellationToken>,
 }
@@ -86,7 +86,7 @@ impl Cluster {
         self.told.subscribe()
     }
 
-    /// Changes what is known; viewers are told soon.
+    /// Changes the snapshot and notifies viewers soon.
     pub(crate) fn update(&self, at: Timestamp, change: impl FnOnce(&mut ClusterSnapshot)) {
         {
             let mut state = self.state.lock();
@@ -97,16 +97,16 @@ impl Cluster {
         self.dirty.notify_one();
     }
 
-    /// Changes what is known without telling: a sign of life.
+    /// Changes the snapshot without a notification, for a sign of life of the watch.
     pub(crate) fn touch(&self, change: impl FnOnce(&mut ClusterSnapshot)) {
         change(Arc::make_mut(&mut self.state.lock().snapshot));
     }
 
-    /// A viewer comes; the kinds that nobody watches yet are given back, each with what will stop it.
+    /// Adds a viewer; returns the kinds that are not watched yet, each with the token that will stop its watch.
     pub(crate) fn enter(&self, kinds: &[Kind]) -> Vec<(Kind, CancellationToken)> {
         let mut state = self.state.lock();
         if state.slots.values().all(|slot| slot.viewers == 0) {
-            // A question without a watch counts as a look that is over.
+            // A request without a watch counts as a viewer that has already left.
             state.left = kinds.is_empty().then(Instant::now);
         }
         let mut fresh = Vec::new();
@@ -123,8 +123,8 @@ impl Cluster {
         fresh
     }
 
-    /// Starts the teller, where none runs.
-    pub(crate) fn tell(self: &Arc<Self>, every: Duration) {
+    /// Starts the task that notifies viewers, unless it runs.
+    pub(crate) fn start_notifier(self: &Arc<Self>, every: Duration) {
         let stop = {
             let mut state = self.state.lock();
             if state.teller.is_some() {
@@ -137,13 +137,13 @@ impl Cluster {
             loop {
                 this.dirty.notified().await;
                 this.told.send_modify(|count| *count += 1);
-                // However much changes: so often and no more.
+                // Limits the rate of notifications.
                 tokio::time::sleep(every).await;
             }
         }));
     }
 
-    /// A viewer goes.
+    /// Removes a viewer.
     pub(crate) fn leave(&self, kinds: &[Kind]) {
         let mut state = self.state.lock();
         let now = Instant::now();
@@ -159,7 +159,7 @@ impl Cluster {
         }
     }
 
-    /// Ends watches that nobody has looked at for so long; gives the kinds that ended.
+    /// Ends watches that had no viewer for `linger`; returns their kinds.
     pub(crate) fn sweep(&self, linger: Duration) -> Vec<Kind> {
         let mut state = self.state.lock();
         let mut ended = Vec::new();
@@ -180,7 +180,7 @@ impl Cluster {
         ended
     }
 
-    /// The last viewer left at; `None`: somebody looks, or a watch still runs.
+    /// When the last viewer left; `None`: there are viewers, or a watch still runs.
     pub(crate) fn unseen_since(&self) -> Option<Instant> {
         let state = self.state.lock();
         state.left.filter(|_| state.slots.values().all(|slot| slot.stop.is_none()))
@@ -193,7 +193,7 @@ impl Cluster {
         }
     }
 
-    /// Ends everything, viewers or none.
+    /// Ends all watches, whether or not there are viewers.
     pub(crate) fn sweep_all(&self) {
         let mut state = self.state.lock();
         let slots = state.slots.values_mut().filter_map(|slot| slot.stop.take()).collect::<Vec<_>>();
@@ -202,12 +202,12 @@ impl Cluster {
         }
     }
 
-    /// How many kinds are looked at, summed over all viewers.
+    /// Number of watched kinds, summed over all viewers.
     pub(crate) fn viewers(&self) -> usize {
         self.state.lock().slots.values().map(|slot| slot.viewers).sum()
     }
 
-    /// Connections of a cluster at which nobody looks are closed.
+    /// Closes the connections of a cluster without viewers.
     pub(crate) fn disconnect(&self) {
         if let Ok(mut client) = self.client.try_lock() {
             *client = None;
@@ -215,7 +215,7 @@ impl Cluster {
     }
 
     /// A client for the cluster as it is stored now.
-    pub(crate) async fn client(&self, parts: &ObserverParts) -> Result<KubeClient, Trouble> {
+    pub(crate) async fn client(&self, parts: &ObserverParts) -> Result<KubeClient, WatchError> {
         let target = parts.directory.find(&self.id).await?;
         let mut held = self.client.lock().await;
         if let Some((_, client)) = held.as_ref().filter(|(print, _)| *print == target.fingerprint) {
@@ -225,7 +225,7 @@ impl Cluster {
             dial: parts.limits.dial,
             head: parts.limits.head,
             silence: parts.limits.head,
-            // Silence of a watch is judged by whoever reads it.
+            // The reader of a watch applies the timeout for silence.
             stream_silence: Duration::from_secs(900),
             answer_bytes: PAGE_BYTES,
             idle_connections: 4,

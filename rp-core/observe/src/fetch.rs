@@ -1,4 +1,4 @@
-//! One list as it is now, for answers whose form is a contract.
+//! One list without a watch, for responses whose form is a contract.
 
 use serde_json::Value;
 
@@ -6,34 +6,34 @@ use rp_net::Cost;
 
 use crate::kinds::Kind;
 use crate::observer::Observer;
-use crate::snapshot::Shown;
-use crate::trouble::Trouble;
+use crate::snapshot::DisplayText;
+use crate::watch_error::WatchError;
 use crate::wire;
 use rp_documents::ResourceId;
 
-/// Why a list was not given.
+/// Why a list failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// 403 of the API server.
     #[error("{0}")]
-    Forbidden(Shown),
+    Forbidden(DisplayText),
     /// The cluster does not serve the kind.
     #[error("The cluster does not serve {}.", .0.words())]
     Missing(Kind),
-    /// It is away, or answers nonsense.
+    /// The cluster cannot be reached, or sends an invalid response.
     #[error("{0}")]
-    Away(Shown),
+    Away(DisplayText),
 }
 
-/// Pages of one list.
+/// Maximum number of pages of one list.
 const MOST_PAGES: usize = 200;
 
 impl Observer {
-    /// Asks the cluster for every object of a kind and gives each, as the API server wrote it, to `each`; nothing is
+    /// Lists every object of a kind and passes each, as the API server sent it, to `each`; nothing is
     /// kept and nothing is shared with watches.
     ///
     /// # Errors
-    /// [`FetchError`]; some objects may have been given.
+    /// [`FetchError`]; some objects may have been passed already.
     pub async fn list(
         &self,
         id: &ResourceId,
@@ -42,9 +42,10 @@ impl Observer {
     ) -> Result<(), FetchError> {
         let parts = &self.0.parts;
         let cluster = self.0.cluster(id);
-        let failed = |trouble| of_trouble(trouble, kind);
+        let failed = |error| fetch_error(error, kind);
         let client = cluster.client(parts).await.map_err(failed)?;
-        let _turn = cluster.lists.acquire().await.map_err(|_| failed(Trouble::away("We are stopping.")))?;
+        let _turn =
+            cluster.lists.acquire().await.map_err(|_| failed(WatchError::away("We are stopping.")))?;
         let (mut more, mut limit) = (None::<String>, parts.limits.page);
         for _ in 0..MOST_PAGES {
             parts.budget.take(id, Cost::LIST).await.map_err(|crowded| failed(crowded.into()))?;
@@ -55,20 +56,24 @@ impl Observer {
                         return Ok(());
                     }
                 }
-                Err(Trouble::TooLarge) if limit > 5 => limit = (limit / 4).max(5),
-                Err(trouble) => return Err(failed(trouble)),
+                Err(WatchError::TooLarge) if limit > 5 => limit = (limit / 4).max(5),
+                Err(error) => return Err(failed(error)),
             }
         }
-        Err(failed(Trouble::away("The list has too many pages.")))
+        Err(failed(WatchError::away("The list has too many pages.")))
     }
 }
 
-fn of_trouble(trouble: Trouble, kind: Kind) -> FetchError {
-    match trouble {
-        Trouble::Forbidden(why) => FetchError::Forbidden(why),
-        Trouble::Missing => FetchError::Missing(kind),
-        Trouble::Away(why) => FetchError::Away(why),
-        Trouble::Expired => FetchError::Away(Shown::new("The list changed while it was read; ask again.")),
-        Trouble::TooLarge => FetchError::Away(Shown::new("The API server's answer is too large to read.")),
+fn fetch_error(error: WatchError, kind: Kind) -> FetchError {
+    match error {
+        WatchError::Forbidden(why) => FetchError::Forbidden(why),
+        WatchError::Missing => FetchError::Missing(kind),
+        WatchError::Away(why) => FetchError::Away(why),
+        WatchError::Expired => {
+            FetchError::Away(DisplayText::new("The list changed while it was read; ask again."))
+        }
+        WatchError::TooLarge => {
+            FetchError::Away(DisplayText::new("The API server's answer is too large to read."))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The task behind one kind of one cluster: list, watch, and what is done when either breaks.
+//! The task of one kind of one cluster: list, watch, and recovery when either fails.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::metrics::{KindLabels, ListLabels, ObserveMetrics};
 use crate::objects::Project;
 use crate::observer::{Inner, ObserverParts};
 use crate::snapshot::{ClusterSnapshot, Slice, SliceState};
-use crate::trouble::{Trouble, patience};
+use crate::watch_error::{WatchError, retry_delay};
 use crate::wire::{self, Change, Line, Watch};
 
-/// Smallest page that is asked for when pages are too large.
+/// Smallest page size that is requested when pages are too large.
 const LEAST_PAGE: usize = 5;
-/// Failures in a row after which the whole list is asked for again.
+/// Failures in a row after which the whole list is read again.
 const RELIST: u32 = 3;
-/// A watch that ended sooner was none.
+/// A watch that ended sooner than this counts as failed.
 const SHORT: Duration = Duration::from_secs(1);
 
 type Key = (Box<str>, Box<str>);
@@ -33,7 +33,7 @@ type Objects<T> = BTreeMap<Key, Arc<T>>;
 
 /// Starts the watch of a kind; `stop` ends it.
 pub(crate) fn start(inner: &Inner, cluster: &Arc<Cluster>, kind: Kind, stop: CancellationToken) {
-    let base = Base {
+    let base = FollowerParts {
         parts: inner.parts.clone(),
         metrics: inner.metrics.clone(),
         lists: Arc::clone(&inner.lists),
@@ -63,7 +63,7 @@ pub(crate) fn start(inner: &Inner, cluster: &Arc<Cluster>, kind: Kind, stop: Can
     }
 }
 
-struct Base {
+struct FollowerParts {
     parts: ObserverParts,
     metrics: ObserveMetrics,
     lists: Arc<Semaphore>,
@@ -72,13 +72,13 @@ struct Base {
     stop: CancellationToken,
 }
 
-type Get<T> = fn(&mut ClusterSnapshot) -> &mut Slice<T>;
+type SliceAccessor<T> = fn(&mut ClusterSnapshot) -> &mut Slice<T>;
 
-fn spawn<T: Project>(base: Base, get: Get<T>) {
+fn spawn<T: Project>(base: FollowerParts, get: SliceAccessor<T>) {
     let labels = KindLabels { kind: base.kind };
     let running = base.metrics.watches.with(&labels).track();
     let stop = base.stop.clone();
-    let mut follow = Follow {
+    let mut follow = Follower {
         objects: Objects::new(),
         left_out: 0,
         dirty: false,
@@ -90,25 +90,25 @@ fn spawn<T: Project>(base: Base, get: Get<T>) {
     };
     tokio::spawn(async move {
         let _running = running;
-        stop.run_until_cancelled(follow.go()).await;
+        stop.run_until_cancelled(follow.run()).await;
     });
 }
 
 /// One kind of one cluster.
-struct Follow<T: Project> {
-    base: Base,
-    get: Get<T>,
+struct Follower<T: Project> {
+    base: FollowerParts,
+    get: SliceAccessor<T>,
     objects: Objects<T>,
     left_out: usize,
-    /// There is something that the snapshot does not have yet.
+    /// There are changes that are not yet in the snapshot.
     dirty: bool,
     published: Instant,
     state: SliceState,
     as_of: Option<Timestamp>,
 }
 
-impl<T: Project> Follow<T> {
-    async fn go(&mut self) {
+impl<T: Project> Follower<T> {
+    async fn run(&mut self) {
         self.resume();
         let limits = self.base.parts.limits;
         let mut backoff = Backoff::new(Duration::from_millis(500), limits.longest_back_off);
@@ -116,17 +116,17 @@ impl<T: Project> Follow<T> {
         let mut why = "first";
         let mut failures: u32 = 0;
         loop {
-            let trouble = self.round(&mut version, why, &mut failures).await;
+            let error = self.round(&mut version, why, &mut failures).await;
             if failures == 0 {
                 backoff.reset();
             }
             failures += 1;
-            let labels = ListLabels { kind: self.base.kind, why: trouble.word() };
+            let labels = ListLabels { kind: self.base.kind, why: error.word() };
             self.base.metrics.faults.with(&labels).inc();
-            self.say(&trouble);
-            let lasting = patience(&trouble, &limits);
-            why = if matches!(trouble, Trouble::Expired) { "expired" } else { "broken" };
-            if lasting.is_some() || matches!(trouble, Trouble::Expired) || failures.is_multiple_of(RELIST) {
+            self.record_error(&error);
+            let lasting = retry_delay(&error, &limits);
+            why = if matches!(error, WatchError::Expired) { "expired" } else { "broken" };
+            if lasting.is_some() || matches!(error, WatchError::Expired) || failures.is_multiple_of(RELIST) {
                 version = None;
             }
             let wait = lasting.unwrap_or_else(|| backoff.step(&*self.base.parts.random));
@@ -134,7 +134,7 @@ impl<T: Project> Follow<T> {
         }
     }
 
-    /// Goes on with what was known when somebody looked last.
+    /// Starts from the objects known when the last viewer left.
     fn resume(&mut self) {
         let get = self.get;
         let (mut objects, mut left_out, mut as_of) = (Objects::new(), 0, None);
@@ -153,17 +153,17 @@ impl<T: Project> Follow<T> {
         version: &mut Option<String>,
         why: &'static str,
         failures: &mut u32,
-    ) -> Trouble {
+    ) -> WatchError {
         loop {
             let client = match self.base.cluster.client(&self.base.parts).await {
                 Ok(client) => client,
-                Err(trouble) => return trouble,
+                Err(error) => return error,
             };
             let from = match version.take() {
                 Some(from) => from,
                 None => match self.list(&client, why).await {
                     Ok(from) => from,
-                    Err(trouble) => return trouble,
+                    Err(error) => return error,
                 },
             };
             let began = Instant::now();
@@ -171,23 +171,23 @@ impl<T: Project> Follow<T> {
             let ended = self.follow(&client, &mut at, failures).await;
             *version = Some(at);
             match ended {
-                // A watch that we ended for its silence was not too short.
+                // A watch that we ended because it was silent does not count as too short.
                 Ok(()) if began.elapsed() < SHORT.min(self.base.parts.limits.silence) => {
-                    return Trouble::away("The API server ended the watch at once.");
+                    return WatchError::away("The API server ended the watch at once.");
                 }
                 Ok(()) => {}
-                Err(trouble) => return trouble,
+                Err(error) => return error,
             }
         }
     }
 
-    async fn list(&mut self, client: &KubeClient, why: &'static str) -> Result<String, Trouble> {
+    async fn list(&mut self, client: &KubeClient, why: &'static str) -> Result<String, WatchError> {
         let (kind, began) = (self.base.kind, Instant::now());
         self.base.metrics.lists.with(&ListLabels { kind, why }).inc();
         let (cluster, lists) = (Arc::clone(&self.base.cluster), Arc::clone(&self.base.lists));
-        // Few at once: what is decoded takes more memory than what is kept.
-        let _turn = cluster.lists.acquire().await.map_err(|_| Trouble::away("We are stopping."))?;
-        let _share = lists.acquire().await.map_err(|_| Trouble::away("We are stopping."))?;
+        // Few lists at once: decoding takes more memory than the projected objects.
+        let _turn = cluster.lists.acquire().await.map_err(|_| WatchError::away("We are stopping."))?;
+        let _share = lists.acquire().await.map_err(|_| WatchError::away("We are stopping."))?;
         let (mut fresh, mut left_out) = (Objects::<T>::new(), 0);
         let (mut more, mut limit) = (None::<String>, self.base.parts.limits.page);
         let version = loop {
@@ -200,18 +200,18 @@ impl<T: Project> Follow<T> {
             });
             let page = match page.await {
                 Ok(page) => page,
-                Err(Trouble::TooLarge) if limit > LEAST_PAGE => {
+                Err(WatchError::TooLarge) if limit > LEAST_PAGE => {
                     limit = (limit / 4).max(LEAST_PAGE);
                     continue;
                 }
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             };
             more = page.more.filter(|_| page.items > 0);
             if more.is_none() {
                 break page.version;
             }
             if self.as_of.is_none() {
-                // A slow list shows what has come.
+                // While a slow list is read, the objects read so far are published.
                 self.objects.clone_from(&fresh);
                 self.publish();
             }
@@ -229,7 +229,7 @@ impl<T: Project> Follow<T> {
         client: &KubeClient,
         at: &mut String,
         failures: &mut u32,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), WatchError> {
         let limits = self.base.parts.limits;
         self.base.parts.budget.take(&self.base.cluster.id, Cost::REQUEST).await?;
         let mut watch = Watch::open(client, self.base.kind, at, limits.watch.as_secs().max(1)).await?;
@@ -258,7 +258,7 @@ impl<T: Project> Follow<T> {
         }
     }
 
-    /// Takes a change in; gives the version after it.
+    /// Applies a change; returns the resource version after it.
     fn apply(&mut self, line: Line) -> Option<String> {
         self.as_of = Some(self.now());
         match line.change {
@@ -298,8 +298,8 @@ impl<T: Project> Follow<T> {
     }
 
     fn remove(&mut self, object: &Value) {
-        let name = crate::objects::read::word(object, "/metadata/name");
-        let namespace = crate::objects::read::word(object, "/metadata/namespace");
+        let name = crate::objects::read::short_text(object, "/metadata/name");
+        let namespace = crate::objects::read::short_text(object, "/metadata/namespace");
         if self.objects.remove(&(namespace.into(), name.into())).is_some() {
             self.dirty = true;
         } else if T::project(object).is_some() {
@@ -307,7 +307,7 @@ impl<T: Project> Follow<T> {
         }
     }
 
-    /// Brings what is held into the snapshot.
+    /// Publishes the held objects to the snapshot.
     fn publish(&mut self) {
         (self.dirty, self.published) = (false, Instant::now());
         let mut items: Vec<Arc<T>> = self.objects.values().map(Arc::clone).collect();
@@ -319,7 +319,7 @@ impl<T: Project> Follow<T> {
         let (get, stop) = (self.get, &self.base.stop);
         let gauge = self.base.metrics.objects.with(&KindLabels { kind: self.base.kind });
         self.base.cluster.update(self.now(), |all| {
-            // Whoever stopped this watch has said so in the slice already.
+            // The code that stopped this watch has already set the state of the slice.
             if stop.is_cancelled() {
                 return;
             }
@@ -329,23 +329,23 @@ impl<T: Project> Follow<T> {
         });
     }
 
-    /// What the trouble makes of the slice.
-    fn say(&mut self, trouble: &Trouble) {
+    /// Sets the state of the slice for an error.
+    fn record_error(&mut self, error: &WatchError) {
         let since = match &self.state {
             SliceState::Stale { since, .. } => *since,
             _ => self.now(),
         };
-        self.state = match trouble {
-            Trouble::Expired => return,
-            Trouble::Forbidden(why) => SliceState::Forbidden(why.clone()),
-            Trouble::Missing => {
+        self.state = match error {
+            WatchError::Expired => return,
+            WatchError::Forbidden(why) => SliceState::Forbidden(why.clone()),
+            WatchError::Missing => {
                 self.objects.clear();
                 SliceState::Missing
             }
-            Trouble::Away(why) if self.as_of.is_some() => SliceState::Stale { since, why: why.clone() },
-            Trouble::Away(why) => SliceState::Failed(why.clone()),
-            Trouble::TooLarge => {
-                let why = crate::Shown::new("The API server's answer is too large to read.");
+            WatchError::Away(why) if self.as_of.is_some() => SliceState::Stale { since, why: why.clone() },
+            WatchError::Away(why) => SliceState::Failed(why.clone()),
+            WatchError::TooLarge => {
+                let why = crate::DisplayText::new("The API server's answer is too large to read.");
                 if self.as_of.is_some() { SliceState::Stale { since, why } } else { SliceState::Failed(why) }
             }
         };
@@ -375,7 +375,7 @@ fn keep<T: Project>(objects: &mut Objects<T>, item: T, most: usize) -> bool {
         return true;
     }
     let Some(age) = item.age() else { return false };
-    // A tenth at once: looking for the oldest costs a look at all.
+    // Evicts a tenth in one step: finding the oldest requires a scan of all objects.
     let mut ages: Vec<Timestamp> = objects.values().filter_map(|held| held.age()).collect();
     let at = (ages.len() / 10).min(ages.len().saturating_sub(1));
     let oldest = if ages.is_empty() { age } else { *ages.select_nth_unstable(at).1 };
@@ -387,12 +387,12 @@ fn keep<T: Project>(objects: &mut Objects<T>, item: T, most: usize) -> bool {
     true
 }
 
-/// Says how well a kind is known.
+/// Sets the state of a kind's slice.
 pub(crate) fn set_state(cluster: &Cluster, kind: Kind, at: Timestamp, state: &SliceState) {
     cluster.update(at, |all| all.set_state(kind, state));
 }
 
-/// Objects of a cluster that is forgotten.
+/// Removes the objects of a forgotten cluster from the gauges.
 pub(crate) fn uncount(metrics: &ObserveMetrics, snapshot: &ClusterSnapshot) {
     for kind in Kind::ALL {
         metrics.objects.with(&KindLabels { kind }).add(-count(snapshot.summary(kind).items));

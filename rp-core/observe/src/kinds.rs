@@ -1,4 +1,4 @@
-//! What can be watched.
+//! The kinds that can be watched.
 
 use rp_metrics::LabelValue;
 use serde::Serialize;
@@ -33,18 +33,18 @@ pub enum Kind {
     AroCluster,
 }
 
-/// How a kind is asked for.
-pub(crate) struct Row {
+/// List path, name and bound of a kind.
+pub(crate) struct KindSpec {
     /// Path of the list.
     pub(crate) path: &'static str,
-    /// In sentences and as a label.
+    /// Used in messages and as a label.
     pub(crate) word: &'static str,
     /// Objects held of one cluster.
     pub(crate) most: usize,
 }
 
-const fn row(path: &'static str, word: &'static str, most: usize) -> Row {
-    Row { path, word, most }
+const fn row(path: &'static str, word: &'static str, most: usize) -> KindSpec {
+    KindSpec { path, word, most }
 }
 
 impl Kind {
@@ -71,7 +71,7 @@ impl Kind {
     /// Deployments, daemon sets and stateful sets.
     pub const WORKLOADS: [Self; 3] = [Self::Deployments, Self::DaemonSets, Self::StatefulSets];
 
-    pub(crate) const fn row(self) -> Row {
+    pub(crate) const fn row(self) -> KindSpec {
         match self {
             Self::Version => row("/apis/config.openshift.io/v1/clusterversions", "the version", 10),
             Self::Operators => row("/apis/config.openshift.io/v1/clusteroperators", "cluster operators", 500),

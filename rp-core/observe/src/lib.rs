@@ -1,10 +1,10 @@
-//! Watches of what somebody looks at, shared among all who look, projected to small plain structs.
+//! Watches the Kubernetes objects that users view, shared among all viewers and projected to small plain structs.
 //!
 //! Entry rule: what follows a cluster's objects and knows neither a page nor the store.
 //!
-//! [`Observer::watch`] gives a [`Viewing`]: while it is held, the kinds it names are listed and watched, once for all
-//! viewers of the cluster. What is known stands in a [`ClusterSnapshot`], whose slices say how well they are known and
-//! keep what was last seen when a watch breaks.
+//! [`Observer::watch`] gives a [`WatchGuard`]: while it is held, its kinds are listed and watched, once for all
+//! viewers of the cluster. The known state is a [`ClusterSnapshot`], whose slices have a state of their own and
+//! keep the last known objects when a watch breaks.
 
 mod cluster;
 mod fetch;
@@ -17,13 +17,13 @@ mod observer;
 mod snapshot;
 #[cfg(test)]
 mod tests;
-mod trouble;
-mod viewing;
+mod watch_error;
+mod watch_guard;
 mod wire;
 
 pub use fetch::FetchError;
 pub use kinds::Kind;
 pub use metrics::register_metrics;
 pub use observer::{ObserveLimits, Observer, ObserverParts};
-pub use snapshot::{ClusterSnapshot, Shown, Slice, SliceState, SliceSummary};
-pub use viewing::Viewing;
+pub use snapshot::{ClusterSnapshot, DisplayText, Slice, SliceState, SliceSummary};
+pub use watch_guard::WatchGuard;

@@ -1,4 +1,4 @@
-//! What is counted.
+//! The metrics of this crate.
 
 use rp_metrics::{Counter, Family, Gauge, Histogram, Registry, buckets, labels, metrics};
 
@@ -36,7 +36,7 @@ metrics! {
     }
 }
 
-/// Registers what is counted here.
+/// Registers the metrics of this crate.
 pub fn register_metrics(registry: &Registry) {
     ObserveMetrics::register(registry);
 }

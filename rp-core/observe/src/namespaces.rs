@@ -2,7 +2,7 @@
 
 use rp_kube::namespaces::is_openshift;
 
-/// Beside the contract's list: what pages show as well (the sign-in's own pods, and Kubernetes' namespaces).
+/// In addition to the contract's list: namespaces that pages show too (sign-in pods, and those of Kubernetes).
 static ALSO: &[&str] = &["kube-system", "openshift-authentication", "openshift-user-workload-monitoring"];
 
 /// Whether objects of this namespace are shown: those of OpenShift, not of the customer.

@@ -1,7 +1,7 @@
-//! What is kept of a cluster's objects: small plain structs, every text cleaned and bounded.
+//! Projections of a cluster's objects: small plain structs, every text cleaned and bounded.
 //!
 //! Projection never fails on odd input: a member that is missing or of another type counts as absent, and only an
-//! object without a name is passed over. Times in the future are kept as they are; pages say "in 3 h".
+//! object without a name is skipped. Times in the future are kept; pages show "in 3 h".
 
 mod cluster;
 mod event;
@@ -39,15 +39,15 @@ pub const MOST_VALUE: usize = 500;
 /// Entries of any other list of one object.
 pub const MOST_ITEMS: usize = 100;
 
-/// An object that can be kept.
+/// An object kind that can be projected.
 pub trait Project: Serialize + Clone + std::fmt::Debug + PartialEq + Send + Sync + Sized + 'static {
-    /// What is kept of an object; `None`: it has no name, or is of no interest.
+    /// The projection of an object; `None`: it has no name, or is not relevant.
     fn project(object: &Value) -> Option<Self>;
 
     /// Namespace (empty: none) and name.
     fn key(&self) -> (&str, &str);
 
-    /// When it was last of interest: of kinds whose oldest objects give way to newer ones.
+    /// Time of last relevance, for kinds whose oldest objects are evicted for newer ones.
     fn age(&self) -> Option<Timestamp> {
         None
     }
@@ -65,16 +65,16 @@ pub struct Condition {
     pub message: String,
 }
 
-/// A condition's status, without its type: of conditions that have a member of their own.
+/// A condition without its type, for conditions that have a field of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Condition3 {
+pub struct ConditionState {
     pub status: Status,
     pub since: Option<Timestamp>,
     pub reason: String,
     pub message: String,
 }
 
-/// `True`, `False` or, also when absent or of another word, `Unknown`.
+/// `True`, `False`, or `Unknown`, also when it is absent or has another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize)]
 pub enum Status {
     True,
@@ -84,7 +84,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word of the API.
+    /// The value in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -99,9 +99,9 @@ impl Status {
 }
 
 impl Condition {
-    /// Its parts without the type.
-    pub fn three(&self) -> Condition3 {
-        Condition3 {
+    /// The condition without its type.
+    pub fn state(&self) -> ConditionState {
+        ConditionState {
             status: self.status,
             since: self.since,
             reason: self.reason.clone(),
@@ -111,17 +111,17 @@ impl Condition {
 }
 
 /// The condition of a type; `Unknown` and empty when there is none.
-pub fn condition3(conditions: &[Condition], kind: &str) -> Condition3 {
-    conditions.iter().find(|condition| condition.kind == kind).map(Condition::three).unwrap_or_default()
+pub fn condition_state(conditions: &[Condition], kind: &str) -> ConditionState {
+    conditions.iter().find(|condition| condition.kind == kind).map(Condition::state).unwrap_or_default()
 }
 
 /// Metadata that all objects share.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Meta {
-    /// Empty: the object is of the cluster.
+    /// Empty for cluster-scoped objects.
     pub namespace: String,
     pub name: String,
     pub created: Option<Timestamp>,
-    /// It is being deleted since.
+    /// Deletion timestamp.
     pub deleting: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! One per process: who looks at what, and for how long it is kept.
+//! The observer of a process: viewers, watches, and how long both are kept.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -17,36 +17,36 @@ use crate::cluster::Cluster;
 use crate::follow;
 use crate::kinds::Kind;
 use crate::metrics::{KindLabels, ObserveMetrics};
-use crate::snapshot::{Shown, SliceState};
-use crate::viewing::Viewing;
+use crate::snapshot::{DisplayText, SliceState};
+use crate::watch_guard::WatchGuard;
 
-/// Lists that are read at once.
+/// Concurrent lists of the process.
 const LISTS: usize = 32;
 
-/// How much is watched and how long is waited.
+/// Limits and timeouts of an observer.
 #[derive(Debug, Clone, Copy)]
 pub struct ObserveLimits {
-    /// A watch goes on for so long after the last viewer left.
+    /// How long a watch continues after the last viewer left.
     pub linger: Duration,
-    /// Clusters at which somebody looks.
+    /// Maximum number of clusters with viewers.
     pub clusters: usize,
-    /// Clusters of which the last known state is kept after everybody left.
+    /// Maximum number of clusters without viewers whose last known state is kept.
     pub kept: usize,
-    /// Between two tellings of changes of one cluster.
+    /// Minimum time between two notifications of one cluster.
     pub every: Duration,
     /// For dialling and the TLS handshake.
     pub dial: Duration,
-    /// For the head of an answer, and for silence inside a page.
+    /// Timeout for the response head, and for a pause inside a page.
     pub head: Duration,
-    /// A watch that is silent for so long is opened anew; API servers send a bookmark every minute.
+    /// A watch that is silent for this long is reopened; API servers send a bookmark every minute.
     pub silence: Duration,
-    /// The server is told to end a watch after so long.
+    /// Timeout that the server is asked to apply to a watch.
     pub watch: Duration,
-    /// After a 403, or when the kind is not served.
+    /// Delay before a retry after a 403, or when the kind is not served.
     pub ask_again: Duration,
-    /// Longest wait between two tries to reach a cluster that is away.
+    /// Longest delay between two tries to reach a cluster that is unreachable.
     pub longest_back_off: Duration,
-    /// Objects on a page of a list.
+    /// Page size of lists.
     pub page: usize,
 }
 
@@ -68,7 +68,7 @@ impl Default for ObserveLimits {
     }
 }
 
-/// What an [`Observer`] is made of.
+/// The dependencies of an [`Observer`].
 #[derive(Debug, Clone)]
 pub struct ObserverParts {
     pub dialer: Dialer,
@@ -76,19 +76,19 @@ pub struct ObserverParts {
     pub clock: SharedClock,
     pub random: SharedRandom,
     pub registry: Registry,
-    /// Shared with whatever else asks clusters.
+    /// Shared with the other clients of clusters.
     pub budget: Budget,
     pub limits: ObserveLimits,
 }
 
-/// Watches what somebody looks at. Cheap to clone; made inside a runtime.
+/// Watches objects while they have viewers. Cheap to clone; must be created inside a runtime.
 #[derive(Clone)]
 pub struct Observer(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) parts: ObserverParts,
     clusters: Mutex<HashMap<ResourceId, Arc<Cluster>>>,
-    /// Lists at once in this process.
+    /// Semaphore for concurrent lists of this process.
     pub(crate) lists: Arc<Semaphore>,
     pub(crate) metrics: ObserveMetrics,
 }
@@ -121,36 +121,36 @@ impl Observer {
         Self(inner)
     }
 
-    /// Looks at some kinds of a cluster. The watches start with the first who looks and are shared by all; they end a
-    /// while after the last [`Viewing`] is dropped. Never waits and never fails: what is wrong stands in the slices.
-    pub fn watch(&self, id: &ResourceId, kinds: &[Kind]) -> Viewing {
+    /// Watches some kinds of a cluster. The watches start with the first viewer and are shared by all; they end a
+    /// while after the last [`WatchGuard`] is dropped. Never waits and never fails: errors are states of the slices.
+    pub fn watch(&self, id: &ResourceId, kinds: &[Kind]) -> WatchGuard {
         let kinds: Vec<Kind> = kinds.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let inner = &self.0;
         let (cluster, fresh, refused) = inner.enter(id, &kinds);
         for kind in &kinds {
             inner.metrics.viewers.with(&KindLabels { kind: *kind }).add(1.0);
         }
-        cluster.tell(inner.parts.limits.every);
+        cluster.start_notifier(inner.parts.limits.every);
         for (kind, stop) in fresh {
             if refused {
-                let why = Shown::new("Too many clusters are looked at; try again in a minute.");
+                let why = DisplayText::new("Too many clusters are looked at; try again in a minute.");
                 follow::set_state(&cluster, kind, inner.parts.clock.now(), &SliceState::Failed(why));
                 cluster.forget(kind);
             } else {
                 follow::start(inner, &cluster, kind, stop);
             }
         }
-        Viewing { cluster, kinds, metrics: inner.metrics.clone() }
+        WatchGuard { cluster, kinds, metrics: inner.metrics.clone() }
     }
 
-    /// What is known of a cluster without looking at it: nothing is asked.
+    /// The last known snapshot of a cluster; sends no request.
     pub fn last_known(&self, id: &ResourceId) -> Option<Arc<crate::ClusterSnapshot>> {
         self.0.clusters.lock().get(id).map(|cluster| cluster.snapshot())
     }
 }
 
 impl Inner {
-    /// The cluster, with the viewer counted while the map is held: housekeeping cannot take it away in between.
+    /// The cluster, with the viewer counted under the lock of the map: housekeeping cannot remove it in between.
     fn enter(&self, id: &ResourceId, kinds: &[Kind]) -> (Arc<Cluster>, Vec<(Kind, CancellationToken)>, bool) {
         let mut clusters = self.clusters.lock();
         let watched = clusters.values().filter(|cluster| cluster.viewers() > 0).count();
@@ -164,7 +164,7 @@ impl Inner {
         (cluster, fresh, !known && watched >= self.parts.limits.clusters)
     }
 
-    /// The cluster, for a question without a watch.
+    /// The cluster, for a request without a watch.
     pub(crate) fn cluster(&self, id: &ResourceId) -> Arc<Cluster> {
         self.enter(id, &[]).0
     }
@@ -174,7 +174,7 @@ impl Inner {
         for cluster in clusters.values() {
             for kind in cluster.sweep(self.parts.limits.linger) {
                 let since = self.parts.clock.now();
-                let why = Shown::new("Nobody looked.");
+                let why = DisplayText::new("Nobody looked.");
                 follow::set_state(cluster, kind, since, &SliceState::Stale { since, why });
             }
         }

@@ -1,4 +1,4 @@
-//! What is known of a cluster at one moment.
+//! The known state of a cluster at one moment.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::objects::{
     Network, Node, Operator, Pod, Pool, Proxy, Version, Workload, read,
 };
 
-/// A sentence that may be shown: cleaned, bounded, without secrets.
+/// A message for users: cleaned, bounded, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shown(Arc<str>);
+pub struct DisplayText(Arc<str>);
 
-impl Shown {
+impl DisplayText {
     pub fn new(text: &str) -> Self {
-        Self(read::shown(text, 500).into())
+        Self(read::clean_text(text, 500).into())
     }
 
     pub fn as_str(&self) -> &str {
@@ -26,40 +26,40 @@ impl Shown {
     }
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for DisplayText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Serialize for Shown {
+impl Serialize for DisplayText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
 }
 
-/// How well a slice is known.
+/// How current a slice is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SliceState {
-    /// Nobody looks at this kind.
+    /// This kind has no viewer.
     #[default]
     NotAsked,
-    /// The first answer is awaited; items, where there are some, are what was seen before or what has come so far.
+    /// The first list is being read; items, if any, are from before or from the pages read so far.
     Loading,
-    /// A watch is open: items are what the cluster has.
+    /// A watch is open: the items are current.
     Live,
-    /// The watch broke; items are the last that was seen.
-    Stale { since: Timestamp, why: Shown },
+    /// The watch broke; the items are the last known ones.
+    Stale { since: Timestamp, why: DisplayText },
     /// The cluster does not let us read this kind.
-    Forbidden(Shown),
+    Forbidden(DisplayText),
     /// The cluster does not serve this kind.
     Missing,
-    /// Nothing was ever seen, and this is why.
-    Failed(Shown),
+    /// Nothing was ever read, for this reason.
+    Failed(DisplayText),
 }
 
 impl SliceState {
-    /// One word, as JSON says it.
+    /// The state as one word, as in JSON.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::NotAsked => "not_asked",
@@ -72,7 +72,7 @@ impl SliceState {
         }
     }
 
-    /// Why it is not live, where somebody said so.
+    /// Why it is not live, where there is a reason.
     pub fn why(&self) -> Option<&str> {
         match self {
             Self::Stale { why, .. } | Self::Forbidden(why) | Self::Failed(why) => Some(why.as_str()),
@@ -80,21 +80,21 @@ impl SliceState {
         }
     }
 
-    /// An answer has come, of whatever kind.
+    /// A result has arrived, data or error.
     pub const fn is_settled(&self) -> bool {
         !matches!(self, Self::NotAsked | Self::Loading)
     }
 }
 
-/// The objects of one kind. Whatever the state: `items` are what was last seen, at `as_of`.
+/// The objects of one kind. In every state `items` are the last known objects, as of `as_of`.
 #[derive(Debug)]
 pub struct Slice<T> {
     /// By namespace and name; events by their instant, newest first.
     pub items: Arc<[Arc<T>]>,
     pub state: SliceState,
-    /// When the API server was last heard of this kind.
+    /// When the API server last sent data of this kind.
     pub as_of: Option<Timestamp>,
-    /// Objects beyond the bound.
+    /// Number of objects beyond the bound.
     pub left_out: usize,
 }
 
@@ -116,7 +116,7 @@ impl<T> Default for Slice<T> {
 }
 
 impl<T> Slice<T> {
-    /// The first object: of kinds of which there is one.
+    /// The first object, for kinds with a single object.
     pub fn first(&self) -> Option<&T> {
         self.items.first().map(AsRef::as_ref)
     }
@@ -125,17 +125,17 @@ impl<T> Slice<T> {
         self.items.iter().map(AsRef::as_ref)
     }
 
-    /// A slice of these objects, live: of samples and tests.
+    /// A live slice of these objects, for samples and tests.
     pub fn live(items: Vec<T>, as_of: Timestamp) -> Self {
         let items = items.into_iter().map(Arc::new).collect();
         Self { items, state: SliceState::Live, as_of: Some(as_of), left_out: 0 }
     }
 }
 
-/// A cluster as it is known now. Cheap to clone.
+/// The known state of a cluster. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ClusterSnapshot {
-    /// When something of it last changed here.
+    /// When this snapshot last changed.
     pub at: Timestamp,
     pub version: Slice<Version>,
     pub operators: Slice<Operator>,
@@ -157,7 +157,7 @@ pub struct ClusterSnapshot {
     pub aro_cluster: Slice<AroCluster>,
 }
 
-/// What a slice says of itself, without its items.
+/// A slice without its items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceSummary {
     pub kind: Kind,
@@ -193,7 +193,7 @@ impl ClusterSnapshot {
         }
     }
 
-    /// How well a kind is known.
+    /// The summary of a kind's slice.
     pub fn summary(&self, kind: Kind) -> SliceSummary {
         fn of<T>(kind: Kind, slice: &Slice<T>) -> SliceSummary {
             let (state, as_of) = (slice.state.clone(), slice.as_of);

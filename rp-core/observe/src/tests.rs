@@ -1,4 +1,4 @@
-//! Watches against an API server in this process that can be ill in every way.
+//! Tests of watches against an in-process API server with injected faults.
 
 mod server;
 
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::objects::Status;
-use crate::{ClusterSnapshot, Kind, ObserveLimits, Observer, ObserverParts, SliceState, Viewing};
-use server::{Api, Mood, One};
+use crate::{ClusterSnapshot, Kind, ObserveLimits, Observer, ObserverParts, SliceState, WatchGuard};
+use server::{Api, ServerMode, SingleTarget};
 
 const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "/api/v1/pods";
@@ -50,7 +50,7 @@ fn observer_with(api: &Arc<Api>, limits: ObserveLimits, registry: &Registry) -> 
     };
     Observer::new(ObserverParts {
         dialer: Dialer::new(options),
-        directory: Arc::new(One(Arc::clone(api))),
+        directory: Arc::new(SingleTarget(Arc::clone(api))),
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         registry: registry.clone(),
@@ -67,9 +67,9 @@ fn pod(namespace: &str, name: &str) -> Value {
     json!({"metadata": {"namespace": namespace, "name": name}, "status": {"phase": "Running"}})
 }
 
-/// Waits until what is known fulfils `is_it`.
+/// Waits until the snapshot fulfils `is_it`.
 async fn until(
-    viewing: &Viewing,
+    viewing: &WatchGuard,
     what: &str,
     is_it: impl Fn(&ClusterSnapshot) -> bool,
 ) -> Arc<ClusterSnapshot> {
@@ -93,7 +93,7 @@ async fn until(
     }
 }
 
-/// Waits for something of the server.
+/// Waits for a condition on the server.
 async fn eventually(what: &str, is_it: impl Fn() -> bool) {
     let wait = async {
         while !is_it() {
@@ -118,7 +118,7 @@ async fn what_changes_is_seen_and_the_version_moves_with_bookmarks() {
     until(&viewing, "a is unknown", |all| all.nodes.items[0].ready == Status::Unknown).await;
     api.remove(NODES, "a");
     until(&viewing, "one node", |all| all.nodes.items.len() == 1).await;
-    // A bookmark is where the next watch begins, and a watch that ends in order costs no list.
+    // The next watch begins at the bookmark, and a watch that ends normally needs no new list.
     api.bookmark();
     let heard = || viewing.snapshot().nodes.as_of;
     let before = heard();
@@ -145,7 +145,7 @@ async fn fifty_viewers_share_one_watch_which_ends_a_while_after_the_last() {
     assert!(text.contains("aro_observe_viewers{kind=\"nodes\"} 50"), "{text}");
     assert!(text.contains("aro_observe_watches{kind=\"nodes\"} 1"), "{text}");
     drop(viewers);
-    // Who comes back in time finds the watch.
+    // A viewer that returns in time finds the watch still open.
     let again = observer.watch(&id(), &[Kind::Nodes]);
     eventually("nobody watches operators", || api.open(OPERATORS) == 0).await;
     assert_eq!(api.open(NODES), 1);
@@ -187,8 +187,8 @@ async fn an_expired_version_is_listed_again() {
 async fn a_refused_kind_says_so_and_the_others_live() {
     let api = Api::start().await;
     api.put(NODES, node("a", "True"));
-    api.mood(PODS, Mood::Forbidden);
-    api.mood(OPERATORS, Mood::Missing);
+    api.mood(PODS, ServerMode::Forbidden);
+    api.mood(OPERATORS, ServerMode::Missing);
     let observer = observer(&api, quick());
     let viewing = observer.watch(&id(), &[Kind::Nodes, Kind::Pods, Kind::Operators]);
     let all = viewing.settled(GENEROUS).await;
@@ -199,10 +199,10 @@ async fn a_refused_kind_says_so_and_the_others_live() {
         why.as_str().contains("does not let us read pods") && why.as_str().contains("cannot list"),
         "{why}"
     );
-    // Rights and kinds come later, and it is asked again.
+    // When permissions and kinds are added later, the list is retried.
     api.put(PODS, pod("openshift-dns", "p"));
-    api.mood(PODS, Mood::Well);
-    api.mood(OPERATORS, Mood::Well);
+    api.mood(PODS, ServerMode::Well);
+    api.mood(OPERATORS, ServerMode::Well);
     until(&viewing, "pods and operators", |all| {
         all.pods.items.len() == 1 && all.operators.state == SliceState::Live
     })
@@ -219,7 +219,7 @@ async fn a_cluster_that_goes_away_leaves_what_was_seen() {
     let observer = observer(&api, limits);
     let viewing = observer.watch(&id(), &[Kind::Nodes]);
     viewing.settled(GENEROUS).await;
-    for (mood, says) in [(Mood::Silent, "in time"), (Mood::Broken, "leader changed")] {
+    for (mood, says) in [(ServerMode::Silent, "in time"), (ServerMode::Broken, "leader changed")] {
         api.mood(NODES, mood);
         let stale = until(
             &viewing,
@@ -228,7 +228,7 @@ async fn a_cluster_that_goes_away_leaves_what_was_seen() {
         );
         assert_eq!(stale.await.nodes.items.len(), 1);
     }
-    api.mood(NODES, Mood::Well);
+    api.mood(NODES, ServerMode::Well);
     until(&viewing, "live again", |all| all.nodes.state == SliceState::Live).await;
     api.forget();
     until(&viewing, "not in the list", |all| {
@@ -290,7 +290,7 @@ async fn three_hundred_nodes_and_twenty_thousand_pods_come_in_pages_and_are_boun
     }
     let observer = observer(&api, ObserveLimits { head: GENEROUS, ..quick() });
     let viewing = observer.watch(&id(), &[Kind::Nodes, Kind::Pods, Kind::Events]);
-    // In the middle of the list the token expires: it begins again.
+    // The continue token expires in the middle of the list: the list starts again.
     api.expire_token();
     let all = until(&viewing, "all are live", |all| {
         [&all.nodes.state, &all.pods.state, &all.events.state]

@@ -1,4 +1,4 @@
-//! Lists and watches on the wire: pages, and lines of changes.
+//! Wire format of lists and watches: pages, and lines of changes.
 
 use bytes::{Buf as _, BytesMut};
 use http::header::ACCEPT;
@@ -11,11 +11,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::kinds::Kind;
-use crate::trouble::Trouble;
+use crate::watch_error::WatchError;
 
 /// Longest line of a watch, bytes: an object is at most 1.5 MiB in etcd, and JSON is wider than protobuf.
 const MOST_LINE: usize = 8 * 1024 * 1024;
-/// Bytes of a refusal that are read.
+/// Maximum size of an error body that is read.
 const MOST_REFUSAL: usize = 64 * 1024;
 
 /// A page of a list.
@@ -23,7 +23,7 @@ const MOST_REFUSAL: usize = 64 * 1024;
 pub(crate) struct Page {
     pub(crate) version: String,
     pub(crate) more: Option<String>,
-    /// How many items there were.
+    /// Number of items on the page.
     pub(crate) items: usize,
 }
 
@@ -43,23 +43,23 @@ struct WireMeta {
     more: Option<String>,
 }
 
-/// Asks for a page and gives every object to `each`. One object is decoded at a time: none is kept.
+/// Requests a page and passes every object to `each`. Objects are decoded one at a time and not kept.
 pub(crate) async fn page(
     client: &KubeClient,
     kind: Kind,
     limit: usize,
     more: Option<&str>,
     mut each: impl FnMut(&Value),
-) -> Result<Page, Trouble> {
+) -> Result<Page, WatchError> {
     let mut pairs = vec![("limit", limit.to_string())];
     pairs.extend(more.map(|more| ("continue", more.to_owned())));
     let answer = send(client, kind, &with_query(kind.path(), &pairs)).await?;
-    let body = answer.into_body().collect().await.map_err(|error| Trouble::of_kube(&error))?.to_bytes();
+    let body = answer.into_body().collect().await.map_err(|error| WatchError::of_kube(&error))?.to_bytes();
     let list: WireList<'_> =
-        serde_json::from_slice(&body).map_err(|_| Trouble::away("The API server's answer is no list."))?;
+        serde_json::from_slice(&body).map_err(|_| WatchError::away("The API server's answer is no list."))?;
     let items = list.items.unwrap_or_default();
     for item in &items {
-        // An object that cannot be read is passed over: one odd object does not hide the others.
+        // An object that cannot be read is skipped: it must not hide the others.
         if let Ok(object) = serde_json::from_str(item.get()) {
             each(&object);
         }
@@ -73,18 +73,22 @@ fn with_query(path: &str, pairs: &[(&str, String)]) -> String {
     format!("{path}?{query}")
 }
 
-/// Sends a GET and takes the answer if it is a 200.
-pub(crate) async fn send(client: &KubeClient, kind: Kind, path: &str) -> Result<Response<KubeBody>, Trouble> {
+/// Sends a GET and returns the response if its status is 200.
+pub(crate) async fn send(
+    client: &KubeClient,
+    kind: Kind,
+    path: &str,
+) -> Result<Response<KubeBody>, WatchError> {
     let request = Request::get(path).header(ACCEPT, "application/json").body(KubeBody::empty());
-    let request = request.map_err(|_| Trouble::away("The request could not be written."))?;
-    let answer = client.send(request).await.map_err(|error| Trouble::of_kube(&error))?;
+    let request = request.map_err(|_| WatchError::away("The request could not be written."))?;
+    let answer = client.send(request).await.map_err(|error| WatchError::of_kube(&error))?;
     let status = answer.status().as_u16();
     if status == 200 {
         return Ok(answer);
     }
     let body = Limited::new(answer.into_body(), MOST_REFUSAL).collect().await;
     let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    Err(Trouble::of_status(status, &refusal(&body), kind))
+    Err(WatchError::of_status(status, &refusal(&body), kind))
 }
 
 fn refusal(body: &[u8]) -> String {
@@ -112,7 +116,7 @@ pub(crate) struct Line {
 pub(crate) struct Watch {
     body: KubeBody,
     buffer: BytesMut,
-    /// Where the search for the line's end goes on.
+    /// Offset at which the search for the end of the line continues.
     searched: usize,
     kind: Kind,
 }
@@ -124,7 +128,7 @@ impl Watch {
         kind: Kind,
         version: &str,
         seconds: u64,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, WatchError> {
         let pairs = [
             ("watch", "true".to_owned()),
             ("allowWatchBookmarks", "true".to_owned()),
@@ -135,8 +139,8 @@ impl Watch {
         Ok(Self { body: answer.into_body(), buffer: BytesMut::new(), searched: 0, kind })
     }
 
-    /// The next change; `None`: the server ended the watch in order. May be dropped while it waits and called again.
-    pub(crate) async fn next(&mut self) -> Result<Option<Line>, Trouble> {
+    /// The next change; `None`: the server ended the watch normally. Cancel-safe: may be dropped and called again.
+    pub(crate) async fn next(&mut self) -> Result<Option<Line>, WatchError> {
         loop {
             if let Some(line) = self.line() {
                 let read = read_line(&line, self.kind)?;
@@ -146,10 +150,10 @@ impl Watch {
                 continue;
             }
             if self.buffer.len() > MOST_LINE {
-                return Err(Trouble::away("The API server sent a change that is too large."));
+                return Err(WatchError::away("The API server sent a change that is too large."));
             }
             let Some(frame) = self.body.frame().await else { return Ok(None) };
-            let frame = frame.map_err(|error| Trouble::of_kube(&error))?;
+            let frame = frame.map_err(|error| WatchError::of_kube(&error))?;
             if let Ok(data) = frame.into_data() {
                 self.buffer.extend_from_slice(&data);
             }
@@ -164,7 +168,7 @@ impl Watch {
                 self.buffer.advance(1);
                 self.searched = 0;
                 if self.buffer.is_empty() {
-                    // A large object's space is not held while the watch is silent.
+                    // Frees the buffer of a large object while the watch is idle.
                     self.buffer = BytesMut::new();
                 }
                 Some(line)
@@ -186,16 +190,16 @@ struct WireEvent<'a> {
 }
 
 /// Reads a line; `None`: an empty line, or a type that we do not know.
-fn read_line(line: &[u8], kind: Kind) -> Result<Option<Line>, Trouble> {
+fn read_line(line: &[u8], kind: Kind) -> Result<Option<Line>, WatchError> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
     let event: WireEvent<'_> = serde_json::from_slice(line)
-        .map_err(|_| Trouble::away("The API server sent a change that cannot be read."))?;
+        .map_err(|_| WatchError::away("The API server sent a change that cannot be read."))?;
     if event.kind == "ERROR" {
         let code = event.object["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
         let message = clean(event.object["message"].as_str().unwrap_or_default(), 300);
-        return Err(Trouble::of_status(code, &message, kind));
+        return Err(WatchError::of_status(code, &message, kind));
     }
     let version =
         event.object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
@@ -219,10 +223,10 @@ mod tests {
         assert!(matches!(read.change, Change::Put(_)));
         assert_eq!(read.version.as_deref(), Some("7"));
         let gone = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
-        assert!(matches!(read_line(gone, Kind::Nodes), Err(Trouble::Expired)));
+        assert!(matches!(read_line(gone, Kind::Nodes), Err(WatchError::Expired)));
         assert!(read_line(b"  ", Kind::Nodes).unwrap().is_none());
         assert!(read_line(br#"{"type":"LATER","object":{}}"#, Kind::Nodes).unwrap().is_none());
-        assert!(matches!(read_line(b"{", Kind::Nodes), Err(Trouble::Away(_))));
-        assert!(matches!(read_line(br#"{"type":"ERROR"}"#, Kind::Nodes), Err(Trouble::Away(_))));
+        assert!(matches!(read_line(b"{", Kind::Nodes), Err(WatchError::Away(_))));
+        assert!(matches!(read_line(br#"{"type":"ERROR"}"#, Kind::Nodes), Err(WatchError::Away(_))));
     }
 }

@@ -1,5 +1,5 @@
-//! What a cluster's Alertmanager tells, for whoever asks every minute: one port-forward, closed after its answer
-//! (`contract/monitor.md` §9.7). Nothing is kept, for there may be thousands of clusters.
+//! The alerts of a cluster's Alertmanager, for periodic callers: one port-forward, closed after the response
+//! (`contract/monitor.md` §9.7). Nothing is cached, because there may be thousands of clusters.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -7,11 +7,11 @@ use http_body_util::{BodyExt as _, Limited};
 use rp_kube::{KubeClient, api_status, port_forward};
 
 use crate::cluster::{ALERTMANAGER_PORT, PLATFORM};
+use crate::connection_pool::{BoxedStream, Connection};
 use crate::error::PromError;
-use crate::exchange::{of_kube, of_wire, request};
-use crate::lane::{AnyWire, Connection};
-use crate::source::Place;
-use crate::way::Way;
+use crate::exchange::{connection_error, kube_error, request};
+use crate::source::Instance;
+use crate::upstream_address::UpstreamAddress;
 
 /// Replicas that are tried, in this order.
 const REPLICAS: u8 = 3;
@@ -38,16 +38,16 @@ pub async fn alerts(client: &KubeClient, most: usize) -> Result<Option<Bytes>, P
 }
 
 async fn ask(client: &KubeClient, replica: u8, most: usize) -> Result<Option<Bytes>, PromError> {
-    let place = Place::Alertmanager(replica);
+    let place = Instance::Alertmanager(replica);
     let pod = format!("alertmanager-main-{replica}");
     let forward = match port_forward(client, PLATFORM, &pod, ALERTMANAGER_PORT).await {
         Ok(forward) => forward,
         Err(error) if api_status(&error) == Some(404) => return Ok(None),
-        Err(error) => return Err(of_kube(place, &pod, &error)),
+        Err(error) => return Err(kube_error(place, &pod, &error)),
     };
-    let wire = |error: hyper::Error| of_wire(place, &error);
-    let mut connection = Connection::open(AnyWire(Box::new(forward))).await.map_err(wire)?;
-    let way = Way::Pod { namespace: PLATFORM.to_owned(), pod, port: ALERTMANAGER_PORT };
+    let wire = |error: hyper::Error| connection_error(place, &error);
+    let mut connection = Connection::open(BoxedStream(Box::new(forward))).await.map_err(wire)?;
+    let way = UpstreamAddress::Pod { namespace: PLATFORM.to_owned(), pod, port: ALERTMANAGER_PORT };
     let answer = connection.send(request(&Method::GET, &way, PATH, None)?).await.map_err(wire)?;
     if answer.status() != StatusCode::OK {
         let what = format!("unexpected status code {}", answer.status().as_u16());

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Call, Limits};
 use crate::error::PromError;
 use crate::reach::Prometheus;
-use crate::source::Choice;
+use crate::source::SourceChoice;
 
 type Labels = BTreeMap<String, String>;
 
@@ -26,7 +26,7 @@ pub struct Alert {
     pub labels: Labels,
     pub annotations: Labels,
     pub value: String,
-    /// The rule's query; empty where only Alertmanager told.
+    /// The rule's query; empty where the alert is known from Alertmanager only.
     pub expr: String,
     pub summary: String,
     /// An http(s) address, or empty.
@@ -55,9 +55,9 @@ pub struct Group {
     pub since: Option<Timestamp>,
 }
 
-/// A part that did not answer.
+/// A service that did not answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Missing {
+pub struct AlertSourceError {
     /// `prometheus` or `alertmanager`.
     pub from: &'static str,
     pub message: String,
@@ -78,12 +78,12 @@ pub struct Alerts {
     pub alertmanager: bool,
     /// Which Prometheus answered; empty: none.
     pub source: String,
-    pub errors: Vec<Missing>,
+    pub errors: Vec<AlertSourceError>,
     /// Left out, for there were too many.
     pub left_out: usize,
 }
 
-/// Alerts that are given.
+/// Most alerts in a response.
 const MOST: usize = 2000;
 /// Bytes of each answer.
 const MOST_BYTES: usize = 16 << 20;
@@ -132,7 +132,7 @@ struct RuleAlert {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct AlertmanagerAlert {
     #[serde(default)]
     labels: Labels,
     #[serde(default)]
@@ -140,19 +140,19 @@ struct Told {
     #[serde(default)]
     starts_at: String,
     #[serde(default)]
-    status: ToldStatus,
+    status: AlertmanagerStatus,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct ToldStatus {
+struct AlertmanagerStatus {
     silenced_by: Vec<String>,
     inhibited_by: Vec<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldSilence {
+struct AlertmanagerSilence {
     id: String,
     #[serde(default)]
     created_by: String,
@@ -161,17 +161,17 @@ struct ToldSilence {
     #[serde(default)]
     ends_at: String,
     #[serde(default)]
-    status: State,
+    status: SilenceState,
 }
 
 #[derive(Deserialize, Default)]
-struct State {
+struct SilenceState {
     #[serde(default)]
     state: String,
 }
 
 impl Prometheus {
-    /// Looks at what fires. One part that is away leaves the other's words.
+    /// Reads the firing alerts. When one of the two services fails, the alerts of the other are returned.
     ///
     /// # Errors
     /// Neither answered.
@@ -182,13 +182,13 @@ impl Prometheus {
         limits: Limits,
     ) -> Result<Alerts, PromError> {
         let kind = [("type".to_owned(), "alert".to_owned())];
-        let rules = Call::internal("rules", kind, Choice::Auto, limits);
-        let told = Call::internal("/api/v2/alerts", [], Choice::Alertmanager, limits);
-        let silences = Call::internal("/api/v2/silences", [], Choice::Alertmanager, limits);
+        let rules = Call::internal("rules", kind, SourceChoice::Auto, limits);
+        let told = Call::internal("/api/v2/alerts", [], SourceChoice::Alertmanager, limits);
+        let silences = Call::internal("/api/v2/silences", [], SourceChoice::Alertmanager, limits);
         let (rules, told, silences) = tokio::join!(
             self.read::<Rules>(target, &rules),
-            self.read::<Vec<Told>>(target, &told),
-            self.read::<Vec<ToldSilence>>(target, &silences),
+            self.read::<Vec<AlertmanagerAlert>>(target, &told),
+            self.read::<Vec<AlertmanagerSilence>>(target, &silences),
         );
         let mut errors = Vec::new();
         let (told, alertmanager) = match told {
@@ -235,15 +235,19 @@ impl Prometheus {
     }
 }
 
-fn missing(from: &'static str, error: &PromError) -> Missing {
+fn missing(from: &'static str, error: &PromError) -> AlertSourceError {
     let shown = error.shown();
-    Missing { from, message: shown.message, side: shown.side.name(), action: shown.action }
+    AlertSourceError { from, message: shown.message, side: shown.side.name(), action: shown.action }
 }
 
-fn joined(groups: Vec<RuleGroup>, told: &[Told], silences: &[ToldSilence]) -> Vec<Alert> {
+fn joined(
+    groups: Vec<RuleGroup>,
+    told: &[AlertmanagerAlert],
+    silences: &[AlertmanagerSilence],
+) -> Vec<Alert> {
     let mut items = Vec::new();
     let mut known = vec![false; told.len()];
-    // By name first: each rule meets only its own alerts.
+    // Indexed by name, so that each rule is compared only with its own alerts.
     let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, alert) in told.iter().enumerate() {
         by_name.entry(alert.labels.get("alertname").map_or("", String::as_str)).or_default().push(at);
@@ -251,7 +255,7 @@ fn joined(groups: Vec<RuleGroup>, told: &[Told], silences: &[ToldSilence]) -> Ve
     for rule in groups.into_iter().flat_map(|group| group.rules) {
         for alert in rule.alerts {
             let same = by_name.get(rule.name.as_str()).into_iter().flatten().copied().find(|at| {
-                // Alertmanager may know external labels beside.
+                // Alertmanager may add external labels.
                 told.get(*at)
                     .is_some_and(|told| alert.labels.iter().all(|(k, v)| told.labels.get(k) == Some(v)))
             });
@@ -289,7 +293,7 @@ fn new(name: &str, state: String, since: Option<Timestamp>, labels: Labels, anno
         value: String::new(),
         expr: String::new(),
         summary: text(&["summary", "message", "description"]),
-        // Annotations come from whoever may write rules: only real addresses become links.
+        // Annotations are untrusted: only http(s) addresses become links.
         runbook: if runbook.starts_with("https://") || runbook.starts_with("http://") {
             runbook
         } else {
@@ -303,7 +307,7 @@ fn new(name: &str, state: String, since: Option<Timestamp>, labels: Labels, anno
 }
 
 impl Alert {
-    fn cover(&mut self, status: Option<&ToldStatus>, silences: &[ToldSilence]) {
+    fn cover(&mut self, status: Option<&AlertmanagerStatus>, silences: &[AlertmanagerSilence]) {
         let Some(status) = status else { return };
         self.inhibited = !status.inhibited_by.is_empty();
         self.silenced_by = status
@@ -381,7 +385,7 @@ mod tests {
         serde_json::from_value::<Rules>(value).unwrap().data.groups
     }
 
-    fn told(value: Value) -> Vec<Told> {
+    fn told(value: Value) -> Vec<AlertmanagerAlert> {
         serde_json::from_value(value).unwrap()
     }
 
@@ -393,7 +397,7 @@ mod tests {
             {"labels": {"alertname": "Watchdog", "severity": "none"}, "startsAt": "2026-11-20T01:00:00Z",
              "annotations": {"runbook_url": "https://runbooks.example/Watchdog"}, "status": {}},
         ]));
-        let silences: Vec<ToldSilence> = serde_json::from_value(json!([
+        let silences: Vec<AlertmanagerSilence> = serde_json::from_value(json!([
             {"id": "s1", "createdBy": "ana", "comment": "known", "endsAt": "2026-11-22T00:00:00Z", "status": {"state": "active"}},
         ])).unwrap();
         let items = joined(rules(), &told, &silences);

@@ -1,4 +1,4 @@
-//! The body of an answer on its way: bounded, counted, cancelled when it is dropped.
+//! The body of a response while it is streamed: bounded, counted, cancelled when it is dropped.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,31 +13,31 @@ use rp_kube::KubeBody;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 
+use crate::connection_pool::{Connection, ConnectionPool};
 use crate::error::PromError;
-use crate::lane::{Connection, Lane};
-use crate::scan::{Fed, ScanError, Scanner};
+use crate::scan::{ScanError, ScanOutput, Scanner};
 
-/// Longest silence inside an answer.
+/// Longest time without data inside a response.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// Where the bytes come from.
 #[derive(Debug)]
 pub(crate) enum Upstream {
-    Wire { body: Incoming, connection: Option<Connection>, lane: Arc<Lane> },
+    Wire { body: Incoming, connection: Option<Connection>, pool: Arc<ConnectionPool> },
     Kube(Box<KubeBody>),
 }
 
-/// What passed, for the audit trail; readable while and after the body goes.
+/// What was transferred, for the audit trail; readable during and after the transfer.
 #[derive(Debug, Default)]
-pub struct Passed {
+pub struct TransferStats {
     bytes: AtomicU64,
     series: AtomicU64,
     cut: AtomicBool,
     whole: AtomicBool,
 }
 
-impl Passed {
-    /// Bytes that were given on.
+impl TransferStats {
+    /// Bytes that were passed on.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -47,12 +47,12 @@ impl Passed {
         self.series.load(Ordering::Relaxed)
     }
 
-    /// A limit of ours ended it.
+    /// A limit of this service cut the response.
     pub fn cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
 
-    /// It came to its end.
+    /// The response was read completely.
     pub fn whole(&self) -> bool {
         self.whole.load(Ordering::Relaxed)
     }
@@ -60,17 +60,17 @@ impl Passed {
 
 /// An answer's bytes. Dropped before its end, it cancels the request all the way to Prometheus.
 #[derive(Debug)]
-pub struct AnswerBody {
+pub struct ResponseBody {
     upstream: Option<Upstream>,
     scanner: Option<Scanner>,
     most: u64,
     silence: Pin<Box<Sleep>>,
-    passed: Arc<Passed>,
-    /// The cluster's budget, held until the end.
+    passed: Arc<TransferStats>,
+    /// A permit of the cluster's budget, held until the end.
     _permit: OwnedSemaphorePermit,
 }
 
-impl AnswerBody {
+impl ResponseBody {
     /// `scanner`: for JSON; else only the size is bounded.
     pub(crate) fn new(
         upstream: Upstream,
@@ -88,14 +88,14 @@ impl AnswerBody {
         }
     }
 
-    /// What passes.
-    pub fn passed(&self) -> Arc<Passed> {
+    /// The counters of this body.
+    pub fn passed(&self) -> Arc<TransferStats> {
         Arc::clone(&self.passed)
     }
 
     fn pass(&mut self, piece: Bytes) -> Result<Bytes, PromError> {
         let fed = match &mut self.scanner {
-            None => Fed::Pass(piece),
+            None => ScanOutput::Pass(piece),
             Some(scanner) => {
                 let fed = scanner.feed(&piece).map_err(|error| failed(error, self.most))?;
                 self.passed.series.store(scanner.elements as u64, Ordering::Relaxed);
@@ -103,8 +103,8 @@ impl AnswerBody {
             }
         };
         let piece = match fed {
-            Fed::Pass(piece) => piece,
-            Fed::Last(piece) => {
+            ScanOutput::Pass(piece) => piece,
+            ScanOutput::Last(piece) => {
                 // Closes the connection: Prometheus need not send the rest.
                 self.upstream = None;
                 self.passed.cut.store(true, Ordering::Relaxed);
@@ -121,8 +121,8 @@ impl AnswerBody {
     }
 
     fn end(&mut self) -> Result<(), PromError> {
-        if let Some(Upstream::Wire { connection: Some(connection), lane, .. }) = self.upstream.take() {
-            lane.give_back(connection);
+        if let Some(Upstream::Wire { connection: Some(connection), pool, .. }) = self.upstream.take() {
+            pool.put_back(connection);
         }
         if let Some(scanner) = &self.scanner {
             scanner.end().map_err(|error| failed(error, self.most))?;
@@ -141,7 +141,7 @@ fn failed(error: ScanError, most: u64) -> PromError {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = PromError;
 
@@ -177,7 +177,7 @@ impl Body for AnswerBody {
                 Some(Ok(frame)) => {
                     let Ok(piece) = frame.into_data() else { continue };
                     match this.pass(piece) {
-                        // All of it was left out: there is nothing to send yet.
+                        // The reducer dropped all of it: there is nothing to send yet.
                         Ok(piece) if piece.is_empty() => {}
                         Ok(piece) => return Poll::Ready(Some(Ok(Frame::data(piece)))),
                         Err(error) => {

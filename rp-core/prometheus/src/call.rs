@@ -1,4 +1,4 @@
-//! A request as clients make it, checked: which endpoint, which parameters, at which cost.
+//! A validated client request: endpoint, parameters and cost limits.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use rp_base::Timestamp;
 
 use crate::error::PromError;
 use crate::reduce::Buckets;
-use crate::source::Choice;
+use crate::source::SourceChoice;
 use crate::{MOST_POINTS, form, step};
 
-/// What an answer may cost.
+/// Limits of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Until Prometheus must have answered; it is told, too.
+    /// Time limit of the query; also sent to Prometheus.
     pub time: Duration,
     /// Series, or other elements of an answer's list.
     pub series: usize,
@@ -36,8 +36,8 @@ pub enum Endpoint {
 #[derive(Debug, Clone)]
 pub struct Call {
     pub endpoint: Endpoint,
-    pub source: Choice,
-    /// As sent on, without ours.
+    pub source: SourceChoice,
+    /// The parameters sent to Prometheus, without those of this service.
     pub params: Vec<(String, String)>,
     /// The query, or the selectors; for the audit trail.
     pub query: String,
@@ -94,7 +94,7 @@ impl Call {
             Some(params.remove(at).1)
         };
         let source = ours("source").unwrap_or_default();
-        let source = Choice::parse(&source).ok_or(PromError::UnknownSource(source))?;
+        let source = SourceChoice::parse(&source).ok_or(PromError::UnknownSource(source))?;
         let width = count("width", ours("width").as_deref(), 20_000)?;
         let series = count("series", ours("series").as_deref(), u32::MAX)?;
         let reduce = ours("reduce").is_none_or(|text| text != "none");
@@ -119,11 +119,11 @@ impl Call {
         Ok(call)
     }
 
-    /// A call of our own: `path` below `api/v1/`, or from the root when it begins with a slash.
+    /// An internal call: `path` below `api/v1/`, or from the root when it begins with a slash.
     pub(crate) fn internal(
         path: &str,
         params: impl IntoIterator<Item = (String, String)>,
-        source: Choice,
+        source: SourceChoice,
         limits: Limits,
     ) -> Self {
         Self {
@@ -137,8 +137,8 @@ impl Call {
         }
     }
 
-    /// An instant query of our own.
-    pub fn instant(query: &str, time: Option<f64>, source: Choice, limits: Limits) -> Self {
+    /// An internal instant query.
+    pub fn instant(query: &str, time: Option<f64>, source: SourceChoice, limits: Limits) -> Self {
         let mut params = vec![
             ("query".to_owned(), query.to_owned()),
             ("timeout".to_owned(), format!("{}ms", limits.time.as_millis())),
@@ -148,7 +148,7 @@ impl Call {
         Self { endpoint: Endpoint::Query, source, params, query, range: None, limits, buckets: None }
     }
 
-    /// A range query of our own; without a step it is fitted to `width`.
+    /// An internal range query; without a step it is fitted to `width`.
     ///
     /// # Errors
     /// The cost guard.
@@ -157,7 +157,7 @@ impl Call {
         (start, end): (f64, f64),
         step: Option<f64>,
         width: u32,
-        source: Choice,
+        source: SourceChoice,
         limits: Limits,
     ) -> Result<Self, PromError> {
         let mut call = Self::instant(query, None, source, limits);
@@ -180,7 +180,7 @@ impl Call {
         self.params.push((name.to_owned(), value));
     }
 
-    /// Prometheus is told to give up when we do.
+    /// Limits the query's `timeout` parameter to our own time limit.
     fn bound_time(&mut self) -> Result<(), PromError> {
         let ours = self.limits.time;
         let asked = match self.get("timeout") {
@@ -195,7 +195,7 @@ impl Call {
         Ok(())
     }
 
-    /// A range query's cost is known before it is asked.
+    /// Checks the cost of a range query before it is sent.
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit")]
     fn fit(&mut self, width: Option<u32>, reduce: bool, now: Timestamp) -> Result<(), PromError> {
         let now = now.millis() as f64 / 1000.0;
@@ -375,7 +375,7 @@ mod tests {
     fn ours_stay_here_and_time_is_bounded() {
         let call =
             parse("query", "query=up%7Ba%3D%22%2B%22%7D&source=thanos-querier&series=7&timeout=10m").unwrap();
-        assert_eq!(call.source, Choice::Forced("thanos-querier"));
+        assert_eq!(call.source, SourceChoice::Forced("thanos-querier"));
         assert_eq!(call.limits.series, 7);
         assert_eq!(call.wire().1, "/api/v1/query?query=up%7Ba%3D%22%2B%22%7D&timeout=25000ms");
         assert!(matches!(parse("query", "source=x"), Err(PromError::UnknownSource(_))));

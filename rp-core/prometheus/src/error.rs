@@ -1,4 +1,4 @@
-//! What can go wrong between a question and its answer, and whose fault it is.
+//! Errors of requests to Prometheus, and who is responsible for each.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rp_documents::Side;
 use rp_net::{DialError, DirectoryError};
 use rp_promql::Position;
 
-/// A question without an answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PromError {
     #[error("this path is not served")]
@@ -20,7 +20,7 @@ pub enum PromError {
     /// The cost guard.
     #[error("a step of {step} s over this range gives {points} points per series")]
     TooManyPoints { points: f64, step: f64, least: f64 },
-    /// Prometheus' own refusal, with its words.
+    /// An error response of Prometheus, with its message.
     #[error("{message}")]
     Refused { status: u16, kind: String, message: String, position: Option<Position> },
     #[error("no target")]
@@ -28,7 +28,7 @@ pub enum PromError {
     /// The cluster's API server could not be dialled.
     #[error("the cluster could not be reached")]
     Cluster(#[source] Box<DialError>),
-    /// The cluster answers, this source does not.
+    /// The cluster is reachable, this source is not.
     #[error("{place} did not answer: {why}")]
     SourceAway { place: &'static str, why: String },
     #[error("{place} answered {what}")]
@@ -46,13 +46,13 @@ pub enum PromError {
     Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// An error for the wire.
+/// An error as it is returned to clients.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct ErrorView {
     pub status: u16,
-    /// Prometheus' word.
+    /// Prometheus' `errorType`.
     pub kind: String,
-    /// Ours.
+    /// The error code of this service.
     pub code: &'static str,
     pub message: String,
     pub side: Side,
@@ -64,19 +64,19 @@ const LATER: &str = "Try again; if it stays, tell the team that runs this servic
 const NARROW: &str = "Ask for a shorter range, a longer step, or fewer series: name the metric, add label matchers, or aggregate.";
 
 impl PromError {
-    /// Whether another source may do better.
+    /// Whether to try another source.
     pub(crate) const fn is_of_source(&self) -> bool {
         matches!(self, Self::SourceAway { .. } | Self::NotPrometheus { .. })
     }
 
-    /// Whose fault it is.
+    /// Who is responsible for the error.
     pub fn side(&self) -> Side {
         self.shown().side
     }
 
-    /// What people are told.
-    pub fn shown(&self) -> Shown {
-        let of = |status, kind: &str, code, side, message: String, action: &str| Shown {
+    /// The error as it is returned to clients.
+    pub fn shown(&self) -> ErrorView {
+        let of = |status, kind: &str, code, side, message: String, action: &str| ErrorView {
             status,
             kind: kind.to_owned(),
             code,
@@ -179,8 +179,8 @@ impl PromError {
     }
 }
 
-/// In Prometheus' own words.
-fn refused(status: u16, kind: &str, message: &str, position: Option<Position>) -> Shown {
+/// Maps an error response of Prometheus; its message is kept.
+fn refused(status: u16, kind: &str, message: &str, position: Option<Position>) -> ErrorView {
     let (code, side, action) = match kind {
         "bad_data" if position.is_some() => ("syntax", Side::You, ""),
         "bad_data" => ("bad_query", Side::You, ""),
@@ -195,7 +195,7 @@ fn refused(status: u16, kind: &str, message: &str, position: Option<Position>) -
             "Ask again; if it stays, look at the pods of openshift-monitoring.",
         ),
     };
-    Shown {
+    ErrorView {
         status,
         kind: kind.to_owned(),
         code,
@@ -206,7 +206,7 @@ fn refused(status: u16, kind: &str, message: &str, position: Option<Position>) -
     }
 }
 
-fn directory(error: &DirectoryError) -> Shown {
+fn directory(error: &DirectoryError) -> ErrorView {
     let (status, kind, code, side, message, action) = match error {
         DirectoryError::Unknown => {
             (404, "not_found", "no_cluster", Side::You, "No cluster has this resource id.".to_owned(), "")
@@ -232,5 +232,5 @@ fn directory(error: &DirectoryError) -> Shown {
         }
     };
     let (kind, action) = (kind.to_owned(), action.to_owned());
-    Shown { status, kind, code, message, side, action, position: None }
+    ErrorView { status, kind, code, message, side, action, position: None }
 }

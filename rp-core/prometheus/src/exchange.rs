@@ -1,4 +1,4 @@
-//! One question over a connection, and what its answer or failure means.
+//! One request over a connection, and how its response or failure is interpreted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,42 +16,42 @@ use tokio::time::timeout;
 use crate::body::Upstream;
 use crate::call::{Call, Endpoint};
 use crate::cluster::{Cluster, PORT};
+use crate::connection_pool::{Connection, ConnectionPool};
 use crate::error::PromError;
-use crate::lane::{Connection, Lane};
-use crate::source::Place;
-use crate::way::Way;
+use crate::source::Instance;
+use crate::upstream_address::UpstreamAddress;
 
-/// Words of an error.
+/// Longest error body that is read, bytes.
 const MOST_ERROR: usize = 64 * 1024;
-/// For the words of an error to come.
-const WORDS: Duration = Duration::from_secs(3);
+/// Time limit for reading an error body.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-pub(crate) type Head = http::response::Parts;
+pub(crate) type ResponseHead = http::response::Parts;
 
-pub(crate) fn parted(
+pub(crate) fn split_response(
     answer: Response<hyper::body::Incoming>,
     connection: Connection,
-    lane: Arc<Lane>,
-) -> (Head, Upstream) {
+    pool: Arc<ConnectionPool>,
+) -> (ResponseHead, Upstream) {
     let (head, body) = answer.into_parts();
-    (head, Upstream::Wire { body, connection: Some(connection), lane })
+    (head, Upstream::Wire { body, connection: Some(connection), pool })
 }
 
 pub(crate) fn request(
     method: &Method,
-    way: &Way,
+    way: &UpstreamAddress,
     path: &str,
     body: Option<&str>,
 ) -> Result<Request<Full<bytes::Bytes>>, PromError> {
     let (host, base) = match way {
-        Way::Pod { pod, port, .. } => (format!("{pod}:{port}"), ""),
-        Way::Address(url) => (
+        UpstreamAddress::Pod { pod, port, .. } => (format!("{pod}:{port}"), ""),
+        UpstreamAddress::Address(url) => (
             format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(PORT)),
             url.path().trim_end_matches('/'),
         ),
-        Way::Service { service, .. } => (service.clone(), ""),
+        UpstreamAddress::Service { service, .. } => (service.clone(), ""),
     };
     let mut request = Request::new(Full::new(bytes::Bytes::from(body.unwrap_or_default().to_owned())));
     *request.method_mut() = method.clone();
@@ -71,12 +71,12 @@ pub(crate) fn service_path(namespace: &str, service: &str, port: &str, tls: bool
     format!("/api/v1/namespaces/{namespace}/services/{scheme}{service}:{port}/proxy")
 }
 
-pub(crate) async fn through_api(
+pub(crate) async fn send_through_service_proxy(
     cluster: &Cluster,
     call: &Call,
-    place: Place,
+    place: Instance,
     base: &str,
-) -> Result<(Head, Upstream), PromError> {
+) -> Result<(ResponseHead, Upstream), PromError> {
     let (method, path, body) = call.wire();
     let mut request = Request::new(rp_kube::KubeBody::from(body.clone().unwrap_or_default().into_bytes()));
     *request.method_mut() = method;
@@ -85,16 +85,16 @@ pub(crate) async fn through_api(
         let form = HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert(CONTENT_TYPE, form);
     }
-    let answer = cluster.client.send(request).await.map_err(|error| of_kube(place, base, &error))?;
+    let answer = cluster.client.send(request).await.map_err(|error| kube_error(place, base, &error))?;
     let (head, body) = answer.into_parts();
     Ok((head, Upstream::Kube(Box::new(body))))
 }
 
-/// Only Prometheus' own answers pass; its refusals keep their words.
+/// Passes on only responses of Prometheus itself; its error messages are kept unchanged.
 pub(crate) async fn check(
-    head: &Head,
+    head: &ResponseHead,
     upstream: Upstream,
-    place: Place,
+    place: Instance,
     call: &Call,
 ) -> Result<(&'static str, Upstream), PromError> {
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -104,23 +104,27 @@ pub(crate) async fn check(
         return Ok((if json { JSON } else { TEXT }, upstream));
     }
     let bytes = match upstream {
-        Upstream::Wire { body, .. } => timeout(WORDS, Limited::new(body, MOST_ERROR).collect()).await.ok(),
-        Upstream::Kube(body) => timeout(WORDS, Limited::new(body, MOST_ERROR).collect()).await.ok(),
+        Upstream::Wire { body, .. } => {
+            timeout(ERROR_BODY_TIMEOUT, Limited::new(body, MOST_ERROR).collect()).await.ok()
+        }
+        Upstream::Kube(body) => {
+            timeout(ERROR_BODY_TIMEOUT, Limited::new(body, MOST_ERROR).collect()).await.ok()
+        }
     };
     let text = bytes.and_then(Result::ok).map(|read| read.to_bytes()).unwrap_or_default();
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Said {
+    struct ErrorBody {
         #[serde(default)]
         error_type: String,
         error: String,
     }
-    if let Some(said) = json.then(|| serde_json::from_slice::<Said>(&text).ok()).flatten() {
-        let position = Position::in_message(&call.query, &said.error);
-        let message = rp_base::text::clean(&said.error, 4000);
+    if let Some(body) = json.then(|| serde_json::from_slice::<ErrorBody>(&text).ok()).flatten() {
+        let position = Position::in_message(&call.query, &body.error);
+        let message = rp_base::text::clean(&body.error, 4000);
         return Err(PromError::Refused {
             status: head.status.as_u16(),
-            kind: said.error_type,
+            kind: body.error_type,
             message,
             position,
         });
@@ -146,18 +150,18 @@ pub(crate) async fn check(
     })
 }
 
-pub(crate) fn said(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
     rp_base::text::clean(&rp_base::chain(error).to_string(), 300)
 }
 
-pub(crate) fn of_wire(place: Place, error: &hyper::Error) -> PromError {
-    PromError::SourceAway { place: place.id(), why: said(error) }
+pub(crate) fn connection_error(place: Instance, error: &hyper::Error) -> PromError {
+    PromError::SourceAway { place: place.id(), why: error_text(error) }
 }
 
-/// A dial that failed is the cluster's; a refusal by its API server is about the pod.
-pub(crate) fn of_kube(place: Place, what: &str, error: &KubeError) -> PromError {
+/// A failed dial is an error of the cluster; a refusal by its API server is an error of the source.
+pub(crate) fn kube_error(place: Instance, what: &str, error: &KubeError) -> PromError {
     if let Some(dial) = dial_error(error) {
-        let cause = said(dial);
+        let cause = error_text(dial);
         let mut copy = DialError::new(dial.side, dial.stage, cause);
         copy.timed_out = dial.timed_out;
         return PromError::Cluster(Box::new(copy));
@@ -165,7 +169,7 @@ pub(crate) fn of_kube(place: Place, what: &str, error: &KubeError) -> PromError 
     let why = match rp_kube::api_status(error) {
         Some(404) => format!("{what} is not there"),
         Some(403) => "our credential may not open it".to_owned(),
-        _ => said(error),
+        _ => error_text(error),
     };
     PromError::SourceAway { place: place.id(), why }
 }

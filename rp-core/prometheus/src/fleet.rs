@@ -1,4 +1,4 @@
-//! One question to many clusters: bounded parallelism, answers as they come, aggregated on our side.
+//! One query to many clusters: bounded parallelism, results streamed as they arrive, aggregated here.
 
 mod merge;
 
@@ -16,36 +16,36 @@ use tokio::time::Instant;
 use crate::call::{Call, Limits};
 use crate::error::PromError;
 use crate::reach::Prometheus;
-use crate::source::Choice;
+use crate::source::SourceChoice;
 use crate::table::{Series, Table, number};
 
 pub use merge::{Aggregate, Merge, Op};
 
-/// What is asked of every cluster.
+/// The query that is sent to every cluster.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct FanOutQuery {
     pub query: String,
     /// Unix seconds of an instant query; `None`: now, the same instant for all.
     pub time: Option<f64>,
     /// Start, end and step of a range query.
     pub range: Option<(f64, f64, Option<f64>)>,
-    pub source: Choice,
+    pub source: SourceChoice,
     /// For each cluster: time, series, bytes.
     pub limits: Limits,
     /// Clusters at once.
     pub parallel: usize,
 }
 
-/// One cluster to ask.
+/// One cluster to query.
 #[derive(Debug, Clone)]
 pub struct Member {
     pub name: String,
     pub id: ResourceId,
 }
 
-/// What one cluster said.
+/// The result of one cluster.
 #[derive(Debug)]
-pub struct Reply {
+pub struct ClusterReply {
     pub member: Member,
     pub took: Duration,
     pub result: Result<Table, PromError>,
@@ -54,7 +54,7 @@ pub struct Reply {
 /// Bytes of one cluster's answer.
 const MOST_BYTES: usize = 4 << 20;
 
-impl Question {
+impl FanOutQuery {
     fn call(&self, now: f64) -> Result<Call, PromError> {
         match self.range {
             None => Ok(Call::instant(&self.query, Some(self.time.unwrap_or(now)), self.source, self.limits)),
@@ -68,13 +68,13 @@ impl Question {
 /// Asks all members; replies come as they are there. Dropping the stream cancels what is under way.
 ///
 /// # Errors
-/// The cost guard refuses the question; nobody was asked.
+/// The cost guard refuses the query; no cluster was queried.
 pub fn ask(
     prometheus: &Arc<Prometheus>,
     directory: &Arc<dyn Directory>,
     members: Vec<Member>,
-    question: &Question,
-) -> Result<impl Stream<Item = Reply> + Send + use<>, PromError> {
+    question: &FanOutQuery,
+) -> Result<impl Stream<Item = ClusterReply> + Send + use<>, PromError> {
     let (prometheus, directory) = (Arc::clone(prometheus), Arc::clone(directory));
     let call = Arc::new(question.call(prometheus.now())?);
     let parallel = question.parallel.max(1);
@@ -87,13 +87,18 @@ pub fn ask(
         .buffer_unordered(parallel))
 }
 
-async fn one(prometheus: &Prometheus, directory: &dyn Directory, member: Member, call: &Call) -> Reply {
+async fn one(
+    prometheus: &Prometheus,
+    directory: &dyn Directory,
+    member: Member,
+    call: &Call,
+) -> ClusterReply {
     let began = Instant::now();
     let asked = async {
         let target = directory.find(&member.id).await.map_err(PromError::Directory)?;
         prometheus.table(&target, call, MOST_BYTES).await
     };
-    // Dialling and waiting count: one that hangs holds a place no longer than this.
+    // Dialling and waiting count: a cluster that hangs uses a parallel slot no longer than this.
     let limit = call.limits.time + Duration::from_secs(1);
     let result = tokio::time::timeout(limit, asked).await.unwrap_or(Err(PromError::Slow(call.limits.time)));
     let result = result.map(|mut table| {
@@ -102,7 +107,7 @@ async fn one(prometheus: &Prometheus, directory: &dyn Directory, member: Member,
         }
         table
     });
-    Reply { member, took: began.elapsed(), result }
+    ClusterReply { member, took: began.elapsed(), result }
 }
 
 /// Adds the label `cluster`; one that the cluster itself gave becomes `exported_cluster`, as in a scrape.
@@ -124,11 +129,11 @@ pub fn data(kind: &str, series: &[Series]) -> Value {
             _ => json!({"metric": series.metric, "value": series.samples.first().map(sample)}),
         })
         .collect();
-    // A scalar has no place for the label of its cluster: it is given as a vector.
+    // A scalar cannot carry the label of its cluster: it is returned as a vector.
     json!({"resultType": if kind == "matrix" { "matrix" } else { "vector" }, "result": rows})
 }
 
-/// How far a fleet query is.
+/// Progress of a fleet query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
     pub clusters: usize,
@@ -141,7 +146,7 @@ pub struct Progress {
 
 impl Progress {
     /// Counts a reply.
-    pub fn note(&mut self, reply: &Reply) {
+    pub fn note(&mut self, reply: &ClusterReply) {
         match &reply.result {
             Ok(table) => {
                 self.answered += 1;

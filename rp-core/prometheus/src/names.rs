@@ -17,15 +17,15 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::call::{Call, Limits};
-use crate::error::{PromError, Shown};
+use crate::error::{ErrorView, PromError};
 use crate::form;
 use crate::reach::Prometheus;
-use crate::source::Choice;
+use crate::source::SourceChoice;
 use crate::unquote::Strings;
 
 /// What is completed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum CompletionKind {
     Metrics,
     /// Labels, of one metric or of all.
     Labels {
@@ -38,14 +38,14 @@ pub enum What {
     },
 }
 
-/// A wish for suggestions.
+/// A request for suggestions.
 #[derive(Debug, Clone)]
-pub struct Wish {
-    pub what: What,
-    /// Words that all must be in a name.
+pub struct CompletionRequest {
+    pub what: CompletionKind,
+    /// Words that all must occur in a name.
     pub text: String,
     pub limit: usize,
-    pub source: Choice,
+    pub source: SourceChoice,
 }
 
 /// One suggestion.
@@ -65,40 +65,40 @@ pub struct Suggestions {
     pub more: bool,
     /// Names that match.
     pub total: usize,
-    /// All names were there to be searched.
+    /// Whether all names were loaded.
     pub complete: bool,
 }
 
-/// A first answer is given after so long, with what is there.
-const PATIENCE: Duration = Duration::from_millis(80);
-/// Names are loaded anew after so long.
+/// A response is given at the latest after this time, with the names loaded so far.
+const FIRST_ANSWER: Duration = Duration::from_millis(80);
+/// Names are loaded again after this time.
 const FRESH: Duration = Duration::from_secs(300);
 const FRESH_SMALL: Duration = Duration::from_secs(60);
-/// A load that failed is tried again after so long.
-const SORE: Duration = Duration::from_secs(5);
+/// A load that failed is repeated after this time.
+const RETRY_FAILED: Duration = Duration::from_secs(5);
 /// Between two tries to learn types.
 const LEARN_AGAIN: Duration = Duration::from_secs(5);
 /// Names of one list, and bytes of it.
 const MOST_NAMES: usize = 2_000_000;
 const MOST_LIST: usize = 64 << 20;
-/// What is known of metrics: type and help.
+/// Bytes of metric metadata: type and help.
 const MOST_METADATA: usize = 8 << 20;
 const MOST_LIMIT: usize = 500;
-/// Names that nobody asked for are forgotten.
+/// Unused names are dropped after this time.
 const FORGET: Duration = Duration::from_secs(900);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     cluster: ResourceId,
-    source: Choice,
-    what: What,
+    source: SourceChoice,
+    what: CompletionKind,
 }
 
 #[derive(Debug)]
 struct List {
     names: RwLock<Names>,
     complete: AtomicBool,
-    failed: Mutex<Option<Shown>>,
+    failed: Mutex<Option<ErrorView>>,
     changed: Notify,
     began: Instant,
     used: Mutex<Instant>,
@@ -116,10 +116,10 @@ impl List {
         }
     }
 
-    fn age_limit(&self, what: &What) -> Duration {
+    fn age_limit(&self, what: &CompletionKind) -> Duration {
         if self.failed.lock().is_some() {
-            SORE
-        } else if *what == What::Metrics {
+            RETRY_FAILED
+        } else if *what == CompletionKind::Metrics {
             FRESH
         } else {
             FRESH_SMALL
@@ -135,7 +135,7 @@ pub(crate) struct NameCache {
     most: usize,
     lists: Mutex<HashMap<Key, Arc<List>>>,
     metadata: Mutex<HashMap<ResourceId, (Arc<Metadata>, Instant)>>,
-    /// When types were last asked for.
+    /// When metadata was last requested.
     asked: Mutex<HashMap<ResourceId, Instant>>,
 }
 
@@ -151,7 +151,7 @@ impl NameCache {
         self.asked.lock().retain(|_, at| at.elapsed() < FORGET);
     }
 
-    /// Forgets what was used longest ago, until the rest fits.
+    /// Drops the least recently used lists until the rest fits.
     fn bound(&self, keep: &Key) {
         let mut lists = self.lists.lock();
         loop {
@@ -168,14 +168,18 @@ impl NameCache {
 }
 
 impl Prometheus {
-    /// Names that fit a wish. Loads them when they are not there, and answers with what has come.
+    /// Names that match a request. Starts loading them when needed, and returns those loaded so far.
     ///
     /// # Errors
-    /// They could not be loaded; said for some seconds, then tried again.
-    pub async fn suggest(self: &Arc<Self>, target: &Arc<Target>, wish: &Wish) -> Result<Suggestions, Shown> {
+    /// They could not be loaded; the error is cached for some seconds, then loading is tried again.
+    pub async fn suggest(
+        self: &Arc<Self>,
+        target: &Arc<Target>,
+        wish: &CompletionRequest,
+    ) -> Result<Suggestions, ErrorView> {
         let list = self.list(target, wish);
         *list.used.lock() = Instant::now();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + FIRST_ANSWER;
         let limit = wish.limit.clamp(1, MOST_LIMIT);
         loop {
             let changed = list.changed.notified();
@@ -189,21 +193,21 @@ impl Prometheus {
                 self.learn(target, wish, &shown);
                 return Ok(shown);
             }
-            // Late is no error: what is there is given.
+            // A timeout is no error: the names loaded so far are returned.
             let _ = tokio::time::timeout_at(deadline, changed).await;
         }
     }
 
-    /// Begins to load the metric names: a page that may complete them was opened.
-    pub fn warm(self: &Arc<Self>, target: &Arc<Target>, source: Choice) {
-        let wish = Wish { what: What::Metrics, text: String::new(), limit: 1, source };
+    /// Starts to load the metric names when a page that completes them is opened.
+    pub fn warm(self: &Arc<Self>, target: &Arc<Target>, source: SourceChoice) {
+        let wish = CompletionRequest { what: CompletionKind::Metrics, text: String::new(), limit: 1, source };
         self.list(target, &wish);
     }
 
-    /// Types that are missing are asked for again now and then: a Prometheus that has just started knows few.
-    fn learn(self: &Arc<Self>, target: &Arc<Target>, wish: &Wish, shown: &Suggestions) {
+    /// Requests missing metadata again from time to time: a Prometheus that has just started knows few types.
+    fn learn(self: &Arc<Self>, target: &Arc<Target>, wish: &CompletionRequest, shown: &Suggestions) {
         let missing = shown.complete && shown.items.iter().any(|item| item.kind.is_none());
-        if wish.what != What::Metrics || !missing {
+        if wish.what != CompletionKind::Metrics || !missing {
             return;
         }
         let mut asked = self.names.asked.lock();
@@ -219,17 +223,17 @@ impl Prometheus {
     fn shown(
         &self,
         id: &ResourceId,
-        what: &What,
+        what: &CompletionKind,
         found: (Vec<String>, usize),
         complete: bool,
     ) -> Suggestions {
         let (names, total) = found;
         let known = match what {
-            What::Metrics => self.names.metadata.lock().get(id).map(|(known, _)| Arc::clone(known)),
+            CompletionKind::Metrics => self.names.metadata.lock().get(id).map(|(known, _)| Arc::clone(known)),
             _ => None,
         };
         let item = |value: String| {
-            let known = known.as_ref().and_then(|known| of_family(known, &value));
+            let known = known.as_ref().and_then(|known| family_metadata(known, &value));
             let (kind, help) = known.map(|(kind, help)| (kind.clone(), help.clone())).unzip();
             Suggestion { value, kind, help: help.filter(|help| !help.is_empty()) }
         };
@@ -237,7 +241,7 @@ impl Prometheus {
         Suggestions { more: total > items.len() || !complete, items, total, complete }
     }
 
-    fn list(self: &Arc<Self>, target: &Arc<Target>, wish: &Wish) -> Arc<List> {
+    fn list(self: &Arc<Self>, target: &Arc<Target>, wish: &CompletionRequest) -> Arc<List> {
         let key = Key { cluster: target.id.clone(), source: wish.source, what: wish.what.clone() };
         let mut lists = self.names.lists.lock();
         if let Some(list) = lists.get(&key)
@@ -247,7 +251,7 @@ impl Prometheus {
         }
         let old = lists.get(&key).filter(|old| old.failed.lock().is_none()).cloned();
         let list = Arc::new(List::new());
-        // Until the new one is whole, the old one answers.
+        // The old list is used until the new one is complete.
         if old.is_none() {
             lists.insert(key.clone(), Arc::clone(&list));
         } else if let Some(old) = &old {
@@ -274,7 +278,7 @@ impl Prometheus {
             };
             match into {
                 Some(into) if shown => *into.names.write() = std::mem::take(&mut *list.names.write()),
-                // The old names still serve.
+                // The old names are still used.
                 Some(_) => {}
                 None => {
                     *list.failed.lock() = failed;
@@ -293,7 +297,7 @@ impl Prometheus {
             drawn: MOST_NAMES,
             bytes: MOST_LIST as u64,
         };
-        let call = self.call_for(key, limits);
+        let call = self.names_call(key, limits);
         let answer = self.ask(target, &call).await?;
         let mut strings = Strings::default();
         let mut body = answer.body;
@@ -312,25 +316,27 @@ impl Prometheus {
         Ok(())
     }
 
-    fn call_for(&self, key: &Key, limits: Limits) -> Call {
+    fn names_call(&self, key: &Key, limits: Limits) -> Call {
         let matching = |metric: &Option<String>| {
             metric.as_ref().map(|metric| ("match[]", format!("{{__name__={}}}", rp_promql::quoted(metric))))
         };
         let (path, matched) = match &key.what {
-            What::Metrics => ("label/__name__/values".to_owned(), None),
-            What::Labels { metric } => ("labels".to_owned(), matching(metric)),
-            What::Values { label, metric } => (format!("label/{}/values", escaped(label)), matching(metric)),
+            CompletionKind::Metrics => ("label/__name__/values".to_owned(), None),
+            CompletionKind::Labels { metric } => ("labels".to_owned(), matching(metric)),
+            CompletionKind::Values { label, metric } => {
+                (format!("label/{}/values", escaped(label)), matching(metric))
+            }
         };
-        // What was not seen for a day is hardly looked for.
+        // Only names seen within the last day.
         let start = ("start", format!("{:.0}", self.now() - 86_400.0));
         let params = std::iter::once(start).chain(matched);
         Call::internal(&path, params.map(|(name, value)| (name.to_owned(), value)), key.source, limits)
     }
 
     /// Types and help texts; completion works without them.
-    async fn load_metadata(&self, target: &Arc<Target>, source: Choice) {
+    async fn load_metadata(&self, target: &Arc<Target>, source: SourceChoice) {
         #[derive(Deserialize)]
-        struct Answer {
+        struct MetadataBody {
             data: HashMap<String, Vec<MetricMetadata>>,
         }
         let limits =
@@ -339,7 +345,7 @@ impl Prometheus {
         let call = Call::internal("metadata", limit, source, limits);
         let Ok(answer) = self.ask(target, &call).await else { return };
         let Ok((bytes, _)) = crate::table::read(answer, MOST_METADATA).await else { return };
-        let Ok(answer) = serde_json::from_slice::<Answer>(&bytes) else { return };
+        let Ok(answer) = serde_json::from_slice::<MetadataBody>(&bytes) else { return };
         let entries = answer.data.into_iter().filter_map(|(name, entries)| {
             let entry = entries.into_iter().next()?;
             Some((name, (entry.metric_type().to_string(), rp_base::text::clean(entry.help(), 300))))
@@ -349,8 +355,8 @@ impl Prometheus {
     }
 }
 
-/// Metadata stands at the family: `x_bucket` belongs to `x`.
-fn of_family<'a>(known: &'a Metadata, name: &str) -> Option<&'a (String, String)> {
+/// Metadata is stored per metric family: `x_bucket` belongs to `x`.
+fn family_metadata<'a>(known: &'a Metadata, name: &str) -> Option<&'a (String, String)> {
     known.get(name).or_else(|| {
         let family = ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end))?;
         known.get(family)
@@ -445,7 +451,7 @@ impl Names {
             let at = from + found;
             let number = self.starts.partition_point(|start| *start as usize <= at).saturating_sub(1);
             let name = self.name(number);
-            // Those with capitals were looked at.
+            // Names with capitals were already examined above.
             if self.capital.binary_search(&u32::try_from(number).unwrap_or(u32::MAX)).is_err() {
                 take(number, name);
             }

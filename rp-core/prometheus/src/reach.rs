@@ -1,4 +1,4 @@
-//! Which connection a question takes, and what is done when a source does not answer.
+//! Chooses the connection of a request, and fails over when a source does not answer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,20 +16,21 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use crate::answer::Answer;
-use crate::body::{AnswerBody, Upstream};
+use crate::body::{ResponseBody, Upstream};
 use crate::call::Call;
 use crate::cluster::{Cluster, PORT, SourceState};
+use crate::connection_pool::{BoxedStream, Connection};
 use crate::error::PromError;
 use crate::exchange::{
-    Head, JSON, check, of_kube, of_wire, parted, request, said, service_path, through_api,
+    JSON, ResponseHead, check, connection_error, error_text, kube_error, request, send_through_service_proxy,
+    service_path, split_response,
 };
-use crate::lane::{AnyWire, Connection};
 use crate::names::NameCache;
+use crate::response::PromResponse;
 use crate::scan::Scanner;
-use crate::source::{Choice, Place, SOURCES};
+use crate::source::{Instance, SOURCES, SourceChoice};
 use crate::table::Table;
-use crate::way::Way;
+use crate::upstream_address::UpstreamAddress;
 
 labels! {
     /// Where a question went and how it ended.
@@ -50,7 +51,7 @@ metrics! {
     }
 }
 
-/// What [`Prometheus`] is told.
+/// Settings of [`Prometheus`].
 #[derive(Debug, Clone)]
 pub struct Options {
     pub dialer: Dialer,
@@ -59,14 +60,14 @@ pub struct Options {
     /// Requests to one cluster, shared with whatever else asks it.
     pub budget: Budget,
     /// How imported clusters' Prometheus is reached, where it is not found by itself.
-    pub ways: BTreeMap<ResourceId, Way>,
+    pub ways: BTreeMap<ResourceId, UpstreamAddress>,
     /// Questions to one cluster at once: the budget that pages, tools and fleet queries share.
     pub per_cluster: usize,
     /// Memory for names that completion looks through, bytes.
     pub names: usize,
     /// For opening a connection.
     pub dial: Duration,
-    /// Without a sign of life for so long, a source is asked whether it is there.
+    /// After this time without a response, a source is probed for readiness.
     pub doubt: Duration,
 }
 
@@ -79,12 +80,12 @@ pub struct Prometheus {
     metrics: PrometheusMetrics,
 }
 
-/// For a place in a cluster's budget.
-const QUEUE: Duration = Duration::from_secs(10);
-/// Beyond what Prometheus was given: it answers that its time is up.
+/// Longest wait for a permit of a cluster's budget.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Added to the query's time limit, so that Prometheus can report its own timeout.
 const GRACE: Duration = Duration::from_secs(3);
 const SWEEP: Duration = Duration::from_secs(30);
-const FORGET: Duration = Duration::from_secs(600);
+const IDLE_CLUSTER: Duration = Duration::from_secs(600);
 
 impl Prometheus {
     /// Starts the housekeeping.
@@ -106,8 +107,8 @@ impl Prometheus {
     fn sweep(&self) {
         self.names.sweep();
         self.clusters.lock().retain(|_, cluster| {
-            let open: usize = cluster.lanes.lock().values().map(|lane| lane.sweep()).sum();
-            open > 0 || cluster.used.lock().elapsed() < FORGET
+            let open: usize = cluster.pools.lock().values().map(|pool| pool.sweep()).sum();
+            open > 0 || cluster.used.lock().elapsed() < IDLE_CLUSTER
         });
     }
 
@@ -126,7 +127,7 @@ impl Prometheus {
         }
         let options = ClientOptions {
             dial: self.options.dial,
-            // Queries through a service proxy take their time; port-forwards have none.
+            // Applies to queries through a service proxy; port-forwards have no such limit.
             head: Duration::from_secs(150),
             answer_bytes: usize::MAX,
             user_agent: "aro (metrics)".to_owned(),
@@ -144,42 +145,46 @@ impl Prometheus {
     ///
     /// # Errors
     /// [`PromError`]: nothing was answered.
-    pub async fn ask(&self, target: &Arc<Target>, call: &Call) -> Result<Answer, PromError> {
+    pub async fn ask(&self, target: &Arc<Target>, call: &Call) -> Result<PromResponse, PromError> {
         let cluster = self.cluster(target)?;
         let budget = Arc::clone(&cluster.budget).acquire_owned();
-        let permit = timeout(QUEUE, budget).await.ok().and_then(Result::ok).ok_or(PromError::Crowded)?;
+        let permit =
+            timeout(PERMIT_TIMEOUT, budget).await.ok().and_then(Result::ok).ok_or(PromError::Crowded)?;
         self.options.budget.take(&target.id, Cost::REQUEST).await.map_err(|_| PromError::Crowded)?;
         let mut permit = Some(permit);
-        let mut failed: Vec<(Place, PromError)> = Vec::new();
+        let mut failed: Vec<(Instance, PromError)> = Vec::new();
         let mut places = cluster.order(call.source);
         let mut at = 0;
         while let Some(place) = places.get(at).copied() {
             at += 1;
             match self.ask_place(&cluster, place, call, &mut permit).await {
                 Ok(mut answer) => {
-                    cluster.mark(place, None);
+                    cluster.record_health(place, None);
                     if !failed.is_empty() {
                         self.metrics.fail_overs.inc();
                     }
-                    answer.why = cluster.why(place, call.source);
+                    answer.why = cluster.fail_over_reason(place, call.source);
                     return Ok(answer);
                 }
                 Err(error) if error.is_of_source() => {
-                    cluster.mark(place, Some(&error));
+                    cluster.record_health(place, Some(&error));
                     failed.push((place, error));
                 }
                 Err(error) => return Err(error),
             }
-            // Only when all that is usual was tried, and only where it may be elsewhere.
-            if at == places.len() && call.source == Choice::Auto && cluster.may_look() && cluster.look().await
+            // Discovery is the last resort, and only for clusters that may have another Prometheus.
+            if at == places.len()
+                && call.source == SourceChoice::Auto
+                && cluster.may_discover()
+                && cluster.discover().await
             {
-                places.push(Place::Configured);
+                places.push(Instance::Configured);
             }
         }
-        Err(all_failed(failed, call.source))
+        Err(combine_failures(failed, call.source))
     }
 
-    /// A bounded answer, read whole.
+    /// Sends a request and reads its bounded response completely.
     ///
     /// # Errors
     /// [`PromError`].
@@ -198,9 +203,9 @@ impl Prometheus {
         target: &Arc<Target>,
     ) -> Result<(&'static str, String, Vec<SourceState>), PromError> {
         let cluster = self.cluster(target)?;
-        let order = cluster.order(Choice::Auto);
-        let chosen = order.first().copied().unwrap_or(Place::Platform(0));
-        let why = cluster.why(chosen, Choice::Auto).unwrap_or_default();
+        let order = cluster.order(SourceChoice::Auto);
+        let chosen = order.first().copied().unwrap_or(Instance::Platform(0));
+        let why = cluster.fail_over_reason(chosen, SourceChoice::Auto).unwrap_or_default();
         let states = SOURCES.iter().filter_map(|source| cluster.state(source)).collect();
         Ok((chosen.id(), why, states))
     }
@@ -208,10 +213,10 @@ impl Prometheus {
     async fn ask_place(
         &self,
         cluster: &Arc<Cluster>,
-        place: Place,
+        place: Instance,
         call: &Call,
         permit: &mut Option<OwnedSemaphorePermit>,
-    ) -> Result<Answer, PromError> {
+    ) -> Result<PromResponse, PromError> {
         let began = Instant::now();
         let limit = call.limits.time + GRACE;
         let sent = timeout(limit, self.send(cluster, place, call)).await;
@@ -228,31 +233,37 @@ impl Prometheus {
         };
         self.metrics.asked.with(&AskLabels { place: place.id(), endpoint: call.name(), result: word }).inc();
         let (content_type, upstream) = result?;
-        // One permit for one answer, however many sources were tried.
+        // One permit per response, however many sources were tried.
         let permit = permit.take().ok_or(PromError::Crowded)?;
         // Alertmanager's lists have another shape; their size is bounded.
-        let scanned = content_type == JSON && !matches!(place, Place::Alertmanager(_));
+        let scanned = content_type == JSON && !matches!(place, Instance::Alertmanager(_));
         let scanner =
             scanned.then(|| Scanner::new(call.limits.series.max(1), call.limits.bytes, call.buckets));
-        Ok(Answer {
+        Ok(PromResponse {
             source: place.id(),
             why: None,
             range: call.range,
             content_type,
-            body: AnswerBody::new(upstream, scanner, call.limits.bytes, permit),
+            body: ResponseBody::new(upstream, scanner, call.limits.bytes, permit),
         })
     }
 
-    /// Sends and waits for the head. While it waits for long, it asks now and then whether anybody is there.
+    /// Sends a request and waits for the response head. While it waits, it probes the source for readiness.
     async fn send(
         &self,
         cluster: &Arc<Cluster>,
-        place: Place,
+        place: Instance,
         call: &Call,
-    ) -> Result<(Head, Upstream), PromError> {
-        let way = cluster.way(place).await?;
-        if let Way::Service { namespace, service, port, tls } = &way {
-            return through_api(cluster, call, place, &service_path(namespace, service, port, *tls)).await;
+    ) -> Result<(ResponseHead, Upstream), PromError> {
+        let way = cluster.address(place).await?;
+        if let UpstreamAddress::Service { namespace, service, port, tls } = &way {
+            return send_through_service_proxy(
+                cluster,
+                call,
+                place,
+                &service_path(namespace, service, port, *tls),
+            )
+            .await;
         }
         let exchange = self.exchange(cluster, place, &way, call);
         tokio::pin!(exchange);
@@ -261,7 +272,7 @@ impl Prometheus {
                 done = &mut exchange => return done,
                 () = tokio::time::sleep(self.options.doubt) => {}
             }
-            if matches!(place, Place::Alertmanager(_)) {
+            if matches!(place, Instance::Alertmanager(_)) {
                 continue;
             }
             tokio::select! {
@@ -271,13 +282,18 @@ impl Prometheus {
         }
     }
 
-    /// A short question over a connection of its own.
-    async fn is_there(&self, cluster: &Arc<Cluster>, place: Place, way: &Way) -> Result<(), PromError> {
+    /// A readiness probe over a separate connection.
+    async fn is_there(
+        &self,
+        cluster: &Arc<Cluster>,
+        place: Instance,
+        way: &UpstreamAddress,
+    ) -> Result<(), PromError> {
         let away = |why: &str| PromError::SourceAway { place: place.id(), why: why.to_owned() };
         let ask = async {
             let mut connection = self.open(cluster, place, way).await?;
             let request = request(&Method::GET, way, "/-/ready", None)?;
-            connection.send(request).await.map_err(|error| of_wire(place, &error)).map(drop)
+            connection.send(request).await.map_err(|error| connection_error(place, &error)).map(drop)
         };
         timeout(self.options.doubt, ask)
             .await
@@ -287,66 +303,73 @@ impl Prometheus {
     async fn exchange(
         &self,
         cluster: &Arc<Cluster>,
-        place: Place,
-        way: &Way,
+        place: Instance,
+        way: &UpstreamAddress,
         call: &Call,
-    ) -> Result<(Head, Upstream), PromError> {
-        let lane = Arc::clone(cluster.lanes.lock().entry(place).or_default());
+    ) -> Result<(ResponseHead, Upstream), PromError> {
+        let pool = Arc::clone(cluster.pools.lock().entry(place).or_default());
         let (method, path, body) = call.wire();
-        // A kept connection may have died unseen: what only reads is sent again on a new one.
-        if let Some(mut connection) = lane.take()
+        // A pooled connection may be dead: the request only reads, so it is sent again on a new one.
+        if let Some(mut connection) = pool.take()
             && let Ok(answer) = connection.send(request(&method, way, &path, body.as_deref())?).await
         {
-            return Ok(parted(answer, connection, lane));
+            return Ok(split_response(answer, connection, pool));
         }
         let mut connection = self.open(cluster, place, way).await?;
         let answer = connection.send(request(&method, way, &path, body.as_deref())?).await;
         match answer {
-            Ok(answer) => Ok(parted(answer, connection, lane)),
+            Ok(answer) => Ok(split_response(answer, connection, pool)),
             Err(error) => {
-                lane.clear();
-                Err(of_wire(place, &error))
+                pool.clear();
+                Err(connection_error(place, &error))
             }
         }
     }
 
-    async fn open(&self, cluster: &Cluster, place: Place, way: &Way) -> Result<Connection, PromError> {
+    async fn open(
+        &self,
+        cluster: &Cluster,
+        place: Instance,
+        way: &UpstreamAddress,
+    ) -> Result<Connection, PromError> {
         self.metrics.dialled.inc();
         let away = |why: String| PromError::SourceAway { place: place.id(), why };
         let opening = async {
             let wire = match way {
-                Way::Pod { namespace, pod, port } => {
+                UpstreamAddress::Pod { namespace, pod, port } => {
                     let forward = port_forward(&cluster.client, namespace, pod, *port).await;
-                    AnyWire(Box::new(forward.map_err(|error| of_kube(place, pod, &error))?))
+                    BoxedStream(Box::new(forward.map_err(|error| kube_error(place, pod, &error))?))
                 }
-                Way::Address(url) => self.address(place, url).await?,
-                Way::Service { .. } => return Err(away("a service has no connection of its own".to_owned())),
+                UpstreamAddress::Address(url) => self.address(place, url).await?,
+                UpstreamAddress::Service { .. } => {
+                    return Err(away("a service has no connection of its own".to_owned()));
+                }
             };
-            Connection::open(wire).await.map_err(|error| of_wire(place, &error))
+            Connection::open(wire).await.map_err(|error| connection_error(place, &error))
         };
         let late = || away(format!("no connection within {} s", self.options.dial.as_secs()));
         timeout(self.options.dial, opening).await.map_err(|_| late())?
     }
 
-    async fn address(&self, place: Place, url: &Url) -> Result<AnyWire, PromError> {
-        let away = |error: &DialError| PromError::SourceAway { place: place.id(), why: said(error) };
+    async fn address(&self, place: Instance, url: &Url) -> Result<BoxedStream, PromError> {
+        let away = |error: &DialError| PromError::SourceAway { place: place.id(), why: error_text(error) };
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(PORT);
         let stream = self.options.dialer.dial_address(host, port, self.options.dial).await;
         let stream = stream.map_err(|error| away(&error))?;
         if url.scheme() != "https" {
-            return Ok(AnyWire(Box::new(stream)));
+            return Ok(BoxedStream(Box::new(stream)));
         }
         let config = rp_net::tls::public_config().map_err(|error| PromError::Unusable(error.into()))?;
         let name = rp_net::tls::server_name(host).map_err(|error| PromError::Unusable(error.into()))?;
         let tls = rp_net::tls::connect(config, name, stream).await.map_err(|error| away(&error))?;
-        Ok(AnyWire(Box::new(tls)))
+        Ok(BoxedStream(Box::new(tls)))
     }
 }
 
-/// One sentence of all that was tried.
-fn all_failed(mut failed: Vec<(Place, PromError)>, choice: Choice) -> PromError {
-    if failed.len() <= 1 || !matches!(choice, Choice::Auto) {
+/// Combines the failures of all sources into one error.
+fn combine_failures(mut failed: Vec<(Instance, PromError)>, choice: SourceChoice) -> PromError {
+    if failed.len() <= 1 || !matches!(choice, SourceChoice::Auto) {
         let nothing = || PromError::SourceAway { place: "prometheus", why: "no source is known".to_owned() };
         return failed.pop().map_or_else(nothing, |(_, error)| error);
     }
@@ -364,12 +387,12 @@ fn all_failed(mut failed: Vec<(Place, PromError)>, choice: Choice) -> PromError 
 }
 
 impl PromError {
-    /// A cluster that nobody can find.
+    /// A cluster that is not in the directory.
     pub fn directory(error: rp_net::DirectoryError) -> Self {
         Self::Directory(error)
     }
 
-    /// Whose fault, as a label.
+    /// Whether this service is responsible for the error.
     pub fn is_ours(&self) -> bool {
         self.side() == Side::Us
     }

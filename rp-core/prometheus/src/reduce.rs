@@ -14,12 +14,12 @@ impl Buckets {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "saturates, which is the last stretch")]
-    fn of(self, at: f64) -> i64 {
+    fn index_of(self, at: f64) -> i64 {
         ((at - self.start) / self.length) as i64
     }
 }
 
-/// A sample as it came.
+/// A sample as it was received.
 #[derive(Debug, Clone, Default)]
 struct Sample {
     at: f64,
@@ -40,7 +40,7 @@ pub(crate) struct Reducer {
     written: Option<f64>,
 }
 
-/// A sample that is none.
+/// A sample that cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error("a sample cannot be read")]
 pub(crate) struct BadSample;
@@ -54,7 +54,7 @@ impl Reducer {
     /// Takes the inside of `[t,"v"]`.
     pub(crate) fn take(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), BadSample> {
         let (at, value) = read(raw).ok_or(BadSample)?;
-        let bucket = self.buckets.of(at);
+        let bucket = self.buckets.index_of(at);
         let sample = |into: &mut Sample| {
             into.at = at;
             into.value = value;
@@ -71,7 +71,7 @@ impl Reducer {
                 write(&self.least, &mut self.written, out);
             }
         } else {
-            // A number says more than NaN, which only marks the place.
+            // Any number replaces NaN as minimum or maximum.
             if value < self.least.value || self.least.value.is_nan() {
                 sample(&mut self.least);
             }
@@ -83,7 +83,7 @@ impl Reducer {
         Ok(())
     }
 
-    /// The series ends.
+    /// Writes what is left of the current series.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
         self.flush(out);
         if self.bucket.take().is_some() {

@@ -6,16 +6,16 @@ use memchr::memchr2;
 
 use crate::reduce::{Buckets, Reducer};
 
-/// Deeper nesting is no answer of Prometheus.
+/// Prometheus' responses are not nested deeper.
 const MOST_DEPTH: usize = 64;
-/// A longer sample is none.
+/// Longest sample, bytes.
 const MOST_SAMPLE: usize = 256;
-/// Longest key that is told apart.
+/// Longest key that is distinguished.
 const MOST_KEY: usize = 8;
 
-/// What is left of a piece.
+/// The part of a piece to pass on.
 #[derive(Debug)]
-pub(crate) enum Fed {
+pub(crate) enum ScanOutput {
     Pass(Bytes),
     /// A limit was reached: this is the end of the answer.
     Last(Bytes),
@@ -54,7 +54,7 @@ struct Frame {
 
 /// Where in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     Outside,
     InString,
     /// After a backslash.
@@ -66,7 +66,7 @@ enum Place {
 #[derive(Debug)]
 pub(crate) struct Scanner {
     stack: Vec<Frame>,
-    place: Place,
+    place: ScanState,
     /// The bytes of a key, while it is read.
     key: Option<Vec<u8>>,
     /// Depth at which the answer's elements stand.
@@ -90,7 +90,7 @@ impl Scanner {
     pub(crate) fn new(most_elements: usize, most_bytes: u64, buckets: Option<Buckets>) -> Self {
         Self {
             stack: Vec::with_capacity(8),
-            place: Place::Outside,
+            place: ScanState::Outside,
             key: None,
             list: None,
             began: false,
@@ -106,49 +106,49 @@ impl Scanner {
         }
     }
 
-    /// Takes a piece of the answer.
-    pub(crate) fn feed(&mut self, piece: &Bytes) -> Result<Fed, ScanError> {
+    /// Processes a piece of the response.
+    pub(crate) fn feed(&mut self, piece: &Bytes) -> Result<ScanOutput, ScanError> {
         self.seen += piece.len() as u64;
         // An element in which the limit falls may end, but not go on for ever.
         if self.seen > self.most_bytes.saturating_add(self.most_bytes / 4).saturating_add(1 << 20) {
             return Err(ScanError::TooLarge);
         }
-        // Only with a reducer something is written anew; else pieces pass as they are.
+        // Output is rewritten only with a reducer; otherwise pieces pass unchanged.
         let mut out = Vec::new();
         let mut from = 0;
         let mut at = 0;
         while at < piece.len() {
             match self.place {
-                Place::InString => {
+                ScanState::InString => {
                     let Some(found) = memchr2(b'"', b'\\', &piece[at..]) else {
                         self.keep(&piece[at..]);
                         break;
                     };
                     self.keep(&piece[at..at + found]);
                     at += found;
-                    self.place = if piece[at] == b'"' { Place::Outside } else { Place::Escaped };
-                    if self.place == Place::Outside {
+                    self.place = if piece[at] == b'"' { ScanState::Outside } else { ScanState::Escaped };
+                    if self.place == ScanState::Outside {
                         self.end_key();
                     }
                 }
-                Place::Escaped => self.place = Place::InString,
-                Place::Samples(inside) => {
+                ScanState::Escaped => self.place = ScanState::InString,
+                ScanState::Samples(inside) => {
                     self.in_samples(inside, piece[at], &mut out)?;
                     from = at + 1;
-                    if self.place == Place::Outside {
+                    if self.place == ScanState::Outside {
                         from = at;
                         continue;
                     }
                 }
-                Place::Outside => {
+                ScanState::Outside => {
                     if piece[at] == b',' && self.ends_element(piece, at) {
                         out.extend_from_slice(&piece[from..at]);
                         out.extend_from_slice(self.closing().as_bytes());
                         self.cut = true;
-                        return Ok(Fed::Last(out.into()));
+                        return Ok(ScanOutput::Last(out.into()));
                     }
                     self.outside(piece[at])?;
-                    if matches!(self.place, Place::Samples(_)) {
+                    if matches!(self.place, ScanState::Samples(_)) {
                         out.extend_from_slice(&piece[from..=at]);
                         from = at + 1;
                     }
@@ -158,15 +158,15 @@ impl Scanner {
         }
         self.last = piece.last().copied().unwrap_or(self.last);
         if self.reducer.is_none() {
-            return Ok(Fed::Pass(piece.clone()));
+            return Ok(ScanOutput::Pass(piece.clone()));
         }
         out.extend_from_slice(&piece[from.min(piece.len())..]);
-        Ok(Fed::Pass(out.into()))
+        Ok(ScanOutput::Pass(out.into()))
     }
 
     /// The answer ended.
     pub(crate) fn end(&self) -> Result<(), ScanError> {
-        let whole = self.began && self.stack.is_empty() && self.place == Place::Outside;
+        let whole = self.began && self.stack.is_empty() && self.place == ScanState::Outside;
         if whole { Ok(()) } else { Err(ScanError::Incomplete) }
     }
 
@@ -196,7 +196,7 @@ impl Scanner {
         }
         match byte {
             b'"' => {
-                self.place = Place::InString;
+                self.place = ScanState::InString;
                 self.key = self.stack.last().filter(|frame| frame.at_key).map(|_| Vec::new());
             }
             b'{' => self.open(true)?,
@@ -243,7 +243,7 @@ impl Scanner {
             && self.list.is_some_and(|list| self.stack.len() == list + 1)
             && self.stack.last().is_some_and(|frame| frame.object && frame.key == Key::Values);
         if samples {
-            self.place = Place::Samples(false);
+            self.place = ScanState::Samples(false);
         } else {
             self.stack.push(Frame { object, key: Key::Other, at_key: object });
         }
@@ -265,7 +265,7 @@ impl Scanner {
         self.elements >= self.most_elements || self.seen > self.most_bytes
     }
 
-    /// What makes whole JSON of an answer that is cut after an element.
+    /// The text that completes the JSON of a response that is cut after an element.
     fn closing(&self) -> String {
         let mut out = String::new();
         for frame in self.stack.iter().skip(1).rev() {
@@ -286,18 +286,18 @@ impl Scanner {
         match (inside, byte) {
             (false, b'[') => {
                 self.sample.clear();
-                self.place = Place::Samples(true);
+                self.place = ScanState::Samples(true);
             }
             (false, b']') => {
                 reducer.end(out);
                 // The bracket itself closes the list as any other.
-                self.place = Place::Outside;
+                self.place = ScanState::Outside;
                 self.stack.push(Frame { object: false, key: Key::Other, at_key: false });
             }
             (false, b',' | b' ' | b'\n' | b'\r' | b'\t') => {}
             (true, b']') => {
                 reducer.take(&self.sample, out).map_err(|_| ScanError::Sample)?;
-                self.place = Place::Samples(false);
+                self.place = ScanState::Samples(false);
             }
             (true, byte) if self.sample.len() < MOST_SAMPLE => self.sample.push(byte),
             _ => return Err(ScanError::Sample),
@@ -318,8 +318,8 @@ mod tests {
         let mut out = Vec::new();
         for piece in text.as_bytes().chunks(size.max(1)) {
             match scanner.feed(&Bytes::copy_from_slice(piece))? {
-                Fed::Pass(piece) => out.extend_from_slice(&piece),
-                Fed::Last(piece) => {
+                ScanOutput::Pass(piece) => out.extend_from_slice(&piece),
+                ScanOutput::Last(piece) => {
                     out.extend_from_slice(&piece);
                     return Ok((String::from_utf8(out).unwrap(), scanner));
                 }

@@ -2,22 +2,22 @@
 
 use serde::Serialize;
 
-/// One place where a Prometheus API is.
+/// One server that offers a Prometheus or Alertmanager API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum Instance {
     /// Pod `prometheus-k8s-0` or `-1` of `openshift-monitoring`.
     Platform(u8),
     /// A pod of the Thanos querier, which joins platform and user workload.
     Thanos,
     /// Pod `prometheus-user-workload-0` or `-1` of `openshift-user-workload-monitoring`.
     User(u8),
-    /// What the configuration names for an imported cluster, or what was found there.
+    /// The server that is configured for an imported cluster, or that was discovered there.
     Configured,
     /// Pod `alertmanager-main-0`, `-1` or `-2` of `openshift-monitoring`.
     Alertmanager(u8),
 }
 
-/// A source as people choose it.
+/// A source as users choose it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Source {
     pub id: &'static str,
@@ -25,7 +25,7 @@ pub struct Source {
     /// `platform`, `thanos`, `user` or `configured`.
     pub kind: &'static str,
     #[serde(skip)]
-    pub places: &'static [Place],
+    pub places: &'static [Instance],
 }
 
 /// Every source, in the order of fail-over; user workload is never fallen over to.
@@ -34,38 +34,38 @@ pub(crate) const SOURCES: [Source; 5] = [
         id: "prometheus-k8s-0",
         name: "Prometheus, first replica",
         kind: "platform",
-        places: &[Place::Platform(0)],
+        places: &[Instance::Platform(0)],
     },
     Source {
         id: "prometheus-k8s-1",
         name: "Prometheus, second replica",
         kind: "platform",
-        places: &[Place::Platform(1)],
+        places: &[Instance::Platform(1)],
     },
-    Source { id: "thanos-querier", name: "Thanos querier", kind: "thanos", places: &[Place::Thanos] },
+    Source { id: "thanos-querier", name: "Thanos querier", kind: "thanos", places: &[Instance::Thanos] },
     Source {
         id: "user-workload",
         name: "User workload",
         kind: "user",
-        places: &[Place::User(0), Place::User(1)],
+        places: &[Instance::User(0), Instance::User(1)],
     },
-    Source { id: "configured", name: "Configured", kind: "configured", places: &[Place::Configured] },
+    Source { id: "configured", name: "Configured", kind: "configured", places: &[Instance::Configured] },
 ];
 
-/// What a caller asked for.
+/// The source that a caller requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Choice {
-    /// By itself, with fail-over.
+pub enum SourceChoice {
+    /// Chosen automatically, with fail-over.
     #[default]
     Auto,
-    /// This one or none.
+    /// Only this source.
     Forced(&'static str),
     /// Alertmanager; not offered to callers.
     Alertmanager,
 }
 
-impl Choice {
-    /// The choice of that id; empty and `auto`: by itself.
+impl SourceChoice {
+    /// The choice with this id; empty and `auto` mean automatic.
     pub fn parse(id: &str) -> Option<Self> {
         match id {
             "" | "auto" => Some(Self::Auto),
@@ -75,23 +75,23 @@ impl Choice {
         }
     }
 
-    /// Where to try, in order. `configured`: the cluster has a way of its own.
-    pub(crate) fn places(self, configured: bool) -> Vec<Place> {
+    /// The instances to try, in order. `configured`: the cluster has a configured or discovered address.
+    pub(crate) fn places(self, configured: bool) -> Vec<Instance> {
         match self {
-            Self::Auto if configured => vec![Place::Configured],
-            Self::Auto => vec![Place::Platform(0), Place::Platform(1), Place::Thanos],
+            Self::Auto if configured => vec![Instance::Configured],
+            Self::Auto => vec![Instance::Platform(0), Instance::Platform(1), Instance::Thanos],
             Self::Forced(id) => SOURCES
                 .iter()
                 .find(|source| source.id == id)
                 .map(|source| source.places.to_vec())
                 .unwrap_or_default(),
-            Self::Alertmanager => vec![Place::Alertmanager(0), Place::Alertmanager(1)],
+            Self::Alertmanager => vec![Instance::Alertmanager(0), Instance::Alertmanager(1)],
         }
     }
 }
 
-impl Place {
-    /// The name in answers and as a label.
+impl Instance {
+    /// The name in responses and as a metric label.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Platform(0) => "prometheus-k8s-0",
@@ -112,11 +112,14 @@ mod tests {
 
     #[test]
     fn choices_have_names() {
-        assert_eq!(Choice::parse("auto"), Some(Choice::Auto));
-        assert_eq!(Choice::parse("thanos-querier"), Some(Choice::Forced("thanos-querier")));
-        assert_eq!(Choice::parse("alertmanager-main-0"), None);
-        assert_eq!(Choice::Forced("user-workload").places(false), [Place::User(0), Place::User(1)]);
-        assert!(!Choice::Auto.places(false).contains(&Place::User(0)));
-        assert_eq!(Choice::Auto.places(true), [Place::Configured]);
+        assert_eq!(SourceChoice::parse("auto"), Some(SourceChoice::Auto));
+        assert_eq!(SourceChoice::parse("thanos-querier"), Some(SourceChoice::Forced("thanos-querier")));
+        assert_eq!(SourceChoice::parse("alertmanager-main-0"), None);
+        assert_eq!(
+            SourceChoice::Forced("user-workload").places(false),
+            [Instance::User(0), Instance::User(1)]
+        );
+        assert!(!SourceChoice::Auto.places(false).contains(&Instance::User(0)));
+        assert_eq!(SourceChoice::Auto.places(true), [Instance::Configured]);
     }
 }

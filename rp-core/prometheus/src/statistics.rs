@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::call::{Call, Limits};
 use crate::error::PromError;
 use crate::reach::Prometheus;
-use crate::source::Choice;
+use crate::source::SourceChoice;
 use crate::step;
 
 /// One chart.
@@ -19,7 +19,7 @@ use crate::step;
 pub struct Statistic {
     /// The contract's type.
     pub name: &'static str,
-    /// The tab that it stands on.
+    /// The tab that shows it.
     pub tab: &'static str,
     pub title: &'static str,
     pub unit: &'static str,
@@ -142,12 +142,12 @@ const STEP: f64 = 120.0;
 /// Bytes of one statistic.
 const MOST: usize = 16 << 20;
 
-/// The time that a statistic is asked for.
+/// The time range of a statistic.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
     pub duration: Duration,
     pub end: Timestamp,
-    /// Of what it is drawn on, where that is known: no finer points are asked for than can be seen.
+    /// Width of the chart, where it is known: no finer points are requested than can be drawn.
     pub width: Option<u32>,
 }
 
@@ -175,7 +175,7 @@ pub struct StatSample {
 
 /// A loaded statistic.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadedStatistic {
     pub series: Vec<StatSeries>,
     /// Seconds.
     pub step: f64,
@@ -196,11 +196,12 @@ impl Prometheus {
         statistic: &Statistic,
         span: Span,
         limits: Limits,
-    ) -> Result<Loaded, PromError> {
+    ) -> Result<LoadedStatistic, PromError> {
         let until = span.end.millis() as f64 / 1000.0;
         let range = (until - span.duration.as_secs_f64(), until);
         let step = span.step();
-        let call = Call::over(statistic.query, range, Some(step), crate::MOST_POINTS, Choice::Auto, limits)?;
+        let call =
+            Call::over(statistic.query, range, Some(step), crate::MOST_POINTS, SourceChoice::Auto, limits)?;
         let table = self.table(target, &call, MOST).await?;
         let series = table.series.iter().map(|series| StatSeries {
             metricname: series.notation(),
@@ -213,7 +214,7 @@ impl Prometheus {
                 })
                 .collect(),
         });
-        Ok(Loaded {
+        Ok(LoadedStatistic {
             series: series.collect(),
             step,
             source: table.source,

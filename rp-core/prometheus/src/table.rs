@@ -1,12 +1,12 @@
-//! A bounded answer, read whole.
+//! A bounded response, read completely.
 
 use std::collections::BTreeMap;
 
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::{Deserialize, Deserializer};
 
-use crate::answer::Answer;
 use crate::error::PromError;
+use crate::response::PromResponse;
 
 /// Labels and samples of one series.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,7 +31,7 @@ pub struct Table {
     /// The value of a `string`.
     pub text: Option<String>,
     pub warnings: Vec<String>,
-    /// A limit of ours ended it.
+    /// A limit of this service cut it.
     pub truncated: bool,
     /// Bytes that were read.
     pub bytes: u64,
@@ -49,21 +49,21 @@ struct Envelope {
 #[derive(Deserialize)]
 #[serde(tag = "resultType", content = "result", rename_all = "lowercase")]
 enum Data {
-    Vector(Vec<Instant>),
-    Matrix(Vec<Over>),
+    Vector(Vec<InstantSeries>),
+    Matrix(Vec<RangeSeries>),
     Scalar(Sample),
     String((f64, String)),
 }
 
 #[derive(Deserialize)]
-struct Instant {
+struct InstantSeries {
     #[serde(default)]
     metric: BTreeMap<String, String>,
     value: Option<Sample>,
 }
 
 #[derive(Deserialize)]
-struct Over {
+struct RangeSeries {
     #[serde(default)]
     metric: BTreeMap<String, String>,
     #[serde(default)]
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Sample {
 }
 
 /// Reads a body of at most `most` bytes.
-pub(crate) async fn read(answer: Answer, most: usize) -> Result<(Vec<u8>, bool), PromError> {
+pub(crate) async fn read(answer: PromResponse, most: usize) -> Result<(Vec<u8>, bool), PromError> {
     let passed = answer.body.passed();
     let read = Limited::new(answer.body, most).collect().await.map_err(|error| {
         match error.downcast::<PromError>() {
@@ -102,7 +102,7 @@ impl Table {
     ///
     /// # Errors
     /// It broke off, is larger, or is no query's answer.
-    pub async fn read(answer: Answer, most: usize) -> Result<Self, PromError> {
+    pub async fn read(answer: PromResponse, most: usize) -> Result<Self, PromError> {
         let (source, why, range) = (answer.source, answer.why.clone(), answer.range);
         let (bytes, truncated) = read(answer, most).await?;
         let envelope: Envelope =
@@ -123,14 +123,14 @@ impl Table {
     fn fill(&mut self, data: Data) {
         let (kind, series) = match data {
             Data::Vector(rows) => {
-                let one = |row: Instant| {
+                let one = |row: InstantSeries| {
                     let samples = row.value.map(|Sample(at, value)| (at, value)).into_iter().collect();
                     Series { metric: row.metric, samples }
                 };
                 ("vector", rows.into_iter().map(one).collect())
             }
             Data::Matrix(rows) => {
-                let one = |row: Over| Series {
+                let one = |row: RangeSeries| Series {
                     metric: row.metric,
                     samples: row.values.into_iter().map(|Sample(at, value)| (at, value)).collect(),
                 };

@@ -1,4 +1,4 @@
-//! The strings of a list that is too long to be read whole: `{"status":"success","data":["a","b",…]}`.
+//! The strings of a list that is too long to be read at once: `{"status":"success","data":["a","b",…]}`.
 
 /// Finds them piece by piece.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! What a query is made of.
 
-/// Where something stands, bytes.
+/// A byte range in the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Span {
     pub start: usize,

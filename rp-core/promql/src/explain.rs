@@ -6,7 +6,7 @@ use crate::ast::{At, Binary, Expr, Group, Node, Op, Selector, Shift};
 use crate::print::{duration, quoted};
 use crate::{SyntaxError, functions, parse, pretty, unit_of};
 
-/// A query and what can be said of it.
+/// A parsed query with its explanation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     pub query: String,
@@ -28,7 +28,7 @@ pub struct Tree {
     pub text: String,
     /// What it does, without a full stop.
     pub says: String,
-    /// Where it stands in the query, bytes.
+    /// Its byte range in the query.
     pub start: usize,
     pub end: usize,
     pub children: Vec<Tree>,
@@ -40,7 +40,7 @@ const MOST_TEXT: usize = 300;
 /// Explains a query.
 ///
 /// # Errors
-/// It is not PromQL as this crate knows it.
+/// The query does not parse.
 pub fn explain(query: &str) -> Result<Explanation, SyntaxError> {
     let node = parse(query)?;
     let mut metrics: Vec<String> = Vec::new();
@@ -84,14 +84,15 @@ fn tree(node: &Node) -> Tree {
             ("subquery", says, vec![of])
         }
         Expr::Call { name, args } => {
-            let does = functions::does(name).map_or_else(|| format!("the function {name}"), str::to_owned);
-            ("call", does, args.iter().collect())
+            let effect = functions::function_description(name)
+                .map_or_else(|| format!("the function {name}"), str::to_owned);
+            ("call", effect, args.iter().collect())
         }
         Expr::Aggregate { op, group, param, of } => {
-            let says = format!("{}{}", functions::aggregates(op), grouped(group));
+            let says = format!("{}{}", functions::aggregation_description(op), grouped(group));
             ("aggregate", says, param.as_deref().into_iter().chain([&**of]).collect())
         }
-        Expr::Binary(binary) => ("binary", operates(binary), vec![&binary.left, &binary.right]),
+        Expr::Binary(binary) => ("binary", operator_description(binary), vec![&binary.left, &binary.right]),
         Expr::Negative(of) => ("unary", "with the sign turned".to_owned(), vec![of]),
         Expr::Positive(of) => ("unary", "as it is".to_owned(), vec![of]),
         Expr::Parens(of) => ("parens", "first of all".to_owned(), vec![of]),
@@ -154,8 +155,8 @@ fn grouped(group: &Group) -> String {
     }
 }
 
-fn operates(binary: &Binary) -> String {
-    let mut says = functions::operates(&binary.op).to_owned();
+fn operator_description(binary: &Binary) -> String {
+    let mut says = functions::operator_description(&binary.op).to_owned();
     if binary.truth {
         says = format!("1 where true, 0 where not: {}", says.replace("keeps what", "it"));
     }

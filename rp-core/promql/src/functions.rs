@@ -23,7 +23,7 @@ pub(crate) fn takes_parameter(op: &str) -> bool {
 }
 
 /// What an aggregation does.
-pub(crate) fn aggregates(op: &str) -> &'static str {
+pub(crate) fn aggregation_description(op: &str) -> &'static str {
     match op {
         "sum" => "adds up",
         "min" => "takes the smallest",
@@ -43,7 +43,7 @@ pub(crate) fn aggregates(op: &str) -> &'static str {
 }
 
 /// What a function does; `None`: not known here.
-pub(crate) fn does(name: &str) -> Option<&'static str> {
+pub(crate) fn function_description(name: &str) -> Option<&'static str> {
     Some(match name {
         "rate" => "per-second increase of a counter, averaged over the window; restarts are allowed for",
         "irate" => "per-second increase between the last two samples of the window",
@@ -107,7 +107,7 @@ pub(crate) fn does(name: &str) -> Option<&'static str> {
 }
 
 /// What an operator between two sides does.
-pub(crate) fn operates(op: &str) -> &'static str {
+pub(crate) fn operator_description(op: &str) -> &'static str {
     match op {
         "+" => "adds both sides",
         "-" => "subtracts the right side from the left",

@@ -1,8 +1,8 @@
-//! Words of a query.
+//! Tokens of a query.
 
 use crate::{Position, SyntaxError};
 
-/// One word.
+/// One token.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token {
     Name(String),
@@ -15,9 +15,9 @@ pub(crate) enum Token {
     End,
 }
 
-/// A word and where it stands.
+/// A token and its byte range.
 #[derive(Debug, Clone)]
-pub(crate) struct Word {
+pub(crate) struct PositionedToken {
     pub(crate) token: Token,
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -29,7 +29,7 @@ const SIGNS: [&str; 24] = [
     "]", ",", "@", ":",
 ];
 
-pub(crate) fn words(text: &str) -> Result<Vec<Word>, SyntaxError> {
+pub(crate) fn tokenize(text: &str) -> Result<Vec<PositionedToken>, SyntaxError> {
     let mut lexer = Lexer { text, at: 0, brackets: 0 };
     let mut words = Vec::new();
     loop {
@@ -70,11 +70,11 @@ impl Lexer<'_> {
         }
     }
 
-    fn next(&mut self) -> Result<Word, SyntaxError> {
+    fn next(&mut self) -> Result<PositionedToken, SyntaxError> {
         self.skip();
         let start = self.at;
         let token = self.token(start)?;
-        Ok(Word { token, start, end: self.at })
+        Ok(PositionedToken { token, start, end: self.at })
     }
 
     fn token(&mut self, start: usize) -> Result<Token, SyntaxError> {

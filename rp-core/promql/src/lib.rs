@@ -1,7 +1,7 @@
 //! PromQL as text (prometheus.io/docs/prometheus/latest/querying/basics): parser, formatter, explanation.
 //!
-//! Entry rule: what can be said of a query without asking anybody. Prometheus stays the judge of what is
-//! right: it may know functions that this crate does not, so a query that is not understood here is only
+//! Entry rule: what can be derived from the text of a query alone. Prometheus decides what is
+//! valid: it may know functions that this crate does not, so a query that does not parse here is only
 //! left unexplained, never refused.
 
 pub mod ast;

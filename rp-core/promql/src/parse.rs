@@ -1,8 +1,8 @@
-//! Precedence climbing over the words.
+//! Precedence climbing over the tokens.
 
 use crate::ast::{At, Binary, Expr, Group, Matcher, Matching, Node, Op, Selector, Shift, Side, Span};
 use crate::functions::{AGGREGATORS, takes_parameter};
-use crate::lex::{Token, Word, words};
+use crate::lex::{PositionedToken, Token, tokenize};
 use crate::{MOST_DEPTH, MOST_QUERY, Position, SyntaxError};
 
 /// Reads a query.
@@ -14,7 +14,7 @@ pub fn parse(text: &str) -> Result<Node, SyntaxError> {
         let message = format!("a query has at most {MOST_QUERY} bytes");
         return Err(SyntaxError { position: Position::at(text, MOST_QUERY), message });
     }
-    let words = words(text)?;
+    let words = tokenize(text)?;
     let mut parser = Parser { text, words, at: 0, depth: 0 };
     if parser.peek() == &Token::End {
         return Err(parser.wrong("no expression found in input"));
@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<Node, SyntaxError> {
 
 struct Parser<'a> {
     text: &'a str,
-    words: Vec<Word>,
+    words: Vec<PositionedToken>,
     at: usize,
     depth: usize,
 }
@@ -33,7 +33,7 @@ struct Parser<'a> {
 type Parsed<T> = Result<T, SyntaxError>;
 
 /// Binding strength and whether it binds to the right.
-fn strength(op: &str) -> Option<(u8, bool)> {
+fn precedence(op: &str) -> Option<(u8, bool)> {
     Some(match op {
         "or" => (1, false),
         "and" | "unless" => (2, false),
@@ -57,7 +57,7 @@ impl Parser<'_> {
         self.words.get(self.at).map_or(self.text.len(), |word| word.start)
     }
 
-    /// Where the last word that was taken ended.
+    /// End of the last consumed token.
     fn end(&self) -> usize {
         self.at.checked_sub(1).and_then(|at| self.words.get(at)).map_or(0, |word| word.end)
     }
@@ -72,7 +72,7 @@ impl Parser<'_> {
         matches!(self.peek(), Token::Sign(there) if *there == sign)
     }
 
-    fn took(&mut self, sign: &str) -> bool {
+    fn accept(&mut self, sign: &str) -> bool {
         let is = self.is(sign);
         self.at += usize::from(is);
         is
@@ -85,7 +85,7 @@ impl Parser<'_> {
         }
     }
 
-    fn took_word(&mut self, word: &str) -> bool {
+    fn accept_keyword(&mut self, word: &str) -> bool {
         let is = self.word() == word;
         self.at += usize::from(is);
         is
@@ -108,8 +108,8 @@ impl Parser<'_> {
         self.wrong(format!("unexpected {what}{wanted}"))
     }
 
-    fn need(&mut self, sign: &str) -> Parsed<()> {
-        if self.took(sign) { Ok(()) } else { Err(self.unexpected(&format!("{sign:?}"))) }
+    fn expect(&mut self, sign: &str) -> Parsed<()> {
+        if self.accept(sign) { Ok(()) } else { Err(self.unexpected(&format!("{sign:?}"))) }
     }
 
     fn node(&self, start: usize, expr: Expr) -> Node {
@@ -122,7 +122,7 @@ impl Parser<'_> {
             Token::Name(name) => name.to_ascii_lowercase(),
             _ => return None,
         };
-        strength(&op).map(|(strength, right)| (op, strength, right))
+        precedence(&op).map(|(precedence, right)| (op, precedence, right))
     }
 
     fn binary(&mut self, least: u8) -> Parsed<Node> {
@@ -132,14 +132,14 @@ impl Parser<'_> {
         }
         let start = self.start();
         let mut left = self.unary()?;
-        while let Some((op, strength, to_right)) = self.operator() {
-            if strength < least {
+        while let Some((op, precedence, to_right)) = self.operator() {
+            if precedence < least {
                 break;
             }
             self.take();
-            let truth = self.took_word("bool");
+            let truth = self.accept_keyword("bool");
             let matching = self.matching()?;
-            let right = self.binary(if to_right { strength } else { strength + 1 })?;
+            let right = self.binary(if to_right { precedence } else { precedence + 1 })?;
             let expr = Expr::Binary(Box::new(Binary { op, left, right, truth, matching }));
             left = self.node(start, expr);
         }
@@ -172,9 +172,9 @@ impl Parser<'_> {
     }
 
     fn labels(&mut self) -> Parsed<Vec<String>> {
-        self.need("(")?;
+        self.expect("(")?;
         let mut labels = Vec::new();
-        while !self.took(")") {
+        while !self.accept(")") {
             match self.take() {
                 Token::Name(label) | Token::Text(label) => labels.push(label),
                 _ => {
@@ -182,7 +182,7 @@ impl Parser<'_> {
                     return Err(self.unexpected("a label name or \")\""));
                 }
             }
-            if !self.took(",") && !self.is(")") {
+            if !self.accept(",") && !self.is(")") {
                 return Err(self.unexpected("\",\" or \")\""));
             }
         }
@@ -228,7 +228,7 @@ impl Parser<'_> {
             Token::Sign("(") => {
                 self.take();
                 let inner = self.binary(0)?;
-                self.need(")")?;
+                self.expect(")")?;
                 Ok(self.node(start, Expr::Parens(Box::new(inner))))
             }
             Token::Sign("{") => self.selector(start, None),
@@ -251,11 +251,11 @@ impl Parser<'_> {
     }
 
     fn arguments(&mut self) -> Parsed<Vec<Node>> {
-        self.need("(")?;
+        self.expect("(")?;
         let mut args = Vec::new();
-        while !self.took(")") {
+        while !self.accept(")") {
             args.push(self.binary(0)?);
-            if !self.took(",") && !self.is(")") {
+            if !self.accept(",") && !self.is(")") {
                 return Err(self.unexpected("\",\" or \")\""));
             }
         }
@@ -296,10 +296,10 @@ impl Parser<'_> {
 
     fn selector(&mut self, start: usize, name: Option<String>) -> Parsed<Node> {
         let mut selector = Selector { name, ..Selector::default() };
-        if self.took("{") {
-            while !self.took("}") {
+        if self.accept("{") {
+            while !self.accept("}") {
                 self.matcher(&mut selector)?;
-                if !self.took(",") && !self.is("}") {
+                if !self.accept(",") && !self.is("}") {
                     return Err(self.unexpected("\",\" or \"}\""));
                 }
             }
@@ -351,15 +351,15 @@ impl Parser<'_> {
     }
 
     fn range(&mut self, start: usize, of: Node) -> Parsed<Node> {
-        self.need("[")?;
+        self.expect("[")?;
         let range = self.duration()?;
-        if self.took(":") {
+        if self.accept(":") {
             let step = if self.is("]") { None } else { Some(self.duration()?) };
-            self.need("]")?;
+            self.expect("]")?;
             let expr = Expr::Subquery { of: Box::new(of), range, step, shift: Shift::default() };
             return Ok(self.node(start, expr));
         }
-        self.need("]")?;
+        self.expect("]")?;
         match of.expr {
             Expr::Selector(selector) if selector.range.is_none() && selector.shift == Shift::default() => {
                 let selector = Selector { range: Some(range), ..selector };
@@ -374,13 +374,13 @@ impl Parser<'_> {
 
     fn shifted(&mut self, start: usize, mut node: Node) -> Parsed<Node> {
         let place = self.start();
-        let at = self.took("@");
+        let at = self.accept("@");
         let (mut offset, mut instant) = (None, None);
         if at {
             instant = Some(self.instant()?);
         } else {
             self.take();
-            let negative = self.took("-");
+            let negative = self.accept("-");
             let millis = i64::try_from(self.duration()?).unwrap_or(i64::MAX);
             offset = Some(if negative { -millis } else { millis });
         }
@@ -399,12 +399,12 @@ impl Parser<'_> {
     }
 
     fn instant(&mut self) -> Parsed<At> {
-        let negative = self.took("-");
+        let negative = self.accept("-");
         match self.take() {
             Token::Number(seconds) => Ok(At::Time(if negative { -seconds } else { seconds })),
             Token::Name(name) if name == "start" || name == "end" => {
-                self.need("(")?;
-                self.need(")")?;
+                self.expect("(")?;
+                self.expect(")")?;
                 Ok(if name == "start" { At::Start } else { At::End })
             }
             _ => {

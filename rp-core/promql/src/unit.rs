@@ -26,7 +26,7 @@ fn of_name(name: &str) -> Option<&'static str> {
     if name.ends_with("_count") {
         return None;
     }
-    // The longest ending that fits says most.
+    // The longest matching suffix wins.
     let fits = ENDINGS.iter().filter(|(ending, _)| name.ends_with(ending));
     fits.max_by_key(|(ending, _)| ending.len()).map(|(_, unit)| *unit)
 }

@@ -8,9 +8,9 @@ use std::io::Write as _;
 use rp_base::Timestamp;
 use serde_json::json;
 
-/// Which way, and by which stream.
+/// The stream of a session that bytes belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum StreamKind {
     /// To the person.
     Output,
     /// To the person, as standard error.
@@ -19,7 +19,7 @@ pub enum What {
     Input,
 }
 
-impl What {
+impl StreamKind {
     const fn code(self) -> &'static str {
         match self {
             Self::Output => "o",
@@ -28,7 +28,7 @@ impl What {
         }
     }
 
-    const fn place(self) -> usize {
+    const fn index(self) -> usize {
         match self {
             Self::Output => 0,
             Self::Error => 1,
@@ -47,11 +47,11 @@ pub(crate) struct Header<'a> {
     pub(crate) command: &'a [String],
 }
 
-/// Makes lines of events; holds back what is half a character.
+/// Encodes events as lines; holds back incomplete UTF-8 characters.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     last: Timestamp,
-    halves: [Half; 3],
+    halves: [PartialChar; 3],
 }
 
 impl Encoder {
@@ -73,8 +73,8 @@ impl Encoder {
         Self { last: header.started, halves: Default::default() }
     }
 
-    pub(crate) fn wrote(&mut self, at: Timestamp, what: What, bytes: &[u8], out: &mut Vec<u8>) {
-        let text = self.halves[what.place()].whole(bytes);
+    pub(crate) fn wrote(&mut self, at: Timestamp, what: StreamKind, bytes: &[u8], out: &mut Vec<u8>) {
+        let text = self.halves[what.index()].complete_text(bytes);
         if !text.is_empty() {
             self.event(at, what.code(), &text, out);
         }
@@ -90,10 +90,10 @@ impl Encoder {
         out.extend_from_slice(b"]\n");
     }
 
-    /// What is held back, as it is: nothing follows.
+    /// Writes what is held back as U+FFFD: no more bytes follow.
     pub(crate) fn finish(&mut self, at: Timestamp, out: &mut Vec<u8>) {
-        for what in [What::Output, What::Error, What::Input] {
-            if std::mem::take(&mut self.halves[what.place()]).length > 0 {
+        for what in [StreamKind::Output, StreamKind::Error, StreamKind::Input] {
+            if std::mem::take(&mut self.halves[what.index()]).length > 0 {
                 self.event(at, what.code(), "\u{fffd}", out);
             }
         }
@@ -102,14 +102,14 @@ impl Encoder {
 
 /// The first bytes of a character whose others have not come yet.
 #[derive(Debug, Default)]
-struct Half {
+struct PartialChar {
     bytes: [u8; 4],
     length: usize,
 }
 
-impl Half {
-    /// What is whole now. Bytes that are no UTF-8 become U+FFFD, as a terminal shows them.
-    fn whole<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
+impl PartialChar {
+    /// The complete characters so far. Bytes that are no UTF-8 become U+FFFD, as a terminal shows them.
+    fn complete_text<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
         if self.length == 0
             && let Ok(text) = std::str::from_utf8(bytes)
         {
@@ -184,8 +184,8 @@ mod tests {
         let mut out = Vec::new();
         let mut cast = header(&mut out);
         let at = |millis: i64| Timestamp::from_millis(1_700_000_000_250 + millis);
-        cast.wrote(at(1), What::Output, b"a\x1b[1m\r\n", &mut out);
-        cast.wrote(at(1501), What::Error, b"no\n", &mut out);
+        cast.wrote(at(1), StreamKind::Output, b"a\x1b[1m\r\n", &mut out);
+        cast.wrote(at(1501), StreamKind::Error, b"no\n", &mut out);
         cast.event(at(1400), "r", "100x50", &mut out);
         cast.event(at(2000), "x", "0", &mut out);
         let lines: Vec<serde_json::Value> = out
@@ -204,13 +204,13 @@ mod tests {
 
     #[test]
     fn a_character_in_two_pieces_is_one_and_bad_bytes_are_replaced() {
-        let mut half = Half::default();
+        let mut half = PartialChar::default();
         let euro = "€".as_bytes();
-        assert_eq!(half.whole(&[b'a', euro[0]]), "a");
-        assert_eq!(half.whole(&euro[1..2]), "");
-        assert_eq!(half.whole(&[euro[2], b'b', 0xff, b'c']), "€b\u{fffd}c");
+        assert_eq!(half.complete_text(&[b'a', euro[0]]), "a");
+        assert_eq!(half.complete_text(&euro[1..2]), "");
+        assert_eq!(half.complete_text(&[euro[2], b'b', 0xff, b'c']), "€b\u{fffd}c");
         let (mut out, mut cast) = (Vec::new(), header(&mut Vec::new()));
-        cast.wrote(Timestamp::from_millis(0), What::Output, &euro[..2], &mut out);
+        cast.wrote(Timestamp::from_millis(0), StreamKind::Output, &euro[..2], &mut out);
         assert!(out.is_empty());
         cast.finish(Timestamp::from_millis(0), &mut out);
         assert_eq!(out, "[0.000,\"o\",\"\u{fffd}\"]\n".as_bytes());

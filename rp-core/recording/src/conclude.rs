@@ -1,28 +1,28 @@
-//! The end of a recording whose writer died: found by who reads it to its last chunk, and written down as the writer
+//! The end of a recording whose writer died: found by reading it to its last chunk, and stored as the writer
 //! would have done.
 
 use rp_base::{Timestamp, chain};
 use rp_database::{StoreError, Versioned};
 use rp_documents::Recording;
 
-use crate::list::{BROKEN_OFF, State};
+use crate::list::{BROKEN_OFF, RecordingState};
 use crate::plain::{events, instant};
-use crate::recordings::Home;
+use crate::recordings::RecordingStore;
 use crate::writer::end_entry;
 use crate::{ReadError, SharedStorage};
 
 /// Whether nobody writes it any more, though it has no end: it was not heard of for long, or it is older than this
 /// process in a place that is this process's alone.
-fn is_left(recording: &Recording, storage: &SharedStorage, since: Timestamp, now: Timestamp) -> bool {
+fn is_abandoned(recording: &Recording, storage: &SharedStorage, since: Timestamp, now: Timestamp) -> bool {
     recording.ended.is_none()
-        && (State::of(recording, now) == State::BrokenOff
+        && (RecordingState::from_recording(recording, now) == RecordingState::BrokenOff
             || (storage.is_ours_alone() && recording.started < since))
 }
 
-impl Home {
+impl RecordingStore {
     /// Gives an end to a recording that was left without one.
     pub(crate) async fn conclude(&self, found: Versioned<Recording>) {
-        if !is_left(&found.value, &self.storage, self.since, self.clock.now()) {
+        if !is_abandoned(&found.value, &self.storage, self.since, self.clock.now()) {
             return;
         }
         let id = found.value.id.clone();
@@ -51,7 +51,7 @@ impl Home {
                     tokio::task::yield_now().await;
                 }
                 let (chunks, head) = reader.so_far();
-                // Fewer than are known of: somebody cut it. The document goes on saying so.
+                // Fewer chunks than the document states: it was cut. The document keeps the higher number.
                 if chunks >= ours.chunks {
                     (ours.chunks, ours.head) = (chunks, head);
                 }

@@ -1,4 +1,5 @@
-//! The container: chunks one after the other, each `"ARO-REC2" | number | length | digest of the chunk before | sealed`.
+//! The container: chunks one after the other, each `"ARO-REC2" | number | length | digest of the chunk before |
+//! sealed`.
 //!
 //! Numbers and length are 32-bit, big-endian; the first chunk is 0 and names the digest of nothing, 32 zero bytes. A
 //! chunk's digest is SHA-256 over all of it. Sealed are whole lines of the cast as one LZ4 block, its size
@@ -115,7 +116,7 @@ pub(crate) fn open(key: &DataKey, id: &Id, head: Head, sealed: &[u8]) -> Result<
     unpack(&packed).ok_or(Fault::Content(head.number))
 }
 
-/// What is sealed we wrote ourselves; it is bounded all the same.
+/// Sealed data was written by us; its size is checked nevertheless.
 fn unpack(packed: &[u8]) -> Option<String> {
     let (size, block) = block::uncompressed_size(packed).ok().filter(|(size, _)| *size <= MOST_PLAIN)?;
     let text = String::from_utf8(block::decompress(block, size).ok()?).ok()?;

@@ -14,12 +14,12 @@ use crate::{ReadError, Recordings};
 const MOST_READ: usize = 5000;
 const PAGE: u32 = 500;
 
-/// The outcome of a session whose writer died, written down by who found it.
+/// The outcome of a session whose writer died, stored by the process that found it.
 pub(crate) const BROKEN_OFF: &str = "broken off";
 
-/// Which are asked for; what is not said is not asked.
+/// Which recordings to list; a field that is `None` does not restrict the list.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub struct RecordingQuery {
     /// Of the person with this subject.
     pub owner: Option<String>,
     /// Of people whose name contains this.
@@ -36,9 +36,9 @@ pub struct Listing {
     pub limit: usize,
 }
 
-/// An answer.
+/// One page of recordings.
 #[derive(Debug, Clone, Default)]
-pub struct Listed {
+pub struct RecordingList {
     pub recordings: Vec<Recording>,
     /// Where to go on; `None`: that was all.
     pub next: Option<String>,
@@ -46,16 +46,16 @@ pub struct Listed {
 
 /// Whether a session still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum RecordingState {
     Running,
     Ended,
     /// Its writer was not heard of for a while: it was killed, and the recording ends where it was.
     BrokenOff,
 }
 
-impl State {
+impl RecordingState {
     /// Of a recording at an instant.
-    pub fn of(recording: &Recording, now: Timestamp) -> Self {
+    pub fn from_recording(recording: &Recording, now: Timestamp) -> Self {
         if recording.ended.is_some() {
             if recording.outcome.as_deref() == Some(BROKEN_OFF) { Self::BrokenOff } else { Self::Ended }
         } else if now.since(recording.heard) > HEARD_EVERY * 3 + Duration::from_secs(10) {
@@ -75,9 +75,9 @@ impl State {
     }
 }
 
-impl Listing {
-    /// Whether a recording is asked for.
-    pub(crate) fn has(&self, recording: &Recording) -> bool {
+impl RecordingQuery {
+    /// Whether a recording matches the query.
+    pub(crate) fn matches(&self, recording: &Recording) -> bool {
         let person = |name: &String| contains_ignore_case(&recording.owner.name, name);
         self.owner.as_ref().is_none_or(|sub| *sub == recording.owner.sub)
             && self.person.as_ref().is_none_or(person)
@@ -94,10 +94,10 @@ impl Recordings {
     ///
     /// # Errors
     /// The store's; [`ReadError::Continuation`].
-    pub async fn list(&self, listing: &Listing) -> Result<Listed, ReadError> {
-        let Ok(home) = self.home() else { return Ok(Listed::default()) };
+    pub async fn list(&self, listing: &RecordingQuery) -> Result<RecordingList, ReadError> {
+        let Ok(home) = self.home() else { return Ok(RecordingList::default()) };
         let limit = listing.limit.clamp(1, 500);
-        let keys = listing.target.as_ref().map(Recording::keys_of);
+        let keys = listing.target.as_ref().map(Recording::unique_key_prefix);
         let span = match (&keys, &listing.owner) {
             (Some(keys), _) => Span::Keys(keys),
             (None, Some(owner)) => Span::Partition(owner),
@@ -119,18 +119,18 @@ impl Recordings {
                 let last = item.value.id.to_string();
                 // Newest first: whatever follows is older.
                 if listing.since.is_some_and(|since| item.value.started < since) {
-                    return Ok(Listed { recordings: found, next: None });
+                    return Ok(RecordingList { recordings: found, next: None });
                 }
-                if listing.has(&item.value) {
+                if listing.matches(&item.value) {
                     found.push(item.value);
                 }
                 if found.len() == limit || read == MOST_READ {
-                    return Ok(Listed { recordings: found, next: Some(last) });
+                    return Ok(RecordingList { recordings: found, next: Some(last) });
                 }
             }
             after = page.next;
             if after.is_none() {
-                return Ok(Listed { recordings: found, next: None });
+                return Ok(RecordingList { recordings: found, next: None });
             }
         }
     }

@@ -50,7 +50,7 @@ impl Default for Options {
 
 /// What recordings are made with.
 #[derive(Debug)]
-pub struct Parts {
+pub struct RecordingParts {
     pub store: SharedStore,
     pub keyring: Keyring,
     pub audit: Audit,

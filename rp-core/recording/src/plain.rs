@@ -31,14 +31,14 @@ enum Mode {
 
 /// Takes text as it was written and gives lines.
 #[derive(Debug, Default)]
-pub(crate) struct Plain {
+pub(crate) struct PlainTextParser {
     mode: Mode,
     line: String,
     at: u64,
     length: usize,
 }
 
-impl Plain {
+impl PlainTextParser {
     /// Text of an instant; lines that end are given to `ended`.
     pub(crate) fn take(&mut self, at: u64, text: &str, mut ended: impl FnMut(Line)) {
         for c in text.chars() {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn lines(pieces: &[&str]) -> Vec<String> {
-        let (mut plain, mut lines) = (Plain::default(), Vec::new());
+        let (mut plain, mut lines) = (PlainTextParser::default(), Vec::new());
         for (at, piece) in (0..).zip(pieces) {
             plain.take(at, piece, |line| lines.push(line.text));
         }

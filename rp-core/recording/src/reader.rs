@@ -7,9 +7,9 @@ use rp_seal::DataKey;
 use crate::frame::{Chunk, Fault, HEAD, Head, open};
 use crate::{ReadError, Source};
 
-/// What the document says about the end; of a session that runs, or whose writer died, the least.
+/// The end that the document states; for a session that runs, or whose writer died, it is a lower bound.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct ExpectedEnd {
     pub(crate) chunks: u32,
     pub(crate) head: Digest,
     pub(crate) ended: bool,
@@ -23,7 +23,7 @@ pub struct Reader {
     source: Box<dyn Source>,
     key: DataKey,
     id: Id,
-    told: Told,
+    told: ExpectedEnd,
     buffer: BytesMut,
     /// The number and the digest that the next chunk should have and name.
     next: u32,
@@ -32,7 +32,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(source: Box<dyn Source>, key: DataKey, id: Id, told: Told) -> Self {
+    pub(crate) fn new(source: Box<dyn Source>, key: DataKey, id: Id, told: ExpectedEnd) -> Self {
         Self {
             source,
             key,
@@ -103,7 +103,7 @@ impl Reader {
             self.next = expected.saturating_add(1);
             self.before = sha256(frame);
         }
-        // What stands there a second time was told already.
+        // A repeated chunk was reported already.
         let text = text.filter(|_| head.number >= expected);
         Chunk { number: head.number, text, faults }
     }
@@ -120,7 +120,7 @@ impl Reader {
 
     fn end(&mut self) -> Option<Chunk> {
         self.over = true;
-        let Told { chunks, head, ended, cut: _ } = self.told;
+        let ExpectedEnd { chunks, head, ended, cut: _ } = self.told;
         let fault = if !self.buffer.is_empty() {
             Fault::Torn(self.next)
         } else if self.next < chunks {

@@ -8,30 +8,30 @@ use rp_base::{Id, SharedClock, Timestamp};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::event_buffer::{Event, EventBuffer, WriteRefusal};
 use crate::metrics::RecordingMetrics;
-use crate::tape::{Event, Refused, Tape};
-use crate::{Policy, RecordError, What};
+use crate::{Policy, RecordError, StreamKind};
 
 /// Of one event, bytes.
 const PIECE: usize = 16 * 1024;
 
-/// Takes down what passes in one session. A cheap clone; the recording ends with [`Recorder::finish`], or as `cut` with
+/// Records one session. A cheap clone; the recording ends with [`Recorder::finish`], or as `cut` with
 /// the last clone.
 #[derive(Debug, Clone)]
-pub struct Recorder(pub(crate) Arc<Taps>);
+pub struct Recorder(pub(crate) Arc<RecorderInner>);
 
 #[derive(Debug)]
-pub(crate) struct Taps {
+pub(crate) struct RecorderInner {
     pub(crate) id: Id,
     pub(crate) page: Option<String>,
-    /// Somebody sees words of ours, and has not been told yet where the recording is.
-    pub(crate) farewell: AtomicBool,
+    /// The session has a terminal that can show our text, and the address of the recording was not shown yet.
+    pub(crate) page_unannounced: AtomicBool,
     pub(crate) policy: Policy,
     pub(crate) input: bool,
     pub(crate) patience: Duration,
     pub(crate) clock: SharedClock,
     pub(crate) metrics: RecordingMetrics,
-    pub(crate) tape: Arc<Tape>,
+    pub(crate) tape: Arc<EventBuffer>,
     /// Set by the writer when it gave up.
     pub(crate) broken: watch::Receiver<Option<RecordError>>,
     /// The writer has done all it will do, or is gone.
@@ -40,7 +40,7 @@ pub(crate) struct Taps {
     pub(crate) given_up: AtomicBool,
 }
 
-impl Drop for Taps {
+impl Drop for RecorderInner {
     fn drop(&mut self) {
         self.tape.finish("cut");
     }
@@ -52,22 +52,22 @@ impl Recorder {
         &self.0.id
     }
 
-    /// The address of its player, for whoever was recorded; `None`: the settings do not say where the portal is.
+    /// The address of its player, for the recorded person; `None`: the settings do not say where the portal is.
     pub fn page(&self) -> Option<&str> {
         self.0.page.as_deref()
     }
 
     /// [`Self::page`] for the end of a session with a terminal; once.
-    pub fn farewell(&self) -> Option<&str> {
-        self.page().filter(|_| self.0.farewell.swap(false, Ordering::Relaxed))
+    pub fn take_page(&self) -> Option<&str> {
+        self.page().filter(|_| self.0.page_unannounced.swap(false, Ordering::Relaxed))
     }
 
     /// Takes down bytes as they pass; waits while the writer is behind. Input is dropped unless the policy records it.
     ///
     /// # Errors
     /// With policy `required` when the recording broke off: the session must end, with these words.
-    pub async fn wrote(&self, what: What, bytes: &[u8]) -> Result<(), RecordError> {
-        if what == What::Input && !self.0.input {
+    pub async fn wrote(&self, what: StreamKind, bytes: &[u8]) -> Result<(), RecordError> {
+        if what == StreamKind::Input && !self.0.input {
             return Ok(());
         }
         let at = self.0.clock.now();
@@ -85,7 +85,7 @@ impl Recorder {
         self.tell(self.0.clock.now(), Event::Other("r", &format!("{cols}x{rows}"))).await
     }
 
-    /// Takes down a word about what happens: shown as a mark in the player.
+    /// Records a remark: it is shown as a mark in the player.
     ///
     /// # Errors
     /// As [`Recorder::wrote`].
@@ -94,7 +94,7 @@ impl Recorder {
         self.tell(self.0.clock.now(), Event::Other("m", &words)).await
     }
 
-    /// What passes cannot be read for the recording any more: a mark says so.
+    /// The session's data cannot be decoded for the recording any more: a mark records that.
     ///
     /// # Errors
     /// With policy `required`: the session must end, with these words.
@@ -136,7 +136,7 @@ impl Recorder {
             return Ok(());
         }
         let written = match taps.tape.try_write(at, event) {
-            Err(Refused::Full) => timeout(taps.patience, taps.tape.write(at, event)).await,
+            Err(WriteRefusal::Full) => timeout(taps.patience, taps.tape.write(at, event)).await,
             settled => Ok(settled),
         };
         let error = match written {

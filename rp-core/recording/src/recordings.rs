@@ -14,22 +14,24 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::cast::{Encoder, Header};
+use crate::event_buffer::EventBuffer;
 use crate::metrics::RecordingMetrics;
-use crate::reader::Told;
-use crate::recorder::Taps;
-use crate::tape::Tape;
+use crate::reader::ExpectedEnd;
+use crate::recorder::RecorderInner;
 use crate::writer::{Writer, key_place};
-use crate::{Options, Parts, Policy, ReadError, Reader, RecordError, Recorder, SharedStorage, State};
+use crate::{
+    Options, Policy, ReadError, Reader, RecordError, Recorder, RecordingParts, RecordingState, SharedStorage,
+};
 
 /// Characters of a place and of each argument that are kept, and arguments.
 const MOST_TEXT: usize = 1024;
 const MOST_ARGUMENTS: usize = 64;
-/// A terminal that named no size.
+/// The size of a terminal that named none.
 const USUAL: (u16, u16) = (80, 24);
 
 /// A session that begins.
 #[derive(Debug, Clone)]
-pub struct Start<'a> {
+pub struct SessionStart<'a> {
     pub kind: RecordingKind,
     pub grant: &'a Grant,
     /// Who acts.
@@ -53,12 +55,12 @@ pub struct Recordings(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     options: Options,
-    home: Option<Home>,
+    home: Option<RecordingStore>,
 }
 
 /// Where they are kept.
 #[derive(Debug)]
-pub(crate) struct Home {
+pub(crate) struct RecordingStore {
     pub(crate) store: SharedStore,
     pub(crate) documents: Typed<Recording>,
     pub(crate) keyring: Keyring,
@@ -79,9 +81,9 @@ impl Recordings {
     }
 
     /// Recordings under that policy. Those that stand there can be read with any.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { store, keyring, audit, clock, random, storage, registry, options } = parts;
-        let home = Home {
+    pub fn new(parts: RecordingParts) -> Self {
+        let RecordingParts { store, keyring, audit, clock, random, storage, registry, options } = parts;
+        let home = RecordingStore {
             documents: Typed::new(Arc::clone(&store)),
             store,
             keyring,
@@ -111,7 +113,7 @@ impl Recordings {
         self.0.home.is_some()
     }
 
-    pub(crate) fn home(&self) -> Result<&Home, ReadError> {
+    pub(crate) fn home(&self) -> Result<&RecordingStore, ReadError> {
         self.0.home.as_ref().ok_or(ReadError::NotKept)
     }
 
@@ -120,7 +122,7 @@ impl Recordings {
     ///
     /// # Errors
     /// With policy `required`: the session must not begin, with these words.
-    pub async fn begin(&self, start: Start<'_>) -> Result<Option<Recorder>, RecordError> {
+    pub async fn begin(&self, start: SessionStart<'_>) -> Result<Option<Recorder>, RecordError> {
         let options = &self.0.options;
         let Some(home) = self.0.home.as_ref().filter(|_| options.policy != Policy::Off) else {
             return Ok(None);
@@ -162,8 +164,8 @@ impl Recordings {
     }
 }
 
-impl Home {
-    async fn begin(&self, start: Start<'_>, options: &Options) -> Result<Recorder, RecordError> {
+impl RecordingStore {
+    async fn begin(&self, start: SessionStart<'_>, options: &Options) -> Result<Recorder, RecordError> {
         let key = DataKey::generate(&*self.random);
         let recording = self.document(&start, &key, options)?;
         let store = |error| RecordError::Store(Arc::new(error));
@@ -173,7 +175,8 @@ impl Home {
         match self.start(start, key, recording, options).await {
             Ok(recorder) => Ok(recorder),
             Err(error) => {
-                // Nothing was recorded: nobody should look for it. What is left is swept when its time is over.
+                // Nothing was recorded, so the recording must not be listed. Its remains are swept after the retention
+                // time.
                 let _ = self.documents.delete(id.as_str(), Expect::Any).await;
                 Err(error)
             }
@@ -182,7 +185,7 @@ impl Home {
 
     fn document(
         &self,
-        start: &Start<'_>,
+        start: &SessionStart<'_>,
         key: &DataKey,
         options: &Options,
     ) -> Result<Recording, RecordError> {
@@ -192,7 +195,7 @@ impl Home {
         let keep = i64::try_from(options.keep.as_millis()).unwrap_or(i64::MAX / 2);
         Ok(Recording {
             kind: start.kind,
-            grant: start.grant.known_as().clone(),
+            grant: start.grant.primary_id().clone(),
             owner: start.person.clone(),
             target: start.grant.target.clone().ok_or(RecordError::NoTarget)?,
             place: clean(&start.place, MOST_TEXT),
@@ -214,7 +217,7 @@ impl Home {
 
     async fn start(
         &self,
-        start: Start<'_>,
+        start: SessionStart<'_>,
         key: DataKey,
         recording: Recording,
         options: &Options,
@@ -233,7 +236,7 @@ impl Home {
         };
         let mut lines = Vec::new();
         let encoder = Encoder::new(&header, &mut lines);
-        let tape = Arc::new(Tape::new(encoder, lines));
+        let tape = Arc::new(EventBuffer::new(encoder, lines));
         let (broken, told) = watch::channel(None);
         let (ends, ended) = watch::channel(false);
         let id = recording.id.clone();
@@ -255,10 +258,10 @@ impl Home {
         self.metrics.begun.inc();
         self.writers.spawn(writer.run());
         let page = options.pages.as_ref().map(|portal| format!("{portal}/recordings/{id}"));
-        Ok(Recorder(Arc::new(Taps {
+        Ok(Recorder(Arc::new(RecorderInner {
             id,
             page,
-            farewell: AtomicBool::new(start.interactive),
+            page_unannounced: AtomicBool::new(start.interactive),
             policy: options.policy,
             input: options.input,
             patience: options.patience,
@@ -275,11 +278,11 @@ impl Home {
         let id = &recording.id;
         let key = DataKey::unwrap(&self.keyring, &recording.sealed, &key_place(id))?;
         let source = self.storage.open(id).await?.ok_or(ReadError::Unknown)?;
-        let told = Told {
+        let told = ExpectedEnd {
             chunks: recording.chunks,
             head: recording.head,
             ended: recording.ended.is_some(),
-            cut: State::of(recording, self.clock.now()) == State::BrokenOff,
+            cut: RecordingState::from_recording(recording, self.clock.now()) == RecordingState::BrokenOff,
         };
         Ok(Reader::new(source, key, id.clone(), told))
     }

@@ -7,9 +7,9 @@ use rp_base::text::contains_ignore_case;
 use rp_documents::Recording;
 use tokio::time::Instant;
 
-use crate::plain::{Line, Plain, events, instant};
-use crate::recordings::Home;
-use crate::{Listing, ReadError, Recordings};
+use crate::plain::{Line, PlainTextParser, events, instant};
+use crate::recordings::RecordingStore;
+use crate::{ReadError, RecordingQuery, Recordings};
 
 /// Characters of a shown line.
 const SNIPPET: usize = 200;
@@ -19,18 +19,18 @@ const HITS: usize = 100;
 /// Opened bytes read for one answer.
 const BYTES: usize = 256 * 1024 * 1024;
 
-/// What is searched for.
+/// A text search over recordings.
 #[derive(Debug, Clone)]
-pub struct Search {
+pub struct SearchQuery {
     /// In which recordings; its limit is how many of them are read for one answer.
-    pub listing: Listing,
+    pub listing: RecordingQuery,
     /// Letters of either case are the same.
     pub text: String,
     /// Longest that one answer takes.
     pub within: Duration,
 }
 
-/// A line that has it.
+/// A line that contains the text.
 #[derive(Debug, Clone)]
 pub struct Hit {
     /// Milliseconds since the begin.
@@ -40,9 +40,9 @@ pub struct Hit {
     pub line: String,
 }
 
-/// What was found.
+/// The results of one call.
 #[derive(Debug, Clone, Default)]
-pub struct Searched {
+pub struct SearchResults {
     /// Recordings with their first hits.
     pub found: Vec<(Recording, Vec<Hit>)>,
     /// Recordings that were read, and those that could not be.
@@ -57,10 +57,10 @@ impl Recordings {
     ///
     /// # Errors
     /// The store's; [`ReadError::Continuation`].
-    pub async fn search(&self, search: &Search) -> Result<Searched, ReadError> {
+    pub async fn search(&self, search: &SearchQuery) -> Result<SearchResults, ReadError> {
         let home = self.home()?;
         let listed = self.list(&search.listing).await?;
-        let mut answer = Searched { next: listed.next, ..Searched::default() };
+        let mut answer = SearchResults { next: listed.next, ..SearchResults::default() };
         let (until, mut bytes, mut hits) = (Instant::now() + search.within, 0, 0);
         let mut left = listed.recordings.into_iter().peekable();
         while let Some(recording) = left.next() {
@@ -88,7 +88,7 @@ impl Recordings {
     }
 }
 
-impl Home {
+impl RecordingStore {
     async fn look(
         &self,
         recording: &Recording,
@@ -96,7 +96,7 @@ impl Home {
         bytes: &mut usize,
     ) -> Result<Vec<Hit>, ReadError> {
         let mut reader = self.read(recording).await?;
-        let (mut shown, mut errors, mut at) = (Plain::default(), Plain::default(), 0u64);
+        let (mut shown, mut errors, mut at) = (PlainTextParser::default(), PlainTextParser::default(), 0u64);
         let mut hits = Vec::new();
         let line = |line: Line, hits: &mut Vec<Hit>| {
             if hits.len() < HITS_EACH && contains_ignore_case(&line.text, text) {

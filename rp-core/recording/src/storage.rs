@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rp_base::Id;
 
-pub use blob::BlobHome;
-pub use disk::Disk;
+pub use blob::BlobStorage;
+pub use disk::DiskStorage;
 
 /// A storage that many parts share.
 pub type SharedStorage = Arc<dyn Storage>;
@@ -29,7 +29,7 @@ pub enum StorageError {
     },
     #[error("the blob storage refuses")]
     Blob(#[from] rp_azure::AzureError),
-    /// Somebody else wrote to our recording.
+    /// Another process wrote to our recording.
     #[error("the recording is not as it was left")]
     Changed,
 }
@@ -55,7 +55,8 @@ pub trait Storage: Send + Sync + Debug + 'static {
     /// [`StorageError`].
     async fn remove(&self, id: &Id) -> Result<(), StorageError>;
 
-    /// Whether no other process writes here while this one lives: whatever has no end and is older is nobody's.
+    /// Whether no other process writes here while this one lives: so a recording that has no end and is older has no
+    /// writer.
     fn is_ours_alone(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Retention: what is older than it should be kept is removed, chunks first; a word about it stays in the audit trail.
+//! Retention: recordings older than the retention time are removed, chunks first; an audit entry about each stays.
 //! What its writer left without an end is given one.
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rp_base::{Id, chain};
 use rp_database::{Expect, Span, StoreError, Versioned};
 use rp_documents::{Actor, Entry, Phase, Recording};
 
-use crate::recordings::Home;
+use crate::recordings::RecordingStore;
 use crate::{ReadError, Recordings};
 
 const PAGE: u32 = 500;
@@ -53,7 +53,7 @@ impl Recordings {
     }
 }
 
-impl Home {
+impl RecordingStore {
     /// Whether it was us who removed it.
     async fn remove(&self, found: &Versioned<Recording>) -> Result<bool, ReadError> {
         let recording = &found.value;

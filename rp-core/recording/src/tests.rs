@@ -7,17 +7,20 @@ use std::time::Duration;
 
 use rp_documents::RecordingKind;
 
-use crate::{Disk, Fault, Listing, Policy, RecordError, Search, State, Storage as _, What};
+use crate::{
+    DiskStorage, Fault, Policy, RecordError, RecordingQuery, RecordingState, SearchQuery, Storage as _,
+    StreamKind,
+};
 use kit::{Broken, Kit, text};
 
 #[tokio::test]
 async fn what_passed_is_read_again_with_its_end() {
     let kit = Kit::new(Policy::Required, true).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
-    recorder.wrote(What::Output, b"$ ").await.unwrap();
+    recorder.wrote(StreamKind::Output, b"$ ").await.unwrap();
     kit.clock.advance(Duration::from_millis(1250));
-    recorder.wrote(What::Input, b"ls\r").await.unwrap();
-    recorder.wrote(What::Error, b"no such file\r\n").await.unwrap();
+    recorder.wrote(StreamKind::Input, b"ls\r").await.unwrap();
+    recorder.wrote(StreamKind::Error, b"no such file\r\n").await.unwrap();
     recorder.resized(120, 40).await.unwrap();
     recorder.finish("exit 2").await;
     let (found, text, faults) = kit.read(recorder.id()).await;
@@ -30,19 +33,19 @@ async fn what_passed_is_read_again_with_its_end() {
     assert_eq!(lines[4], r#"[0.000,"r","120x40"]"#);
     assert_eq!(lines[5..], [r#"[0.000,"m","exit 2"]"#, r#"[0.000,"x","2"]"#]);
     assert_eq!((found.outcome.as_deref(), found.bytes, found.chunks), (Some("exit 2"), 16, 2));
-    assert_eq!(State::of(&found, kit.now()), State::Ended);
+    assert_eq!(RecordingState::from_recording(&found, kit.now()), RecordingState::Ended);
     // The end entry says what a check needs.
     let entries = kit.audit_of("recording.end").await;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].query, format!("chunks=2&head={}", found.head));
-    assert!(matches!(recorder.wrote(What::Output, b"late").await, Err(RecordError::Ended)));
+    assert!(matches!(recorder.wrote(StreamKind::Output, b"late").await, Err(RecordError::Ended)));
 }
 
 #[tokio::test]
 async fn keystrokes_are_recorded_only_by_policy_and_nothing_when_it_is_off() {
     let kit = Kit::new(Policy::Wanted, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
-    recorder.wrote(What::Input, b"a password\r").await.unwrap();
+    recorder.wrote(StreamKind::Input, b"a password\r").await.unwrap();
     recorder.finish("exit 0").await;
     assert!(!kit.read(recorder.id()).await.1.contains("password"));
     let off = Kit::new(Policy::Off, true).await;
@@ -54,7 +57,7 @@ async fn keystrokes_are_recorded_only_by_policy_and_nothing_when_it_is_off() {
 async fn a_killed_writer_leaves_all_but_the_last_moment() {
     let kit = Kit::new(Policy::Required, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
-    recorder.wrote(What::Output, b"before\r\n").await.unwrap();
+    recorder.wrote(StreamKind::Output, b"before\r\n").await.unwrap();
     // The chunk is stored without an end, or anything else that says so.
     let seen = kit.until_stored(recorder.id(), "before").await;
     assert_eq!(seen.ended, None);
@@ -72,7 +75,7 @@ async fn a_killed_writer_leaves_all_but_the_last_moment() {
         );
     }
     kit.clock.advance(Duration::from_secs(300));
-    assert_eq!(State::of(&seen, kit.now()), State::BrokenOff);
+    assert_eq!(RecordingState::from_recording(&seen, kit.now()), RecordingState::BrokenOff);
 }
 
 #[tokio::test]
@@ -80,14 +83,18 @@ async fn what_a_dead_process_left_gets_its_end_from_the_next_one() {
     let mut kit = Kit::new(Policy::Required, false).await;
     let recorder = kit.begin("master-0").await.unwrap().unwrap();
     let id = recorder.id().clone();
-    recorder.wrote(What::Output, b"before\r\n").await.unwrap();
+    recorder.wrote(StreamKind::Output, b"before\r\n").await.unwrap();
     let seen = kit.until_stored(&id, "before").await;
     kit.recordings.sweep().await.unwrap();
-    assert_eq!(State::of(&kit.read(&id).await.0, kit.now()), State::Running, "it is this process's");
+    assert_eq!(
+        RecordingState::from_recording(&kit.read(&id).await.0, kit.now()),
+        RecordingState::Running,
+        "it is this process's"
+    );
     kit.again();
     kit.recordings.sweep().await.unwrap();
     let (found, cast, faults) = kit.read(&id).await;
-    assert_eq!(State::of(&found, kit.now()), State::BrokenOff);
+    assert_eq!(RecordingState::from_recording(&found, kit.now()), RecordingState::BrokenOff);
     assert_eq!((found.chunks, found.bytes, found.ended), (2, 8, Some(seen.started)));
     assert_eq!((text(&cast).as_str(), &faults[..]), ("before\r\n", &[Fault::Cut][..]));
     let ends = kit.audit_of("recording.end").await;
@@ -105,7 +112,10 @@ async fn what_a_dead_process_left_gets_its_end_from_the_next_one() {
     // It lived after all: its own word counts.
     recorder.finish("exit 0").await;
     let (found, _, faults) = kit.read(&id).await;
-    assert_eq!((State::of(&found, kit.now()), found.outcome.as_deref()), (State::Ended, Some("exit 0")));
+    assert_eq!(
+        (RecordingState::from_recording(&found, kit.now()), found.outcome.as_deref()),
+        (RecordingState::Ended, Some("exit 0"))
+    );
     assert_eq!(faults, []);
 }
 
@@ -113,11 +123,11 @@ async fn what_a_dead_process_left_gets_its_end_from_the_next_one() {
 async fn a_folder_is_one_processs_alone() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("recordings");
-    let first = Disk::open(&place).unwrap();
-    let second = Disk::open(&place).unwrap();
+    let first = DiskStorage::open(&place).unwrap();
+    let second = DiskStorage::open(&place).unwrap();
     assert!(first.is_ours_alone() && !second.is_ours_alone());
     drop((first, second));
-    assert!(Disk::open(&place).unwrap().is_ours_alone());
+    assert!(DiskStorage::open(&place).unwrap().is_ours_alone());
 }
 
 #[tokio::test]
@@ -168,15 +178,15 @@ async fn a_full_disk_cuts_what_must_be_recorded_and_lets_go_on_what_should() {
     for policy in [Policy::Required, Policy::Wanted] {
         let kit = Kit::with(policy, false, Some(Broken::AfterBegin)).await;
         let recorder = kit.begin("master-0").await.unwrap().unwrap();
-        recorder.wrote(What::Output, b"lost").await.unwrap();
+        recorder.wrote(StreamKind::Output, b"lost").await.unwrap();
         if policy == Policy::Required {
             let error = recorder.failed().await;
             assert!(matches!(error, RecordError::Storage(_)), "{error}");
             assert!(rp_base::chain(&error).to_string().contains("full"), "{}", rp_base::chain(&error));
-            assert!(recorder.wrote(What::Output, b"more").await.is_err());
+            assert!(recorder.wrote(StreamKind::Output, b"more").await.is_err());
         } else {
             kit.until_metric("aro_recording_failures_total 1").await;
-            recorder.wrote(What::Output, b"more").await.unwrap();
+            recorder.wrote(StreamKind::Output, b"more").await.unwrap();
             kit.until_metric("aro_recording_lost_bytes_total 4").await;
         }
         recorder.finish("exit 0").await;
@@ -187,7 +197,7 @@ async fn a_full_disk_cuts_what_must_be_recorded_and_lets_go_on_what_should() {
     assert!(kit.begin("master-0").await.is_err());
     assert!(
         kit.recordings
-            .list(&Listing { limit: 10, ..Listing::default() })
+            .list(&RecordingQuery { limit: 10, ..RecordingQuery::default() })
             .await
             .unwrap()
             .recordings
@@ -207,7 +217,7 @@ async fn recordings_are_listed_newest_first_and_narrowed() {
         ids.insert(0, recorder.id().clone());
         kit.clock.advance(Duration::from_secs(60));
     }
-    let mut listing = Listing { limit: 2, ..Listing::default() };
+    let mut listing = RecordingQuery { limit: 2, ..RecordingQuery::default() };
     let mut seen = Vec::new();
     loop {
         let listed = kit.recordings.list(&listing).await.unwrap();
@@ -219,21 +229,27 @@ async fn recordings_are_listed_newest_first_and_narrowed() {
     }
     assert_eq!(seen, ids);
     let recordings = &kit.recordings;
-    let one = |listing: Listing| async move {
-        recordings.list(&Listing { limit: 100, ..listing }).await.unwrap().recordings.len()
+    let one = |listing: RecordingQuery| async move {
+        recordings.list(&RecordingQuery { limit: 100, ..listing }).await.unwrap().recordings.len()
     };
-    assert_eq!(one(Listing { owner: Some("sub-1".to_owned()), ..Listing::default() }).await, 5);
-    assert_eq!(one(Listing { owner: Some("sub-2".to_owned()), ..Listing::default() }).await, 0);
-    assert_eq!(one(Listing { person: Some("ELE".to_lowercase()), ..Listing::default() }).await, 5);
-    assert_eq!(one(Listing { target: kit.grant().target, ..Listing::default() }).await, 5);
+    assert_eq!(one(RecordingQuery { owner: Some("sub-1".to_owned()), ..RecordingQuery::default() }).await, 5);
+    assert_eq!(one(RecordingQuery { owner: Some("sub-2".to_owned()), ..RecordingQuery::default() }).await, 0);
+    assert_eq!(
+        one(RecordingQuery { person: Some("ELE".to_lowercase()), ..RecordingQuery::default() }).await,
+        5
+    );
+    assert_eq!(one(RecordingQuery { target: kit.grant().target, ..RecordingQuery::default() }).await, 5);
     for (grant, found) in [("grant-1", 5), ("grant-2", 0)] {
-        assert_eq!(one(Listing { grant: Some(grant.to_owned()), ..Listing::default() }).await, found);
+        assert_eq!(
+            one(RecordingQuery { grant: Some(grant.to_owned()), ..RecordingQuery::default() }).await,
+            found
+        );
     }
     let half = kit.now().millis() - 150_000;
     let half = rp_base::Timestamp::from_millis(half);
-    assert_eq!(one(Listing { since: Some(half), ..Listing::default() }).await, 2);
-    assert_eq!(one(Listing { until: Some(half), ..Listing::default() }).await, 3);
-    let wrong = Listing { after: Some("../x".to_owned()), limit: 1, ..Listing::default() };
+    assert_eq!(one(RecordingQuery { since: Some(half), ..RecordingQuery::default() }).await, 2);
+    assert_eq!(one(RecordingQuery { until: Some(half), ..RecordingQuery::default() }).await, 3);
+    let wrong = RecordingQuery { after: Some("../x".to_owned()), limit: 1, ..RecordingQuery::default() };
     assert!(kit.recordings.list(&wrong).await.is_err());
 }
 
@@ -243,8 +259,8 @@ async fn text_is_found_where_it_was_shown() {
     let (ours, _) =
         kit.recorded("master-0", &["\x1b[1mcat", " /etc/", "hosts\r\n", "Needle \x1b[31min hay\r\n"]).await;
     kit.recorded("master-1", &["nothing to see\r\n"]).await;
-    let search = |text: &str| Search {
-        listing: Listing { limit: 100, ..Listing::default() },
+    let search = |text: &str| SearchQuery {
+        listing: RecordingQuery { limit: 100, ..RecordingQuery::default() },
         text: text.to_owned(),
         within: Duration::from_secs(60),
     };
@@ -274,7 +290,7 @@ async fn a_session_that_is_dropped_ends_its_recording() {
     let kit = Kit::new(Policy::Required, false).await;
     let recorder = kit.begin("a/b/c").await.unwrap().unwrap();
     let id = recorder.id().clone();
-    recorder.wrote(What::Output, &vec![b'x'; 300_000]).await.unwrap();
+    recorder.wrote(StreamKind::Output, &vec![b'x'; 300_000]).await.unwrap();
     drop(recorder);
     kit.recordings.close(Duration::from_secs(60)).await;
     let (found, cast, faults) = kit.read(&id).await;

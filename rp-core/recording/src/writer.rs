@@ -12,8 +12,8 @@ use rp_seal::DataKey;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
+use crate::event_buffer::{EventBuffer, FULL, PendingWork};
 use crate::metrics::RecordingMetrics;
-use crate::tape::{Due, FULL, Tape};
 use crate::{Appender, RecordError, frame};
 
 /// Longest that an event waits for its chunk.
@@ -34,7 +34,7 @@ pub(crate) struct Writer {
     pub(crate) key: DataKey,
     pub(crate) appender: Box<dyn Appender>,
     pub(crate) recording: Recording,
-    pub(crate) tape: Arc<Tape>,
+    pub(crate) tape: Arc<EventBuffer>,
     /// Empty; what the session writes to while a chunk is made of the lines before.
     pub(crate) spare: Vec<u8>,
     pub(crate) broken: watch::Sender<Option<RecordError>>,
@@ -92,7 +92,7 @@ impl Writer {
             };
             let now = tokio::select! {
                 biased;
-                () = waited => Due::Now,
+                () = waited => PendingWork::Now,
                 () = tape.news() => tape.due(),
                 _ = heard.tick() => {
                     self.note().await;
@@ -100,17 +100,17 @@ impl Writer {
                 }
             };
             match now {
-                Due::Nothing => {}
-                Due::Soon => {
+                PendingWork::Nothing => {}
+                PendingWork::Soon => {
                     due.get_or_insert_with(|| Instant::now() + EVERY);
                 }
-                Due::Now => {
+                PendingWork::Now => {
                     due = None;
                     if let Err(error) = self.flush().await {
                         return self.give_up(&error).await;
                     }
                 }
-                Due::End => return self.end().await,
+                PendingWork::End => return self.end().await,
             }
         }
     }
@@ -136,7 +136,7 @@ impl Writer {
         self.ended.send_replace(true);
     }
 
-    /// Brings the document up to what is certain.
+    /// Updates the document to what is stored for certain.
     async fn note(&mut self) {
         self.recording.heard = self.clock.now();
         let kept = match timeout(self.patience, keep(&self.documents, &self.recording)).await {
@@ -162,7 +162,8 @@ impl Writer {
     }
 }
 
-/// Writes what the writer knows over what stands there; the sealed key is the store's, for it may have been sealed anew.
+/// Writes what the writer knows over what stands there; the sealed key is the store's, for it may have been sealed
+/// anew.
 async fn keep(documents: &Typed<Recording>, ours: &Recording) -> Result<(), StoreError> {
     update(documents, ours.id.as_str(), |stored: &mut Recording| {
         let sealed = stored.sealed.clone();
@@ -172,7 +173,7 @@ async fn keep(documents: &Typed<Recording>, ours: &Recording) -> Result<(), Stor
     .map(drop)
 }
 
-/// The word about an ended recording: how many chunks, and the digest of the last.
+/// The audit entry of an ended recording: how many chunks, and the digest of the last.
 pub(crate) fn end_entry(recording: &Recording, now: Timestamp, word: &str) -> Entry {
     let owner = &recording.owner;
     let actor = Actor { sub: owner.sub.clone(), name: owner.name.clone(), from: String::new() };

@@ -1,5 +1,5 @@
 //! The admin listener: metrics, health, log filter, profiles (`contract/deploy.md` §1: loopback, port 6060).
-//! It asks nobody who they are, so it listens on loopback, and there it answers only to this machine's
+//! It has no authentication, so it listens on loopback, and there it accepts only this machine's host
 //! names: a page in a browser must not reach it by a name that it controls.
 
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "heap-profile")]
 use crate::heap;
-use crate::profile::{self, Asked};
+use crate::profile::{self, CpuProfileQuery};
 use crate::{LogControl, Readiness, memory, tasks};
 
 /// Connections at once.
@@ -109,7 +109,7 @@ async fn index() -> &'static str {
 
 async fn metrics(State(admin): State<Admin>) -> Response {
     // In pieces, each made when the last one is sent: a fleet's exposition is hundreds of megabytes.
-    let pieces = futures_util::stream::iter(admin.registry.pieces().map(Ok::<_, Infallible>));
+    let pieces = futures_util::stream::iter(admin.registry.chunks().map(Ok::<_, Infallible>));
     ([(header::CONTENT_TYPE, Registry::CONTENT_TYPE)], Body::from_stream(pieces)).into_response()
 }
 
@@ -137,13 +137,13 @@ async fn set_log_filter(State(admin): State<Admin>, body: String) -> Response {
     }
 }
 
-async fn cpu(Query(asked): Query<Asked>) -> Response {
+async fn cpu(Query(asked): Query<CpuProfileQuery>) -> Response {
     profile::cpu(&asked).await
 }
 
 #[cfg(feature = "heap-profile")]
 fn heap_route() -> MethodRouter<Admin> {
-    get(|Query(asked): Query<heap::Asked>| async move { heap::profile(&asked).await })
+    get(|Query(asked): Query<heap::HeapProfileQuery>| async move { heap::profile(&asked).await })
         .put(|word: String| async move { heap::switch(&word) })
 }
 

@@ -1,5 +1,5 @@
-//! The control socket: what an operator of this machine asks of a running process, such as a backup. A Unix socket of
-//! mode 0600; besides, whoever connects must be the process's own user or root, as the kernel tells
+//! The control socket: commands of an operator of this machine to a running process, such as a backup. A Unix socket of
+//! mode 0600; the peer must also be the process's own user or root, according to the kernel
 //! (`docs/decisions/0007-control-socket.md`).
 
 use std::fs;

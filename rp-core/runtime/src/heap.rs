@@ -1,6 +1,6 @@
 //! Heap profiles: what was allocated and not freed, sampled once in 512 KiB by the allocator, with stacks, as
-//! pprof's gzipped protobuf. Sampling is off, and then costs nothing, until somebody asks. Addresses are named
-//! where the profile is read: `go tool pprof -top BINARY FILE`.
+//! pprof's gzipped protobuf. Sampling is off, and then costs nothing, until a profile is requested. Addresses are
+//! resolved where the profile is read: `go tool pprof -top BINARY FILE`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,14 +25,14 @@ pub use tikv_jemallocator::Jemalloc as Allocator;
 
 /// `?seconds=30`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct HeapProfileQuery {
     seconds: Option<u64>,
 }
 
-/// Sampling for one profile: off again when it ends, also when the caller leaves.
-struct Sampling(OwnedMutexGuard<JemallocProfCtl>);
+/// Turns sampling off again when the profile ends, also when the caller disconnects.
+struct SamplingGuard(OwnedMutexGuard<JemallocProfCtl>);
 
-impl Drop for Sampling {
+impl Drop for SamplingGuard {
     fn drop(&mut self) {
         if let Err(error) = self.0.deactivate() {
             tracing::warn!(error = %chain(&error), "heap sampling does not end");
@@ -42,7 +42,7 @@ impl Drop for Sampling {
 
 /// While sampling is on, what was allocated since it began; else what is allocated from now on and still is
 /// after the seconds asked for (10).
-pub(crate) async fn profile(asked: &Asked) -> Response {
+pub(crate) async fn profile(asked: &HeapProfileQuery) -> Response {
     let mut control = match control() {
         Ok(control) => control,
         Err(refused) => return refused,
@@ -53,13 +53,13 @@ pub(crate) async fn profile(asked: &Asked) -> Response {
     if let Err(error) = control.activate() {
         return failed(&chain(&error));
     }
-    let mut sampling = Sampling(control);
+    let mut sampling = SamplingGuard(control);
     let seconds = asked.seconds.unwrap_or(10).clamp(1, MOST_SECONDS);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     dumped(tokio::task::spawn_blocking(move || sampling.0.dump_pprof()).await)
 }
 
-/// Puts sampling `on`, for leaks that take hours, or `off`, which forgets what was seen.
+/// Turns sampling `on`, for leaks that take hours, or `off`, which discards the samples.
 pub(crate) fn switch(word: &str) -> Response {
     let mut control = match control() {
         Ok(control) => control,
@@ -80,7 +80,7 @@ pub(crate) fn switch(word: &str) -> Response {
     }
 }
 
-/// The process has one profile: one caller at a time.
+/// The process has one heap profiler: one caller at a time.
 fn control() -> Result<OwnedMutexGuard<JemallocProfCtl>, Response> {
     let none =
         "no heap profile: the allocator was built or started without prof:true; /debug/memory has sizes\n";

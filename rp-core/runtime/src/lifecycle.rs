@@ -1,4 +1,4 @@
-//! How a process ends: asked once it says that it leaves and finishes, asked twice or too late it cuts
+//! How a process shuts down: the first signal drains it, a further signal or a timeout ends what still runs
 //! (`contract/rules.md` §3.13).
 
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How long the stages of an end take.
+/// Time limits of the stages of a shutdown.
 #[derive(Debug, Clone, Copy)]
 pub struct ShutdownTimeouts {
-    /// Not ready any more, and still accepting: as long as a balancer needs to see it.
+    /// Not ready, but still accepting: the time a load balancer needs to notice it.
     pub leave: Duration,
-    /// Accepting nothing, and finishing what runs.
+    /// Accepting nothing, and finishing running requests.
     pub drain: Duration,
 }
 
-/// The stages of an end. Cheap to clone.
+/// The stages of a shutdown. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
     leave: CancellationToken,
@@ -24,47 +24,47 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// A life without signals: tests, and parts inside another process.
+    /// A lifecycle without signals: for tests, and for parts inside another process.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Follows SIGTERM and SIGINT: the first begins the end, each further one goes on to the next stage.
+    /// Handles SIGTERM and SIGINT: the first begins the shutdown, each further one starts the next stage.
     ///
     /// # Errors
     /// The signals cannot be followed.
     pub fn with_signals(timeouts: ShutdownTimeouts) -> std::io::Result<Self> {
         let life = Self::new();
-        let mut asked = Asked {
+        let mut signals = StopSignals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         };
-        let told = life.clone();
+        let stages = life.clone();
         tokio::spawn(async move {
             tokio::select! {
-                () = asked.again() => {}
-                () = told.stop.cancelled() => {}
+                () = signals.recv() => {}
+                () = stages.stop.cancelled() => {}
             }
-            told.leave.cancel();
-            if !told.stop.is_cancelled() && !timeouts.leave.is_zero() {
+            stages.leave.cancel();
+            if !stages.stop.is_cancelled() && !timeouts.leave.is_zero() {
                 tracing::info!(leave_seconds = timeouts.leave.as_secs(), "leaving: not ready any more");
-                let _ = tokio::time::timeout(timeouts.leave, asked.again()).await;
+                let _ = tokio::time::timeout(timeouts.leave, signals.recv()).await;
             }
             let drain_seconds = timeouts.drain.as_secs();
             tracing::info!(drain_seconds, "stopping: no new connections, finishing what runs");
-            told.stop.cancel();
-            let _ = tokio::time::timeout(timeouts.drain, asked.again()).await;
-            told.cut.cancel();
+            stages.stop.cancel();
+            let _ = tokio::time::timeout(timeouts.drain, signals.recv()).await;
+            stages.cut.cancel();
         });
         Ok(life)
     }
 
-    /// Cancelled when the end has begun: readiness is off from then on.
+    /// Cancelled when the shutdown begins: readiness is off from then on.
     pub fn leaving(&self) -> CancellationToken {
         self.leave.clone()
     }
 
-    /// Cancelled when nothing new may begin.
+    /// Cancelled when no new work may begin.
     pub fn stopping(&self) -> CancellationToken {
         self.stop.clone()
     }
@@ -74,21 +74,21 @@ impl Lifecycle {
         self.cut.clone()
     }
 
-    /// Asks for the end, without a time to leave.
+    /// Begins the shutdown, without the `leave` stage.
     pub fn stop(&self) {
         self.leave.cancel();
         self.stop.cancel();
     }
 }
 
-/// The signals that ask for the end.
-struct Asked {
+/// The signals that request a shutdown.
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Asked {
-    async fn again(&mut self) {
+impl StopSignals {
+    async fn recv(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -13,12 +13,12 @@ use tokio::sync::Semaphore;
 const FREQUENCY: i32 = 99;
 /// Longest profile.
 const MOST_SECONDS: u64 = 60;
-/// The profiler is the process's: one at a time.
-static ONE: Semaphore = Semaphore::const_new(1);
+/// The profiler is global to the process: one at a time.
+static PROFILER: Semaphore = Semaphore::const_new(1);
 
 /// `?seconds=30&format=flamegraph`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct CpuProfileQuery {
     seconds: Option<u64>,
     format: Option<Format>,
 }
@@ -30,9 +30,9 @@ enum Format {
     Flamegraph,
 }
 
-/// Profiles for as long as is asked; ends at once when the caller leaves.
-pub(crate) async fn cpu(asked: &Asked) -> Response {
-    let Ok(_permit) = ONE.try_acquire() else {
+/// Profiles for the requested time; ends at once when the caller disconnects.
+pub(crate) async fn cpu(asked: &CpuProfileQuery) -> Response {
+    let Ok(_permit) = PROFILER.try_acquire() else {
         return (StatusCode::CONFLICT, "another profile is being taken; try again later\n").into_response();
     };
     let seconds = asked.seconds.unwrap_or(10).clamp(1, MOST_SECONDS);

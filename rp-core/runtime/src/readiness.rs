@@ -32,7 +32,7 @@ impl fmt::Debug for Readiness {
     }
 }
 
-/// What the checks said.
+/// The results of the checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub ready: bool,

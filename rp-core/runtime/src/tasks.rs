@@ -9,7 +9,7 @@ pub fn register(registry: &Registry) {
     let metrics = Handle::current().metrics();
     let ask = |kind, name, help, read: fn(&RuntimeMetrics) -> f64| {
         let metrics = metrics.clone();
-        registry.ask(kind, Spec { name, help, buckets: &[] }, move || Some(read(&metrics)));
+        registry.callback(kind, Spec { name, help, buckets: &[] }, move || Some(read(&metrics)));
     };
     ask(Kind::Gauge, "aro_runtime_tasks", "Tasks alive.", |m| count(m.num_alive_tasks()));
     ask(Kind::Gauge, "aro_runtime_workers", "Worker threads.", |m| count(m.num_workers()));

@@ -8,36 +8,39 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::Lifecycle;
 
-/// Between two looks at the files.
+/// Between two checks of the files.
 pub const WATCH_PERIOD: Duration = Duration::from_secs(10);
 
-/// What a file looks like from outside; links are followed, for mounted secrets are replaced by turning a link.
+/// Metadata of a file; links are followed, because mounted secrets are replaced by changing a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
+struct FileState {
     modified: Option<SystemTime>,
     size: u64,
     inode: u64,
 }
 
-impl Look {
-    fn of(metadata: &std::fs::Metadata) -> Self {
+impl FileState {
+    fn from_metadata(metadata: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         Self { modified: metadata.modified().ok(), size: metadata.len(), inode: metadata.ino() }
     }
 }
 
-/// Files as they were when they were read. Make it before reading them: what changes in between is then seen.
+/// Files as they were when they were read. Create it before reading them, so that no change is missed.
 #[derive(Debug)]
 pub struct Watch {
     files: Vec<PathBuf>,
     /// `None`: the file was not there.
-    used: Vec<Option<Look>>,
+    used: Vec<Option<FileState>>,
 }
 
 impl Watch {
     /// Remembers the files as they are now.
     pub fn new(files: Vec<PathBuf>) -> Self {
-        let used = files.iter().map(|file| std::fs::metadata(file).ok().as_ref().map(Look::of)).collect();
+        let used = files
+            .iter()
+            .map(|file| std::fs::metadata(file).ok().as_ref().map(FileState::from_metadata))
+            .collect();
         Self { files, used }
     }
 
@@ -55,7 +58,7 @@ impl Watch {
                     _ = ticks.tick() => {}
                     () = stop.cancelled() => return,
                 }
-                let now = look(&self.files).await;
+                let now = read_states(&self.files).await;
                 if now != self.used && now == before && now.iter().all(Option::is_some) {
                     self.used.clone_from(&now);
                     reload();
@@ -66,12 +69,12 @@ impl Watch {
     }
 }
 
-async fn look(files: &[PathBuf]) -> Vec<Option<Look>> {
-    let mut looks = Vec::with_capacity(files.len());
+async fn read_states(files: &[PathBuf]) -> Vec<Option<FileState>> {
+    let mut states = Vec::with_capacity(files.len());
     for file in files {
-        looks.push(tokio::fs::metadata(file).await.ok().as_ref().map(Look::of));
+        states.push(tokio::fs::metadata(file).await.ok().as_ref().map(FileState::from_metadata));
     }
-    looks
+    states
 }
 
 #[cfg(test)]

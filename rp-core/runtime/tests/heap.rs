@@ -34,7 +34,7 @@ async fn ask(server: SocketAddr, request: &str, body: &str) -> (u16, Vec<u8>) {
     (String::from_utf8_lossy(&answer[9..12]).parse().unwrap(), answer.split_off(end))
 }
 
-/// The bytes in use that a profile tells of.
+/// The bytes in use according to a profile.
 fn in_use(gzipped: &[u8]) -> usize {
     let mut gunzip =
         Command::new("gzip").arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! What changes the whole process, in a process of its own.
+//! Tests that change global state of the process, in a separate process.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Keys of single things that are too large, or stand too far away, to be sealed again when the keyring changes: the
-//! thing is sealed with a key of its own, and only that key is sealed by the keyring.
+//! Keys of single objects that are too large or too remote to be sealed again when the keyring changes: the
+//! object is sealed with its own key, and only that key is sealed by the keyring.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use rp_base::{Random, Secret};

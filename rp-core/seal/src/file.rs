@@ -23,15 +23,15 @@ const MOST: u64 = 256 * 1024;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Read {
+struct KeyFileContent {
     current: String,
     keys: BTreeMap<String, Secret<String>>,
-    legacy: Option<Legacy<Secret<String>>>,
+    legacy: Option<LegacyKeyLists<Secret<String>>>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Legacy<T> {
+struct LegacyKeyLists<T> {
     #[serde(default = "Vec::new")]
     v1: Vec<T>,
     #[serde(default = "Vec::new")]
@@ -39,55 +39,55 @@ struct Legacy<T> {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct KeyFileContentRef<'a> {
     current: &'a str,
     keys: BTreeMap<&'a str, &'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    legacy: Option<Legacy<&'a str>>,
+    legacy: Option<LegacyKeyLists<&'a str>>,
 }
 
 /// Reads and checks the file.
 pub(crate) fn read(path: &Path) -> Result<(Keys, Digest), SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
     let file = File::open(path).map_err(failed("open it"))?;
-    // The open file is asked, not the path: nobody can swap it in between.
-    let about = file.metadata().map_err(failed("look at it"))?;
-    if !about.is_file() {
-        return Err(form(path, "it is not a regular file"));
+    // The metadata is read from the open file, not from the path, so that it cannot be swapped in between.
+    let metadata = file.metadata().map_err(failed("look at it"))?;
+    if !metadata.is_file() {
+        return Err(malformed(path, "it is not a regular file"));
     }
-    let mode = about.mode() & 0o777;
+    let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(SealError::Open { path: path.to_owned(), mode });
     }
-    if about.len() > MOST {
-        return Err(form(path, "it is too large"));
+    if metadata.len() > MOST {
+        return Err(malformed(path, "it is too large"));
     }
     // Room for all of it at once, so that no part of it stays behind in memory when a buffer grows.
-    let room = usize::try_from(about.len()).unwrap_or(0).saturating_add(1);
+    let room = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
     let mut text = Zeroizing::new(Vec::with_capacity(room));
     file.take(MOST).read_to_end(&mut text).map_err(failed("read it"))?;
-    let keys = parse(&text).map_err(|what| form(path, what))?;
+    let keys = parse(&text).map_err(|what| malformed(path, what))?;
     Ok((keys, sha256(&text)))
 }
 
 fn parse(text: &[u8]) -> Result<Keys, &'static str> {
-    let read: Read = serde_json::from_slice(text)
+    let read: KeyFileContent = serde_json::from_slice(text)
         .map_err(|_| r#"it is not JSON of the form {"current": ID, "keys": {ID: BASE64}}"#)?;
     let mut keys = BTreeMap::new();
     for (id, encoded) in read.keys {
         if !is_key_id(&id) {
             return Err("a key id must be 1 to 32 lower-case letters, digits and dashes");
         }
-        keys.insert(id, decoded(&encoded, "a key is not 32 bytes long")?);
+        keys.insert(id, decode_key(&encoded, "a key is not 32 bytes long")?);
     }
-    let legacy = read.legacy.unwrap_or(Legacy { v1: Vec::new(), v2: Vec::new() });
-    let v1 = legacy.v1.iter().map(|key| decoded(key, "a legacy v1 key is not 32 bytes long"));
-    let v2 = legacy.v2.iter().map(|key| decoded(key, "a legacy v2 key is not 64 bytes long"));
+    let legacy = read.legacy.unwrap_or(LegacyKeyLists { v1: Vec::new(), v2: Vec::new() });
+    let v1 = legacy.v1.iter().map(|key| decode_key(key, "a legacy v1 key is not 32 bytes long"));
+    let v2 = legacy.v2.iter().map(|key| decode_key(key, "a legacy v2 key is not 64 bytes long"));
     let legacy = LegacyKeys { v1: v1.collect::<Result<_, _>>()?, v2: v2.collect::<Result<_, _>>()? };
     Keys::new(read.current, keys, legacy).ok_or("its current key is not among its keys")
 }
 
-fn decoded<const N: usize>(
+fn decode_key<const N: usize>(
     encoded: &Secret<String>,
     length: &'static str,
 ) -> Result<Secret<[u8; N]>, &'static str> {
@@ -99,18 +99,18 @@ fn decoded<const N: usize>(
 /// keys would be lost and with them what was sealed.
 pub(crate) fn create(path: &Path, random: &dyn Random) -> Result<bool, SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
-    let text = written(&Keys::generate(random)).map_err(|cause| failed("write it")(cause.into()))?;
+    let text = serialize(&Keys::generate(random)).map_err(|cause| failed("write it")(cause.into()))?;
     durable::create(path, &text, 0o600, random).map_err(failed("create it"))
 }
 
-/// Puts changed keys in the place of those that were read, whole or not at all. The caller holds the lock.
+/// Atomically replaces the keys in the file with the changed ones. The caller holds the lock.
 pub(crate) fn replace(path: &Path, keys: &Keys, random: &dyn Random) -> Result<(), SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
-    let text = written(keys).map_err(|cause| failed("write it")(cause.into()))?;
+    let text = serialize(keys).map_err(|cause| failed("write it")(cause.into()))?;
     durable::replace(path, &text, 0o600, random).map_err(failed("replace it"))
 }
 
-/// One at a time changes the file. Held until it is dropped.
+/// Locks the file for changes. The lock is held until it is dropped.
 pub(crate) fn lock(path: &Path) -> Result<File, SealError> {
     let failed = |what| move |cause| SealError::File { path: path.to_owned(), what, cause };
     let place = path.with_added_extension("lock");
@@ -121,16 +121,16 @@ pub(crate) fn lock(path: &Path) -> Result<File, SealError> {
     Ok(lock)
 }
 
-fn written(keys: &Keys) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
+fn serialize(keys: &Keys) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
     let encoded = |bytes: &[u8]| Zeroizing::new(STANDARD.encode(bytes));
     let held: Vec<_> = keys.all().map(|(id, key)| (id, encoded(key))).collect();
     let v1: Vec<_> = keys.legacy.v1.iter().map(|key| encoded(key.expose())).collect();
     let v2: Vec<_> = keys.legacy.v2.iter().map(|key| encoded(key.expose())).collect();
-    let legacy = Legacy {
+    let legacy = LegacyKeyLists {
         v1: v1.iter().map(|key| key.as_str()).collect(),
         v2: v2.iter().map(|key| key.as_str()).collect(),
     };
-    let written = Written {
+    let written = KeyFileContentRef {
         current: &keys.current,
         keys: held.iter().map(|(id, key)| (*id, key.as_str())).collect(),
         legacy: (!keys.legacy.is_empty()).then_some(legacy),
@@ -142,6 +142,6 @@ fn written(keys: &Keys) -> Result<Zeroizing<Vec<u8>>, serde_json::Error> {
     Ok(text)
 }
 
-fn form(path: &Path, what: &'static str) -> SealError {
+fn malformed(path: &Path, what: &'static str) -> SealError {
     SealError::Form { path: path.to_owned(), what }
 }

@@ -13,10 +13,10 @@ use rp_base::{Digest, Random, Secret};
 use rp_documents::Sealed;
 
 use crate::envelope::{self, Envelope};
-use crate::legacy::{Form, LegacyKeys};
+use crate::legacy::{LegacyKeys, SealVersion};
 use crate::{SealError, file};
 
-/// How often an unknown key id may make us read the file: garbage must not turn into disk load.
+/// How often an unknown key id may cause a reload: invalid input must not cause disk load.
 const LEAST_BETWEEN_RELOADS: Duration = Duration::from_secs(1);
 
 /// The keys of a process. Cheap to clone; clones share reloads.
@@ -75,7 +75,7 @@ impl Keys {
 
     /// The sealing key.
     pub(crate) fn current(&self) -> (&str, &[u8; 32]) {
-        // `new` has seen that it is there.
+        // `new` has checked that it exists.
         (&self.current, self.keys[&self.current].expose())
     }
 }
@@ -122,7 +122,7 @@ impl Keyring {
         Ok(Self(Arc::new(Inner { keys: ArcSwap::from_pointee(keys), file })))
     }
 
-    /// Reads the key file; makes one (mode 0600, whole or not at all) when there is none.
+    /// Reads the key file; creates one atomically (mode 0600) when there is none.
     /// Processes that start together agree on one file.
     ///
     /// # Errors
@@ -175,10 +175,10 @@ impl Keyring {
     ///
     /// # Errors
     /// As [`Keyring::open`].
-    pub fn open_any(&self, sealed: &Sealed, aad: &str) -> Result<(Secret<Vec<u8>>, Form), SealError> {
+    pub fn open_any(&self, sealed: &Sealed, aad: &str) -> Result<(Secret<Vec<u8>>, SealVersion), SealError> {
         // The older forms are base64, which has no dot.
         if sealed.0.contains('.') {
-            return self.open(sealed, aad).map(|plain| (plain, Form::V3));
+            return self.open(sealed, aad).map(|plain| (plain, SealVersion::V3));
         }
         let keys = self.0.keys.load();
         if keys.legacy.is_empty() { Err(SealError::Unopenable) } else { keys.legacy.open(&sealed.0) }
@@ -217,7 +217,7 @@ impl Keyring {
 
     fn look_again(&self) {
         let Some(file) = &self.0.file else { return };
-        // Whoever waits for the lock finds the file just read.
+        // After waiting for the lock, the file may have just been read by another thread.
         let mut last = file.read.lock();
         if last.at.elapsed() < LEAST_BETWEEN_RELOADS {
             return;

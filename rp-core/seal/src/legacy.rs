@@ -29,14 +29,14 @@ pub(crate) struct LegacyKeys {
     pub(crate) v1: Vec<Secret<[u8; 32]>>,
 }
 
-/// Which of the forms a value has.
+/// The format of a sealed value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SealVersion {
     /// XChaCha20-Poly1305.
     V1,
     /// AES-256-CBC with HMAC-SHA-512.
     V2,
-    /// Ours.
+    /// The current format.
     V3,
 }
 
@@ -46,14 +46,20 @@ impl LegacyKeys {
     }
 
     /// Opens base64 (standard, padded) of either form.
-    pub(crate) fn open(&self, text: &str) -> Result<(Secret<Vec<u8>>, Form), SealError> {
+    pub(crate) fn open(&self, text: &str) -> Result<(Secret<Vec<u8>>, SealVersion), SealError> {
         if text.len() > MOST {
             return Err(SealError::Unopenable);
         }
         let sealed = STANDARD.decode(text).map_err(|_| SealError::Unopenable)?;
-        let v2 = self.v2.iter().find_map(|key| open_v2(key.expose(), &sealed).map(|plain| (plain, Form::V2)));
-        let v1 =
-            || self.v1.iter().find_map(|key| open_v1(key.expose(), &sealed).map(|plain| (plain, Form::V1)));
+        let v2 = self
+            .v2
+            .iter()
+            .find_map(|key| open_v2(key.expose(), &sealed).map(|plain| (plain, SealVersion::V2)));
+        let v1 = || {
+            self.v1
+                .iter()
+                .find_map(|key| open_v1(key.expose(), &sealed).map(|plain| (plain, SealVersion::V1)))
+        };
         v2.or_else(v1).ok_or(SealError::Unopenable)
     }
 }
@@ -156,31 +162,31 @@ mod tests {
 
     /// Made with Go's own libraries; the second of v2 is the contract's vector
     /// (`contract/database.md` §11.3).
-    const VECTORS: &[(Form, &str, &str)] = &[
-        (Form::V1, "", "QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXYdhIm9WM++PsbVkTZxw3eQ=="),
-        (Form::V1, "test", "QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXoFx2BDR/WPD7sdSgl3JS3VyiNAA="),
+    const VECTORS: &[(SealVersion, &str, &str)] = &[
+        (SealVersion::V1, "", "QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXYdhIm9WM++PsbVkTZxw3eQ=="),
+        (SealVersion::V1, "test", "QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXoFx2BDR/WPD7sdSgl3JS3VyiNAA="),
         (
-            Form::V1,
+            SealVersion::V1,
             "a text that is longer than one block of the cipher, which has sixty-four bytes",
             "QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXtRlxFaiUWWLnlfOexu9F/v3UyqFheSfyC1/dKmdhA/J6lmEFdf3iMIvakWxps6qZ/hlRyBjt3f/e3GCVYJI/PSJfgV9y3DC6pWHJi7kKxtcLV9jbEMWPUZMHFHsZTg==",
         ),
         (
-            Form::V2,
+            SealVersion::V2,
             "",
             "AAECAwQFBgcICQoLDA0OD+nD74qyNFPm8HSc1jbnqI7WFdEh2Ew4miadWFpPKeLlqARNrZvvIw2ex/Bb6mNIGA==",
         ),
         (
-            Form::V2,
+            SealVersion::V2,
             "test",
             "AAECAwQFBgcICQoLDA0OD0RqzgelPXexsvzJd2Xg+/5HdVXAq8Tlu5zGNxyTKIChab0FViHwiWe8cclNoVxF1Q==",
         ),
         (
-            Form::V2,
+            SealVersion::V2,
             "sixteen bytes!!!",
             "AAECAwQFBgcICQoLDA0OD+RbN+mMLEL0Mx8E1NJSUApU5Iix7em/RmOkvgoQpme91k2crCaRMsSLfIJfOk//B7BEKPmV7AxwKWH4jUrxLPU=",
         ),
         (
-            Form::V2,
+            SealVersion::V2,
             "a text that is longer than one block of the cipher, which has sixteen bytes",
             "AAECAwQFBgcICQoLDA0OD+dCuBrMZpbk9Izvtlcv0ih9a1aJX9B6w6uJVOMPsGEHZrylVBoZTTQGOiNh1JL/hZGGAYIdOWtrkX/kPqauPfcm/Hjyqp2PipXytKcBTgfkYYrD/4XoauGqYB9KeAC6Xcdkjmexg0OeAMLOz9RLXv4=",
         ),

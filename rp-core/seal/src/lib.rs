@@ -14,4 +14,4 @@ mod rotation;
 pub use data_key::DataKey;
 pub use error::SealError;
 pub use keyring::{DerivedKey, KeyIds, Keyring};
-pub use legacy::Form;
+pub use legacy::SealVersion;

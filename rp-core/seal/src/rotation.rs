@@ -1,4 +1,4 @@
-//! Changes of the key file: under its lock, whole or not at all.
+//! Changes of the key file: atomic, under its lock.
 
 use rp_base::Random;
 

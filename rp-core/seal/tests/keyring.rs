@@ -10,7 +10,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use rp_base::SystemRandom;
 use rp_documents::Sealed;
-use rp_seal::{Form, Keyring, SealError};
+use rp_seal::{Keyring, SealError, SealVersion};
 
 const AAD: &str = "ImportedClusters/harbor/sealed";
 
@@ -293,6 +293,6 @@ fn older_forms_open_with_legacy_keys_only_and_survive_a_rotation() {
     assert!(keyring.reload().unwrap());
     keyring.rotate(true, &SystemRandom).unwrap();
     let (plain, form) = keyring.open_any(&old, AAD).unwrap();
-    assert_eq!((plain.expose().as_slice(), form), (b"test".as_slice(), Form::V2));
+    assert_eq!((plain.expose().as_slice(), form), (b"test".as_slice(), SealVersion::V2));
     assert_eq!(keyring.open(&old, AAD).unwrap().expose(), b"test");
 }

@@ -2,15 +2,14 @@
 //! key vaults (`/vault/NAME`), blobs (`/blob/ACCOUNT`), consoles of machines (`/serial`), the directory (`/v1.0`), AppLens
 //! (`/applens/api/invoke`) and the authorization service.
 //!
-//! A resource is an id with a body, kept in a tree ([`tree`]) over what a [`Contents`] tells (the simulated clusters'
-//! networks and machines). What is special of a kind stands in [`network`], [`machines`], [`kinds`]. Templates are
-//! deployed ([`template`]), operations last as long as a test wants ([`ArmStandIn::slow`]), answers can be scripted
-//! ([`Fault`]), and every request is in a log. What it does not do: `docs/guides/azure-stand-in.md`.
+//! A resource is an id with a body. The written ones ([`tree`]) overlay a [`Contents`] (the simulated clusters'
+//! networks and machines). The behaviour of special types is in [`network`], [`machines`], [`kinds`]. Templates are
+//! deployed ([`template`]), the time of operations is configurable ([`ArmStandIn::slow`]), responses can be scripted
+//! ([`Fault`]), and every request is logged. Limits of the simulation: `docs/guides/azure-stand-in.md`.
 
 mod access;
-mod alone;
-mod answer;
 mod blobs;
+mod change_journal;
 mod clusters;
 mod consoles;
 mod control;
@@ -19,13 +18,14 @@ mod expression;
 mod facts;
 mod functions;
 mod id;
-mod keep;
 mod kinds;
 mod links;
 mod lists;
+mod local;
 mod machines;
 mod network;
 mod operations;
+mod response;
 mod routes;
 mod script;
 mod template;
@@ -55,26 +55,26 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::body::{self, Body};
-pub use access::Forbidden;
-pub use alone::{Alone, Nothing};
-use answer::{Answer, failure};
+pub use access::DenyRule;
 pub use clusters::{Clusters, tenant_of};
 pub use control::ArmControl;
 pub use diagnoses::{DIAGNOSES, DIAGNOSIS_TENANT};
 pub use facts::Size;
-use id::Place;
+use id::ArmPath;
 pub use id::ResourcePath;
 pub use kinds::object_id_of;
-use routes::Asked;
-pub use script::{Fault, FaultAnswer, Logged};
-use token::{Issued, Issuer};
+pub use local::{EmptyContents, LocalArm};
+use response::{ArmResponse, failure};
+use routes::ArmRequest;
+pub use script::{Fault, FaultResponse, LoggedRequest};
+use token::{IssuedToken, Issuer};
 use tree::Tree;
 use world::{World, scripted_answer};
 
 /// Largest body of a request, bytes.
 const MOST_BODY: usize = 4 * 1024 * 1024;
 
-/// What is there before anybody put something: asked for each time, nothing of it is kept.
+/// The resources that exist before any PUT: read on every request, never stored.
 pub trait Contents: fmt::Debug + Send + Sync + 'static {
     /// The body of a resource; the id in lower case.
     fn get(&self, id: &ResourcePath) -> Option<Value>;
@@ -97,7 +97,7 @@ pub struct Application {
     pub secret: Option<String>,
 }
 
-/// What the stand-in is told.
+/// Options of the stand-in.
 #[derive(Debug)]
 pub struct ArmOptions {
     /// A bound listener.
@@ -130,8 +130,8 @@ struct Shared {
     issuer: Issuer,
     /// Applications for which deny assignments are meant.
     guarded: Mutex<BTreeSet<String>>,
-    consoles: Mutex<consoles::Told>,
-    diagnoses: Mutex<diagnoses::Told>,
+    consoles: Mutex<consoles::ScriptedConsoles>,
+    diagnoses: Mutex<diagnoses::ScriptedDiagnoses>,
     stop: Stop,
 }
 
@@ -159,7 +159,7 @@ impl ArmStandIn {
             tcp: options.listener,
             tls: options.tls,
             handler: Arc::new(Routes(Arc::clone(&shared))),
-            limits: Limits::of(1024),
+            limits: Limits::with_connections(1024),
             gauge: Arc::new(Gauge::default()),
         };
         let task = tokio::spawn(listener.serve(options.stop));
@@ -171,12 +171,12 @@ impl ArmStandIn {
         self.address
     }
 
-    /// What it can be told; a cheap clone, good while the stand-in runs.
+    /// A handle for controlling it; cheap to clone, valid while the stand-in runs.
     pub fn control(&self) -> ArmControl {
         ArmControl(Arc::clone(&self.shared))
     }
 
-    /// Scripts an answer; faults are tried in the order in which they were told.
+    /// Scripts a response; faults are tried in the order in which they were added.
     pub fn fail(&self, fault: Fault) {
         self.control().fail(fault);
     }
@@ -187,7 +187,7 @@ impl ArmStandIn {
     }
 
     /// The latest requests, oldest first.
-    pub fn requests(&self) -> Vec<Logged> {
+    pub fn requests(&self) -> Vec<LoggedRequest> {
         self.control().requests()
     }
 
@@ -219,18 +219,18 @@ impl Handler for Routes {
         let agent = request.headers().get("user-agent").and_then(|value| value.to_str().ok());
         let agent = agent.unwrap_or_default().chars().take(200).collect();
         let came = shared.world.clock.now();
-        let mut logged = Logged { number: 0, came, method, path, query, status: 0, agent };
+        let mut logged = LoggedRequest { number: 0, came, method, path, query, status: 0, agent };
         let scripted = shared.world.script.lock().answer(&logged.method, &logged.path);
         let answer = match scripted {
-            Some(FaultAnswer::Hang) => {
+            Some(FaultResponse::Hang) => {
                 // Until the client has enough of it, or the process ends.
                 shared.world.script.lock().record(logged.clone());
                 shared.stop.cut.cancelled().await;
-                Answer::of(StatusCode::SERVICE_UNAVAILABLE, json!({}))
+                ArmResponse::with_body(StatusCode::SERVICE_UNAVAILABLE, json!({}))
             }
-            Some(FaultAnswer::Lost) => {
+            Some(FaultResponse::Lost) => {
                 let done = shared.answer(request, &logged.path, &logged.query).await;
-                Answer::lost(done.status)
+                ArmResponse::lost(done.status)
             }
             Some(fault) => scripted_answer(&fault).unwrap_or_else(routes::not_allowed),
             None => shared.answer(request, &logged.path, &logged.query).await,
@@ -242,7 +242,7 @@ impl Handler for Routes {
 }
 
 impl Shared {
-    async fn answer(&self, request: Request<Incoming>, path: &str, query: &str) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, path: &str, query: &str) -> ArmResponse {
         let (parts, content) = request.into_parts();
         if let Some(tenant) = token::discovered_in(path) {
             return self.issuer.discovery(&tenant);
@@ -284,8 +284,9 @@ impl Shared {
         self.managed(&parts.method, path, query, &parts.headers, &content, &issued)
     }
 
-    fn unauthorized(&self, path: &str, code: &str) -> Answer {
-        let subscription = Place::of(path).map(|place| place.subscription().to_owned()).unwrap_or_default();
+    fn unauthorized(&self, path: &str, code: &str) -> ArmResponse {
+        let subscription =
+            ArmPath::parse(path).map(|place| place.subscription().to_owned()).unwrap_or_default();
         if !subscription.is_empty() && self.world.tree.tenant(&subscription).is_none() {
             return unknown_subscription(&subscription);
         }
@@ -300,12 +301,12 @@ impl Shared {
         query: &str,
         headers: &HeaderMap,
         content: &[u8],
-        issued: &Issued,
-    ) -> Answer {
-        let Some(place) = Place::of(path) else {
+        issued: &IssuedToken,
+    ) -> ArmResponse {
+        let Some(place) = ArmPath::parse(path) else {
             return failure(StatusCode::NOT_FOUND, "InvalidResourceType", "There is nothing at this path.");
         };
-        if let Err(refused) = api_version(query).and_then(|()| self.of_tenant(issued, &place)) {
+        if let Err(refused) = api_version(query).and_then(|()| self.check_tenant(issued, &place)) {
             return refused;
         }
         let invalid = |_| failure(StatusCode::BAD_REQUEST, "InvalidRequestContent", "");
@@ -314,11 +315,11 @@ impl Shared {
             false => serde_json::from_slice(content).map_err(invalid),
         };
         let guarded = self.guarded.lock().contains(&issued.who.client_id);
-        self.world.answer(&Asked { method, path, query, headers, body, issued, guarded }, place)
+        self.world.answer(&ArmRequest { method, path, query, headers, body, issued, guarded }, place)
     }
 
     /// The token is of the tenant that the subscription belongs to.
-    fn of_tenant(&self, issued: &Issued, place: &Place) -> Result<(), Answer> {
+    fn check_tenant(&self, issued: &IssuedToken, place: &ArmPath) -> Result<(), ArmResponse> {
         let subscription = place.subscription();
         if subscription.is_empty() {
             return Ok(());
@@ -337,23 +338,23 @@ impl Shared {
     }
 
     /// Service principals of the directory, by `$filter=appId eq '…'`.
-    fn principals(&self, query: &str) -> Answer {
+    fn principals(&self, query: &str) -> ArmResponse {
         let pairs = url::form_urlencoded::parse(query.as_bytes());
         let filter = pairs.filter(|(name, _)| name == "$filter").map(|(_, value)| value.into_owned()).last();
         let client = filter.as_deref().and_then(|filter| filter.split('\'').nth(1)).unwrap_or_default();
         let found = self.issuer.knows(client).then(|| json!({"id": object_id_of(client), "appId": client}));
-        Answer::ok(json!({"value": found.into_iter().collect::<Vec<_>>()}))
+        ArmResponse::ok(json!({"value": found.into_iter().collect::<Vec<_>>()}))
     }
 }
 
-/// What a machine said while it started.
-fn unknown_subscription(subscription: &str) -> Answer {
+/// The boot log of a machine.
+fn unknown_subscription(subscription: &str) -> ArmResponse {
     let message = format!("The subscription '{subscription}' could not be found.");
     failure(StatusCode::NOT_FOUND, "SubscriptionNotFound", &message)
 }
 
 /// ARM wants a version with every request: a date, perhaps with a word behind it.
-fn api_version(query: &str) -> Result<(), Answer> {
+fn api_version(query: &str) -> Result<(), ArmResponse> {
     let versions: Vec<String> = url::form_urlencoded::parse(query.as_bytes())
         .filter(|(key, _)| key.eq_ignore_ascii_case("api-version"))
         .map(|(_, text)| text.into_owned())
@@ -378,5 +379,5 @@ fn api_version(query: &str) -> Result<(), Answer> {
     }
 }
 
-/// Every answer says that it is simulated.
+/// Every response has a header that marks it as simulated.
 const SIMULATED: HeaderValue = HeaderValue::from_static("true");

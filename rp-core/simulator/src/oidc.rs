@@ -35,7 +35,7 @@ use crate::body::Body;
 use keys::SigningKey;
 use state::State;
 
-/// Somebody who may sign in.
+/// An account that may sign in.
 #[derive(Debug, Clone)]
 pub struct Account {
     /// Sign-in name; also `preferred_username`.
@@ -55,7 +55,7 @@ pub struct Backchannel {
     pub ca_pem: Option<String>,
 }
 
-/// What the provider is told.
+/// Options of the provider.
 #[derive(Debug)]
 pub struct OidcOptions {
     /// A bound listener.
@@ -69,7 +69,7 @@ pub struct OidcOptions {
     /// Compared exactly, character by character.
     pub redirect_uris: Vec<String>,
     pub post_logout_redirect_uris: Vec<String>,
-    /// `None`: it is not told.
+    /// `None`: it is not notified.
     pub backchannel: Option<Backchannel>,
     pub accounts: Vec<Account>,
     pub clock: SharedClock,
@@ -134,7 +134,7 @@ impl OidcProvider {
             tcp: options.listener,
             tls: options.tls,
             handler: Arc::new(Routes(Arc::clone(&shared))),
-            limits: Limits::of(1024),
+            limits: Limits::with_connections(1024),
             gauge: Arc::new(Gauge::default()),
         };
         let task = tokio::spawn(listener.serve(options.stop));
@@ -158,8 +158,8 @@ impl OidcProvider {
         found.map(|account| account.groups = groups).is_some()
     }
 
-    /// Disables an account or enables it again. Whoever is disabled can neither sign in nor refresh, their
-    /// sessions here end, and the client is told. False when there is no such account.
+    /// Disables or enables an account. A disabled account can neither sign in nor refresh, its
+    /// sessions here end, and the client is notified. False when there is no such account.
     pub fn set_disabled(&self, name: &str, disabled: bool) -> bool {
         let Some(sub) = self.shared.subject(name) else { return false };
         if !disabled {
@@ -168,19 +168,19 @@ impl OidcProvider {
         }
         self.shared.disabled.write().insert(sub.clone());
         self.shared.state.lock().end_person(&sub);
-        backchannel::tell(&self.shared, Some(&sub), None);
+        backchannel::notify(&self.shared, Some(&sub), None);
         true
     }
 
-    /// Ends the sessions of an account here, and tells the client. False when there is no such account.
+    /// Ends the sessions of an account here, and notifies the client. False when there is no such account.
     pub fn sign_out(&self, name: &str) -> bool {
         let Some(sub) = self.shared.subject(name) else { return false };
         self.shared.state.lock().end_sessions(&sub);
-        backchannel::tell(&self.shared, Some(&sub), None);
+        backchannel::notify(&self.shared, Some(&sub), None);
         true
     }
 
-    /// Takes an account away: its sessions, codes and tokens end. False when there is no such account.
+    /// Removes an account: its sessions, codes and tokens end. False when there is no such account.
     pub fn remove(&self, name: &str) -> bool {
         let mut accounts = self.shared.accounts.write();
         let before = accounts.len();

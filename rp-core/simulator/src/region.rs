@@ -1,7 +1,7 @@
 //! A region of simulated clusters behind one CONNECT proxy (`contract/portal.md` §12.4).
 //!
-//! `CONNECT 10.x.y.z:6443` selects a cluster by its private address; inside the tunnel speaks its API server,
-//! TLS with client certificates. A cluster is a function of (seed, index): nothing is kept for it.
+//! `CONNECT 10.x.y.z:6443` selects a cluster by its private address; inside the tunnel answers its API server,
+//! TLS with client certificates. A cluster is a function of (seed, index): no state is stored for it.
 
 pub(crate) mod api;
 mod azure;
@@ -28,14 +28,14 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub(crate) use azure::{Machine, machines};
-pub use fleet::{Cluster, Faults, Fleet, Shape};
-pub use identity::{IdentityError, Pair, RegionIdentity, server_leaf};
-pub use installed::{InstallFault, Installing, Installs, NewCluster, Rollout};
+pub use fleet::{Cluster, ClusterShape, Faults, Fleet};
+pub use identity::{CertificatePair, IdentityError, RegionIdentity, server_leaf};
+pub use installed::{InstallFault, InstallStatus, Installs, NewCluster, Rollout};
 
 /// The most clusters of one region.
 pub const MOST_CLUSTERS: usize = 100_000;
 
-/// What the region is told.
+/// Options of a region.
 #[derive(Debug)]
 pub struct RegionOptions {
     /// A bound listener; TLS, with the client certificate of [`RegionIdentity::proxy_client`].
@@ -109,7 +109,7 @@ impl Region {
             .next()
             .ok_or_else(|| TlsError::NoCertificate { what: "the proxy's client certificate".to_owned() })?;
         let tls = ServerTls::load(identity.proxy_files(), &[b"http/1.1"], ClientAuth::Exactly(client))?;
-        let handler = connect::Tunnels::new(connect::Parts {
+        let handler = connect::Tunnels::new(connect::TunnelOptions {
             fleet: Arc::clone(&fleet),
             installs: installs.clone(),
             tls: connect::api_tls(&identity)?,
@@ -161,7 +161,9 @@ impl Region {
     pub fn kubeconfigs(&self, index: usize) -> Option<Kubeconfigs> {
         let cluster = self.fleet.cluster(index)?;
         cluster.private_ip()?;
-        let of = |user: &str, pair: &Pair| Secret::new(kubeconfig(&self.identity.ca, &cluster, user, pair));
+        let of = |user: &str, pair: &CertificatePair| {
+            Secret::new(kubeconfig(&self.identity.ca, &cluster, user, pair))
+        };
         Some(Kubeconfigs {
             sre: of("system:aro-sre", &self.identity.sre),
             service: of("system:aro-service", &self.identity.service),
@@ -186,7 +188,7 @@ impl Region {
     }
 }
 
-fn kubeconfig(ca: &str, cluster: &Cluster, user: &str, pair: &Pair) -> String {
+fn kubeconfig(ca: &str, cluster: &Cluster, user: &str, pair: &CertificatePair) -> String {
     use base64::Engine as _;
     let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     format!(

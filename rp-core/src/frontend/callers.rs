@@ -6,12 +6,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, ensure};
 use rp_azure::{Cloud, Endpoints};
 use rp_base::chain;
-use rp_config::{CallerCertificate, Settings, TokenCheck as Told};
+use rp_config::{CallerCertificate, Settings, TokenCheck as TokenCheckSettings};
 use rp_frontend::auth::{
     self, ArmCertificates, ArmOptions, CertificateCheck, Mise, NamedClient, TokenCheck, TokenIssuer,
     TokenRules,
 };
-use rp_frontend::{AdminRole, Authorizer, Everybody};
+use rp_frontend::{AdminRole, AllowAll, Authorizer};
 use rp_runtime::{Lifecycle, WATCH_PERIOD, Watch};
 use url::Url;
 
@@ -37,7 +37,7 @@ pub(super) fn authorizer(
             address.ip().is_loopback(),
             "rp.listen: {address} is not on loopback, and everybody may call"
         );
-        return Ok(Arc::new(Everybody));
+        return Ok(Arc::new(AllowAll));
     }
     let admin = told.admin.as_ref().map(|admin| named(admin, &told.admin_certificates, life));
     let admin = admin.transpose().context("rp.admin_ca_file")?;
@@ -83,7 +83,7 @@ fn published_at(settings: &Settings) -> anyhow::Result<Url> {
         "AzureUSGovernmentCloud" => "https://admin.management.usgovcloudapi.net",
         other => {
             let cloud: Cloud = other.parse().context("azure.environment")?;
-            let own = Endpoints::of(cloud).ok_or_else(|| anyhow!("the cloud has no endpoints"))?;
+            let own = Endpoints::for_cloud(cloud).ok_or_else(|| anyhow!("the cloud has no endpoints"))?;
             let mut url = own.resource_manager;
             url.set_port(Some(ARM_PORT)).map_err(|()| anyhow!("the cloud's endpoint has no port"))?;
             return Ok(url);
@@ -120,8 +120,8 @@ fn named(
 fn tokens(services: &Services) -> anyhow::Result<Option<Arc<dyn TokenCheck>>> {
     let Some(told) = &services.settings.rp.tokens else { return Ok(None) };
     Ok(Some(match &told.check {
-        Told::Mise { address } => Arc::new(Mise::new(address.clone()).context("rp.mise")?),
-        Told::Own { issuer, audience, applications, roles, ca_file } => {
+        TokenCheckSettings::Mise { address } => Arc::new(Mise::new(address.clone()).context("rp.mise")?),
+        TokenCheckSettings::Own { issuer, audience, applications, roles, ca_file } => {
             let rules = TokenRules {
                 issuer: issuer.as_str().trim_end_matches('/').to_owned(),
                 audience: audience.clone(),

@@ -25,7 +25,7 @@ impl Services {
             policy: policy(&self.settings),
             registry: self.registry.clone(),
         };
-        let access = self.on_demand.access.get_or_try_init(|| Access::start(parts())).await;
+        let access = self.lazy.access.get_or_try_init(|| Access::start(parts())).await;
         access.map(Arc::clone).context("cannot read the grants")
     }
 
@@ -35,7 +35,7 @@ impl Services {
     /// The store cannot be read.
     pub async fn directory(&self) -> anyhow::Result<Arc<StoreDirectory>> {
         let start = || StoreDirectory::start(Arc::clone(&self.store), self.keyring.clone(), read_kubeconfig);
-        let directory = self.on_demand.directory.get_or_try_init(start).await;
+        let directory = self.lazy.directory.get_or_try_init(start).await;
         directory.map(Arc::clone).context("cannot read the clusters")
     }
 
@@ -46,7 +46,7 @@ impl Services {
             burst: self.settings.limits.cluster_requests_burst,
             ..BudgetLimits::default()
         };
-        self.on_demand.budget.get_or_init(|| Budget::new(limits, &self.registry)).clone()
+        self.lazy.budget.get_or_init(|| Budget::new(limits, &self.registry)).clone()
     }
 }
 

@@ -125,7 +125,7 @@ fn endpoints(told: &rp_config::Azure) -> anyhow::Result<Endpoints> {
 }
 
 fn of_cloud(cloud: Cloud, manager: Option<&Url>, authority: Option<&Url>) -> Option<Endpoints> {
-    let own = Endpoints::of(cloud)?;
+    let own = Endpoints::for_cloud(cloud)?;
     let authority = authority.unwrap_or(&own.authority).clone();
     Some(match manager {
         Some(manager) => Endpoints::at(manager.clone(), authority),

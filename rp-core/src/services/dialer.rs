@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use rp_config::{PrivateWay as PrivateLink, Settings};
+use rp_config::{PrivateLinkMode, Settings};
 use rp_net::tls::client_config;
 use rp_net::{ConnectProxy, Credential, Dialer, DialerOptions, Networks, PrivateWay};
 use rustls_pki_types::ServerName;
@@ -17,8 +17,8 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Reads the files of the CONNECT proxy; connects nowhere.
 pub(super) fn open(settings: &Settings) -> anyhow::Result<Dialer> {
     let private = match &settings.private_link.way {
-        PrivateLink::Direct => PrivateWay::Direct,
-        PrivateLink::Connect { address, server_name, ca_file, client_cert_file, client_key_file } => {
+        PrivateLinkMode::Direct => PrivateWay::Direct,
+        PrivateLinkMode::Connect { address, server_name, ca_file, client_cert_file, client_key_file } => {
             let ca = read(ca_file)?;
             let credential = Credential::Certificate {
                 chain_pem: read(client_cert_file)?,

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_audit::{IfxPlace, SinkFormat, SinkOptions, SinkPolicy, SinkTo, SyslogTo};
-use rp_config::{AuditSink, AuditSinkTo, SecretFile, SecretFileError, Settings};
+use rp_audit::{IfxOrigin, SinkFormat, SinkOptions, SinkPolicy, SinkTarget, SyslogTarget};
+use rp_config::{AuditSink, AuditSinkTarget, SecretFile, SecretFileError, Settings};
 use rp_net::tls::{TlsError, client_config};
 use rustls_pki_types::ServerName;
 
@@ -44,13 +44,13 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// The first sink that cannot be used.
 pub fn audit_sinks(settings: &Settings) -> Result<Vec<SinkOptions>, SinkOpenError> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let place = Arc::new(IfxPlace {
+    let place = Arc::new(IfxOrigin {
         cloud: settings.azure.environment.clone(),
         host: host.trim().to_owned(),
         region: settings.azure.region.clone().unwrap_or_default(),
     });
     let make = |sink: &AuditSink| {
-        let to = to(&sink.to).map_err(|cause| SinkOpenError { sink: sink.name.clone(), cause })?;
+        let to = sink_target(&sink.to).map_err(|cause| SinkOpenError { sink: sink.name.clone(), cause })?;
         let policy = sink.refuse_after.map_or(SinkPolicy::Alarm, |after| SinkPolicy::Refuse { after });
         let format = if sink.ifx { SinkFormat::Ifx(Arc::clone(&place)) } else { SinkFormat::Aro };
         Ok(SinkOptions { name: sink.name.clone(), to, format, policy })
@@ -58,26 +58,26 @@ pub fn audit_sinks(settings: &Settings) -> Result<Vec<SinkOptions>, SinkOpenErro
     settings.audit.sinks.iter().map(make).collect()
 }
 
-fn to(to: &AuditSinkTo) -> Result<SinkTo, SinkFault> {
+fn sink_target(to: &AuditSinkTarget) -> Result<SinkTarget, SinkFault> {
     Ok(match to {
-        AuditSinkTo::File { path, rotate, keep, sync } => {
-            SinkTo::File { path: path.clone(), rotate: *rotate, keep: *keep, sync: *sync }
+        AuditSinkTarget::File { path, rotate, keep, sync } => {
+            SinkTarget::File { path: path.clone(), rotate: *rotate, keep: *keep, sync: *sync }
         }
-        AuditSinkTo::SyslogTcp(address) => SinkTo::Syslog(SyslogTo::Tcp(address.clone())),
-        AuditSinkTo::SyslogUdp(address) => SinkTo::Syslog(SyslogTo::Udp(address.clone())),
-        AuditSinkTo::SyslogUnix(path) => SinkTo::Syslog(SyslogTo::Unix(path.clone())),
-        AuditSinkTo::SyslogTls { address, ca_file } => {
+        AuditSinkTarget::SyslogTcp(address) => SinkTarget::Syslog(SyslogTarget::Tcp(address.clone())),
+        AuditSinkTarget::SyslogUdp(address) => SinkTarget::Syslog(SyslogTarget::Udp(address.clone())),
+        AuditSinkTarget::SyslogUnix(path) => SinkTarget::Syslog(SyslogTarget::Unix(path.clone())),
+        AuditSinkTarget::SyslogTls { address, ca_file } => {
             let tls = client_config(&read(ca_file)?, None, &[]).map_err(SinkFault::Tls)?;
             let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
             let host = host.trim_start_matches('[').trim_end_matches(']');
             let name = ServerName::try_from(host.to_owned()).map_err(|_| SinkFault::Name)?;
-            SinkTo::Syslog(SyslogTo::Tls { address: address.clone(), name, tls: Arc::new(tls) })
+            SinkTarget::Syslog(SyslogTarget::Tls { address: address.clone(), name, tls: Arc::new(tls) })
         }
-        AuditSinkTo::Http { url, token_file, ca_file } => {
+        AuditSinkTarget::Http { url, token_file, ca_file } => {
             let ca = ca_file.as_deref().map(read).transpose()?;
             let client = rp_net::http::client(ca.as_deref(), ANSWER).map_err(SinkFault::Tls)?;
             let token = token_file.as_ref().map(SecretFile::read).transpose().map_err(SinkFault::Token)?;
-            SinkTo::Http { client, url: url.to_string(), token: token.map(Arc::new) }
+            SinkTarget::Http { client, url: url.to_string(), token: token.map(Arc::new) }
         }
     })
 }

@@ -1,5 +1,5 @@
-//! `[metrics]` into statsd emitters (`contract/portal.md` §18, `contract/metrics.md` §1 pipeline S, §2): one for each service
-//! that emits, whichever role asks for it.
+//! `[metrics]` into statsd emitters (`contract/portal.md` §18, `contract/metrics.md` §1 pipeline S, §2): one for each
+//! service that emits, whichever role asks for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,17 +54,17 @@ impl StatsdEmitters {
 
     /// The emitter of a service; without `metrics.statsd_socket` it emits nothing. Needs a Tokio runtime.
     pub fn service(&self, service: &'static str) -> Statsd {
-        self.emitter(service, || self.0.of_service(service))
+        self.emitter(service, || self.0.service_labels(service))
     }
 
     /// What the monitor tells of itself.
     pub fn monitor(&self) -> Statsd {
-        self.emitter(MONITOR, || self.0.of_service("monitor"))
+        self.emitter(MONITOR, || self.0.service_labels("monitor"))
     }
 
     /// What the monitor tells of clusters.
     pub fn clusters(&self) -> Statsd {
-        self.emitter(CLUSTERS, || self.0.of_clusters())
+        self.emitter(CLUSTERS, || self.0.cluster_labels())
     }
 
     /// Emits heartbeat and process numbers of a service at once and every minute until the process is cut. A receiver
@@ -77,11 +77,11 @@ impl StatsdEmitters {
         tokio::spawn(async move { cut.run_until_cancelled(beating.beat(service, VERSION)).await });
     }
 
-    fn emitter(&self, name: &'static str, shape: impl FnOnce() -> Shape) -> Statsd {
+    fn emitter(&self, name: &'static str, labels: impl FnOnce() -> EmitterLabels) -> Statsd {
         let inner = &*self.0;
         let Some(socket) = &inner.socket else { return Statsd::none() };
         let start = || {
-            let Shape { account, namespace, dimensions } = shape();
+            let EmitterLabels { account, namespace, dimensions } = labels();
             let options = StatsdOptions {
                 emitter: name,
                 socket: socket.clone(),
@@ -98,14 +98,14 @@ impl StatsdEmitters {
 }
 
 /// What stands on every point of an emitter.
-struct Shape {
+struct EmitterLabels {
     account: String,
     namespace: String,
     dimensions: BTreeMap<String, String>,
 }
 
 impl Inner {
-    fn of_service(&self, service: &str) -> Shape {
+    fn service_labels(&self, service: &str) -> EmitterLabels {
         let dimensions = BTreeMap::from([
             ("hostname".to_owned(), process::hostname()),
             ("location".to_owned(), self.location.clone()),
@@ -114,16 +114,16 @@ impl Inner {
             ("Environment".to_owned(), self.metrics.environment.clone()),
         ]);
         let (account, namespace) = (&self.metrics.statsd_account, &self.metrics.statsd_namespace);
-        Shape { account: account.clone(), namespace: namespace.clone(), dimensions }
+        EmitterLabels { account: account.clone(), namespace: namespace.clone(), dimensions }
     }
 
-    fn of_clusters(&self) -> Shape {
+    fn cluster_labels(&self) -> EmitterLabels {
         let dimensions = BTreeMap::from([
             ("location".to_owned(), self.location.clone()),
             ("Environment".to_owned(), self.metrics.environment.clone()),
         ]);
         let (account, namespace) = (&self.metrics.cluster_account, &self.metrics.cluster_namespace);
-        Shape { account: account.clone(), namespace: namespace.clone(), dimensions }
+        EmitterLabels { account: account.clone(), namespace: namespace.clone(), dimensions }
     }
 }
 

@@ -45,7 +45,7 @@ pub fn register_metrics(registry: &Registry, store: Option<SharedStore>) {
     let help =
         "Age of what is certainly seen of the store: 0 with SQLite, below 1 with a PostgreSQL that answers.";
     let age = move || store.as_ref().map(|store| store.freshness().as_secs_f64());
-    registry.ask(Kind::Gauge, Spec { name: "aro_store_age_seconds", help, buckets: &[] }, age);
+    registry.callback(Kind::Gauge, Spec { name: "aro_store_age_seconds", help, buckets: &[] }, age);
 }
 
 /// Opens the store of documents.

@@ -23,27 +23,27 @@ const TENANT: &str = "00000000-0000-0000-0000-00000000b001";
 
 /// What was asked of a token endpoint and a resource manager in one, which has nothing.
 #[derive(Debug, Default)]
-struct Asked {
+struct RequestCounts {
     tokens: AtomicUsize,
     resources: AtomicUsize,
 }
 
-async fn answer(State(asked): State<Arc<Asked>>, uri: Uri) -> (StatusCode, String) {
+async fn answer(State(counts): State<Arc<RequestCounts>>, uri: Uri) -> (StatusCode, String) {
     if uri.path().ends_with("/oauth2/v2.0/token") {
-        let number = asked.tokens.fetch_add(1, Ordering::SeqCst);
+        let number = counts.tokens.fetch_add(1, Ordering::SeqCst);
         return (StatusCode::OK, format!(r#"{{"access_token":"token-{number}","expires_in":3600}}"#));
     }
-    asked.resources.fetch_add(1, Ordering::SeqCst);
+    counts.resources.fetch_add(1, Ordering::SeqCst);
     (StatusCode::NOT_FOUND, r#"{"error":{"code":"ResourceNotFound"}}"#.to_owned())
 }
 
-async fn start() -> (Arc<Asked>, String) {
-    let asked = Arc::new(Asked::default());
+async fn start() -> (Arc<RequestCounts>, String) {
+    let counts = Arc::new(RequestCounts::default());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let router = Router::new().fallback(answer).with_state(Arc::clone(&asked));
+    let router = Router::new().fallback(answer).with_state(Arc::clone(&counts));
     tokio::spawn(async move { axum::serve(listener, router).await });
-    (asked, url)
+    (counts, url)
 }
 
 async fn services(site: &Site, url: &str) -> Services {
@@ -67,7 +67,7 @@ async fn services(site: &Site, url: &str) -> Services {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_fetches_one_token_for_all_who_ask_azure() {
-    let ((asked, url), site) = (start().await, Site::new());
+    let ((counts, url), site) = (start().await, Site::new());
     let services = services(&site, &url).await;
     let group = format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/g");
     let subnet = format!("{group}/providers/Microsoft.Network/virtualNetworks/v/subnets/s");
@@ -89,8 +89,8 @@ async fn a_process_fetches_one_token_for_all_who_ask_azure() {
     for missing in users.join_all().await {
         assert!(missing.unwrap(), "there is nothing in this Azure");
     }
-    assert_eq!(asked.resources.load(Ordering::SeqCst), 20);
-    assert_eq!(asked.tokens.load(Ordering::SeqCst), 1, "one token serves them all");
+    assert_eq!(counts.resources.load(Ordering::SeqCst), 20);
+    assert_eq!(counts.tokens.load(Ordering::SeqCst), 1, "one token serves them all");
     assert!(monitor::subnets(&services, Arc::new(|_| {})).is_some());
 
     // Another identity has tokens of its own, over the same connections.
@@ -100,7 +100,7 @@ async fn a_process_fetches_one_token_for_all_who_ask_azure() {
     assert!(arm.shares_tokens_with(&patient) && !arm.shares_tokens_with(&other));
     let other = other.in_tenant(TENANT);
     assert!(other.get(&group, "2021-04-01").await.unwrap().is_none());
-    assert_eq!(asked.tokens.load(Ordering::SeqCst), 2);
+    assert_eq!(counts.tokens.load(Ordering::SeqCst), 2);
     services.close().await;
 }
 

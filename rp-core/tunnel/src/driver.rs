@@ -12,12 +12,12 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::{Lane, TunnelStream};
-use crate::mux::{Asked, Asks, Hub, Keepalive, Opener, Over};
+use crate::mux::{DisconnectReason, Hub, Keepalive, Opener, StreamRequest, StreamRequests};
 use crate::{Frame, MOST_STREAMS};
 
 /// Data frames that wait for the wire.
 const DATA_QUEUE: usize = 32;
-/// Frames that steer and wait for the wire; whoever makes us hold more does not read.
+/// Control frames that may wait to be sent; a peer that causes more does not read.
 const CONTROL_QUEUE: usize = 4096;
 /// Frames written before a flush.
 const AT_ONCE: usize = 64;
@@ -28,8 +28,8 @@ pub struct Driver {
     hub: Arc<Hub>,
     control: mpsc::UnboundedReceiver<Frame>,
     data: mpsc::Receiver<Frame>,
-    /// Only a server is asked.
-    asks: Option<mpsc::Sender<Asked>>,
+    /// Set on a server only: clients get no stream requests.
+    asks: Option<mpsc::Sender<StreamRequest>>,
     keepalive: Keepalive,
 }
 
@@ -40,13 +40,13 @@ pub fn client(keepalive: Keepalive) -> (Opener, Driver) {
 }
 
 /// The server's end of a connection.
-pub fn server(keepalive: Keepalive) -> (Asks, Driver) {
+pub fn server(keepalive: Keepalive) -> (StreamRequests, Driver) {
     let (asks, asked) = mpsc::channel(MOST_STREAMS);
     let driver = driver(Some(asks), keepalive);
-    (Asks { hub: Arc::clone(&driver.hub), asked }, driver)
+    (StreamRequests { hub: Arc::clone(&driver.hub), asked }, driver)
 }
 
-fn driver(asks: Option<mpsc::Sender<Asked>>, keepalive: Keepalive) -> Driver {
+fn driver(asks: Option<mpsc::Sender<StreamRequest>>, keepalive: Keepalive) -> Driver {
     let (control_in, control) = mpsc::unbounded_channel();
     let (data_in, data) = mpsc::channel(DATA_QUEUE);
     let hub = Hub {
@@ -56,7 +56,7 @@ fn driver(asks: Option<mpsc::Sender<Asked>>, keepalive: Keepalive) -> Driver {
         data: data_in,
         closed: CancellationToken::new(),
         leaving: CancellationToken::new(),
-        farewell: Mutex::default(),
+        bye: Mutex::default(),
     };
     Driver { hub: Arc::new(hub), control, data, asks, keepalive }
 }
@@ -76,7 +76,7 @@ impl Driver {
         self,
         incoming: impl Stream<Item = Result<Bytes, E>> + Unpin,
         outgoing: impl Sink<Bytes, Error = E> + Unpin,
-    ) -> Over {
+    ) -> DisconnectReason {
         let Self { hub, control, data, asks, keepalive } = self;
         let _closing = CloseOnDrop(Arc::clone(&hub));
         tokio::select! {
@@ -88,31 +88,36 @@ impl Driver {
 
 async fn read<E: std::fmt::Display>(
     hub: &Arc<Hub>,
-    asks: Option<&mpsc::Sender<Asked>>,
+    asks: Option<&mpsc::Sender<StreamRequest>>,
     mut incoming: impl Stream<Item = Result<Bytes, E>> + Unpin,
     patience: Duration,
-) -> Over {
+) -> DisconnectReason {
     loop {
         let message = match timeout(patience, incoming.next()).await {
-            Err(_) => return Over::Silent,
-            Ok(None) => return Over::Closed,
-            Ok(Some(Err(error))) => return Over::Broken(error.to_string()),
+            Err(_) => return DisconnectReason::Silent,
+            Ok(None) => return DisconnectReason::Closed,
+            Ok(Some(Err(error))) => return DisconnectReason::Broken(error.to_string()),
             Ok(Some(Ok(message))) => message,
         };
-        let taken = Frame::decode(message).map_err(Over::from).and_then(|frame| take(hub, asks, frame));
+        let taken =
+            Frame::decode(message).map_err(DisconnectReason::from).and_then(|frame| take(hub, asks, frame));
         if let Err(over) = taken {
             return over;
         }
         if hub.waiting.load(Ordering::Relaxed) > CONTROL_QUEUE {
-            return Over::Rules("it asks and does not read");
+            return DisconnectReason::Rules("it asks and does not read");
         }
     }
 }
 
-fn take(hub: &Arc<Hub>, asks: Option<&mpsc::Sender<Asked>>, frame: Frame) -> Result<(), Over> {
+fn take(
+    hub: &Arc<Hub>,
+    asks: Option<&mpsc::Sender<StreamRequest>>,
+    frame: Frame,
+) -> Result<(), DisconnectReason> {
     match frame {
         Frame::Open { stream, host, port } => {
-            let asks = asks.ok_or(Over::Rules("only clients open streams"))?;
+            let asks = asks.ok_or(DisconnectReason::Rules("only clients open streams"))?;
             open(hub, asks, stream, host, port)
         }
         Frame::Opened { stream } => answered(hub, asks, stream, Ok(())),
@@ -143,18 +148,24 @@ fn take(hub: &Arc<Hub>, asks: Option<&mpsc::Sender<Asked>>, frame: Frame) -> Res
         }
         Frame::Pong { .. } => Ok(()),
         Frame::Bye { reason } => {
-            *hub.farewell.lock() = Some(reason);
+            *hub.bye.lock() = Some(reason);
             hub.leaving.cancel();
             Ok(())
         }
     }
 }
 
-fn open(hub: &Arc<Hub>, asks: &mpsc::Sender<Asked>, id: u32, host: String, port: u16) -> Result<(), Over> {
+fn open(
+    hub: &Arc<Hub>,
+    asks: &mpsc::Sender<StreamRequest>,
+    id: u32,
+    host: String,
+    port: u16,
+) -> Result<(), DisconnectReason> {
     let lane = {
         let mut lanes = hub.lanes.lock();
         if id <= lanes.highest {
-            return Err(Over::Rules("the number of a stream comes again"));
+            return Err(DisconnectReason::Rules("the number of a stream comes again"));
         }
         lanes.highest = id;
         (lanes.open.len() < MOST_STREAMS).then(|| {
@@ -168,7 +179,8 @@ fn open(hub: &Arc<Hub>, asks: &mpsc::Sender<Asked>, id: u32, host: String, port:
         hub.control(Frame::Refused { stream: id, code: "too_many".to_owned(), reason });
         return Ok(());
     };
-    let asked = Asked { host, port, stream: TunnelStream::new(lane, Arc::clone(hub)), hub: Arc::clone(hub) };
+    let asked =
+        StreamRequest { host, port, stream: TunnelStream::new(lane, Arc::clone(hub)), hub: Arc::clone(hub) };
     // There are never more of them than streams, unless those that ended still stand in the queue.
     if let Err(error) = asks.try_send(asked) {
         let (mpsc::error::TrySendError::Full(asked) | mpsc::error::TrySendError::Closed(asked)) = error;
@@ -179,12 +191,12 @@ fn open(hub: &Arc<Hub>, asks: &mpsc::Sender<Asked>, id: u32, host: String, port:
 
 fn answered(
     hub: &Hub,
-    asks: Option<&mpsc::Sender<Asked>>,
+    asks: Option<&mpsc::Sender<StreamRequest>>,
     id: u32,
     answer: Result<(), (String, String)>,
-) -> Result<(), Over> {
+) -> Result<(), DisconnectReason> {
     if asks.is_some() {
-        return Err(Over::Rules("only servers answer"));
+        return Err(DisconnectReason::Rules("only servers answer"));
     }
     if let Some(lane) = hub.lane(id)? {
         lane.answered(answer);
@@ -198,7 +210,7 @@ async fn write<E: std::fmt::Display>(
     mut data: mpsc::Receiver<Frame>,
     mut outgoing: impl Sink<Bytes, Error = E> + Unpin,
     every: Duration,
-) -> Over {
+) -> DisconnectReason {
     let mut pings = tokio::time::interval_at(Instant::now() + every, every);
     let mut token = 0;
     loop {
@@ -211,19 +223,19 @@ async fn write<E: std::fmt::Display>(
                 Some(Frame::Ping { token })
             }
         };
-        let Some(first) = first else { return Over::Closed };
+        let Some(first) = first else { return DisconnectReason::Closed };
         if let Err(error) = outgoing.feed(first.encode()).await {
-            return Over::Broken(error.to_string());
+            return DisconnectReason::Broken(error.to_string());
         }
         for _ in 1..AT_ONCE {
             let next = control.try_recv().inspect(|_| hub.sent()).or_else(|_| data.try_recv());
             let Ok(frame) = next else { break };
             if let Err(error) = outgoing.feed(frame.encode()).await {
-                return Over::Broken(error.to_string());
+                return DisconnectReason::Broken(error.to_string());
             }
         }
         if let Err(error) = outgoing.flush().await {
-            return Over::Broken(error.to_string());
+            return DisconnectReason::Broken(error.to_string());
         }
     }
 }

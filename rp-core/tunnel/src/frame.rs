@@ -14,7 +14,7 @@ const MOST_REASON: usize = 500;
 /// What one message says. `stream` 0 is the connection itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// Client: reach this place.
+    /// Client: open a stream to this destination.
     Open {
         stream: u32,
         host: String,
@@ -24,7 +24,7 @@ pub enum Frame {
     Opened {
         stream: u32,
     },
-    /// Server: it is not reached. `code` is a stable word, `reason` a sentence.
+    /// Server: the destination was not reached. `code` is a stable word, `reason` a sentence.
     Refused {
         stream: u32,
         code: String,
@@ -141,7 +141,7 @@ impl Frame {
         }
     }
 
-    /// Reads one message, whoever sent it.
+    /// Decodes one message of either side.
     ///
     /// # Errors
     /// It is no frame.

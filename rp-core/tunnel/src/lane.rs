@@ -1,4 +1,4 @@
-//! One stream: what is known of it on this side.
+//! The state of one stream on this side.
 
 use std::io;
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use tokio_util::sync::PollSender;
 use crate::mux::Hub;
 use crate::{Frame, MOST_DATA, WINDOW};
 
-/// What the other side said to an open: nothing, or code and reason of its refusal.
-pub(crate) type Answer = Result<(), (String, String)>;
+/// The other side's response to an open: ok, or code and reason of its refusal.
+pub(crate) type OpenResult = Result<(), (String, String)>;
 
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -35,19 +35,19 @@ struct State {
     credit: u32,
     they_ended: bool,
     we_ended: bool,
-    /// Over in both directions; why.
+    /// Why the stream was closed in both directions.
     reset: Option<String>,
-    answer: Option<oneshot::Sender<Answer>>,
+    answer: Option<oneshot::Sender<OpenResult>>,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
 /// More came than the window allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Overrun;
+pub(crate) struct WindowExceeded;
 
 impl Lane {
-    pub(crate) fn new(id: u32, answer: Option<oneshot::Sender<Answer>>) -> Arc<Self> {
+    pub(crate) fn new(id: u32, answer: Option<oneshot::Sender<OpenResult>>) -> Arc<Self> {
         let state = State {
             inbox: BytesMut::new(),
             room: WINDOW,
@@ -64,7 +64,7 @@ impl Lane {
     }
 
     /// The server's answer to our open.
-    pub(crate) fn answered(&self, answer: Answer) {
+    pub(crate) fn answered(&self, answer: OpenResult) {
         let mut state = self.state.lock();
         if answer.is_err() {
             // There is nothing to reset.
@@ -75,22 +75,23 @@ impl Lane {
         }
     }
 
-    pub(crate) fn received(&self, bytes: &Bytes) -> Result<(), Overrun> {
+    pub(crate) fn received(&self, bytes: &Bytes) -> Result<(), WindowExceeded> {
         let mut state = self.state.lock();
-        let length = u32::try_from(bytes.len()).map_err(|_| Overrun)?;
+        let length = u32::try_from(bytes.len()).map_err(|_| WindowExceeded)?;
         if state.they_ended {
-            return Err(Overrun);
+            return Err(WindowExceeded);
         }
-        state.room = state.room.checked_sub(length).ok_or(Overrun)?;
+        state.room = state.room.checked_sub(length).ok_or(WindowExceeded)?;
         state.inbox.extend_from_slice(bytes);
         wake(state.reader.take());
         Ok(())
     }
 
-    pub(crate) fn credited(&self, bytes: u32) -> Result<(), Overrun> {
+    pub(crate) fn credited(&self, bytes: u32) -> Result<(), WindowExceeded> {
         let mut state = self.state.lock();
-        // Nobody gives back what was not sent.
-        state.credit = state.credit.checked_add(bytes).filter(|credit| *credit <= WINDOW).ok_or(Overrun)?;
+        // More credit than was sent.
+        state.credit =
+            state.credit.checked_add(bytes).filter(|credit| *credit <= WINDOW).ok_or(WindowExceeded)?;
         wake(state.writer.take());
         Ok(())
     }
@@ -101,7 +102,7 @@ impl Lane {
         wake(state.reader.take());
     }
 
-    /// Over in both directions; the first reason stays. What was received can still be read.
+    /// Closes both directions; the first reason stays. What was received can still be read.
     pub(crate) fn reset(&self, why: &str) {
         let mut state = self.state.lock();
         if state.reset.is_none() {
@@ -127,7 +128,7 @@ fn broken(why: &str) -> io::Error {
     }
 }
 
-/// Bytes to one place and back. Dropped before both directions ended, it is reset.
+/// Bytes to one destination and back. Dropped before both directions ended, it is reset.
 #[derive(Debug)]
 pub struct TunnelStream {
     lane: Arc<Lane>,
@@ -157,7 +158,7 @@ impl TunnelStream {
         }
     }
 
-    /// Nothing is told to the other side any more.
+    /// Drops the stream without a frame to the other side.
     pub(crate) fn forget(self) {
         self.lane.reset("");
     }

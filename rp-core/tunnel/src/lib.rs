@@ -1,20 +1,20 @@
-//! The wire of `aro tunnel`, for both of its ends: frames, places, and many streams over one connection.
+//! The wire of `aro tunnel`, for both of its ends: frames, destinations, and many streams over one connection.
 //!
 //! One frame is one binary message of a WebSocket whose subprotocol is [`PROTOCOL`]. The client opens streams, the
 //! server answers them; from then on both sides are alike. Each direction of a stream has a window of its own, so a
-//! stream that nobody reads stalls itself and no other. `docs/guides/tunnel.md` has the frames as a table.
+//! stream that is not read stalls only itself. `docs/guides/tunnel.md` has the frames as a table.
 
+mod destination;
 mod driver;
 mod frame;
 mod lane;
 mod mux;
-mod place;
 
+pub use destination::{Destination, InvalidDestination};
 pub use driver::{Driver, client, server};
 pub use frame::{BadFrame, Frame};
 pub use lane::TunnelStream;
-pub use mux::{Asked, Asks, Keepalive, OpenError, Opener, Over, Voice};
-pub use place::{BadPlace, Place};
+pub use mux::{ByeSender, DisconnectReason, Keepalive, OpenError, Opener, StreamRequest, StreamRequests};
 
 /// The WebSocket's subprotocol: another version of the frames has another name.
 pub const PROTOCOL: &str = "aro.tunnel.v1";

@@ -12,15 +12,15 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::lane::{Lane, Overrun, TunnelStream};
-use crate::{BadFrame, Frame, MOST_STREAMS, Place};
+use crate::lane::{Lane, TunnelStream, WindowExceeded};
+use crate::{BadFrame, Destination, Frame, MOST_STREAMS};
 
-/// How life is shown, and missed.
+/// The keepalive of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Keepalive {
-    /// A ping so often.
+    /// The period of pings.
     pub every: Duration,
-    /// Nothing received for so long: gone.
+    /// The connection is over after this time without a received frame.
     pub patience: Duration,
 }
 
@@ -32,7 +32,7 @@ impl Default for Keepalive {
 
 /// Why a connection is over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Over {
+pub enum DisconnectReason {
     #[error("the other side closed the connection")]
     Closed,
     #[error("the connection broke: {0}")]
@@ -45,8 +45,8 @@ pub enum Over {
     Frame(#[from] BadFrame),
 }
 
-impl From<Overrun> for Over {
-    fn from(_: Overrun) -> Self {
+impl From<WindowExceeded> for DisconnectReason {
+    fn from(_: WindowExceeded) -> Self {
         Self::Rules("more than the window of a stream")
     }
 }
@@ -71,14 +71,15 @@ pub(crate) struct Hub {
     pub(crate) data: mpsc::Sender<Frame>,
     pub(crate) closed: CancellationToken,
     pub(crate) leaving: CancellationToken,
-    /// The server's last words.
-    pub(crate) farewell: Mutex<Option<String>>,
+    /// The reason of the server's `Bye`.
+    pub(crate) bye: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     pub(crate) open: HashMap<u32, Arc<Lane>>,
-    /// Numbers only grow: a late frame of a stream that is over is known for one.
+    /// Numbers only grow, so a late frame of an ended stream can be told from a frame of a stream that was never
+    /// opened.
     pub(crate) highest: u32,
 }
 
@@ -89,7 +90,7 @@ impl Hub {
 
     pub(crate) fn control(&self, frame: Frame) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // Without a driver nobody is there to be told.
+        // Without a driver there is no connection to send it to.
         let _ = self.control.send(frame);
     }
 
@@ -101,10 +102,10 @@ impl Hub {
         self.lanes.lock().open.remove(&id);
     }
 
-    pub(crate) fn lane(&self, id: u32) -> Result<Option<Arc<Lane>>, Over> {
+    pub(crate) fn lane(&self, id: u32) -> Result<Option<Arc<Lane>>, DisconnectReason> {
         let lanes = self.lanes.lock();
         if id > lanes.highest {
-            return Err(Over::Rules("a stream that was never opened"));
+            return Err(DisconnectReason::Rules("a stream that was never opened"));
         }
         Ok(lanes.open.get(&id).cloned())
     }
@@ -123,13 +124,13 @@ impl Hub {
 pub struct Opener(pub(crate) Arc<Hub>);
 
 impl Opener {
-    /// Reaches a place through the tunnel.
+    /// Opens a stream to a destination through the tunnel.
     ///
     /// # Errors
     /// [`OpenError`]; dropped while it waits, the attempt is taken back.
-    pub async fn open(&self, place: &Place) -> Result<TunnelStream, OpenError> {
+    pub async fn open(&self, place: &Destination) -> Result<TunnelStream, OpenError> {
         let hub = &self.0;
-        if self.is_over() {
+        if self.is_closing() {
             return Err(OpenError::Closed);
         }
         let (answer, answered) = oneshot::channel();
@@ -159,13 +160,13 @@ impl Opener {
     }
 
     /// Whether new streams need a new connection.
-    pub fn is_over(&self) -> bool {
+    pub fn is_closing(&self) -> bool {
         self.0.closed.is_cancelled() || self.0.leaving.is_cancelled()
     }
 
-    /// Why the server wants no more streams here, once it said so.
-    pub fn farewell(&self) -> Option<String> {
-        self.0.farewell.lock().clone()
+    /// The reason of the server's `Bye`, if it sent one.
+    pub fn bye_reason(&self) -> Option<String> {
+        self.0.bye.lock().clone()
     }
 
     /// Streams that are open now.
@@ -174,7 +175,7 @@ impl Opener {
     }
 
     /// Resolves when new streams need a new connection.
-    pub async fn over(&self) {
+    pub async fn wait_closing(&self) {
         tokio::select! {
             () = self.0.closed.cancelled() => {}
             () = self.0.leaving.cancelled() => {}
@@ -182,42 +183,42 @@ impl Opener {
     }
 }
 
-/// What the client asks for: the server's end.
+/// The stream requests of the client: the server's end.
 #[derive(Debug)]
-pub struct Asks {
+pub struct StreamRequests {
     pub(crate) hub: Arc<Hub>,
-    pub(crate) asked: mpsc::Receiver<Asked>,
+    pub(crate) asked: mpsc::Receiver<StreamRequest>,
 }
 
-impl Asks {
+impl StreamRequests {
     /// The next; `None` when the connection is over.
-    pub async fn next(&mut self) -> Option<Asked> {
+    pub async fn next(&mut self) -> Option<StreamRequest> {
         tokio::select! {
             asked = self.asked.recv() => asked,
             () = self.hub.closed.cancelled() => None,
         }
     }
 
-    /// To speak to the client from elsewhere.
-    pub fn voice(&self) -> Voice {
-        Voice(Arc::clone(&self.hub))
+    /// A handle that can send a `Bye` from another task.
+    pub fn bye_sender(&self) -> ByeSender {
+        ByeSender(Arc::clone(&self.hub))
     }
 }
 
-/// Speaks to the client about the connection itself.
+/// Sends `Bye` to the client.
 #[derive(Debug, Clone)]
-pub struct Voice(Arc<Hub>);
+pub struct ByeSender(Arc<Hub>);
 
-impl Voice {
-    /// Tells the client to go elsewhere with new streams, and why.
-    pub fn say_bye(&self, reason: &str) {
+impl ByeSender {
+    /// Tells the client to open new streams on another connection, and why.
+    pub fn send_bye(&self, reason: &str) {
         self.0.control(Frame::Bye { reason: reason.to_owned() });
     }
 }
 
-/// One place that the client wants to reach. Dropped, it is reset.
+/// One stream that the client wants to open. Dropped, it is reset.
 #[derive(Debug)]
-pub struct Asked {
+pub struct StreamRequest {
     /// As the client wrote it.
     pub host: String,
     pub port: u16,
@@ -225,14 +226,14 @@ pub struct Asked {
     pub(crate) hub: Arc<Hub>,
 }
 
-impl Asked {
-    /// It is reached.
+impl StreamRequest {
+    /// The destination was reached.
     pub fn accept(self) -> TunnelStream {
         self.hub.control(Frame::Opened { stream: self.stream.id() });
         self.stream
     }
 
-    /// It is not: a stable word and a sentence.
+    /// The destination was not reached: a stable code and a sentence.
     pub fn refuse(self, code: &str, reason: &str) {
         let stream = self.stream.id();
         self.hub.control(Frame::Refused { stream, code: code.to_owned(), reason: reason.to_owned() });

@@ -30,9 +30,9 @@ fn half(most: usize) -> (Out, In) {
 
 struct Wire {
     opener: Opener,
-    asks: Asks,
-    client: JoinHandle<Over>,
-    server: JoinHandle<Over>,
+    asks: StreamRequests,
+    client: JoinHandle<DisconnectReason>,
+    server: JoinHandle<DisconnectReason>,
 }
 
 fn wire(keepalive: Keepalive) -> Wire {
@@ -47,8 +47,8 @@ fn wire(keepalive: Keepalive) -> Wire {
     }
 }
 
-fn place(text: &str) -> Place {
-    Place::parse(text).unwrap()
+fn place(text: &str) -> Destination {
+    Destination::parse(text).unwrap()
 }
 
 /// Both ends of one stream.
@@ -63,7 +63,7 @@ async fn pair(wire: &mut Wire) -> (TunnelStream, TunnelStream) {
 }
 
 /// A server for one end alone: what it is sent by hand.
-fn by_hand() -> (Out, In, Asks, JoinHandle<Over>) {
+fn by_hand() -> (Out, In, StreamRequests, JoinHandle<DisconnectReason>) {
     let ((ours, theirs), (answers, read)) = (half(64), half(64));
     let (asks, driver) = server(Keepalive::default());
     (ours, read, asks, tokio::spawn(driver.run(theirs, answers)))
@@ -164,19 +164,19 @@ async fn the_end_of_the_wire_ends_every_stream() {
     wire.server.abort();
     assert!(near.read_u8().await.is_err());
     assert!(far.read_u8().await.is_err());
-    assert!(matches!(wire.client.await.unwrap(), Over::Closed | Over::Broken(_)));
+    assert!(matches!(wire.client.await.unwrap(), DisconnectReason::Closed | DisconnectReason::Broken(_)));
     assert_eq!(wire.opener.open(&place("a.example:1")).await.unwrap_err(), OpenError::Closed);
-    assert!(wire.opener.is_over());
+    assert!(wire.opener.is_closing());
 }
 
 #[tokio::test]
 async fn bye_sends_new_streams_elsewhere_and_leaves_the_open_ones() {
     let mut wire = wire(Keepalive::default());
     let (mut near, mut far) = pair(&mut wire).await;
-    wire.asks.voice().say_bye("this process is about to end");
+    wire.asks.bye_sender().send_bye("this process is about to end");
     far.write_all(b"x").await.unwrap();
     assert_eq!(near.read_u8().await.unwrap(), b'x');
-    assert!(wire.opener.is_over() && wire.opener.open(&place("a.example:1")).await.is_err());
+    assert!(wire.opener.is_closing() && wire.opener.open(&place("a.example:1")).await.is_err());
     near.write_all(b"y").await.unwrap();
     assert_eq!(far.read_u8().await.unwrap(), b'y');
 }
@@ -185,8 +185,8 @@ async fn bye_sends_new_streams_elsewhere_and_leaves_the_open_ones() {
 async fn a_silent_other_side_is_missed() {
     let ((out, _kept), (_silent, into)) = (half(64), half(64));
     let (opener, driver) = client(Keepalive::default());
-    assert_eq!(driver.run(into, out).await, Over::Silent);
-    assert!(opener.is_over());
+    assert_eq!(driver.run(into, out).await, DisconnectReason::Silent);
+    assert!(opener.is_closing());
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,12 +243,12 @@ async fn whoever_breaks_the_rules_is_cut() {
             send(&mut out, frame).await;
         }
         let over = tokio::time::timeout(GENEROUS, server).await.unwrap().unwrap();
-        assert!(matches!(over, Over::Rules(_)), "{what}: {over}");
+        assert!(matches!(over, DisconnectReason::Rules(_)), "{what}: {over}");
         held.await.unwrap();
     }
     let (mut out, _read, _asks, server) = by_hand();
     futures_util::SinkExt::send(&mut out, Bytes::from_static(b"nonsense")).await.unwrap();
-    assert!(matches!(server.await.unwrap(), Over::Frame(_)));
+    assert!(matches!(server.await.unwrap(), DisconnectReason::Frame(_)));
 }
 
 #[tokio::test]
@@ -275,5 +275,5 @@ async fn whoever_asks_and_does_not_read_is_cut() {
             break;
         }
     }
-    assert_eq!(server.await.unwrap(), Over::Rules("it asks and does not read"));
+    assert_eq!(server.await.unwrap(), DisconnectReason::Rules("it asks and does not read"));
 }

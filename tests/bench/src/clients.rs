@@ -71,7 +71,7 @@ pub(crate) async fn run(args: ClientArgs) -> Result<()> {
         held.push(opened?.with_context(|| format!("watch {}", held.len() + 1))?);
     }
     report::line(serde_json::json!({ "got": held.len() }));
-    let mut ending: JoinSet<u64> = held.into_iter().map(ended).collect();
+    let mut ending: JoinSet<u64> = held.into_iter().map(wait_for_end).collect();
     let mut times = Vec::with_capacity(ending.len());
     while let Some(at) = ending.join_next().await {
         times.push(at?);
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: ClientArgs) -> Result<()> {
 }
 
 /// When the watch ended, microseconds since the epoch.
-async fn ended(mut watch: Watch) -> u64 {
+async fn wait_for_end(mut watch: Watch) -> u64 {
     while let Some(Ok(_)) = watch.body.frame().await {}
     micros()
 }

@@ -82,7 +82,7 @@ async fn queued(fleet: &Fleet, operations: usize, scale: &DispatchScale) -> Resu
     fleet.add("queued", operations, "Updating").await?;
     let began = Instant::now();
     let workers = Workers::start(fleet, scale.concurrency);
-    workers.ended(operations).await?;
+    workers.wait_until_ended(operations).await?;
     let took = began.elapsed().as_secs_f64();
     workers.stop().await?;
     let left = fleet.unfinished("queued", operations).await?;
@@ -100,7 +100,7 @@ async fn one_by_one(fleet: &Fleet, scale: &DispatchScale) -> Result<Vec<Duration
         fleet.add(&format!("single-{number}"), 1, "Updating").await?;
         all.push(workers.begun(number + 1).await?.duration_since(began));
     }
-    workers.ended(scale.singles).await?;
+    workers.wait_until_ended(scale.singles).await?;
     workers.stop().await?;
     Ok(all)
 }
@@ -130,11 +130,11 @@ async fn growth(postgres: &Postgres, scale: &DispatchScale) -> Result<()> {
         let workers = Workers::start(&fleet, scale.concurrency);
         // Picked up when everything before it was read.
         fleet.add("first", 1, "Updating").await?;
-        workers.ended(1).await?;
+        workers.wait_until_ended(1).await?;
         let start_up = began.elapsed().as_secs_f64();
         let began = Instant::now();
         fleet.add("work", scale.operations, "Updating").await?;
-        workers.ended(1 + scale.operations).await?;
+        workers.wait_until_ended(1 + scale.operations).await?;
         let took = began.elapsed().as_secs_f64();
         workers.stop().await?;
         fleet.close().await;
@@ -154,7 +154,7 @@ fn rates(scale: &DispatchScale, ours: &[f64], theirs: &[f64]) -> Result<()> {
         &format!("{} trivial operations, {} at once", scale.operations, scale.concurrency),
         &["", "median /s", "least /s"],
     );
-    let (ours, theirs) = (Spread::of(ours)?, Spread::of(theirs)?);
+    let (ours, theirs) = (Spread::from_samples(ours)?, Spread::from_samples(theirs)?);
     for (name, spread) in [("operations of our workers", ours), ("jobs of graphile-worker", theirs)] {
         row(&[name.to_owned(), format!("{:.0}", spread.median), format!("{:.0}", spread.least)]);
     }

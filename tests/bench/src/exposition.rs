@@ -98,7 +98,7 @@ fn prometheus(detail: Detail, clusters: usize, samples: &[Sample]) -> Result<()>
     ]);
     let (start, before) = (own_cpu(), resident(own)?);
     let (mut bytes, mut largest, mut most) = (0, 0, 0);
-    for piece in registry.pieces() {
+    for piece in registry.chunks() {
         (bytes, largest) = (bytes + piece.len(), largest.max(piece.len()));
         most = most.max(resident(own)?);
     }

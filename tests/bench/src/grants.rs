@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use rp_access::{Access, AccessParts, Ask, Caller, Policy, Via};
+use rp_access::{Access, AccessParts, Caller, IssueRequest, Policy, Via};
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
 use rp_base::{Clock as _, Id, SharedClock, SystemClock, SystemRandom};
 use rp_database::{Draft, SharedStore, SqliteOptions, SqliteStore};
@@ -195,7 +195,7 @@ async fn issue(access: &Access, n: usize) -> Result<(Grant, String)> {
         request_id: Id::random(&SystemRandom),
         via: Via::Session,
     };
-    let ask = Ask::of(
+    let ask = IssueRequest::new(
         GrantKind::Kubeconfig,
         Some(ResourceId::imported(&format!("cluster-{:04}", n % 997)).context("a name")?),
         Rights::Read,

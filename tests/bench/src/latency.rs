@@ -69,11 +69,11 @@ pub(crate) async fn run(world: &World, scale: &Scale, rate: f64) -> Result<()> {
     for (at, (name, aim)) in [("p50", 0.3), ("p99", 1.5)].into_iter().enumerate() {
         let (direct, through) = (&samples[at * 2], &samples[at * 2 + 1]);
         let added: Vec<f64> = through.iter().zip(direct).map(|(through, direct)| through - direct).collect();
-        let added = Spread::of(&added)?;
+        let added = Spread::from_samples(&added)?;
         report::row(&[
             name.to_owned(),
-            format!("{:.3}", Spread::of(direct)?.median),
-            format!("{:.3}", Spread::of(through)?.median),
+            format!("{:.3}", Spread::from_samples(direct)?.median),
+            format!("{:.3}", Spread::from_samples(through)?.median),
             format!("{:.3}", added.least),
             format!("{:.3}", added.median),
             format!("≤ {aim}"),
@@ -88,7 +88,7 @@ async fn paced(load: Load) -> Result<Vec<Duration>> {
     let threads: Vec<_> = (0..CONNECTIONS)
         .map(|n| {
             let load = load.clone();
-            tokio::task::spawn_blocking(move || one(&load, n))
+            tokio::task::spawn_blocking(move || run_connection(&load, n))
         })
         .collect();
     let mut all = Vec::new();
@@ -100,7 +100,7 @@ async fn paced(load: Load) -> Result<Vec<Duration>> {
 }
 
 /// One connection's share, its instants shifted against the others'.
-fn one(load: &Load, n: u32) -> Result<Vec<Duration>> {
+fn run_connection(load: &Load, n: u32) -> Result<Vec<Duration>> {
     let tcp = TcpStream::connect(load.address)?;
     tcp.set_nodelay(true)?;
     tcp.set_read_timeout(Some(Duration::from_secs(30)))?;

@@ -8,7 +8,7 @@ mod clients;
 mod creates;
 mod dispatch;
 mod exposition;
-mod far;
+mod fake_api_server;
 mod grants;
 mod latency;
 mod limits;
@@ -41,7 +41,7 @@ use clap::{Args, Parser, Subcommand};
 #[command(name = "bench", version)]
 struct Cli {
     #[command(subcommand)]
-    what: What,
+    what: Command,
 }
 
 /// How much to do.
@@ -65,7 +65,7 @@ struct Scale {
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Command {
     /// Everything below
     All(Scale),
     /// CPU time of a small GET, beside nginx, HAProxy and Go; then the latency added at half load
@@ -147,72 +147,72 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         match what {
-            What::All(scale) => all(&scale).await,
-            What::Requests(scale) => requests_and_latency(&scale).await,
-            What::Watches(scale) => watches::run(&scale).await,
-            What::Revoke(scale) => revoke::run(&scale).await,
-            What::Stream(scale) => stream::run(&scale).await,
-            What::Start(scale) => start::run(&scale).await,
-            What::Prom(scale) => {
+            Command::All(scale) => all(&scale).await,
+            Command::Requests(scale) => requests_and_latency(&scale).await,
+            Command::Watches(scale) => watches::run(&scale).await,
+            Command::Revoke(scale) => revoke::run(&scale).await,
+            Command::Stream(scale) => stream::run(&scale).await,
+            Command::Start(scale) => start::run(&scale).await,
+            Command::Prom(scale) => {
                 report::machine()?;
                 prom::run(&scale).await
             }
-            What::Monitor(scale) => {
+            Command::Monitor(scale) => {
                 report::machine()?;
                 monitor::run(&scale).await
             }
-            What::Rebalance(scale) => {
+            Command::Rebalance(scale) => {
                 report::machine()?;
                 rebalance::run(&scale).await
             }
-            What::RebalanceWorker(args) => rebalance::work(args).await,
-            What::MonitorFar { cert, key } => monitor::far(&cert, &key).await,
-            What::MonitorLooks(args) => monitor::looks(args).await,
-            What::Exposition(scale) => {
+            Command::RebalanceWorker(args) => rebalance::work(args).await,
+            Command::MonitorFar { cert, key } => monitor::fake_clusters(&cert, &key).await,
+            Command::MonitorLooks(args) => monitor::looks(args).await,
+            Command::Exposition(scale) => {
                 report::machine()?;
                 exposition::run(&scale).await
             }
-            What::Viewers => {
+            Command::Viewers => {
                 report::machine()?;
                 viewers::run().await
             }
-            What::Page => {
+            Command::Page => {
                 report::machine()?;
                 page::run().await
             }
-            What::Audit(scale) => {
+            Command::Audit(scale) => {
                 report::machine()?;
                 audit::run(&scale).await
             }
-            What::Grants(scale) => {
+            Command::Grants(scale) => {
                 report::machine()?;
                 grants::run(&scale).await
             }
-            What::List(scale) => {
+            Command::List(scale) => {
                 report::machine()?;
                 list::run(&scale).await
             }
-            What::Provider(scale) => {
+            Command::Provider(scale) => {
                 report::machine()?;
                 provider::run(&scale).await
             }
-            What::Ssh(scale) => {
+            Command::Ssh(scale) => {
                 report::machine()?;
                 ssh::run(&scale).await
             }
-            What::SshMachine(args) => ssh::machine(args).await,
-            What::SshClients(args) => ssh::clients(args).await,
-            What::Dispatch(scale) => {
+            Command::SshMachine(args) => ssh::machine(args).await,
+            Command::SshClients(args) => ssh::clients(args).await,
+            Command::Dispatch(scale) => {
                 report::machine()?;
                 dispatch::run(&scale).await
             }
-            What::Creates(scale) => {
+            Command::Creates(scale) => {
                 report::machine()?;
                 creates::run(&scale).await
             }
-            What::UseGrants(args) => grants::in_use(&args).await,
-            What::Far { cert, key } => far::run(&cert, &key).await,
-            What::Clients(args) => clients::run(args).await,
+            Command::UseGrants(args) => grants::in_use(&args).await,
+            Command::Far { cert, key } => fake_api_server::run(&cert, &key).await,
+            Command::Clients(args) => clients::run(args).await,
         }
     })
 }

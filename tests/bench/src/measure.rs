@@ -1,4 +1,4 @@
-//! What the kernel knows of a process.
+//! CPU time and memory of a process, read from the kernel.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -82,7 +82,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    pub(crate) fn of(samples: &[f64]) -> Result<Self> {
+    pub(crate) fn from_samples(samples: &[f64]) -> Result<Self> {
         ensure!(!samples.is_empty(), "no rounds");
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);

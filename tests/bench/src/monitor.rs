@@ -1,6 +1,6 @@
 //! The monitor beside client-go, on the committed fixture (`docs/performance.md`).
 
-mod far;
+mod fake_clusters;
 mod fixture;
 mod looks;
 
@@ -14,7 +14,7 @@ use clap::Args;
 use serde_json::Value;
 use tests_kit::{Process, part, until};
 
-pub(crate) use self::far::run as far;
+pub(crate) use self::fake_clusters::run as fake_clusters;
 pub(crate) use self::looks::{LookArgs, run as looks};
 use crate::measure::{Spread, cpu, resident};
 use crate::ours::Certificates;
@@ -180,11 +180,13 @@ async fn compare(world: &World, scale: &MonitorScale) -> Result<()> {
             "far side, ms",
         ],
     );
-    let medians =
-        ours.iter().map(|each| Spread::of(each).map(|spread| spread.median)).collect::<Result<Vec<_>>>()?;
+    let medians = ours
+        .iter()
+        .map(|each| Spread::from_samples(each).map(|spread| spread.median))
+        .collect::<Result<Vec<_>>>()?;
     let peer = medians.iter().skip(1).copied().fold(f64::MAX, f64::min);
     for (at, name) in names.iter().enumerate() {
-        let spread = Spread::of(&ours[at])?;
+        let spread = Spread::from_samples(&ours[at])?;
         let ratio = spread.median / peer;
         let mine = at == 0;
         report::row(&[
@@ -200,7 +202,7 @@ async fn compare(world: &World, scale: &MonitorScale) -> Result<()> {
             } else {
                 String::new()
             },
-            format!("{:.2}", Spread::of(&far[at])?.median),
+            format!("{:.2}", Spread::from_samples(&far[at])?.median),
         ]);
     }
     Ok(())

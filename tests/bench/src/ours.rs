@@ -58,7 +58,7 @@ impl Ours {
     }
 }
 
-/// A kubeconfig for a far side that asks nobody who they are.
+/// A kubeconfig for a fake API server that does not authenticate callers.
 pub(crate) fn kubeconfig(server: SocketAddr, ca_pem: &str) -> String {
     let ca = base64::engine::general_purpose::STANDARD.encode(ca_pem);
     json!({

@@ -30,7 +30,7 @@ pub(crate) async fn run() -> Result<()> {
     let session = aro.session("sre").await?;
     first_byte(&aro, &cluster, &session).await?;
     let id = aro.import_and_wait(&cluster.reader()?, "bench", &[]).await?;
-    seen(&cluster, &session, &id).await
+    wait_until_shown(&cluster, &session, &id).await
 }
 
 async fn first_byte(aro: &Aro, cluster: &OpenShift, session: &Session) -> Result<()> {
@@ -49,15 +49,15 @@ async fn first_byte(aro: &Aro, cluster: &OpenShift, session: &Session) -> Result
             live(session, id, tab).await?;
             filled.push(began.elapsed());
         }
-        told(tab, "nobody looked at the cluster before", cold, 300.0);
-        told(tab, "… and its stream has told everything", filled, 300.0);
+        print_row(tab, "nobody looked at the cluster before", cold, 300.0);
+        print_row(tab, "… and its stream has told everything", filled, 300.0);
         let id = &ids[0];
         let _open = live(session, id, tab).await?;
         let mut warm = Vec::new();
         for _ in 0..WARM {
             warm.push(once(session, &format!("{id}/{tab}")).await?);
         }
-        told(tab, "somebody has it open", warm, 50.0);
+        print_row(tab, "somebody has it open", warm, 50.0);
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ async fn once(session: &Session, path: &str) -> Result<Duration> {
     Ok(headed.duration_since(began))
 }
 
-fn told(tab: &str, when: &str, mut took: Vec<Duration>, aim: f64) {
+fn print_row(tab: &str, when: &str, mut took: Vec<Duration>, aim: f64) {
     took.sort_unstable();
     let median = percentile(&took, 0.5);
     report::row(&[
@@ -88,7 +88,7 @@ fn told(tab: &str, when: &str, mut took: Vec<Duration>, aim: f64) {
     ]);
 }
 
-async fn seen(cluster: &OpenShift, session: &Session, id: &str) -> Result<()> {
+async fn wait_until_shown(cluster: &OpenShift, session: &Session, id: &str) -> Result<()> {
     cluster.operator("bench", "").await?;
     let mut pages = Vec::new();
     for _ in 0..WAITING {

@@ -100,9 +100,9 @@ async fn range(aro: &Aro, session: &Session, monitoring: &Monitoring, scale: &Sc
     }
     let title = format!("A range answer of {} MiB", size >> 20);
     report::table(&title, &["", "least, ms", "median, ms", "added (medians)", "aim", ""]);
-    let base = Spread::of(&times[0])?;
+    let base = Spread::from_samples(&times[0])?;
     for ((name, _, _), times) in subjects.iter().zip(&times) {
-        let spread = Spread::of(times)?;
+        let spread = Spread::from_samples(times)?;
         let added = spread.median / base.median - 1.0;
         let compared = *name != "Prometheus itself";
         report::row(&[
@@ -141,9 +141,9 @@ async fn suggest(session: &Session, faulty: &FaultyPrometheus, scale: &Scale) ->
     }
     report::table("Suggestions among 500,000 names", &["", "least, ms", "median, ms", "aim", ""]);
     let rows = [
-        ("all names from their source, as a page without us would", Spread::of(&all)?, None),
-        ("our first answer, nothing loaded", Spread::of(&[cold])?, Some(AIM_SUGGEST_MS)),
-        ("our answers, names loaded", Spread::of(&warm)?, Some(AIM_SUGGEST_MS)),
+        ("all names from their source, as a page without us would", Spread::from_samples(&all)?, None),
+        ("our first answer, nothing loaded", Spread::from_samples(&[cold])?, Some(AIM_SUGGEST_MS)),
+        ("our answers, names loaded", Spread::from_samples(&warm)?, Some(AIM_SUGGEST_MS)),
     ];
     for (name, spread, aim) in rows {
         report::row(&[
@@ -172,7 +172,7 @@ async fn fleet(aro: &Aro, session: &Session, scale: &Scale) -> Result<()> {
         end = serde_json::from_str(last.trim())?;
     }
     let first = times[0];
-    let again = Spread::of(&times[1..])?;
+    let again = Spread::from_samples(&times[1..])?;
     let title = format!("A fleet query over {} clusters, {} answered", end["clusters"], end["answered"]);
     report::table(&title, &["", "ms", "aim", ""]);
     for (name, value) in [("first", first), ("again, median", again.median)] {

@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::measure::{Spread, percentile, resident};
 use crate::report::{line, progress, row, table, verdict};
-use load::{Ask, Load, Target};
+use load::{Load, RequestKind, Target};
 use ours::Provider;
 
 /// How much to do.
@@ -63,7 +63,9 @@ pub(crate) async fn run(scale: &ProviderScale) -> Result<()> {
     ];
     for subject in &subjects {
         // Connections and caches; and there is something to get.
-        Load { connections: 4, length: Duration::from_millis(500) }.run(&*subject.target, Ask::Put).await?;
+        Load { connections: 4, length: Duration::from_millis(500) }
+            .run(&*subject.target, RequestKind::Put)
+            .await?;
     }
     for round in 1..=scale.rounds {
         for subject in &mut subjects {
@@ -86,10 +88,10 @@ impl Subject {
 
     async fn round(&mut self, round: usize, scale: &ProviderScale) -> Result<()> {
         let load = Load { connections: scale.connections, length: Duration::from_secs(scale.seconds) };
-        let (rate, times) = load.run(&*self.target, Ask::Put).await?;
+        let (rate, times) = load.run(&*self.target, RequestKind::Put).await?;
         self.puts.push(rate);
         self.put_times = times;
-        let (rate, times) = load.run(&*self.target, Ask::Get).await?;
+        let (rate, times) = load.run(&*self.target, RequestKind::Get).await?;
         self.gets.push(rate);
         self.get_times = times;
         self.memory.push(resident(self.pid)?);
@@ -109,9 +111,11 @@ fn compared(subjects: &[Subject]) -> Result<()> {
     let columns = ["server", "PUT/s", "p99 ms", "GET/s", "p99 ms", "PUT ÷ its", "GET ÷ its", "aims 2 and 3"];
     table(title, &columns);
     let peer = subjects.first().context("the peer")?;
-    let (its_puts, its_gets) = (Spread::of(&peer.puts)?.median, Spread::of(&peer.gets)?.median);
+    let (its_puts, its_gets) =
+        (Spread::from_samples(&peer.puts)?.median, Spread::from_samples(&peer.gets)?.median);
     for (at, subject) in subjects.iter().enumerate() {
-        let (puts, gets) = (Spread::of(&subject.puts)?.median, Spread::of(&subject.gets)?.median);
+        let (puts, gets) =
+            (Spread::from_samples(&subject.puts)?.median, Spread::from_samples(&subject.gets)?.median);
         let mut cells = vec![
             subject.target.name().to_owned(),
             format!("{puts:.0}"),
@@ -148,7 +152,7 @@ async fn listed(subject: &Subject, provider: &Provider, scale: &ProviderScale) -
     let filling = provider.filling(scale.clusters)?;
     progress(format_args!("{name}: filling a subscription with {} clusters", scale.clusters));
     while filling.made() < scale.clusters {
-        load.run(&filling, Ask::Put).await?;
+        load.run(&filling, RequestKind::Put).await?;
     }
     let before = resident(subject.pid)?;
     let times = provider.pages(scale.clusters).await?;

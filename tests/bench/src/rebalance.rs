@@ -20,7 +20,9 @@ use rp_database::{Draft, PostgresOptions, PostgresStore, SharedStore};
 use rp_documents::{Collection, ResourceId};
 use rp_metrics::Registry;
 use rp_monitor::pool::PoolTimes;
-use rp_monitor::{ClusterView, Emit, Look, LookDone, MonitorParts, MonitorService, MonitorSettings, Round};
+use rp_monitor::{
+    ClusterView, Emit, Look, LookOutcome, MonitorParts, MonitorService, MonitorSettings, Round,
+};
 use serde_json::json;
 use tests_kit::{Folder, Postgres, Process, until};
 use tokio_util::sync::CancellationToken;
@@ -66,7 +68,7 @@ struct Worker {
 }
 
 /// Name and instant of every look.
-type Looks = Vec<(String, i64)>;
+type Inspections = Vec<(String, i64)>;
 
 /// Prints the table.
 pub(crate) async fn run(scale: &RebalanceScale) -> Result<()> {
@@ -149,7 +151,7 @@ fn worker(folder: &Folder, database: &Path, number: usize, scale: &RebalanceScal
     Ok(Worker { process, record })
 }
 
-fn looks(workers: &[Worker]) -> Result<Looks> {
+fn looks(workers: &[Worker]) -> Result<Inspections> {
     let mut all = Vec::new();
     for worker in workers.iter().filter(|worker| worker.record.exists()) {
         for line in BufReader::new(File::open(&worker.record)?).lines() {
@@ -275,14 +277,14 @@ struct Recorded(Mutex<File>);
 
 #[async_trait]
 impl Look for Recorded {
-    async fn look(&self, cluster: Arc<ClusterView>, _: Round, _: CancellationToken) -> LookDone {
+    async fn look(&self, cluster: Arc<ClusterView>, _: Round, _: CancellationToken) -> LookOutcome {
         let started = SystemClock.now();
         let line = format!("{} {}\n", cluster.document, started.millis());
         if let Err(error) = self.0.lock().write_all(line.as_bytes()) {
             progress(format_args!("a look is not in the record: {error}"));
         }
         tokio::time::sleep(LOOK).await;
-        LookDone { started, took: LOOK, failed: Vec::new() }
+        LookOutcome { started, took: LOOK, failed: Vec::new() }
     }
 
     fn forget(&self, _: &ResourceId) {}
@@ -317,7 +319,7 @@ pub(crate) async fn work(args: WorkerArgs) -> Result<()> {
         version: "bench".to_owned(),
     };
     let service = MonitorService::start(parts).await?;
-    // Whoever started it ends it.
+    // The process that started it ends it.
     std::future::pending::<()>().await;
     service.stop().await;
     Ok(())

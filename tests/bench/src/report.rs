@@ -10,7 +10,7 @@ pub(crate) fn line(text: impl Display) {
     println!("{text}");
 }
 
-/// What is going on, for whoever waits.
+/// Prints progress for the person who waits.
 #[expect(clippy::print_stderr, reason = "progress of a command")]
 pub(crate) fn progress(text: impl Display) {
     eprintln!("{text}");

@@ -97,7 +97,7 @@ pub(crate) async fn run(world: &World, scale: &Scale) -> Result<f64> {
     }
     table(&subjects)?;
     let ours = subjects.first().context("ours")?;
-    Ok(Spread::of(&ours.rates)?.median)
+    Ok(Spread::from_samples(&ours.rates)?.median)
 }
 
 fn table(subjects: &[Subject<'_>]) -> Result<()> {
@@ -105,9 +105,9 @@ fn table(subjects: &[Subject<'_>]) -> Result<()> {
         "CPU time of one GET, 4.3 KB, TLS on both legs",
         &["proxy", "least, µs", "median, µs", "requests/s", "ours ÷ its (medians)", "aim", ""],
     );
-    let ours = Spread::of(&subjects.first().context("ours")?.micros)?;
+    let ours = Spread::from_samples(&subjects.first().context("ours")?.micros)?;
     for subject in subjects {
-        let (its, rate) = (Spread::of(&subject.micros)?, Spread::of(&subject.rates)?);
+        let (its, rate) = (Spread::from_samples(&subject.micros)?, Spread::from_samples(&subject.rates)?);
         let ratio = ours.median / its.median;
         let mut cells = vec![
             subject.name.to_owned(),

@@ -29,12 +29,12 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         ],
     );
     for http2 in [true, false] {
-        one(scale.revoked, http2).await?;
+        measure_revocation(scale.revoked, http2).await?;
     }
     Ok(())
 }
 
-async fn one(count: usize, http2: bool) -> Result<()> {
+async fn measure_revocation(count: usize, http2: bool) -> Result<()> {
     let certificates = Certificates::new()?;
     let (_far, address) = watches::far(&certificates).await?;
     let ours = Ours::start(address, &certificates.ca_pem, "sre", "read").await?;
@@ -45,7 +45,7 @@ async fn one(count: usize, http2: bool) -> Result<()> {
     let began = micros();
     session.revoke(id).await?;
     let answered = micros();
-    let ended = clients.ready(PATIENCE, || async { ended(&clients.log()) }).await?;
+    let ended = clients.ready(PATIENCE, || async { end_times(&clients.log()) }).await?;
     #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
     let after = |at: u64| at.saturating_sub(began) as f64 / 1000.0;
     let at = |share: usize| ended.get((ended.len() * share / 100).min(ended.len() - 1)).copied().unwrap_or(0);
@@ -65,7 +65,7 @@ async fn one(count: usize, http2: bool) -> Result<()> {
 }
 
 /// When each watch ended, in order, once all have.
-fn ended(log: &str) -> Result<Vec<u64>> {
+fn end_times(log: &str) -> Result<Vec<u64>> {
     let line = log.lines().find(|line| line.starts_with("{\"ended\"")).context("not all have ended")?;
     let said: Value = serde_json::from_str(line)?;
     let times = said["ended"].as_array().context("a list")?;

@@ -25,7 +25,7 @@ use clap::{Args, ValueEnum};
 use crate::ours::Certificates;
 use crate::watches;
 use hosts::Hosts;
-use site::{Around, Site};
+use site::{Environment, Site};
 
 /// How much to do.
 #[derive(Debug, Clone, Args)]
@@ -53,7 +53,7 @@ pub(crate) struct SshScale {
     keys: usize,
     /// Only these parts
     #[arg(long, value_delimiter = ',')]
-    only: Vec<Part>,
+    only: Vec<Section>,
 }
 
 impl Default for SshScale {
@@ -74,7 +74,7 @@ impl Default for SshScale {
 
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum Section {
     /// Memory of idle sessions
     Idle,
     /// Throughput and CPU time
@@ -92,35 +92,35 @@ enum Part {
 /// Prints the tables.
 pub(crate) async fn run(scale: &SshScale) -> Result<()> {
     ensure!(scale.rounds > 0 && scale.setups > 0 && scale.keys > 0, "nothing to do");
-    let wants = |part: Part| scale.only.is_empty() || scale.only.contains(&part);
+    let wants = |part: Section| scale.only.is_empty() || scale.only.contains(&part);
     let certificates = Certificates::new()?;
     let (_far, far) = watches::far(&certificates).await?;
     let hosts = Hosts::start().await?;
     let many = machine::start(&hosts).await?;
-    let around = Around { hosts: &hosts, many: &many, far, ca_pem: &certificates.ca_pem };
+    let around = Environment { hosts: &hosts, many: &many, far, ca_pem: &certificates.ca_pem };
     let plain = Site::start(&around, "aro", &[]).await?;
-    if wants(Part::Idle) {
+    if wants(Section::Idle) {
         // First, while its heap has seen nothing else.
         sessions::idle(&plain, &scale.idle).await?;
     }
-    if wants(Part::Bulk) {
+    if wants(Section::Bulk) {
         let modern = Site::start(&around, "aro-gcm", &[("ARO_SSH__MODERN_MACHINES", "true")]).await?;
         bulk::run(&hosts, &plain, &modern, scale).await?;
     }
-    if wants(Part::Setup) {
+    if wants(Section::Setup) {
         setup::run(&hosts, &plain, scale.setups).await?;
     }
-    if wants(Part::Echo) {
+    if wants(Section::Echo) {
         echo::run(&hosts, &plain, scale.keys).await?;
     }
-    if wants(Part::Busy) || wants(Part::Recorded) {
+    if wants(Section::Busy) || wants(Section::Recorded) {
         let place = hosts.folder.path().join("recordings").display().to_string();
         let env = [("ARO_RECORDING__POLICY", "required"), ("ARO_RECORDING__FOLDER", place.as_str())];
         let recording = Site::start(&around, "aro-recording", &env).await?;
-        if wants(Part::Busy) {
+        if wants(Section::Busy) {
             sessions::busy(&recording, scale.busy, scale.seconds).await?;
         }
-        if wants(Part::Recorded) {
+        if wants(Section::Recorded) {
             recorded::run(&plain, &recording, scale).await?;
         }
     }

@@ -26,7 +26,7 @@ const IDLE: Duration = Duration::from_secs(5);
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A data folder of `aro serve`.
-struct Place {
+struct ServeFolder {
     folder: Folder,
     config: PathBuf,
     portal: String,
@@ -38,7 +38,7 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
     let dev = Aro::start(AroOptions { clusters: 1, ..AroOptions::default() }).await?;
     let (mut first, mut again, mut idle) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..STARTS.max(scale.rounds) {
-        let place = Place::new(&dev.data())?;
+        let place = ServeFolder::new(&dev.data())?;
         let (process, took) = place.start("first").await?;
         first.push(took);
         process.signal("TERM")?;
@@ -55,11 +55,15 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
     let size = std::fs::metadata(binary("aro")?)?.len() as f64 / 1e6;
     report::table("`aro serve`", &["", "least", "median", "aim", ""]);
     let rows = [
-        ("ready, empty folder, ms", Spread::of(&first)?, AIM_READY_MS),
-        ("ready, folder in use, ms", Spread::of(&again)?, AIM_READY_MS),
-        ("resident after 5 s without a request, MiB", Spread::of(&idle)?, AIM_IDLE_MIB),
-        ("size of `aro`, stripped, MB", Spread::of(&[size])?, AIM_SIZE_MB),
-        ("`aro credential` with a token at hand, ms", Spread::of(&cached_token()?)?, AIM_CACHED_TOKEN_MS),
+        ("ready, empty folder, ms", Spread::from_samples(&first)?, AIM_READY_MS),
+        ("ready, folder in use, ms", Spread::from_samples(&again)?, AIM_READY_MS),
+        ("resident after 5 s without a request, MiB", Spread::from_samples(&idle)?, AIM_IDLE_MIB),
+        ("size of `aro`, stripped, MB", Spread::from_samples(&[size])?, AIM_SIZE_MB),
+        (
+            "`aro credential` with a token at hand, ms",
+            Spread::from_samples(&cached_token()?)?,
+            AIM_CACHED_TOKEN_MS,
+        ),
     ];
     for (name, spread, aim) in rows {
         report::row(&[
@@ -92,7 +96,7 @@ fn cached_token() -> Result<Vec<f64>> {
     Ok(took)
 }
 
-impl Place {
+impl ServeFolder {
     /// A folder of its own with the settings and certificates of a development folder, which also keeps the
     /// sign-in provider that the settings name. Stores are made anew.
     fn new(dev: &Path) -> Result<Self> {

@@ -11,7 +11,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::Scale;
-use crate::far::CHUNK;
+use crate::fake_api_server::CHUNK;
 use crate::measure::{Spread, cpu};
 use crate::ours::{Certificates, Ours};
 use crate::report;
@@ -99,15 +99,15 @@ async fn compare(
             ));
         }
     }
-    let ratio = Spread::of(&costs[0])?.median / Spread::of(&costs[1])?.median;
+    let ratio = Spread::from_samples(&costs[0])?.median / Spread::from_samples(&costs[1])?.median;
     for (at, subject) in subjects.iter().enumerate() {
-        let cost = Spread::of(&costs[at])?;
+        let cost = Spread::from_samples(&costs[at])?;
         let mut cells = vec![
             direction_name.to_owned(),
             subject.name.to_owned(),
             format!("{:.3}", cost.least),
             format!("{:.3}", cost.median),
-            format!("{:.0}", Spread::of(&speeds[at])?.median),
+            format!("{:.0}", Spread::from_samples(&speeds[at])?.median),
         ];
         cells.extend(if at == 0 {
             Default::default()

@@ -49,12 +49,12 @@ pub(crate) async fn run(scale: &Scale) -> Result<()> {
         ],
     );
     for http2 in [true, false] {
-        one(scale.watches, http2).await?;
+        measure_watches(scale.watches, http2).await?;
     }
     Ok(())
 }
 
-async fn one(count: usize, http2: bool) -> Result<()> {
+async fn measure_watches(count: usize, http2: bool) -> Result<()> {
     let certificates = Certificates::new()?;
     let (_far, address) = far(&certificates).await?;
     let ours = Ours::start(address, &certificates.ca_pem, "sre", "read").await?;

@@ -28,7 +28,7 @@ pub(super) fn old_forms() -> Result<Regex, regex::Error> {
 
 /// The document that the places of a paragraph belong to: the one that was named last.
 #[derive(Clone, Copy)]
-enum Cited<'a> {
+enum CitationTarget<'a> {
     Nothing,
     Contract(&'a str),
     Foreign,
@@ -59,15 +59,15 @@ impl Search {
 
     /// Each place that a paragraph names: that it exists, or what is wrong with it.
     pub(super) fn citations(&self, paragraph: &str) -> Vec<Result<(), String>> {
-        let mut cited = Cited::Nothing;
+        let mut cited = CitationTarget::Nothing;
         let mut found = Vec::new();
         for token in self.token.captures_iter(paragraph) {
             if let Some(name) = token.name("name") {
-                cited = Cited::Contract(name.as_str());
+                cited = CitationTarget::Contract(name.as_str());
                 let known = self.contracts.contains_key(name.as_str());
                 found.extend((!known).then(|| Err(format!("there is no contract {}", name.as_str()))));
             } else if token.name("foreign").is_some() {
-                cited = Cited::Foreign;
+                cited = CitationTarget::Foreign;
             } else {
                 found.extend(self.place(&token, cited));
             }
@@ -75,16 +75,16 @@ impl Search {
         found
     }
 
-    fn place(&self, token: &Captures<'_>, cited: Cited<'_>) -> Vec<Result<(), String>> {
+    fn place(&self, token: &Captures<'_>, cited: CitationTarget<'_>) -> Vec<Result<(), String>> {
         let whole = token.get(0).map_or("", |whole| whole.as_str());
         let better = whole.starts_with('"');
         let row = token.name("row").map(|row| row.as_str());
         let name = match cited {
-            Cited::Contract(name) => name,
-            Cited::Foreign if !better => return Vec::new(),
+            CitationTarget::Contract(name) => name,
+            CitationTarget::Foreign if !better => return Vec::new(),
             // Letters and digits of that form are also other things than rows of the checklist.
-            Cited::Nothing if row.is_some() => return Vec::new(),
-            Cited::Nothing | Cited::Foreign => {
+            CitationTarget::Nothing if row.is_some() => return Vec::new(),
+            CitationTarget::Nothing | CitationTarget::Foreign => {
                 return vec![Err(format!("{whole} names no contract before it"))];
             }
         };
@@ -141,7 +141,9 @@ impl Search {
             let joined = current.1 > 0 && self.joint.is_match(between);
             let name = neighbour.unwrap_or(if joined { current.0 } else { own });
             current = (name, whole.end());
-            wrong.extend(self.place(&token, Cited::Contract(name)).into_iter().filter_map(Result::err));
+            wrong.extend(
+                self.place(&token, CitationTarget::Contract(name)).into_iter().filter_map(Result::err),
+            );
         }
         wrong
     }

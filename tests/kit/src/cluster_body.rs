@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// A body of the newest API version that makes a cluster with a service principal in region `eastus`; `n` keeps apart
-/// what must be a cluster's own. Whoever needs something else changes it in there.
+/// what must be a cluster's own. A test that needs something else changes the body.
 pub fn cluster_body(subscription: &str, n: u64) -> Value {
     let subnet = |name: &str| {
         format!(

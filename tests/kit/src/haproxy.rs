@@ -60,7 +60,7 @@ ca-file {ca} inter 200ms fastinter 100ms fall 1 rise 1 source {BALANCER}
         Ok(Self { port, process })
     }
 
-    /// Whether it lives; with its log otherwise.
+    /// Fails with its log if it does not run any more.
     ///
     /// # Errors
     /// It ended.

@@ -1,4 +1,4 @@
-//! A store with somebody in between: before a call reaches it, and before its answer comes back, a test may wait,
+//! A store with an interceptor: before a call reaches it, and before its answer comes back, a test may wait,
 //! fail, count or write something itself.
 
 use std::fmt::Debug;
@@ -49,29 +49,29 @@ pub struct StoreCall<'a> {
     pub id: Option<&'a str>,
 }
 
-/// What becomes of the store's answer.
+/// Whether the caller gets the store's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered {
-    Told,
-    /// The store does what it was asked, but the caller hears of a failure.
+pub enum Delivery {
+    Delivered,
+    /// The store executes the call, but the caller gets an error.
     Lost,
 }
 
-/// Who stands in between.
+/// Intercepts the calls of a store.
 #[async_trait]
-pub trait Between: Debug + Send + Sync + 'static {
+pub trait StoreInterceptor: Debug + Send + Sync + 'static {
     /// Before the store is called; an error is the answer, and the store is not called.
-    async fn before(&self, _store: &SharedStore, _call: StoreCall<'_>) -> Result<Answered, StoreError> {
-        Ok(Answered::Told)
+    async fn before(&self, _store: &SharedStore, _call: StoreCall<'_>) -> Result<Delivery, StoreError> {
+        Ok(Delivery::Delivered)
     }
 
-    /// After the store has done it; an error stands in for its answer.
+    /// After the store has executed the call; an error replaces its answer.
     async fn after(&self, _call: StoreCall<'_>) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
-/// What every test's store says when it is told to fail.
+/// The error of a test's store that is told to fail.
 pub fn told_to_fail() -> StoreError {
     StoreError::Unavailable("told to fail".into())
 }
@@ -79,7 +79,7 @@ pub fn told_to_fail() -> StoreError {
 /// The store behind, with `B` in front of it, as which it is asked.
 #[derive(Debug)]
 pub struct Interposed<B> {
-    /// Called by nobody's leave.
+    /// The store itself; calls to it are not intercepted.
     pub inner: SharedStore,
     between: B,
 }
@@ -92,7 +92,7 @@ impl<B> Deref for Interposed<B> {
     }
 }
 
-impl<B: Between> Interposed<B> {
+impl<B: StoreInterceptor> Interposed<B> {
     /// Puts `between` in front of a store.
     pub fn new(inner: SharedStore, between: B) -> Arc<Self> {
         Arc::new(Self { inner, between })
@@ -109,12 +109,12 @@ impl<B: Between> Interposed<B> {
         let answered = self.between.before(&self.inner, call).await?;
         let answer = run.await?;
         self.between.after(call).await?;
-        if answered == Answered::Lost { Err(told_to_fail()) } else { Ok(answer) }
+        if answered == Delivery::Lost { Err(told_to_fail()) } else { Ok(answer) }
     }
 }
 
 #[async_trait]
-impl<B: Between> Store for Interposed<B> {
+impl<B: StoreInterceptor> Store for Interposed<B> {
     async fn create(&self, collection: Collection, draft: Draft) -> Result<Stored, StoreError> {
         self.through(Method::Create, Some(collection), None, self.inner.create(collection, draft)).await
     }

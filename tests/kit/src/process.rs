@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::{Folder, until};
 
-/// A port that nobody has on 127.0.0.1. Until its part listens on it nobody takes it: the kernel gives connections and
+/// A free port on 127.0.0.1. No other process takes it before its part listens on it: the kernel gives connections and
 /// listeners that do not care ports above these (`ip_local_port_range`), and no port is given out twice.
 ///
 /// # Errors

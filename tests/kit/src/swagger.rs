@@ -1,5 +1,5 @@
 //! Answers of the resource provider's API against its published description (`docs/reference/swagger`): the status is
-//! listed, the body has the form, nothing stands in it that is not described, and no secret where none belongs.
+//! listed, the body matches its schema, has no member that is not described, and no secret where none belongs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub struct Checker {
 
 /// An answer, wherever it came from.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct ApiExchange<'a> {
     pub method: &'a str,
     /// As asked, in any case.
     pub path: &'a str,
@@ -62,14 +62,14 @@ impl Checker {
     }
 
     /// What is wrong with an answer; nothing for versions that were never published and paths that no version has.
-    pub fn faults(&self, told: &Told<'_>) -> Vec<String> {
+    pub fn faults(&self, told: &ApiExchange<'_>) -> Vec<String> {
         let mut faults = Vec::new();
         let body: Option<Value> = serde_json::from_slice(told.body).ok();
         if body.is_none() && !told.body.is_empty() && !told.path.to_ascii_lowercase().starts_with("/admin") {
             faults.push("the body is no JSON".to_owned());
         }
         let Some(document) = self.documents.get(told.api_version) else { return faults };
-        let mut look = Look { document, secrets: told.method == "POST", faults };
+        let mut look = BodyValidator { document, secrets: told.method == "POST", faults };
         match look.expected(told) {
             Expected::Nothing if !told.body.is_empty() => look.fault("", "a body where none is described"),
             Expected::Schema(schema) => match &body {
@@ -86,20 +86,20 @@ impl Checker {
     ///
     /// # Errors
     /// Something is wrong.
-    pub fn check(&self, told: &Told<'_>) -> Result<(), String> {
+    pub fn check(&self, told: &ApiExchange<'_>) -> Result<(), String> {
         let faults = self.faults(told);
         if faults.is_empty() {
             return Ok(());
         }
-        let Told { method, path, api_version, status, .. } = told;
+        let ApiExchange { method, path, api_version, status, .. } = told;
         Err(format!("{method} {path} in {api_version} gave {status}: {}", faults.join("; ")))
     }
 }
 
 impl Observer for Checker {
-    fn look(&self, exchange: &Exchange<'_>) -> Result<(), String> {
+    fn observe(&self, exchange: &Exchange<'_>) -> Result<(), String> {
         let version = exchange.url.query_pairs().find(|(name, _)| name.eq_ignore_ascii_case("api-version"));
-        self.check(&Told {
+        self.check(&ApiExchange {
             method: exchange.method.as_str(),
             path: exchange.url.path(),
             api_version: version.as_ref().map(|(_, value)| value.as_ref()).unwrap_or_default(),
@@ -118,19 +118,19 @@ enum Expected {
     Status,
 }
 
-struct Look<'a> {
+struct BodyValidator<'a> {
     document: &'a Value,
     /// A secret may be in the answer.
     secrets: bool,
     faults: Vec<String>,
 }
 
-impl Look<'_> {
+impl BodyValidator<'_> {
     fn fault(&mut self, at: &str, what: &str) {
         self.faults.push(if at.is_empty() { what.to_owned() } else { format!("{at}: {what}") });
     }
 
-    fn expected(&self, told: &Told<'_>) -> Expected {
+    fn expected(&self, told: &ApiExchange<'_>) -> Expected {
         let error = || Expected::Schema(json!({"$ref": "#/definitions/CloudError"}));
         if let Some(followed) = followed(told) {
             return if told.status >= 400 { error() } else { followed };
@@ -207,7 +207,7 @@ impl Look<'_> {
 
 /// Operations under way: no description of a version has them, every client reads them
 /// (`contract/clients.md` §2.3).
-fn followed(told: &Told<'_>) -> Option<Expected> {
+fn followed(told: &ApiExchange<'_>) -> Option<Expected> {
     let path = told.path.to_ascii_lowercase();
     let text = json!({"type": "string"});
     let instant = json!({"type": "string", "format": "date-time"});
@@ -276,7 +276,7 @@ mod tests {
 
     fn faults(method: &str, path: &str, status: u16, body: &Value) -> Vec<String> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let told = Told { method, path, api_version: "2025-07-25", status, body: body.as_bytes() };
+        let told = ApiExchange { method, path, api_version: "2025-07-25", status, body: body.as_bytes() };
         Checker::load().unwrap().faults(&told)
     }
 

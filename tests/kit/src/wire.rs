@@ -51,7 +51,7 @@ impl Wire {
         Ok(Self { stream, buffer: Vec::new() })
     }
 
-    /// The connection itself, for a client of HTTP/2 of one's own.
+    /// The connection itself, for a caller that brings its own HTTP/2 client.
     pub fn into_stream(self) -> TlsStream<TcpStream> {
         self.stream
     }

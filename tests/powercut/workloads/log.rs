@@ -94,7 +94,7 @@ async fn again(workload: &Log, folder: &Path, store: SharedStore, marks: &Marks)
     let log = workload.start(folder, &store, key).await?;
     for _ in 0..6 {
         promise(&log, marks, 3).await?;
-        // Nobody was promised this one.
+        // This entry was not promised.
         log.queue(entry()).await?;
     }
     Ok(())

@@ -11,7 +11,9 @@ use rp_base::{Clock as _, Digest, Id, SystemClock, SystemRandom};
 use rp_database::{SharedStore, SqliteOptions, SqliteStore};
 use rp_documents::{Grant, GrantKind, GrantOptions, Person, RecordingKind, ResourceId, Rights, Unknown};
 use rp_metrics::Registry;
-use rp_recording::{Disk, Options, Parts, Policy, Recordings, Start, Storage as _, What};
+use rp_recording::{
+    DiskStorage, Options, Policy, RecordingParts, Recordings, SessionStart, Storage as _, StreamKind,
+};
 use rp_seal::Keyring;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +51,7 @@ impl Workload for Sessions {
             marks.say(&Mark::Stored { id: raw.to_string(), chunks })?;
             container.append(chunk(chunks)).await?;
         }
-        let place = Place::open(folder, disk).await?;
+        let place = RecordingStore::open(folder, disk).await?;
         for number in 0..SESSIONS {
             let grant = grant()?;
             let begun = place.recordings.begin(start(&grant)).await?;
@@ -57,7 +59,7 @@ impl Workload for Sessions {
             let id = recorder.id().to_string();
             marks.say(&Mark::Begun(id.clone()))?;
             for piece in 0..PIECES {
-                recorder.wrote(What::Output, line(piece).as_bytes()).await?;
+                recorder.wrote(StreamKind::Output, line(piece).as_bytes()).await?;
             }
             // The last one is cut in its middle.
             if number + 1 < SESSIONS {
@@ -71,7 +73,7 @@ impl Workload for Sessions {
     async fn check(&self, folder: &Path, marks: &[String]) -> Result<()> {
         let marks: Vec<Mark> = said(marks)?;
         let disk = disk(folder).context("the folder of recordings does not open")?;
-        let place = Place::open(folder, disk.clone()).await?;
+        let place = RecordingStore::open(folder, disk.clone()).await?;
         let looked = look(&place, &disk, &marks).await;
         place.close().await;
         looked
@@ -79,8 +81,8 @@ impl Workload for Sessions {
 }
 
 /// Two folders that the product makes.
-fn disk(folder: &Path) -> Result<Disk> {
-    Ok(Disk::open(&folder.join("kept/recordings"))?)
+fn disk(folder: &Path) -> Result<DiskStorage> {
+    Ok(DiskStorage::open(&folder.join("kept/recordings"))?)
 }
 
 /// Longer than a sector, and known by its number.
@@ -93,14 +95,14 @@ fn line(piece: u32) -> String {
 }
 
 /// What recordings stand on.
-struct Place {
+struct RecordingStore {
     store: SharedStore,
     audit: Audit,
     recordings: Recordings,
 }
 
-impl Place {
-    async fn open(folder: &Path, disk: Disk) -> Result<Self> {
+impl RecordingStore {
+    async fn open(folder: &Path, disk: DiskStorage) -> Result<Self> {
         let clock = Arc::new(SystemClock);
         let keyring = Keyring::open_or_create(&folder.join("store/keys.json"), &SystemRandom)?;
         let mut options = SqliteOptions::new(folder.join("store/store.db"), clock.clone());
@@ -108,7 +110,7 @@ impl Place {
         let store: SharedStore = Arc::new(SqliteStore::open(options).await?);
         let options = AuditOptions::new(CheckpointKey::generate()?);
         let audit = Audit::start(Arc::clone(&store), clock.clone(), options).await?;
-        let recordings = Recordings::new(Parts {
+        let recordings = Recordings::new(RecordingParts {
             store: Arc::clone(&store),
             keyring,
             audit: audit.clone(),
@@ -153,8 +155,8 @@ fn grant() -> Result<Grant> {
     })
 }
 
-fn start(grant: &Grant) -> Start<'_> {
-    Start {
+fn start(grant: &Grant) -> SessionStart<'_> {
+    SessionStart {
         kind: RecordingKind::Ssh,
         grant,
         person: &grant.owner,
@@ -166,7 +168,7 @@ fn start(grant: &Grant) -> Start<'_> {
     }
 }
 
-async fn look(place: &Place, disk: &Disk, marks: &[Mark]) -> Result<()> {
+async fn look(place: &RecordingStore, disk: &DiskStorage, marks: &[Mark]) -> Result<()> {
     for mark in marks {
         match mark {
             Mark::Stored { id, chunks } => stored(disk, id, *chunks).await?,
@@ -191,7 +193,7 @@ async fn look(place: &Place, disk: &Disk, marks: &[Mark]) -> Result<()> {
 }
 
 /// Chunks that were stored stand at the container's begin, byte for byte.
-async fn stored(disk: &Disk, id: &str, chunks: u8) -> Result<()> {
+async fn stored(disk: &DiskStorage, id: &str, chunks: u8) -> Result<()> {
     let id = Id::parse(id)?;
     let source = disk.open(&id).await?;
     let mut source = source.with_context(|| format!("the container {id} was promised, it is not there"))?;
@@ -209,7 +211,7 @@ async fn stored(disk: &Disk, id: &str, chunks: u8) -> Result<()> {
 }
 
 /// What a recording shows (`None`: not even its first chunk), and what is wrong with it.
-async fn read(place: &Place, id: &str) -> Result<(Option<String>, String)> {
+async fn read(place: &RecordingStore, id: &str) -> Result<(Option<String>, String)> {
     let found = place.recordings.find(id).await?;
     let found = found.with_context(|| format!("the recording {id} was promised, it is not there"))?;
     let mut reader = place.recordings.open(&found).await.with_context(|| format!("{id} was promised"))?;

@@ -1,4 +1,4 @@
-//! A backup put in the place of a store: before, all of what was there; then, all of the backup; never neither.
+//! A restore of a backup over a store: after a power cut the disk holds either all of the old store or all of the backup.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -52,7 +52,7 @@ impl Workload for Documents {
     }
 
     async fn check(&self, folder: &Path, marks: &[String]) -> Result<()> {
-        let promised = Promised::of(said(marks)?);
+        let promised = Promises::from_marks(said(marks)?);
         let store = open(folder).await.context("the store does not open")?;
         let looked = look(&store, &promised).await;
         store.close().await;
@@ -138,15 +138,15 @@ impl Writer<'_> {
 
 /// What may stand there.
 #[derive(Default)]
-struct Promised {
+struct Promises {
     /// By id: what was answered last and everything that was asked for since; `None`: no document.
     states: BTreeMap<String, Vec<Option<u32>>>,
     /// By id, of what was answered last.
     versions: BTreeMap<String, i64>,
 }
 
-impl Promised {
-    fn of(marks: Vec<Mark>) -> Self {
+impl Promises {
+    fn from_marks(marks: Vec<Mark>) -> Self {
         let mut promised = Self::default();
         for mark in marks {
             match mark {
@@ -163,7 +163,7 @@ impl Promised {
     }
 }
 
-async fn look(store: &SqliteStore, promised: &Promised) -> Result<()> {
+async fn look(store: &SqliteStore, promised: &Promises) -> Result<()> {
     for (id, states) in &promised.states {
         let found = store.get(ANY, id).await?;
         let state = found.as_ref().map(state_of).transpose()?;
@@ -182,8 +182,8 @@ async fn look(store: &SqliteStore, promised: &Promised) -> Result<()> {
     feed(store, promised, &ids).await
 }
 
-/// The feed tells of each document, and its positions go on after the last that anybody was told.
-async fn feed(store: &SqliteStore, promised: &Promised, ids: &BTreeSet<String>) -> Result<()> {
+/// The feed reports each document, and its positions continue after the last one that was returned.
+async fn feed(store: &SqliteStore, promised: &Promises, ids: &BTreeSet<String>) -> Result<()> {
     let changes = store.changes(ANY, 0, 1000).await?;
     let told: BTreeSet<String> = changes.items.into_iter().map(|change| change.id).collect();
     ensure!(told == *ids, "the feed tells of {told:?}, there are {ids:?}");

@@ -88,7 +88,7 @@ impl Workload for Tokens {
 /// The token in the cache, where every file is whole.
 fn cached(folder: &Path, grant: &str) -> Result<Option<String>> {
     #[derive(Deserialize)]
-    struct Cached {
+    struct CachedToken {
         token: String,
     }
     let file = folder.join(format!("home/aro/profiles/default/grants/{grant}.json"));
@@ -96,7 +96,7 @@ fn cached(folder: &Path, grant: &str) -> Result<Option<String>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text?,
     };
-    let cached: Cached =
+    let cached: CachedToken =
         serde_json::from_str(&text).with_context(|| format!("{grant} is half-written: {text:?}"))?;
     Ok(Some(cached.token))
 }
@@ -112,7 +112,7 @@ async fn credential(folder: &Path, grant: &str, portal: Option<(&Url, &Path)>) -
         ca_file: None,
     };
     let (answer, notes) = (Buffer::default(), Buffer::default());
-    let mut out = Output::to(Box::new(answer.clone()), Box::new(notes.clone()));
+    let mut out = Output::with_writers(Box::new(answer.clone()), Box::new(notes.clone()));
     let exit = run_to_exit(Verb::Credential(args), &mut out).await;
     (exit, answer.text() + &notes.text())
 }

@@ -54,7 +54,7 @@ const KEPT: usize = 16 * 1024;
 /// Asks a program for its tests.
 ///
 /// # Errors
-/// It cannot be started or fails; or it has tests that are skipped, which nobody may have.
+/// It cannot be started or fails; or it has skipped tests, which are not allowed.
 pub(crate) fn list(program: &TestProgram) -> Result<BTreeSet<String>> {
     let names = |extra: &[&str]| -> Result<BTreeSet<String>> {
         let output = Command::new(&program.path)
@@ -227,7 +227,7 @@ fn kill_group(leader: u32) {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // There is nobody left to kill when all went well.
+    // No process is left to kill when the program ended normally.
     drop(kill);
 }
 

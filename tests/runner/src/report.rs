@@ -14,7 +14,7 @@ const ROW_SECONDS: f64 = 5.0;
 /// Prints a line. Threads that print at once do not mix their lines.
 pub(crate) fn line(text: &str) {
     let mut output = std::io::stdout().lock();
-    // Nobody reads the report: the exit status tells all the same.
+    // The output is closed: the exit status still reports the result.
     let _ = writeln!(output, "{text}");
     let _ = output.flush();
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use rp_documents::ResourceId;
 use rp_monitor::ClusterView;
-use rp_monitor::collect::{COLLECTORS, Told};
+use rp_monitor::cluster_objects::{ClusterObjects, Endpoint, Resource};
+use rp_monitor::collect::{COLLECTORS, CollectorOutput};
 use rp_monitor::fetch::FetchError;
 use rp_monitor::sample::{MOST_SERIES, budget};
-use rp_monitor::seen::{Need, Seen, Via};
 use rp_net::Source;
 use serde_json::Value;
 
@@ -28,26 +28,26 @@ fn fixture() -> Result<(Value, BTreeMap<String, Value>)> {
 }
 
 /// What the collectors tell of these answers, and which of them fail.
-fn told(alerts: &Value, answers: &BTreeMap<String, Value>) -> Result<(Told, Vec<String>)> {
+fn collect_once(alerts: &Value, answers: &BTreeMap<String, Value>) -> Result<(CollectorOutput, Vec<String>)> {
     let id = ResourceId::parse(super::ID)?;
     let mut view = ClusterView::bare("bench".to_owned(), id, Source::Aro);
     "https://api.bench.westeurope.aroapp.io:6443/".clone_into(&mut view.api_url);
-    let seen = Seen::new(Arc::new(view), NOW, true, "commit");
+    let seen = ClusterObjects::new(Arc::new(view), NOW, true, "commit");
     seen.page(
-        &Need::ClusterVersion,
+        &Resource::ClusterVersion,
         answers["/apis/config.openshift.io/v1/clusterversions/version"].to_string().as_bytes(),
     )?;
-    let mut told = Told::new(true);
+    let mut told = CollectorOutput::new(true);
     let mut failed = Vec::new();
     for collector in COLLECTORS {
         // What it needs may depend on what it saw.
         loop {
-            let needs: Vec<Need> =
+            let needs: Vec<Resource> =
                 (collector.needs)(&seen).into_iter().filter(|need| !seen.has(need)).collect();
             for need in &needs {
                 let request = need.request();
                 let answer = match request.via {
-                    Via::Alertmanager => Some(alerts),
+                    Endpoint::Alertmanager => Some(alerts),
                     _ => answers.get(request.path.as_ref()),
                 };
                 match answer {
@@ -74,7 +74,7 @@ fn told(alerts: &Value, answers: &BTreeMap<String, Value>) -> Result<(Told, Vec<
 #[test]
 fn a_cluster_of_real_size_is_within_the_budget() -> Result<()> {
     let (alerts, answers) = fixture()?;
-    let (told, failed) = told(&alerts, &answers)?;
+    let (told, failed) = collect_once(&alerts, &answers)?;
     ensure!(failed.is_empty(), "{failed:?}");
     let (series, left_out) = budget(&told.samples);
     ensure!(left_out == 0 && series.len() < 100, "{} series, {left_out} left out", series.len());
@@ -91,7 +91,7 @@ fn a_cluster_in_which_everything_is_wrong_is_cut_at_the_budget() -> Result<()> {
             }
         }
     }
-    let (told, _) = told(&alerts, &answers)?;
+    let (told, _) = collect_once(&alerts, &answers)?;
     let (series, left_out) = budget(&told.samples);
     ensure!(series.len() == MOST_SERIES && left_out > 100, "{} series, {left_out} left out", series.len());
     let infos = series.iter().filter(|series| series.exposed.name == "aro_cluster_machine_phase").count();

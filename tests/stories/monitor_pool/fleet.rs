@@ -1,6 +1,6 @@
-//! A fleet of clusters that nobody reaches, the database that knows them, and the processes that look at them.
+//! A fleet of unreachable clusters, the database that holds them, and the processes that look at them.
 //!
-//! That a look finds nobody is all the same to who looks when: it is quick, and its record is what is tested.
+//! That a look fails does not matter here: it is quick, and the test checks which process looked when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, ExitStatus};
@@ -25,7 +25,7 @@ pub(super) const TTL: Duration = Duration::from_secs(6);
 
 /// One look, as the record has it.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct Inspection {
     pub(super) cluster: String,
     pub(super) at: Timestamp,
     pub(super) by: String,
@@ -100,7 +100,7 @@ impl Fleet {
         self.clusters.try_lock().map_or(0, |clusters| clusters.len())
     }
 
-    /// An imported cluster at a port where nobody listens.
+    /// An imported cluster at a port where nothing listens.
     pub(super) async fn add(&self, number: usize) -> Result<()> {
         let name = name(number);
         let place = format!("{}/{name}/sealed", Collection::ImportedClusters.name());
@@ -179,9 +179,9 @@ impl Fleet {
     }
 
     /// Every look, by cluster, then by instant.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(super) fn seen(&self) -> Vec<Inspection> {
         let record = self.record.lock();
-        let seen = |((cluster, at), by): (&(String, i64), &String)| Seen {
+        let seen = |((cluster, at), by): (&(String, i64), &String)| Inspection {
             cluster: cluster.clone(),
             at: Timestamp::from_millis(*at),
             by: by.clone(),

@@ -19,7 +19,7 @@ fn events(answer: &Answer) -> Result<Vec<(String, Value)>> {
     Ok(events)
 }
 
-fn of<'a>(events: &'a [(String, Value)], name: &str) -> Vec<&'a Value> {
+fn events_named<'a>(events: &'a [(String, Value)], name: &str) -> Vec<&'a Value> {
     events.iter().filter(|(event, _)| event == name).map(|(_, data)| data).collect()
 }
 
@@ -35,8 +35,8 @@ async fn a_fleet_with_a_third_that_hangs_answers_in_time() -> Result<()> {
     ensure!(answer.header("content-type") == "text/event-stream", "{}", answer.header("content-type"));
     let events = events(&answer)?;
     ensure!(events.first().is_some_and(|(name, _)| name == "plan"), "{}", answer.text);
-    let (answers, faults) = (of(&events, "answer"), of(&events, "fault"));
-    let end = *of(&events, "end").first().context("no end")?;
+    let (answers, faults) = (events_named(&events, "answer"), events_named(&events, "fault"));
+    let end = *events_named(&events, "end").first().context("no end")?;
     ensure!(end["clusters"] == 13 && end["partial"] == true, "{end}");
     ensure!(answers.len() + faults.len() == 13, "{}", answer.text);
     let hung = faults.iter().find(|fault| fault["cluster"] == "fault-hang").context("the one that hangs")?;
@@ -44,7 +44,7 @@ async fn a_fleet_with_a_third_that_hangs_answers_in_time() -> Result<()> {
     let real = answers.iter().find(|answer| answer["cluster"] == "real-prom").context("the real one")?;
     ensure!(real["data"]["result"].as_array().is_some_and(|rows| rows.len() == 3), "{real}");
     ensure!(real["data"]["result"][0]["metric"]["cluster"] == "real-prom", "{real}");
-    // Five seconds for each, all at once: nobody waits for the sum.
+    // Five seconds for each, in parallel: the total is not the sum.
     ensure!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     // The fastest came before the slowest had given up.
     let place = |cluster: &str| events.iter().position(|(_, data)| data["cluster"] == cluster);
@@ -58,8 +58,8 @@ async fn the_fleet_is_aggregated_here() -> Result<()> {
     let session = world.session().await?;
     let ask = |op: &str, by: &[&str], k: u32| json!({ "query": "up", "clusters": "source:aro", "aggregate": op, "by": by, "k": k });
     let sum = events(&session.post("/api/v1/fleet/query", &ask("sum", &["job"], 0)).await?.ok()?)?;
-    let last = *of(&sum, "aggregate").last().context("no aggregate")?;
-    let end = *of(&sum, "end").first().context("no end")?;
+    let last = *events_named(&sum, "aggregate").last().context("no aggregate")?;
+    let end = *events_named(&sum, "end").first().context("no end")?;
     let rows = last["data"]["result"].as_array().context("rows")?;
     let etcd = rows.iter().find(|row| row["metric"]["job"] == "etcd").context("etcd")?;
     let sum_of_etcd: f64 = etcd["value"][1].as_str().context("a value")?.parse()?;
@@ -68,9 +68,9 @@ async fn the_fleet_is_aggregated_here() -> Result<()> {
         answered >= 20.0 && sum_of_etcd <= 3.0 * answered && sum_of_etcd > 2.0 * answered,
         "{end} {etcd}"
     );
-    ensure!(of(&sum, "answer").iter().all(|answer| answer["data"].is_null()));
+    ensure!(events_named(&sum, "answer").iter().all(|answer| answer["data"].is_null()));
     let top = events(&session.post("/api/v1/fleet/query", &ask("topk", &[], 3)).await?.ok()?)?;
-    let last = *of(&top, "aggregate").last().context("no aggregate")?;
+    let last = *events_named(&top, "aggregate").last().context("no aggregate")?;
     ensure!(last["data"]["result"].as_array().is_some_and(|rows| rows.len() == 3), "{last}");
 
     for (body, words) in [

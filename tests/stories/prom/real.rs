@@ -32,7 +32,7 @@ async fn a_page_asks_a_real_prometheus() -> Result<()> {
     let wrong = failure(&session.get(&format!("{base}/query?query=sum(up")).await?)?;
     ensure!(wrong["code"] == "syntax" && wrong["errorType"] == "bad_data", "{wrong}");
     ensure!(wrong["position"]["column"] == 7, "{wrong}");
-    // Ten million points are refused before anybody is asked, with what to change.
+    // Ten million points are refused before Prometheus is called, with advice on what to change.
     let many = format!("{base}/query_range?query=up&start=0&end=10000000&step=1");
     let many = session.get(&many).await?;
     ensure!(
@@ -42,7 +42,7 @@ async fn a_page_asks_a_real_prometheus() -> Result<()> {
     );
     // An unknown metric is an empty answer.
     ensure!(rows(&session.get(&format!("{base}/query?query=no_such_metric")).await?.ok()?)?.is_empty());
-    // What is cut says so and is whole JSON.
+    // A truncated answer is marked as such and is valid JSON.
     let cut =
         session.get(&format!("{base}/query?query=prometheus_http_requests_total&series=2")).await?.ok()?;
     ensure!(rows(&cut)?.len() == 2 && cut.text.contains("results truncated"), "{}", cut.text);
@@ -151,7 +151,7 @@ async fn a_replica_that_ends_is_passed_over_and_comes_back() -> Result<()> {
     let (session, base) = (world.session().await?, format!("/api/v1/prom{}", world.real));
     ensure!(rows(&session.get(&format!("{base}/query?query=up")).await?.ok()?)?.len() == 3);
     world.monitoring.stop(0)?;
-    // Nobody sees an error: the kept connection is gone, the port refuses, the other replica answers.
+    // No client sees an error: the kept connection is gone, the port refuses, the other replica answers.
     let answer = session.get(&format!("{base}/query?query=up")).await?.ok()?;
     ensure!(answer.header("x-aro-source") == "prometheus-k8s-1", "{}", answer.header("x-aro-source"));
     let why = answer.header("x-aro-source-why");

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use rp_azure::{ArmOptions, BlobAccess, BlobStore, Credential, Endpoints, RetryPolicy, SasRequest};
 use rp_base::{Clock as _, Id, Secret, SystemClock, SystemRandom, Timestamp};
 use rp_metrics::Registry;
-use rp_recording::{BlobHome, Storage as _};
+use rp_recording::{BlobStorage, Storage as _};
 use serde_json::Value;
 use tests_kit::{Folder, GENEROUS, Process, part, until};
 
-use super::{Recorded, cast, newest, of, recordings};
+use super::{Recorded, cast, events_of_code, newest, recordings};
 
 /// The account and key that everybody knows.
 const ACCOUNT: &str = "devstoreaccount1";
@@ -80,7 +80,7 @@ async fn a_recording_stands_in_append_blobs_in_order() -> Result<()> {
     let azurite = Azurite::start(&folder).await?;
     let blobs = azurite.blobs()?;
     // Three blocks to a blob, so that one recording needs several.
-    let home = BlobHome::open(blobs.clone(), "recordings").await?.with_blocks(3);
+    let home = BlobStorage::open(blobs.clone(), "recordings").await?.with_blocks(3);
     let id = Id::random(&SystemRandom);
     let mut end = home.create(&id).await?;
     let chunks: Vec<Bytes> = (0..8u8).map(|n| Bytes::from(vec![n; 1000 + usize::from(n)])).collect();
@@ -116,17 +116,17 @@ async fn sessions_are_recorded_in_blobs_and_removed_when_their_time_is_over() ->
     let (url, sas) = (azurite.account.to_string(), sas.display().to_string());
     let settings = [("BLOB_URL", url.as_str()), ("BLOB_SAS_FILE", &sas), ("BLOB_CONTAINER", "kept")];
     let mut world = Recorded::at(folder.clone(), folder.path().to_owned(), false, &settings).await?;
-    let told = told(&mut world, &azurite).await;
+    let told = check_in_blobs(&mut world, &azurite).await;
     world.aro.explain(told)
 }
 
-async fn told(world: &mut Recorded, azurite: &Azurite) -> Result<()> {
+async fn check_in_blobs(world: &mut Recorded, azurite: &Azurite) -> Result<()> {
     let blobs = azurite.blobs()?;
     let first = record(world, "stays here").await?;
     let id = first["id"].as_str().context("an id")?;
     let person = world.aro.session("elevated").await?;
     let (head, events) = cast(&person, id).await?;
-    ensure!(head["version"] == 3 && of(&events, "o") == "stays here\n", "{head} {events:?}");
+    ensure!(head["version"] == 3 && events_of_code(&events, "o") == "stays here\n", "{head} {events:?}");
     let found = recordings(&person, "?q=STAYS").await?;
     ensure!(found.len() == 1 && found[0]["hits"][0]["line"] == "stays here", "{found:?}");
     // What stands there is sealed.
@@ -162,7 +162,7 @@ async fn told(world: &mut Recorded, azurite: &Azurite) -> Result<()> {
     })
     .await?;
     let (_, events) = cast(&person, id).await?;
-    ensure!(of(&events, "o") == "stays here\n", "{events:?}");
+    ensure!(events_of_code(&events, "o") == "stays here\n", "{events:?}");
 
     // Without its place no session begins.
     azurite.process.kill()?;
@@ -171,7 +171,7 @@ async fn told(world: &mut Recorded, azurite: &Azurite) -> Result<()> {
     Ok(())
 }
 
-/// The recording of a command that says so.
+/// The recording of a command that printed the given text.
 async fn record(world: &Recorded, words: &str) -> Result<Value> {
     world.kubectl().await?.ok(&["exec", "web", "--", "echo", words]).await?;
     let person = world.aro.session("elevated").await?;

@@ -1,4 +1,4 @@
-//! A recorded session in a real browser: found, played and downloaded, whatever it tried to do to whoever watches.
+//! A recorded session in a real browser: found, played and downloaded, without harm from its escape sequences.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{Folder, GENEROUS, Process, Running, binary, free_port, part, until};
 
-use super::{Recorded, broken_off, cast, newest, of, recordings};
+use super::{Recorded, broken_off, cast, events_of_code, newest, recordings};
 
 /// Of the disk for recordings.
 const DISK: &str = "1m";
@@ -192,7 +192,7 @@ impl Site {
         let person = self.world.aro.session("elevated").await?;
         until("what was shown can be read", GENEROUS, || async {
             let (_, events) = cast(&person, id).await?;
-            ensure!(of(&events, "o").contains(words), "{events:?}");
+            ensure!(events_of_code(&events, "o").contains(words), "{events:?}");
             Ok(())
         })
         .await
@@ -220,11 +220,11 @@ async fn recorded(site: &mut Site) -> Result<()> {
     let found = newest(&person, "the shell has its end", |found| found["outcome"] == "exit 3").await?;
     let id = found["id"].as_str().context("an id")?;
     let (head, events) = cast(&person, id).await?;
-    ensure!(head["term"]["type"] == "xterm" && of(&events, "x") == "3", "{head} {events:?}");
-    ensure!(of(&events, "o").contains("4200 is shown"), "{events:?}");
+    ensure!(head["term"]["type"] == "xterm" && events_of_code(&events, "x") == "3", "{head} {events:?}");
+    ensure!(events_of_code(&events, "o").contains("4200 is shown"), "{events:?}");
     let page = format!("aro: recorded: {}/recordings/{id}", site.world.aro.dev.url.trim_end_matches('/'));
     ensure!(output.stderr.contains(&page), "{page}: {output:?}");
-    ensure!(of(&events, "i").contains(": not shown; exit 3"), "{events:?}");
+    ensure!(events_of_code(&events, "i").contains(": not shown; exit 3"), "{events:?}");
     // What was typed and not shown is not searched.
     ensure!(recordings(&person, "?q=4200%20is%20shown").await?.len() == 1);
     ensure!(recordings(&person, "?q=%3A%20not%20shown%3B%20exit").await?.is_empty());
@@ -239,7 +239,7 @@ async fn recorded(site: &mut Site) -> Result<()> {
     site.world.aro.restart().await?;
     let person = site.world.aro.session("elevated").await?;
     let events = broken_off(&person, &id).await?;
-    ensure!(of(&events, "o").contains("4260 before the kill"), "{events:?}");
+    ensure!(events_of_code(&events, "o").contains("4260 before the kill"), "{events:?}");
     let auditor = site.world.aro.session("auditor").await?;
     until("its end is on the record", GENEROUS, || async {
         let ends = auditor.audit("recording.end").await?;

@@ -22,7 +22,7 @@ async fn ten_thousand_silent_sockets_do_not_delay_a_good_one() -> Result<()> {
     let address = tokio::net::lookup_host(&address).await?.find(SocketAddr::is_ipv4).context("an address")?;
     let mut silent = Vec::with_capacity(SILENT);
     for n in 0..SILENT {
-        // Of two addresses that are nobody else's.
+        // From two addresses that no other test uses.
         let socket = TcpSocket::new_v4()?;
         socket.bind(SocketAddr::from(([127, 0, 0, 90 + u8::try_from(n % 2)?], 0)))?;
         let mut socket = socket.connect(address).await.with_context(|| format!("socket {n}"))?;

@@ -14,15 +14,15 @@ const CUT_AFTER: Duration = Duration::from_millis(14_500);
 /// What a busy machine may add to either.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// A cluster through one replica, past the balancer: it asks for health, which would end with the store.
-struct Here {
+/// An access to a cluster through one replica, without the balancer: its health checks would fail with the store.
+struct OpenAccess {
     proxy: Session,
     path: String,
     host: String,
     token: String,
 }
 
-impl Here {
+impl OpenAccess {
     async fn open(world: &Replicas, alice: &Session, resource: &str) -> Result<Self> {
         let replica = world.replicas.first().context("a replica")?;
         let text = alice.kubeconfig(resource, "read", "the store goes away", None).await?;
@@ -55,7 +55,7 @@ async fn a_paused_store_is_trusted_for_five_seconds_and_streams_for_fifteen() ->
     let world = Replicas::start("").await?;
     let alice = world.alice().await?;
     let resource = world.cluster(&alice).await?;
-    let here = Here::open(&world, &alice, &resource).await?;
+    let here = OpenAccess::open(&world, &alice, &resource).await?;
     here.get("").await?.ok()?;
     let mut watch = here.watch(&world).await?;
     world.postgres.pause()?;
@@ -92,7 +92,7 @@ async fn a_stopped_store_comes_back_and_nothing_is_lost() -> Result<()> {
     let world = Replicas::start("").await?;
     let alice = world.alice().await?;
     let resource = world.cluster(&alice).await?;
-    let here = Here::open(&world, &alice, &resource).await?;
+    let here = OpenAccess::open(&world, &alice, &resource).await?;
     let logged = here.get("/log").await?.ok()?;
     world.postgres.stop().await?;
     until("new accesses are refused", GENEROUS, || async {
@@ -113,9 +113,9 @@ async fn with_a_spool_cached_grants_live_on_and_their_entries_come_in_afterwards
     let world = Replicas::start_with("spool", "").await?;
     let alice = world.alice().await?;
     let resource = world.cluster(&alice).await?;
-    let here = Here::open(&world, &alice, &resource).await?;
+    let here = OpenAccess::open(&world, &alice, &resource).await?;
     here.get("").await?.ok()?;
-    let unused = Here::open(&world, &alice, &resource).await?;
+    let unused = OpenAccess::open(&world, &alice, &resource).await?;
     let mut watch = here.watch(&world).await?;
     world.postgres.pause()?;
     let paused = Instant::now();

@@ -39,7 +39,7 @@ async fn a_revocation_on_one_replica_ends_every_stream_on_both_within_a_second()
 /// Opens everything on both replicas, revokes its grants on one of them, and times the end of each stream from the
 /// answer to its revocation.
 async fn one_round(world: &Replicas, alice: &Session, cluster: &str, round: usize) -> Result<Times> {
-    let streams = Streams::take(world, alice, cluster, round).await?;
+    let streams = Streams::open_grants(world, alice, cluster, round).await?;
     let mut running = Vec::new();
     for replica in &world.replicas {
         running.extend(streams.open(replica).await?);
@@ -63,7 +63,7 @@ async fn one_round(world: &Replicas, alice: &Session, cluster: &str, round: usiz
     Ok(times)
 }
 
-/// A place behind the cluster that says something to everybody and leaves every connection open; its address.
+/// Starts a server behind the cluster that greets every client and keeps every connection open; returns its address.
 async fn talkative() -> Result<(std::net::SocketAddr, JoinHandle<()>)> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

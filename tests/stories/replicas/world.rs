@@ -92,7 +92,7 @@ impl Replicas {
         .map(drop)
     }
 
-    /// Somebody without a session.
+    /// A client without a session.
     pub(super) fn stranger(&self) -> Result<Session> {
         Session::open(self.authority.pem(), &self.url, None)
     }

@@ -108,10 +108,10 @@ async fn certificates_decide_and_are_read_again_without_a_restart() -> Result<()
 }
 
 /// What a listener of the test says, by path.
-type Said = Arc<Mutex<Vec<(&'static str, Value)>>>;
+type ReceivedBodies = Arc<Mutex<Vec<(&'static str, Value)>>>;
 
-async fn listener() -> Result<(SocketAddr, Said)> {
-    let said = Said::default();
+async fn listener() -> Result<(SocketAddr, ReceivedBodies)> {
+    let said = ReceivedBodies::default();
     let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = socket.local_addr()?;
     let app = Router::new().fallback(answer).with_state(Arc::clone(&said));
@@ -119,13 +119,13 @@ async fn listener() -> Result<(SocketAddr, Said)> {
     Ok((address, said))
 }
 
-async fn answer(State(said): State<Said>, uri: Uri) -> (StatusCode, Json<Value>) {
+async fn answer(State(said): State<ReceivedBodies>, uri: Uri) -> (StatusCode, Json<Value>) {
     let said = said.lock();
     let found = said.iter().find(|(path, _)| *path == uri.path());
     found.map_or((StatusCode::NOT_FOUND, Json(Value::Null)), |(_, body)| (StatusCode::OK, Json(body.clone())))
 }
 
-fn say(said: &Said, path: &'static str, body: Value) {
+fn record(said: &ReceivedBodies, path: &'static str, body: Value) {
     let mut said = said.lock();
     said.retain(|(known, _)| *known != path);
     said.push((path, body));
@@ -160,18 +160,18 @@ async fn arms_certificates_are_those_that_it_publishes() -> Result<()> {
         })
         .await?;
     ensure!(status(&rp, Some(&first), OPERATIONS).await? == 403, "nothing is published yet");
-    say(&said, PATH, published(&[&first])?);
+    record(&said, PATH, published(&[&first])?);
     site.ready(&rp).await?;
     ensure!(status(&rp, Some(&first), OPERATIONS).await? == 200, "a published certificate");
     ensure!(status(&rp, Some(&second), OPERATIONS).await? == 403, "one of the same name and authority");
-    say(&said, PATH, published(&[&second])?);
+    record(&said, PATH, published(&[&second])?);
     until("the new list is read", GENEROUS, || async {
         ensure!(status(&rp, Some(&second), OPERATIONS).await? == 200, "not yet");
         Ok(())
     })
     .await?;
     ensure!(status(&rp, Some(&first), OPERATIONS).await? == 403, "no longer published");
-    say(&said, PATH, json!({"clientCertificates": []}));
+    record(&said, PATH, json!({"clientCertificates": []}));
     until("an empty list is told", GENEROUS, || async {
         ensure!(rp.process.log().contains("the old ones stay"), "not yet");
         Ok(())
@@ -195,12 +195,12 @@ async fn a_token_of_the_issuer_is_needed_where_the_settings_say_so() -> Result<(
     let point = key.der_bytes();
     let (x, y) = (URL_SAFE_NO_PAD.encode(&point[1..33]), URL_SAFE_NO_PAD.encode(&point[33..65]));
     let jwk = json!({"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": "k", "x": x, "y": y});
-    say(
+    record(
         &said,
         "/.well-known/openid-configuration",
         json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")}),
     );
-    say(&said, "/keys", json!({"keys": [jwk]}));
+    record(&said, "/keys", json!({"keys": [jwk]}));
     let rp = site.run("rp", SQLITE, &callers).await?;
     let token = |key: &KeyPair, audience: &str| -> Result<String> {
         let claims = json!({"iss": issuer, "aud": audience, "exp": SystemClock.now().seconds() + 600,
@@ -275,7 +275,7 @@ async fn each_tools_certificate_and_each_person_have_their_role() -> Result<()> 
     }
     let (code, text) = as_tool(&rp, &board, "ella@example.org", Method::PUT, VERSIONS).await?;
     ensure!(code == 403 && text.contains("The caller's certificate has no role"), "{code} {text}");
-    // Of ARM's side, and of names that nobody told, it opens nothing.
+    // It opens nothing on ARM's listener, nor under names that were not configured.
     ensure!(
         status(&rp, Some(&board), OPERATIONS).await? == 403
             && status(&rp, Some(&of("bored.test")?), VERSIONS).await? == 403

@@ -7,7 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Method;
 use rp_base::{Clock as _, SystemClock};
-use rp_simulator::arm::{Alone, ArmControl, DIAGNOSES, DIAGNOSIS_TENANT, Fault, FaultAnswer, Nothing};
+use rp_simulator::arm::{
+    ArmControl, DIAGNOSES, DIAGNOSIS_TENANT, EmptyContents, Fault, FaultResponse, LocalArm,
+};
 use serde_json::{Value, json};
 
 use super::site::{Rp, SQLITE, SUB, Site, VERSION, path, wanted};
@@ -43,19 +45,19 @@ async fn get(rp: &Rp, rest: &str) -> Result<(u16, Value)> {
 }
 
 /// The next answers of AppLens.
-fn says(azure: &ArmControl, times: u32, answer: FaultAnswer) {
+fn says(azure: &ArmControl, times: u32, answer: FaultResponse) {
     azure.fail(Fault { method: None, path: DIAGNOSES.to_owned(), times: Some(times), answer });
 }
 
-fn again(status: u16, code: &str) -> FaultAnswer {
+fn again(status: u16, code: &str) -> FaultResponse {
     let (code, message) = (code.to_owned(), "words of Azure".to_owned());
-    FaultAnswer::Status { status, code, message, retry_after: Some(1) }
+    FaultResponse::Status { status, code, message, retry_after: Some(1) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn detectors_are_listed_and_run_and_what_goes_wrong_is_told() -> Result<()> {
-    let Alone { arm, url, cut: _cut } =
-        Alone::start(&[(CLIENT, "none")], Arc::new(Nothing), Arc::new(SystemClock)).await?;
+    let LocalArm { arm, url, cut: _cut } =
+        LocalArm::start(&[(CLIENT, "none")], Arc::new(EmptyContents), Arc::new(SystemClock)).await?;
     let azure = arm.control();
     azure.subscribe(SUB, SUB);
     let mut site = Site::new()?;
@@ -115,8 +117,8 @@ async fn wrong(rp: &Rp, azure: &ArmControl) -> Result<()> {
     ensure!(told.json()?["error"]["code"] == "ThrottlingLimitExceeded", "{told:?}");
     for (answer, wanted) in [
         (again(503, "Away"), of(503, "ServiceUnavailable")),
-        (FaultAnswer::status(403, "AuthorizationFailed"), of(500, "InternalServerError")),
-        (FaultAnswer::status(400, "BadRequest"), of(500, "InternalServerError")),
+        (FaultResponse::status(403, "AuthorizationFailed"), of(500, "InternalServerError")),
+        (FaultResponse::status(400, "BadRequest"), of(500, "InternalServerError")),
     ] {
         says(azure, 9, answer);
         let told = get(rp, "").await?;
@@ -127,7 +129,7 @@ async fn wrong(rp: &Rp, azure: &ArmControl) -> Result<()> {
     Ok(())
 }
 
-/// What nobody should say.
+/// Text that no answer may contain.
 async fn hostile(rp: &Rp, azure: &ArmControl, id: &str) -> Result<()> {
     let question = format!("{id}/detectors");
     let many: Vec<Value> = (0..5000).map(|n| json!({"metadata": {"id": format!("d{n}")}})).collect();

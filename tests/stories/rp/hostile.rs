@@ -9,7 +9,7 @@ const SUB: &str = "00000000-0000-0000-0000-00000000b001";
 const VERSION: &str = "api-version=2025-07-25";
 
 /// One request and its answer on a connection of its own.
-async fn told(aro: &Aro, request: impl AsRef<[u8]>) -> Result<(u16, String)> {
+async fn send_raw(aro: &Aro, request: impl AsRef<[u8]>) -> Result<(u16, String)> {
     let mut wire = Wire::connect(&aro.dev.rp_url, &aro.ca_pem()?).await?;
     // It may close before it has read all.
     let sent = wire.send(request).await;
@@ -39,7 +39,7 @@ async fn hostile_requests_get_their_answers() -> Result<()> {
     aro.explain(slow(&aro).await)?;
     ensure!(!aro.process().log().contains("a request panicked"), "{}", aro.process().tail());
     // It lives, and nothing was made.
-    let (status, list) = told(
+    let (status, list) = send_raw(
         &aro,
         get(&format!("/subscriptions/{SUB}/providers/Microsoft.RedHatOpenShift/openShiftClusters?{VERSION}")),
     )
@@ -68,12 +68,12 @@ async fn paths(aro: &Aro) -> Result<()> {
         ("/%2e%2e/%2e%2e/etc/passwd".to_owned(), 404, "NotFound"),
         ("/".repeat(5000), 404, "NotFound"),
     ] {
-        let (seen, text) = told(aro, get(&format!("{path}?{VERSION}"))).await?;
+        let (seen, text) = send_raw(aro, get(&format!("{path}?{VERSION}"))).await?;
         ensure!(seen == status && text.contains(code), "{path}: {seen} {text}");
         ensure!(!text.to_ascii_lowercase().contains("\r\ninjected:"), "{path}: {text}");
     }
     // A known path with another method: no body.
-    let (seen, text) = told(aro, format!("DELETE {subscription} HTTP/1.1\r\nhost: x\r\n\r\n")).await?;
+    let (seen, text) = send_raw(aro, format!("DELETE {subscription} HTTP/1.1\r\nhost: x\r\n\r\n")).await?;
     ensure!(seen == 405 && text.ends_with("\r\n\r\n"), "{text}");
     Ok(())
 }
@@ -86,16 +86,16 @@ async fn bodies(aro: &Aro) -> Result<()> {
     let good = br#"{"state": "Registered", "properties": {"tenantId": "t"}}"#;
     let mut padded = good.to_vec();
     padded.resize(1 << 20, b' ');
-    let (status, text) = told(aro, put(&subscription, JSON, &padded)).await?;
+    let (status, text) = send_raw(aro, put(&subscription, JSON, &padded)).await?;
     ensure!(status == 201, "a body of 1 MiB: {status} {text}");
     padded.push(b' ');
-    let (status, text) = told(aro, put(&subscription, JSON, &padded)).await?;
+    let (status, text) = send_raw(aro, put(&subscription, JSON, &padded)).await?;
     ensure!(status == 400 && text.contains("InvalidResource"), "a body of 1 MiB and 1: {status} {text}");
     // The same in chunks, which tell no length.
     let head = format!("PUT {subscription} HTTP/1.1\r\nhost: x\r\n{JSON}transfer-encoding: chunked\r\n\r\n");
     let chunk = [b"10000\r\n".as_slice(), &vec![b' '; 0x10000], b"\r\n"].concat();
     let (status, text) =
-        told(aro, [head.into_bytes(), chunk.repeat(17), b"0\r\n\r\n".to_vec()].concat()).await?;
+        send_raw(aro, [head.into_bytes(), chunk.repeat(17), b"0\r\n\r\n".to_vec()].concat()).await?;
     ensure!(status == 400 && text.contains("InvalidResource"), "chunks without end: {status} {text}");
 
     let utf16: Vec<u8> = "{\"location\": \"eastus\"}".encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -116,7 +116,7 @@ async fn bodies(aro: &Aro) -> Result<()> {
         ("a long number", format!("{{\"tags\": {}}}", "9".repeat(100_000)).into_bytes()),
         ("a list", b"[]".to_vec()),
     ] {
-        let (status, text) = told(aro, put(&cluster, JSON, &body)).await?;
+        let (status, text) = send_raw(aro, put(&cluster, JSON, &body)).await?;
         ensure!((400..500).contains(&status), "{what}: {status} {text}");
         let (_, json) = text.split_once("\r\n\r\n").context("an answer with a body")?;
         let json: serde_json::Value = serde_json::from_str(json).with_context(|| text.clone())?;
@@ -125,11 +125,11 @@ async fn bodies(aro: &Aro) -> Result<()> {
     for kind in
         ["content-type: text/yaml\r\n", "content-type: application/jsonx\r\n", "content-type: \r\n", ""]
     {
-        let (status, text) = told(aro, put(&cluster, kind, good)).await?;
+        let (status, text) = send_raw(aro, put(&cluster, kind, good)).await?;
         ensure!(status == 415 && text.contains("UnsupportedMediaType"), "{kind:?}: {status} {text}");
     }
     let kind = "content-type: application/json; charset=utf-8\r\n";
-    let (status, text) = told(aro, put(&subscription, kind, good)).await?;
+    let (status, text) = send_raw(aro, put(&subscription, kind, good)).await?;
     ensure!(status == 200, "{text}");
     Ok(())
 }
@@ -140,7 +140,7 @@ async fn heads(aro: &Aro) -> Result<()> {
         ("a long header", format!("x: {}\r\n", "y".repeat(300_000))),
         ("many headers", (0..2000).map(|n| format!("x{n}: y\r\n")).collect()),
     ] {
-        let (status, text) = told(aro, format!("GET {path} HTTP/1.1\r\nhost: x\r\n{more}\r\n")).await?;
+        let (status, text) = send_raw(aro, format!("GET {path} HTTP/1.1\r\nhost: x\r\n{more}\r\n")).await?;
         ensure!(matches!(status, 0 | 400 | 431), "{what}: {status} {text}");
     }
     for (what, request) in [
@@ -151,20 +151,21 @@ async fn heads(aro: &Aro) -> Result<()> {
             format!("PUT {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx"),
         ),
     ] {
-        let (status, text) = told(aro, request).await?;
+        let (status, text) = send_raw(aro, request).await?;
         ensure!(matches!(status, 0 | 400 | 414 | 431), "{what}: {status} {text}");
     }
     // What comes back of a request's names is theirs to the letter, or nothing.
     let names = "x-ms-client-request-id: a b\tc\r\nx-ms-return-client-request-id: TRUE\r\nx-ms-correlation-request-id: q\r\n";
-    let (status, text) = told(aro, format!("GET {path} HTTP/1.1\r\nhost: x\r\n{names}\r\n")).await?;
+    let (status, text) = send_raw(aro, format!("GET {path} HTTP/1.1\r\nhost: x\r\n{names}\r\n")).await?;
     ensure!(status == 200 && text.contains("x-ms-client-request-id: a b\tc\r\n"), "{text}");
     let broken = "x-ms-arm-resource-system-data: {{{\r\nreferer: ::\r\n";
-    let (status, text) = told(aro, format!("GET {path} HTTP/1.1\r\nhost: x\r\n{broken}\r\n")).await?;
+    let (status, text) = send_raw(aro, format!("GET {path} HTTP/1.1\r\nhost: x\r\n{broken}\r\n")).await?;
     ensure!(status == 200, "{text}");
     Ok(())
 }
 
-/// Whoever begins and does not go on loses its connection or gets an answer; others are served meanwhile.
+/// A client that begins a request and does not continue loses its connection or gets an answer; others are served
+/// meanwhile.
 async fn slow(aro: &Aro) -> Result<()> {
     let path = format!("/subscriptions/{SUB}?api-version=2.0");
     let mut begun = Vec::new();
@@ -187,7 +188,7 @@ async fn slow(aro: &Aro) -> Result<()> {
         stalled.push(wire);
     }
     let (status, text) =
-        told(aro, get(&format!("/providers/microsoft.redhatopenshift/operations?{VERSION}"))).await?;
+        send_raw(aro, get(&format!("/providers/microsoft.redhatopenshift/operations?{VERSION}"))).await?;
     ensure!(status == 200, "while others stall: {text}");
     for mut wire in stalled {
         let answer =

@@ -9,9 +9,9 @@ use reqwest::Method;
 use rp_base::{SharedClock, SystemClock, SystemRandom};
 use rp_database::{SharedStore, Typed, in_memory};
 use rp_documents::cluster::Worker;
-use rp_documents::cluster::provisioning::End;
+use rp_documents::cluster::provisioning::OperationEnd;
 use rp_documents::{ClusterDocument, Leased as _, ResourceId, Sealed};
-use rp_frontend::{AdminParts, Edge, Everybody, FrontendParts, Offers, RoleSet, router};
+use rp_frontend::{AdminParts, AllowAll, Edge, FrontendParts, Offers, RoleSet, router};
 use rp_monitor::check::{Check, CheckOptions, CheckParts, Records};
 use rp_monitor::emit::Emitters;
 use rp_monitor::once::OneTarget;
@@ -28,9 +28,9 @@ use super::site::{SUB, VERSION, path, wanted};
 const CLIENT: &str = "22222222-2222-2222-2222-222222222222";
 
 #[derive(Debug)]
-struct Fixed;
+struct FixedOffers;
 
-impl Offers for Fixed {
+impl Offers for FixedOffers {
     fn versions(&self) -> Vec<String> {
         vec!["4.17.27".to_owned()]
     }
@@ -66,8 +66,8 @@ impl World {
             keyring: keyring.clone(),
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
-            authorizer: Arc::new(Everybody),
-            offers: Arc::new(Fixed),
+            authorizer: Arc::new(AllowAll),
+            offers: Arc::new(FixedOffers),
             checks: None,
             region: "eastus".to_owned(),
             domain: "eastus.aroapp.io".to_owned(),
@@ -112,7 +112,12 @@ impl World {
         let id = self.document().await?.id;
         let mut found = clusters.get(&id).await?.context("the document")?;
         let worker = Worker::holding(&found.value.lease());
-        found.value.cluster.properties.finish(worker, End::Succeeded, None).context("nothing runs")?;
+        found
+            .value
+            .cluster
+            .properties
+            .finish(worker, OperationEnd::Succeeded, None)
+            .context("nothing runs")?;
         found.value.async_operation_id.clear(worker);
         clusters.replace(found).await?;
         Ok(())
@@ -240,7 +245,7 @@ async fn what_a_real_cluster_showed_the_monitor_is_read_without_asking_it() -> R
     let asked = world.asked()?;
     ensure!(asked > 0, "the monitor asked nothing");
     check_shown(&world.get().await?)?;
-    // From here on nobody could ask: calls would hang, and then nobody is there.
+    // From here on the cluster cannot be read: calls would hang first, and later nothing listens.
     world.openshift.plane.hang_api(true)?;
     check_shown(&world.get().await?)?;
     world.openshift.plane.stop_api()?;

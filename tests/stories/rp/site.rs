@@ -35,7 +35,7 @@ pub(super) struct Rp {
     pub(super) admin: Caller,
 }
 
-/// Who calls: nobody in particular, or the holder of a certificate.
+/// A caller: anonymous, or with a client certificate.
 #[derive(Debug, Clone)]
 pub(super) struct Caller(reqwest::Client);
 

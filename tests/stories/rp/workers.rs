@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use futures_util::future::{try_join, try_join_all};
 use parking_lot::Mutex;
 use reqwest::Method;
-use rp_simulator::arm::{ArmControl, Logged};
+use rp_simulator::arm::{ArmControl, LoggedRequest};
 use serde_json::{Value, json};
 use tests_kit::{Answer, Postgres, until};
 use tokio::sync::watch;
@@ -23,7 +23,7 @@ use tokio::time::sleep;
 
 use super::site::{Rp, Site, path, wanted};
 use azure::{Azure, SLOTS};
-use record::{Tokens, Turn, one_at_a_time};
+use record::{LeaseTerm, Tokens, one_at_a_time};
 
 const SEED: u64 = 20_261_122;
 const PROCESSES: usize = 3;
@@ -48,14 +48,14 @@ struct World {
     running: Mutex<Vec<Arc<Rp>>>,
     killed: Mutex<BTreeSet<u32>>,
     /// Of the processes that are dead.
-    turns: Mutex<Vec<Turn>>,
+    turns: Mutex<Vec<LeaseTerm>>,
     /// The stand-in forgets the oldest of very many.
-    writes: Mutex<Vec<Logged>>,
+    writes: Mutex<Vec<LoggedRequest>>,
 }
 
 /// A cluster that came and went.
 #[derive(Debug, Clone)]
-struct Lived {
+struct ClusterLife {
     name: String,
     number: usize,
     /// What there was of it in Azure: how many of each type.
@@ -129,8 +129,8 @@ impl World {
         .await
     }
 
-    /// Makes a cluster and removes it. Whoever is not answered asks again, and may find that it was heard.
-    async fn life(&self, slot: usize, number: usize) -> Result<Lived> {
+    /// Creates a cluster and deletes it. A request without an answer is repeated, and may find that it was executed.
+    async fn life(&self, slot: usize, number: usize) -> Result<ClusterLife> {
         let name = format!("c{slot}-{number}");
         let mut body = wanted(number);
         body["properties"]["masterProfile"]["subnetId"] = json!(azure::subnet("master", slot));
@@ -145,7 +145,7 @@ impl World {
         self.comes_to(&name, "").await?;
         let left = self.azure.left(number);
         ensure!(left.is_empty(), "left of {name}: {left:?}");
-        Ok(Lived { name, number, made })
+        Ok(ClusterLife { name, number, made })
     }
 
     fn control(&self) -> ArmControl {
@@ -153,7 +153,7 @@ impl World {
     }
 
     /// Lives in one slot, one after the other, until there are no more kills.
-    async fn lives(&self, slot: usize, more: watch::Receiver<bool>) -> Result<Vec<Lived>> {
+    async fn lives(&self, slot: usize, more: watch::Receiver<bool>) -> Result<Vec<ClusterLife>> {
         let mut all = Vec::new();
         loop {
             all.push(self.life(slot, 100_000 * (slot + 1) + all.len()).await?);
@@ -189,7 +189,7 @@ impl World {
     }
 
     /// Every turn of every process. Those that live have ended theirs.
-    async fn all_turns(&self) -> Result<Vec<Turn>> {
+    async fn all_turns(&self) -> Result<Vec<LeaseTerm>> {
         let mut all = self.turns.lock().clone();
         let living = self.running.lock().clone();
         for rp in living {
@@ -232,7 +232,7 @@ async fn torn(kills: usize) -> Result<()> {
     let (tell, more) = watch::channel(true);
     let lives = try_join_all((0..SLOTS).map(|slot| world.lives(slot, more.clone())));
     let ((), lived) = try_join(world.kills(kills, tell), lives).await?;
-    let mut lived: Vec<Lived> = lived.into_iter().flatten().collect();
+    let mut lived: Vec<ClusterLife> = lived.into_iter().flatten().collect();
     for one in &lived {
         ensure!(one.made == quiet.made, "{one:?} and {quiet:?}");
     }
@@ -241,16 +241,16 @@ async fn torn(kills: usize) -> Result<()> {
     let turns = world.all_turns().await?;
     alone(&world, &lived, &turns)?;
     tokens.sound().await?;
-    ended(&url, &lived, &turns).await
+    all_operations_ended(&url, &lived, &turns).await
 }
 
 /// No cluster's work was done by two at once.
-fn alone(world: &World, lived: &[Lived], turns: &[Turn]) -> Result<()> {
+fn alone(world: &World, lived: &[ClusterLife], turns: &[LeaseTerm]) -> Result<()> {
     world.collect();
     let (writes, killed) = (world.writes.lock().clone(), world.killed.lock().clone());
     let (mut by_others, mut lost) = (0, 0);
     for one in lived {
-        let own: Vec<&Turn> = turns.iter().filter(|turn| turn.cluster == one.name).collect();
+        let own: Vec<&LeaseTerm> = turns.iter().filter(|turn| turn.cluster == one.name).collect();
         let distinct: BTreeSet<u64> = own.iter().map(|turn| turn.token).collect();
         ensure!(distinct.len() == own.len(), "{}: two had one token: {own:#?}", one.name);
         let open = own.iter().find(|turn| turn.ended.is_none() && !killed.contains(&turn.pid));
@@ -267,7 +267,7 @@ fn alone(world: &World, lived: &[Lived], turns: &[Turn]) -> Result<()> {
 }
 
 /// Every operation that was begun came to its end, and its log says which.
-async fn ended(url: &str, lived: &[Lived], turns: &[Turn]) -> Result<()> {
+async fn all_operations_ended(url: &str, lived: &[ClusterLife], turns: &[LeaseTerm]) -> Result<()> {
     let store = record::connect(url).await?;
     let all = record::bodies(&store, rp_documents::Collection::AsyncOperations).await?;
     for operation in &all {

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use rp_base::{Clock as _, SystemClock, SystemRandom};
 use rp_database::{Draft, in_memory};
 use rp_documents::{Collection, ResourceId};
-use rp_frontend::{AdminParts, Edge, Everybody, FrontendParts, Offers, Reach, RoleSet, StoreOffers, router};
+use rp_frontend::{
+    AdminParts, AllowAll, ClusterConnector, Edge, FrontendParts, Offers, RoleSet, StoreOffers, router,
+};
 use rp_net::{
     Credential, Dialer, DialerOptions, Directory, DirectoryError, Endpoint, Networks, PrivateWay, Source,
     Target,
@@ -19,10 +21,10 @@ use tests_kit::{GENEROUS, OpenShift};
 const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/real";
 
 #[derive(Debug)]
-struct One(Arc<Target>);
+struct SingleTarget(Arc<Target>);
 
 #[async_trait]
-impl Directory for One {
+impl Directory for SingleTarget {
     async fn find(&self, _: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
         Ok(Arc::clone(&self.0))
     }
@@ -72,7 +74,7 @@ impl Api {
             keyring: Keyring::generate(&SystemRandom),
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
-            authorizer: Arc::new(Everybody),
+            authorizer: Arc::new(AllowAll),
             offers,
             checks: None,
             region: "eastus".to_owned(),
@@ -82,7 +84,10 @@ impl Api {
             gateway: true,
             edge: Edge::default(),
             admin: AdminParts {
-                reach: Some(Reach { directory: Arc::new(One(Arc::new(target.fingerprinted()))), dialer }),
+                reach: Some(ClusterConnector {
+                    directory: Arc::new(SingleTarget(Arc::new(target.fingerprinted()))),
+                    dialer,
+                }),
                 ..AdminParts::default()
             },
             detectors: None,

@@ -12,7 +12,7 @@ pub(crate) const SECRET: &str = "a client secret of at least thirty-two characte
 
 /// Settings beyond the usual.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct More {
+pub(crate) struct ExtraSettings {
     /// Lines of `[oidc]`; `ISSUER` stands for the provider.
     pub(crate) oidc: &'static str,
     /// Whole sections.
@@ -42,7 +42,7 @@ impl Served {
     }
 
     /// As [`Self::start`], with more settings.
-    pub(super) async fn start_with(more: More) -> Result<Self> {
+    pub(super) async fn start_with(more: ExtraSettings) -> Result<Self> {
         let mut served = Self::prepare_with(SECRET_FILE, &secret_client(), more).await?;
         served.provider_comes().await?;
         served.ready().await?;
@@ -70,10 +70,10 @@ impl Served {
     }
 
     async fn prepare(credential: &str, client: &Value) -> Result<Self> {
-        Self::prepare_with(credential, client, More::default()).await
+        Self::prepare_with(credential, client, ExtraSettings::default()).await
     }
 
-    async fn prepare_with(credential: &str, client: &Value, more: More) -> Result<Self> {
+    async fn prepare_with(credential: &str, client: &Value, more: ExtraSettings) -> Result<Self> {
         let folder = Folder::new("serve")?;
         let authority = Authority::new("serve")?;
         folder.write("ca.pem", authority.pem())?;
@@ -125,7 +125,7 @@ impl Served {
         self.provider = None;
     }
 
-    /// Somebody without a session.
+    /// A client without a session.
     pub(super) fn stranger(&self) -> Result<Session> {
         Session::open(self.authority.pem(), &self.url, None)
     }

@@ -62,7 +62,7 @@ async fn a_provider_that_is_away_is_named_and_found_again() -> Result<()> {
     ensure!(login.header("location").starts_with(&served.issuer), "{}", login.header("location"));
     ensure!(served.browse("sign-in", ALICE, &json!({})).await?["info"] == 200);
 
-    // It goes away while somebody is on its page.
+    // It goes away while a person is on its page.
     served.provider_goes();
     let state = query(login.header("location"), "state");
     let cookie = login.header("set-cookie").split(';').next().unwrap_or_default().to_owned();

@@ -8,12 +8,13 @@ use tests_kit::{
     until,
 };
 
-use super::served::{APPLICATION, More, SECRET, Served, password};
+use super::served::{APPLICATION, ExtraSettings, SECRET, Served, password};
 
 const ALICE: &str = "alice@example.test";
 const MANY: &str = "many@example.test";
 /// The provider is asked every second.
-const OFTEN: More = More { oidc: "", sections: "[session]\nrevalidate = \"1s\"\nalarm_after = \"3s\"\n" };
+const OFTEN: ExtraSettings =
+    ExtraSettings { oidc: "", sections: "[session]\nrevalidate = \"1s\"\nalarm_after = \"3s\"\n" };
 
 async fn session(served: &Served, login: &str) -> Result<Session> {
     sign_in(served.authority.pem(), &served.url, login, &password(login)).await
@@ -175,7 +176,7 @@ async fn clocks_may_differ_by_two_minutes() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_that_do_not_fit_are_found_elsewhere() -> Result<()> {
-    let more = More { oidc: "groups_from = \"ISSUER/groups\"", ..More::default() };
+    let more = ExtraSettings { oidc: "groups_from = \"ISSUER/groups\"", ..ExtraSettings::default() };
     let served = Served::start_with(more).await?;
     let roles = session(&served, MANY).await?.get("/api/info").await?.ok()?.json()?["roles"].clone();
     ensure!(roles == json!(["viewer", "sre"]), "{roles}");
@@ -209,7 +210,7 @@ async fn a_fresh_sign_in_asks_again() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_is_a_robot() -> Result<()> {
     let audience = "https://aro.example.test/api";
-    let more = More {
+    let more = ExtraSettings {
         oidc: "api_audience = \"https://aro.example.test/api\"",
         sections: "[robots]\nclients = [\"deployer-app=deployer\"]\n",
     };
@@ -226,7 +227,7 @@ async fn an_application_is_a_robot() -> Result<()> {
     until("the robot is known", GENEROUS, || answers(&program, "/api/v1/clusters", 200)).await?;
     let info = program.get("/api/info").await?.ok()?.json()?;
     ensure!(info["username"] == "robot deployer", "{info}");
-    // A token for somebody else's API opens nothing here.
+    // A token for another API is refused here.
     let foreign = application_token(&served, "https://other.example.test/api").await?;
     answers(&stranger.with_bearer(&foreign), "/api/v1/clusters", 401).await?;
 

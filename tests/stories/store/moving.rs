@@ -1,4 +1,4 @@
-//! From SQLite to PostgreSQL, and nobody has to sign in again.
+//! Moves the store from SQLite to PostgreSQL; sessions stay valid.
 
 use anyhow::{Context as _, Result, ensure};
 use tests_kit::{GENEROUS, Postgres, free_port, until};
@@ -69,7 +69,7 @@ async fn a_store_moves_to_postgresql_and_everybody_goes_on() -> Result<()> {
     ensure!(sealed.status == 0 && sealed.stdout.contains("\"left\":{}"), "{sealed:?}");
     sre.get("/api/info").await?.ok()?;
 
-    // And back, for whoever wants to.
+    // The way back works too.
     operator.stop().await?;
     let back = ["store", "copy", "--from", &bare, "--to", "sqlite:back.db", "--password-file", "password"];
     let copied = operator.ok(&back).await?;
@@ -77,7 +77,7 @@ async fn a_store_moves_to_postgresql_and_everybody_goes_on() -> Result<()> {
     Ok(())
 }
 
-/// The replica that was written to is frozen, its standby is promoted: nobody restarts anything.
+/// The primary is frozen and its standby is promoted: no process is restarted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failover_takes_seconds_and_no_restart() -> Result<()> {
     let mut operator = Operator::start(10).await?;

@@ -77,7 +77,7 @@ impl Operator {
         text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
     }
 
-    /// Ends it in peace, for verbs that need it.
+    /// Stops it gracefully, for verbs that need it stopped.
     pub(super) async fn stop(&self) -> Result<()> {
         self.aro.process().signal("TERM")?;
         let status = self.aro.process().wait(GENEROUS).await?;

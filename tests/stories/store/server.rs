@@ -161,7 +161,7 @@ async fn a_frozen_primary_is_left_for_the_promoted_standby_and_not_gone_back_to(
 }
 
 /// Without synchronous replication a failover loses writes. Positions and versions are not given twice all the same:
-/// no follower misses what is written after it, and nobody replaces a document by a version of another history.
+/// no follower misses what is written after it, and no document is replaced by a version of another history.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_loss_no_position_is_given_twice() -> Result<()> {
     let pair = Pair::start().await?;

@@ -28,7 +28,7 @@ async fn a_backup_is_taken_while_it_runs_and_goes_back_only_while_it_does_not() 
     let said = operator.ok(&["store", "restore", "backup.db"]).await?;
     ensure!(said.contains("have ended") && said.contains("before-restore-1"), "{said}");
     operator.aro.restart().await?;
-    // Nobody kept access over it: not the session, and not what was revoked after the backup.
+    // No access survived the restore: not the session, and not a grant that was revoked after the backup.
     let status = sre.get("/api/info").await?.status;
     ensure!(matches!(status, 307 | 401 | 403), "the session lives: {status}");
     ensure!(token.status().await? == 401, "what was revoked lives again");

@@ -154,7 +154,7 @@ impl Local {
     }
 
     /// To another cluster's places.
-    pub(crate) async fn to(site: &Site, cluster: &str, reason: &str, places: &[&str]) -> Result<Self> {
+    pub(crate) async fn to_places(site: &Site, cluster: &str, reason: &str, places: &[&str]) -> Result<Self> {
         let base = ["tunnel", cluster, "-o", "json", "--reason", reason];
         Self::run(site, &[&base[..], places].concat(), reason).await
     }

@@ -1,7 +1,7 @@
 //! Events: the newest first, warnings by their colour.
 
-use super::{Seen, page_of, words_of};
-use crate::panel::{At, Block, Item, Panel};
+use super::{ObservedRows, page_of, words_of};
+use crate::panel::{Block, DisplayTime, Item, Panel};
 use crate::parts::{Link, Tone};
 use crate::text::encode;
 
@@ -56,7 +56,7 @@ impl EventRow {
             kind: format!("{} {}", words_of(&self.kind).to_lowercase(), self.reason),
             badges: Vec::new(),
             quote: self.message.clone(),
-            at: self.at.map(At::Ago),
+            at: self.at.map(DisplayTime::Ago),
             aside: many,
             acts: Vec::new(),
         }
@@ -77,7 +77,7 @@ fn newest<'a>(events: impl Iterator<Item = &'a EventRow>, most: usize) -> Vec<&'
 
 /// Warnings of the overview.
 #[must_use]
-pub fn events_panel(base: &str, events: &Seen<EventRow>) -> Panel {
+pub fn events_panel(base: &str, events: &ObservedRows<EventRow>) -> Panel {
     let panel = Panel::new("events", "Warnings")
         .slot(events.slot("Events", &[], MISSING))
         .link("All events", format!("{base}/events"));
@@ -95,7 +95,13 @@ pub fn events_panel(base: &str, events: &Seen<EventRow>) -> Panel {
 }
 
 /// Events of one object.
-pub(super) fn about(base: &str, kind: &str, namespace: &str, name: &str, events: &Seen<EventRow>) -> Panel {
+pub(super) fn about(
+    base: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+    events: &ObservedRows<EventRow>,
+) -> Panel {
     let panel = Panel::new("events", "Events").slot(events.slot("Events", &[], MISSING));
     if !events.known() {
         return panel;

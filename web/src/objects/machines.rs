@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::events::{EventRow, about};
 use super::nodes::{none_found, pages};
-use super::{Board, Seen, conditions_panel, no_such, page_of, was};
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, was};
 use crate::components::Condition;
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
@@ -85,15 +85,15 @@ impl Vm {
     pub fn badge(&self) -> Option<Badge> {
         let Self::Known { power, provisioning, .. } = self else { return None };
         if provisioning.eq_ignore_ascii_case("failed") {
-            return Some(Badge::of(Tone::Bad, "failed", format!("VM failed, {power}")));
+            return Some(Badge::filled(Tone::Bad, "failed", format!("VM failed, {power}")));
         }
         Some(match power.to_ascii_lowercase().as_str() {
             "running" => Badge::quiet(Tone::Ok, "ok", "VM running"),
             "starting" | "stopping" | "deallocating" | "creating" => {
-                Badge::of(Tone::Busy, "busy", format!("VM {power}"))
+                Badge::filled(Tone::Busy, "busy", format!("VM {power}"))
             }
-            "" => Badge::of(Tone::Warn, "unknown", "VM state unknown"),
-            _ => Badge::of(Tone::Bad, "stop", format!("VM {power}")),
+            "" => Badge::filled(Tone::Warn, "unknown", "VM state unknown"),
+            _ => Badge::filled(Tone::Bad, "stop", format!("VM {power}")),
         })
     }
 
@@ -118,12 +118,12 @@ impl MachineRow {
     #[must_use]
     pub fn badge(&self) -> Badge {
         match self.phase.as_str() {
-            _ if self.deleting.is_some() => Badge::of(Tone::Busy, "trash", "Deleting"),
+            _ if self.deleting.is_some() => Badge::filled(Tone::Busy, "trash", "Deleting"),
             "Running" => Badge::quiet(Tone::Ok, "ok", "Running"),
-            "Failed" => Badge::of(Tone::Bad, "failed", "Failed"),
-            "Provisioning" | "Provisioned" | "Deleting" => Badge::of(Tone::Busy, "busy", &*self.phase),
-            "" => Badge::of(Tone::Warn, "unknown", "Unknown"),
-            other => Badge::of(Tone::Warn, "degraded", other),
+            "Failed" => Badge::filled(Tone::Bad, "failed", "Failed"),
+            "Provisioning" | "Provisioned" | "Deleting" => Badge::filled(Tone::Busy, "busy", &*self.phase),
+            "" => Badge::filled(Tone::Warn, "unknown", "Unknown"),
+            other => Badge::filled(Tone::Warn, "degraded", other),
         }
     }
 
@@ -181,7 +181,7 @@ const MISSING: &str = "The cluster has no machine API (machine.openshift.io), so
 
 /// The table of machines as the query asks for it; without a query only those that need a look.
 #[must_use]
-pub fn machines_panel(base: &str, machines: &Seen<MachineRow>, query: Option<&TableQuery>) -> Panel {
+pub fn machines_panel(base: &str, machines: &ObservedRows<MachineRow>, query: Option<&TableQuery>) -> Panel {
     let heads = Column::awaited(&COLUMNS);
     let panel = Panel::new("machines", "Machines").slot(machines.slot("Machines", &heads, MISSING));
     if !machines.known() {
@@ -247,7 +247,12 @@ fn tools(base: &str, name: &str) -> Vec<(&'static str, String, String)> {
 
 /// The page of one machine.
 #[must_use]
-pub fn machine_board(base: &str, name: &str, machines: &Seen<MachineRow>, events: &Seen<EventRow>) -> Board {
+pub fn machine_board(
+    base: &str,
+    name: &str,
+    machines: &ObservedRows<MachineRow>,
+    events: &ObservedRows<EventRow>,
+) -> Board {
     let list = Link::new("All machines", format!("{base}/machines"));
     let found = machines.rows.iter().find(|machine| machine.name == name).filter(|_| machines.known());
     let Some(machine) = found else { return no_such("Machine", name, &list, machines) };
@@ -261,7 +266,7 @@ pub fn machine_board(base: &str, name: &str, machines: &Seen<MachineRow>, events
     }
 }
 
-fn about_machine(base: &str, machine: &MachineRow, machines: &Seen<MachineRow>) -> Panel {
+fn about_machine(base: &str, machine: &MachineRow, machines: &ObservedRows<MachineRow>) -> Panel {
     let none = |text: &str| if text.is_empty() { "None".to_owned() } else { text.to_owned() };
     let mut pairs = vec![
         Pair::new("Status", Value::Badge(was(machine.badge(), machines.stale()))),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::events::{EventRow, about};
 use super::machines::{MachineRow, Vm};
-use super::{Board, Seen, conditions_panel, no_such, page_of, tags_panel, was, words_of};
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, tags_panel, was, words_of};
 use crate::components::Condition;
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
@@ -82,7 +82,7 @@ pub struct NodeRow {
     pub addresses: Vec<(String, String)>,
     /// State of its machine configuration: `Done`, `Working`, `Degraded` or empty.
     pub config_state: String,
-    /// Why it is so.
+    /// The reason.
     pub config_reason: String,
     /// Volumes that are attached.
     pub volumes: u64,
@@ -101,18 +101,18 @@ impl NodeRow {
         let mut badges = Vec::new();
         match self.ready {
             Some(true) => {}
-            Some(false) => badges.push(Badge::of(Tone::Bad, "failed", "Not ready")),
-            None => badges.push(Badge::of(Tone::Bad, "away", "Not heard from")),
+            Some(false) => badges.push(Badge::filled(Tone::Bad, "failed", "Not ready")),
+            None => badges.push(Badge::filled(Tone::Bad, "away", "Not heard from")),
         }
         for (kind, ..) in &self.pressures {
-            badges.push(Badge::of(Tone::Warn, "degraded", words_of(kind)));
+            badges.push(Badge::filled(Tone::Warn, "degraded", words_of(kind)));
         }
         if self.config_state == "Degraded" {
-            badges.push(Badge::of(Tone::Warn, "wrench", "Configuration degraded"));
+            badges.push(Badge::filled(Tone::Warn, "wrench", "Configuration degraded"));
         }
         if !self.schedulable {
             let tone = if self.config_state == "Working" { Tone::Busy } else { Tone::Warn };
-            badges.push(Badge::of(tone, "pause", "Cordoned"));
+            badges.push(Badge::filled(tone, "pause", "Cordoned"));
         }
         if badges.is_empty() {
             badges.push(Badge::quiet(Tone::Ok, "ok", "Ready"));
@@ -177,7 +177,7 @@ const MISSING: &str = "The cluster has no nodes that can be listed.";
 
 /// The table of nodes as the query asks for it; without a query the worst twelve.
 #[must_use]
-pub fn nodes_panel(base: &str, nodes: &Seen<NodeRow>, query: Option<&TableQuery>) -> Panel {
+pub fn nodes_panel(base: &str, nodes: &ObservedRows<NodeRow>, query: Option<&TableQuery>) -> Panel {
     let panel = Panel::new("nodes", "Nodes").slot(nodes.slot("Nodes", &Column::awaited(&COLUMNS), MISSING));
     if !nodes.known() {
         return panel;
@@ -250,7 +250,7 @@ pub(super) fn none_found(panel: Panel, what: &str, query: &TableQuery, empty: bo
     let wider = TableQuery { q: String::new(), problems: false, page: 0, ..query.clone() };
     let text = if query.q.is_empty() { String::new() } else { format!("Asked for: {}", query.q) };
     panel.with(Block::Blank(
-        crate::components::Blank::nothing("search", format!("No {what} match"))
+        crate::components::EmptyState::nothing("search", format!("No {what} match"))
             .text(text)
             .action(Link::new("Show all", wider.href())),
     ))
@@ -274,9 +274,9 @@ pub(super) fn bytes(n: i64) -> String {
 pub fn node_board(
     base: &str,
     name: &str,
-    nodes: &Seen<NodeRow>,
-    machines: &Seen<MachineRow>,
-    events: &Seen<EventRow>,
+    nodes: &ObservedRows<NodeRow>,
+    machines: &ObservedRows<MachineRow>,
+    events: &ObservedRows<EventRow>,
 ) -> Board {
     let list = Link::new("All nodes", format!("{base}/nodes"));
     let Some(node) = nodes.rows.iter().find(|node| node.name == name).filter(|_| nodes.known()) else {
@@ -295,7 +295,12 @@ pub fn node_board(
     }
 }
 
-fn about_node(base: &str, node: &NodeRow, machine: Option<&MachineRow>, nodes: &Seen<NodeRow>) -> Panel {
+fn about_node(
+    base: &str,
+    node: &NodeRow,
+    machine: Option<&MachineRow>,
+    nodes: &ObservedRows<NodeRow>,
+) -> Panel {
     let pods = Link::new("Pods on it", format!("{base}/pods?node={}", encode(&node.name)));
     let mut pairs: Vec<Pair> =
         node.badges().into_iter().map(|b| Pair::new("Status", Value::Badge(was(b, nodes.stale())))).collect();

@@ -1,23 +1,23 @@
-//! What is done with the cluster: its document's operations, maintenance, and its versions.
+//! Operations on the cluster: those in its document, maintenance, and versions.
 
 use super::{Board, Run, runs};
-use crate::panel::{At, Block, Item, Pair, Panel, Value};
+use crate::panel::{Block, DisplayTime, Item, Pair, Panel, Value};
 use crate::parts::{Badge, Step};
 
-/// What the document and the logs say of operations.
+/// The operations recorded in the cluster document and the logs.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
     /// Path of the cluster's pages.
     pub base: String,
     /// The server's clock.
     pub now: i64,
-    /// The one that runs, else the last; or the one that was asked for.
+    /// The running operation, else the last one; or the one that was requested.
     pub run: Option<Run>,
     /// The others, newest first.
     pub earlier: Vec<Run>,
-    /// In place of both: why they cannot be told.
+    /// Shown instead of both: why they cannot be determined.
     pub unknown: String,
-    /// How it stands.
+    /// The provisioning state as a badge.
     pub state: Badge,
     /// Since when.
     pub since: Option<i64>,
@@ -39,19 +39,19 @@ pub struct Operations {
     pub install: Vec<Step>,
     /// `maintenanceState`.
     pub maintenance: String,
-    /// Any more that the document says of maintenance: label and value.
+    /// Further maintenance fields of the document: label and value.
     pub more: Vec<(String, String)>,
     /// What people did through this portal.
-    pub done: Vec<Done>,
-    /// In place of that: why it is not shown.
+    pub done: Vec<ActionRow>,
+    /// Shown instead of that: why it is not shown.
     pub done_hidden: String,
-    /// It is no cluster of ours.
+    /// It is an imported cluster.
     pub imported: bool,
 }
 
-/// Something that somebody did.
+/// An action of a person.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub struct ActionRow {
     /// What.
     pub verb: String,
     /// Who.
@@ -148,7 +148,7 @@ fn done(operations: &Operations) -> Panel {
         name: crate::parts::Link::new(&*done.verb, ""),
         kind: done.person.clone(),
         quote: done.what.clone(),
-        at: Some(At::Ago(done.at)),
+        at: Some(DisplayTime::Ago(done.at)),
         ..Item::default()
     });
     panel.fact("newest first").with(Block::Items(items.collect()))

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::events::{EventRow, about};
 use super::nodes::{none_found, pages};
-use super::{Board, Seen, conditions_panel, no_such, page_of, was};
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, was};
 use crate::components::Condition;
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
@@ -31,7 +31,7 @@ pub struct OperatorRow {
     /// Every condition.
     pub conditions: Vec<Condition>,
     /// What it looks after.
-    pub related: Vec<Related>,
+    pub related: Vec<RelatedObject>,
     /// Its run-book, or empty.
     pub runbook: String,
 }
@@ -51,7 +51,7 @@ pub struct Flag {
 
 /// An object that an operator looks after.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Related {
+pub struct RelatedObject {
     /// API group, or empty.
     pub group: String,
     /// Plural of its kind.
@@ -81,10 +81,10 @@ impl Flag {
                 if status == well {
                     Badge::quiet(Tone::Ok, "ok", word)
                 } else {
-                    Badge::of(Tone::Bad, "failed", word)
+                    Badge::filled(Tone::Bad, "failed", word)
                 }
             }
-            None => Badge::of(Tone::Warn, "unknown", "Unknown"),
+            None => Badge::filled(Tone::Warn, "unknown", "Unknown"),
         }
     }
 }
@@ -95,17 +95,17 @@ impl OperatorRow {
     pub fn badges(&self) -> Vec<Badge> {
         let mut badges = Vec::new();
         match self.available.status {
-            Some(false) => badges.push(Badge::of(Tone::Bad, "failed", "Unavailable")),
-            None => badges.push(Badge::of(Tone::Warn, "unknown", "Availability unknown")),
+            Some(false) => badges.push(Badge::filled(Tone::Bad, "failed", "Unavailable")),
+            None => badges.push(Badge::filled(Tone::Warn, "unknown", "Availability unknown")),
             Some(true) => {}
         }
         match self.degraded.status {
-            Some(true) => badges.push(Badge::of(Tone::Warn, "degraded", "Degraded")),
-            None => badges.push(Badge::of(Tone::Warn, "unknown", "Degradation unknown")),
+            Some(true) => badges.push(Badge::filled(Tone::Warn, "degraded", "Degraded")),
+            None => badges.push(Badge::filled(Tone::Warn, "unknown", "Degradation unknown")),
             Some(false) => {}
         }
         if self.progressing.status == Some(true) {
-            badges.push(Badge::of(Tone::Busy, "busy", "Progressing"));
+            badges.push(Badge::filled(Tone::Busy, "busy", "Progressing"));
         }
         if badges.is_empty() {
             badges.push(Badge::quiet(Tone::Ok, "ok", "Available"));
@@ -136,7 +136,7 @@ impl OperatorRow {
         }
     }
 
-    /// Degraded, unavailable, or nobody knows.
+    /// Whether it is degraded, unavailable or unknown.
     #[must_use]
     pub fn wrong(&self) -> bool {
         self.rank() < 3
@@ -183,7 +183,7 @@ const MISSING: &str = "The cluster has no cluster operators: it is not OpenShift
 
 /// The table of operators.
 #[must_use]
-pub fn operators_panel(base: &str, operators: &Seen<OperatorRow>, query: &TableQuery) -> Panel {
+pub fn operators_panel(base: &str, operators: &ObservedRows<OperatorRow>, query: &TableQuery) -> Panel {
     let heads = Column::awaited(&COLUMNS);
     let panel =
         Panel::new("operators", "Cluster operators").slot(operators.slot("Operators", &heads, MISSING));
@@ -228,8 +228,8 @@ pub fn operators_panel(base: &str, operators: &Seen<OperatorRow>, query: &TableQ
 pub fn operator_board(
     base: &str,
     name: &str,
-    operators: &Seen<OperatorRow>,
-    events: &Seen<EventRow>,
+    operators: &ObservedRows<OperatorRow>,
+    events: &ObservedRows<EventRow>,
 ) -> Board {
     let list = Link::new("All operators", format!("{base}/operators"));
     let found = operators.rows.iter().find(|operator| operator.name == name).filter(|_| operators.known());
@@ -245,9 +245,9 @@ pub fn operator_board(
         pairs.push(Pair::new(format!("{label} since"), Value::Time(flag.since)));
     }
     let progressing = match row.progressing.status {
-        Some(true) => Badge::of(Tone::Busy, "busy", "Yes"),
+        Some(true) => Badge::filled(Tone::Busy, "busy", "Yes"),
         Some(false) => Badge::quiet(Tone::Ok, "ok", "No"),
-        None => Badge::of(Tone::Warn, "unknown", "Unknown"),
+        None => Badge::filled(Tone::Warn, "unknown", "Unknown"),
     };
     pairs.push(Pair::new("Progressing", past(progressing)));
     pairs.push(Pair::text("Upgradeable", upgradeable(&row.upgradeable)));

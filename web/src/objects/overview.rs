@@ -2,16 +2,16 @@
 
 use super::verdict::{Problem, verdict};
 use super::{
-    Board, Estate, Run, SeenState, events_panel, machine_sets_panel, machines_panel, nodes_panel, run_notice,
-    version_panel,
+    Board, ClusterObjects, ObservationState, Run, events_panel, machine_sets_panel, machines_panel,
+    nodes_panel, run_notice, version_panel,
 };
 use crate::cluster::Verdict;
-use crate::components::{Bones, LastLook, Slot};
-use crate::panel::{At, Block, Item, LANES, Lane, Pair, Panel, Value};
+use crate::components::{LastLook, Skeleton, Slot};
+use crate::panel::{Block, DisplayTime, Item, LANES, Lane, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Notice, Step, Tone};
 use crate::text::plural;
 
-/// What the page knows beside the estate.
+/// What the overview shows beside the cluster's objects.
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
     /// Path of the cluster's pages.
@@ -23,9 +23,9 @@ pub struct Overview {
     /// The installation, while it runs or where it stopped.
     pub install: Vec<Step>,
     /// What is seen of the cluster.
-    pub estate: Estate,
+    pub estate: ClusterObjects,
     /// What the last look knew.
-    pub look: ControlLook,
+    pub look: MonitorFindings,
     /// The document's own last operation: from, to, colour.
     pub operation: Vec<(i64, i64, Tone)>,
     /// It is no cluster of ours: panels of what plain Kubernetes has not are left out.
@@ -36,10 +36,10 @@ pub struct Overview {
     pub run: Option<Run>,
 }
 
-/// What the monitor's last look knew.
+/// What the monitor's last look found.
 #[derive(Clone, Debug, Default)]
-pub struct ControlLook {
-    /// The look itself; none: nobody has looked.
+pub struct MonitorFindings {
+    /// The look itself; none: there was none yet.
     pub look: Option<LastLook>,
     /// Status of the API server's `/healthz`; 0: no answer; none: not asked.
     pub healthz: Option<u16>,
@@ -76,7 +76,7 @@ pub struct FiringAlert {
 #[must_use]
 pub fn overview_board(overview: &Overview, problems: &[Problem]) -> Board {
     let (base, estate) = (overview.base.as_str(), &overview.estate);
-    let shown = |state: &SeenState| !(overview.imported && matches!(state, SeenState::Missing));
+    let shown = |state: &ObservationState| !(overview.imported && matches!(state, ObservationState::Missing));
     let mut main = vec![nodes_panel(base, &estate.nodes, None)];
     if shown(&estate.machines.state) {
         main.push(machines_panel(base, &estate.machines, None));
@@ -92,7 +92,7 @@ pub fn overview_board(overview: &Overview, problems: &[Problem]) -> Board {
     side.push(control_panel(overview));
     if overview.unreachable.is_some() {
         // Nothing of it can be asked: one sentence instead of a wall of failures.
-        return Board::of(vec![verdict_panel(overview, problems)]);
+        return Board::full_width(vec![verdict_panel(overview, problems)]);
     }
     Board { top: vec![verdict_panel(overview, problems)], main, side }
 }
@@ -127,7 +127,7 @@ fn notices(overview: &Overview) -> Vec<Notice> {
         notices.push(Notice { tone: Tone::Mute, lead: String::new(), text: why.clone(), action: None });
     }
     match (&overview.estate.nodes.state, &overview.estate.operators.state) {
-        (SeenState::Failed(failure), _) => notices.push(Notice {
+        (ObservationState::Failed(failure), _) => notices.push(Notice {
             tone: failure.tone(),
             lead: format!("{}.", failure.what.trim_end_matches('.')),
             text: format!(
@@ -138,22 +138,24 @@ fn notices(overview: &Overview) -> Vec<Notice> {
             ),
             action: Some(Link::new("Try again", format!("{}/overview", overview.base))),
         }),
-        (SeenState::Stale { why, .. }, _) | (_, SeenState::Stale { why, .. }) => notices.push(Notice {
-            tone: Tone::Warn,
-            lead: "This is how it was.".to_owned(),
-            text: why.clone(),
-            action: Some(Link::new("Try again", format!("{}/overview", overview.base))),
-        }),
+        (ObservationState::Stale { why, .. }, _) | (_, ObservationState::Stale { why, .. }) => {
+            notices.push(Notice {
+                tone: Tone::Warn,
+                lead: "This is how it was.".to_owned(),
+                text: why.clone(),
+                action: Some(Link::new("Try again", format!("{}/overview", overview.base))),
+            });
+        }
         _ => {}
     }
-    if overview.unreachable.is_none() && matches!(overview.estate.nodes.state, SeenState::Loading) {
+    if overview.unreachable.is_none() && matches!(overview.estate.nodes.state, ObservationState::Loading) {
         let text = "The cluster is being asked; what it says appears here by itself.".to_owned();
         notices.push(Notice { tone: Tone::Busy, lead: String::new(), text, action: None });
     }
     notices
 }
 
-/// What lasted when: the cause stands left of the effect.
+/// The timeline rows: a cause is drawn left of its effect.
 fn lanes(overview: &Overview) -> Vec<Lane> {
     let now = overview.now;
     let estate = &overview.estate;
@@ -192,8 +194,8 @@ pub fn control_panel(overview: &Overview) -> Panel {
     let (look, estate) = (&overview.look, &overview.estate);
     let healthz = match look.healthz {
         Some(200) => Value::Badge(Badge::quiet(Tone::Ok, "ok", "Well")),
-        Some(0) => Value::Badge(Badge::of(Tone::Bad, "away", "No answer")),
-        Some(code) => Value::Badge(Badge::of(Tone::Bad, "failed", format!("/healthz says {code}"))),
+        Some(0) => Value::Badge(Badge::filled(Tone::Bad, "away", "No answer")),
+        Some(code) => Value::Badge(Badge::filled(Tone::Bad, "failed", format!("/healthz says {code}"))),
         None => Value::Unknown("not looked at yet".to_owned()),
     };
     let mut pairs = vec![Pair::new("API server", healthz)];
@@ -224,9 +226,9 @@ fn etcd(overview: &Overview) -> Vec<Pair> {
     {
         let degraded = find("EtcdMembersDegraded").filter(|row| row.status.word == "True");
         let badge = match (members.status.word.as_str(), degraded) {
-            (_, Some(_)) => Badge::of(Tone::Warn, "degraded", "Degraded"),
+            (_, Some(_)) => Badge::filled(Tone::Warn, "degraded", "Degraded"),
             ("True", None) => Badge::quiet(Tone::Ok, "ok", "Well"),
-            _ => Badge::of(Tone::Bad, "failed", "Not available"),
+            _ => Badge::filled(Tone::Bad, "failed", "Not available"),
         };
         let words = degraded.unwrap_or(members).message.clone();
         return vec![Pair::new("etcd", Value::Badge(badge)), Pair::text("etcd members", words)];
@@ -238,7 +240,7 @@ fn etcd(overview: &Overview) -> Vec<Pair> {
             let badge = row.badges().into_iter().next().unwrap_or_default();
             vec![Pair::new("etcd", Value::Badge(badge)), Pair::text("etcd says", row.leading().why())]
         }
-        None if matches!(conditions.state, SeenState::Forbidden(_)) => {
+        None if matches!(conditions.state, ObservationState::Forbidden(_)) => {
             vec![Pair::new("etcd", Value::Unknown("not allowed".to_owned()))]
         }
         None => vec![Pair::new("etcd", Value::Unknown("not known".to_owned()))],
@@ -250,7 +252,7 @@ fn etcd(overview: &Overview) -> Vec<Pair> {
 pub fn alerts_panel(base: &str, slot: Slot, alerts: &[FiringAlert], later: Option<String>) -> Panel {
     let panel = Panel::new("alerts", "Alerts").link("All alerts", format!("{base}/alerts"));
     if let Some(later) = later {
-        let bones = Bones::lines("Alerts", 3);
+        let bones = Skeleton::lines("Alerts", 3);
         return Panel { later, ..panel.slot(Slot::Loading(bones)) };
     }
     let ready = slot.shows();
@@ -279,7 +281,7 @@ pub fn alerts_panel(base: &str, slot: Slot, alerts: &[FiringAlert], later: Optio
             kind: alert.severity.clone(),
             badges: Vec::new(),
             quote: alert.summary.clone(),
-            at: alert.since.map(At::For),
+            at: alert.since.map(DisplayTime::For),
             aside: if alert.count > 1 { format!("×{}", alert.count) } else { String::new() },
             acts,
         }

@@ -8,7 +8,7 @@ use crate::table::{Cell, Column, Table};
 use crate::text::{encode, plural};
 use crate::when;
 
-/// A step that lasts longer is told as held, in seconds.
+/// A step that lasts longer is shown as held up, in seconds.
 const LONG: i64 = 15 * 60;
 /// Steps shown at once; those before them are folded together.
 const SHOWN: usize = 12;
@@ -40,7 +40,7 @@ pub struct Run {
     pub lines: Vec<RunLine>,
     /// Gathered after a failure: name and text.
     pub diagnostics: Vec<(String, String)>,
-    /// Who asked for it.
+    /// Who requested it.
     pub asked_by: String,
     /// Names under which other systems know the request: label and value.
     pub correlation: Vec<(String, String)>,
@@ -141,12 +141,12 @@ impl Run {
         }
     }
 
-    /// How it stands.
+    /// Its state.
     #[must_use]
     pub fn badge(&self) -> Badge {
         match (self.ended, self.failed()) {
-            (None, _) => Badge::of(Tone::Busy, "busy", "Running"),
-            (_, true) => Badge::of(Tone::Bad, "failed", "Failed"),
+            (None, _) => Badge::filled(Tone::Busy, "busy", "Running"),
+            (_, true) => Badge::filled(Tone::Bad, "failed", "Failed"),
             _ if self.kind == "Deleting" => Badge::quiet(Tone::Ok, "ok", "Deleted"),
             _ => Badge::quiet(Tone::Ok, "ok", "Succeeded"),
         }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::events::{EventRow, about};
 use super::machines::{MachineRow, machines_panel};
 use super::nodes::{none_found, pages};
-use super::{Board, Seen, conditions_panel, no_such, page_of, was};
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, was};
 use crate::components::Condition;
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
@@ -88,15 +88,15 @@ impl SetRow {
 
 fn count_badge(desired: i64, replicas: i64, ready: i64, failed: bool) -> Badge {
     match (desired.saturating_sub(ready), replicas.cmp(&desired)) {
-        _ if failed => Badge::of(Tone::Bad, "failed", "Failed"),
+        _ if failed => Badge::filled(Tone::Bad, "failed", "Failed"),
         (_, Ordering::Greater) => {
-            Badge::of(Tone::Busy, "busy", format!("Removing {}", replicas.saturating_sub(desired)))
+            Badge::filled(Tone::Busy, "busy", format!("Removing {}", replicas.saturating_sub(desired)))
         }
         (short, _) if short <= 0 => Badge::quiet(Tone::Ok, "ok", "At count"),
         (_, Ordering::Less) => {
-            Badge::of(Tone::Warn, "degraded", format!("{} short", desired.saturating_sub(replicas)))
+            Badge::filled(Tone::Warn, "degraded", format!("{} short", desired.saturating_sub(replicas)))
         }
-        (short, _) => Badge::of(Tone::Warn, "degraded", format!("{short} not ready")),
+        (short, _) => Badge::filled(Tone::Warn, "degraded", format!("{short} not ready")),
     }
 }
 
@@ -117,7 +117,7 @@ const NO_POOLS: &str = "The cluster has no machine config operator.";
 
 /// The table of machine sets.
 #[must_use]
-pub fn machine_sets_panel(base: &str, sets: &Seen<SetRow>, query: Option<&TableQuery>) -> Panel {
+pub fn machine_sets_panel(base: &str, sets: &ObservedRows<SetRow>, query: Option<&TableQuery>) -> Panel {
     let heads = Column::awaited(&COLUMNS);
     let panel = Panel::new("machinesets", "Machine sets").slot(sets.slot("Machine sets", &heads, MISSING));
     if !sets.known() {
@@ -164,16 +164,16 @@ pub fn machine_sets_panel(base: &str, sets: &Seen<SetRow>, query: Option<&TableQ
 pub fn machine_set_board(
     base: &str,
     name: &str,
-    sets: &Seen<SetRow>,
-    machines: &Seen<MachineRow>,
-    events: &Seen<EventRow>,
+    sets: &ObservedRows<SetRow>,
+    machines: &ObservedRows<MachineRow>,
+    events: &ObservedRows<EventRow>,
 ) -> Board {
     let list = Link::new("All machine sets", format!("{base}/machinesets"));
     let found = sets.rows.iter().find(|set| set.name == name).filter(|_| sets.known());
     let Some(set) = found else { return no_such("Machine set", name, &list, sets) };
     let its: Vec<MachineRow> = machines.rows.iter().filter(|m| m.set == set.name).cloned().collect();
-    let its = Seen { rows: its, state: machines.state.clone(), left_out: 0 };
-    Board::of(vec![
+    let its = ObservedRows { rows: its, state: machines.state.clone(), left_out: 0 };
+    Board::full_width(vec![
         about_set(set, sets),
         machines_panel(base, &its, Some(&TableQuery::default()))
             .link("All machines", format!("{base}/machines")),
@@ -181,7 +181,7 @@ pub fn machine_set_board(
     ])
 }
 
-fn about_set(set: &SetRow, sets: &Seen<SetRow>) -> Panel {
+fn about_set(set: &SetRow, sets: &ObservedRows<SetRow>) -> Panel {
     let none = |text: &str| if text.is_empty() { "None".to_owned() } else { text.to_owned() };
     let scaled = match set.autoscaled {
         Some((least, most)) => format!("{least} to {most}"),
@@ -250,7 +250,7 @@ impl ControlPlaneRow {
             badge if badge.tone == Tone::Warn => Badge { tone: Tone::Bad, ..badge },
             badge if badge.tone == Tone::Ok && self.updated < self.desired => {
                 let left = self.desired.saturating_sub(self.updated);
-                Badge::of(Tone::Busy, "busy", format!("{left} to be replaced"))
+                Badge::filled(Tone::Busy, "busy", format!("{left} to be replaced"))
             }
             badge => badge,
         }
@@ -267,12 +267,12 @@ impl ControlPlaneRow {
 #[must_use]
 pub fn control_plane_panels(
     base: &str,
-    control: &Seen<ControlPlaneRow>,
-    machines: &Seen<MachineRow>,
-    pools: &Seen<PoolRow>,
+    control: &ObservedRows<ControlPlaneRow>,
+    machines: &ObservedRows<MachineRow>,
+    pools: &ObservedRows<PoolRow>,
 ) -> Board {
     let masters: Vec<MachineRow> = machines.rows.iter().filter(|m| m.role == "master").cloned().collect();
-    let masters = Seen { rows: masters, state: machines.state.clone(), left_out: 0 };
+    let masters = ObservedRows { rows: masters, state: machines.state.clone(), left_out: 0 };
     let heads: [&str; 0] = [];
     let mut set = Panel::new("controlplane", "Control plane machine set").slot(control.slot(
         "Control plane machine set",
@@ -303,7 +303,9 @@ pub fn control_plane_panels(
     let all = machines_panel(base, &masters, Some(&TableQuery::default()));
     let all =
         Panel { title: "Its machines".to_owned(), ..all }.link("All machines", format!("{base}/machines"));
-    Board::of([Some(set), Some(all), Some(pools_panel(pools)), conditions].into_iter().flatten().collect())
+    Board::full_width(
+        [Some(set), Some(all), Some(pools_panel(pools)), conditions].into_iter().flatten().collect(),
+    )
 }
 
 /// A pool of machine configuration.
@@ -311,7 +313,7 @@ pub fn control_plane_panels(
 pub struct PoolRow {
     /// Its name.
     pub name: String,
-    /// Nobody's configuration is changed.
+    /// No machine's configuration is being changed.
     pub paused: bool,
     /// Its machines.
     pub machines: i64,
@@ -333,14 +335,14 @@ impl PoolRow {
     pub fn badges(&self) -> Vec<Badge> {
         let mut badges = Vec::new();
         if self.degraded > 0 {
-            badges.push(Badge::of(Tone::Bad, "failed", format!("{} degraded", self.degraded)));
+            badges.push(Badge::filled(Tone::Bad, "failed", format!("{} degraded", self.degraded)));
         }
         if self.updated < self.machines {
             let left = self.machines.saturating_sub(self.updated);
-            badges.push(Badge::of(Tone::Busy, "busy", format!("{left} to update")));
+            badges.push(Badge::filled(Tone::Busy, "busy", format!("{left} to update")));
         }
         if self.paused {
-            badges.push(Badge::of(Tone::Warn, "pause", "Paused"));
+            badges.push(Badge::filled(Tone::Warn, "pause", "Paused"));
         }
         if badges.is_empty() {
             badges.push(Badge::quiet(Tone::Ok, "ok", "Updated"));
@@ -357,7 +359,7 @@ impl PoolRow {
 
 /// The table of pools.
 #[must_use]
-pub fn pools_panel(pools: &Seen<PoolRow>) -> Panel {
+pub fn pools_panel(pools: &ObservedRows<PoolRow>) -> Panel {
     const HEADS: [Column; 6] = [
         Column::new("", "Pool"),
         Column::new("", "Status"),

@@ -4,39 +4,39 @@ use super::events::EventRow;
 use super::machines::{MachineRow, Vm};
 use super::nodes::{NodeRow, vm_of};
 use super::operators::OperatorRow;
-use super::overview::ControlLook;
+use super::overview::MonitorFindings;
 use super::sets::{ControlPlaneRow, PoolRow, SetRow};
 use super::version::VersionRow;
-use super::{Seen, page_of, words_of};
+use super::{ObservedRows, page_of, words_of};
 use crate::cluster::Verdict;
 use crate::components::Condition;
-use crate::panel::{At, Item};
+use crate::panel::{DisplayTime, Item};
 use crate::parts::{Badge, Link, Tone};
 use crate::tabs::{Tab, TabCount};
 use crate::text::{encode, plural};
 use crate::when;
 
-/// Everything that is seen of a cluster.
+/// All objects of a cluster that its pages show.
 #[derive(Clone, Debug, Default)]
-pub struct Estate {
+pub struct ClusterObjects {
     /// Its version: one row.
-    pub version: Seen<VersionRow>,
+    pub version: ObservedRows<VersionRow>,
     /// Cluster operators.
-    pub operators: Seen<OperatorRow>,
+    pub operators: ObservedRows<OperatorRow>,
     /// Nodes.
-    pub nodes: Seen<NodeRow>,
+    pub nodes: ObservedRows<NodeRow>,
     /// Machines.
-    pub machines: Seen<MachineRow>,
+    pub machines: ObservedRows<MachineRow>,
     /// Machine sets.
-    pub sets: Seen<SetRow>,
+    pub sets: ObservedRows<SetRow>,
     /// The set of the control plane: at most one row.
-    pub control_plane: Seen<ControlPlaneRow>,
+    pub control_plane: ObservedRows<ControlPlaneRow>,
     /// Machine config pools.
-    pub pools: Seen<PoolRow>,
+    pub pools: ObservedRows<PoolRow>,
     /// Events.
-    pub events: Seen<EventRow>,
+    pub events: ObservedRows<EventRow>,
     /// Conditions of etcd.
-    pub etcd: Seen<Condition>,
+    pub etcd: ObservedRows<Condition>,
 }
 
 /// One thing that needs a look.
@@ -52,12 +52,12 @@ pub struct Problem {
     pub item: Item,
 }
 
-/// Certificates are told about from here on.
+/// Certificates that end within this time are reported.
 const CERTIFICATE: i64 = 30 * 86_400;
 
 /// What needs a look, worst first, then what has lasted longest.
 #[must_use]
-pub fn problems(base: &str, estate: &Estate, look: &ControlLook, now: i64) -> Vec<Problem> {
+pub fn problems(base: &str, estate: &ClusterObjects, look: &MonitorFindings, now: i64) -> Vec<Problem> {
     let mut all = Vec::new();
     let known = |stale: bool| move |item: Item| if stale { Item { tone: Tone::Mute, ..item } } else { item };
     if estate.operators.known() {
@@ -134,7 +134,7 @@ fn operator(base: &str, row: &OperatorRow) -> Item {
         tone: worst(&badges),
         badges,
         quote: leading.why(),
-        at: leading.since.map(At::Ago),
+        at: leading.since.map(DisplayTime::Ago),
         acts: row.acts(base),
         ..named(base, "operators", &row.name, "operator")
     }
@@ -159,14 +159,14 @@ fn node(base: &str, row: &NodeRow, machines: &[MachineRow], tone: impl Fn(Item) 
         icon: "node",
         badges: badges.into_iter().chain(vm).collect(),
         quote,
-        at: since.map(At::Ago),
+        at: since.map(DisplayTime::Ago),
         acts,
         ..named(base, "nodes", &row.name, "node")
     };
     Problem { kind: "node", tab: Tab::Nodes, since, item: tone(item) }
 }
 
-fn machines(base: &str, estate: &Estate, all: &mut Vec<Problem>) {
+fn machines(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
     if !estate.machines.known() {
         return;
     }
@@ -196,7 +196,7 @@ fn machines(base: &str, estate: &Estate, all: &mut Vec<Problem>) {
             icon: "machine",
             badges: [Some(badge), vm].into_iter().flatten().collect(),
             quote,
-            at: since.map(At::Ago),
+            at: since.map(DisplayTime::Ago),
             acts,
             ..named(base, "machines", &row.name, "machine")
         };
@@ -204,7 +204,7 @@ fn machines(base: &str, estate: &Estate, all: &mut Vec<Problem>) {
     }));
 }
 
-fn sets(base: &str, estate: &Estate, all: &mut Vec<Problem>) {
+fn sets(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
     let set = |name: Link, kind: &str, badge: Badge, quote: String, tab| {
         let tone = badge.tone;
         let item = Item {
@@ -236,7 +236,7 @@ fn sets(base: &str, estate: &Estate, all: &mut Vec<Problem>) {
     }
 }
 
-fn pools(base: &str, estate: &Estate, all: &mut Vec<Problem>) {
+fn pools(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
     if !estate.pools.known() {
         return;
     }
@@ -263,7 +263,7 @@ fn pools(base: &str, estate: &Estate, all: &mut Vec<Problem>) {
     }));
 }
 
-fn certificate(base: &str, look: &ControlLook, now: i64, all: &mut Vec<Problem>) {
+fn certificate(base: &str, look: &MonitorFindings, now: i64, all: &mut Vec<Problem>) {
     let Some(end) = look.certificate.filter(|end| end.saturating_sub(now) < CERTIFICATE) else { return };
     let tone = if end.saturating_sub(now) < 7 * 86_400 { Tone::Bad } else { Tone::Warn };
     let word = if end <= now {
@@ -280,8 +280,8 @@ fn certificate(base: &str, look: &ControlLook, now: i64, all: &mut Vec<Problem>)
             icon: "cert",
             name: Link::new("Serving certificate", format!("{base}/overview#panel-control")),
             kind: "certificate".to_owned(),
-            badges: vec![Badge::of(tone, "cert", word)],
-            at: Some(At::Exact(end)),
+            badges: vec![Badge::filled(tone, "cert", word)],
+            at: Some(DisplayTime::Exact(end)),
             ..Item::default()
         },
     });
@@ -327,7 +327,7 @@ fn counted(problems: &[Problem]) -> String {
 
 /// One sentence: what is wrong and where it began. `document` says how the document has it.
 #[must_use]
-pub(super) fn verdict(document: &Verdict, estate: &Estate, problems: &[Problem]) -> Verdict {
+pub(super) fn verdict(document: &Verdict, estate: &ClusterObjects, problems: &[Problem]) -> Verdict {
     let seen = estate.operators.known() || estate.nodes.known();
     if !seen {
         return document.clone();

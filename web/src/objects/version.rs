@@ -1,6 +1,6 @@
-//! The cluster's version, what it is brought to, and where that stands.
+//! The cluster's version, the version it is updated to, and the progress of the update.
 
-use super::Seen;
+use super::ObservedRows;
 use crate::components::Condition;
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Step, StepState};
@@ -75,7 +75,7 @@ const MISSING: &str = "The cluster has no ClusterVersion: it is not OpenShift.";
 
 /// Version and update, with the history when it is `full`.
 #[must_use]
-pub fn version_panel(seen: &Seen<VersionRow>, full: bool) -> Panel {
+pub fn version_panel(seen: &ObservedRows<VersionRow>, full: bool) -> Panel {
     let panel = Panel::new("version", "Version").slot(seen.slot("Version", &[], MISSING));
     let Some(row) = seen.rows.first().filter(|_| seen.known()) else {
         return if seen.known() { panel.nothing("list", "No version", MISSING) } else { panel };

@@ -1,7 +1,7 @@
 use super::{
     DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, no_rights, path, store_away, viewer,
 };
-use crate::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain, Link, Place, Sample};
+use crate::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain, Link, NavItem, Sample};
 
 fn entry(seq: i64, verb: &str, what: &str, result: AuditResult, status: &str) -> AuditRow {
     let name = "harbor-prod-weu-01";
@@ -73,7 +73,7 @@ pub(super) fn strange() -> AuditRow {
 
 fn full() -> AuditPage {
     AuditPage {
-        frame: frame(Place::Audit),
+        frame: frame(NavItem::Audit),
         entries: entries(),
         next: Some("portal-7c9d5b/48193".into()),
         matched: Some(48_213),
@@ -153,11 +153,11 @@ impl Sample for AuditPage {
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Audit, "/audit?person=juno"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Audit, "/audit?person=juno"), ..full() }),
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Audit),
+                    frame: viewer(NavItem::Audit),
                     failure: Some(no_rights("The audit needs the role auditor", "auditor")),
                     entries: Vec::new(),
                     ..full()
@@ -166,7 +166,7 @@ impl Sample for AuditPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Audit),
+                    frame: hostile(NavItem::Audit),
                     entries: vec![strange()],
                     query: AuditQuery {
                         person: HOSTILE.into(),

@@ -3,8 +3,8 @@ use super::{
     imported_path, no_rights, objects, path, resource_id, store_away, viewer,
 };
 use crate::{
-    Cluster, ClusterPage, Failure, Frame, GrantRow, ImportedFrom, Link, May, Notice, Place, Sample, Section,
-    Side, State, Step, StepState, Tab, Tone, Verdict,
+    AccessDecision, Cluster, ClusterPage, Failure, Frame, GrantRow, ImportedFrom, Link, NavItem, Notice,
+    Sample, Section, Side, State, Step, StepState, Tab, Tone, Verdict,
 };
 
 pub(super) fn harbor() -> Cluster {
@@ -144,7 +144,7 @@ pub(super) fn lab() -> Cluster {
 
 fn full() -> ClusterPage {
     ClusterPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         grants: Section::Rows(grants::active().into_iter().skip(1).collect(), 3),
         ended: Section::Rows(grants::over(), 3),
@@ -190,7 +190,7 @@ fn strange() -> ClusterPage {
             hint: text(),
             since: Some(0),
         }],
-        may_take: May::No(text()),
+        may_take: AccessDecision::No(text()),
         notice: Some(Notice {
             tone: Tone::Bad,
             lead: text(),
@@ -207,7 +207,7 @@ fn strange() -> ClusterPage {
         ..harbor()
     };
     ClusterPage {
-        frame: hostile(Place::Clusters),
+        frame: hostile(NavItem::Clusters),
         cluster,
         grants: Section::Rows(vec![grants::strange()], u64::MAX),
         audit: Section::Rows(vec![audit::strange()], 1),
@@ -249,7 +249,7 @@ impl Sample for ClusterPage {
                         ..full()
                     },
                     objects::well(),
-                    crate::objects::ControlLook::default(),
+                    crate::objects::MonitorFindings::default(),
                 ),
             ),
             (
@@ -321,8 +321,11 @@ impl Sample for ClusterPage {
             (
                 "viewer",
                 Self {
-                    frame: viewer(Place::Clusters),
-                    cluster: Cluster { may_take: May::No("Access needs the role sre".into()), ..harbor() },
+                    frame: viewer(NavItem::Clusters),
+                    cluster: Cluster {
+                        may_take: AccessDecision::No("Access needs the role sre".into()),
+                        ..harbor()
+                    },
                     grants: Section::Hidden(hidden("Grants of others")),
                     audit: Section::Hidden(hidden("Audit entries")),
                     ..full()
@@ -331,14 +334,14 @@ impl Sample for ClusterPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("You may not look at this cluster", "viewer")),
                     ..full()
                 },
             ),
             (
                 "expired",
-                Self { frame: Frame { path: harbor().path, ..ended(Place::Clusters, "/") }, ..full() },
+                Self { frame: Frame { path: harbor().path, ..ended(NavItem::Clusters, "/") }, ..full() },
             ),
             ("hostile", strange()),
         ];

@@ -3,8 +3,8 @@ use super::{
     path, resource_id, store_away, viewer,
 };
 use crate::{
-    Broken, ClusterRow, ClustersPage, Column, Facets, Frame, LastLook, Link, ListQuery, ListView, Missing,
-    Notice, Place, Sample, SavedLink, State, Summary, Tone, VersionCount,
+    BrokenCluster, ClusterRow, ClustersPage, Column, Facets, Frame, LastLook, Link, ListQuery, ListView,
+    MissingPart, NavItem, Notice, Sample, SavedLink, State, Summary, Tone, VersionCount,
 };
 
 type Line = (&'static str, &'static str, State, i64, &'static str, &'static str, &'static str);
@@ -152,7 +152,7 @@ fn row(line: Line) -> ClusterRow {
 /// Of what has lasted for less than an hour something failed, and less than ten minutes it is overdue.
 fn look(since: i64) -> LastLook {
     let failed = if since < HOUR {
-        vec![Missing { what: "alerts".into(), why: "no answer within 10 s".into() }]
+        vec![MissingPart { what: "alerts".into(), why: "no answer within 10 s".into() }]
     } else {
         Vec::new()
     };
@@ -198,7 +198,7 @@ fn summary() -> Summary {
         count,
         old,
     };
-    let broken = |name: &str, state, since| Broken {
+    let broken = |name: &str, state, since| BrokenCluster {
         name: name.into(),
         href: path("rg", name),
         state,
@@ -261,7 +261,7 @@ fn saved() -> Vec<SavedLink> {
 
 fn full() -> ClustersPage {
     ClustersPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         summary: Some(summary()),
         views: views(),
         rows: many(),
@@ -324,7 +324,7 @@ fn all_hostile() -> ClustersPage {
         look: Some(LastLook {
             at: i64::MIN,
             took_ms: u64::MAX,
-            failed: vec![Missing { what: HOSTILE.into(), why: HOSTILE.into() }],
+            failed: vec![MissingPart { what: HOSTILE.into(), why: HOSTILE.into() }],
             overdue: true,
         }),
         region: HOSTILE.into(),
@@ -342,14 +342,14 @@ fn all_hostile() -> ClustersPage {
     rows.insert(0, strange);
     rows.insert(1, long);
     let version = VersionCount { label: HOSTILE.into(), filter: HOSTILE.into(), count: u64::MAX, old: true };
-    let broken = Broken {
+    let broken = BrokenCluster {
         name: HOSTILE.into(),
         href: format!("/{HOSTILE}"),
         state: State::Failed(HOSTILE.into()),
         since: NOW,
     };
     ClustersPage {
-        frame: hostile(Place::Clusters),
+        frame: hostile(NavItem::Clusters),
         query: ListQuery {
             q: HOSTILE.into(),
             state: HOSTILE.into(),
@@ -407,14 +407,14 @@ impl Sample for ClustersPage {
             (
                 "simulated",
                 Self {
-                    frame: Frame { simulated: true, regions: Vec::new(), ..frame(Place::Clusters) },
+                    frame: Frame { simulated: true, regions: Vec::new(), ..frame(NavItem::Clusters) },
                     ..full()
                 },
             ),
             (
                 "elevated",
                 Self {
-                    frame: Frame { elevations: vec![super::elevation()], ..frame(Place::Clusters) },
+                    frame: Frame { elevations: vec![super::elevation()], ..frame(NavItem::Clusters) },
                     ..full()
                 },
             ),
@@ -465,7 +465,7 @@ impl Sample for ClustersPage {
                 Self {
                     stale: Some(NOW - 3 * MINUTE),
                     updated: Some(NOW - 3 * MINUTE),
-                    frame: Frame { notices: vec![notice], ..frame(Place::Clusters) },
+                    frame: Frame { notices: vec![notice], ..frame(NavItem::Clusters) },
                     ..full()
                 },
             ),
@@ -477,16 +477,16 @@ impl Sample for ClustersPage {
                     summary: None,
                     views: Vec::new(),
                     updated: None,
-                    frame: Frame { clusters: None, ..frame(Place::Clusters) },
+                    frame: Frame { clusters: None, ..frame(NavItem::Clusters) },
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Clusters, "/?q=harbor"), ..full() }),
-            ("viewer", Self { frame: viewer(Place::Clusters), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/?q=harbor"), ..full() }),
+            ("viewer", Self { frame: viewer(NavItem::Clusters), ..full() }),
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("You may not list clusters", "viewer")),
                     rows: Vec::new(),
                     summary: None,

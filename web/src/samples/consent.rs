@@ -1,5 +1,5 @@
 use super::{HOSTILE, MINUTE, NOW, endless, frame, hostile};
-use crate::{ConsentPage, DevicePage, Place, Sample};
+use crate::{ConsentPage, DevicePage, NavItem, Sample};
 
 fn pair(label: &str, value: &str) -> (String, String) {
     (label.into(), value.into())
@@ -7,7 +7,7 @@ fn pair(label: &str, value: &str) -> (String, String) {
 
 fn here() -> ConsentPage {
     ConsentPage {
-        frame: frame(Place::Elsewhere),
+        frame: frame(NavItem::Elsewhere),
         action: "/api/cli/login".into(),
         fields: vec![pair("state", "x")],
         about: vec![
@@ -42,7 +42,7 @@ fn elsewhere() -> ConsentPage {
 impl Sample for ConsentPage {
     fn samples() -> Vec<(&'static str, Self)> {
         let hostile = Self {
-            frame: hostile(Place::Elsewhere),
+            frame: hostile(NavItem::Elsewhere),
             action: HOSTILE.into(),
             code: HOSTILE.into(),
             fields: vec![pair(HOSTILE, HOSTILE)],
@@ -57,14 +57,14 @@ impl Sample for ConsentPage {
 impl Sample for DevicePage {
     fn samples() -> Vec<(&'static str, Self)> {
         let wrong = Self {
-            frame: frame(Place::Elsewhere),
+            frame: frame(NavItem::Elsewhere),
             typed: "BCDF-GHJK".into(),
             error: Some("No program waits with this code.".into()),
         };
         let hostile =
-            Self { frame: hostile(Place::Elsewhere), typed: HOSTILE.into(), error: Some(HOSTILE.into()) };
+            Self { frame: hostile(NavItem::Elsewhere), typed: HOSTILE.into(), error: Some(HOSTILE.into()) };
         vec![
-            ("empty", Self { frame: frame(Place::Elsewhere), ..Self::default() }),
+            ("empty", Self { frame: frame(NavItem::Elsewhere), ..Self::default() }),
             ("wrong", wrong),
             ("hostile", hostile),
         ]

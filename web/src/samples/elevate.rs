@@ -1,6 +1,6 @@
 use super::{HOSTILE, ended, frame, hostile, no_rights, store_away, viewer};
 use crate::{
-    ElevateChoice, ElevateErrors, ElevateForm, ElevatePage, Failure, Link, Place, Rights, Sample, Side,
+    ElevateChoice, ElevateErrors, ElevateForm, ElevatePage, Failure, Link, NavItem, Rights, Sample, Side,
 };
 
 fn choices(alone: bool) -> Vec<ElevateChoice> {
@@ -12,7 +12,7 @@ fn choices(alone: bool) -> Vec<ElevateChoice> {
 
 fn full() -> ElevatePage {
     ElevatePage {
-        frame: frame(Place::Elevations),
+        frame: frame(NavItem::Elevations),
         form: ElevateForm { cluster: "quarry-batch-neu-03".into(), ..ElevateForm::default() },
         choices: choices(true),
         lives: vec![1800, 3600, 7200, 14_400],
@@ -101,16 +101,16 @@ impl Sample for ElevatePage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Elevations),
+                    frame: viewer(NavItem::Elevations),
                     failure: Some(no_rights("Elevations need the role elevated", "elevated")),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Elevations, "/elevate"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Elevations, "/elevate"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Elevations),
+                    frame: hostile(NavItem::Elevations),
                     form: ElevateForm {
                         cluster: text(),
                         scope: text(),

@@ -2,8 +2,8 @@ use super::{
     DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, no_rights, path, store_away, viewer,
 };
 use crate::{
-    ElevationRow, ElevationState, ElevationWay, ElevationsPage, Frame, Link, Notice, Person, Place, Rights,
-    Sample, Tone,
+    ElevationMethod, ElevationRow, ElevationState, ElevationsPage, Frame, Link, NavItem, Notice, Person,
+    Rights, Sample, Tone,
 };
 
 fn row(id: &str, person: &str, rights: Rights, name: &str, reason: &str) -> ElevationRow {
@@ -78,7 +78,7 @@ pub(super) fn active() -> ElevationRow {
 
 fn broken() -> ElevationRow {
     ElevationRow {
-        way: ElevationWay::BreakGlass,
+        way: ElevationMethod::BreakGlass,
         state: ElevationState::Expired,
         ticket: "INC-48101".into(),
         asked: NOW - 9 * HOUR,
@@ -112,7 +112,7 @@ fn mine() -> Vec<ElevationRow> {
         }),
         own(ElevationRow {
             state: ElevationState::Ended,
-            way: ElevationWay::SelfService,
+            way: ElevationMethod::SelfService,
             asked: NOW - 3 * DAY,
             ended: Some(("you".into(), "done".into())),
             ..row("e-0e", "", Rights::Write, "osprey-core-weu-02", "Drain a node with a bad disk")
@@ -132,7 +132,7 @@ pub(super) fn strange() -> ElevationRow {
         cluster: Some(Link::new(text(), format!("/{HOSTILE}"))),
         ticket: text(),
         reason: format!("{HOSTILE}{}", endless()),
-        way: ElevationWay::BreakGlass,
+        way: ElevationMethod::BreakGlass,
         state: ElevationState::Active,
         life: u64::MAX,
         ends: Some(i64::MAX),
@@ -148,13 +148,13 @@ pub(super) fn strange() -> ElevationRow {
 
 fn full() -> ElevationsPage {
     ElevationsPage {
-        frame: Frame { waiting: Some(2), elevations: vec![super::elevation()], ..frame(Place::Elevations) },
+        frame: Frame { waiting: Some(2), elevations: vec![super::elevation()], ..frame(NavItem::Elevations) },
         waiting: waiting(),
         unreviewed: vec![broken()],
         others: vec![ElevationRow {
             mine: false,
             person: "Ines Vidal".into(),
-            way: ElevationWay::SelfService,
+            way: ElevationMethod::SelfService,
             decided: None,
             ..active()
         }],
@@ -173,7 +173,7 @@ fn plain(roles: &[&str]) -> Frame {
         may_elevate: true,
         ..Person::default()
     };
-    Frame { person: Some(person), ..frame(Place::Elevations) }
+    Frame { person: Some(person), ..frame(NavItem::Elevations) }
 }
 
 impl Sample for ElevationsPage {
@@ -191,7 +191,7 @@ impl Sample for ElevationsPage {
             ("approver", full()),
             ("one", Self { waiting: waiting().into_iter().take(1).collect(), mine: Vec::new(), ..none() }),
             ("many", Self { waiting: many, ..none() }),
-            ("empty", Self { frame: frame(Place::Elevations), mine: Vec::new(), ..none() }),
+            ("empty", Self { frame: frame(NavItem::Elevations), mine: Vec::new(), ..none() }),
             (
                 "asked",
                 Self {
@@ -206,16 +206,16 @@ impl Sample for ElevationsPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Elevations),
+                    frame: viewer(NavItem::Elevations),
                     failure: Some(no_rights("Elevations need the role elevated", "elevated")),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Elevations, "/elevations"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Elevations, "/elevations"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Elevations),
+                    frame: hostile(NavItem::Elevations),
                     waiting: vec![strange()],
                     unreviewed: vec![ElevationRow { id: "u".into(), ..strange() }],
                     others: vec![ElevationRow { id: "o".into(), ..strange() }],

@@ -3,7 +3,7 @@ use super::grants::{active, over, strange};
 use super::{
     HOSTILE, HOUR, MINUTE, NOW, audit, ended, endless, frame, hostile, no_rights, store_away, viewer,
 };
-use crate::{GrantPage, GrantRow, GrantState, Link, Place, Rights, Sample, Section, StreamRow};
+use crate::{GrantPage, GrantRow, GrantState, Link, NavItem, Rights, Sample, Section, StreamRow};
 
 fn terminal() -> GrantRow {
     GrantRow { may_extend: true, ..active().swap_remove(1) }
@@ -27,7 +27,7 @@ fn streams() -> Vec<StreamRow> {
 fn full() -> GrantPage {
     let entries = audit::entries();
     GrantPage {
-        frame: frame(Place::Access),
+        frame: frame(NavItem::Access),
         grant: terminal(),
         subject: "4f0e4cf0-7a0a-4b0e-a1d5-0c57a5bb5c11".into(),
         last_from: "192.0.2.44".into(),
@@ -78,7 +78,7 @@ impl Sample for GrantPage {
             (
                 "others",
                 Self {
-                    frame: viewer(Place::Access),
+                    frame: viewer(NavItem::Access),
                     audit: Section::Hidden("Auditors see what was done with it.".into()),
                     ..full()
                 },
@@ -88,16 +88,16 @@ impl Sample for GrantPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Access),
+                    frame: viewer(NavItem::Access),
                     failure: Some(no_rights("This grant is somebody else’s", "auditor")),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Access, "/access/g-0024"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Access, "/access/g-0024"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Access),
+                    frame: hostile(NavItem::Access),
                     grant: GrantRow { state, fell_to: Some(Rights::Read), ends: NOW + HOUR, ..strange() },
                     subject: HOSTILE.into(),
                     last_from: HOSTILE.into(),

@@ -3,7 +3,8 @@ use super::{
     viewer,
 };
 use crate::{
-    AccessPage, Frame, GrantKind, GrantQuery, GrantRow, GrantState, Link, Notice, Place, Rights, Sample, Tone,
+    AccessPage, Frame, GrantKind, GrantQuery, GrantRow, GrantState, Link, NavItem, Notice, Rights, Sample,
+    Tone,
 };
 
 pub(super) fn grant(kind: GrantKind, name: &str, rights: Rights, reason: &str, ends: i64) -> GrantRow {
@@ -117,7 +118,7 @@ pub(super) fn strange() -> GrantRow {
 
 fn full() -> AccessPage {
     AccessPage {
-        frame: frame(Place::Access),
+        frame: frame(NavItem::Access),
         grants: active(),
         ended: over(),
         held: 4,
@@ -192,7 +193,7 @@ impl Sample for AccessPage {
                                 ..elevation()
                             },
                         ],
-                        ..frame(Place::Access)
+                        ..frame(NavItem::Access)
                     },
                     ..full()
                 },
@@ -231,11 +232,11 @@ impl Sample for AccessPage {
             ("empty", Self { grants: Vec::new(), ended: Vec::new(), held: 0, ..full() }),
             ("revoked", Self { notice: Some(done), ..full() }),
             ("error", Self { failure: Some(store_away()), grants: Vec::new(), ended: Vec::new(), ..full() }),
-            ("expired", Self { frame: ended(Place::Access, "/access"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Access, "/access"), ..full() }),
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Access),
+                    frame: viewer(NavItem::Access),
                     failure: Some(no_rights("Grants need the role sre", "sre")),
                     grants: Vec::new(),
                     ended: Vec::new(),
@@ -245,7 +246,7 @@ impl Sample for AccessPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Access),
+                    frame: hostile(NavItem::Access),
                     grants: vec![strange()],
                     ended: vec![GrantRow { state, ..strange() }],
                     query: GrantQuery {

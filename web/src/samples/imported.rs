@@ -2,7 +2,7 @@ use super::{
     DAY, HOSTILE, NOW, ended, endless, frame, hostile, imported_path, no_rights, store_away, viewer,
 };
 use crate::{
-    Failure, ImportErrors, ImportForm, ImportedPage, ImportedRow, Notice, Place, Sample, Side, State, Step,
+    Failure, ImportErrors, ImportForm, ImportedPage, ImportedRow, NavItem, Notice, Sample, Side, State, Step,
     StepState, Tone,
 };
 
@@ -44,7 +44,7 @@ fn step(state: StepState, text: &str, hint: &str) -> Step {
 
 fn full() -> ImportedPage {
     ImportedPage {
-        frame: frame(Place::Imported),
+        frame: frame(NavItem::Imported),
         clusters: rows(),
         may_import: true,
         networks: vec!["10.0.0.0/8".into(), "192.168.0.0/16".into()],
@@ -126,22 +126,22 @@ impl Sample for ImportedPage {
                 Self { errors: ImportErrors { form: Some(away), ..ImportErrors::default() }, ..refused() },
             ),
             ("error", Self { failure: Some(store_away()), clusters: Vec::new(), ..full() }),
-            ("viewer", Self { frame: viewer(Place::Imported), may_import: false, ..full() }),
+            ("viewer", Self { frame: viewer(NavItem::Imported), may_import: false, ..full() }),
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Imported),
+                    frame: viewer(NavItem::Imported),
                     may_import: false,
                     failure: Some(no_rights("Imported clusters need the role admin", "admin")),
                     clusters: Vec::new(),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Imported, "/imported"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Imported, "/imported"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Imported),
+                    frame: hostile(NavItem::Imported),
                     clusters: vec![strange],
                     form,
                     errors: wrong,

@@ -1,5 +1,5 @@
 use super::{HOSTILE, ended, endless, frame, hostile, path, viewer};
-use crate::{Frame, JumpGroup, JumpItem, JumpPage, Link, Place, Sample, Tone};
+use crate::{Frame, JumpGroup, JumpItem, JumpPage, Link, NavItem, Sample, Tone};
 
 fn item(text: &str, note: &str, tone: Tone, icon: &'static str) -> JumpItem {
     JumpItem { text: text.into(), note: note.into(), tone, icon, href: path("rg-harbor-prod", text) }
@@ -7,7 +7,7 @@ fn item(text: &str, note: &str, tone: Tone, icon: &'static str) -> JumpItem {
 
 fn full() -> JumpPage {
     JumpPage {
-        frame: frame(Place::Elsewhere),
+        frame: frame(NavItem::Elsewhere),
         q: "harb no".into(),
         groups: vec![
             JumpGroup {
@@ -41,15 +41,15 @@ impl Sample for JumpPage {
                 "one-region",
                 Self {
                     elsewhere: Vec::new(),
-                    frame: Frame { regions: Vec::new(), ..viewer(Place::Elsewhere) },
+                    frame: Frame { regions: Vec::new(), ..viewer(NavItem::Elsewhere) },
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Elsewhere, "/jump?q=harb"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Elsewhere, "/jump?q=harb"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Elsewhere),
+                    frame: hostile(NavItem::Elsewhere),
                     q: HOSTILE.into(),
                     groups: vec![JumpGroup { words: "Clusters", items: vec![hostile_item] }],
                     elsewhere: vec![Link::new(HOSTILE, "https://eastus2.portal.example.net/")],

@@ -1,6 +1,6 @@
 use super::{HOSTILE, ended, frame, hostile, no_rights, path, store_away, viewer};
 use crate::{
-    Failure, Frame, KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, Place, Rights, RightsChoice,
+    Failure, Frame, KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, NavItem, Rights, RightsChoice,
     Sample, Side,
 };
 
@@ -26,7 +26,7 @@ fn full() -> KubeconfigPage {
     let name = "harbor-prod-weu-01";
     let needed = Some("You are not elevated.");
     KubeconfigPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: name.into(),
         path: path("rg-harbor-prod", name),
         choices: choices(needed, needed),
@@ -96,7 +96,7 @@ impl Sample for KubeconfigPage {
             (
                 "elevated",
                 Self {
-                    frame: Frame { elevations: vec![super::elevation()], ..frame(Place::Clusters) },
+                    frame: Frame { elevations: vec![super::elevation()], ..frame(NavItem::Clusters) },
                     choices: elevated(),
                     ..full()
                 },
@@ -121,16 +121,16 @@ impl Sample for KubeconfigPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("A kubeconfig needs the role sre", "sre")),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Clusters, "/"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: HOSTILE.into(),
                     path: format!("/{}", crate::text::encode(HOSTILE)),
                     identity: HOSTILE.into(),

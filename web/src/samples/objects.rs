@@ -3,11 +3,12 @@
 use super::runs;
 use super::{DAY, HOSTILE, HOUR, MINUTE, NOW, endless};
 use crate::objects::{
-    Amounts, Board, ControlLook, ControlPlaneRow, Done, Estate, EventRow, FiringAlert, Flag, HistoryRow,
-    MachineRow, NodeRow, Operations, OperatorRow, Overview, PoolRow, Related, Run, Seen, SeenState, SetRow,
-    Taint, VersionRow, Vm, alerts_panel, control_plane_panels, looks, machine_board, machine_set_board,
-    machine_sets_panel, machines_panel, node_board, nodes_panel, operations_board, operator_board,
-    operators_panel, overview_board, problems, run_board, toned, version_panel,
+    ActionRow, Amounts, Board, ClusterObjects, ControlPlaneRow, EventRow, FiringAlert, Flag, HistoryRow,
+    MachineRow, MonitorFindings, NodeRow, ObservationState, ObservedRows, Operations, OperatorRow, Overview,
+    PoolRow, RelatedObject, Run, SetRow, Taint, VersionRow, Vm, alerts_panel, control_plane_panels, looks,
+    machine_board, machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel,
+    operations_board, operator_board, operators_panel, overview_board, problems, run_board, toned,
+    version_panel,
 };
 use crate::{
     Badge, Cluster, ClusterPage, Condition, Failure, ItemHead, LastLook, Link, LiveBar, LiveState, Side,
@@ -221,16 +222,16 @@ fn operator(name: &str) -> OperatorRow {
             row("Degraded", "False", false),
         ],
         related: vec![
-            Related {
+            RelatedObject {
                 resource: "namespaces".into(),
                 name: format!("openshift-{name}"),
-                ..Related::default()
+                ..RelatedObject::default()
             },
-            Related {
+            RelatedObject {
                 group: "operator.openshift.io".into(),
                 resource: format!("{name}s"),
                 name: "cluster".into(),
-                ..Related::default()
+                ..RelatedObject::default()
             },
         ],
         runbook: format!("https://runbooks.example/operators/{name}"),
@@ -349,16 +350,19 @@ fn etcd() -> Vec<Condition> {
 }
 
 /// The night of the lost etcd member.
-pub(super) fn degraded() -> Estate {
-    let workers =
-        Seen::live(vec![set("worker-weu1", 2, 2), set("worker-weu2", 2, 1), set("worker-weu3", 1, 0)]);
-    Estate {
-        version: Seen::live(vec![version()]),
-        operators: Seen::live(operators()),
-        nodes: Seen::live(nodes()),
-        machines: Seen::live(machines()),
+pub(super) fn degraded() -> ClusterObjects {
+    let workers = ObservedRows::live(vec![
+        set("worker-weu1", 2, 2),
+        set("worker-weu2", 2, 1),
+        set("worker-weu3", 1, 0),
+    ]);
+    ClusterObjects {
+        version: ObservedRows::live(vec![version()]),
+        operators: ObservedRows::live(operators()),
+        nodes: ObservedRows::live(nodes()),
+        machines: ObservedRows::live(machines()),
         sets: workers,
-        control_plane: Seen::live(vec![ControlPlaneRow {
+        control_plane: ObservedRows::live(vec![ControlPlaneRow {
             name: "cluster".into(),
             state: "Active".into(),
             strategy: "RollingUpdate".into(),
@@ -372,7 +376,7 @@ pub(super) fn degraded() -> Estate {
             conditions: etcd(),
             created: Some(NOW - 411 * DAY),
         }]),
-        pools: Seen::live(vec![
+        pools: ObservedRows::live(vec![
             PoolRow {
                 name: "master".into(),
                 machines: 3,
@@ -393,56 +397,58 @@ pub(super) fn degraded() -> Estate {
                 ..PoolRow::default()
             },
         ]),
-        events: Seen::live(events()),
-        etcd: Seen::live(etcd()),
+        events: ObservedRows::live(events()),
+        etcd: ObservedRows::live(etcd()),
     }
 }
 
 /// Nothing needs a look.
-pub(super) fn well() -> Estate {
+pub(super) fn well() -> ClusterObjects {
     let fine = degraded();
     let at_rest =
         VersionRow { updating: None, failing: String::new(), desired: "4.18.22".into(), ..version() };
-    Estate {
-        version: Seen::live(vec![VersionRow { upgradeable: (Some(true), String::new()), ..at_rest }]),
-        operators: Seen::live(["dns", "etcd", "ingress", "monitoring"].into_iter().map(operator).collect()),
-        nodes: Seen::live(nodes().into_iter().filter(|node| !node.wrong()).collect()),
-        machines: Seen::live(machines().into_iter().filter(|machine| !machine.wrong()).collect()),
-        sets: Seen::live(vec![set("worker-weu1", 2, 2)]),
-        control_plane: Seen::live(Vec::new()),
-        pools: Seen::live(fine.pools.rows.into_iter().skip(1).collect()),
-        events: Seen::live(Vec::new()),
-        etcd: Seen::live(etcd().into_iter().take(1).collect()),
+    ClusterObjects {
+        version: ObservedRows::live(vec![VersionRow { upgradeable: (Some(true), String::new()), ..at_rest }]),
+        operators: ObservedRows::live(
+            ["dns", "etcd", "ingress", "monitoring"].into_iter().map(operator).collect(),
+        ),
+        nodes: ObservedRows::live(nodes().into_iter().filter(|node| !node.wrong()).collect()),
+        machines: ObservedRows::live(machines().into_iter().filter(|machine| !machine.wrong()).collect()),
+        sets: ObservedRows::live(vec![set("worker-weu1", 2, 2)]),
+        control_plane: ObservedRows::live(Vec::new()),
+        pools: ObservedRows::live(fine.pools.rows.into_iter().skip(1).collect()),
+        events: ObservedRows::live(Vec::new()),
+        etcd: ObservedRows::live(etcd().into_iter().take(1).collect()),
     }
 }
 
 /// Everything in one state, with the rows that there are.
-fn all_in(state: &SeenState, rows: Estate) -> Estate {
-    fn of<T>(seen: Seen<T>, state: &SeenState) -> Seen<T> {
-        Seen { state: state.clone(), ..seen }
+fn all_in(state: &ObservationState, rows: ClusterObjects) -> ClusterObjects {
+    fn with_state<T>(seen: ObservedRows<T>, state: &ObservationState) -> ObservedRows<T> {
+        ObservedRows { state: state.clone(), ..seen }
     }
-    Estate {
-        version: of(rows.version, state),
-        operators: of(rows.operators, state),
-        nodes: of(rows.nodes, state),
-        machines: of(rows.machines, state),
-        sets: of(rows.sets, state),
-        control_plane: of(rows.control_plane, state),
-        pools: of(rows.pools, state),
-        events: of(rows.events, state),
-        etcd: of(rows.etcd, state),
+    ClusterObjects {
+        version: with_state(rows.version, state),
+        operators: with_state(rows.operators, state),
+        nodes: with_state(rows.nodes, state),
+        machines: with_state(rows.machines, state),
+        sets: with_state(rows.sets, state),
+        control_plane: with_state(rows.control_plane, state),
+        pools: with_state(rows.pools, state),
+        events: with_state(rows.events, state),
+        etcd: with_state(rows.etcd, state),
     }
 }
 
-fn stale() -> SeenState {
-    SeenState::Stale {
+fn stale() -> ObservationState {
+    ObservationState::Stale {
         since: NOW - 6 * MINUTE,
         why: "It did not accept a connection on its private link within 5 s.".into(),
     }
 }
 
-fn failed() -> SeenState {
-    SeenState::Failed(Failure {
+fn failed() -> ObservationState {
+    ObservationState::Failed(Failure {
         status: 502,
         what: "The cluster did not answer".into(),
         why: "It did not accept a connection on its private link within 5 s. It is asked again by itself."
@@ -453,23 +459,25 @@ fn failed() -> SeenState {
     })
 }
 
-fn forbidden() -> SeenState {
-    SeenState::Forbidden("machines.machine.openshift.io is forbidden: User \"system:serviceaccount:sre\" cannot list resource \"machines\"".into())
+fn forbidden() -> ObservationState {
+    ObservationState::Forbidden("machines.machine.openshift.io is forbidden: User \"system:serviceaccount:sre\" cannot list resource \"machines\"".into())
 }
 
 /// An imported cluster that is plain Kubernetes.
-fn plain() -> Estate {
+fn plain() -> ClusterObjects {
     let rows = well();
-    let nodes =
-        Seen::live(vec![NodeRow { machine: String::new(), ..node("control-plane", "control-plane", "") }]);
-    Estate {
+    let nodes = ObservedRows::live(vec![NodeRow {
+        machine: String::new(),
+        ..node("control-plane", "control-plane", "")
+    }]);
+    ClusterObjects {
         nodes,
-        events: Seen::live(Vec::new()),
-        ..all_in(&SeenState::Missing, Estate { nodes: Seen::default(), ..rows })
+        events: ObservedRows::live(Vec::new()),
+        ..all_in(&ObservationState::Missing, ClusterObjects { nodes: ObservedRows::default(), ..rows })
     }
 }
 
-fn many() -> Estate {
+fn many() -> ClusterObjects {
     let node = |i: i64| NodeRow {
         ready: Some(i % 37 != 0),
         schedulable: i % 23 != 0,
@@ -477,19 +485,19 @@ fn many() -> Estate {
         ..node(&format!("worker-weu{}-{i:04}", i % 3 + 1), "worker", &(i % 3 + 1).to_string())
     };
     let machine = |i: i64| machine(&format!("worker-weu{}-{i:04}", i % 3 + 1), "worker", "worker-weu1");
-    Estate {
-        nodes: Seen { left_out: 12, ..Seen::live((0..300).map(node).collect()) },
-        machines: Seen::live((0..300).map(machine).collect()),
+    ClusterObjects {
+        nodes: ObservedRows { left_out: 12, ..ObservedRows::live((0..300).map(node).collect()) },
+        machines: ObservedRows::live((0..300).map(machine).collect()),
         ..degraded()
     }
 }
 
-fn hostile() -> Estate {
+fn hostile() -> ClusterObjects {
     let text = || HOSTILE.to_owned();
     let long = endless();
     let condition = || Condition {
         kind: text(),
-        status: Badge::of(Tone::Bad, "failed", HOSTILE),
+        status: Badge::filled(Tone::Bad, "failed", HOSTILE),
         reason: text(),
         since: Some(i64::MAX),
         message: long.clone(),
@@ -540,8 +548,8 @@ fn hostile() -> Estate {
         conditions: vec![condition()],
         ..MachineRow::default()
     };
-    Estate {
-        version: Seen::live(vec![VersionRow {
+    ClusterObjects {
+        version: ObservedRows::live(vec![VersionRow {
             current: text(),
             desired: format!("{HOSTILE}2"),
             updating: Some(long.clone()),
@@ -550,7 +558,7 @@ fn hostile() -> Estate {
             available: vec![(text(), text()); 30],
             ..VersionRow::default()
         }]),
-        operators: Seen::live(vec![OperatorRow {
+        operators: ObservedRows::live(vec![OperatorRow {
             name: text(),
             available: flag(),
             degraded: flag(),
@@ -558,7 +566,7 @@ fn hostile() -> Estate {
             versions: vec![(text(), text())],
             conditions: vec![condition()],
             related: vec![
-                Related {
+                RelatedObject {
                     group: text(),
                     resource: "namespaces".into(),
                     namespace: text(),
@@ -569,9 +577,9 @@ fn hostile() -> Estate {
             runbook: "javascript:alert(1)".into(),
             ..OperatorRow::default()
         }]),
-        nodes: Seen { left_out: u64::MAX, ..Seen::live(vec![bad]) },
-        machines: Seen::live(vec![machine]),
-        sets: Seen::live(vec![SetRow {
+        nodes: ObservedRows { left_out: u64::MAX, ..ObservedRows::live(vec![bad]) },
+        machines: ObservedRows::live(vec![machine]),
+        sets: ObservedRows::live(vec![SetRow {
             name: text(),
             desired: i64::MAX,
             replicas: i64::MIN,
@@ -579,14 +587,17 @@ fn hostile() -> Estate {
             autoscaled: Some((i64::MIN, i64::MAX)),
             ..SetRow::default()
         }]),
-        control_plane: Seen { state: SeenState::Forbidden(long.clone()), ..Seen::default() },
-        pools: Seen::live(vec![PoolRow {
+        control_plane: ObservedRows {
+            state: ObservationState::Forbidden(long.clone()),
+            ..ObservedRows::default()
+        },
+        pools: ObservedRows::live(vec![PoolRow {
             name: text(),
             degraded: i64::MAX,
             configuration: long.clone(),
             ..PoolRow::default()
         }]),
-        events: Seen::live(vec![EventRow {
+        events: ObservedRows::live(vec![EventRow {
             at: Some(i64::MAX),
             warning: true,
             kind: text(),
@@ -596,12 +607,12 @@ fn hostile() -> Estate {
             count: u64::MAX,
             ..EventRow::default()
         }]),
-        etcd: Seen::default(),
+        etcd: ObservedRows::default(),
     }
 }
 
-pub(super) fn last_look() -> ControlLook {
-    ControlLook {
+pub(super) fn last_look() -> MonitorFindings {
+    MonitorFindings {
         look: Some(LastLook { at: NOW - 40, took_ms: 1840, failed: Vec::new(), overdue: false }),
         healthz: Some(200),
         certificate: Some(NOW + 6 * DAY),
@@ -613,10 +624,10 @@ pub(super) fn last_look() -> ControlLook {
 }
 
 /// The panels of an overview over this estate.
-pub(super) fn overview(page: ClusterPage, estate: Estate, look: ControlLook) -> ClusterPage {
+pub(super) fn overview(page: ClusterPage, estate: ClusterObjects, look: MonitorFindings) -> ClusterPage {
     let base = page.cluster.path.clone();
     let found = problems(&base, &estate, &look, NOW);
-    let waiting = matches!(estate.nodes.state, SeenState::Loading);
+    let waiting = matches!(estate.nodes.state, ObservationState::Loading);
     let overview = Overview {
         base: base.clone(),
         now: NOW,
@@ -655,7 +666,7 @@ fn alerts() -> Vec<FiringAlert> {
     ]
 }
 
-fn listed(page: &ClusterPage, tab: Tab, estate: &Estate, query: &[(&str, &str)]) -> ClusterPage {
+fn listed(page: &ClusterPage, tab: Tab, estate: &ClusterObjects, query: &[(&str, &str)]) -> ClusterPage {
     let base = page.cluster.path.clone();
     let query = TableQuery::read(format!("{base}/{}", tab.segment()), query.iter().copied());
     let (panel, what) = match tab {
@@ -665,17 +676,17 @@ fn listed(page: &ClusterPage, tab: Tab, estate: &Estate, query: &[(&str, &str)])
         _ => (nodes_panel(&base, &estate.nodes, Some(&query)), "nodes"),
     };
     let filter = TableFilter { query, what, problems: Some(2), all: Some(9) };
-    ClusterPage { tab, board: Board::of(vec![panel]), filter: Some(filter), ..one_of(page, estate) }
+    ClusterPage { tab, board: Board::full_width(vec![panel]), filter: Some(filter), ..one_of(page, estate) }
 }
 
-fn one_of(page: &ClusterPage, estate: &Estate) -> ClusterPage {
+fn one_of(page: &ClusterPage, estate: &ClusterObjects) -> ClusterPage {
     let mut page = page.clone();
     page.cluster.looks = looks(&problems(&page.cluster.path, estate, &last_look(), NOW));
     page.live = live(LiveState::Live);
     page
 }
 
-fn detail(page: &ClusterPage, tab: Tab, estate: &Estate, name: &str) -> ClusterPage {
+fn detail(page: &ClusterPage, tab: Tab, estate: &ClusterObjects, name: &str) -> ClusterPage {
     let base = page.cluster.path.clone();
     let board = match tab {
         Tab::Machines => machine_board(&base, name, &estate.machines, &estate.events),
@@ -733,7 +744,7 @@ fn creating(page: &ClusterPage) -> ClusterPage {
 
 fn done() -> Operations {
     Operations {
-        state: Badge::of(Tone::Busy, "wrench", "Admin update"),
+        state: Badge::filled(Tone::Busy, "wrench", "Admin update"),
         since: Some(NOW - 134 * MINUTE),
         provisioning: "AdminUpdating".into(),
         last: "Succeeded".into(),
@@ -743,7 +754,7 @@ fn done() -> Operations {
         provisioned_by: "a1c9e07".into(),
         maintenance: "Planned".into(),
         more: vec![("Task".into(), "Everything".into())],
-        done: vec![Done {
+        done: vec![ActionRow {
             verb: "grant.issue".into(),
             person: "Juno Aaltonen".into(),
             what: "Replace a lost etcd member".into(),
@@ -757,22 +768,22 @@ fn done() -> Operations {
 /// Pages of what a cluster is made of; `page` is the cluster that they are of.
 pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'static str, ClusterPage)> {
     let (bad, full, odd) = (degraded(), many(), hostile());
-    let list = |tab, estate: &Estate, query: &[(&str, &str)]| listed(page, tab, estate, query);
+    let list = |tab, estate: &ClusterObjects, query: &[(&str, &str)]| listed(page, tab, estate, query);
     let dead = format!("{INFRA}-master-2");
-    let in_state = |state: &SeenState| all_in(state, Estate::default());
-    let control = |estate: &Estate| {
+    let in_state = |state: &ObservationState| all_in(state, ClusterObjects::default());
+    let control = |estate: &ClusterObjects| {
         let board =
             control_plane_panels(&page.cluster.path, &estate.control_plane, &estate.machines, &estate.pools);
         ClusterPage { tab: Tab::ControlPlane, board, ..one_of(page, estate) }
     };
-    let some_forbidden = Estate {
-        machines: Seen { state: forbidden(), ..Seen::default() },
-        sets: Seen { state: forbidden(), ..Seen::default() },
+    let some_forbidden = ClusterObjects {
+        machines: ObservedRows { state: forbidden(), ..ObservedRows::default() },
+        sets: ObservedRows { state: forbidden(), ..ObservedRows::default() },
         ..degraded()
     };
     let over = |estate| overview(page.clone(), estate, last_look());
     vec![
-        ("loading", overview(page.clone(), Estate::default(), ControlLook::default())),
+        ("loading", overview(page.clone(), ClusterObjects::default(), MonitorFindings::default())),
         ("stale", over(all_in(&stale(), degraded()))),
         ("silent", over(in_state(&failed()))),
         ("partly-forbidden", over(some_forbidden)),
@@ -780,14 +791,17 @@ pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'stati
         ("nodes", list(Tab::Nodes, &bad, &[])),
         ("nodes-many", list(Tab::Nodes, &full, &[("sort", "-name"), ("page", "2")])),
         ("nodes-none-match", list(Tab::Nodes, &bad, &[("q", "lighthouse"), ("show", "problems")])),
-        ("nodes-loading", list(Tab::Nodes, &Estate::default(), &[])),
+        ("nodes-loading", list(Tab::Nodes, &ClusterObjects::default(), &[])),
         ("nodes-stale", list(Tab::Nodes, &all_in(&stale(), degraded()), &[])),
         ("nodes-failed", list(Tab::Nodes, &in_state(&failed()), &[])),
-        ("nodes-empty", list(Tab::Nodes, &Estate { nodes: Seen::live(Vec::new()), ..well() }, &[])),
+        (
+            "nodes-empty",
+            list(Tab::Nodes, &ClusterObjects { nodes: ObservedRows::live(Vec::new()), ..well() }, &[]),
+        ),
         ("nodes-hostile", listed(strange, Tab::Nodes, &odd, &[("q", HOSTILE)])),
         ("node", detail(page, Tab::Nodes, &bad, &dead)),
         ("node-gone", detail(page, Tab::Nodes, &bad, "worker-that-was")),
-        ("node-loading", detail(page, Tab::Nodes, &Estate::default(), &dead)),
+        ("node-loading", detail(page, Tab::Nodes, &ClusterObjects::default(), &dead)),
         ("node-hostile", detail(strange, Tab::Nodes, &odd, HOSTILE)),
         ("machines", list(Tab::Machines, &bad, &[])),
         ("machines-forbidden", list(Tab::Machines, &in_state(&forbidden()), &[])),
@@ -797,10 +811,10 @@ pub(super) fn samples(page: &ClusterPage, strange: &ClusterPage) -> Vec<(&'stati
         ("machine-set", detail(page, Tab::MachineSets, &bad, &format!("{INFRA}-worker-weu3"))),
         ("machine-set-hostile", detail(strange, Tab::MachineSets, &odd, HOSTILE)),
         ("control-plane", control(&bad)),
-        ("control-plane-missing", control(&in_state(&SeenState::Missing))),
+        ("control-plane-missing", control(&in_state(&ObservationState::Missing))),
         ("operators", list(Tab::Operators, &bad, &[])),
         ("operators-well", list(Tab::Operators, &well(), &[("show", "problems")])),
-        ("operators-missing", list(Tab::Operators, &in_state(&SeenState::Missing), &[])),
+        ("operators-missing", list(Tab::Operators, &in_state(&ObservationState::Missing), &[])),
         ("operator", detail(page, Tab::Operators, &bad, "etcd")),
         ("operator-hostile", detail(strange, Tab::Operators, &odd, HOSTILE)),
         ("operations", operations(page, &done())),

@@ -3,10 +3,11 @@
 use super::cluster::{harbor, lab};
 use super::{DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, no_rights, path, viewer};
 use crate::{
-    AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState, Cluster, ExplorePage, ExploreQuery,
-    Failure, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable, Frame, KubeconfigErrors,
-    KubeconfigForm, Link, May, MetricsGiven, MetricsPage, Notice, Place, QueryResult, ResultRow, ResultTable,
-    Sample, Side, StatisticChart, StatisticGroup, StatisticsPage, Tone, explore_href, sparkline,
+    AccessDecision, AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState, Cluster,
+    ExplorePage, ExploreQuery, Failure, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable, Frame,
+    KubeconfigErrors, KubeconfigForm, Link, MetricsPage, MetricsToken, NavItem, Notice, QueryResult,
+    ResultRow, ResultTable, Sample, Side, StatisticChart, StatisticGroup, StatisticsPage, Tone, explore_href,
+    sparkline,
 };
 
 const LATENCY: &str =
@@ -23,8 +24,8 @@ fn cluster_away() -> Failure {
     }
 }
 
-fn no_role() -> May {
-    May::No("Your groups let you look, not connect: the role sre is needed.".into())
+fn no_role() -> AccessDecision {
+    AccessDecision::No("Your groups let you look, not connect: the role sre is needed.".into())
 }
 
 fn strange() -> Cluster {
@@ -54,7 +55,7 @@ fn table() -> ResultTable {
 
 fn explorer() -> ExplorePage {
     ExplorePage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         range: "1h".into(),
@@ -69,7 +70,7 @@ fn explorer() -> ExplorePage {
         .map(|(id, name)| (id.to_owned(), name.to_owned()))
         .to_vec(),
         queries: vec![ExploreQuery::default()],
-        may_ask: May::Yes,
+        may_ask: AccessDecision::Yes,
         failure: None,
     }
 }
@@ -136,7 +137,7 @@ impl Sample for ExplorePage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: strange(),
                     range: HOSTILE.into(),
                     end: HOSTILE.into(),
@@ -148,9 +149,9 @@ impl Sample for ExplorePage {
                     ..explorer()
                 },
             ),
-            ("no-rights", Self { frame: viewer(Place::Clusters), may_ask: no_role(), ..explorer() }),
+            ("no-rights", Self { frame: viewer(NavItem::Clusters), may_ask: no_role(), ..explorer() }),
             ("error", Self { failure: Some(super::store_away()), ..explorer() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/explore"), ..explorer() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/explore"), ..explorer() }),
         ]
     }
 }
@@ -165,7 +166,7 @@ fn statistics() -> StatisticsPage {
         href: explore_href(&at, query, false, "1h"),
     };
     StatisticsPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         api: "/api/0b6f3c1e-4f1d-4b7a-9a55-6d1f2a3bc0de/rg-harbor-prod/harbor-prod-weu-01/statistics".into(),
@@ -207,7 +208,7 @@ fn statistics() -> StatisticsPage {
                 )],
             },
         ],
-        may_ask: May::Yes,
+        may_ask: AccessDecision::Yes,
         failure: None,
     }
 }
@@ -222,8 +223,9 @@ impl Sample for StatisticsPage {
             href: explore_href("/x", HOSTILE, true, HOSTILE),
         };
         let group = StatisticGroup { id: "odd-group".into(), title: HOSTILE.into(), charts: vec![odd] };
-        let away =
-            May::No("The cluster has no private endpoint yet, so nothing can reach its Prometheus.".into());
+        let away = AccessDecision::No(
+            "The cluster has no private endpoint yet, so nothing can reach its Prometheus.".into(),
+        );
         vec![
             ("loading", statistics()),
             ("range", Self { range: "8w".into(), end: "2026-11-20 12:00".into(), ..statistics() }),
@@ -231,7 +233,7 @@ impl Sample for StatisticsPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: strange(),
                     range: HOSTILE.into(),
                     groups: vec![group],
@@ -241,13 +243,13 @@ impl Sample for StatisticsPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("You may not see statistics", "viewer")),
                     ..statistics()
                 },
             ),
             ("error", Self { failure: Some(super::store_away()), ..statistics() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/statistics"), ..statistics() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/statistics"), ..statistics() }),
         ]
     }
 }
@@ -319,7 +321,7 @@ fn known() -> Alerts {
 
 fn alerts() -> AlertsPage {
     AlertsPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         state: AlertsState::Known(known()),
@@ -368,7 +370,7 @@ impl Sample for AlertsPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: strange(),
                     state: AlertsState::Known(Alerts {
                         groups: vec![odd],
@@ -381,20 +383,20 @@ impl Sample for AlertsPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("You may not see alerts", "viewer")),
                     ..alerts()
                 },
             ),
             ("error", Self { failure: Some(super::store_away()), ..alerts() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/alerts"), ..alerts() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/alerts"), ..alerts() }),
         ]
     }
 }
 
 fn fleet() -> FleetPage {
     FleetPage {
-        frame: frame(Place::Fleet),
+        frame: frame(NavItem::Fleet),
         clusters: "state:failed".into(),
         query: "max(etcd_server_has_leader)".into(),
         instant: true,
@@ -403,7 +405,7 @@ fn fleet() -> FleetPage {
         by: String::new(),
         k: 10,
         total: 10_214,
-        may_ask: May::Yes,
+        may_ask: AccessDecision::Yes,
         outcome: FleetOutcome::None,
         failure: None,
     }
@@ -462,7 +464,7 @@ impl Sample for FleetPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Fleet),
+                    frame: hostile(NavItem::Fleet),
                     clusters: HOSTILE.into(),
                     query: format!("</textarea>{HOSTILE}"),
                     range: HOSTILE.into(),
@@ -471,16 +473,16 @@ impl Sample for FleetPage {
                     ..fleet()
                 },
             ),
-            ("no-rights", Self { frame: viewer(Place::Fleet), may_ask: no_role(), ..fleet() }),
+            ("no-rights", Self { frame: viewer(NavItem::Fleet), may_ask: no_role(), ..fleet() }),
             ("error", Self { failure: Some(super::store_away()), ..fleet() }),
-            ("expired", Self { frame: ended(Place::Fleet, "/fleet"), ..fleet() }),
+            ("expired", Self { frame: ended(NavItem::Fleet, "/fleet"), ..fleet() }),
         ]
     }
 }
 
 fn dialog() -> MetricsPage {
     MetricsPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: "harbor-prod-weu-01".into(),
         path: path("rg-harbor-prod", "harbor-prod-weu-01"),
         lives: vec![3600, 4 * 3600, 8 * 3600],
@@ -490,7 +492,7 @@ fn dialog() -> MetricsPage {
 
 impl Sample for MetricsPage {
     fn samples() -> Vec<(&'static str, Self)> {
-        let given = MetricsGiven {
+        let given = MetricsToken {
             token: "aro_grant_01JD7M2N08RAexample".into(),
             address: format!(
                 "https://proxy.weu.example.net{}/prometheus",
@@ -521,18 +523,18 @@ impl Sample for MetricsPage {
                     cluster: HOSTILE.into(),
                     path: "/x".into(),
                     form: form(HOSTILE),
-                    ..of(hostile(Place::Clusters))
+                    ..of(hostile(NavItem::Clusters))
                 },
             ),
             (
                 "no-rights",
                 Self {
                     failure: Some(no_rights("You may not take metrics access", "sre")),
-                    ..of(viewer(Place::Clusters))
+                    ..of(viewer(NavItem::Clusters))
                 },
             ),
             ("error", Self { failure: Some(super::store_away()), ..dialog() }),
-            ("expired", of(ended(Place::Clusters, "/metrics"))),
+            ("expired", of(ended(NavItem::Clusters, "/metrics"))),
         ]
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, path, store_away};
 use crate::{
-    Link, Place, RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery, Sample,
+    Link, NavItem, RecordingPage, RecordingRow, RecordingState, RecordingsPage, RecordingsQuery, Sample,
 };
 
 fn row(n: i64, kind: &'static str, place: &str, command: &str, state: RecordingState) -> RecordingRow {
@@ -46,7 +46,7 @@ fn rows() -> Vec<RecordingRow> {
 
 fn list() -> RecordingsPage {
     RecordingsPage {
-        frame: frame(Place::Recordings),
+        frame: frame(NavItem::Recordings),
         everybody: true,
         policy: "required".into(),
         rows: rows(),
@@ -121,11 +121,11 @@ impl Sample for RecordingsPage {
                 },
             ),
             ("error", Self { failure: Some(store_away()), rows: Vec::new(), ..list() }),
-            ("expired", Self { frame: ended(Place::Recordings, "/recordings"), ..list() }),
+            ("expired", Self { frame: ended(NavItem::Recordings, "/recordings"), ..list() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Recordings),
+                    frame: hostile(NavItem::Recordings),
                     rows: vec![strange()],
                     query: RecordingsQuery { grant: HOSTILE.into(), ..q(HOSTILE) },
                     next: Some(HOSTILE.into()),
@@ -138,7 +138,7 @@ impl Sample for RecordingsPage {
 
 fn player() -> RecordingPage {
     RecordingPage {
-        frame: frame(Place::Recordings),
+        frame: frame(NavItem::Recordings),
         row: row(1, "ssh", "harbor-prod-weu-01-x7k2p-master-2", "", RecordingState::Ended),
         grant: "g7q2m".into(),
         keep_until: NOW + 300 * 24 * HOUR,
@@ -155,7 +155,7 @@ impl Sample for RecordingPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Recordings),
+                    frame: hostile(NavItem::Recordings),
                     row: strange(),
                     grant: HOSTILE.into(),
                     find: HOSTILE.into(),

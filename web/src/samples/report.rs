@@ -3,8 +3,8 @@ use super::{
     store_away, viewer,
 };
 use crate::{
-    Chain, Place, ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery, Rights,
-    Sample,
+    Chain, NavItem, ReportAction, ReportElevation, ReportGrant, ReportPage, ReportPerson, ReportQuery,
+    Rights, Sample,
 };
 
 fn action(verb: &str, what: &str, ok: u64, weighty: bool) -> ReportAction {
@@ -85,7 +85,7 @@ fn people() -> Vec<ReportPerson> {
 fn full() -> ReportPage {
     let name = "harbor-prod-weu-01";
     ReportPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: name.into(),
         path: path("rg-harbor-prod", name),
         resource_id: resource_id("rg-harbor-prod", name),
@@ -122,16 +122,16 @@ impl Sample for ReportPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("The report needs the role auditor", "auditor")),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Clusters, "/"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: text(),
                     path: format!("/{}", crate::text::encode(HOSTILE)),
                     resource_id: text(),

@@ -7,9 +7,10 @@ use super::{
 };
 use crate::components::Condition;
 use crate::{
-    Badge, Described, DiffRow, Failure, IngressRow, KindGroup, KindQuery, KindRow, LastDial, Link, Moment,
-    NetworkObject, NetworkPage, Node, Notice, ObjectBody, ObjectHead, ObjectPage, ObjectQuery, ObjectRow,
-    ObjectView, ObjectsPage, Place, ReasonPage, ResourcesPage, Sample, Side, Step, StepState, Tab, Tone,
+    Badge, DiffRow, Failure, IngressRow, KindGroup, KindQuery, KindRow, LastDial, Link, NavItem,
+    NetworkObject, NetworkPage, Node, Notice, ObjectBody, ObjectDescription, ObjectHead, ObjectPage,
+    ObjectQuery, ObjectRevision, ObjectRow, ObjectView, ObjectsPage, ReasonPage, ResourcesPage, Sample, Side,
+    Step, StepState, Tab, Tone,
 };
 
 fn at(rest: &str) -> String {
@@ -29,7 +30,7 @@ fn kind(kind: &str, plural: &str, namespaced: bool) -> KindRow {
 
 fn kinds() -> ResourcesPage {
     ResourcesPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         groups: vec![
@@ -95,7 +96,7 @@ impl Sample for ResourcesPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     groups: vec![strange],
                     query: KindQuery { q: HOSTILE.into(), ..KindQuery::default() },
@@ -105,13 +106,13 @@ impl Sample for ResourcesPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("look into the cluster", "sre")),
                     ..kinds()
                 },
             ),
             ("error", Self { failure: Some(away()), ..kinds() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/resources"), ..kinds() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/resources"), ..kinds() }),
         ]
     }
 }
@@ -124,7 +125,7 @@ fn objects() -> ObjectsPage {
         cells: cells.map(Into::into).to_vec(),
     };
     ObjectsPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         kind: kind("ClusterOperator", "clusteroperators", false),
@@ -199,7 +200,7 @@ impl Sample for ObjectsPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     kind: kind(HOSTILE, HOSTILE, true),
                     group: HOSTILE.into(),
@@ -213,13 +214,13 @@ impl Sample for ObjectsPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("look into the cluster", "sre")),
                     ..none()
                 },
             ),
             ("error", Self { failure: Some(away()), ..none() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/resources"), ..objects() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/resources"), ..objects() }),
         ]
     }
 }
@@ -252,7 +253,7 @@ fn object() -> ObjectPage {
         since: Some(NOW - 41 * MINUTE),
         message: message.into(),
     };
-    let described = Described {
+    let described = ObjectDescription {
         created: Some(NOW - 411 * DAY),
         resource_version: "81123311".into(),
         uid: "8fd0b3c5-2b5c-4b8e-9b1a-0d2a6a9f5f11".into(),
@@ -272,10 +273,10 @@ fn object() -> ObjectPage {
         ],
         members: vec![("spec".into(), spec()), ("status".into(), spec())],
         events: events(),
-        ..Described::default()
+        ..ObjectDescription::default()
     };
     ObjectPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         object: ObjectHead {
@@ -314,16 +315,16 @@ fn text(folded: u64) -> ObjectBody {
     ObjectBody::Text { lines: lines.map(Into::into).to_vec(), folded }
 }
 
-fn moments() -> Vec<Moment> {
+fn moments() -> Vec<ObjectRevision> {
     vec![
-        Moment { version: "81123311".into(), at: NOW - 1, chosen: false },
-        Moment { version: "81120007".into(), at: NOW - 9 * MINUTE, chosen: true },
-        Moment { version: "81110001".into(), at: NOW - 2 * HOUR, chosen: false },
+        ObjectRevision { version: "81123311".into(), at: NOW - 1, chosen: false },
+        ObjectRevision { version: "81120007".into(), at: NOW - 9 * MINUTE, chosen: true },
+        ObjectRevision { version: "81110001".into(), at: NOW - 2 * HOUR, chosen: false },
     ]
 }
 
 fn diff(rows: Vec<DiffRow>) -> ObjectBody {
-    let [after, before, _] = <[Moment; 3]>::try_from(moments()).unwrap_or_default();
+    let [after, before, _] = <[ObjectRevision; 3]>::try_from(moments()).unwrap_or_default();
     ObjectBody::Diff { before, after, rows, cut: false }
 }
 
@@ -340,7 +341,7 @@ impl Sample for ObjectPage {
         ];
         let in_diff =
             |rows| Self { view: ObjectView::Diff, body: diff(rows), moments: moments(), ..object() };
-        let strange = Described {
+        let strange = ObjectDescription {
             labels: vec![(HOSTILE.into(), HOSTILE.into())],
             annotations: vec![(HOSTILE.into(), "y".repeat(1_048_576))],
             owners: vec![Link::new(HOSTILE, "/x")],
@@ -349,7 +350,7 @@ impl Sample for ObjectPage {
             left_out: 4_900,
             members: vec![(HOSTILE.into(), Node::Map(vec![(HOSTILE.into(), leaf(&endless()))]))],
             events_missing: HOSTILE.into(),
-            ..Described::default()
+            ..ObjectDescription::default()
         };
         vec![
             ("described", object()),
@@ -362,7 +363,7 @@ impl Sample for ObjectPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     object: ObjectHead {
                         kind: HOSTILE.into(),
@@ -377,7 +378,7 @@ impl Sample for ObjectPage {
             (
                 "hostile-text",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     view: ObjectView::Yaml,
                     body: ObjectBody::Text { lines: vec![HOSTILE.into(), endless()], folded: 1 },
@@ -391,13 +392,13 @@ impl Sample for ObjectPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("look into the cluster", "sre")),
                     ..object()
                 },
             ),
             ("error", Self { failure: Some(away()), ..object() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/resources"), ..object() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/resources"), ..object() }),
         ]
     }
 }
@@ -409,7 +410,7 @@ fn network() -> NetworkPage {
         )
     };
     NetworkPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         way: vec![
@@ -490,7 +491,7 @@ impl Sample for NetworkPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     way: vec![("Way", HOSTILE.into())],
                     document: vec![("API URL", HOSTILE.into())],
@@ -511,21 +512,21 @@ impl Sample for NetworkPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     check_href: String::new(),
                     objects: Vec::new(),
                     ..network()
                 },
             ),
             ("error", Self { failure: Some(super::store_away()), ..network() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/network"), ..network() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/network"), ..network() }),
         ]
     }
 }
 
 fn reason() -> ReasonPage {
     ReasonPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         tab: Tab::Pods,
@@ -555,7 +556,7 @@ impl Sample for ReasonPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     what: HOSTILE.into(),
                     reason: format!("</textarea>{HOSTILE}"),
@@ -567,13 +568,13 @@ impl Sample for ReasonPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("look into the cluster", "sre")),
                     ..reason()
                 },
             ),
             ("error", Self { failure: Some(Failure { side: Side::Us, ..super::store_away() }), ..reason() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/look"), ..reason() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/look"), ..reason() }),
         ]
     }
 }

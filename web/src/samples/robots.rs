@@ -1,6 +1,6 @@
 use super::{DAY, HOSTILE, MINUTE, NOW, ended, endless, frame, hostile, no_rights, store_away, viewer};
 use crate::{
-    Failure, GrantKind, NewToken, Place, Rights, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage,
+    Failure, GrantKind, NavItem, NewToken, Rights, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage,
     Sample,
 };
 
@@ -53,7 +53,7 @@ fn rows() -> Vec<RobotRow> {
 
 fn full() -> RobotsPage {
     RobotsPage {
-        frame: frame(Place::Robots),
+        frame: frame(NavItem::Robots),
         robots: rows(),
         kinds: vec![GrantKind::Kubeconfig, GrantKind::Metrics],
         most_days: 90,
@@ -121,17 +121,17 @@ impl Sample for RobotsPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Robots),
+                    frame: viewer(NavItem::Robots),
                     failure: Some(no_rights("Robots need the role admin", "admin")),
                     robots: Vec::new(),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Robots, "/robots"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Robots, "/robots"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Robots),
+                    frame: hostile(NavItem::Robots),
                     robots: vec![strange],
                     token: Some(NewToken {
                         robot: text(),

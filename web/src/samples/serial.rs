@@ -3,7 +3,7 @@
 use super::cluster::harbor;
 use super::workloads::{away, odd};
 use super::{HOSTILE, endless, frame, hostile, path};
-use crate::{Place, Sample, SerialPage, SerialQuery};
+use crate::{NavItem, Sample, SerialPage, SerialQuery};
 
 fn page() -> SerialPage {
     let machine = "harbor-prod-weu-01-x7k2p-master-2";
@@ -16,7 +16,7 @@ fn page() -> SerialPage {
         "harbor-prod-weu-01-x7k2p-master-2 login: ",
     ];
     SerialPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         machine: machine.into(),
@@ -66,7 +66,7 @@ impl Sample for SerialPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     machine: HOSTILE.into(),
                     query: q(HOSTILE),

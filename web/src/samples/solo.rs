@@ -1,5 +1,5 @@
 use super::{HOSTILE, endless, frame, hostile, no_rights, store_away};
-use crate::{Frame, Group, Place, Sample, SoloPage};
+use crate::{Frame, Group, NavItem, Sample, SoloPage};
 
 fn group(name: &str, id: &str, allows: &str) -> Group {
     Group {
@@ -29,7 +29,7 @@ fn before() -> Frame {
     Frame {
         person: None,
         path: "/subscriptions/0b6f3c1e/resourcegroups/rg-harbor-prod".into(),
-        ..frame(Place::Elsewhere)
+        ..frame(NavItem::Elsewhere)
     }
 }
 
@@ -40,8 +40,8 @@ impl Sample for SoloPage {
             ("no-group", Self::no_group(before(), account, 14, groups())),
             ("too-many-groups", Self::too_many_groups(before(), account, groups())),
             ("not-fresh", Self::not_fresh(before())),
-            ("program-let-in", Self::program_let_in(frame(Place::Elsewhere))),
-            ("program-refused", Self::program_refused(frame(Place::Elsewhere))),
+            ("program-let-in", Self::program_let_in(frame(NavItem::Elsewhere))),
+            ("program-refused", Self::program_refused(frame(NavItem::Elsewhere))),
             ("provider-away", Self::provider_away(before(), 504, "https://login.example.com/tenant/v2.0")),
             ("clock-off", Self::clock_off(before(), 431)),
             ("sign-in-lost", Self::sign_in_lost(before())),
@@ -55,11 +55,11 @@ impl Sample for SoloPage {
             ),
             ("signed-out", Self::signed_out(before(), 3)),
             ("signed-out-simulated", Self::signed_out(Frame { simulated: true, ..before() }, 0)),
-            ("store-away", Self::failure(frame(Place::Elsewhere), store_away())),
+            ("store-away", Self::failure(frame(NavItem::Elsewhere), store_away())),
             (
                 "no-rights",
                 Self::failure(
-                    frame(Place::Elsewhere),
+                    frame(NavItem::Elsewhere),
                     no_rights("The audit needs the role auditor", "auditor"),
                 ),
             ),
@@ -68,7 +68,7 @@ impl Sample for SoloPage {
                 Self {
                     facts: vec![(HOSTILE.into(), HOSTILE.into())],
                     ..Self::refused(
-                        Frame { path: HOSTILE.into(), ..hostile(Place::Elsewhere) },
+                        Frame { path: HOSTILE.into(), ..hostile(NavItem::Elsewhere) },
                         HOSTILE,
                         &format!("{HOSTILE}{}", endless()),
                     )
@@ -77,7 +77,7 @@ impl Sample for SoloPage {
             (
                 "hostile-group",
                 Self::no_group(
-                    hostile(Place::Elsewhere),
+                    hostile(NavItem::Elsewhere),
                     HOSTILE,
                     usize::MAX,
                     vec![group(HOSTILE, HOSTILE, HOSTILE)],
@@ -87,7 +87,7 @@ impl Sample for SoloPage {
         let names = ["400", "401", "403", "404", "405", "413", "422", "429", "500", "502", "503", "504"];
         samples.extend(names.iter().filter_map(|name| {
             let status = name.parse().ok()?;
-            Some((*name, Self::status(frame(Place::Elsewhere), status)))
+            Some((*name, Self::status(frame(NavItem::Elsewhere), status)))
         }));
         samples
     }

@@ -1,6 +1,6 @@
 use super::{HOSTILE, HOUR, MINUTE, NOW, ended, frame, hostile, no_rights, path, store_away, viewer};
 use crate::{
-    HostKeyRow, HostKeysPage, Link, Place, RefusedKeyRow, Sample, SshErrors, SshForm, SshGiven,
+    HostKeyRow, HostKeysPage, Link, NavItem, RefusedKeyRow, Sample, SshCredentials, SshErrors, SshForm,
     SshMachineRow, SshPage,
 };
 
@@ -13,7 +13,7 @@ fn machine(name: &str, control_plane: bool, ready: bool) -> SshMachineRow {
 
 fn full() -> SshPage {
     SshPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: NAME.into(),
         path: path("rg-harbor-prod", NAME),
         machines: vec![
@@ -50,7 +50,7 @@ fn wrong(text: &str) -> SshErrors {
 
 impl Sample for SshPage {
     fn samples() -> Vec<(&'static str, Self)> {
-        let given = SshGiven {
+        let given = SshCredentials {
             machine: format!("{NAME}-x7k2p-master-0"),
             command: "echo '[ssh.weu.example.net]:2222 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqM0example' > \
                       ssh.weu.example.net_known_host ; ssh -o UserKnownHostsFile=ssh.weu.example.net_known_host -p 2222 \
@@ -99,16 +99,16 @@ impl Sample for SshPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(no_rights("SSH needs the role sre", "sre")),
                     ..full()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Clusters, "/"), ..full() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/"), ..full() }),
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: HOSTILE.into(),
                     path: "/x".into(),
                     machines: vec![SshMachineRow {
@@ -144,7 +144,7 @@ fn keys() -> HostKeysPage {
         at: NOW - 4 * MINUTE,
     };
     HostKeysPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: NAME.into(),
         path: path("rg-harbor-prod", NAME),
         rows: vec![row("master-0", None), row("master-1", Some(refused))],
@@ -175,7 +175,7 @@ impl Sample for HostKeysPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: HOSTILE.into(),
                     path: "/x".into(),
                     ..strange

@@ -1,13 +1,13 @@
 use super::{DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, no_rights, store_away};
 use crate::{
-    Badge, Blank, Bones, Condition, Failure, Frame, LastLook, Link, Meter, Missing, Notice, Place, Rights,
-    Sample, Side, Slot, State, StatesPage, Step, StepState, Tone,
+    Badge, Condition, EmptyState, Failure, Frame, LastLook, Link, Meter, MissingPart, NavItem, Notice,
+    Rights, Sample, Side, Skeleton, Slot, State, StatesPage, Step, StepState, Tone,
 };
 
-fn missing() -> Vec<Missing> {
+fn missing() -> Vec<MissingPart> {
     vec![
-        Missing { what: "Machines".into(), why: "the cluster answered 403".into() },
-        Missing { what: "Events".into(), why: "no answer within 10 s".into() },
+        MissingPart { what: "Machines".into(), why: "the cluster answered 403".into() },
+        MissingPart { what: "Events".into(), why: "no answer within 10 s".into() },
     ]
 }
 
@@ -68,19 +68,19 @@ fn notices() -> Vec<Notice> {
 fn slots() -> Vec<(&'static str, Slot)> {
     vec![
         ("Ready", Slot::Ready),
-        ("Loading", Slot::Loading(Bones::table("Nodes", &["Node", "State", "CPU"], 3))),
+        ("Loading", Slot::Loading(Skeleton::table("Nodes", &["Node", "State", "CPU"], 3))),
         (
             "Slow",
-            Slot::Loading(Bones {
+            Slot::Loading(Skeleton {
                 since: Some(NOW - 9),
-                ..Bones::table("Machines", &["Machine", "Phase"], 2)
+                ..Skeleton::table("Machines", &["Machine", "Phase"], 2)
             }),
         ),
-        ("Empty and well", Slot::Empty(Blank::well("No operator is degraded").text("Asked 4 s ago."))),
+        ("Empty and well", Slot::Empty(EmptyState::well("No operator is degraded").text("Asked 4 s ago."))),
         (
             "Empty",
             Slot::Empty(
-                Blank::nothing("list", "No events in the last hour")
+                EmptyState::nothing("list", "No events in the last hour")
                     .action(Link::new("Look further back", "#st-slots")),
             ),
         ),
@@ -105,22 +105,22 @@ fn looks() -> Vec<LastLook> {
 }
 
 fn page() -> StatesPage {
-    let bad = || Badge::of(Tone::Bad, "failed", "False");
+    let bad = || Badge::filled(Tone::Bad, "failed", "False");
     StatesPage {
-        frame: frame(Place::Elsewhere),
+        frame: frame(NavItem::Elsewhere),
         states: states(),
         rights: vec![Rights::Read, Rights::Write, Rights::Admin],
         badges: vec![
             Badge::quiet(Tone::Ok, "ok", "Ready"),
             Badge::quiet(Tone::Mute, "pause", "Cordoned"),
-            Badge::of(Tone::Warn, "cert", "6 d left"),
-            Badge::of(Tone::Bad, "record", "Recording"),
+            Badge::filled(Tone::Warn, "cert", "6 d left"),
+            Badge::filled(Tone::Bad, "record", "Recording"),
         ],
         notices: notices(),
         slots: slots(),
-        blanks: vec![Blank::nothing("search", "No cluster matches").text("“harbr” in 10,214 clusters.")],
+        blanks: vec![EmptyState::nothing("search", "No cluster matches").text("“harbr” in 10,214 clusters.")],
         failures: vec![no_rights("You may not list clusters", "viewer")],
-        bones: Bones::lines("Document", 4),
+        bones: Skeleton::lines("Document", 4),
         looks: looks(),
         conditions: vec![
             condition("Ready", bad(), "KubeletNotReady", "container runtime network not ready"),
@@ -153,12 +153,13 @@ fn page() -> StatesPage {
 }
 
 fn all_hostile() -> StatesPage {
-    let part = || Missing { what: HOSTILE.into(), why: endless() };
-    let blank = || Blank { lead: HOSTILE.into(), text: HOSTILE.into(), ..Blank::nothing("list", "") };
+    let part = || MissingPart { what: HOSTILE.into(), why: endless() };
+    let blank =
+        || EmptyState { lead: HOSTILE.into(), text: HOSTILE.into(), ..EmptyState::nothing("list", "") };
     StatesPage {
-        frame: hostile(Place::Elsewhere),
+        frame: hostile(NavItem::Elsewhere),
         states: vec![State::Failed(HOSTILE.into())],
-        badges: vec![Badge::of(Tone::Bad, "failed", HOSTILE)],
+        badges: vec![Badge::filled(Tone::Bad, "failed", HOSTILE)],
         slots: vec![
             ("Partial", Slot::Partial(vec![part()])),
             ("Last known", Slot::LastKnown { since: NOW + 3 * HOUR, why: HOSTILE.into() }),
@@ -166,7 +167,12 @@ fn all_hostile() -> StatesPage {
         ],
         blanks: vec![blank()],
         looks: vec![LastLook { at: i64::MAX, took_ms: u64::MAX, failed: vec![part()], overdue: true }],
-        conditions: vec![condition(HOSTILE, Badge::of(Tone::Bad, "failed", HOSTILE), HOSTILE, &endless())],
+        conditions: vec![condition(
+            HOSTILE,
+            Badge::filled(Tone::Bad, "failed", HOSTILE),
+            HOSTILE,
+            &endless(),
+        )],
         meters: vec![Meter { share: Some(u32::MAX), words: HOSTILE.into() }],
         steps: vec![step(StepState::Now, HOSTILE, HOSTILE, HOSTILE)],
         ..page()
@@ -177,8 +183,8 @@ impl Sample for crate::GalleryPage {
     fn samples() -> Vec<(&'static str, Self)> {
         let names = ["clusters-many", "states-all", "solo-404"].map(str::to_owned).to_vec();
         vec![
-            ("page", Self { frame: frame(Place::Elsewhere), names }),
-            ("hostile", Self { frame: hostile(Place::Elsewhere), names: vec![HOSTILE.to_owned()] }),
+            ("page", Self { frame: frame(NavItem::Elsewhere), names }),
+            ("hostile", Self { frame: hostile(NavItem::Elsewhere), names: vec![HOSTILE.to_owned()] }),
         ]
     }
 }
@@ -190,11 +196,11 @@ impl Sample for StatesPage {
             (
                 "elevated",
                 Self {
-                    frame: Frame { elevations: vec![super::elevation()], ..frame(Place::Elsewhere) },
+                    frame: Frame { elevations: vec![super::elevation()], ..frame(NavItem::Elsewhere) },
                     ..page()
                 },
             ),
-            ("expired", Self { frame: ended(Place::Elsewhere, "/"), ..page() }),
+            ("expired", Self { frame: ended(NavItem::Elsewhere, "/"), ..page() }),
             ("hostile", all_hostile()),
         ]
     }

@@ -1,11 +1,13 @@
 use super::cluster::harbor;
 use super::workloads::{away, odd};
 use super::{HOSTILE, HOUR, MINUTE, NOW, frame, hostile};
-use crate::{Link, Place, Sample, TerminalAccess, TerminalAsk, TerminalOpen, TerminalPage, TerminalQuery};
+use crate::{
+    Link, NavItem, Sample, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery, TerminalReasonForm,
+};
 
 fn open() -> TerminalPage {
     TerminalPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         query: TerminalQuery {
             namespace: "openshift-etcd".into(),
@@ -37,18 +39,18 @@ fn theirs() -> TerminalOpen {
 
 impl Sample for TerminalPage {
     fn samples() -> Vec<(&'static str, Self)> {
-        let wrong = TerminalAsk {
+        let wrong = TerminalReasonForm {
             reason: "look".into(),
             reason_error: Some("Too short: say in at least 10 characters what you are going to do.".into()),
             ticket_error: Some("A ticket has at most 100 characters.".into()),
-            ..TerminalAsk::default()
+            ..TerminalReasonForm::default()
         };
-        let barred = TerminalAsk {
+        let barred = TerminalReasonForm {
             barred: Some((
                 "You are not elevated to write on this cluster.".into(),
                 Some(Link::new("Elevate first", "/elevate?rights=write")),
             )),
-            ..TerminalAsk::default()
+            ..TerminalReasonForm::default()
         };
         let machine =
             TerminalQuery { machine: "harbor-prod-weu-01-x7k2p-master-0".into(), ..TerminalQuery::default() };
@@ -70,7 +72,7 @@ impl Sample for TerminalPage {
         vec![
             ("open", open()),
             ("machine", Self { query: machine.clone(), containers: Vec::new(), ..open() }),
-            ("asked", Self { ask: Some(TerminalAsk::default()), ..open() }),
+            ("asked", Self { ask: Some(TerminalReasonForm::default()), ..open() }),
             ("wrong", Self { ask: Some(wrong), query: machine, ..open() }),
             ("barred", Self { ask: Some(barred.clone()), ..open() }),
             ("watching", Self { query: watch.clone(), watching: Some(theirs()), ..open() }),
@@ -102,7 +104,7 @@ impl Sample for TerminalPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     query: odd_query,
                     containers: vec![HOSTILE.into(), "etcd".into()],

@@ -1,13 +1,13 @@
 use super::workloads::away;
 use super::{HOSTILE, frame, hostile, no_rights, path};
-use crate::{Link, Place, Sample, TunnelErrors, TunnelForm, TunnelGiven, TunnelPage};
+use crate::{Link, NavItem, Sample, TunnelCommands, TunnelErrors, TunnelForm, TunnelPage};
 
 const NAME: &str = "harbor-prod-weu-01";
 const DOMAIN: &str = "apps.k3x9.westeurope.aroapp.io";
 
 fn full() -> TunnelPage {
     TunnelPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: NAME.into(),
         path: path("rg-harbor-prod", NAME),
         usual: vec![
@@ -32,7 +32,7 @@ fn wrong(text: &str) -> TunnelErrors {
 
 impl Sample for TunnelPage {
     fn samples() -> Vec<(&'static str, Self)> {
-        let given = TunnelGiven {
+        let given = TunnelCommands {
             console: format!(
                 "aro console {NAME} --reason 'Look at the pipelines page' --ticket INC-48213 --life 4h"
             ),
@@ -45,8 +45,11 @@ impl Sample for TunnelPage {
             "You are not elevated to write on this cluster.".to_owned(),
             Some(Link::new("Elevate first", "/elevate?rights=write")),
         );
-        let odd =
-            TunnelGiven { console: HOSTILE.into(), tunnel: HOSTILE.repeat(20), places: vec![HOSTILE.into()] };
+        let odd = TunnelCommands {
+            console: HOSTILE.into(),
+            tunnel: HOSTILE.repeat(20),
+            places: vec![HOSTILE.into()],
+        };
         vec![
             ("form", full()),
             ("given", Self { given: Some(given), ..full() }),
@@ -66,7 +69,7 @@ impl Sample for TunnelPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: HOSTILE.into(),
                     usual: vec![HOSTILE.into()],
                     domain: HOSTILE.into(),
@@ -77,7 +80,12 @@ impl Sample for TunnelPage {
             ),
             (
                 "hostile-given",
-                Self { frame: hostile(Place::Clusters), cluster: HOSTILE.into(), given: Some(odd), ..full() },
+                Self {
+                    frame: hostile(NavItem::Clusters),
+                    cluster: HOSTILE.into(),
+                    given: Some(odd),
+                    ..full()
+                },
             ),
         ]
     }

@@ -5,7 +5,7 @@ use super::{DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, pat
 use crate::components::Condition;
 use crate::{
     Badge, Cluster, ContainerRow, EventLine, EventQuery, EventsPage, Failure, Link, LiveBar, LiveState,
-    LogPage, LogQuery, Notice, Place, Pod, PodPage, PodQuery, PodRow, PodsPage, Sample, Side, Tone,
+    LogPage, LogQuery, NavItem, Notice, Pod, PodPage, PodQuery, PodRow, PodsPage, Sample, Side, Tone,
     WorkloadPage, WorkloadQuery, WorkloadRow, WorkloadsPage, ansi,
 };
 
@@ -100,7 +100,7 @@ fn pod_rows() -> Vec<PodRow> {
 
 fn pods() -> PodsPage {
     PodsPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         live: live(),
@@ -162,7 +162,7 @@ impl Sample for PodsPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     rows: vec![strange_pod()],
                     namespaces: vec![HOSTILE.into()],
@@ -171,9 +171,9 @@ impl Sample for PodsPage {
                     ..pods()
                 },
             ),
-            ("no-rights", Self { frame: viewer(Place::Clusters), ..pods() }),
+            ("no-rights", Self { frame: viewer(NavItem::Clusters), ..pods() }),
             ("error", Self { failure: Some(away()), ..pods() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/pods"), ..pods() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/pods"), ..pods() }),
         ]
     }
 }
@@ -261,7 +261,14 @@ fn one_pod() -> PodPage {
         siblings: Some(Link::new("3 of the same owner", at("/pods?owner=Node/master-2"))),
         message: String::new(),
     };
-    PodPage { frame: frame(Place::Clusters), cluster: harbor(), active: 3, live: live(), pod, failure: None }
+    PodPage {
+        frame: frame(NavItem::Clusters),
+        cluster: harbor(),
+        active: 3,
+        live: live(),
+        pod,
+        failure: None,
+    }
 }
 
 impl Sample for PodPage {
@@ -298,10 +305,13 @@ impl Sample for PodPage {
             ("loading", Self { live: awaited(), ..one_pod() }),
             ("bare", Self { pod: bare, ..one_pod() }),
             ("stale", Self { live: stale(), ..one_pod() }),
-            ("hostile", Self { frame: hostile(Place::Clusters), cluster: odd(), pod: strange, ..one_pod() }),
-            ("no-rights", Self { frame: viewer(Place::Clusters), ..one_pod() }),
+            (
+                "hostile",
+                Self { frame: hostile(NavItem::Clusters), cluster: odd(), pod: strange, ..one_pod() },
+            ),
+            ("no-rights", Self { frame: viewer(NavItem::Clusters), ..one_pod() }),
             ("error", Self { failure: Some(away()), ..one_pod() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/pods"), ..one_pod() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/pods"), ..one_pod() }),
         ]
     }
 }
@@ -330,7 +340,7 @@ fn workload(kind: &str, namespace: &str, name: &str, ready: (u64, u64)) -> Workl
 
 fn workloads() -> WorkloadsPage {
     WorkloadsPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         live: live(),
@@ -376,23 +386,23 @@ impl Sample for WorkloadsPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     rows: vec![strange],
                     query: WorkloadQuery { q: HOSTILE.into(), ..WorkloadQuery::default() },
                     ..workloads()
                 },
             ),
-            ("no-rights", Self { frame: viewer(Place::Clusters), ..workloads() }),
+            ("no-rights", Self { frame: viewer(NavItem::Clusters), ..workloads() }),
             ("error", Self { failure: Some(away()), ..workloads() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/workloads"), ..workloads() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/workloads"), ..workloads() }),
         ]
     }
 }
 
 fn one_workload() -> WorkloadPage {
     WorkloadPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         live: live(),
@@ -421,23 +431,23 @@ impl Sample for WorkloadPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     row: strange,
                     pods: vec![strange_pod()],
                     ..one_workload()
                 },
             ),
-            ("no-rights", Self { frame: viewer(Place::Clusters), ..one_workload() }),
+            ("no-rights", Self { frame: viewer(NavItem::Clusters), ..one_workload() }),
             ("error", Self { failure: Some(away()), ..one_workload() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/workloads"), ..one_workload() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/workloads"), ..one_workload() }),
         ]
     }
 }
 
 fn all_events() -> EventsPage {
     EventsPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         live: live(),
@@ -482,16 +492,16 @@ impl Sample for EventsPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     rows: vec![odd_event],
                     query: EventQuery { q: HOSTILE.into(), ..EventQuery::default() },
                     ..all_events()
                 },
             ),
-            ("no-rights", Self { frame: viewer(Place::Clusters), ..all_events() }),
+            ("no-rights", Self { frame: viewer(NavItem::Clusters), ..all_events() }),
             ("error", Self { failure: Some(away()), ..all_events() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/events"), ..all_events() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/events"), ..all_events() }),
         ]
     }
 }
@@ -504,7 +514,7 @@ fn log() -> LogPage {
         "\u{1b}]0;own the title\u{7}panic: runtime error \u{1b}[2J\u{1b}[H",
     ];
     LogPage {
-        frame: frame(Place::Clusters),
+        frame: frame(NavItem::Clusters),
         cluster: harbor(),
         active: 3,
         pod: "etcd-harbor-prod-weu-01-x7k2p-master-2".into(),
@@ -547,7 +557,7 @@ impl Sample for LogPage {
             (
                 "hostile",
                 Self {
-                    frame: hostile(Place::Clusters),
+                    frame: hostile(NavItem::Clusters),
                     cluster: odd(),
                     pod: HOSTILE.into(),
                     namespace: HOSTILE.into(),
@@ -560,13 +570,13 @@ impl Sample for LogPage {
             (
                 "no-rights",
                 Self {
-                    frame: viewer(Place::Clusters),
+                    frame: viewer(NavItem::Clusters),
                     failure: Some(super::no_rights("open logs", "sre")),
                     ..log()
                 },
             ),
             ("error", Self { failure: Some(away()), ..log() }),
-            ("expired", Self { frame: ended(Place::Clusters, "/pods"), ..log() }),
+            ("expired", Self { frame: ended(NavItem::Clusters, "/pods"), ..log() }),
         ]
     }
 }

@@ -10,22 +10,22 @@ use std::sync::LazyLock;
 
 use html::{Tag, read};
 use web::{
-    AccessPage, AlertsPage, AskPage, AuditPage, ClusterPage, ClustersPage, ConsentPage, DevicePage,
+    AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage, DevicePage,
     ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage, KubeconfigPage,
-    MetricsPage, Part, ReportPage, RobotsPage, Sample, SoloPage, StatisticsPage, View,
+    MetricsPage, PageFragment, ReportPage, RobotsPage, Sample, SoloPage, StatisticsPage, View,
 };
 
 /// One sample in one part.
 struct Rendered {
     name: String,
-    part: Part,
+    part: PageFragment,
     html: String,
     tags: Vec<Tag>,
 }
 
-fn of<T: Sample>(page: &str, all: &mut Vec<Rendered>) {
+fn render_samples<T: Sample>(page: &str, all: &mut Vec<Rendered>) {
     for (state, sample) in T::samples() {
-        for part in [Part::Page, Part::Main, Part::List, Part::Dialog] {
+        for part in [PageFragment::Page, PageFragment::Main, PageFragment::List, PageFragment::Dialog] {
             let name = format!("{page}-{state} {part:?}");
             let html = sample.render(part).expect("renders");
             let (tags, _) = read(&html).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -42,48 +42,48 @@ fn everything() -> &'static [Rendered] {
 
 fn render() -> Vec<Rendered> {
     let mut all = Vec::new();
-    of::<ClustersPage>("clusters", &mut all);
-    of::<ClusterPage>("cluster", &mut all);
-    of::<ExplorePage>("explore", &mut all);
-    of::<StatisticsPage>("statistics", &mut all);
-    of::<AlertsPage>("alerts", &mut all);
-    of::<FleetPage>("fleet", &mut all);
-    of::<MetricsPage>("metrics", &mut all);
-    of::<KubeconfigPage>("kubeconfig", &mut all);
-    of::<web::SshPage>("ssh", &mut all);
-    of::<web::TunnelPage>("tunnel", &mut all);
-    of::<web::HostKeysPage>("host-keys", &mut all);
-    of::<AccessPage>("access", &mut all);
-    of::<GrantPage>("grant", &mut all);
-    of::<AskPage>("ask", &mut all);
-    of::<ElevatePage>("elevate", &mut all);
-    of::<ElevationsPage>("elevations", &mut all);
-    of::<RobotsPage>("robots", &mut all);
-    of::<AuditPage>("audit", &mut all);
-    of::<ReportPage>("report", &mut all);
-    of::<ImportedPage>("imported", &mut all);
-    of::<KeysPage>("keys", &mut all);
-    of::<ConsentPage>("consent", &mut all);
-    of::<DevicePage>("device", &mut all);
-    of::<SoloPage>("solo", &mut all);
-    of::<web::JumpPage>("jump", &mut all);
-    of::<web::GalleryPage>("gallery", &mut all);
-    of::<web::StatesPage>("states", &mut all);
-    of::<web::PodsPage>("pods", &mut all);
-    of::<web::PodPage>("pod", &mut all);
-    of::<web::LogPage>("log", &mut all);
-    of::<web::TerminalPage>("terminal", &mut all);
-    of::<web::SerialPage>("serial", &mut all);
-    of::<web::RecordingsPage>("recordings", &mut all);
-    of::<web::RecordingPage>("recording", &mut all);
-    of::<web::WorkloadsPage>("workloads", &mut all);
-    of::<web::WorkloadPage>("workload", &mut all);
-    of::<web::EventsPage>("events", &mut all);
-    of::<web::ResourcesPage>("resources", &mut all);
-    of::<web::ObjectsPage>("objects", &mut all);
-    of::<web::ObjectPage>("object", &mut all);
-    of::<web::NetworkPage>("network", &mut all);
-    of::<web::ReasonPage>("reason", &mut all);
+    render_samples::<ClustersPage>("clusters", &mut all);
+    render_samples::<ClusterPage>("cluster", &mut all);
+    render_samples::<ExplorePage>("explore", &mut all);
+    render_samples::<StatisticsPage>("statistics", &mut all);
+    render_samples::<AlertsPage>("alerts", &mut all);
+    render_samples::<FleetPage>("fleet", &mut all);
+    render_samples::<MetricsPage>("metrics", &mut all);
+    render_samples::<KubeconfigPage>("kubeconfig", &mut all);
+    render_samples::<web::SshPage>("ssh", &mut all);
+    render_samples::<web::TunnelPage>("tunnel", &mut all);
+    render_samples::<web::HostKeysPage>("host-keys", &mut all);
+    render_samples::<AccessPage>("access", &mut all);
+    render_samples::<GrantPage>("grant", &mut all);
+    render_samples::<ConfirmPage>("ask", &mut all);
+    render_samples::<ElevatePage>("elevate", &mut all);
+    render_samples::<ElevationsPage>("elevations", &mut all);
+    render_samples::<RobotsPage>("robots", &mut all);
+    render_samples::<AuditPage>("audit", &mut all);
+    render_samples::<ReportPage>("report", &mut all);
+    render_samples::<ImportedPage>("imported", &mut all);
+    render_samples::<KeysPage>("keys", &mut all);
+    render_samples::<ConsentPage>("consent", &mut all);
+    render_samples::<DevicePage>("device", &mut all);
+    render_samples::<SoloPage>("solo", &mut all);
+    render_samples::<web::JumpPage>("jump", &mut all);
+    render_samples::<web::GalleryPage>("gallery", &mut all);
+    render_samples::<web::StatesPage>("states", &mut all);
+    render_samples::<web::PodsPage>("pods", &mut all);
+    render_samples::<web::PodPage>("pod", &mut all);
+    render_samples::<web::LogPage>("log", &mut all);
+    render_samples::<web::TerminalPage>("terminal", &mut all);
+    render_samples::<web::SerialPage>("serial", &mut all);
+    render_samples::<web::RecordingsPage>("recordings", &mut all);
+    render_samples::<web::RecordingPage>("recording", &mut all);
+    render_samples::<web::WorkloadsPage>("workloads", &mut all);
+    render_samples::<web::WorkloadPage>("workload", &mut all);
+    render_samples::<web::EventsPage>("events", &mut all);
+    render_samples::<web::ResourcesPage>("resources", &mut all);
+    render_samples::<web::ObjectsPage>("objects", &mut all);
+    render_samples::<web::ObjectPage>("object", &mut all);
+    render_samples::<web::NetworkPage>("network", &mut all);
+    render_samples::<web::ReasonPage>("reason", &mut all);
     all
 }
 
@@ -200,7 +200,7 @@ fn names_and_references_hold() {
                 ["aria-label", "aria-labelledby"].iter().any(|a| tag.get(a).is_some_and(|v| !v.is_empty()));
             let icon_only = tag.get("class").is_some_and(|c| c.split(' ').any(|c| c == "tool"));
             assert!(!icon_only || named, "{name}: an icon button without a name: {tag:?}");
-            if *part != Part::Page {
+            if *part != PageFragment::Page {
                 continue;
             }
             for reference in ["aria-labelledby", "aria-describedby", "for", "list", "popovertarget", "form"] {
@@ -221,7 +221,7 @@ fn names_and_references_hold() {
 #[test]
 fn every_page_has_one_heading_and_a_title() {
     for Rendered { name, part, html, tags } in everything() {
-        if *part == Part::Page {
+        if *part == PageFragment::Page {
             assert_eq!(tags.iter().filter(|t| t.name == "h1").count(), 1, "{name}");
             assert_eq!(tags.iter().filter(|t| t.name == "main").count(), 1, "{name}");
             assert!(html.contains(" · aro</title>"), "{name}");
@@ -233,30 +233,30 @@ fn every_page_has_one_heading_and_a_title() {
 #[test]
 fn parts_are_the_inside_of_the_page() {
     for (state, page) in ClustersPage::samples() {
-        let whole = page.render(Part::Page).expect("renders");
-        let list = page.render(Part::List).expect("renders");
-        let main = page.render(Part::Main).expect("renders");
+        let whole = page.render(PageFragment::Page).expect("renders");
+        let list = page.render(PageFragment::List).expect("renders");
+        let main = page.render(PageFragment::Main).expect("renders");
         assert!(whole.contains(list.trim()), "{state}: list");
         let (_, inside) = main.split_once("</title>").expect("title first");
         assert!(whole.contains(inside.trim()), "{state}: main");
         assert!(!list.contains("<html") && !main.contains("<html"), "{state}");
     }
     for (state, page) in AlertsPage::samples() {
-        let whole = page.render(Part::Page).expect("renders");
-        let list = page.render(Part::List).expect("renders");
+        let whole = page.render(PageFragment::Page).expect("renders");
+        let list = page.render(PageFragment::List).expect("renders");
         assert!(!list.trim().is_empty() && whole.contains(list.trim()), "{state}: list");
     }
     for (state, page) in KubeconfigPage::samples() {
-        let whole = page.render(Part::Page).expect("renders");
-        let dialog = page.render(Part::Dialog).expect("renders");
+        let whole = page.render(PageFragment::Page).expect("renders");
+        let dialog = page.render(PageFragment::Dialog).expect("renders");
         assert!(whole.contains(dialog.trim()) && dialog.trim().starts_with("<dialog"), "{state}");
     }
 }
 
 /// The list or dialog of every sample is there, and stands in its page as it is.
-fn parts_stand_in_the_page<T: Sample>(part: Part) {
+fn parts_stand_in_the_page<T: Sample>(part: PageFragment) {
     for (state, page) in T::samples() {
-        let whole = page.render(Part::Page).expect("renders");
+        let whole = page.render(PageFragment::Page).expect("renders");
         let inside = page.render(part).expect("renders");
         assert!(!inside.trim().is_empty(), "{state}: {part:?} is empty");
         assert!(whole.contains(inside.trim()) && !inside.contains("<html"), "{state}: {part:?}");
@@ -265,14 +265,14 @@ fn parts_stand_in_the_page<T: Sample>(part: Part) {
 
 #[test]
 fn what_is_fetched_anew_stands_in_the_page() {
-    parts_stand_in_the_page::<AccessPage>(Part::List);
-    parts_stand_in_the_page::<GrantPage>(Part::List);
-    parts_stand_in_the_page::<ElevationsPage>(Part::List);
-    parts_stand_in_the_page::<RobotsPage>(Part::List);
-    parts_stand_in_the_page::<AuditPage>(Part::List);
-    parts_stand_in_the_page::<AskPage>(Part::Dialog);
-    parts_stand_in_the_page::<web::ObjectsPage>(Part::List);
-    parts_stand_in_the_page::<web::ResourcesPage>(Part::List);
+    parts_stand_in_the_page::<AccessPage>(PageFragment::List);
+    parts_stand_in_the_page::<GrantPage>(PageFragment::List);
+    parts_stand_in_the_page::<ElevationsPage>(PageFragment::List);
+    parts_stand_in_the_page::<RobotsPage>(PageFragment::List);
+    parts_stand_in_the_page::<AuditPage>(PageFragment::List);
+    parts_stand_in_the_page::<ConfirmPage>(PageFragment::Dialog);
+    parts_stand_in_the_page::<web::ObjectsPage>(PageFragment::List);
+    parts_stand_in_the_page::<web::ResourcesPage>(PageFragment::List);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_pasted_kubeconfig_is_never_sent_back() {
 #[test]
 fn no_page_is_left_out() {
     let gallery: Vec<String> = web::gallery().expect("renders").into_iter().map(|item| item.name).collect();
-    let whole = everything().iter().filter(|one| one.part == Part::Page);
+    let whole = everything().iter().filter(|one| one.part == PageFragment::Page);
     let read: Vec<&str> = whole.filter_map(|one| one.name.strip_suffix(" Page")).collect();
     assert_eq!(read, gallery, "the pages of this file are those of the gallery");
     let with_samples = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/samples"));
@@ -336,9 +336,9 @@ fn gallery_has_all_of_them() {
 
 #[test]
 fn what_follows_a_cluster_is_an_element_of_its_page() {
-    fn of<T: Sample + web::Follows>() {
+    fn check_live_element<T: Sample + web::LiveElement>() {
         for (state, page) in T::samples() {
-            let whole = page.render(Part::Page).expect("renders");
+            let whole = page.render(PageFragment::Page).expect("renders");
             let element = page.element().expect("renders");
             let start = format!("<div id=\"{}\"", page.live_id());
             let failed = whole.contains("data-testid=\"failure\"");
@@ -346,9 +346,9 @@ fn what_follows_a_cluster_is_an_element_of_its_page() {
             assert!(whole.contains(element.trim()), "{state}: {element}");
         }
     }
-    of::<web::PodsPage>();
-    of::<web::PodPage>();
-    of::<web::WorkloadsPage>();
-    of::<web::WorkloadPage>();
-    of::<web::EventsPage>();
+    check_live_element::<web::PodsPage>();
+    check_live_element::<web::PodPage>();
+    check_live_element::<web::WorkloadsPage>();
+    check_live_element::<web::WorkloadPage>();
+    check_live_element::<web::EventsPage>();
 }

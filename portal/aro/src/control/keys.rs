@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::state::{Control, Refused, Reseal, Who};
+use super::state::{Control, ControlError, PeerExtension, Reseal};
 
 pub(super) fn routes() -> Router<Arc<Control>> {
     Router::new()
@@ -29,16 +29,16 @@ async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
 }
 
 #[derive(Deserialize)]
-struct Rotate {
+struct RotateRequest {
     #[serde(rename = "use")]
     use_it: bool,
 }
 
 async fn rotate(
     State(control): State<Arc<Control>>,
-    Extension(peer): Who,
-    Json(asked): Json<Rotate>,
-) -> Result<Json<Value>, Refused> {
+    Extension(peer): PeerExtension,
+    Json(asked): Json<RotateRequest>,
+) -> Result<Json<Value>, ControlError> {
     control.promise(peer, "keys.rotate", |_| {}).await?;
     let services = &control.services;
     let id = services.keyring.rotate(asked.use_it, &*services.random)?;
@@ -48,15 +48,15 @@ async fn rotate(
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct KeyRequest {
     key: String,
 }
 
 async fn use_key(
     State(control): State<Arc<Control>>,
-    Extension(peer): Who,
-    Json(asked): Json<Named>,
-) -> Result<Json<Value>, Refused> {
+    Extension(peer): PeerExtension,
+    Json(asked): Json<KeyRequest>,
+) -> Result<Json<Value>, ControlError> {
     control.promise(peer, "keys.use", |entry| entry.name.clone_from(&asked.key)).await?;
     let services = &control.services;
     services.keyring.use_key(&asked.key, &*services.random)?;
@@ -67,23 +67,23 @@ async fn use_key(
 /// Only after a sealing again, by this process, that left nothing sealed with the key.
 async fn forget(
     State(control): State<Arc<Control>>,
-    Extension(peer): Who,
-    Json(asked): Json<Named>,
-) -> Result<Json<Value>, Refused> {
+    Extension(peer): PeerExtension,
+    Json(asked): Json<KeyRequest>,
+) -> Result<Json<Value>, ControlError> {
     let key = asked.key;
     let last = control.reseal.lock().as_ref().map(|seen| seen.borrow().clone());
     let services = &control.services;
     let current = services.keyring.ids().current;
     match last.filter(|last| last.progress.done && last.progress.key == current) {
         None => {
-            return Err(Refused(StatusCode::CONFLICT, "first run: aro keys reseal".to_owned()));
+            return Err(ControlError(StatusCode::CONFLICT, "first run: aro keys reseal".to_owned()));
         }
         Some(last) if last.progress.left.get(&key).is_some_and(|left| *left > 0) => {
             let left = last.progress.left.get(&key).copied().unwrap_or_default();
             let message = format!(
                 "{left} values are still sealed with {key} and could not be sealed again; the log names them"
             );
-            return Err(Refused(StatusCode::CONFLICT, message));
+            return Err(ControlError(StatusCode::CONFLICT, message));
         }
         Some(_) => {}
     }
@@ -93,7 +93,10 @@ async fn forget(
     Ok(Json(json!({ "forgotten": key, "current": current })))
 }
 
-async fn begin(State(control): State<Arc<Control>>, Extension(peer): Who) -> Result<Json<Value>, Refused> {
+async fn begin(
+    State(control): State<Arc<Control>>,
+    Extension(peer): PeerExtension,
+) -> Result<Json<Value>, ControlError> {
     if running(control.reseal.lock().as_ref()) {
         return progress(State(control)).await;
     }
@@ -145,9 +148,9 @@ async fn run(control: Arc<Control>, told: watch::Sender<Reseal>) {
     }
 }
 
-async fn progress(State(control): State<Arc<Control>>) -> Result<Json<Value>, Refused> {
+async fn progress(State(control): State<Arc<Control>>) -> Result<Json<Value>, ControlError> {
     let last = control.reseal.lock().as_ref().map(|seen| seen.borrow().clone());
     let last =
-        last.ok_or_else(|| Refused(StatusCode::NOT_FOUND, "nothing was sealed again yet".to_owned()))?;
+        last.ok_or_else(|| ControlError(StatusCode::NOT_FOUND, "nothing was sealed again yet".to_owned()))?;
     Ok(Json(json!({ "progress": last.progress, "failed": last.failed })))
 }

@@ -33,20 +33,20 @@ pub(super) struct Reseal {
 }
 
 impl Control {
-    /// A durable entry before what is to be done; it must not be done when this fails.
+    /// Writes a durable audit entry before an operation, which must not happen when this fails.
     pub(super) async fn promise(
         &self,
         peer: Peer,
         verb: &str,
         fill: impl FnOnce(&mut Entry),
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ControlError> {
         let Services { clock, random, audit, .. } = &self.services;
         let mut entry = Entry::new(clock.now(), Phase::Single, Id::random(&**random), actor(peer), verb);
         fill(&mut entry);
         audit.promise(entry).await.map(drop).map_err(|error| {
             let message =
                 format!("nothing was done, for the audit trail cannot be written: {}", chain(&error));
-            Refused(StatusCode::SERVICE_UNAVAILABLE, message)
+            ControlError(StatusCode::SERVICE_UNAVAILABLE, message)
         })
     }
 }
@@ -55,16 +55,16 @@ fn actor(peer: Peer) -> Actor {
     Actor { sub: format!("uid:{}", peer.uid), name: "operator".to_owned(), from: "control socket".to_owned() }
 }
 
-/// An answer without success.
-pub(super) struct Refused(pub(super) StatusCode, pub(super) String);
+/// An error response.
+pub(super) struct ControlError(pub(super) StatusCode, pub(super) String);
 
-impl IntoResponse for Refused {
+impl IntoResponse for ControlError {
     fn into_response(self) -> Response {
         (self.0, Json(json!({ "message": self.1 }))).into_response()
     }
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for ControlError {
     fn from(error: StoreError) -> Self {
         let status = match &error {
             StoreError::BadCall(_) => StatusCode::BAD_REQUEST,
@@ -79,7 +79,7 @@ impl From<StoreError> for Refused {
     }
 }
 
-impl From<SealError> for Refused {
+impl From<SealError> for ControlError {
     fn from(error: SealError) -> Self {
         let status = match &error {
             SealError::UnknownKey(_) => StatusCode::NOT_FOUND,
@@ -95,4 +95,4 @@ impl From<SealError> for Refused {
 }
 
 /// The operator who asks.
-pub(super) type Who = Extension<Peer>;
+pub(super) type PeerExtension = Extension<Peer>;

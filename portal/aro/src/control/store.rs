@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::state::{Control, Refused, Who};
+use super::state::{Control, ControlError, PeerExtension};
 
 pub(super) fn routes() -> Router<Arc<Control>> {
     Router::new()
@@ -25,19 +25,19 @@ pub(super) fn routes() -> Router<Arc<Control>> {
 }
 
 #[derive(Deserialize)]
-struct Backup {
+struct BackupRequest {
     /// Absolute; `.audit` is added for the audit trail.
     file: PathBuf,
 }
 
 async fn backup(
     State(control): State<Arc<Control>>,
-    Extension(peer): Who,
-    Json(asked): Json<Backup>,
-) -> Result<Json<Value>, Refused> {
+    Extension(peer): PeerExtension,
+    Json(asked): Json<BackupRequest>,
+) -> Result<Json<Value>, ControlError> {
     let file = asked.file;
     if !file.is_absolute() {
-        return Err(Refused(StatusCode::BAD_REQUEST, "the path of a backup is absolute".to_owned()));
+        return Err(ControlError(StatusCode::BAD_REQUEST, "the path of a backup is absolute".to_owned()));
     }
     control.promise(peer, "store.backup", |entry| entry.query = file.display().to_string()).await?;
     let services = &control.services;
@@ -48,28 +48,30 @@ async fn backup(
         services.audit_store.backup(&audit).await?;
         files.push(audit);
     }
-    let files: Result<Vec<Value>, Refused> = files.iter().map(|file| about(file)).collect();
+    let files: Result<Vec<Value>, ControlError> = files.iter().map(|file| about(file)).collect();
     Ok(Json(json!({ "files": files? })))
 }
 
-fn about(file: &Path) -> Result<Value, Refused> {
+fn about(file: &Path) -> Result<Value, ControlError> {
     let bytes = std::fs::metadata(file)
-        .map_err(|error| Refused(StatusCode::INTERNAL_SERVER_ERROR, format!("{}: {error}", file.display())))?
+        .map_err(|error| {
+            ControlError(StatusCode::INTERNAL_SERVER_ERROR, format!("{}: {error}", file.display()))
+        })?
         .len();
     Ok(json!({ "file": file, "bytes": bytes }))
 }
 
 #[derive(Deserialize)]
-struct One {
+struct DocumentQuery {
     collection: String,
     id: String,
 }
 
 async fn document(
     State(control): State<Arc<Control>>,
-    Extension(peer): Who,
-    Query(asked): Query<One>,
-) -> Result<Json<Value>, Refused> {
+    Extension(peer): PeerExtension,
+    Query(asked): Query<DocumentQuery>,
+) -> Result<Json<Value>, ControlError> {
     let collection = collection(&asked.collection)?;
     read(&control, peer, collection, &asked.id).await?;
     // People write resource ids as they like.
@@ -80,13 +82,13 @@ async fn document(
         None => store.get_by_key(collection, &id).await?,
     };
     let found = found.ok_or_else(|| {
-        Refused(StatusCode::NOT_FOUND, format!("{} has no document {}", collection.name(), asked.id))
+        ControlError(StatusCode::NOT_FOUND, format!("{} has no document {}", collection.name(), asked.id))
     })?;
     Ok(Json(shown(found)?))
 }
 
 #[derive(Deserialize)]
-struct Many {
+struct DocumentsQuery {
     collection: String,
     partition: Option<String>,
     #[serde(rename = "continue")]
@@ -101,15 +103,15 @@ const fn page() -> u32 {
 
 async fn documents(
     State(control): State<Arc<Control>>,
-    Extension(peer): Who,
-    Query(asked): Query<Many>,
-) -> Result<Json<Value>, Refused> {
+    Extension(peer): PeerExtension,
+    Query(asked): Query<DocumentsQuery>,
+) -> Result<Json<Value>, ControlError> {
     let collection = collection(&asked.collection)?;
     read(&control, peer, collection, "").await?;
     let store = &control.services.store;
     let store = if AUDIT.contains(&collection) { &control.services.audit_store } else { store };
     let page = store.list(collection, asked.partition.as_deref(), asked.from.as_deref(), asked.limit).await?;
-    let items: Result<Vec<Value>, Refused> = page.items.into_iter().map(shown).collect();
+    let items: Result<Vec<Value>, ControlError> = page.items.into_iter().map(shown).collect();
     Ok(Json(json!({ "items": items?, "continue": page.continuation })))
 }
 
@@ -124,7 +126,7 @@ async fn read(
     peer: rp_runtime::control::Peer,
     collection: Collection,
     id: &str,
-) -> Result<(), Refused> {
+) -> Result<(), ControlError> {
     let fill = |entry: &mut rp_documents::Entry| {
         collection.name().clone_into(&mut entry.resource);
         id.clone_into(&mut entry.name);
@@ -133,8 +135,9 @@ async fn read(
 }
 
 /// The body as it is stored: sealed values stay sealed, tokens are hashes.
-fn shown(stored: Stored) -> Result<Value, Refused> {
-    let broken = |error: serde_json::Error| Refused(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+fn shown(stored: Stored) -> Result<Value, ControlError> {
+    let broken =
+        |error: serde_json::Error| ControlError(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
     let body = RawValue::from_string(stored.body).map_err(broken)?;
     Ok(json!({
         "id": stored.id,
@@ -147,9 +150,9 @@ fn shown(stored: Stored) -> Result<Value, Refused> {
     }))
 }
 
-fn collection(name: &str) -> Result<Collection, Refused> {
+fn collection(name: &str) -> Result<Collection, ControlError> {
     Collection::ALL.into_iter().find(|each| each.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
         let names: Vec<&str> = Collection::ALL.into_iter().map(Collection::name).collect();
-        Refused(StatusCode::NOT_FOUND, format!("no such collection; there are {}", names.join(", ")))
+        ControlError(StatusCode::NOT_FOUND, format!("no such collection; there are {}", names.join(", ")))
     })
 }

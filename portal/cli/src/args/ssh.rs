@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::Connection;
-use super::tunnel::AccessWish;
+use super::tunnel::AccessArgs;
 
 /// `aro ssh CLUSTER [MACHINE] [-- COMMAND]`
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub struct SshArgs {
     #[arg(short = 'N')]
     pub nothing: bool,
     #[command(flatten)]
-    pub wish: AccessWish,
+    pub wish: AccessArgs,
     #[command(flatten)]
     pub connection: Connection,
     /// What the machine runs; without it a shell
@@ -58,7 +58,7 @@ pub struct SshConfigArgs {
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
-    pub wish: AccessWish,
+    pub wish: AccessArgs,
     #[command(flatten)]
     pub connection: Connection,
 }
@@ -96,7 +96,7 @@ pub struct ScpArgs {
     #[arg(short = 'p')]
     pub preserve: bool,
     #[command(flatten)]
-    pub wish: AccessWish,
+    pub wish: AccessArgs,
     #[command(flatten)]
     pub connection: Connection,
 }

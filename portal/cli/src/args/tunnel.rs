@@ -10,7 +10,7 @@ use super::{Connection, seconds};
 
 /// What every access of this kind is asked with.
 #[derive(Debug, Clone, Args)]
-pub struct AccessWish {
+pub struct AccessArgs {
     /// Why you need it; only asked when no access of yours lives
     #[arg(long)]
     pub reason: Option<String>,
@@ -34,7 +34,7 @@ pub struct TunnelArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
     #[command(flatten)]
-    pub wish: AccessWish,
+    pub wish: AccessArgs,
     #[command(flatten)]
     pub connection: Connection,
 }
@@ -54,7 +54,7 @@ pub struct ConsoleArgs {
     #[arg(long, conflicts_with_all = ["browser", "direct"])]
     pub credentials: bool,
     #[command(flatten)]
-    pub wish: AccessWish,
+    pub wish: AccessArgs,
     #[command(flatten)]
     pub connection: Connection,
     /// What follows is the browser's

@@ -10,7 +10,7 @@ const LONGEST: usize = 64;
 const LARGEST: u32 = 9_999;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum EscapeState {
     #[default]
     Text,
     /// After ESC.
@@ -27,7 +27,7 @@ enum At {
 /// Takes text as it was shown and gives what may be shown again.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
-    at: At,
+    at: EscapeState,
     held: String,
     /// It is on the other screen of the two.
     other: bool,
@@ -56,71 +56,71 @@ impl Screen {
         if std::mem::take(&mut self.other) {
             out.push_str("\x1b[?1049l");
         }
-        self.at = At::Text;
+        self.at = EscapeState::Text;
         out
     }
 
     fn character(&mut self, c: char, out: &mut String) {
         // Cancels what has begun, as in a terminal.
         if matches!(c, '\u{18}' | '\u{1a}') {
-            self.at = At::Text;
+            self.at = EscapeState::Text;
             return;
         }
         self.at = match self.at {
-            At::Text => text(c, out),
-            At::Escape => self.escape(c, out),
-            At::Intermediate(letters) => {
+            EscapeState::Text => text(c, out),
+            EscapeState::Escape => self.escape(c, out),
+            EscapeState::Intermediate(letters) => {
                 if letters && matches!(c, '0' | 'A' | 'B') {
                     out.push_str(&format!("\x1b({c}"));
                 }
-                if c == '\u{1b}' { At::Escape } else { At::Text }
+                if c == '\u{1b}' { EscapeState::Escape } else { EscapeState::Text }
             }
-            At::Control => self.control(c, out),
-            At::Words => match c {
-                '\u{7}' => At::Text,
-                '\u{1b}' => At::WordsEscape,
-                // A line ends what nobody ended.
+            EscapeState::Control => self.control(c, out),
+            EscapeState::Words => match c {
+                '\u{7}' => EscapeState::Text,
+                '\u{1b}' => EscapeState::WordsEscape,
+                // The end of a line ends a sequence that was not terminated.
                 '\n' => text(c, out),
-                _ => At::Words,
+                _ => EscapeState::Words,
             },
-            At::WordsEscape if c == '\\' => At::Text,
-            At::WordsEscape => self.escape(c, out),
+            EscapeState::WordsEscape if c == '\\' => EscapeState::Text,
+            EscapeState::WordsEscape => self.escape(c, out),
         };
     }
 
-    fn escape(&mut self, c: char, out: &mut String) -> At {
+    fn escape(&mut self, c: char, out: &mut String) -> EscapeState {
         self.held.clear();
         match c {
-            '[' => At::Control,
-            ']' | 'P' | 'X' | '^' | '_' => At::Words,
-            ' '..='/' => At::Intermediate(c == '('),
-            '\u{1b}' => At::Escape,
+            '[' => EscapeState::Control,
+            ']' | 'P' | 'X' | '^' | '_' => EscapeState::Words,
+            ' '..='/' => EscapeState::Intermediate(c == '('),
+            '\u{1b}' => EscapeState::Escape,
             // Cursor kept and taken back, lines up and down.
             '7' | '8' | 'D' | 'E' | 'M' => {
                 out.push('\u{1b}');
                 out.push(c);
-                At::Text
+                EscapeState::Text
             }
             '\n' => text(c, out),
-            _ => At::Text,
+            _ => EscapeState::Text,
         }
     }
 
-    fn control(&mut self, c: char, out: &mut String) -> At {
+    fn control(&mut self, c: char, out: &mut String) -> EscapeState {
         match c {
             ' '..='?' => {
                 if self.held.len() <= LONGEST {
                     self.held.push(c);
                 }
-                At::Control
+                EscapeState::Control
             }
             '@'..='~' => {
                 if self.may(c) {
                     out.push_str(&format!("\x1b[{}{c}", self.held));
                 }
-                At::Text
+                EscapeState::Text
             }
-            '\u{1b}' => At::Escape,
+            '\u{1b}' => EscapeState::Escape,
             _ => text(c, out),
         }
     }
@@ -173,15 +173,15 @@ impl Screen {
     }
 }
 
-fn text(c: char, out: &mut String) -> At {
+fn text(c: char, out: &mut String) -> EscapeState {
     match c {
-        '\u{1b}' => return At::Escape,
+        '\u{1b}' => return EscapeState::Escape,
         '\n' | '\r' | '\t' | '\u{8}' => out.push(c),
         '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
         c if c.is_control() => {}
         c => out.push(c),
     }
-    At::Text
+    EscapeState::Text
 }
 
 #[cfg(test)]

@@ -34,6 +34,6 @@ fn start(browser: &str, url: &Url) -> bool {
     if !placed {
         command.arg(url.as_str());
     }
-    // Its chatter is not ours, and it outlives us.
+    // Its output is discarded, and it may run longer than this process.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
 }

@@ -14,11 +14,11 @@ const INTERVAL: u64 = 5;
 /// RFC 8628 §3.5: what "slow down" adds.
 const SLOWER: Duration = Duration::from_secs(5);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
-/// A code that lives longer is not waited for.
+/// The longest validity of a code that is waited for, seconds.
 const LONGEST_LIFE: u64 = 1800;
 
 #[derive(Deserialize)]
-struct Asked {
+struct DeviceCodeResponse {
     device_code: Secret<String>,
     user_code: String,
     verification_uri: String,
@@ -32,7 +32,8 @@ struct Asked {
 /// Gives the portal's answer with the token.
 pub(super) async fn sign_in(client: &Client, out: &mut Output) -> Result<Value, CliError> {
     let answer = client.post("/api/v1/login/device", &json!({ "client": own_name() })).await?;
-    let asked: Asked = serde_json::from_value(answer).map_err(|_| CliError::Answer("no device code"))?;
+    let asked: DeviceCodeResponse =
+        serde_json::from_value(answer).map_err(|_| CliError::Answer("no device code"))?;
     out.note("Open this address in a browser on any device:");
     out.note(&format!("  {}", asked.verification_uri));
     out.note("and enter the code:");
@@ -54,7 +55,7 @@ fn own_name() -> String {
     if host.is_empty() { "aro".to_owned() } else { format!("aro on {host}") }
 }
 
-async fn poll(client: &Client, asked: &Asked) -> Result<Value, CliError> {
+async fn poll(client: &Client, asked: &DeviceCodeResponse) -> Result<Value, CliError> {
     let mut interval = Duration::from_secs(asked.interval.unwrap_or(INTERVAL).max(1)).min(LONGEST_INTERVAL);
     let body = json!({ "device_code": asked.device_code.expose() });
     loop {

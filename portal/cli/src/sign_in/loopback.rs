@@ -69,7 +69,7 @@ fn random() -> Secret<String> {
 
 /// What a request to the listener is.
 #[derive(Debug)]
-enum Brought {
+enum CallbackResult {
     Code(Secret<String>),
     Error(String),
     /// Not ours: another page's guess, an icon, a scan.
@@ -82,34 +82,34 @@ async fn code(listener: &TcpListener, state: &str) -> Result<Secret<String>, Cli
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // A connection that broke before it was taken is nobody's.
+                // A connection that broke before it was accepted is ignored.
                 if let Ok((stream, _)) = accepted && visits.len() < MOST_CONNECTIONS {
                     let state = state.to_owned();
                     visits.spawn(async move { tokio::time::timeout(HEAD, visit(stream, &state)).await });
                 }
             }
             Some(visit) = visits.join_next() => match visit {
-                Ok(Ok(Brought::Code(code))) => return Ok(code),
-                Ok(Ok(Brought::Error(error))) => return Err(CliError::Declined(error)),
+                Ok(Ok(CallbackResult::Code(code))) => return Ok(code),
+                Ok(Ok(CallbackResult::Error(error))) => return Err(CliError::Declined(error)),
                 _ => {}
             },
         }
     }
 }
 
-async fn visit(mut stream: TcpStream, state: &str) -> Brought {
+async fn visit(mut stream: TcpStream, state: &str) -> CallbackResult {
     let brought = match head(&mut stream).await {
         Some(head) => look(&head, state),
-        None => Brought::Nothing("400 Bad Request"),
+        None => CallbackResult::Nothing("400 Bad Request"),
     };
     let (status, head, text) = match &brought {
-        Brought::Code(_) => {
+        CallbackResult::Code(_) => {
             ("200 OK", "You are signed in", "You can close this tab and go back to the terminal.")
         }
-        Brought::Error(_) => {
+        CallbackResult::Error(_) => {
             ("200 OK", "You were not signed in", "The terminal says more. You can close this tab.")
         }
-        Brought::Nothing(status) => (*status, "There is nothing here", "You can close this tab."),
+        CallbackResult::Nothing(status) => (*status, "There is nothing here", "You can close this tab."),
     };
     let page = PAGE.replace("{head}", head).replace("{text}", text);
     let answer = format!(
@@ -135,32 +135,32 @@ async fn head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-fn look(head: &str, state: &str) -> Brought {
+fn look(head: &str, state: &str) -> CallbackResult {
     let mut words = head.lines().next().unwrap_or_default().split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let Ok(url) = Url::parse("http://127.0.0.1").and_then(|base| base.join(target)) else {
-        return Brought::Nothing("400 Bad Request");
+        return CallbackResult::Nothing("400 Bad Request");
     };
     if url.path() != PATH || url.host_str() != Some("127.0.0.1") {
-        return Brought::Nothing("404 Not Found");
+        return CallbackResult::Nothing("404 Not Found");
     }
     if method != "GET" {
-        return Brought::Nothing("405 Method Not Allowed");
+        return CallbackResult::Nothing("405 Method Not Allowed");
     }
     let value = |wanted: &str| {
         url.query_pairs().find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
     };
     // Compared as digests: how long it takes says nothing.
     if sha256(value("state").unwrap_or_default().as_bytes()) != sha256(state.as_bytes()) {
-        return Brought::Nothing("400 Bad Request");
+        return CallbackResult::Nothing("400 Bad Request");
     }
     match (value("code"), value("error")) {
-        (Some(code), None) if !code.is_empty() => Brought::Code(Secret::new(code)),
+        (Some(code), None) if !code.is_empty() => CallbackResult::Code(Secret::new(code)),
         (_, Some(error)) => {
             let said = value("error_description").unwrap_or(error);
-            Brought::Error(rp_base::text::clean(&said, 200))
+            CallbackResult::Error(rp_base::text::clean(&said, 200))
         }
-        _ => Brought::Nothing("400 Bad Request"),
+        _ => CallbackResult::Nothing("400 Bad Request"),
     }
 }
 
@@ -172,11 +172,11 @@ mod tests {
     fn takes_only_what_its_own_browser_brings() {
         let look = |line: &str| look(&format!("{line} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), "s");
         assert!(
-            matches!(look("GET /signed-in?code=c%2B1&state=s"), Brought::Code(code) if code.expose() == "c+1")
+            matches!(look("GET /signed-in?code=c%2B1&state=s"), CallbackResult::Code(code) if code.expose() == "c+1")
         );
         assert!(matches!(
             look("GET /signed-in?error=access_denied&error_description=No%0a&state=s"),
-            Brought::Error(said) if said == "No"
+            CallbackResult::Error(said) if said == "No"
         ));
         for other in [
             "GET /signed-in?code=c&state=t",
@@ -189,7 +189,7 @@ mod tests {
             "GET //elsewhere.example/signed-in?code=c&state=s",
             "",
         ] {
-            assert!(matches!(look(other), Brought::Nothing(_)), "{other}");
+            assert!(matches!(look(other), CallbackResult::Nothing(_)), "{other}");
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) const KUBECONFIG: &str = "{\n    \"kind\": \"Config\"\n}";
 #[derive(Parser)]
 pub(super) struct Aro {
     #[command(subcommand)]
-    pub(super) verb: Asked,
+    pub(super) verb: ParsedVerb,
 }
 
 /// A session of a minute, most of it silence, and of tricks.
@@ -36,14 +36,14 @@ pub(super) const CAST: &str = concat!(
 
 /// As the binary puts them together.
 #[derive(Subcommand)]
-pub(super) enum Asked {
+pub(super) enum ParsedVerb {
     #[command(flatten)]
     Verb(Verb),
     #[command(subcommand)]
     Audit(AuditVerb),
 }
 
-impl Asked {
+impl ParsedVerb {
     pub(super) fn verb(self) -> Verb {
         match self {
             Self::Verb(verb) => verb,
@@ -53,11 +53,11 @@ impl Asked {
 }
 
 /// What the portal saw: method, path with query, body.
-type Seen = (String, String, Value);
+type RecordedRequest = (String, String, Value);
 
 pub(super) struct Portal {
     pub(super) url: String,
-    pub(super) seen: Receiver<Seen>,
+    pub(super) seen: Receiver<RecordedRequest>,
     pub(super) files: tempfile::TempDir,
 }
 
@@ -194,7 +194,7 @@ fn answer(request: &Request, path: &str, query: &str, body: &Value) -> Response 
     }
 }
 
-async fn handle(State(seen): State<Arc<Sender<Seen>>>, request: Request) -> Response {
+async fn handle(State(seen): State<Arc<Sender<RecordedRequest>>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body: Bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -246,7 +246,7 @@ impl Portal {
         let line = ["aro"].iter().chain(args).chain(&folder);
         let verb = Aro::try_parse_from(line).unwrap().verb.verb();
         let answer = Buffer::default();
-        let mut out = Output::to(Box::new(answer.clone()), Box::new(notes.clone()));
+        let mut out = Output::with_writers(Box::new(answer.clone()), Box::new(notes.clone()));
         let exit = run_to_exit(verb, &mut out).await;
         (exit, answer.text())
     }

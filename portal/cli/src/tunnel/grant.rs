@@ -1,7 +1,7 @@
-//! The access behind a tunnel: one that lives, or a new one.
+//! The access behind a tunnel: an active one, or a new one.
 
 use rp_base::{Clock as _, Secret, SystemClock, Timestamp};
-use rp_tunnel::Place;
+use rp_tunnel::Destination;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
@@ -15,11 +15,11 @@ use crate::{CliError, Output, files};
 /// An access with less left than this is not begun with, seconds.
 const LEAST_LEFT: i64 = 120;
 
-/// What a person wants.
+/// The access that a person requests.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct TunnelRequest {
     /// None: what the cluster's console needs.
-    pub(crate) to: Vec<Place>,
+    pub(crate) to: Vec<Destination>,
     pub(crate) reason: Option<String>,
     pub(crate) ticket: Option<String>,
     pub(crate) life: Option<u64>,
@@ -42,18 +42,18 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    fn fits(&self, wish: &Wish) -> bool {
-        let has = |place: &Place| self.destinations.contains(&place.to_string());
+    fn fits(&self, wish: &TunnelRequest) -> bool {
+        let has = |place: &Destination| self.destinations.contains(&place.to_string());
         if wish.to.is_empty() { self.usual } else { wish.to.iter().all(has) }
     }
 }
 
-/// Uses an access that lives and names every place; asks for one when there is none.
+/// Uses an active access that includes every destination; requests a new one when there is none.
 pub(crate) async fn obtain(
     client: &Client,
     profile: &Profile,
     resource: &str,
-    wish: Wish,
+    wish: TunnelRequest,
     out: &mut Output,
 ) -> Result<Tunnel, CliError> {
     if let Some(tunnel) = living(client, profile, resource, &wish).await? {
@@ -81,12 +81,12 @@ pub(crate) async fn obtain(
     Ok(tunnel)
 }
 
-/// What the portal says lives, and whose token lies here.
+/// An access that is active at the portal and whose token is stored here.
 async fn living(
     client: &Client,
     profile: &Profile,
     resource: &str,
-    wish: &Wish,
+    wish: &TunnelRequest,
 ) -> Result<Option<Tunnel>, CliError> {
     let folder = profile.tunnels();
     if !folder.exists() {
@@ -132,7 +132,7 @@ pub(crate) fn reason(given: Option<&str>, resource: &str, out: &mut Output) -> R
 }
 
 /// For people and scripts.
-pub(crate) fn shown(tunnel: &Tunnel, address: std::net::SocketAddr) -> Value {
+pub(crate) fn to_json(tunnel: &Tunnel, address: std::net::SocketAddr) -> Value {
     json!({
         "address": address.to_string(), "socks": format!("socks5h://{address}"), "http": format!("http://{address}"),
         "grant": tunnel.id, "destinations": tunnel.destinations, "not_after": tunnel.not_after,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _, future};
 use rp_base::text;
-use rp_tunnel::{Keepalive, MOST_MESSAGE, OpenError, Opener, PROTOCOL, Place, TunnelStream, client};
+use rp_tunnel::{Destination, Keepalive, MOST_MESSAGE, OpenError, Opener, PROTOCOL, TunnelStream, client};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
@@ -72,8 +72,8 @@ impl Link {
                     }
                     (ever, pause) = (true, FIRST_PAUSE);
                     self.current.send_replace(Some(opener.clone()));
-                    opener.over().await;
-                    match opener.farewell() {
+                    opener.wait_closing().await;
+                    match opener.bye_reason() {
                         Some(why) => {
                             self.remark(&format!("The tunnel was closed: {}.", text::clean(&why, 200)));
                         }
@@ -91,11 +91,11 @@ impl Link {
     }
 
     fn remark(&self, text: &str) {
-        // Whoever does not read them misses some.
+        // Remarks that are not read in time are dropped.
         let _ = self.remarks.try_send(text.to_owned());
     }
 
-    pub(super) fn refused(&self, place: &Place, error: &OpenError) {
+    pub(super) fn refused(&self, place: &Destination, error: &OpenError) {
         self.remark(&format!("{place}: {}", text::clean(&error.to_string(), 300)));
     }
 
@@ -105,11 +105,11 @@ impl Link {
     }
 
     /// Opens a stream on the living connection, or on the one that is made next.
-    pub(super) async fn open(&self, place: &Place) -> Result<TunnelStream, OpenError> {
+    pub(super) async fn open(&self, place: &Destination) -> Result<TunnelStream, OpenError> {
         let mut current = self.current.subscribe();
         let opened = async {
             loop {
-                let living = current.wait_for(|opener| opener.as_ref().is_some_and(|one| !one.is_over()));
+                let living = current.wait_for(|opener| opener.as_ref().is_some_and(|one| !one.is_closing()));
                 let opener = living.await.map_err(|_| OpenError::Closed)?.clone();
                 let Some(opener) = opener else { continue };
                 match opener.open(place).await {
@@ -142,7 +142,9 @@ impl Link {
         let request = request(server, self.tunnel.token.expose())?;
         let (socket, answer) = match client_async_with_config(request, stream, Some(config)).await {
             Ok(connected) => connected,
-            Err(Error::Http(answer)) => return Err(told(answer.status().as_u16(), answer.body().as_deref())),
+            Err(Error::Http(answer)) => {
+                return Err(refusal_error(answer.status().as_u16(), answer.body().as_deref()));
+            }
             Err(error) => return Err(self.away(error)),
         };
         let agreed = answer.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
@@ -176,8 +178,8 @@ fn request(
     Ok(request)
 }
 
-/// The proxy's refusal. What is a matter of minutes is waited for.
-fn told(status: u16, body: Option<&[u8]>) -> CliError {
+/// Turns the proxy's refusal into an error. Temporary failures become `Away`, which the caller retries.
+fn refusal_error(status: u16, body: Option<&[u8]>) -> CliError {
     let value: serde_json::Value =
         body.and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
     let refusal = value.get("error").and_then(|inner| serde_json::from_value::<Refusal>(inner.clone()).ok());

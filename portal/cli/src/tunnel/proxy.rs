@@ -1,10 +1,10 @@
-//! What a program says to a proxy: SOCKS5 (RFC 1928, CONNECT without authentication) or HTTP CONNECT (RFC 9110 §9.3.6).
-//! The first byte tells which. Names are passed on, never looked up here.
+//! Parses proxy requests: SOCKS5 (RFC 1928, CONNECT without authentication) or HTTP CONNECT (RFC 9110 §9.3.6).
+//! The first byte decides which. Host names are passed on, never resolved here.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use rp_tunnel::{OpenError, Place};
+use rp_tunnel::{Destination, OpenError};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 const SOCKS: u8 = 5;
@@ -13,44 +13,44 @@ const NONE_FITS: u8 = 0xff;
 /// A request's head.
 const MOST_HEAD: usize = 8 * 1024;
 
-/// How the program speaks.
+/// The proxy protocol that the program uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speech {
+pub(super) enum ProxyProtocol {
     Socks,
     Http,
 }
 
-/// What it wants.
+/// A parsed proxy request.
 #[derive(Debug)]
-pub(super) enum Wanted {
-    Place(Speech, Place),
-    /// It was answered already.
+pub(super) enum ProxyRequest {
+    Place(ProxyProtocol, Destination),
+    /// Nothing to forward: the request was refused and answered already.
     Nothing,
 }
 
-/// Reads what a program wants; what cannot be had is answered here.
-pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<Wanted> {
+/// Reads a proxy request; answers requests that cannot be served.
+pub(super) async fn read<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<ProxyRequest> {
     match stream.read_u8().await? {
         SOCKS => socks(stream).await,
         first if first.is_ascii_uppercase() => http(stream, first).await,
-        _ => Ok(Wanted::Nothing),
+        _ => Ok(ProxyRequest::Nothing),
     }
 }
 
-async fn socks<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<Wanted> {
+async fn socks<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<ProxyRequest> {
     let count = stream.read_u8().await?;
     let mut methods = vec![0; usize::from(count)];
     stream.read_exact(&mut methods).await?;
     if !methods.contains(&NO_AUTHENTICATION) {
         stream.write_all(&[SOCKS, NONE_FITS]).await?;
-        return Ok(Wanted::Nothing);
+        return Ok(ProxyRequest::Nothing);
     }
     stream.write_all(&[SOCKS, NO_AUTHENTICATION]).await?;
     let mut head = [0; 4];
     stream.read_exact(&mut head).await?;
     let [version, command, _, kind] = head;
     if version != SOCKS {
-        return Ok(Wanted::Nothing);
+        return Ok(ProxyRequest::Nothing);
     }
     let host = match kind {
         1 => {
@@ -75,19 +75,19 @@ async fn socks<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<
     if command != 1 {
         return socks_says(stream, 7).await;
     }
-    match Place::new(&host, port) {
-        Ok(place) => Ok(Wanted::Place(Speech::Socks, place)),
+    match Destination::new(&host, port) {
+        Ok(place) => Ok(ProxyRequest::Place(ProxyProtocol::Socks, place)),
         Err(_) => socks_says(stream, 4).await,
     }
 }
 
 /// A reply that ends it (RFC 1928 §6).
-async fn socks_says<S: AsyncWrite + Unpin>(stream: &mut S, code: u8) -> io::Result<Wanted> {
+async fn socks_says<S: AsyncWrite + Unpin>(stream: &mut S, code: u8) -> io::Result<ProxyRequest> {
     stream.write_all(&[SOCKS, code, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
-    Ok(Wanted::Nothing)
+    Ok(ProxyRequest::Nothing)
 }
 
-async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, first: u8) -> io::Result<Wanted> {
+async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, first: u8) -> io::Result<ProxyRequest> {
     let mut head = vec![first];
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MOST_HEAD {
@@ -100,8 +100,8 @@ async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, first: u8) -> i
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = std::str::from_utf8(line).unwrap_or_default().split(' ');
     match (words.next(), words.next(), words.next(), words.next()) {
-        (Some("CONNECT"), Some(to), Some("HTTP/1.1" | "HTTP/1.0"), None) => match Place::parse(to) {
-            Ok(place) => Ok(Wanted::Place(Speech::Http, place)),
+        (Some("CONNECT"), Some(to), Some("HTTP/1.1" | "HTTP/1.0"), None) => match Destination::parse(to) {
+            Ok(place) => Ok(ProxyRequest::Place(ProxyProtocol::Http, place)),
             Err(error) => {
                 http_says(stream, "400 Bad Request", &format!("{to} cannot be reached: {error}.")).await
             }
@@ -114,16 +114,20 @@ async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, first: u8) -> i
     }
 }
 
-async fn http_says<S: AsyncWrite + Unpin>(stream: &mut S, status: &str, why: &str) -> io::Result<Wanted> {
+async fn http_says<S: AsyncWrite + Unpin>(
+    stream: &mut S,
+    status: &str,
+    why: &str,
+) -> io::Result<ProxyRequest> {
     let length = why.len() + 1;
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{why}\n"
     );
     stream.write_all(answer.as_bytes()).await?;
-    Ok(Wanted::Nothing)
+    Ok(ProxyRequest::Nothing)
 }
 
-impl Speech {
+impl ProxyProtocol {
     /// The place is reached.
     pub(super) async fn agrees<S: AsyncWrite + Unpin>(self, stream: &mut S) -> io::Result<()> {
         match self {
@@ -172,15 +176,15 @@ mod tests {
     use super::*;
 
     /// What it wants, and what it was told meanwhile.
-    fn hear(said: &[u8]) -> (Option<(Speech, String)>, Vec<u8>) {
+    fn run_read(said: &[u8]) -> (Option<(ProxyProtocol, String)>, Vec<u8>) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let (mut near, mut far) = tokio::io::duplex(64 * 1024);
             far.write_all(said).await.unwrap();
             far.shutdown().await.unwrap();
             let wanted = match read(&mut near).await {
-                Ok(Wanted::Place(speech, place)) => Some((speech, place.to_string())),
-                Ok(Wanted::Nothing) | Err(_) => None,
+                Ok(ProxyRequest::Place(speech, place)) => Some((speech, place.to_string())),
+                Ok(ProxyRequest::Nothing) | Err(_) => None,
             };
             drop(near);
             let mut told = Vec::new();
@@ -193,51 +197,51 @@ mod tests {
     fn socks_passes_names_on() {
         let mut said = vec![5, 2, 2, 0, 5, 1, 0, 3, 12];
         said.extend(b"Console.Test\x01\xbb");
-        let (wanted, told) = hear(&said);
-        assert_eq!(wanted, Some((Speech::Socks, "console.test:443".to_owned())));
+        let (wanted, told) = run_read(&said);
+        assert_eq!(wanted, Some((ProxyProtocol::Socks, "console.test:443".to_owned())));
         assert_eq!(told, [5, 0]);
-        let (wanted, _) = hear(&[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, 0, 80]);
-        assert_eq!(wanted, Some((Speech::Socks, "127.0.0.1:80".to_owned())));
+        let (wanted, _) = run_read(&[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, 0, 80]);
+        assert_eq!(wanted, Some((ProxyProtocol::Socks, "127.0.0.1:80".to_owned())));
         let mut six = vec![5, 1, 0, 5, 1, 0, 4];
         six.extend([0; 15]);
         six.extend([1, 0, 80]);
-        assert_eq!(hear(&six).0, Some((Speech::Socks, "[::1]:80".to_owned())));
+        assert_eq!(run_read(&six).0, Some((ProxyProtocol::Socks, "[::1]:80".to_owned())));
     }
 
     #[test]
     fn socks_refuses_what_it_does_not_serve() {
-        assert_eq!(hear(&[5, 1, 2]), (None, vec![5, 0xff]), "a password");
-        let bind = hear(&[5, 1, 0, 5, 2, 0, 1, 127, 0, 0, 1, 0, 80]).1;
+        assert_eq!(run_read(&[5, 1, 2]), (None, vec![5, 0xff]), "a password");
+        let bind = run_read(&[5, 1, 0, 5, 2, 0, 1, 127, 0, 0, 1, 0, 80]).1;
         assert_eq!((bind[0], bind[3]), (5, 7), "BIND");
-        assert_eq!(hear(&[5, 1, 0, 5, 1, 0, 9]).1[3], 8, "another kind of address");
-        assert_eq!(hear(&[5, 1, 0, 5, 1, 0, 3, 1, b'/', 0, 80]).1[3], 4, "no name");
-        assert_eq!(hear(&[4, 1, 0, 80, 127, 0, 0, 1, 0]), (None, Vec::new()), "SOCKS4");
+        assert_eq!(run_read(&[5, 1, 0, 5, 1, 0, 9]).1[3], 8, "another kind of address");
+        assert_eq!(run_read(&[5, 1, 0, 5, 1, 0, 3, 1, b'/', 0, 80]).1[3], 4, "no name");
+        assert_eq!(run_read(&[4, 1, 0, 80, 127, 0, 0, 1, 0]), (None, Vec::new()), "SOCKS4");
     }
 
     #[test]
     fn connect_is_the_only_method() {
-        let (wanted, told) = hear(b"CONNECT console.test:443 HTTP/1.1\r\nHost: other.test\r\n\r\n");
-        assert_eq!((wanted, told), (Some((Speech::Http, "console.test:443".to_owned())), Vec::new()));
+        let (wanted, told) = run_read(b"CONNECT console.test:443 HTTP/1.1\r\nHost: other.test\r\n\r\n");
+        assert_eq!((wanted, told), (Some((ProxyProtocol::Http, "console.test:443".to_owned())), Vec::new()));
         for (said, status) in [
             (&b"GET http://a.test/ HTTP/1.1\r\n\r\n"[..], "405"),
             (b"CONNECT a.test HTTP/1.1\r\n\r\n", "400"),
             (b"CONNECT a.test:443\r\n\r\n", "400"),
             (b"CONNECT a.test:443 HTTP/1.1 x\r\n\r\n", "400"),
         ] {
-            let (wanted, told) = hear(said);
+            let (wanted, told) = run_read(said);
             let told = String::from_utf8(told).unwrap();
             assert!(wanted.is_none() && told.starts_with(&format!("HTTP/1.1 {status} ")), "{told}");
         }
         let mut long = b"CONNECT a.test:443 HTTP/1.1\r\nX: ".to_vec();
         long.extend(vec![b'a'; 10_000]);
-        assert!(hear(&long).1.starts_with(b"HTTP/1.1 431 "));
+        assert!(run_read(&long).1.starts_with(b"HTTP/1.1 431 "));
     }
 
     proptest! {
         #[test]
         fn never_panics(said in vec(any::<u8>(), 0..300), way in 0usize..3) {
             let start: &[u8] = [&b""[..], &[5, 1, 0, 5, 1, 0, 3], b"CONNECT "][way];
-            hear(&[start, &said].concat());
+            run_read(&[start, &said].concat());
         }
     }
 }

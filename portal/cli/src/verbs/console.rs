@@ -13,7 +13,7 @@ use crate::args::ConsoleArgs;
 use crate::client::Client;
 use crate::output::{cell, fields};
 use crate::profile::Profile;
-use crate::tunnel::{Door, Link};
+use crate::tunnel::{Link, LocalListener};
 use crate::{CliError, Output};
 
 /// Looked for on the PATH, in this order.
@@ -43,7 +43,7 @@ pub(super) async fn run(args: ConsoleArgs, out: &mut Output) -> Result<(), CliEr
     }
     let browser = find(args.browser.as_deref())?;
     for host in &args.direct {
-        rp_tunnel::Place::new(host, 443)
+        rp_tunnel::Destination::new(host, 443)
             .map_err(|error| CliError::Usage(format!("--direct {host}: {error}")))?;
     }
     let offer = client.get(&format!("/api/v1/clusters{resource}/tunnel"), &[]).await?;
@@ -53,8 +53,9 @@ pub(super) async fn run(args: ConsoleArgs, out: &mut Output) -> Result<(), CliEr
             "this cluster has no web console that is known here; other hosts: aro tunnel --to".to_owned(),
         ));
     }
-    let door = Door::open(([127, 0, 0, 1], 0).into()).await?;
-    let taken = tunnel::take(&client, &args.connection, &resource, Vec::new(), args.wish, out).await?;
+    let door = LocalListener::open(([127, 0, 0, 1], 0).into()).await?;
+    let taken =
+        tunnel::obtain_tunnel(&client, &args.connection, &resource, Vec::new(), args.wish, out).await?;
     let profile = Profile::named(args.connection.config_dir.as_deref(), args.connection.profile.as_deref())?;
     let folder = Folder::new(&profile)?;
     let pins: Vec<String> = items(&offer["pins"]).iter().map(|pin| cell(pin, &[""])).collect();

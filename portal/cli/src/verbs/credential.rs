@@ -10,12 +10,12 @@ use crate::args::{Connection, CredentialArgs, Format};
 use crate::cache::{Cache, Cached};
 use crate::client::Client;
 use crate::profile::Profile;
-use crate::sign_in::Way;
+use crate::sign_in::SignInMethod;
 use crate::{CliError, Exit, Output};
 
 pub(super) async fn run(args: CredentialArgs, out: &mut Output) -> Result<(), CliError> {
     let profile = Profile::named(args.config_dir.as_deref(), Some(&args.profile))?;
-    let cache = Cache::of(&profile, &args.grant)?;
+    let cache = Cache::for_grant(&profile, &args.grant)?;
     let cached = match cache.fresh()? {
         Some(cached) => cached,
         None => fetch(&args, &profile, &cache, out).await?,
@@ -35,11 +35,11 @@ async fn fetch(
     }
     let connection = connection(args);
     let mut renewed = renew(&connection, &args.grant).await;
-    // Whoever waited for another's sign-in does not ask for one more.
+    // A process that waited for another process's sign-in does not start one more.
     let may_ask = !lock.waited && args.token_file.is_none() && is_interactive();
     if may_ask && renewed.as_ref().is_err_and(|error| error.exit() == Exit::NotSignedIn) {
         out.note("Your sign-in has ended.");
-        sign_in::again(profile, Way::fitting(), out).await?;
+        sign_in::again(profile, SignInMethod::detect(), out).await?;
         renewed = renew(&connection, &args.grant).await;
     }
     match renewed {
@@ -79,7 +79,7 @@ fn connection(args: &CredentialArgs) -> Connection {
     }
 }
 
-/// Whether a person is there: kubectl says so, else the terminal.
+/// Whether a person can answer: from kubectl's exec info, else whether there is a terminal.
 fn is_interactive() -> bool {
     let said = std::env::var("KUBERNETES_EXEC_INFO").ok();
     let said: Option<Value> = said.and_then(|text| serde_json::from_str(&text).ok());

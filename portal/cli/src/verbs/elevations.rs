@@ -34,7 +34,7 @@ fn cluster(row: &Value) -> String {
     }
 }
 
-fn one(answer: &Value) -> String {
+fn elevation_table(answer: &Value) -> String {
     table(std::slice::from_ref(answer), &ELEVATIONS)
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn ask(args: ElevateArgs, out: &mut Output) -> Result<(), CliEr
     } else if state(&answer) == "waiting" {
         out.note("It waits for an approver. See it with: aro elevations list");
     }
-    out.value(args.connection.output, &answer, one)?;
+    out.value(args.connection.output, &answer, elevation_table)?;
     match state(&answer).as_str() {
         "active" | "waiting" => Ok(()),
         other => Err(CliError::NotElevated(other.to_owned())),
@@ -127,5 +127,5 @@ async fn change(
 ) -> Result<(), CliError> {
     let client = Client::new(connection)?;
     let answer = client.post(&format!("/api/v1/elevations/{}/{what}", segment(id)?), &body).await?;
-    out.value(connection.output, &answer, one)
+    out.value(connection.output, &answer, elevation_table)
 }

@@ -113,7 +113,7 @@ async fn own_subject(client: &Client) -> Result<String, CliError> {
     if subject.is_empty() { Err(CliError::Answer("no person")) } else { Ok(subject) }
 }
 
-/// One after another; the first refusal ends it and says so.
+/// Handles one after another; stops at the first refusal and returns it.
 async fn revoke_ids(client: &Client, args: &RevokeArgs, out: &mut Output) -> Result<(), CliError> {
     let query: Vec<(&str, &str)> = args.why.iter().map(|why| ("why", why.as_str())).collect();
     let paths = args.ids.iter().map(|id| Ok(format!("/api/v1/grants/{}", segment(id)?)));
@@ -142,7 +142,7 @@ fn note_ended(ended: &[(&str, Value)], out: &mut Output) {
 /// kubectl is told by us at once, not by the cluster.
 fn forget(connection: &Connection, id: &str) {
     let profile = Profile::named(connection.config_dir.as_deref(), connection.profile.as_deref());
-    if let Ok(cache) = profile.and_then(|profile| crate::cache::Cache::of(&profile, id)) {
+    if let Ok(cache) = profile.and_then(|profile| crate::cache::Cache::for_grant(&profile, id)) {
         cache.forget();
     }
 }

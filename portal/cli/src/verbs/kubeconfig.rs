@@ -13,14 +13,18 @@ use crate::output::cell;
 use crate::{CliError, Output, files};
 
 /// A grant of kind kubeconfig whose tokens are fetched when kubectl wants one.
-pub(super) struct Given {
+pub(super) struct KubeconfigGrant {
     pub(super) id: String,
     pub(super) server: String,
     pub(super) ca: Option<String>,
 }
 
 /// Asks for one. `body` has rights, reason and what else the person gave.
-pub(super) async fn ask(client: &Client, resource: &str, mut body: Value) -> Result<Given, CliError> {
+pub(super) async fn ask(
+    client: &Client,
+    resource: &str,
+    mut body: Value,
+) -> Result<KubeconfigGrant, CliError> {
     body["target"] = Value::from(resource);
     body["kind"] = Value::from("kubeconfig");
     body["plugin"] = Value::from(true);
@@ -30,7 +34,7 @@ pub(super) async fn ask(client: &Client, resource: &str, mut body: Value) -> Res
         return Err(CliError::Answer("it is not a grant for kubectl"));
     }
     let ca = Some(cell(&answer, &["/ca"])).filter(|pem| !pem.is_empty());
-    Ok(Given { id, server, ca })
+    Ok(KubeconfigGrant { id, server, ca })
 }
 
 /// The last part of a resource id.
@@ -45,7 +49,7 @@ pub(super) async fn run(args: KubeconfigArgs, out: &mut Output) -> Result<(), Cl
     if args.static_token {
         return with_token(&args, &body, out).await;
     }
-    let plug_in = PlugIn::of(&args.connection, args.command.clone())?;
+    let plug_in = PlugIn::from_connection(&args.connection, args.command.clone())?;
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &args.cluster).await?;
     let given = ask(&client, &resource, body).await?;

@@ -21,19 +21,19 @@ const LEAST_LEFT: i64 = 300;
 /// Becomes kubectl, so that exit codes, signals and the terminal are its own. Its kubeconfig lies in the
 /// profile's folder and holds no secret.
 pub(super) async fn run(args: KubectlArgs, _out: &mut Output) -> Result<(), CliError> {
-    let plug_in = PlugIn::of(&args.connection, None)?;
+    let plug_in = PlugIn::from_connection(&args.connection, None)?;
     let profile = Profile::named(args.connection.config_dir.as_deref(), args.connection.profile.as_deref())?;
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &args.cluster).await?;
     let file = match living(&client, &profile, &resource, &args.rights).await? {
         Some(file) => file,
-        None => take(&client, &profile, &resource, &args, &plug_in).await?,
+        None => create_kubeconfig(&client, &profile, &resource, &args, &plug_in).await?,
     };
     let cause = Command::new("kubectl").args(&args.arguments).env("KUBECONFIG", &file).exec();
     Err(CliError::Program { program: "kubectl".to_owned(), cause })
 }
 
-/// The kubeconfig of a grant that this command took before and that the portal says lives.
+/// The kubeconfig of a grant that this command created earlier and that is still active at the portal.
 async fn living(
     client: &Client,
     profile: &Profile,
@@ -68,7 +68,7 @@ async fn living(
     Ok(ids.filter(|id| super::segment(id).is_ok()).map(|id| folder.join(id)).find(|file| file.exists()))
 }
 
-async fn take(
+async fn create_kubeconfig(
     client: &Client,
     profile: &Profile,
     resource: &str,

@@ -13,7 +13,7 @@ use crate::{CliError, Output};
 
 /// Between two questions for new events: the portal answers from what it watches, so the cluster is not asked.
 const AGAIN: Duration = Duration::from_secs(2);
-/// Events that are told from each other; older ones have gone from the portal's list too.
+/// How many events are remembered to detect new ones; older ones are no longer in the portal's list either.
 const MOST_KNOWN: usize = 50_000;
 
 const NODES: [Column<'_>; 7] = [
@@ -97,7 +97,7 @@ async fn objects(
         query.push(("name", name.as_str()));
     }
     let answer = client.get(&format!("/api/v1/clusters{id}/{what}"), &query).await?;
-    known(&answer, out);
+    note_staleness(&answer, out);
     let rows = items(&answer);
     match args.connection.output {
         Format::Csv => out.raw(&separated(rows, columns)),
@@ -106,8 +106,8 @@ async fn objects(
     }
 }
 
-/// How well the list is known, where it is not live.
-fn known(answer: &Value, out: &mut Output) {
+/// Notes how current the list is, where it is not live.
+fn note_staleness(answer: &Value, out: &mut Output) {
     let state = cell(answer, &["/state"]);
     if !matches!(state.as_str(), "" | "live") {
         out.note(&format!(
@@ -135,7 +135,7 @@ pub(super) async fn events(args: &EventsArgs, out: &mut Output) -> Result<(), Cl
         // The portal has the newest first; a log is read downwards.
         rows.reverse();
         if !args.watch {
-            known(&answer, out);
+            note_staleness(&answer, out);
             answer["items"] = Value::from(rows);
             return match args.connection.output {
                 Format::Csv => out.raw(&separated(items(&answer), &EVENTS)),
@@ -148,10 +148,10 @@ pub(super) async fn events(args: &EventsArgs, out: &mut Output) -> Result<(), Cl
         }
         rows.retain(|row| news(&mut seen, row));
         if first {
-            known(&answer, out);
+            note_staleness(&answer, out);
         }
         if !rows.is_empty() || first {
-            tell(&rows, args.connection.output, first, out)?;
+            print_events(&rows, args.connection.output, first, out)?;
         }
         first = false;
         tokio::time::sleep(AGAIN).await;
@@ -166,7 +166,7 @@ fn news(seen: &mut HashMap<String, String>, row: &Value) -> bool {
 }
 
 /// Events as they come: one JSON object a line, or rows whose head stands above the first.
-fn tell(rows: &[Value], format: Format, first: bool, out: &mut Output) -> Result<(), CliError> {
+fn print_events(rows: &[Value], format: Format, first: bool, out: &mut Output) -> Result<(), CliError> {
     match format {
         Format::Json | Format::Yaml => rows.iter().try_for_each(|row| out.raw(&format!("{row}\n"))),
         Format::Name => out.raw(&names(rows, "/name")),

@@ -77,13 +77,14 @@ async fn watch(
         None => newest(&client, &base).await?,
     };
     let path = format!("{base}/{operation}");
-    let mut told = Told { json: connection.output == Format::Json, ..Told::default() };
+    let mut told =
+        OperationPrinter { json: connection.output == Format::Json, ..OperationPrinter::default() };
     let (mut missing, mut away) = (0, 0);
     loop {
         match client.get(&path, &[]).await {
             Ok(answer) => {
                 (missing, away) = (APPEARS, 0);
-                told.tell(&answer, out)?;
+                told.print(&answer, out)?;
                 match cell(&answer, &["/state"]).as_str() {
                     "succeeded" => return Ok(()),
                     "failed" => return Err(CliError::OperationFailed(cell(&answer, &["/error"]))),
@@ -115,20 +116,20 @@ async fn newest(client: &Client, base: &str) -> Result<String, CliError> {
     }
 }
 
-/// What was told already.
+/// Prints an operation's steps and log lines, and remembers what was printed already.
 #[derive(Default)]
-struct Told {
+struct OperationPrinter {
     json: bool,
     begun: usize,
     ended: usize,
-    /// The last line that was told.
+    /// The last line that was printed.
     line: Option<Value>,
     waits: String,
     over: bool,
 }
 
-impl Told {
-    fn tell(&mut self, answer: &Value, out: &mut Output) -> Result<(), CliError> {
+impl OperationPrinter {
+    fn print(&mut self, answer: &Value, out: &mut Output) -> Result<(), CliError> {
         self.steps(answer, out)?;
         self.lines(answer, out)?;
         let state = cell(answer, &["/state"]);
@@ -179,7 +180,7 @@ impl Told {
 
     fn lines(&mut self, answer: &Value, out: &mut Output) -> Result<(), CliError> {
         let lines = answer["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
-        // The oldest lines leave the log; where the last one that was told has left too, all are new.
+        // The log drops its oldest lines; if the last printed line was dropped too, all lines are new.
         let known = self.line.as_ref().and_then(|last| lines.iter().rposition(|line| line == last));
         let from = known.map_or(0, |known| known + 1);
         for line in lines.get(from..).unwrap_or_default() {

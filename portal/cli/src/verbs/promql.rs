@@ -19,7 +19,7 @@ const MOST_EVENT: usize = 32 << 20;
 const WIDTH: usize = 30;
 
 #[derive(Default)]
-struct Came {
+struct FleetResult {
     clusters: u64,
     answered: u64,
     kind: String,
@@ -30,7 +30,7 @@ struct Came {
 
 pub(super) async fn run(args: PromqlArgs, out: &mut Output) -> Result<(), CliError> {
     let client = Client::new(&args.connection)?;
-    let mut came = Came { kind: "vector".to_owned(), ..Came::default() };
+    let mut came = FleetResult { kind: "vector".to_owned(), ..FleetResult::default() };
     let mut pending = Vec::new();
     let body = body(&args)?;
     let asked = client
@@ -38,7 +38,7 @@ pub(super) async fn run(args: PromqlArgs, out: &mut Output) -> Result<(), CliErr
             pending.extend_from_slice(piece);
             while let Some(at) = pending.windows(2).position(|two| two == b"\n\n") {
                 let block: Vec<u8> = pending.drain(..at + 2).collect();
-                came.take(&String::from_utf8_lossy(&block))?;
+                came.push_event(&String::from_utf8_lossy(&block))?;
                 out.progress(&came.bar());
             }
             if pending.len() > MOST_EVENT { Err(CliError::Answer("an event is too long")) } else { Ok(()) }
@@ -62,7 +62,7 @@ pub(super) async fn run(args: PromqlArgs, out: &mut Output) -> Result<(), CliErr
     Ok(())
 }
 
-fn none_answered(came: &Came) -> CliError {
+fn none_answered(came: &FleetResult) -> CliError {
     let first = came.faults.first().cloned().unwrap_or_default();
     let refusal = Refusal {
         code: "no_cluster_answered".to_owned(),
@@ -98,8 +98,8 @@ fn body(args: &PromqlArgs) -> Result<Value, CliError> {
     Ok(body)
 }
 
-impl Came {
-    fn take(&mut self, block: &str) -> Result<(), CliError> {
+impl FleetResult {
+    fn push_event(&mut self, block: &str) -> Result<(), CliError> {
         let Some((name, data)) = block.trim_end().split_once('\n') else { return Ok(()) };
         let Some((name, data)) = name.strip_prefix("event: ").zip(data.strip_prefix("data: ")) else {
             return Ok(());
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn events_become_rows_and_csv() {
-        let mut came = Came { kind: "vector".to_owned(), ..Came::default() };
+        let mut came = FleetResult { kind: "vector".to_owned(), ..FleetResult::default() };
         for block in [
             ": waiting\n\n",
             "event: plan\ndata: {\"clusters\":2,\"parallel\":64}\n\n",
@@ -235,7 +235,7 @@ mod tests {
             "event: fault\ndata: {\"cluster\":\"b\",\"error\":{\"what\":\"away\"}}\n\n",
             "event: end\ndata: {\"answered\":1}\n\n",
         ] {
-            came.take(block).unwrap();
+            came.push_event(block).unwrap();
         }
         assert_eq!(came.csv(), "cluster,x,time,value\r\na,\"1,\"\"2\",5.5,NaN\r\n");
         assert_eq!(came.bar(), format!("[{}] 2/2 clusters, 1 failed", "#".repeat(WIDTH)));

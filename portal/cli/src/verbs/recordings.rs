@@ -107,7 +107,7 @@ async fn play(args: PlayArgs, out: &mut Output) -> Result<(), CliError> {
     let client = Client::new(&args.connection)?;
     let mut cast = Cast::default();
     // All of it first: a session is played for longer than an answer may take.
-    client.copy(&cast_of(&args.id)?, &[], |chunk| cast.take(chunk)).await?;
+    client.copy(&cast_of(&args.id)?, &[], |chunk| cast.push(chunk)).await?;
     let size = cast.size.map(|(cols, rows)| format!(", {cols} × {rows}")).unwrap_or_default();
     out.note(&format!("{}{size}; Ctrl-C ends it", clock(cast.length())));
     let mut screen = Screen::default();

@@ -6,7 +6,7 @@ use crate::args::{Connection, LoginArgs, LogoutArgs};
 use crate::client::Client;
 use crate::output::cell;
 use crate::profile::{Profile, Settings, Token};
-use crate::sign_in::{Way, sign_in};
+use crate::sign_in::{SignInMethod, sign_in};
 use crate::{CliError, Output, tls};
 
 pub(super) async fn login(args: LoginArgs, out: &mut Output) -> Result<(), CliError> {
@@ -24,9 +24,9 @@ pub(super) async fn login(args: LoginArgs, out: &mut Output) -> Result<(), CliEr
         None => former.filter(|settings| settings.portal == portal).and_then(|settings| settings.ca),
     };
     let way = match (args.device, args.no_browser || args.fresh) {
-        (true, _) => Way::Device,
-        (false, true) => Way::Browser { open: !args.no_browser, fresh: args.fresh },
-        (false, false) => Way::fitting(),
+        (true, _) => SignInMethod::Device,
+        (false, true) => SignInMethod::Browser { open: !args.no_browser, fresh: args.fresh },
+        (false, false) => SignInMethod::detect(),
     };
     let settings = Settings { portal, ca };
     let token = signed_in(&profile, &settings, way, out).await?;
@@ -45,17 +45,17 @@ pub(super) async fn login(args: LoginArgs, out: &mut Output) -> Result<(), CliEr
 async fn signed_in(
     profile: &Profile,
     settings: &Settings,
-    way: Way,
+    way: SignInMethod,
     out: &mut Output,
 ) -> Result<Token, CliError> {
-    let client = Client::stranger(&settings.portal, settings.ca.clone())?;
+    let client = Client::anonymous(&settings.portal, settings.ca.clone())?;
     let token = sign_in(&client, way, out).await?;
     profile.keep(settings, &token)?;
     Ok(token)
 }
 
 /// Signs in once more to where the profile was signed in.
-pub(super) async fn again(profile: &Profile, way: Way, out: &mut Output) -> Result<(), CliError> {
+pub(super) async fn again(profile: &Profile, way: SignInMethod, out: &mut Output) -> Result<(), CliError> {
     let settings = profile.settings()?.ok_or_else(|| CliError::NotSignedIn {
         why: "you are not signed in to a portal",
         command: profile.sign_in_command(None),

@@ -11,7 +11,7 @@ use crate::args::{Connection, ScpArgs, SshArgs, SshConfigArgs, SshRefreshArgs, S
 use crate::client::Client;
 use crate::output::cell;
 use crate::profile::Profile;
-use crate::ssh::{Needs, Ready, destination, machine, quoted, ready, short};
+use crate::ssh::{SessionRequirements, SshSetup, destination, machine, quoted, ready, short};
 use crate::{CliError, Output, files};
 
 fn profile(connection: &Connection) -> Result<Profile, CliError> {
@@ -26,7 +26,8 @@ pub(super) async fn ssh(args: SshArgs, out: &mut Output) -> Result<(), CliError>
     }
     let cluster = args.cluster.unwrap_or_default();
     let destinations = args.forward.iter().map(|forward| destination(forward));
-    let needs = Needs { agent: args.agent, destinations: destinations.collect::<Result<_, _>>()? };
+    let needs =
+        SessionRequirements { agent: args.agent, destinations: destinations.collect::<Result<_, _>>()? };
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &cluster).await?;
     let wanted = match &args.machine {
@@ -73,9 +74,15 @@ fn become_it(mut command: Command, program: &str) -> Result<(), CliError> {
 pub(super) async fn scp(args: ScpArgs, out: &mut Output) -> Result<(), CliError> {
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &args.cluster).await?;
-    let prepared =
-        ready(&client, &profile(&args.connection)?, &resource, &Needs::default(), Some(args.wish), out)
-            .await?;
+    let prepared = ready(
+        &client,
+        &profile(&args.connection)?,
+        &resource,
+        &SessionRequirements::default(),
+        Some(args.wish),
+        out,
+    )
+    .await?;
     let mut command = Command::new("scp");
     for option in prepared.options()? {
         command.arg("-o").arg(option);
@@ -89,7 +96,7 @@ pub(super) async fn scp(args: ScpArgs, out: &mut Output) -> Result<(), CliError>
 
 /// `MACHINE:PATH` is on the machine, everything else is here: a path with a colon before its first slash is written
 /// with ./ in front, as scp wants it too.
-fn place_of(place: &str, ready: &Ready) -> String {
+fn place_of(place: &str, ready: &SshSetup) -> String {
     match place.split_once(':') {
         Some((name, path)) if machine(name).is_ok() => format!("{name}@{}:{path}", ready.host),
         _ => place.to_owned(),
@@ -99,7 +106,9 @@ fn place_of(place: &str, ready: &Ready) -> String {
 async fn refresh(args: SshRefreshArgs, out: &mut Output) -> Result<(), CliError> {
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &args.cluster).await?;
-    ready(&client, &profile(&args.connection)?, &resource, &Needs::default(), None, out).await.map(drop)
+    ready(&client, &profile(&args.connection)?, &resource, &SessionRequirements::default(), None, out)
+        .await
+        .map(drop)
 }
 
 async fn config(args: SshConfigArgs, out: &mut Output) -> Result<(), CliError> {
@@ -107,7 +116,8 @@ async fn config(args: SshConfigArgs, out: &mut Output) -> Result<(), CliError> {
     let resource = resolve(&client, &args.cluster).await?;
     let listed = machines(&client, &resource).await?;
     let profile = profile(&args.connection)?;
-    let prepared = ready(&client, &profile, &resource, &Needs::default(), Some(args.wish), out).await?;
+    let prepared =
+        ready(&client, &profile, &resource, &SessionRequirements::default(), Some(args.wish), out).await?;
     let text = written(&listed, &resource, &prepared, &renewal(&args.connection, &profile, &resource)?)?;
     match args.file {
         None => out.raw(&text),
@@ -157,7 +167,7 @@ fn word(path: &Path) -> Result<String, CliError> {
     Ok(format!("'{}'", text.replace('%', "%%")))
 }
 
-fn written(listed: &[Value], resource: &str, ready: &Ready, renewal: &str) -> Result<String, CliError> {
+fn written(listed: &[Value], resource: &str, ready: &SshSetup, renewal: &str) -> Result<String, CliError> {
     let cluster = name(resource);
     machine(cluster)?;
     let names: Vec<String> = listed.iter().map(|one| cell(one, &["/name"])).collect();
@@ -192,9 +202,9 @@ mod tests {
 
     use super::*;
 
-    fn prepared() -> Ready {
+    fn prepared() -> SshSetup {
         let folder = Path::new("/home/a b/ssh").to_owned();
-        Ready { folder, host: "ssh.example".to_owned(), port: 2222 }
+        SshSetup { folder, host: "ssh.example".to_owned(), port: 2222 }
     }
 
     #[test]

@@ -2,30 +2,29 @@
 
 use std::sync::Arc;
 
-use rp_tunnel::Place;
+use rp_tunnel::Destination;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::resolve;
-use crate::args::{AccessWish, TunnelArgs};
+use crate::args::{AccessArgs, TunnelArgs};
 use crate::client::Client;
 use crate::output::cell;
 use crate::profile::Profile;
-use crate::tunnel::{Door, Link, Tunnel, Wish, obtain, shown};
+use crate::tunnel::{Link, LocalListener, Tunnel, TunnelRequest, obtain, to_json};
 use crate::{CliError, Output};
 
 pub(super) async fn run(args: TunnelArgs, out: &mut Output) -> Result<(), CliError> {
-    let places = args
-        .to
-        .iter()
-        .map(|text| Place::parse(text).map_err(|error| CliError::Usage(format!("--to {text}: {error}"))));
+    let places = args.to.iter().map(|text| {
+        Destination::parse(text).map_err(|error| CliError::Usage(format!("--to {text}: {error}")))
+    });
     let to = places.collect::<Result<Vec<_>, _>>()?;
-    let door = Door::open(args.listen).await?;
+    let door = LocalListener::open(args.listen).await?;
     let client = Client::new(&args.connection)?;
     let resource = resolve(&client, &args.cluster).await?;
-    let tunnel = take(&client, &args.connection, &resource, to, args.wish, out).await?;
+    let tunnel = obtain_tunnel(&client, &args.connection, &resource, to, args.wish, out).await?;
     let (link, remarks) = Link::new(tunnel.clone())?;
-    let told = shown(&tunnel, door.address);
+    let told = to_json(&tunnel, door.address);
     out.value(args.connection.output, &told, |told| format!("{}\n", cell(told, &["/address"])))?;
     out.note(&format!(
         "SOCKS5 and HTTP proxy for {} until {}. End it with Ctrl-C.",
@@ -35,23 +34,23 @@ pub(super) async fn run(args: TunnelArgs, out: &mut Output) -> Result<(), CliErr
     serve(door, link, remarks, std::future::pending(), out).await
 }
 
-/// The access for a wish of the command line.
-pub(super) async fn take(
+/// Obtains the access that the command line describes.
+pub(super) async fn obtain_tunnel(
     client: &Client,
     connection: &crate::args::Connection,
     resource: &str,
-    to: Vec<Place>,
-    wish: AccessWish,
+    to: Vec<Destination>,
+    wish: AccessArgs,
     out: &mut Output,
 ) -> Result<Tunnel, CliError> {
     let profile = Profile::named(connection.config_dir.as_deref(), connection.profile.as_deref())?;
-    let AccessWish { reason, ticket, life } = wish;
-    obtain(client, &profile, resource, Wish { to, reason, ticket, life }, out).await
+    let AccessArgs { reason, ticket, life } = wish;
+    obtain(client, &profile, resource, TunnelRequest { to, reason, ticket, life }, out).await
 }
 
 /// Serves until the access ends, the person ends it, or `done`.
 pub(super) async fn serve(
-    door: Door,
+    door: LocalListener,
     link: Arc<Link>,
     mut remarks: mpsc::Receiver<String>,
     done: impl Future<Output = ()>,

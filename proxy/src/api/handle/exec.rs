@@ -1,4 +1,5 @@
-//! A command in a container for a terminal of ours: the same decisions, audit, identity and cuts as a client's exec.
+//! A command in a container for the portal's terminal. Authorization, audit, identity and termination are those of a
+//! client's exec.
 //!
 //! The far side speaks `v5.channel.k8s.io` (KEP-4006): one byte names the channel of a message, and either end may
 //! close a channel.
@@ -16,19 +17,19 @@ use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rp_access::{Live, Refusal};
+use rp_access::{ActiveGrant, Refusal};
 use rp_base::Id;
 use rp_documents::{GrantKind, Phase, Side};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::super::audit::{Settle, entry};
-use super::super::error::{ProxyError, Told};
+use super::super::audit::{AuditEntryGuard, entry};
+use super::super::error::{ErrorText, ProxyError};
 use super::super::request::classify;
 use super::super::rules::needed;
 use super::super::upgrade::{Session, handshake};
-use super::{ApiProxy, Context};
+use super::{ApiProxy, RequestContext};
 
 /// Status bodies of an API server are small; more is not read.
 const MOST_STATUS: usize = 64 * 1024;
@@ -39,12 +40,12 @@ const MOST_MESSAGE: usize = 1024 * 1024;
 
 /// A command to start in a container.
 #[derive(Debug)]
-pub(crate) struct Exec<'a> {
+pub(crate) struct ExecRequest<'a> {
     /// A grant of kind terminal.
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<ActiveGrant>,
     pub(crate) request_id: Id,
     pub(crate) from: IpAddr,
-    /// Names, checked to be ones.
+    /// Validated names.
     pub(crate) namespace: &'a str,
     pub(crate) pod: &'a str,
     /// Empty: the cluster's choice.
@@ -53,22 +54,22 @@ pub(crate) struct Exec<'a> {
 }
 
 /// A running command on a terminal of its own.
-pub(crate) struct Running {
+pub(crate) struct RunningExec {
     /// Messages of `v5.channel.k8s.io`.
     pub(crate) socket: WebSocketStream<TokioIo<Upgraded>>,
-    pub(crate) held: Held,
+    pub(crate) held: ExecGuard,
 }
 
-/// What a running command is held by: its drop settles the audit entry and frees its place.
-pub(crate) struct Held(Session);
+/// Keeps a running command counted. Dropping it writes the end of the audit entry and frees the stream permit.
+pub(crate) struct ExecGuard(Session);
 
-impl Held {
+impl ExecGuard {
     /// Counters of the bytes for the person, and of those from them.
     pub(crate) fn counters(&self) -> (Arc<AtomicU64>, Arc<AtomicU64>) {
         self.0.settle.counters()
     }
 
-    /// Resolves when the access ends, or the process must: with whose doing that is.
+    /// Resolves when the access ends or the process must stop; gives the side that caused it.
     pub(crate) fn over(&self) -> impl Future<Output = Side> + use<> {
         let (ended, cut) = (self.0.ended.clone(), self.0.cut.clone());
         async move {
@@ -90,23 +91,23 @@ impl ApiProxy {
     ///
     /// # Errors
     /// Refused, by us or by the cluster, or the way failed: in words for the person.
-    pub(crate) async fn exec(&self, exec: Exec<'_>) -> Result<Running, Box<Told>> {
+    pub(crate) async fn exec(&self, exec: ExecRequest<'_>) -> Result<RunningExec, Box<ErrorText>> {
         self.start(exec).await.map_err(|(error, context)| match error {
-            Failed::Ours(error) => {
-                // One log line, one count; the answer itself is not for a browser's socket.
+            ExecError::Ours(error) => {
+                // Logs and counts the error; the HTTP response itself is not sent to the browser's socket.
                 drop(self.failed(&error, &context, None));
-                Box::new(error.told())
+                Box::new(error.error_text())
             }
-            Failed::Theirs(told) => told,
+            ExecError::Theirs(told) => told,
         })
     }
 
-    async fn start(&self, exec: Exec<'_>) -> Result<Running, (Failed, Box<Context>)> {
+    async fn start(&self, exec: ExecRequest<'_>) -> Result<RunningExec, (ExecError, Box<RequestContext>)> {
         let path = exec.path();
         let (uri, query) = path.as_ref().map_or(("/", None), |path| (path.path(), path.query()));
         let classified = classify(&Method::GET, uri, query);
         let needed = needed(&classified, true);
-        let context = Context {
+        let context = RequestContext {
             request_id: exec.request_id.clone(),
             ip: exec.from,
             live: Arc::clone(&exec.live),
@@ -121,7 +122,7 @@ impl ApiProxy {
         }
     }
 
-    async fn started(&self, readable: bool, context: &Context) -> Result<Running, Failed> {
+    async fn started(&self, readable: bool, context: &RequestContext) -> Result<RunningExec, ExecError> {
         if !readable {
             return Err(ProxyError::BadRequest("its path").into());
         }
@@ -131,21 +132,21 @@ impl ApiProxy {
         let mut key = [0u8; 16];
         self.random.fill(&mut key);
         let key = STANDARD.encode(key);
-        let request = asking(&key).ok_or(ProxyError::BadRequest("its key"))?;
+        let request = upgrade_request(&key).ok_or(ProxyError::BadRequest("its key"))?;
         let open = self.check(&request, context)?.stream();
         let from = context.ip.to_string();
         let (began, id, live) = (self.clock.now(), &context.request_id, &context.live);
         let make = |phase| entry(began, phase, id, live, &from, &context.classified);
         Box::pin(self.audit.promise(make(Phase::Start))).await.map_err(ProxyError::Audit)?;
-        let mut settle = Settle::new(make(Phase::End), &self.audit, &self.clock);
-        // What ended while the entry was written must not be sent.
+        let mut settle = AuditEntryGuard::new(make(Phase::End), &self.audit, &self.clock);
+        // Access that ended while the entry was written must not be used.
         if live.token_for(context.needed).is_cancelled() {
-            return Err(ProxyError::Refused(Refusal::Ended(live.cut(self.clock.now()))).into());
+            return Err(ProxyError::Refused(Refusal::Ended(live.end_reason(self.clock.now()))).into());
         }
         let assembled = self.assemble(&request, context, &mut settle).await;
         let (upstream, head) = match assembled {
             Ok(assembled) => assembled,
-            Err(error) => return Err(lost(error, &mut settle)),
+            Err(error) => return Err(exec_failed(error, &mut settle)),
         };
         let mut session = Session {
             live: Arc::clone(live),
@@ -158,21 +159,21 @@ impl ApiProxy {
             cut: self.cut.clone(),
             idle: None,
             overseer: Arc::clone(&self.overseer),
-            // The terminal takes it down itself, with its sizes and its end.
+            // The terminal records the session itself, with resizes and the exit status.
             recorder: None,
             input: false,
         };
         let answered = Box::pin(handshake(&upstream, head, self.timeouts.head, &session)).await;
-        let answer = answered.map_err(|error| lost(error, &mut session.settle))?;
+        let answer = answered.map_err(|error| exec_failed(error, &mut session.settle))?;
         session.settle.status(answer.status().as_u16(), None);
         self.count(&context.classified, answer.status().as_u16(), None);
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(Failed::Theirs(Box::new(refused(answer).await)));
+            return Err(ExecError::Theirs(Box::new(refused(answer).await)));
         }
-        agreed(&answer, &key).map_err(|error| lost(error, &mut session.settle))?;
+        check_handshake(&answer, &key).map_err(|error| exec_failed(error, &mut session.settle))?;
         let upgraded = hyper::upgrade::on(answer).await;
-        let upgraded =
-            upgraded.map_err(|error| lost(ProxyError::Broken(Box::new(error)), &mut session.settle))?;
+        let upgraded = upgraded
+            .map_err(|error| exec_failed(ProxyError::Broken(Box::new(error)), &mut session.settle))?;
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
             .write_buffer_size(0)
@@ -180,27 +181,27 @@ impl ApiProxy {
             .max_frame_size(Some(MOST_MESSAGE));
         let socket =
             WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await;
-        Ok(Running { socket, held: Held(session) })
+        Ok(RunningExec { socket, held: ExecGuard(session) })
     }
 }
 
-enum Failed {
+enum ExecError {
     Ours(ProxyError),
-    Theirs(Box<Told>),
+    Theirs(Box<ErrorText>),
 }
 
-impl From<ProxyError> for Failed {
+impl From<ProxyError> for ExecError {
     fn from(error: ProxyError) -> Self {
         Self::Ours(error)
     }
 }
 
-fn lost(error: ProxyError, settle: &mut Settle) -> Failed {
+fn exec_failed(error: ProxyError, settle: &mut AuditEntryGuard) -> ExecError {
     settle.status(error.status().as_u16(), Some(error.side()));
-    Failed::Ours(error)
+    ExecError::Ours(error)
 }
 
-impl Exec<'_> {
+impl ExecRequest<'_> {
     fn path(&self) -> Option<PathAndQuery> {
         let text = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let mut path = format!("/api/v1/namespaces/{}/pods/{}/exec?", self.namespace, self.pod);
@@ -216,7 +217,7 @@ impl Exec<'_> {
     }
 }
 
-fn asking(key: &str) -> Option<Request<super::Sent>> {
+fn upgrade_request(key: &str) -> Option<Request<super::ClientBody>> {
     let mut request = Request::new(None);
     let headers = request.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -228,7 +229,7 @@ fn asking(key: &str) -> Option<Request<super::Sent>> {
 }
 
 /// The cluster switched to what was asked for, and read our key.
-fn agreed(answer: &Response<Incoming>, key: &str) -> Result<(), ProxyError> {
+fn check_handshake(answer: &Response<Incoming>, key: &str) -> Result<(), ProxyError> {
     let is = |name, wanted: &str| {
         let given = answer.headers().get(name).map(HeaderValue::as_bytes);
         given.is_some_and(|given: &[u8]| given.eq_ignore_ascii_case(wanted.as_bytes()))
@@ -244,8 +245,8 @@ fn agreed(answer: &Response<Incoming>, key: &str) -> Result<(), ProxyError> {
     }
 }
 
-/// The cluster's own words for its no.
-async fn refused(answer: Response<Incoming>) -> Told {
+/// The error text of the cluster's refusal.
+async fn refused(answer: Response<Incoming>) -> ErrorText {
     let status = answer.status();
     let body = Limited::new(answer.into_body(), MOST_STATUS).collect();
     let body = tokio::time::timeout(std::time::Duration::from_secs(5), body).await;
@@ -258,5 +259,5 @@ async fn refused(answer: Response<Incoming>) -> Told {
         (404, true) => "The cluster has no such pod or container.".to_owned(),
         (code, true) => format!("The cluster refused with status {code}."),
     };
-    Told { status, code: "cluster_refused", message, side: Side::Cluster, action: "", again: None }
+    ErrorText { status, code: "cluster_refused", message, side: Side::Cluster, action: "", again: None }
 }

@@ -14,12 +14,12 @@ const IDLE_FOR: Duration = Duration::from_secs(45);
 
 /// A connection between two requests.
 #[derive(Debug)]
-pub(super) struct Idle {
+pub(super) struct IdleConnection {
     sender: SendRequest<OutBody>,
     since: Instant,
 }
 
-impl Idle {
+impl IdleConnection {
     pub(super) fn fresh(&self) -> bool {
         !self.sender.is_closed() && self.since.elapsed() < IDLE_FOR
     }
@@ -51,7 +51,7 @@ impl H1Return {
             let Some(upstream) = to.upgrade() else { return };
             let mut idle = upstream.h1.lock();
             if idle.len() < MOST_IDLE {
-                idle.push(Idle { sender, since: Instant::now() });
+                idle.push(IdleConnection { sender, since: Instant::now() });
             }
         });
     }

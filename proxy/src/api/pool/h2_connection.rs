@@ -122,7 +122,7 @@ impl H2Connection {
     }
 }
 
-/// A peer that answers no ping is gone, whatever TCP believes: every stream on it is ended.
+/// A peer that does not answer pings is treated as dead even if TCP is still connected: all its streams end.
 async fn watch(connection: Weak<H2Connection>, mut pings: PingPong, driver: tokio::task::AbortHandle) {
     loop {
         tokio::time::sleep(PING_EVERY).await;

@@ -16,9 +16,9 @@ use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
 use super::super::error::ProxyError;
-use super::answer::Answer;
 use super::h1::H1Return;
 use super::h2_connection::{H2Connection, H2Slot};
+use super::upstream_body::UpstreamBody;
 use super::{MOST_CONNECTIONS, Upstream};
 
 /// A request's body.
@@ -27,25 +27,25 @@ pub(in crate::api) enum Outgoing {
     Empty,
     Full(Bytes),
     /// The client's.
-    Client(Incoming, Came),
+    Client(Incoming, UploadStatus),
 }
 
-/// What came of a client's body.
+/// State of the upload of a client's body.
 #[derive(Debug, Clone, Default)]
-pub(in crate::api) struct Came {
+pub(in crate::api) struct UploadStatus {
     /// Bytes that passed.
     bytes: Arc<AtomicU64>,
     /// It broke off, or was framed wrongly.
     broke: Arc<AtomicBool>,
 }
 
-impl Came {
+impl UploadStatus {
     fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
     /// Whose fault a request is that was not answered.
-    fn blame(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ProxyError {
+    fn error_of(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ProxyError {
         if self.broke.load(Ordering::Relaxed) {
             ProxyError::BadRequest("its body")
         } else {
@@ -66,7 +66,7 @@ enum Reused {
 }
 
 /// A failed try: again on another connection when nothing was processed, with what was not used up.
-enum Failed {
+enum SendError {
     Again(Outgoing),
     Finally(ProxyError),
 }
@@ -79,7 +79,7 @@ impl Upstream {
         head: Request<()>,
         mut body: Outgoing,
         silence: Duration,
-    ) -> Result<Response<Answer>, ProxyError> {
+    ) -> Result<Response<UpstreamBody>, ProxyError> {
         *self.used.lock() = Instant::now();
         // A reused connection may be found closed, and GOAWAY may come at any time: three tries see it through.
         for _ in 0..3 {
@@ -89,8 +89,8 @@ impl Upstream {
             };
             match sent {
                 Ok(response) => return Ok(response),
-                Err(Failed::Finally(error)) => return Err(error),
-                Err(Failed::Again(unused)) => body = unused,
+                Err(SendError::Finally(error)) => return Err(error),
+                Err(SendError::Again(unused)) => body = unused,
             }
         }
         Err(ProxyError::Broken("the cluster closed three connections in a row".into()))
@@ -106,13 +106,13 @@ impl Upstream {
         match self.free() {
             Some(connection) => Ok(connection),
             // Boxed: rare and large, and every request would carry room for it.
-            None => Box::pin(self.another()).await,
+            None => Box::pin(self.new_connection()).await,
         }
     }
 
-    async fn another(&self) -> Result<Connection, ProxyError> {
+    async fn new_connection(&self) -> Result<Connection, ProxyError> {
         let turn = self.turn(&self.dialling).await?;
-        // Whoever dialled before us may have made room for us too.
+        // The previous holder of the lock may have opened a connection with room for this request.
         if let Some(connection) = self.free() {
             return Ok(connection);
         }
@@ -147,25 +147,26 @@ impl Upstream {
         head: &Request<()>,
         body: Outgoing,
         silence: Duration,
-    ) -> Result<Response<Answer>, Failed> {
-        let came = body.came();
+    ) -> Result<Response<UpstreamBody>, SendError> {
+        let came = body.upload_status();
         let replay = matches!(body, Outgoing::Empty);
         let request = h1_request(head, body);
-        let sent =
-            waiting(sender.send_request(request), came.as_ref(), silence).await.map_err(Failed::Finally)?;
+        let sent = waiting(sender.send_request(request), came.as_ref(), silence)
+            .await
+            .map_err(SendError::Finally)?;
         match sent {
             Ok(response) => {
                 let (parts, incoming) = response.into_parts();
                 let give_back = H1Return::new(sender, self);
-                Ok(Response::from_parts(parts, Answer::h1(incoming, give_back)))
+                Ok(Response::from_parts(parts, UpstreamBody::h1(incoming, give_back)))
             }
-            // A kept connection that was closed under our hands, and a request that may be repeated.
+            // A pooled connection was closed by the peer, and the request may be repeated.
             Err(_) if reused == Reused::Yes && replay && head.method().is_safe() => {
-                Err(Failed::Again(Outgoing::Empty))
+                Err(SendError::Again(Outgoing::Empty))
             }
             // The client broke its body off, or framed it wrongly.
-            Err(error) if error.is_user() => Err(Failed::Finally(ProxyError::BadRequest("its body"))),
-            Err(error) => Err(Failed::Finally(came.unwrap_or_default().blame(error))),
+            Err(error) if error.is_user() => Err(SendError::Finally(ProxyError::BadRequest("its body"))),
+            Err(error) => Err(SendError::Finally(came.unwrap_or_default().error_of(error))),
         }
     }
 }
@@ -190,12 +191,12 @@ async fn send_h2(
     head: &Request<()>,
     body: Outgoing,
     silence: Duration,
-) -> Result<Response<Answer>, Failed> {
+) -> Result<Response<UpstreamBody>, SendError> {
     let mut sender = match slot.sender().ready().await {
         Ok(sender) => sender,
         Err(_) => {
             slot.close();
-            return Err(Failed::Again(body));
+            return Err(SendError::Again(body));
         }
     };
     let mut request = head.clone();
@@ -205,21 +206,21 @@ async fn send_h2(
         Ok(sent) => sent,
         Err(_) => {
             slot.close();
-            return Err(Failed::Again(body));
+            return Err(SendError::Again(body));
         }
     };
-    let came = body.came();
+    let came = body.upload_status();
     let upload = (!ends).then(|| Upload::new(tokio::spawn(pump(body, stream))));
     let answered = waiting(response, came.as_ref(), silence).await;
     if answered.is_err() {
-        // Perhaps only slow, perhaps gone: others should not have to find out.
+        // The connection may be dead: do not give it to other requests.
         slot.close();
     }
-    match answered.map_err(Failed::Finally)? {
+    match answered.map_err(SendError::Finally)? {
         Ok(response) => {
             let (mut parts, recv) = response.into_parts();
             parts.version = Version::HTTP_11;
-            Ok(Response::from_parts(parts, Answer::h2(recv, slot, upload)))
+            Ok(Response::from_parts(parts, UpstreamBody::h2(recv, slot, upload)))
         }
         Err(error) => {
             slot.close_if_gone(&error);
@@ -227,9 +228,9 @@ async fn send_h2(
             let untouched =
                 error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM));
             if ends && untouched {
-                Err(Failed::Again(Outgoing::Empty))
+                Err(SendError::Again(Outgoing::Empty))
             } else {
-                Err(Failed::Finally(came.unwrap_or_default().blame(error)))
+                Err(SendError::Finally(came.unwrap_or_default().error_of(error)))
             }
         }
     }
@@ -246,10 +247,10 @@ impl H2Slot {
 /// Waits for an answer as long as bytes of the request pass, and `silence` longer.
 async fn waiting<T>(
     answer: impl Future<Output = T>,
-    came: Option<&Came>,
+    came: Option<&UploadStatus>,
     silence: Duration,
 ) -> Result<T, ProxyError> {
-    let passed = || came.map_or(0, Came::bytes);
+    let passed = || came.map_or(0, UploadStatus::bytes);
     let mut answer = std::pin::pin!(answer);
     let mut before = passed();
     loop {
@@ -301,10 +302,10 @@ impl Outgoing {
 
     /// A client's body; `bytes` counts what passes.
     pub(in crate::api) fn client(body: Incoming, bytes: Arc<AtomicU64>) -> Self {
-        Self::Client(body, Came { bytes, broke: Arc::default() })
+        Self::Client(body, UploadStatus { bytes, broke: Arc::default() })
     }
 
-    fn came(&self) -> Option<Came> {
+    fn upload_status(&self) -> Option<UploadStatus> {
         match self {
             Self::Client(_, came) => Some(came.clone()),
             Self::Empty | Self::Full(_) => None,

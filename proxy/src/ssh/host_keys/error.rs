@@ -1,4 +1,4 @@
-//! What is said of a machine that is not trusted.
+//! Errors for machines that are not trusted.
 
 use rp_database::StoreError;
 

@@ -6,7 +6,7 @@ use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Algorithm, Certificate, HashAlg, PublicKey};
 
 use crate::ssh::keys::plain;
-use crate::ssh::machines::{Machine, Way};
+use crate::ssh::machines::{Machine, MachineRoute};
 
 /// Before the key of an authority.
 pub(super) const AUTHORITY: &str = "@cert-authority ";
@@ -63,9 +63,9 @@ pub(super) fn signed_by<'a>(
 pub(super) fn unfit(certificate: &Certificate, machine: &Machine, now: Timestamp) -> Option<&'static str> {
     let authority = PublicKey::new(certificate.signature_key().clone(), "").fingerprint(HashAlg::Sha256);
     let address = match &machine.way {
-        Way::Master(_) => None,
-        Way::Through { address, .. } => Some(address),
-        Way::Direct { host, .. } => Some(host),
+        MachineRoute::Master(_) => None,
+        MachineRoute::Through { address, .. } => Some(address),
+        MachineRoute::Direct { host, .. } => Some(host),
     };
     let named = |principal: &String| {
         principal.eq_ignore_ascii_case(&machine.name)

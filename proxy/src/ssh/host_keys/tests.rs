@@ -7,7 +7,7 @@ use russh::keys::{Certificate, EcdsaCurve, PrivateKey};
 
 use super::lines::MOST_KEYS;
 use super::*;
-use crate::ssh::machines::Way;
+use crate::ssh::machines::MachineRoute;
 
 struct World {
     clock: ManualClock,
@@ -61,7 +61,7 @@ fn machine() -> Machine {
         uid: "uid-0".to_owned(),
         control_plane: false,
         ready: true,
-        way: Way::Direct { host: "10.0.0.7".to_owned(), port: 22 },
+        way: MachineRoute::Direct { host: "10.0.0.7".to_owned(), port: 22 },
     }
 }
 
@@ -82,7 +82,7 @@ async fn keys_of_an_import_are_the_machines_and_others_are_refused() {
     let wrong = world.keys.trust(id, "uid-0", "SHA256:other", "root").await;
     assert!(matches!(wrong, Err(TrustError::Another)));
     let trusted = world.keys.trust(id, "uid-0", &fingerprint(bad.public_key()), "root").await.unwrap();
-    assert_eq!((trusted.learned, trusted.by.as_deref()), (Learned::Person, Some("root")));
+    assert_eq!((trusted.learned, trusted.by.as_deref()), (HostKeySource::Person, Some("root")));
     world.keys.check(&target, &machine(), &shown(&bad)).await.unwrap();
     let old = world.keys.check(&target, &machine(), &shown(&good)).await;
     assert!(matches!(old, Err(HostKeyError::Changed { .. })), "a person's word is above the import's");
@@ -92,7 +92,7 @@ async fn keys_of_an_import_are_the_machines_and_others_are_refused() {
 async fn a_machine_without_keys_waits_for_an_administrator() {
     let (world, first) = (world(), key());
     let target = import(Vec::new());
-    assert_eq!(world.keys.known(&target, &machine()).await, Known::default());
+    assert_eq!(world.keys.known(&target, &machine()).await, KnownKeys::default());
     for _ in 0..2 {
         let refused = world.keys.check(&target, &machine(), &shown(&first)).await;
         assert!(matches!(refused, Err(HostKeyError::Untrusted { .. })), "{refused:?}");
@@ -159,7 +159,7 @@ async fn certificates_of_a_pinned_authority_are_good_for_their_names_and_time() 
     let target = import(vec![format!("@cert-authority {}", plain(authority.public_key()))]);
     assert_eq!(
         world.keys.known(&target, &machine()).await,
-        Known { algorithms: Vec::new(), certificate: true }
+        KnownKeys { algorithms: Vec::new(), certificate: true }
     );
     let check = async |signed: Signed| {
         let certificate = signed.certificate(&world.clock, &host);

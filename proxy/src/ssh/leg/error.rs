@@ -32,7 +32,7 @@ pub enum LegError {
     #[error("the machine refused to open the channel")]
     ChannelRefused(ChannelOpenFailure),
     #[error("the access ended: {}", .0.sentence())]
-    Ended(rp_access::Ended),
+    Ended(rp_access::EndReason),
 }
 
 impl LegError {
@@ -53,7 +53,7 @@ impl LegError {
         }
     }
 
-    pub(super) fn of(error: russh::Error) -> Self {
+    pub(super) fn from_russh(error: russh::Error) -> Self {
         match error {
             russh::Error::ChannelOpenFailure(why) => Self::ChannelRefused(why),
             russh::Error::ConnectionTimeout | russh::Error::KeepaliveTimeout => Self::Slow,

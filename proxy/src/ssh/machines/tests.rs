@@ -13,8 +13,8 @@ fn host(name: &str, control_plane: bool) -> Host {
     }
 }
 
-fn through() -> Way {
-    Way::Through { address: "10.0.0.9".to_owned(), port: 22 }
+fn through() -> MachineRoute {
+    MachineRoute::Through { address: "10.0.0.9".to_owned(), port: 22 }
 }
 
 #[test]
@@ -25,14 +25,14 @@ fn masters_have_the_pool_of_their_last_digit_and_others_go_through_them() {
         host("harbor-x7k2p-master-abcde-0", true),
         host("harbor-x7k2p-master-1", true),
     ];
-    let machines = of_hosts(&hosts);
+    let machines = from_hosts(&hosts);
     let told: Vec<_> = machines.iter().map(|machine| (machine.name.as_str(), machine.way.clone())).collect();
     assert_eq!(
         told,
         [
-            ("harbor-x7k2p-master-2", Way::Master(2)),
-            ("harbor-x7k2p-master-abcde-0", Way::Master(0)),
-            ("harbor-x7k2p-master-1", Way::Master(1)),
+            ("harbor-x7k2p-master-2", MachineRoute::Master(2)),
+            ("harbor-x7k2p-master-abcde-0", MachineRoute::Master(0)),
+            ("harbor-x7k2p-master-1", MachineRoute::Master(1)),
             ("harbor-x7k2p-worker-weu1-abcde", through()),
         ]
     );
@@ -41,25 +41,25 @@ fn masters_have_the_pool_of_their_last_digit_and_others_go_through_them() {
 #[test]
 fn two_masters_in_one_pool_are_reached_through_a_third() {
     let hosts = vec![host("c-master-0", true), host("c-master-new-0", true), host("c-master-1", true)];
-    let ways: Vec<_> = of_hosts(&hosts).into_iter().map(|machine| machine.way).collect();
-    assert_eq!(ways, [through(), through(), Way::Master(1)]);
+    let ways: Vec<_> = from_hosts(&hosts).into_iter().map(|machine| machine.way).collect();
+    assert_eq!(ways, [through(), through(), MachineRoute::Master(1)]);
 }
 
 #[test]
 fn masters_without_numbers_are_counted() {
     let hosts = vec![host("alpha", true), host("beta", true), host("gamma", true), host("delta", true)];
-    let ways: Vec<_> = of_hosts(&hosts).into_iter().map(|machine| machine.way).collect();
-    assert_eq!(ways, [Way::Master(0), Way::Master(1), Way::Master(2), through()]);
+    let ways: Vec<_> = from_hosts(&hosts).into_iter().map(|machine| machine.way).collect();
+    assert_eq!(ways, [MachineRoute::Master(0), MachineRoute::Master(1), MachineRoute::Master(2), through()]);
 }
 
 #[test]
 fn a_machine_without_an_address_is_not_offered() {
     let nowhere = Host { address: None, ..host("c-worker-1", false) };
-    assert!(of_hosts(&[nowhere]).is_empty());
+    assert!(from_hosts(&[nowhere]).is_empty());
 }
 
 fn cluster() -> Vec<Machine> {
-    of_hosts(&[
+    from_hosts(&[
         host("c-x-master-0", true),
         host("c-x-master-abcde-1", true),
         host("c-x-worker-a-1", false),
@@ -93,13 +93,13 @@ fn an_imported_machine_is_another_when_it_stands_elsewhere() {
     };
     let (one, two) = (imported(&machine("10.0.0.1")), imported(&machine("10.0.0.2")));
     assert_ne!(one.uid, two.uid);
-    assert_eq!(one.way, Way::Direct { host: "10.0.0.1".to_owned(), port: 22 });
+    assert_eq!(one.way, MachineRoute::Direct { host: "10.0.0.1".to_owned(), port: 22 });
 }
 
 #[tokio::test]
 async fn masters_that_were_signed_in_to_are_remembered_by_their_newest_keys() {
     use rp_base::{ManualClock, Secret, SharedClock, Timestamp};
-    use rp_documents::host_key::Learned;
+    use rp_documents::host_key::HostKeySource;
     use rp_documents::{ResourceId, Unknown};
     use rp_net::{Credential, DialerOptions, Endpoint, Networks, PrivateWay};
 
@@ -119,7 +119,7 @@ async fn masters_that_were_signed_in_to_are_remembered_by_their_newest_keys() {
             target: id.clone(),
             machine: machine.to_owned(),
             keys: vec!["ssh-ed25519 AAAA".to_owned()],
-            learned: Learned::Cluster,
+            learned: HostKeySource::Cluster,
             at: Timestamp::from_seconds(at),
             by: None,
             refused: None,
@@ -150,7 +150,7 @@ async fn masters_that_were_signed_in_to_are_remembered_by_their_newest_keys() {
     let mut told: Vec<_> =
         machines.iter().map(|machine| (machine.uid.as_str(), machine.way.clone())).collect();
     told.sort_by_key(|(uid, _)| (*uid).to_owned());
-    assert_eq!(told, [("new", Way::Master(0)), ("two", Way::Master(2))]);
+    assert_eq!(told, [("new", MachineRoute::Master(0)), ("two", MachineRoute::Master(2))]);
 }
 
 proptest! {
@@ -160,9 +160,9 @@ proptest! {
         names.sort();
         names.dedup();
         let hosts: Vec<Host> = names.iter().map(|name| host(name, name.contains("master"))).collect();
-        let mut pools: Vec<u8> = of_hosts(&hosts)
+        let mut pools: Vec<u8> = from_hosts(&hosts)
             .into_iter()
-            .filter_map(|machine| match machine.way { Way::Master(number) => Some(number), _ => None })
+            .filter_map(|machine| match machine.way { MachineRoute::Master(number) => Some(number), _ => None })
             .collect();
         let count = pools.len();
         pools.sort_unstable();

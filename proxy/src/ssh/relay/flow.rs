@@ -4,11 +4,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rp_recording::{RecordError, Recorder, What as Recorded};
+use rp_recording::{RecordError, Recorder, StreamKind};
 use russh::{ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, client, server};
 use tokio::sync::oneshot;
 
-use super::{Answer, Ask, End, Gatekeeper, NEWS_WITHIN, Outlet, Shared, Up, short, unrecorded};
+use super::{
+    ChannelOutcome, ChannelRequest, ClientMessage, Gatekeeper, NEWS_WITHIN, Outlet, RelayState,
+    RequestResult, short, unrecorded,
+};
 use crate::ssh::banner;
 
 /// How long a machine has to answer a request.
@@ -19,15 +22,15 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 const STATUS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The person's client, or the machine, is gone.
-struct Gone;
+struct PeerGone;
 
 /// Machine to person.
 pub(super) async fn down(
     from: &mut ChannelReadHalf,
     person: &ChannelWriteHalf<server::Msg>,
     handle: &server::Handle,
-    shared: &Shared,
-) -> End {
+    shared: &RelayState,
+) -> ChannelOutcome {
     let id = person.id();
     let mut owes_eof = false;
     loop {
@@ -41,72 +44,72 @@ pub(super) async fn down(
         let ends = matches!(message, ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. });
         let passed = match message {
             ChannelMsg::Eof if !owes_eof && shared.only_status_is_left() => {
-                farewell(person, shared).await;
+                announce_recording(person, shared).await;
                 owes_eof = true;
                 continue;
             }
             ChannelMsg::Data { data } => {
-                if let Err(error) = shared.took_down(Recorded::Output, &data).await {
+                if let Err(error) = shared.record(StreamKind::Output, &data).await {
                     return unrecorded(&error);
                 }
                 shared.count_down(data.len());
-                person.data_bytes(data).await.map_err(|_| Gone)
+                person.data_bytes(data).await.map_err(|_| PeerGone)
             }
             ChannelMsg::ExtendedData { data, ext } => {
-                if let Err(error) = shared.took_down(Recorded::Error, &data).await {
+                if let Err(error) = shared.record(StreamKind::Error, &data).await {
                     return unrecorded(&error);
                 }
                 shared.count_down(data.len());
-                person.extended_data_bytes(ext, data).await.map_err(|_| Gone)
+                person.extended_data_bytes(ext, data).await.map_err(|_| PeerGone)
             }
             ChannelMsg::Close => return shared.end.lock().clone(),
             other => {
                 let eof = matches!(other, ChannelMsg::Eof);
                 if eof || ends {
-                    farewell(person, shared).await;
+                    announce_recording(person, shared).await;
                 }
                 owes_eof &= !eof;
-                tell(other, id, handle, shared).await
+                forward_control(other, id, handle, shared).await
             }
         };
         let passed = match passed {
-            Ok(()) if ends && std::mem::take(&mut owes_eof) => handle.eof(id).await.map_err(|()| Gone),
+            Ok(()) if ends && std::mem::take(&mut owes_eof) => handle.eof(id).await.map_err(|()| PeerGone),
             passed => passed,
         };
         if passed.is_err() {
-            return End::Left;
+            return ChannelOutcome::Left;
         }
     }
     // No more messages, and none that it is closed.
     match &*shared.end.lock() {
-        End::Closed => End::Broken,
+        ChannelOutcome::Closed => ChannelOutcome::Broken,
         known => known.clone(),
     }
 }
 
 /// Tells a person at a terminal where the recording is, before the end of the program.
-async fn farewell(person: &ChannelWriteHalf<server::Msg>, shared: &Shared) {
-    if let Some(page) = shared.recorder().and_then(Recorder::farewell) {
+async fn announce_recording(person: &ChannelWriteHalf<server::Msg>, shared: &RelayState) {
+    if let Some(page) = shared.recorder().and_then(Recorder::take_page) {
         let words = Bytes::from(banner::line(&format!("recorded: {page}")));
         let _ = tokio::time::timeout(NEWS_WITHIN, person.extended_data_bytes(1, words)).await;
     }
 }
 
-/// What is no data. One queue carries all of it, so nothing overtakes the last byte.
-async fn tell(
+/// Forwards messages that carry no data. All use one queue, so that nothing overtakes the last byte.
+async fn forward_control(
     message: ChannelMsg,
     id: ChannelId,
     handle: &server::Handle,
-    shared: &Shared,
-) -> Result<(), Gone> {
+    shared: &RelayState,
+) -> Result<(), PeerGone> {
     let told = match message {
         ChannelMsg::Eof => handle.eof(id).await,
         ChannelMsg::ExitStatus { exit_status } => {
-            *shared.end.lock() = End::Exit(exit_status);
+            *shared.end.lock() = ChannelOutcome::Exit(exit_status);
             handle.exit_status_request(id, exit_status).await
         }
         ChannelMsg::ExitSignal { signal_name, core_dumped, error_message, lang_tag } => {
-            *shared.end.lock() = End::Signal(format!("{signal_name:?}"));
+            *shared.end.lock() = ChannelOutcome::Signal(format!("{signal_name:?}"));
             handle.exit_signal_request(id, signal_name, core_dumped, error_message, lang_tag).await
         }
         ChannelMsg::XonXoff { client_can_do } => handle.xon_xoff_request(id, client_can_do).await,
@@ -118,7 +121,7 @@ async fn tell(
         }
         _ => Ok(()),
     };
-    told.map_err(|()| Gone)
+    told.map_err(|()| PeerGone)
 }
 
 /// Person to machine.
@@ -126,71 +129,71 @@ pub(super) async fn up<G: Gatekeeper>(
     mut outlet: Outlet,
     far: &ChannelWriteHalf<client::Msg>,
     gate: &G,
-    shared: &Shared,
-) -> End {
+    shared: &RelayState,
+) -> ChannelOutcome {
     while let Some((message, size)) = outlet.next().await {
         let passed = pass(message, far, gate, shared).await;
-        outlet.took(size);
+        outlet.release(size);
         match passed {
             Ok(()) => {}
-            Err(Stop::Unrecorded(error)) => return unrecorded(&error),
-            // What it has said before it went is still on its way down.
-            Err(Stop::Gone) => {
+            Err(InputError::Unrecorded(error)) => return unrecorded(&error),
+            // Output that the machine sent before it closed is still being copied.
+            Err(InputError::Gone) => {
                 while let Some((_, size)) = outlet.next().await {
-                    outlet.took(size);
+                    outlet.release(size);
                 }
             }
         }
     }
-    End::Left
+    ChannelOutcome::Left
 }
 
-enum Stop {
+enum InputError {
     Gone,
     Unrecorded(RecordError),
 }
 
-impl From<russh::Error> for Stop {
+impl From<russh::Error> for InputError {
     fn from(_: russh::Error) -> Self {
         Self::Gone
     }
 }
 
-impl From<RecordError> for Stop {
+impl From<RecordError> for InputError {
     fn from(error: RecordError) -> Self {
         Self::Unrecorded(error)
     }
 }
 
 async fn pass<G: Gatekeeper>(
-    message: Up,
+    message: ClientMessage,
     far: &ChannelWriteHalf<client::Msg>,
     gate: &G,
-    shared: &Shared,
-) -> Result<(), Stop> {
+    shared: &RelayState,
+) -> Result<(), InputError> {
     match message {
-        Up::Data(bytes) => {
+        ClientMessage::Data(bytes) => {
             shared.idle.typed();
-            shared.took_down(Recorded::Input, &bytes).await?;
+            shared.record(StreamKind::Input, &bytes).await?;
             shared.count_up(bytes.len());
             far.data_bytes(bytes).await?;
         }
-        Up::Extended(kind, bytes) => {
+        ClientMessage::Extended(kind, bytes) => {
             shared.count_up(bytes.len());
             far.extended_data_bytes(kind, bytes).await?;
         }
-        Up::Eof => {
+        ClientMessage::Eof => {
             shared.said_all.store(true, Ordering::Relaxed);
             far.eof().await?;
         }
-        Up::Size { cols, rows, width, height } => {
+        ClientMessage::Size { cols, rows, width, height } => {
             if let Some(recorder) = shared.recorder() {
                 recorder.resized(short(cols), short(rows)).await?;
             }
             far.window_change(cols, rows, width, height).await?;
         }
-        Up::Signal(signal) => far.signal(signal).await?,
-        Up::Ask(ask, answer) => {
+        ClientMessage::Signal(signal) => far.signal(signal).await?,
+        ClientMessage::Request(ask, answer) => {
             let answered = put(ask, far, gate, shared).await;
             let _ = answer.send(answered);
         }
@@ -199,27 +202,29 @@ async fn pass<G: Gatekeeper>(
 }
 
 async fn put<G: Gatekeeper>(
-    ask: Ask,
+    ask: ChannelRequest,
     far: &ChannelWriteHalf<client::Msg>,
     gate: &G,
-    shared: &Shared,
-) -> Answer {
+    shared: &RelayState,
+) -> RequestResult {
     if let Some(begun) = Box::pin(gate.admit(&ask)).await.map_err(Some)? {
         let _ = shared.begun.set(begun);
         shared.begins.notify_one();
     }
-    if matches!(ask, Ask::Terminal(_)) {
+    if matches!(ask, ChannelRequest::Terminal(_)) {
         shared.idle.begin();
     }
     let (answer, wait) = oneshot::channel();
     shared.asked.lock().push_back(answer);
     let sent = match ask {
-        Ask::Terminal(t) => far.request_pty(true, &t.term, t.cols, t.rows, t.width, t.height, &t.modes).await,
-        Ask::Variable { name, value } => far.set_env(true, name, value).await,
-        Ask::Agent => far.agent_forward(true).await,
-        Ask::Shell => far.request_shell(true).await,
-        Ask::Exec(command) => far.exec(true, command).await,
-        Ask::Subsystem(name) => far.request_subsystem(true, name).await,
+        ChannelRequest::Terminal(t) => {
+            far.request_pty(true, &t.term, t.cols, t.rows, t.width, t.height, &t.modes).await
+        }
+        ChannelRequest::Variable { name, value } => far.set_env(true, name, value).await,
+        ChannelRequest::Agent => far.agent_forward(true).await,
+        ChannelRequest::Shell => far.request_shell(true).await,
+        ChannelRequest::Exec(command) => far.exec(true, command).await,
+        ChannelRequest::Subsystem(name) => far.request_subsystem(true, name).await,
     };
     sent.map_err(|_| None)?;
     match tokio::time::timeout(ANSWER_WITHIN, wait).await {

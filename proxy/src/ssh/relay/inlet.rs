@@ -26,18 +26,18 @@ const SMALL: usize = 512;
 
 /// What the person's client says on a channel.
 #[derive(Debug)]
-pub(in crate::ssh) enum Up {
+pub(in crate::ssh) enum ClientMessage {
     Data(Bytes),
     Extended(u32, Bytes),
     Eof,
     Size { cols: u32, rows: u32, width: u32, height: u32 },
     Signal(Sig),
-    Ask(Ask, oneshot::Sender<Answer>),
+    Request(ChannelRequest, oneshot::Sender<RequestResult>),
 }
 
-/// What wants an answer. The words of a refusal are for the person.
+/// Requests that the client wants answered. The text of a refusal is shown to the person.
 #[derive(Debug)]
-pub(in crate::ssh) enum Ask {
+pub(in crate::ssh) enum ChannelRequest {
     Terminal(Box<Terminal>),
     Variable { name: String, value: String },
     Agent,
@@ -58,22 +58,22 @@ pub(in crate::ssh) struct Terminal {
 }
 
 /// `Err`: refused; with words when we refused it, without when the machine did.
-pub(in crate::ssh) type Answer = Result<(), Option<String>>;
+pub(in crate::ssh) type RequestResult = Result<(), Option<String>>;
 
-/// How much waits for the machine.
+/// Amount of input that waits for the machine.
 #[derive(Debug, Default)]
-struct Flow {
+struct PendingInput {
     waiting: AtomicUsize,
     room: Notify,
 }
 
-impl Flow {
-    fn took(&self, size: usize) {
+impl PendingInput {
+    fn release(&self, size: usize) {
         self.waiting.fetch_sub(size, Ordering::Relaxed);
         self.room.notify_waiters();
     }
 
-    async fn below(&self, limit: usize) {
+    async fn wait_below(&self, limit: usize) {
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
@@ -89,26 +89,26 @@ impl Flow {
 /// The end of a channel that the connection's task holds.
 #[derive(Debug)]
 pub(in crate::ssh) struct Inlet {
-    up: mpsc::UnboundedSender<Up>,
-    flow: Arc<Flow>,
+    up: mpsc::UnboundedSender<ClientMessage>,
+    flow: Arc<PendingInput>,
     /// Ends the channel.
     pub(in crate::ssh) cut: CancellationToken,
 }
 
 impl Inlet {
     /// Hands a message on. Returns when there is room for more, or soon.
-    pub(in crate::ssh) async fn push(&self, message: Up) {
+    pub(in crate::ssh) async fn push(&self, message: ClientMessage) {
         let size = size_of(&message);
         self.flow.waiting.fetch_add(size, Ordering::Relaxed);
         if self.up.send(message).is_err() {
-            return self.flow.took(size);
+            return self.flow.release(size);
         }
         if !self.is_slow() {
             return;
         }
         let room = async {
-            let _ = tokio::time::timeout(LINGER, self.flow.below(SOFT)).await;
-            self.flow.below(HARD).await;
+            let _ = tokio::time::timeout(LINGER, self.flow.wait_below(SOFT)).await;
+            self.flow.wait_below(HARD).await;
         };
         tokio::select! {
             () = room => {}
@@ -117,13 +117,13 @@ impl Inlet {
     }
 
     /// Asks the machine and waits for its answer.
-    pub(in crate::ssh) async fn ask(&self, ask: Ask) -> Answer {
+    pub(in crate::ssh) async fn ask(&self, ask: ChannelRequest) -> RequestResult {
         let (answer, mut wait) = oneshot::channel();
-        self.push(Up::Ask(ask, answer)).await;
+        self.push(ClientMessage::Request(ask, answer)).await;
         tokio::select! {
             biased;
             answered = &mut wait => answered.unwrap_or(Err(None)),
-            // A program that ends at once cuts the channel right behind its answer.
+            // A program that ends at once cuts the channel directly after its answer.
             () = self.cut.cancelled() => wait.try_recv().unwrap_or(Err(None)),
         }
     }
@@ -134,38 +134,41 @@ impl Inlet {
     }
 }
 
-fn size_of(message: &Up) -> usize {
+fn size_of(message: &ClientMessage) -> usize {
     match message {
-        Up::Data(bytes) | Up::Extended(_, bytes) => bytes.len() + SMALL,
-        Up::Eof | Up::Size { .. } | Up::Signal(_) | Up::Ask(..) => SMALL,
+        ClientMessage::Data(bytes) | ClientMessage::Extended(_, bytes) => bytes.len() + SMALL,
+        ClientMessage::Eof
+        | ClientMessage::Size { .. }
+        | ClientMessage::Signal(_)
+        | ClientMessage::Request(..) => SMALL,
     }
 }
 
 /// The other end, for the channel's own task.
 #[derive(Debug)]
 pub(in crate::ssh) struct Outlet {
-    up: mpsc::UnboundedReceiver<Up>,
-    flow: Arc<Flow>,
+    up: mpsc::UnboundedReceiver<ClientMessage>,
+    flow: Arc<PendingInput>,
 }
 
 impl Outlet {
-    /// The next message and what it counts as until [`Outlet::took`]; `None`: the client is gone.
-    pub(super) async fn next(&mut self) -> Option<(Up, usize)> {
+    /// The next message and what it counts as until [`Outlet::release`]; `None`: the client is gone.
+    pub(super) async fn next(&mut self) -> Option<(ClientMessage, usize)> {
         let message = self.up.recv().await?;
         let size = size_of(&message);
         Some((message, size))
     }
 
     /// The machine has it.
-    pub(super) fn took(&self, size: usize) {
-        self.flow.took(size);
+    pub(super) fn release(&self, size: usize) {
+        self.flow.release(size);
     }
 }
 
 /// A channel's two ends. It ends with `parent`.
 pub(in crate::ssh) fn channel(parent: &CancellationToken) -> (Inlet, Outlet) {
     let (up, taken) = mpsc::unbounded_channel();
-    let flow = Arc::new(Flow::default());
+    let flow = Arc::new(PendingInput::default());
     let inlet = Inlet { up, flow: Arc::clone(&flow), cut: parent.child_token() };
     (inlet, Outlet { up: taken, flow })
 }

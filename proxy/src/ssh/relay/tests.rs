@@ -10,17 +10,17 @@ use tokio::sync::mpsc;
 use super::*;
 
 /// What a scripted server says to a message, all of it at once.
-type Says = fn(ChannelId, &mut server::Session) -> Result<(), russh::Error>;
+type ScriptedReply = fn(ChannelId, &mut server::Session) -> Result<(), russh::Error>;
 
 /// When a command, data and the end of input come.
 #[derive(Clone, Copy)]
 struct Script {
-    command: Says,
-    data: Says,
-    eof: Says,
+    command: ScriptedReply,
+    data: ScriptedReply,
+    eof: ScriptedReply,
 }
 
-const NOTHING: Says = |_, _| Ok(());
+const NOTHING: ScriptedReply = |_, _| Ok(());
 const AGREES: Script =
     Script { command: |id, session| session.channel_success(id), data: NOTHING, eof: NOTHING };
 
@@ -117,7 +117,7 @@ impl Pair {
 struct Lenient;
 
 impl Gatekeeper for Lenient {
-    async fn admit(&self, _ask: &Ask) -> Result<Option<Begun>, String> {
+    async fn admit(&self, _ask: &ChannelRequest) -> Result<Option<StartedProgram>, String> {
         Ok(None)
     }
 }
@@ -129,7 +129,7 @@ struct World {
 }
 
 /// One channel through both.
-struct Carried {
+struct RelayedChannel {
     relay: Relay<Lenient, Ready<String>>,
     inlet: Inlet,
     /// What the person sees.
@@ -143,7 +143,7 @@ impl World {
         Self { person: Pair::new(AGREES).await, machine: Pair::new(script).await }
     }
 
-    async fn carried(&mut self) -> Carried {
+    async fn carried(&mut self) -> RelayedChannel {
         let (shown, person, handle) = self.person.open().await;
         let (far, at_machine, its_handle) = self.machine.open().await;
         let (inlet, outlet) = channel(&CancellationToken::new());
@@ -159,7 +159,7 @@ impl World {
             begun: None,
             news: Some(ready("it is gone".to_owned())),
         };
-        Carried { relay, inlet, shown, machine: (at_machine, its_handle) }
+        RelayedChannel { relay, inlet, shown, machine: (at_machine, its_handle) }
     }
 }
 
@@ -187,13 +187,13 @@ async fn seen(mut shown: Channel<client::Msg>) -> Vec<String> {
     seen.into_iter().map(|(what, bytes)| format!("{what} {}", short(bytes)).trim_end().to_owned()).collect()
 }
 
-fn command() -> Ask {
-    Ask::Exec(b"x".to_vec())
+fn command() -> ChannelRequest {
+    ChannelRequest::Exec(b"x".to_vec())
 }
 
 #[tokio::test]
 async fn a_machine_that_answers_says_all_and_closes_in_one_breath_is_heard_whole() {
-    let breath: Says = |id, session| {
+    let breath: ScriptedReply = |id, session| {
         session.channel_success(id)?;
         session.data(id, "said")?;
         session.extended_data(id, 1, "warned")?;
@@ -203,24 +203,24 @@ async fn a_machine_that_answers_says_all_and_closes_in_one_breath_is_heard_whole
     };
     let mut world = World::new(Script { command: breath, ..AGREES }).await;
     for round in 0..50 {
-        let Carried { relay, inlet, shown, .. } = world.carried().await;
+        let RelayedChannel { relay, inlet, shown, .. } = world.carried().await;
         let (answer, (end, _), seen) = tokio::join!(inlet.ask(command()), relay.run(), seen(shown));
-        assert_eq!((answer, end), (Ok(()), End::Exit(7)), "round {round}");
+        assert_eq!((answer, end), (Ok(()), ChannelOutcome::Exit(7)), "round {round}");
         assert_eq!(seen, ["out said", "err warned", "exit 7", "eof", "close"], "round {round}");
     }
 }
 
 #[tokio::test]
 async fn a_machine_that_refuses_and_closes_in_one_breath_is_a_refusal() {
-    let breath: Says = |id, session| {
+    let breath: ScriptedReply = |id, session| {
         session.channel_failure(id)?;
         session.close(id)
     };
     let mut world = World::new(Script { command: breath, ..AGREES }).await;
     for round in 0..20 {
-        let Carried { relay, inlet, shown, .. } = world.carried().await;
+        let RelayedChannel { relay, inlet, shown, .. } = world.carried().await;
         let (answer, (end, _), seen) = tokio::join!(inlet.ask(command()), relay.run(), seen(shown));
-        assert_eq!((answer, end), (Err(None), End::Closed), "round {round}");
+        assert_eq!((answer, end), (Err(None), ChannelOutcome::Closed), "round {round}");
         assert_eq!(seen, ["close"], "round {round}");
     }
 }
@@ -228,43 +228,46 @@ async fn a_machine_that_refuses_and_closes_in_one_breath_is_a_refusal() {
 #[tokio::test]
 async fn a_machine_that_closes_without_an_answer_keeps_nobody_waiting() {
     let mut world = World::new(Script { command: |id, session| session.close(id), ..AGREES }).await;
-    let Carried { relay, inlet, shown, .. } = world.carried().await;
+    let RelayedChannel { relay, inlet, shown, .. } = world.carried().await;
     let (answer, (end, _), seen) = tokio::join!(inlet.ask(command()), relay.run(), seen(shown));
-    assert_eq!((answer, end, seen.as_slice()), (Err(None), End::Closed, ["close".to_owned()].as_slice()));
+    assert_eq!(
+        (answer, end, seen.as_slice()),
+        (Err(None), ChannelOutcome::Closed, ["close".to_owned()].as_slice())
+    );
 }
 
 #[tokio::test]
 async fn the_end_of_input_leaves_the_output_open() {
-    let then: Says = |id, session| {
+    let then: ScriptedReply = |id, session| {
         session.data(id, "after")?;
         session.exit_status_request(id, 0)?;
         session.close(id)
     };
     let mut world = World::new(Script { eof: then, ..AGREES }).await;
-    let Carried { relay, inlet, shown, .. } = world.carried().await;
+    let RelayedChannel { relay, inlet, shown, .. } = world.carried().await;
     let asking = async {
         assert_eq!(inlet.ask(command()).await, Ok(()));
-        inlet.push(Up::Eof).await;
+        inlet.push(ClientMessage::Eof).await;
     };
     let ((), (end, _), seen) = tokio::join!(asking, relay.run(), seen(shown));
     assert_eq!(
         (end, seen.as_slice()),
-        (End::Exit(0), ["out after", "exit 0", "close"].map(str::to_owned).as_slice())
+        (ChannelOutcome::Exit(0), ["out after", "exit 0", "close"].map(str::to_owned).as_slice())
     );
 }
 
 /// A client that has said all and heard all closes the channel at once, and would never learn the status.
 #[tokio::test]
 async fn the_end_of_output_comes_after_the_exit_status_when_the_person_has_said_all() {
-    let last: Says = |id, session| {
+    let last: ScriptedReply = |id, session| {
         session.data(id, "counted")?;
         session.eof(id)
     };
     let mut world = World::new(Script { eof: last, ..AGREES }).await;
-    let Carried { relay, inlet, mut shown, machine: (machine, _) } = world.carried().await;
+    let RelayedChannel { relay, inlet, mut shown, machine: (machine, _) } = world.carried().await;
     let talking = async {
         assert_eq!(inlet.ask(command()).await, Ok(()));
-        inlet.push(Up::Eof).await;
+        inlet.push(ClientMessage::Eof).await;
         // The output is there, and the program goes on for a while.
         while !matches!(shown.wait().await, Some(ChannelMsg::Data { .. })) {}
         machine.exit_status(3).await.unwrap();
@@ -274,55 +277,58 @@ async fn the_end_of_output_comes_after_the_exit_status_when_the_person_has_said_
     let (seen, (end, _)) = tokio::join!(talking, relay.run());
     assert_eq!(
         (end, seen.as_slice()),
-        (End::Exit(3), ["exit 3", "eof", "close"].map(str::to_owned).as_slice())
+        (ChannelOutcome::Exit(3), ["exit 3", "eof", "close"].map(str::to_owned).as_slice())
     );
 }
 
-/// Nobody waits for ever for the end of the output of a program that lives on.
+/// The end of output is passed on even if the program keeps running.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_output_does_not_wait_for_a_program_that_lives_on() {
-    let last: Says = |id, session| session.eof(id);
+    let last: ScriptedReply = |id, session| session.eof(id);
     let mut world = World::new(Script { eof: last, ..AGREES }).await;
-    let Carried { relay, inlet, mut shown, machine: (machine, _) } = world.carried().await;
+    let RelayedChannel { relay, inlet, mut shown, machine: (machine, _) } = world.carried().await;
     let talking = async {
         assert_eq!(inlet.ask(command()).await, Ok(()));
-        inlet.push(Up::Eof).await;
+        inlet.push(ClientMessage::Eof).await;
         while !matches!(shown.wait().await, Some(ChannelMsg::Eof)) {}
         machine.close().await.unwrap();
         seen(shown).await
     };
     let (seen, (end, _)) = tokio::join!(talking, relay.run());
-    assert_eq!((end, seen.as_slice()), (End::Closed, ["close".to_owned()].as_slice()));
+    assert_eq!((end, seen.as_slice()), (ChannelOutcome::Closed, ["close".to_owned()].as_slice()));
 }
 
 #[tokio::test]
 async fn the_end_of_output_leaves_the_input_open() {
-    let silent: Says = |id, session| {
+    let silent: ScriptedReply = |id, session| {
         session.channel_success(id)?;
         session.eof(id)
     };
-    let then: Says = |id, session| {
+    let then: ScriptedReply = |id, session| {
         session.exit_status_request(id, 4)?;
         session.close(id)
     };
     let mut world = World::new(Script { command: silent, data: then, ..AGREES }).await;
-    let Carried { relay, inlet, mut shown, .. } = world.carried().await;
+    let RelayedChannel { relay, inlet, mut shown, .. } = world.carried().await;
     let talking = async {
         assert_eq!(inlet.ask(command()).await, Ok(()));
         while !matches!(shown.wait().await, Some(ChannelMsg::Eof)) {}
-        inlet.push(Up::Data(Bytes::from_static(b"more"))).await;
+        inlet.push(ClientMessage::Data(Bytes::from_static(b"more"))).await;
         seen(shown).await
     };
     let (seen, (end, _)) = tokio::join!(talking, relay.run());
-    assert_eq!((end, seen.as_slice()), (End::Exit(4), ["exit 4", "close"].map(str::to_owned).as_slice()));
+    assert_eq!(
+        (end, seen.as_slice()),
+        (ChannelOutcome::Exit(4), ["exit 4", "close"].map(str::to_owned).as_slice())
+    );
 }
 
-/// More than every window on the way holds, and the person reads at leisure.
+/// More data than all windows hold, and a slow reader.
 #[tokio::test]
 async fn the_exit_status_comes_after_the_last_byte() {
     const SIZE: usize = 7_000_000;
     let mut world = World::new(AGREES).await;
-    let Carried { relay, inlet, shown, machine: (machine, _) } = world.carried().await;
+    let RelayedChannel { relay, inlet, shown, machine: (machine, _) } = world.carried().await;
     let saying = async {
         assert_eq!(inlet.ask(command()).await, Ok(()));
         machine.data_bytes(vec![7; SIZE]).await.unwrap();
@@ -331,20 +337,20 @@ async fn the_exit_status_comes_after_the_last_byte() {
         machine.close().await.unwrap();
     };
     let ((), (end, _), seen) = tokio::join!(saying, relay.run(), seen(shown));
-    assert_eq!(end, End::Exit(5));
+    assert_eq!(end, ChannelOutcome::Exit(5));
     assert_eq!(seen, [format!("out {SIZE} bytes").as_str(), "exit 5", "eof", "close"]);
 }
 
 #[tokio::test]
 async fn a_machine_that_breaks_off_is_told_in_words() {
     let mut world = World::new(AGREES).await;
-    let Carried { relay, inlet, shown, machine: (_, machine) } = world.carried().await;
+    let RelayedChannel { relay, inlet, shown, machine: (_, machine) } = world.carried().await;
     let breaking = async {
         assert_eq!(inlet.ask(command()).await, Ok(()));
         machine.disconnect(Disconnect::ByApplication, String::new(), String::new()).await.unwrap();
     };
     let ((), (end, _), seen) = tokio::join!(breaking, relay.run(), seen(shown));
-    assert_eq!(end, End::Broken);
+    assert_eq!(end, ChannelOutcome::Broken);
     assert!(
         matches!(seen.as_slice(), [words, closed] if words.contains("it is gone") && closed == "close"),
         "{seen:?}"
@@ -354,11 +360,11 @@ async fn a_machine_that_breaks_off_is_told_in_words() {
 #[tokio::test]
 async fn a_cut_channel_is_over_whatever_its_two_ends_do() {
     let mut world = World::new(AGREES).await;
-    let Carried { relay, inlet, shown, machine: (machine, _) } = world.carried().await;
+    let RelayedChannel { relay, inlet, shown, machine: (machine, _) } = world.carried().await;
     let (cut, total) = (inlet.cut.clone(), Arc::clone(&relay.total));
     let saying = async {
         assert_eq!(inlet.ask(command()).await, Ok(()));
-        // Nobody reads what the person is shown.
+        // The client does not read its output.
         let begun = async {
             while total.sent.load(Ordering::Relaxed) == 0 {
                 tokio::task::yield_now().await;
@@ -370,7 +376,7 @@ async fn a_cut_channel_is_over_whatever_its_two_ends_do() {
         }
     };
     let ((), (end, _)) = tokio::join!(saying, relay.run());
-    assert_eq!(end, End::Left);
+    assert_eq!(end, ChannelOutcome::Left);
     drop(shown);
 }
 

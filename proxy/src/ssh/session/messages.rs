@@ -9,14 +9,14 @@ use russh::server::{Auth, ChannelOpenHandle, Handler, Msg, PublicKeyOffer, Sessi
 use russh::{Channel, ChannelId, Pty, Sig};
 
 use super::{
-    MOST_COMMAND, MOST_NAME, MOST_VARIABLES, Person, TRICKLE, WINDOW, is_allowed, prohibited, rejected,
+    ClientHandler, MOST_COMMAND, MOST_NAME, MOST_VARIABLES, TRICKLE, WINDOW, is_allowed, prohibited, rejected,
 };
 use crate::ssh::auth::MOST_USER;
-use crate::ssh::connection::Way;
-use crate::ssh::relay::{Ask, Terminal, Up};
+use crate::ssh::connection::ChannelTarget;
+use crate::ssh::relay::{ChannelRequest, ClientMessage, Terminal};
 use crate::ssh::{algorithms, banner};
 
-impl Handler for Person {
+impl Handler for ClientHandler {
     type Error = russh::Error;
 
     async fn authentication_banner(&mut self) -> Result<Option<String>, russh::Error> {
@@ -42,7 +42,7 @@ impl Handler for Person {
         _user: &str,
         offer: PublicKeyOffer<'_>,
     ) -> Result<Auth, russh::Error> {
-        // Whose it is is asked once it is proved.
+        // The owner is looked up only after the signature is verified.
         let good = algorithms::accepts(self.connection.fips(), offer.algorithm);
         Ok(if good { Auth::Accept } else { rejected() })
     }
@@ -52,7 +52,7 @@ impl Handler for Person {
         _user: &str,
         _key: VerifiedPublicKey<'_>,
     ) -> Result<Auth, russh::Error> {
-        // Nobody's bare key opens anything: a certificate of ours does.
+        // A plain key is never accepted, only a certificate of this service.
         Ok(rejected())
     }
 
@@ -77,7 +77,7 @@ impl Handler for Person {
         reply: ChannelOpenHandle,
         session: &mut Session,
     ) -> Result<(), russh::Error> {
-        self.open(channel, reply, session.handle(), Way::Session).await;
+        self.open(channel, reply, session.handle(), ChannelTarget::Session).await;
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Handler for Person {
     ) -> Result<(), russh::Error> {
         match self.connection.destination(host, port) {
             Some((host, port)) => {
-                self.open(channel, reply, session.handle(), Way::Forward { host, port }).await;
+                self.open(channel, reply, session.handle(), ChannelTarget::Forward { host, port }).await;
             }
             None => {
                 reply.reject(prohibited("this access names no such destination")).await;
@@ -139,7 +139,7 @@ impl Handler for Person {
     }
 
     async fn channel_eof(&mut self, channel: ChannelId, _session: &mut Session) -> Result<(), russh::Error> {
-        self.push(channel, Up::Eof).await;
+        self.push(channel, ClientMessage::Eof).await;
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Handler for Person {
         data: &[u8],
         _session: &mut Session,
     ) -> Result<(), russh::Error> {
-        self.push(channel, Up::Data(Bytes::copy_from_slice(data))).await;
+        self.push(channel, ClientMessage::Data(Bytes::copy_from_slice(data))).await;
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Handler for Person {
         data: &[u8],
         _session: &mut Session,
     ) -> Result<(), russh::Error> {
-        self.push(channel, Up::Extended(code, Bytes::copy_from_slice(data))).await;
+        self.push(channel, ClientMessage::Extended(code, Bytes::copy_from_slice(data))).await;
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl Handler for Person {
     ) -> Result<(), russh::Error> {
         let term = clean(term, MOST_NAME);
         let terminal = Terminal { term, cols, rows, width, height, modes: modes.to_vec() };
-        self.ask(channel, Ask::Terminal(Box::new(terminal)), session).await
+        self.ask(channel, ChannelRequest::Terminal(Box::new(terminal)), session).await
     }
 
     async fn x11_request(
@@ -212,12 +212,12 @@ impl Handler for Person {
         if !room || !is_allowed(name, value) {
             return session.channel_failure(channel);
         }
-        let ask = Ask::Variable { name: name.to_owned(), value: value.to_owned() };
+        let ask = ChannelRequest::Variable { name: name.to_owned(), value: value.to_owned() };
         self.ask(channel, ask, session).await
     }
 
     async fn shell_request(&mut self, channel: ChannelId, session: &mut Session) -> Result<(), russh::Error> {
-        self.ask(channel, Ask::Shell, session).await
+        self.ask(channel, ChannelRequest::Shell, session).await
     }
 
     async fn exec_request(
@@ -229,7 +229,7 @@ impl Handler for Person {
         if command.len() > MOST_COMMAND {
             return session.channel_failure(channel);
         }
-        self.ask(channel, Ask::Exec(command.to_vec()), session).await
+        self.ask(channel, ChannelRequest::Exec(command.to_vec()), session).await
     }
 
     async fn subsystem_request(
@@ -241,7 +241,7 @@ impl Handler for Person {
         if name.len() > MOST_NAME {
             return session.channel_failure(channel);
         }
-        self.ask(channel, Ask::Subsystem(name.to_owned()), session).await
+        self.ask(channel, ChannelRequest::Subsystem(name.to_owned()), session).await
     }
 
     async fn window_change_request(
@@ -253,7 +253,7 @@ impl Handler for Person {
         height: u32,
         session: &mut Session,
     ) -> Result<(), russh::Error> {
-        self.push(channel, Up::Size { cols, rows, width, height }).await;
+        self.push(channel, ClientMessage::Size { cols, rows, width, height }).await;
         session.channel_success(channel)
     }
 
@@ -267,7 +267,7 @@ impl Handler for Person {
             return Ok(false);
         }
         let Some(open) = self.channels.get(&channel) else { return Ok(false) };
-        Ok(open.inlet.ask(Ask::Agent).await.is_ok())
+        Ok(open.inlet.ask(ChannelRequest::Agent).await.is_ok())
     }
 
     async fn signal(
@@ -276,7 +276,7 @@ impl Handler for Person {
         signal: Sig,
         session: &mut Session,
     ) -> Result<(), russh::Error> {
-        self.push(channel, Up::Signal(signal)).await;
+        self.push(channel, ClientMessage::Signal(signal)).await;
         session.channel_success(channel)
     }
 

@@ -12,7 +12,7 @@ use crate::access::Access;
 use crate::grants::AccessError;
 use crate::issue::MOST_REASON;
 use crate::policy::Caller;
-use crate::revoke::Ending;
+use crate::revoke::EndRequest;
 
 /// Writers of one elevation that may be in each other's way.
 const TRIES: usize = 5;
@@ -71,7 +71,7 @@ impl Access {
         id: &Id,
         why: Option<String>,
     ) -> Result<Elevation, ElevationError> {
-        let ending = Ending::by(caller, self.clock.now(), why.clone());
+        let ending = EndRequest::by(caller, self.clock.now(), why.clone());
         self.change_elevation(caller, id, "elevation.end", why, |elevation, now| {
             let may = caller.roles.has(Role::Approver) || caller.roles.has(Role::Admin);
             if !caller.owns(&elevation.owner.sub) && !may {
@@ -121,7 +121,7 @@ impl Access {
     pub(crate) async fn finish_elevation(
         &self,
         elevation: &Elevation,
-        ending: &Ending,
+        ending: &EndRequest,
     ) -> Result<(), AccessError> {
         let mut entry = ending.entry("elevation.end");
         describe(&mut entry, elevation);
@@ -163,7 +163,7 @@ impl Access {
             let mut read = self.read_elevation(id).await?;
             let now = self.clock.now();
             if let Err(refused) = change(&mut read.value, now) {
-                self.came_to_nothing(lost).await;
+                self.record_lost_race(lost).await;
                 return Err(refused);
             }
             let mut entry = caller.entry(now, Phase::Single, verb);
@@ -177,18 +177,18 @@ impl Access {
                 Ok(written) => return Ok(Elevation::clone(&self.take_elevation(written))),
                 Err(StoreError::Stale { .. }) => {}
                 Err(StoreError::Gone { .. }) => {
-                    self.came_to_nothing(lost).await;
+                    self.record_lost_race(lost).await;
                     return Err(ElevationError::Unknown);
                 }
                 Err(error) => return Err(ElevationError::Store(error)),
             }
         }
-        self.came_to_nothing(lost).await;
+        self.record_lost_race(lost).await;
         Err(ElevationError::AlreadyDecided)
     }
 
-    /// Follows an entry that was promised for something that somebody else was faster with.
-    pub(crate) async fn came_to_nothing(&self, entry: Option<Entry>) {
+    /// Writes the end of an entry that was promised for a change that another caller made first.
+    pub(crate) async fn record_lost_race(&self, entry: Option<Entry>) {
         let Some(mut entry) = entry else { return };
         entry.phase = Phase::End;
         entry.result = Outcome { status: 409, word: "refused".to_owned(), side: Some(Side::You) };

@@ -79,7 +79,7 @@ impl Access {
 
     /// A person's elevations that are in force, the newest first: from the cache that follows the feed.
     pub fn active_elevations(&self, sub: &str) -> Vec<Arc<Elevation>> {
-        let mut active = self.powers.active(sub, self.clock.now());
+        let mut active = self.privileges.active(sub, self.clock.now());
         active.sort_by(|a, b| a.id.cmp(&b.id));
         active
     }
@@ -119,7 +119,7 @@ impl Access {
         }
         let oldest = self.clock.now() - self.elevation_window();
         self.walk_elevations(Span::Partition(sub), oldest, |read| {
-            self.powers.put_elevation(read);
+            self.privileges.put_elevation(read);
             ControlFlow::Continue(())
         })
         .await?;

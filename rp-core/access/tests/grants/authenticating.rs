@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{Ended, Refusal, TokenForge};
+use rp_access::{EndReason, Refusal, TokenCodec};
 use rp_base::{Id, SystemRandom};
 use rp_documents::{GrantKind, Rights};
 use rp_seal::Keyring;
@@ -25,7 +25,7 @@ async fn forgeries_open_nothing() {
     let world = World::new().await;
     let issued = world.issue(&["sres"], Rights::Read).await;
     let token = issued.token.expose();
-    let forge = TokenForge::new(&world.keyring);
+    let forge = TokenCodec::new(&world.keyring);
     let make = |kind, id: &Id| forge.make(kind, id, &SystemRandom).unwrap().0;
     let right_mac = [
         make(GrantKind::Kubeconfig, &issued.grant.id),
@@ -70,14 +70,14 @@ async fn what_has_ended_says_why() {
             world.access.revoke(&caller("ada", &["sres"]), &revoked.grant.id, None).await.unwrap();
         }
         let refused = world.access.authenticate(revoked.token.expose(), HERE).await;
-        assert_eq!(refused.unwrap_err(), Refusal::Ended(Ended::Revoked));
+        assert_eq!(refused.unwrap_err(), Refusal::Ended(EndReason::Revoked));
     }
     world.clock.advance(expiring.grant.not_after.since(expiring.grant.created) - Duration::from_millis(1));
     world.access.authenticate(expiring.token.expose(), HERE).await.unwrap();
     world.clock.advance(Duration::from_millis(1));
     for access in [&world.access, &world.replica().await] {
         let refused = access.authenticate(expiring.token.expose(), HERE).await;
-        assert_eq!(refused.unwrap_err(), Refusal::Ended(Ended::Expired));
+        assert_eq!(refused.unwrap_err(), Refusal::Ended(EndReason::Expired));
     }
 }
 
@@ -87,11 +87,11 @@ async fn rights_are_cut_to_what_the_owner_holds() {
     let issued = world.issue(&["power"], Rights::Admin).await;
     world.change(&issued.grant.id, |grant| grant.owner.groups = vec!["sres".to_owned()]).await;
     let live = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
-    assert_eq!((live.rights, live.fallen()), (Rights::Read, Some(Ended::RightsLost)));
+    assert_eq!((live.rights, live.reduction_reason()), (Rights::Read, Some(EndReason::RightsLost)));
     let other = world.access.issue(&caller("bob", &["power"]), ask(Rights::Read)).await.unwrap();
     world.change(&other.grant.id, |grant| grant.owner.groups = vec!["viewers".to_owned()]).await;
     let refused = world.access.authenticate(other.token.expose(), HERE).await;
-    assert_eq!(refused.unwrap_err(), Refusal::Ended(Ended::RightsLost));
+    assert_eq!(refused.unwrap_err(), Refusal::Ended(EndReason::RightsLost));
 }
 
 #[tokio::test]

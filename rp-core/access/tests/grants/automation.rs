@@ -1,6 +1,6 @@
 //! Accesses that automation gives out: approved there, seen and ended here (`contract/portal.md` §20).
 
-use rp_access::{AccessError, Ask, Caller, IssueError, Via};
+use rp_access::{AccessError, Caller, IssueError, IssueRequest, Via};
 use rp_base::{Id, SystemRandom};
 use rp_documents::{GrantKind, Person, Rights};
 
@@ -25,11 +25,11 @@ async fn automation_decides_itself_and_its_accesses_are_ended_like_others() {
 #[tokio::test]
 async fn a_shell_names_its_machine_and_nothing_else_is_given() {
     let world = World::new().await;
-    let of = |kind| Ask { kind, ..ask(Rights::Write) };
+    let of = |kind| IssueRequest { kind, ..ask(Rights::Write) };
     let bob = automation("bob");
     let issued = world
         .access
-        .issue(&bob, Ask { machine: Some("master-1".to_owned()), ..of(GrantKind::Ssh) })
+        .issue(&bob, IssueRequest { machine: Some("master-1".to_owned()), ..of(GrantKind::Ssh) })
         .await
         .unwrap();
     assert_eq!(issued.grant.machine.as_deref(), Some("master-1"));
@@ -37,7 +37,7 @@ async fn a_shell_names_its_machine_and_nothing_else_is_given() {
         let refused = world.access.issue(&bob, of(kind)).await;
         assert!(matches!(refused, Err(IssueError::NotAllowed { .. })), "{kind:?}");
     }
-    let refused = world.access.issue(&bob, Ask { target: None, ..ask(Rights::Read) }).await;
+    let refused = world.access.issue(&bob, IssueRequest { target: None, ..ask(Rights::Read) }).await;
     assert!(matches!(refused, Err(IssueError::NotAllowed { .. })));
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{ElevationAsk, ElevationError, ElevationFilter, Ended, IssueError, Policy};
+use rp_access::{ElevationError, ElevationFilter, ElevationRequest, EndReason, IssueError, Policy};
 use rp_base::{Id, SystemRandom};
-use rp_documents::elevation::{ElevationState, ElevationWay};
+use rp_documents::elevation::{ElevationMethod, ElevationState};
 use rp_documents::{Elevation, GrantKind, Phase, Rights, Role};
 use rp_seal::Keyring;
 
@@ -20,7 +20,7 @@ fn ada() -> rp_access::Caller {
 async fn a_request_waits_for_somebody_else() {
     let world = World::new().await;
     let asked = world.access.request_elevation(&ada(), elevation(Rights::Admin)).await.unwrap();
-    assert_eq!((asked.way, asked.state(asked.asked)), (ElevationWay::Approval, ElevationState::Waiting));
+    assert_eq!((asked.way, asked.state(asked.asked)), (ElevationMethod::Approval, ElevationState::Waiting));
     let refused = world.access.issue(&ada(), ask(Rights::Write)).await;
     assert!(matches!(refused, Err(IssueError::ElevationNeeded { .. })));
     let waiting = ElevationFilter { waiting_only: true, limit: 10, ..ElevationFilter::default() };
@@ -107,12 +107,12 @@ async fn on_call_people_elevate_alone_up_to_a_point() {
     let world = World::new().await;
     let on_call = caller("ada", &["power", "on-call"]);
     let given = world.access.request_elevation(&on_call, elevation(Rights::Write)).await.unwrap();
-    assert_eq!((given.way, given.state(given.asked)), (ElevationWay::SelfService, ElevationState::Active));
+    assert_eq!((given.way, given.state(given.asked)), (ElevationMethod::SelfService, ElevationState::Active));
     world.access.issue(&on_call, ask(Rights::Write)).await.unwrap();
     let refused = world.access.issue(&on_call, ask(Rights::Admin)).await;
     assert!(matches!(refused, Err(IssueError::ElevationNeeded { rights: Rights::Admin })));
     let more = world.access.request_elevation(&on_call, elevation(Rights::Admin)).await.unwrap();
-    assert_eq!(more.way, ElevationWay::Approval);
+    assert_eq!(more.way, ElevationMethod::Approval);
     let not_elevated = caller("bob", &["sres", "on-call"]);
     let refused = world.access.request_elevation(&not_elevated, elevation(Rights::Write)).await;
     assert!(matches!(refused, Err(ElevationError::NotAllowed { role: Role::Elevated })));
@@ -121,9 +121,9 @@ async fn on_call_people_elevate_alone_up_to_a_point() {
 #[tokio::test]
 async fn breaking_the_glass_rings_and_is_reviewed_by_another() {
     let world = World::new().await;
-    let glass = || ElevationAsk { break_glass: true, ..elevation(Rights::Admin) };
+    let glass = || ElevationRequest { break_glass: true, ..elevation(Rights::Admin) };
     let given = world.access.request_elevation(&ada(), glass()).await.unwrap();
-    assert_eq!((given.way, given.state(given.asked)), (ElevationWay::BreakGlass, ElevationState::Active));
+    assert_eq!((given.way, given.state(given.asked)), (ElevationMethod::BreakGlass, ElevationState::Active));
     let [entry] = world.audited("elevation.break_glass").await.try_into().unwrap();
     assert_eq!(entry.name, given.id.as_str());
     world.access.issue(&ada(), ask(Rights::Admin)).await.unwrap();
@@ -153,7 +153,7 @@ async fn breaking_the_glass_rings_and_is_reviewed_by_another() {
 #[tokio::test]
 async fn requests_are_bounded() {
     let world = World::new().await;
-    let with = |change: &dyn Fn(&mut ElevationAsk)| {
+    let with = |change: &dyn Fn(&mut ElevationRequest)| {
         let mut asked = elevation(Rights::Write);
         change(&mut asked);
         asked
@@ -198,7 +198,7 @@ async fn an_elevation_is_for_its_owner_and_its_cluster() {
     let world = World::new().await;
     world.elevate("ada", Rights::Admin).await;
     let elsewhere = rp_documents::ResourceId::imported("lab").unwrap();
-    let asked = rp_access::Ask { target: Some(elsewhere), ..ask(Rights::Write) };
+    let asked = rp_access::IssueRequest { target: Some(elsewhere), ..ask(Rights::Write) };
     assert!(matches!(world.access.issue(&ada(), asked).await, Err(IssueError::ElevationNeeded { .. })));
     let bob = caller("bob", &["power"]);
     assert!(matches!(
@@ -215,7 +215,7 @@ async fn an_elevation_is_for_its_owner_and_its_cluster() {
         })
         .await;
     let live = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
-    assert_eq!((live.rights, live.fallen()), (Rights::Read, Some(Ended::ElevationOver)));
+    assert_eq!((live.rights, live.reduction_reason()), (Rights::Read, Some(EndReason::ElevationOver)));
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn the_end_of_an_elevation_is_felt_on_every_replica() {
     let replica = world.replica().await;
     let given = world.elevate("ada", Rights::Admin).await;
     let issued = world.access.issue(&ada(), ask(Rights::Admin)).await.unwrap();
-    let shell = rp_access::Ask { kind: GrantKind::Terminal, ..ask(Rights::Write) };
+    let shell = rp_access::IssueRequest { kind: GrantKind::Terminal, ..ask(Rights::Write) };
     let shell = world.access.issue(&ada(), shell).await.unwrap();
     let mut waits = Vec::new();
     for access in [&world.access, &replica] {
@@ -243,12 +243,12 @@ async fn the_end_of_an_elevation_is_felt_on_every_replica() {
         }
         soon("the end of the shell", terminal.wait_ended()).await;
         assert!(!live.token_for(Rights::Read).is_cancelled(), "reading goes on");
-        assert_eq!(live.cut(issued.grant.created), Ended::ElevationOver);
+        assert_eq!(live.end_reason(issued.grant.created), EndReason::ElevationOver);
         let now = access.authenticate(issued.token.expose(), HERE).await.unwrap();
-        assert_eq!((now.rights, now.fallen()), (Rights::Read, Some(Ended::ElevationOver)));
+        assert_eq!((now.rights, now.reduction_reason()), (Rights::Read, Some(EndReason::ElevationOver)));
         assert!(now.token_for(Rights::Write).is_cancelled());
         let refused = access.authenticate(shell.token.expose(), HERE).await.unwrap_err();
-        assert_eq!(refused, rp_access::Refusal::Ended(Ended::ElevationOver));
+        assert_eq!(refused, rp_access::Refusal::Ended(EndReason::ElevationOver));
     }
     // A new elevation does not wake up old grants.
     world.elevate("ada", Rights::Admin).await;
@@ -260,7 +260,7 @@ async fn the_end_of_an_elevation_is_felt_on_every_replica() {
 async fn an_elevation_that_expires_takes_its_rights_at_the_instant() {
     let world = World::new().await;
     let given = world.elevate("ada", Rights::Write).await;
-    let asked = rp_access::Ask { life: Some(Duration::from_secs(6 * 3600)), ..ask(Rights::Write) };
+    let asked = rp_access::IssueRequest { life: Some(Duration::from_secs(6 * 3600)), ..ask(Rights::Write) };
     let issued = world.access.issue(&ada(), asked).await.unwrap();
     let live = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
     world.clock.advance(Duration::from_secs(given.life_secs) - Duration::from_millis(1));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{AccessError, Ended, GrantFilter, Refusal};
+use rp_access::{AccessError, EndReason, GrantFilter, Refusal};
 use rp_audit::Query;
 use rp_base::{Id, SystemRandom};
 use rp_database::Expect;
@@ -55,7 +55,7 @@ async fn a_revocation_on_another_replica_ends_streams_here() {
     let stream = live.token();
     replica.revoke(&caller("ada", &["sres"]), &issued.grant.id, None).await.unwrap();
     soon("the stream's end", stream.cancelled()).await;
-    assert_eq!(live.ended(issued.grant.created), Some(Ended::Revoked));
+    assert_eq!(live.ended(issued.grant.created), Some(EndReason::Revoked));
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn expiry_ends_streams() {
     let live = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
     world.clock.advance(issued.grant.not_after.since(issued.grant.created));
     soon("the stream's end", live.wait_ended()).await;
-    assert_eq!(live.ended(issued.grant.created), Some(Ended::Expired));
+    assert_eq!(live.ended(issued.grant.created), Some(EndReason::Expired));
 }
 
 #[tokio::test]
@@ -128,11 +128,11 @@ async fn losing_a_group_ends_what_needed_it() {
     world.change(&issued.grant.id, |grant| grant.owner.groups = vec!["sres".to_owned()]).await;
     soon("the end of what wrote", live.token_for(Rights::Write).cancelled()).await;
     let now = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
-    assert_eq!((now.rights, now.cut(issued.grant.created)), (Rights::Read, Ended::RightsLost));
+    assert_eq!((now.rights, now.end_reason(issued.grant.created)), (Rights::Read, EndReason::RightsLost));
     assert!(!live.token_for(Rights::Read).is_cancelled(), "reading goes on");
     world.change(&issued.grant.id, |grant| grant.owner.groups = vec!["viewers".to_owned()]).await;
     soon("the end of everything", live.wait_ended()).await;
-    assert_eq!(live.ended(issued.grant.created), Some(Ended::RightsLost));
+    assert_eq!(live.ended(issued.grant.created), Some(EndReason::RightsLost));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rp_database::{SharedStore, StoreError};
-use tests_kit::{Answered, Between, Interposed, Method, StoreCall, told_to_fail};
+use tests_kit::{Delivery, Interposed, Method, StoreCall, StoreInterceptor, told_to_fail};
 use tokio::sync::watch;
 
 /// What a kind of call does.
@@ -57,8 +57,8 @@ async fn gate(mode: &watch::Sender<Mode>) -> Result<(), StoreError> {
 }
 
 #[async_trait]
-impl Between for Faults {
-    async fn before(&self, _: &SharedStore, call: StoreCall<'_>) -> Result<Answered, StoreError> {
+impl StoreInterceptor for Faults {
+    async fn before(&self, _: &SharedStore, call: StoreCall<'_>) -> Result<Delivery, StoreError> {
         if call.method.queries() {
             self.queries.fetch_add(1, Ordering::Relaxed);
         }
@@ -70,7 +70,7 @@ impl Between for Faults {
             Method::Changes => gate(&self.changes).await?,
             _ => {}
         }
-        Ok(Answered::Told)
+        Ok(Delivery::Delivered)
     }
 
     async fn after(&self, call: StoreCall<'_>) -> Result<(), StoreError> {

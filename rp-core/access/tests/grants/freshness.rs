@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rp_access::{Ended, Outage, Policy, Refusal};
+use rp_access::{EndReason, Outage, Policy, Refusal};
 use rp_base::SystemRandom;
 use rp_documents::Rights;
 use rp_seal::Keyring;
@@ -30,7 +30,7 @@ async fn lost(mode: Mode) {
     assert!(!live.token().is_cancelled(), "13 s");
     passes(5).await;
     assert!(live.token().is_cancelled(), "18 s");
-    assert_eq!(live.ended(issued.grant.created), Some(Ended::Unsure));
+    assert_eq!(live.ended(issued.grant.created), Some(EndReason::Unsure));
     tokio::time::resume();
     world.store.changes.send_replace(Mode::Pass);
     // It was not revoked: once this is known, it opens again.
@@ -71,7 +71,7 @@ async fn in_use_lives_on_where_the_settings_say_so() {
     assert!(strong.token_for(Rights::Write).is_cancelled());
     world.clock.advance(used.grant.not_after.since(used.grant.created));
     passes(3).await;
-    assert_eq!(live.ended(world.clock_now()), Some(Ended::Expired));
+    assert_eq!(live.ended(world.clock_now()), Some(EndReason::Expired));
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn what_expires_while_the_store_hangs_ends() {
     world.clock.advance(issued.grant.not_after.since(issued.grant.created));
     passes(4).await;
     assert!(live.token().is_cancelled());
-    assert_eq!(live.ended(issued.grant.created), Some(Ended::Expired));
+    assert_eq!(live.ended(issued.grant.created), Some(EndReason::Expired));
 }
 
 #[tokio::test]
@@ -102,5 +102,5 @@ async fn revocations_of_the_outage_are_seen_at_its_end() {
     assert!(!live.token().is_cancelled());
     world.store.changes.send_replace(Mode::Pass);
     crate::world::soon("the stream's end", live.wait_ended()).await;
-    assert_eq!(live.ended(at), Some(Ended::Revoked));
+    assert_eq!(live.ended(at), Some(EndReason::Revoked));
 }

@@ -48,7 +48,7 @@ async fn groups_decide_the_rights() {
 async fn shells_are_for_elevated_people_whatever_their_rights_say() {
     let world = World::new().await;
     for kind in [GrantKind::Ssh, GrantKind::Terminal, GrantKind::Tunnel] {
-        let asked = || rp_access::Ask { kind, ..ask(Rights::Read) };
+        let asked = || rp_access::IssueRequest { kind, ..ask(Rights::Read) };
         let refused = world.access.issue(&caller("ada", &["sres"]), asked()).await;
         assert!(matches!(refused, Err(IssueError::NotAllowed { needed: Rights::Write })), "{kind:?}");
         let refused = world.access.issue(&caller("bob", &["power"]), asked()).await;
@@ -56,7 +56,7 @@ async fn shells_are_for_elevated_people_whatever_their_rights_say() {
     }
     let elevation = world.elevate("bob", Rights::Write).await;
     for kind in [GrantKind::Ssh, GrantKind::Terminal, GrantKind::Tunnel] {
-        let asked = rp_access::Ask { kind, ..ask(Rights::Read) };
+        let asked = rp_access::IssueRequest { kind, ..ask(Rights::Read) };
         let shell = world.access.issue(&caller("bob", &["power"]), asked).await.unwrap().grant;
         assert_eq!(Some(shell.not_after), elevation.not_after, "no longer than the elevation");
         assert_eq!(shell.elevation_id, Some(elevation.id.clone()));
@@ -66,7 +66,7 @@ async fn shells_are_for_elevated_people_whatever_their_rights_say() {
 #[tokio::test]
 async fn command_lines_are_for_everybody_with_a_role() {
     let world = World::new().await;
-    let asked = || rp_access::Ask {
+    let asked = || rp_access::IssueRequest {
         kind: GrantKind::Cli,
         target: None,
         auth_time: Some(rp_base::Timestamp::from_seconds(7)),
@@ -95,7 +95,7 @@ async fn reasons_are_sentences() {
         ("x".repeat(1000), true),
         ("x".repeat(1001), false),
     ] {
-        let asked = rp_access::Ask { reason: reason.clone(), ..ask(Rights::Read) };
+        let asked = rp_access::IssueRequest { reason: reason.clone(), ..ask(Rights::Read) };
         let issued = world.access.issue(&caller("ada", &["sres"]), asked).await;
         match issued {
             Ok(issued) => assert!(good && issued.grant.reason == reason.trim(), "{reason}"),
@@ -126,7 +126,7 @@ async fn lives_are_bounded_and_shorter_for_more_power() {
         (Rights::Admin, Some(3601), None),
         (Rights::Read, Some(u64::MAX), None),
     ] {
-        let asked = rp_access::Ask { life: life.map(Duration::from_secs), ..ask(rights) };
+        let asked = rp_access::IssueRequest { life: life.map(Duration::from_secs), ..ask(rights) };
         let issued = world.access.issue(&caller("ada", &["power"]), asked).await;
         match (issued, given) {
             (Ok(issued), Some(given)) => {

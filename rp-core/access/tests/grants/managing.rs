@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rp_access::{
-    AccessError, Ended, ExtendError, GrantFilter, Policy, Refusal, RenewError, RevokeScope, TooManyRequests,
-    TooManyStreams,
+    AccessError, EndReason, ExtendError, GrantFilter, Policy, Refusal, RenewError, RevokeScope,
+    TooManyRequests, TooManyStreams,
 };
 use rp_base::SystemRandom;
 use rp_database::StoreError;
@@ -28,7 +28,7 @@ async fn furnished() -> World {
         world.clock.advance(Duration::from_secs(1));
         let who = caller(["ada", "bob", "eve"][n % 3], &["sres"]);
         let target = if n % 2 == 0 { target() } else { other_cluster() };
-        let asked = rp_access::Ask {
+        let asked = rp_access::IssueRequest {
             target: Some(target),
             reason: format!("reason number {n}"),
             ticket: (n == 4).then(|| "INC-44".to_owned()),
@@ -147,7 +147,7 @@ async fn owners_extend_up_to_the_policy_and_the_elevation() {
 
     let power = caller("bob", &["power"]);
     world.elevate("bob", Rights::Write).await;
-    let asked = rp_access::Ask { life: Some(HOUR), ..ask(Rights::Write) };
+    let asked = rp_access::IssueRequest { life: Some(HOUR), ..ask(Rights::Write) };
     let grant = world.access.issue(&power, asked).await.unwrap().grant;
     let refused = world.access.extend(&power, &grant.id, 5 * HOUR).await;
     assert!(matches!(refused, Err(ExtendError::Life { longest }) if longest == 4 * HOUR), "{refused:?}");
@@ -178,7 +178,7 @@ async fn renewed_tokens_end_with_their_grant_on_every_replica() {
     assert!(matches!(refused, Err(RenewError::NotYours)));
     let renewed = world.access.renew(&parent.id, &ada, HOUR).await.unwrap();
     assert_eq!(renewed.grant.not_after, parent.created + Duration::from_secs(900), "15 minutes at most");
-    assert_eq!((renewed.grant.known_as(), renewed.grant.renewal), (&parent.id, true));
+    assert_eq!((renewed.grant.primary_id(), renewed.grant.renewal), (&parent.id, true));
     let chained = world.access.renew(&renewed.grant.id, &ada, HOUR).await;
     assert!(matches!(chained, Err(RenewError::Kind)));
     // The grant itself is not in use anywhere: it ends its renewals all the same.
@@ -190,11 +190,11 @@ async fn renewed_tokens_end_with_their_grant_on_every_replica() {
     assert_eq!(listed.len(), 1, "a renewal is no access of its own");
     world.access.revoke(&ada, &parent.id, None).await.unwrap();
     soon("the stream's end", live.wait_ended()).await;
-    assert_eq!(live.ended(parent.created), Some(Ended::Revoked));
+    assert_eq!(live.ended(parent.created), Some(EndReason::Revoked));
     drop(stream);
     for access in [&world.access, &replica, &world.replica().await] {
         let refused = access.authenticate(renewed.token.expose(), HERE).await;
-        assert_eq!(refused.unwrap_err(), Refusal::Ended(Ended::Revoked));
+        assert_eq!(refused.unwrap_err(), Refusal::Ended(EndReason::Revoked));
     }
     assert!(matches!(world.access.renew(&parent.id, &ada, HOUR).await, Err(RenewError::Ended)));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rp_access::{Caller, Ended, IssueError, Issued, Policy, Refusal, RobotAsk, RobotError, Via};
+use rp_access::{Caller, EndReason, IssueError, IssuedGrant, Policy, Refusal, RobotError, RobotRequest, Via};
 use rp_base::{Id, SystemRandom};
 use rp_documents::grant::GrantState;
 use rp_documents::robot::Scope;
@@ -13,8 +13,8 @@ use crate::world::{HERE, REASON, World, ask, caller, policy, root, soon, target}
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn nightly() -> RobotAsk {
-    RobotAsk {
+fn nightly() -> RobotRequest {
+    RobotRequest {
         name: "nightly".to_owned(),
         clusters: Scope::Only(vec![target()]),
         kinds: vec![GrantKind::Kubeconfig, GrantKind::Metrics],
@@ -25,12 +25,12 @@ fn nightly() -> RobotAsk {
     }
 }
 
-async fn made(world: &World) -> Issued {
+async fn made(world: &World) -> IssuedGrant {
     world.access.create_robot(&root(), nightly()).await.unwrap().1
 }
 
 /// The robot as the edge sees it when it shows a token.
-async fn calls(world: &World, token: &Issued) -> Result<Caller, Refusal> {
+async fn calls(world: &World, token: &IssuedGrant) -> Result<Caller, Refusal> {
     let live = world.access.authenticate(token.token.expose(), HERE).await?;
     Ok(world.access.caller(&live, "192.0.2.8".to_owned(), Id::random(&SystemRandom)))
 }
@@ -41,17 +41,17 @@ async fn admins_make_robots_within_bounds() {
     let refused = world.access.create_robot(&caller("ada", &["power"]), nightly()).await;
     assert!(matches!(refused, Err(RobotError::NotAllowed)));
     for (what, asked) in [
-        ("no name", RobotAsk { name: String::new(), ..nightly() }),
-        ("a capital", RobotAsk { name: "Nightly".to_owned(), ..nightly() }),
-        ("a path", RobotAsk { name: "a/b".to_owned(), ..nightly() }),
-        ("a long name", RobotAsk { name: "x".repeat(41), ..nightly() }),
-        ("no kind", RobotAsk { kinds: vec![], ..nightly() }),
-        ("robots of its own", RobotAsk { kinds: vec![GrantKind::Robot], ..nightly() }),
-        ("a command line", RobotAsk { kinds: vec![GrantKind::Cli], ..nightly() }),
-        ("no cluster", RobotAsk { clusters: Scope::Only(vec![]), ..nightly() }),
-        ("no reason", RobotAsk { reason: String::new(), ..nightly() }),
-        ("a long life", RobotAsk { life: Some(91 * 24 * HOUR), ..nightly() }),
-        ("no grants", RobotAsk { max_grants: Some(0), ..nightly() }),
+        ("no name", RobotRequest { name: String::new(), ..nightly() }),
+        ("a capital", RobotRequest { name: "Nightly".to_owned(), ..nightly() }),
+        ("a path", RobotRequest { name: "a/b".to_owned(), ..nightly() }),
+        ("a long name", RobotRequest { name: "x".repeat(41), ..nightly() }),
+        ("no kind", RobotRequest { kinds: vec![], ..nightly() }),
+        ("robots of its own", RobotRequest { kinds: vec![GrantKind::Robot], ..nightly() }),
+        ("a command line", RobotRequest { kinds: vec![GrantKind::Cli], ..nightly() }),
+        ("no cluster", RobotRequest { clusters: Scope::Only(vec![]), ..nightly() }),
+        ("no reason", RobotRequest { reason: String::new(), ..nightly() }),
+        ("a long life", RobotRequest { life: Some(91 * 24 * HOUR), ..nightly() }),
+        ("no grants", RobotRequest { max_grants: Some(0), ..nightly() }),
     ] {
         assert!(world.access.create_robot(&root(), asked).await.is_err(), "{what}");
     }
@@ -72,10 +72,10 @@ async fn a_robot_stays_in_its_scope() {
     let robot = calls(&world, &token).await.unwrap();
     let elsewhere = ResourceId::imported("lab").unwrap();
     for (what, asked) in [
-        ("another cluster", rp_access::Ask { target: Some(elsewhere), ..ask(Rights::Read) }),
-        ("no cluster", rp_access::Ask { target: None, ..ask(Rights::Read) }),
-        ("another kind", rp_access::Ask { kind: GrantKind::Terminal, ..ask(Rights::Read) }),
-        ("a command line", rp_access::Ask { kind: GrantKind::Cli, ..ask(Rights::Read) }),
+        ("another cluster", rp_access::IssueRequest { target: Some(elsewhere), ..ask(Rights::Read) }),
+        ("no cluster", rp_access::IssueRequest { target: None, ..ask(Rights::Read) }),
+        ("another kind", rp_access::IssueRequest { kind: GrantKind::Terminal, ..ask(Rights::Read) }),
+        ("a command line", rp_access::IssueRequest { kind: GrantKind::Cli, ..ask(Rights::Read) }),
         ("more rights", ask(Rights::Admin)),
     ] {
         let refused = world.access.issue(&robot, asked).await;
@@ -119,7 +119,7 @@ async fn tokens_overlap_while_they_rotate() {
     let with_new = world.access.issue(&calls(&world, &new).await.unwrap(), ask(Rights::Read)).await.unwrap();
     let live = world.access.authenticate(with_old.token.expose(), HERE).await.unwrap();
     world.clock.advance(Duration::from_millis(1));
-    assert_eq!(calls(&world, &old).await.unwrap_err(), Refusal::Ended(Ended::Expired));
+    assert_eq!(calls(&world, &old).await.unwrap_err(), Refusal::Ended(EndReason::Expired));
     calls(&world, &new).await.unwrap();
     soon("the end of what was made with the old token", live.wait_ended()).await;
     world.access.authenticate(with_new.token.expose(), HERE).await.unwrap();
@@ -140,11 +140,11 @@ async fn a_revoked_robot_is_gone_everywhere() {
     let why = Some("leaked".to_owned());
     assert_eq!(world.access.revoke_robot(&root(), "nightly", why).await.unwrap(), 2);
     soon("the stream's end", live.wait_ended()).await;
-    assert_eq!(live.ended(issued.grant.created), Some(Ended::Revoked));
+    assert_eq!(live.ended(issued.grant.created), Some(EndReason::Revoked));
     for access in [&world.access, &replica] {
         for each in [&token, &issued] {
             let refused = access.authenticate(each.token.expose(), HERE).await;
-            assert_eq!(refused.unwrap_err(), Refusal::Ended(Ended::Revoked));
+            assert_eq!(refused.unwrap_err(), Refusal::Ended(EndReason::Revoked));
         }
     }
     let refused = world.access.issue(&robot, ask(Rights::Read)).await;
@@ -163,7 +163,7 @@ async fn the_end_of_one_token_ends_what_was_made_with_it() {
     let renewed =
         world.access.renew(&with_old.grant.id, &calls(&world, &old).await.unwrap(), HOUR).await.unwrap();
     let live = world.replica().await.authenticate(renewed.token.expose(), HERE).await.unwrap();
-    assert_eq!(live.grant.known_as(), &with_old.grant.id);
+    assert_eq!(live.grant.primary_id(), &with_old.grant.id);
     let here = world.access.authenticate(renewed.token.expose(), HERE).await.unwrap();
     world.access.revoke(&root(), &old.grant.id, None).await.unwrap();
     soon("the end down the line", here.wait_ended()).await;
@@ -182,7 +182,7 @@ async fn a_robot_ends_by_itself_with_all_it_has() {
     let live = world.access.authenticate(issued.token.expose(), HERE).await.unwrap();
     world.clock.advance(HOUR);
     soon("the end", live.wait_ended()).await;
-    assert_eq!(calls(&world, &token).await.unwrap_err(), Refusal::Ended(Ended::Expired));
+    assert_eq!(calls(&world, &token).await.unwrap_err(), Refusal::Ended(EndReason::Expired));
 }
 
 #[tokio::test]

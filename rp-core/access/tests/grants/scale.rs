@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rp_access::{GrantFilter, Issued, Policy};
+use rp_access::{GrantFilter, IssuedGrant, Policy};
 use rp_base::SystemRandom;
 use rp_database::{Draft, Store as _};
 use rp_documents::{Collection, Document as _, Grant, GrantKind, Rights};
@@ -36,8 +36,8 @@ fn size(of_the_test: usize) -> usize {
 }
 
 /// Grants of many people, none in use yet.
-async fn issue(world: &World, count: usize) -> Vec<Issued> {
-    let mut issued: Vec<Issued> = Vec::new();
+async fn issue(world: &World, count: usize) -> Vec<IssuedGrant> {
+    let mut issued: Vec<IssuedGrant> = Vec::new();
     for n in 0..count {
         let who = caller(&format!("person-{}", n / 10), &["sres"]);
         issued.push(world.access.issue(&who, ask(Rights::Read)).await.unwrap());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_access::{Ask, Ended, Issued, Policy, Refusal, RenewError, ssh_machine, ssh_user};
+use rp_access::{EndReason, IssueRequest, IssuedGrant, Policy, Refusal, RenewError, ssh_machine, ssh_user};
 use rp_base::Id;
 use rp_documents::{Collection, GrantKind, Rights};
 use rp_net::PerMinute;
@@ -11,11 +11,11 @@ use rp_seal::Keyring;
 
 use crate::world::{HERE, REASON, World, caller, policy, target};
 
-async fn issued(world: &World, machine: Option<&str>) -> Issued {
+async fn issued(world: &World, machine: Option<&str>) -> IssuedGrant {
     world.elevate("ada@example.net", Rights::Write).await;
-    let ask = Ask {
+    let ask = IssueRequest {
         machine: machine.map(str::to_owned),
-        ..Ask::of(GrantKind::Ssh, Some(target()), Rights::Write, REASON.to_owned())
+        ..IssueRequest::new(GrantKind::Ssh, Some(target()), Rights::Write, REASON.to_owned())
     };
     world.access.issue(&caller("ada@example.net", &["power"]), ask).await.unwrap()
 }
@@ -80,9 +80,9 @@ async fn passwords_of_other_kinds_and_ended_grants_open_nothing() {
     let owner = caller("ada@example.net", &["power"]);
     world.access.revoke(&owner, &ssh.grant.id, None).await.unwrap();
     let refused = world.access.redeem_ssh(ssh.token.expose(), "ada", HERE).await;
-    assert_eq!(refused.unwrap_err(), Refusal::Ended(Ended::Revoked));
+    assert_eq!(refused.unwrap_err(), Refusal::Ended(EndReason::Revoked));
     let refused = world.access.live_by_id(ssh.grant.id.as_str(), HERE).await;
-    assert_eq!(refused.unwrap_err(), Refusal::Ended(Ended::Revoked));
+    assert_eq!(refused.unwrap_err(), Refusal::Ended(EndReason::Revoked));
     assert_eq!(world.access.live_by_id("no id", HERE).await.unwrap_err(), Refusal::Malformed);
     let unknown = Id::random(&rp_base::SystemRandom);
     assert_eq!(world.access.live_by_id(unknown.as_str(), HERE).await.unwrap_err(), Refusal::Unknown);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_access::{
-    Access, AccessParts, Ask, Caller, ElevationAsk, GrantFilter, GrantView, Issued, Policy, Via,
+    Access, AccessParts, Caller, ElevationRequest, GrantFilter, GrantView, IssueRequest, IssuedGrant, Policy,
+    Via,
 };
 use rp_audit::{Audit, AuditOptions, CheckpointKey, Query};
 use rp_base::{Id, ManualClock, SystemRandom, Timestamp};
@@ -72,12 +73,12 @@ pub(crate) fn target() -> ResourceId {
     ResourceId::parse(id).unwrap()
 }
 
-pub(crate) fn ask(rights: Rights) -> Ask {
-    Ask::of(GrantKind::Kubeconfig, Some(target()), rights, REASON.to_owned())
+pub(crate) fn ask(rights: Rights) -> IssueRequest {
+    IssueRequest::new(GrantKind::Kubeconfig, Some(target()), rights, REASON.to_owned())
 }
 
-pub(crate) fn elevation(rights: Rights) -> ElevationAsk {
-    ElevationAsk {
+pub(crate) fn elevation(rights: Rights) -> ElevationRequest {
+    ElevationRequest {
         reason: REASON.to_owned(),
         ticket: None,
         target: Some(target()),
@@ -117,7 +118,7 @@ impl World {
     }
 
     /// To ada, who is elevated first when the rights need it.
-    pub(crate) async fn issue(&self, groups: &[&str], rights: Rights) -> Issued {
+    pub(crate) async fn issue(&self, groups: &[&str], rights: Rights) -> IssuedGrant {
         if rights > Rights::Read {
             self.elevate("ada", rights).await;
         }

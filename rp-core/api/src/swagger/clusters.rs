@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Sheet, object, of, with};
+use super::{SwaggerContext, object, reference, with};
 use crate::schema::{Change, Choice, Member, Members, Shape};
 
 /// Definitions whose names are not those of their members.
@@ -44,44 +44,44 @@ const SIZES_2021: &[&str] = &["E64i_v3", "E64is_v3", "F72s_v2", "G5", "GS5", "M1
 pub(super) type Definitions = Map<String, Value>;
 
 /// Writes the definitions of a cluster's members.
-pub(super) fn add(sheet: Sheet<'_>, to: &mut Definitions) {
-    let members = &sheet.version.cluster;
+pub(super) fn add(context: SwaggerContext<'_>, to: &mut Definitions) {
+    let members = &context.version.cluster;
     let mut own = Map::new();
     for member in members.0.iter().filter(|member| !COMMON.contains(&member.name)) {
-        let described = property(sheet, member, to);
+        let described = property(context, member, to);
         if member.name != "systemData" {
             own.insert(member.name.to_owned(), described);
-        } else if !sheet.common_system_data() {
+        } else if !context.common_system_data() {
             own.insert(member.name.to_owned(), with(described, [("readOnly", json!(true))]));
         }
     }
     if let Some(properties) = own.get_mut("properties") {
         properties["x-ms-client-flatten"] = json!(true);
     }
-    let tracked = json!({"allOf": [of("TrackedResource")]});
+    let tracked = json!({"allOf": [reference("TrackedResource")]});
     let cluster = object("A cluster of Azure Red Hat OpenShift.", &own);
     to.insert("OpenShiftCluster".to_owned(), merged(cluster, tracked));
-    own.insert("tags".to_owned(), tags(sheet, members, to));
+    own.insert("tags".to_owned(), tags(context, members, to));
     let update = object("What is to be changed of a cluster of Azure Red Hat OpenShift.", &own);
     to.insert("OpenShiftClusterUpdate".to_owned(), update);
 }
 
-fn tags(sheet: Sheet<'_>, members: &Members, to: &mut Definitions) -> Value {
+fn tags(context: SwaggerContext<'_>, members: &Members, to: &mut Definitions) -> Value {
     let Some(member) = members.get("tags") else { return json!({}) };
-    let described = property(sheet, member, to);
-    if sheet.newest() {
+    let described = property(context, member, to);
+    if context.newest() {
         return described;
     }
     to.insert("Tags".to_owned(), described);
-    with(of("Tags"), [("description", json!(member.says))])
+    with(reference("Tags"), [("description", json!(member.says))])
 }
 
-/// What is said of a member; definitions that it refers to are written on the way.
-pub(super) fn property(sheet: Sheet<'_>, member: &Member, to: &mut Definitions) -> Value {
-    let mut said = shape(sheet, member, &member.shape, to);
+/// The schema of a member; definitions that it refers to are added.
+pub(super) fn property(context: SwaggerContext<'_>, member: &Member, to: &mut Definitions) -> Value {
+    let mut said = shape(context, member, &member.shape, to);
     if let Some(choice) = member.choice {
-        said = of(choice.name);
-        to.entry(choice.name).or_insert_with(|| choices(sheet, choice));
+        said = reference(choice.name);
+        to.entry(choice.name).or_insert_with(|| choices(context, choice));
     }
     said["description"] = json!(member.says);
     if member.change == Change::ReadOnly {
@@ -93,9 +93,9 @@ pub(super) fn property(sheet: Sheet<'_>, member: &Member, to: &mut Definitions) 
     said
 }
 
-fn shape(sheet: Sheet<'_>, member: &Member, shape_: &Shape, to: &mut Definitions) -> Value {
+fn shape(context: SwaggerContext<'_>, member: &Member, shape_: &Shape, to: &mut Definitions) -> Value {
     match shape_ {
-        Shape::Text => text(sheet, member, to),
+        Shape::Text => text(context, member, to),
         Shape::Int => json!({"type": "integer", "format": "int32"}),
         Shape::Bool => json!({"type": "boolean"}),
         Shape::Object(members) => {
@@ -104,32 +104,32 @@ fn shape(sheet: Sheet<'_>, member: &Member, shape_: &Shape, to: &mut Definitions
                 // It holds its place while its members are written.
                 to.insert(name.clone(), Value::Null);
                 let properties =
-                    members.0.iter().map(|one| (one.name.to_owned(), property(sheet, one, to))).collect();
+                    members.0.iter().map(|one| (one.name.to_owned(), property(context, one, to))).collect();
                 to.insert(name.clone(), object(member.says, &properties));
             }
-            of(&name)
+            reference(&name)
         }
-        Shape::List(of) => list(sheet, &shape(sheet, member, of, to)),
-        Shape::Map(of) => json!({"type": "object", "additionalProperties": shape(sheet, member, of, to)}),
+        Shape::List(of) => list(context, &shape(context, member, of, to)),
+        Shape::Map(of) => json!({"type": "object", "additionalProperties": shape(context, member, of, to)}),
     }
 }
 
 /// A list of such elements.
-pub(super) fn list(sheet: Sheet<'_>, items: &Value) -> Value {
+pub(super) fn list(context: SwaggerContext<'_>, items: &Value) -> Value {
     let list = json!({"type": "array", "items": items});
-    if sheet.identifiers() { with(list, [("x-ms-identifiers", json!([]))]) } else { list }
+    if context.identifiers() { with(list, [("x-ms-identifiers", json!([]))]) } else { list }
 }
 
-fn text(sheet: Sheet<'_>, member: &Member, to: &mut Definitions) -> Value {
-    let own = TEXTS.iter().find(|(name, _)| *name == member.name).filter(|_| !sheet.newest());
+fn text(context: SwaggerContext<'_>, member: &Member, to: &mut Definitions) -> Value {
+    let own = TEXTS.iter().find(|(name, _)| *name == member.name).filter(|_| !context.newest());
     if let Some((_, name)) = own {
-        let sizes = sizes(sheet).filter(|_| *name == "VMSize");
+        let sizes = sizes(context).filter(|_| *name == "VMSize");
         let plain = || json!({"type": "string", "description": member.says});
         let said = sizes.map_or_else(plain, |sizes| {
             with(plain(), [("enum", json!(sizes)), ("x-ms-enum", named("VMSize"))])
         });
         to.entry(*name).or_insert(said);
-        return of(name);
+        return reference(name);
     }
     let format = FORMATS.iter().find(|(name, _)| *name == member.name);
     match format {
@@ -138,8 +138,8 @@ fn text(sheet: Sheet<'_>, member: &Member, to: &mut Definitions) -> Value {
     }
 }
 
-fn sizes(sheet: Sheet<'_>) -> Option<Vec<String>> {
-    let more: &[&str] = match sheet.version.name {
+fn sizes(context: SwaggerContext<'_>) -> Option<Vec<String>> {
+    let more: &[&str] = match context.version.name {
         "2020-04-30" => &[],
         "2021-09-01-preview" => SIZES_2021,
         _ => return None,
@@ -150,10 +150,10 @@ fn sizes(sheet: Sheet<'_>) -> Option<Vec<String>> {
     Some(sizes)
 }
 
-fn choices(sheet: Sheet<'_>, choice: Choice) -> Value {
+fn choices(context: SwaggerContext<'_>, choice: Choice) -> Value {
     let mut values = choice.values.to_vec();
     if choice.name == "ProvisioningState" {
-        values.extend(sheet.version.extra_state);
+        values.extend(context.version.extra_state);
         values.sort_unstable();
     }
     let says = format!("The values of {}.", choice.name);

@@ -1,4 +1,4 @@
-//! What a document promises, as lines that can be compared: what was promised once is kept, and no demand is added.
+//! The surface of a document as comparable lines: a later version may not remove outputs or add requirements.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ pub fn surface(document: &Value) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     for (path, operations) in entries(document.get("paths")) {
         for (method, operation) in entries(Some(operations)) {
-            of_operation(document, &format!("{} {path}", method.to_uppercase()), operation, &mut lines);
+            operation_lines(document, &format!("{} {path}", method.to_uppercase()), operation, &mut lines);
         }
     }
     for (name, definition) in entries(document.get("definitions")) {
-        of_schema(name, definition, &mut lines);
+        schema_lines(name, definition, &mut lines);
     }
     lines
 }
 
-fn of_operation(document: &Value, at: &str, operation: &Value, lines: &mut BTreeSet<String>) {
+fn operation_lines(document: &Value, at: &str, operation: &Value, lines: &mut BTreeSet<String>) {
     lines.insert(format!("has {at} {}", text(operation, "operationId")));
     for (status, answer) in entries(operation.get("responses")) {
         let schema = answer.get("schema").map(form).unwrap_or_default();
@@ -33,7 +33,7 @@ fn of_operation(document: &Value, at: &str, operation: &Value, lines: &mut BTree
         if parameter.get("required") == Some(&Value::Bool(true)) {
             lines.insert(format!("must {at} {name}"));
         }
-        demands(&format!("{at} {name}"), parameter, lines);
+        requirement_lines(&format!("{at} {name}"), parameter, lines);
     }
     for mark in ["x-ms-long-running-operation", "x-ms-pageable"] {
         if operation.get(mark).is_some() {
@@ -42,7 +42,7 @@ fn of_operation(document: &Value, at: &str, operation: &Value, lines: &mut BTree
     }
 }
 
-fn of_schema(at: &str, schema: &Value, lines: &mut BTreeSet<String>) {
+fn schema_lines(at: &str, schema: &Value, lines: &mut BTreeSet<String>) {
     lines.insert(format!("has {at} {}", form(schema)));
     for value in schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
         lines.insert(format!("has {at} = {}", value.as_str().unwrap_or_default()));
@@ -57,14 +57,14 @@ fn of_schema(at: &str, schema: &Value, lines: &mut BTreeSet<String>) {
     if schema.get("readOnly") == Some(&Value::Bool(true)) {
         lines.insert(format!("must {at} is read-only"));
     }
-    demands(at, schema, lines);
+    requirement_lines(at, schema, lines);
     for (name, property) in entries(schema.get("properties")) {
-        of_schema(&format!("{at}.{name}"), property, lines);
+        schema_lines(&format!("{at}.{name}"), property, lines);
     }
 }
 
 /// Rules that make a value narrower.
-fn demands(at: &str, schema: &Value, lines: &mut BTreeSet<String>) {
+fn requirement_lines(at: &str, schema: &Value, lines: &mut BTreeSet<String>) {
     for rule in ["pattern", "minLength", "maxLength", "minimum", "maximum"] {
         if let Some(value) = schema.get(rule) {
             lines.insert(format!("must {at} {rule} {value}"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::operations::of_version;
 use crate::schema::{Change, Member};
-use crate::version::{Json, Version};
+use crate::version::{JsonDialect, Version};
 
 const HEAD: &str = "\
 # Versions of the API
@@ -69,7 +69,7 @@ fn changed_operations(before: &Version, version: &Version, lines: &mut Vec<Strin
 
 fn changed_members(before: &Version, version: &Version, lines: &mut Vec<String>) {
     let (old, new) = (members(before), members(version));
-    // What stands below a member that came or went is not said again.
+    // Members below an added or removed member are not listed again.
     let top = |path: &str, other: &BTreeMap<String, &Member>| {
         let parent = path.rsplit_once('.').map(|(parent, _)| parent.trim_end_matches(['[', ']', '{', '}']));
         parent.is_none_or(|parent| other.contains_key(parent))
@@ -124,7 +124,7 @@ fn changed_behaviour(before: &Version, version: &Version, lines: &mut Vec<String
     };
     say(before.extra_state != version.extra_state, state);
     say(
-        before.json != version.json && version.json == Json::Sorted,
+        before.json != version.json && version.json == JsonDialect::Sorted,
         "members of answers are sorted; names in requests match in exact case only; `null` is ignored but for `tags`; objects \
          that must be there are asked for by name"
             .to_owned(),

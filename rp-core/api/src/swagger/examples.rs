@@ -1,11 +1,12 @@
-//! One example for each operation: requests and answers of the sample clusters, written by what writes real ones.
+//! One example for each operation: requests and responses of the sample clusters, written by the
+//! code that writes real ones.
 
 use serde_json::{Map, Value, json};
 
-use super::operations::{Long, Operation, Place, of_version};
+use super::operations::{LongRunning, Operation, PathScope, of_version};
 use super::samples::{self, GROUP, Identity, NAME, REGION, SUBSCRIPTION, openshift};
-use crate::answer::Answer;
-use crate::version::{Json, Version};
+use crate::response::ClusterResponse;
+use crate::version::{JsonDialect, Version};
 use crate::{convert, render};
 
 /// The operations of a version, each with its example; none when the version was never published.
@@ -23,7 +24,7 @@ fn example(version: &Version, operation: &Operation) -> Value {
         .collect();
     let mut example =
         json!({"parameters": parameters(version, operation), "responses": Value::Object(responses)});
-    if version.json == Json::Sorted {
+    if version.json == JsonDialect::Sorted {
         example["operationId"] = json!(operation.id);
         example["title"] = json!(operation.summary);
     }
@@ -33,22 +34,22 @@ fn example(version: &Version, operation: &Operation) -> Value {
 fn parameters(version: &Version, operation: &Operation) -> Value {
     let mut parameters = json!({"api-version": version.name});
     let mut set = |name: &str, value: &str| parameters[name] = json!(value);
-    if operation.place != Place::Provider {
+    if operation.scope != PathScope::Provider {
         set("subscriptionId", SUBSCRIPTION);
     }
-    match operation.place {
-        Place::Provider | Place::Subscription => {}
-        Place::Group => set("resourceGroupName", GROUP),
-        Place::Cluster => {
+    match operation.scope {
+        PathScope::Provider | PathScope::Subscription => {}
+        PathScope::Group => set("resourceGroupName", GROUP),
+        PathScope::Cluster => {
             set("resourceGroupName", GROUP);
             set("resourceName", NAME);
         }
-        Place::Region => set("location", REGION),
-        Place::Version => {
+        PathScope::Region => set("location", REGION),
+        PathScope::Version => {
             set("location", REGION);
             set("openShiftVersion", openshift().0);
         }
-        Place::Minor => {
+        PathScope::Minor => {
             set("location", REGION);
             set("openShiftMinorVersion", minor());
         }
@@ -99,14 +100,14 @@ fn responses(version: &Version, operation: &Operation) -> Vec<(&'static str, Val
     let of = identity(version);
     let plain = |body: Value| vec![("200", json!({"body": body}))];
     match operation.long {
-        Some(Long::Delete) => {
+        Some(LongRunning::Delete) => {
             let headers = json!({
                 "Azure-AsyncOperation": samples::operation("operationsstatus"),
                 "Location": samples::operation("operationresults"),
             });
             return vec![("202", json!({"headers": headers})), ("204", json!({}))];
         }
-        Some(Long::Write) => {
+        Some(LongRunning::Write) => {
             let answer = |state: &str| {
                 let mut stored = samples::stored(of, state);
                 if let Some(properties) = stored["properties"].as_object_mut() {
@@ -141,7 +142,7 @@ fn responses(version: &Version, operation: &Operation) -> Vec<(&'static str, Val
 /// The cluster, by way of the text that a caller would get.
 fn shown(version: &Version, stored: &Value) -> Value {
     let shown = convert::to_answer(version, stored);
-    let text = render::render(&Answer { version, shown: &shown }).unwrap_or_default();
+    let text = render::render(&ClusterResponse { version, shown: &shown }).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

@@ -3,21 +3,21 @@
 use serde_json::{Map, Value, json};
 
 use super::parameters::{self, GROUP, LOCATION, SUBSCRIPTION, VERSION};
-use super::{Sheet, example_file, of, with};
+use super::{SwaggerContext, example_file, reference, with};
 use crate::version::Version;
 
-/// What follows a request that runs long.
+/// How the client polls a long-running operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Long {
-    /// It is followed where `Azure-AsyncOperation` says; at its end the cluster stands there.
+pub(super) enum LongRunning {
+    /// Polled at `Azure-AsyncOperation`; at the end the resource's own URL has the cluster.
     Write,
-    /// It is followed where `Location` says.
+    /// Polled at `Location`.
     Delete,
 }
 
 /// Parts of a path that are parameters, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PathScope {
     Provider,
     Subscription,
     Group,
@@ -31,7 +31,7 @@ pub(super) enum Place {
 pub(super) struct Operation {
     pub(super) id: &'static str,
     pub(super) method: &'static str,
-    pub(super) place: Place,
+    pub(super) scope: PathScope,
     /// The end of the path.
     end: &'static str,
     pub(super) summary: &'static str,
@@ -40,14 +40,14 @@ pub(super) struct Operation {
     /// The definition of the body that it gives.
     gives: Option<&'static str>,
     pageable: bool,
-    pub(super) long: Option<Long>,
+    pub(super) long: Option<LongRunning>,
     offered: fn(&Version) -> bool,
 }
 
 const READ: Operation = Operation {
     id: "",
     method: "get",
-    place: Place::Provider,
+    scope: PathScope::Provider,
     end: "",
     summary: "",
     takes: None,
@@ -68,7 +68,7 @@ const ALL: [Operation; 13] = [
     },
     Operation {
         id: "OpenShiftClusters_List",
-        place: Place::Subscription,
+        scope: PathScope::Subscription,
         end: "/openShiftClusters",
         summary: "Lists the OpenShift clusters of a subscription.",
         gives: Some("OpenShiftClusterList"),
@@ -77,7 +77,7 @@ const ALL: [Operation; 13] = [
     },
     Operation {
         id: "OpenShiftClusters_ListByResourceGroup",
-        place: Place::Group,
+        scope: PathScope::Group,
         end: "/openShiftClusters",
         summary: "Lists the OpenShift clusters of a resource group.",
         gives: Some("OpenShiftClusterList"),
@@ -86,7 +86,7 @@ const ALL: [Operation; 13] = [
     },
     Operation {
         id: "OpenShiftClusters_Get",
-        place: Place::Cluster,
+        scope: PathScope::Cluster,
         summary: "Gets an OpenShift cluster.",
         gives: Some("OpenShiftCluster"),
         ..READ
@@ -94,35 +94,35 @@ const ALL: [Operation; 13] = [
     Operation {
         id: "OpenShiftClusters_CreateOrUpdate",
         method: "put",
-        place: Place::Cluster,
+        scope: PathScope::Cluster,
         summary: "Creates an OpenShift cluster, or replaces what may be changed of one.",
         takes: Some("OpenShiftCluster"),
         gives: Some("OpenShiftCluster"),
-        long: Some(Long::Write),
+        long: Some(LongRunning::Write),
         ..READ
     },
     Operation {
         id: "OpenShiftClusters_Update",
         method: "patch",
-        place: Place::Cluster,
+        scope: PathScope::Cluster,
         summary: "Changes an OpenShift cluster.",
         takes: Some("OpenShiftClusterUpdate"),
         gives: Some("OpenShiftCluster"),
-        long: Some(Long::Write),
+        long: Some(LongRunning::Write),
         ..READ
     },
     Operation {
         id: "OpenShiftClusters_Delete",
         method: "delete",
-        place: Place::Cluster,
+        scope: PathScope::Cluster,
         summary: "Deletes an OpenShift cluster.",
-        long: Some(Long::Delete),
+        long: Some(LongRunning::Delete),
         ..READ
     },
     Operation {
         id: "OpenShiftClusters_ListCredentials",
         method: "post",
-        place: Place::Cluster,
+        scope: PathScope::Cluster,
         end: "/listCredentials",
         summary: "Gives the password of an OpenShift cluster's kubeadmin.",
         gives: Some("OpenShiftClusterCredentials"),
@@ -131,7 +131,7 @@ const ALL: [Operation; 13] = [
     Operation {
         id: "OpenShiftClusters_ListAdminCredentials",
         method: "post",
-        place: Place::Cluster,
+        scope: PathScope::Cluster,
         end: "/listAdminCredentials",
         summary: "Gives an admin's kubeconfig for an OpenShift cluster.",
         gives: Some("OpenShiftClusterAdminKubeconfig"),
@@ -140,7 +140,7 @@ const ALL: [Operation; 13] = [
     },
     Operation {
         id: "OpenShiftVersions_List",
-        place: Place::Region,
+        scope: PathScope::Region,
         end: "/openShiftVersions",
         summary: "Lists the versions of OpenShift that can be installed in a region.",
         gives: Some("OpenShiftVersionList"),
@@ -150,7 +150,7 @@ const ALL: [Operation; 13] = [
     },
     Operation {
         id: "OpenShiftVersions_Get",
-        place: Place::Version,
+        scope: PathScope::Version,
         summary: "Gets a version of OpenShift that can be installed in a region.",
         gives: Some("OpenShiftVersion"),
         offered: |version| version.role_sets,
@@ -158,7 +158,7 @@ const ALL: [Operation; 13] = [
     },
     Operation {
         id: "PlatformWorkloadIdentityRoleSets_List",
-        place: Place::Region,
+        scope: PathScope::Region,
         end: "/platformWorkloadIdentityRoleSets",
         summary: "Lists, for each minor version of OpenShift, the roles that the identities of its operators need.",
         gives: Some("PlatformWorkloadIdentityRoleSetList"),
@@ -168,7 +168,7 @@ const ALL: [Operation; 13] = [
     },
     Operation {
         id: "PlatformWorkloadIdentityRoleSet_Get",
-        place: Place::Minor,
+        scope: PathScope::Minor,
         summary: "Gets the roles that the identities of a minor version's operators need.",
         gives: Some("PlatformWorkloadIdentityRoleSet"),
         offered: |version| version.role_sets,
@@ -182,11 +182,11 @@ pub(super) fn of_version(version: &Version) -> impl Iterator<Item = &'static Ope
 }
 
 /// The paths of a version, with their operations.
-pub(super) fn paths(sheet: Sheet<'_>) -> Map<String, Value> {
+pub(super) fn paths(context: SwaggerContext<'_>) -> Map<String, Value> {
     let mut paths = Map::new();
-    for operation in of_version(sheet.version) {
+    for operation in of_version(context.version) {
         let path = paths.entry(operation.path()).or_insert_with(|| json!({}));
-        path[operation.method] = operation.document(sheet);
+        path[operation.method] = operation.document(context);
     }
     paths
 }
@@ -199,14 +199,16 @@ impl Operation {
         let subscription = "/subscriptions/{subscriptionId}";
         let group = format!("{subscription}/resourceGroups/{{resourceGroupName}}{NAMESPACE}");
         let region = format!("{subscription}{NAMESPACE}/locations/{{location}}");
-        let start = match self.place {
-            Place::Provider => NAMESPACE.to_owned(),
-            Place::Subscription => format!("{subscription}{NAMESPACE}"),
-            Place::Group => group,
-            Place::Cluster => format!("{group}/openShiftClusters/{{resourceName}}"),
-            Place::Region => region,
-            Place::Version => format!("{region}/openShiftVersions/{{openShiftVersion}}"),
-            Place::Minor => format!("{region}/platformWorkloadIdentityRoleSets/{{openShiftMinorVersion}}"),
+        let start = match self.scope {
+            PathScope::Provider => NAMESPACE.to_owned(),
+            PathScope::Subscription => format!("{subscription}{NAMESPACE}"),
+            PathScope::Group => group,
+            PathScope::Cluster => format!("{group}/openShiftClusters/{{resourceName}}"),
+            PathScope::Region => region,
+            PathScope::Version => format!("{region}/openShiftVersions/{{openShiftVersion}}"),
+            PathScope::Minor => {
+                format!("{region}/platformWorkloadIdentityRoleSets/{{openShiftMinorVersion}}")
+            }
         };
         format!("{start}{}", self.end)
     }
@@ -220,14 +222,14 @@ impl Operation {
         }
     }
 
-    fn document(&self, sheet: Sheet<'_>) -> Value {
+    fn document(&self, context: SwaggerContext<'_>) -> Value {
         let mut document = json!({
             "operationId": self.id,
             "tags": [self.tag()],
             "summary": self.summary,
             "description": self.summary,
             "parameters": self.parameters(),
-            "responses": self.responses(sheet),
+            "responses": self.responses(context),
             "x-ms-examples": {self.summary: {"$ref": format!("./{}", example_file(self.id))}},
         });
         if self.pageable {
@@ -236,7 +238,7 @@ impl Operation {
         if self.long.is_some() {
             document["x-ms-long-running-operation"] = json!(true);
         }
-        if let Some(options) = self.options().filter(|_| sheet.newest()) {
+        if let Some(options) = self.options().filter(|_| context.newest()) {
             document["x-ms-long-running-operation-options"] = options;
         }
         document
@@ -244,30 +246,30 @@ impl Operation {
 
     fn options(&self) -> Option<Value> {
         Some(match self.long? {
-            Long::Write => json!({
+            LongRunning::Write => json!({
                 "final-state-via": "azure-async-operation",
                 "final-state-schema": "#/definitions/OpenShiftCluster",
             }),
-            Long::Delete => json!({"final-state-via": "location"}),
+            LongRunning::Delete => json!({"final-state-via": "location"}),
         })
     }
 
     fn parameters(&self) -> Vec<Value> {
-        let shared: &[&str] = match self.place {
-            Place::Provider => &[VERSION],
-            Place::Subscription => &[VERSION, SUBSCRIPTION],
-            Place::Group | Place::Cluster => &[VERSION, SUBSCRIPTION, GROUP],
-            Place::Region | Place::Version | Place::Minor => &[VERSION, SUBSCRIPTION, LOCATION],
+        let shared: &[&str] = match self.scope {
+            PathScope::Provider => &[VERSION],
+            PathScope::Subscription => &[VERSION, SUBSCRIPTION],
+            PathScope::Group | PathScope::Cluster => &[VERSION, SUBSCRIPTION, GROUP],
+            PathScope::Region | PathScope::Version | PathScope::Minor => &[VERSION, SUBSCRIPTION, LOCATION],
         };
         let mut all: Vec<Value> = shared.iter().map(|name| parameters::shared(name)).collect();
-        all.extend(match self.place {
-            Place::Cluster => Some(parameters::cluster()),
-            Place::Version => Some(parameters::openshift(
+        all.extend(match self.scope {
+            PathScope::Cluster => Some(parameters::cluster()),
+            PathScope::Version => Some(parameters::openshift(
                 "openShiftVersion",
                 r"^(\d+)\.(\d+)\.(\d+)(.*)",
                 "The version of OpenShift.",
             )),
-            Place::Minor => Some(parameters::openshift(
+            PathScope::Minor => Some(parameters::openshift(
                 "openShiftMinorVersion",
                 r"^(\d+)\.(\d+)",
                 "The minor version of OpenShift.",
@@ -278,31 +280,31 @@ impl Operation {
         all
     }
 
-    fn responses(&self, sheet: Sheet<'_>) -> Map<String, Value> {
+    fn responses(&self, context: SwaggerContext<'_>) -> Map<String, Value> {
         let mut all = Map::new();
         let mut add = |status: &str, answer: Value| all.insert(status.to_owned(), answer);
-        let headers = |answer: Value, names: &[&str]| match sheet.newest() {
+        let headers = |answer: Value, names: &[&str]| match context.newest() {
             true => with(answer, [("headers", headers(names))]),
             false => answer,
         };
         match (self.long, self.gives) {
-            (Some(Long::Delete), _) => {
+            (Some(LongRunning::Delete), _) => {
                 let accepted = json!({"description": "The deletion was accepted."});
                 add("202", headers(accepted, &["Azure-AsyncOperation", "Location", "Retry-After"]));
                 add("204", json!({"description": "There is no such cluster."}));
             }
-            (Some(Long::Write), gives) => {
-                let gives = gives.map(of);
+            (Some(LongRunning::Write), gives) => {
+                let gives = gives.map(reference);
                 let answer = |says: &str| json!({"description": says, "schema": gives});
                 let following = ["Azure-AsyncOperation", "Retry-After"];
                 add("200", headers(answer("The change was accepted."), &following));
                 add("201", headers(answer("The creation was accepted."), &following));
             }
             (None, gives) => {
-                add("200", json!({"description": "Done.", "schema": gives.map(of)}));
+                add("200", json!({"description": "Done.", "schema": gives.map(reference)}));
             }
         }
-        add("default", json!({"description": "Why the request failed.", "schema": of("CloudError")}));
+        add("default", json!({"description": "Why the request failed.", "schema": reference("CloudError")}));
         all
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Sheet;
+use super::SwaggerContext;
 
 /// A parameter of the table below, by its definition's name.
 pub(super) const VERSION: &str = "ApiVersionParameter";
@@ -10,7 +10,7 @@ pub(super) const SUBSCRIPTION: &str = "SubscriptionIdParameter";
 pub(super) const GROUP: &str = "ResourceGroupNameParameter";
 pub(super) const LOCATION: &str = "LocationParameter";
 
-pub(super) fn all(sheet: Sheet<'_>) -> Map<String, Value> {
+pub(super) fn all(context: SwaggerContext<'_>) -> Map<String, Value> {
     let subscription = json!({
         "name": "subscriptionId", "in": "path", "required": true, "type": "string", "format": "uuid",
         "description": "The id of the subscription.",
@@ -33,7 +33,7 @@ pub(super) fn all(sheet: Sheet<'_>) -> Map<String, Value> {
     all.insert(VERSION.to_owned(), version);
     all.insert(SUBSCRIPTION.to_owned(), subscription);
     all.insert(GROUP.to_owned(), group);
-    if sheet.version.openshift_versions {
+    if context.version.openshift_versions {
         all.insert(LOCATION.to_owned(), location);
     }
     all
@@ -61,7 +61,7 @@ pub(super) fn openshift(name: &str, pattern: &str, says: &str) -> Value {
 
 pub(super) fn body(definition: &str) -> Value {
     json!({
-        "name": "parameters", "in": "body", "required": true, "schema": super::of(definition),
+        "name": "parameters", "in": "body", "required": true, "schema": super::reference(definition),
         "description": "The OpenShift cluster.",
     })
 }

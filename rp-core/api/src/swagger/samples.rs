@@ -39,7 +39,7 @@ fn user_identity(name: &str) -> String {
     format!("{}/resourceGroups/{GROUP}/{kind}/{name}", subscription())
 }
 
-/// What a caller wants: a cluster as it is stored before we write anything of our own into it.
+/// The cluster of a request: as stored before we write our own members into it.
 pub(super) fn wanted(identity: Identity) -> Value {
     let mut cluster = json!({
         "location": REGION,
@@ -100,7 +100,7 @@ fn worker() -> Value {
     })
 }
 
-/// The cluster with what we write into it.
+/// The cluster with the members that we write.
 pub(super) fn stored(identity: Identity, state: &str) -> Value {
     let mut cluster = wanted(identity);
     cluster["id"] = json!(cluster_id());

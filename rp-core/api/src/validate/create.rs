@@ -1,7 +1,7 @@
-//! What only a new cluster is asked.
+//! Rules for new clusters only.
 
 use super::profiles::{ip, visibility};
-use super::{Checked, Ground, switch};
+use super::{ValidationContext, ValidationResult, switch};
 use crate::error::CloudError;
 use crate::text;
 use crate::view::{Cluster, Machines};
@@ -10,7 +10,7 @@ use crate::vm_sizes::{self, Role};
 /// Smallest disk of a worker, in gigabytes (`contract/api.md` §7).
 const LEAST_DISK: i64 = 128;
 
-pub(super) fn check(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
+pub(super) fn check(context: &ValidationContext<'_>, cluster: &Cluster) -> ValidationResult {
     let properties = &cluster.properties;
     if !properties.worker_profiles_status.is_empty() {
         let target = "properties.workerProfilesStatus";
@@ -20,11 +20,11 @@ pub(super) fn check(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
         let message = "There should be exactly one worker profile.";
         return Err(CloudError::invalid("properties.workerProfiles", message));
     };
-    workers(ground, cluster, worker)?;
+    workers(context, cluster, worker)?;
     ingress(cluster)
 }
 
-fn workers(ground: &Ground<'_>, cluster: &Cluster, worker: &Machines) -> Checked {
+fn workers(context: &ValidationContext<'_>, cluster: &Cluster, worker: &Machines) -> ValidationResult {
     let name = &worker.name;
     let refuse = |member: &str, message: String| {
         Err(CloudError::invalid(&format!("properties.workerProfiles['{name}'].{member}"), message))
@@ -33,11 +33,11 @@ fn workers(ground: &Ground<'_>, cluster: &Cluster, worker: &Machines) -> Checked
         return refuse("name", format!("The provided worker name '{name}' is invalid."));
     }
     let size = &worker.vm_size;
-    let role = if ground.development_workers { Role::DevelopmentWorker } else { Role::Worker };
+    let role = if context.development_workers { Role::DevelopmentWorker } else { Role::Worker };
     if vm_sizes::find(size, role).is_none() {
         return refuse("vmSize", format!("The provided VM size '{size}' is invalid for the 'worker' role."));
     }
-    if !vm_sizes::runs(size, &cluster.properties.cluster_profile.version) {
+    if !vm_sizes::supports_version(size, &cluster.properties.cluster_profile.version) {
         return refuse(
             "vmSize",
             format!("The provided worker VM size '{size}' is invalid for the chosen OpenShift version."),
@@ -54,7 +54,7 @@ fn workers(ground: &Ground<'_>, cluster: &Cluster, worker: &Machines) -> Checked
         |why: &str| refuse("subnetId", format!("The provided worker VM subnet '{subnet}' is invalid{why}."));
     let Some((_, network)) = text::subnet(subnet) else { return refuse_subnet("") };
     let encryption = format!("properties.workerProfiles['{name}'].encryptionAtHost");
-    switch(ground, "properties.workerProfiles.encryptionAtHost", &encryption, &worker.encryption_at_host)?;
+    switch(context, "properties.workerProfiles.encryptionAtHost", &encryption, &worker.encryption_at_host)?;
     let master = &cluster.properties.master_profile;
     let same_network =
         text::subnet(&master.subnet_id).is_some_and(|(_, masters)| masters.eq_ignore_ascii_case(network));
@@ -84,7 +84,7 @@ fn workers(ground: &Ground<'_>, cluster: &Cluster, worker: &Machines) -> Checked
     Ok(())
 }
 
-pub(super) fn ingress(cluster: &Cluster) -> Checked {
+pub(super) fn ingress(cluster: &Cluster) -> ValidationResult {
     let [Some(ingress)] = cluster.properties.ingress_profiles.as_slice() else {
         let message = "There should be exactly one ingress profile.";
         return Err(CloudError::invalid("properties.ingressProfiles", message));

@@ -1,10 +1,10 @@
-//! Who the cluster is towards Azure: a service principal, or identities.
+//! The cluster's Azure identity: a service principal, or managed identities.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Checked, Ground, missing};
+use super::{ValidationContext, ValidationResult, missing};
 use crate::error::CloudError;
 use crate::text;
 use crate::view::{Cluster, Platform};
@@ -14,8 +14,8 @@ const PRINCIPAL: &str = "properties.servicePrincipalProfile";
 const IDENTITIES: &str = "properties.platformWorkloadIdentityProfile.PlatformWorkloadIdentities";
 
 /// One of the two ways, and whole.
-pub(super) fn combination(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
-    if ground.version.service_principal_required {
+pub(super) fn combination(context: &ValidationContext<'_>, cluster: &Cluster) -> ValidationResult {
+    if context.version.service_principal_required {
         return Ok(());
     }
     let properties = &cluster.properties;
@@ -52,9 +52,9 @@ pub(super) fn combination(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
     }
 }
 
-pub(super) fn service_principal(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
+pub(super) fn service_principal(context: &ValidationContext<'_>, cluster: &Cluster) -> ValidationResult {
     let Some(principal) = &cluster.properties.service_principal_profile else {
-        if ground.version.service_principal_required {
+        if context.version.service_principal_required {
             // Clients see the path doubled.
             return Err(CloudError::invalid(
                 "properties.servicePrincipalProfile.servicePrincipalProfile",
@@ -74,14 +74,16 @@ pub(super) fn service_principal(ground: &Ground<'_>, cluster: &Cluster) -> Check
     Ok(())
 }
 
-pub(super) fn platform(cluster: &Cluster) -> Checked {
+pub(super) fn platform(cluster: &Cluster) -> ValidationResult {
     let Some(platform) = &cluster.properties.platform_workload_identity_profile else { return Ok(()) };
     each_once(platform)?;
     for (operator, identity) in &platform.platform_workload_identities {
         let Some(identity) = identity else { return Err(missing(&format!("{IDENTITIES}[{operator}]"))) };
         let target = format!("{IDENTITIES}[{operator}].resourceID");
         let id = &identity.resource_id;
-        let kind = text::parts(id).filter(|parts| !parts.rest.is_empty()).map(|parts| last_type(parts.rest));
+        let kind = text::split_resource_id(id)
+            .filter(|parts| !parts.rest.is_empty())
+            .map(|parts| last_type(parts.rest));
         match kind {
             None => {
                 let message = format!("ResourceID {id} formatted incorrectly.");
@@ -105,7 +107,7 @@ pub(super) fn platform(cluster: &Cluster) -> Checked {
     }
 }
 
-fn each_once(platform: &Platform) -> Checked {
+fn each_once(platform: &Platform) -> ValidationResult {
     let mut seen = BTreeSet::new();
     for identity in platform.platform_workload_identities.values().flatten() {
         let id = identity.resource_id.to_ascii_lowercase();
@@ -123,9 +125,9 @@ fn last_type(rest: &str) -> &str {
 }
 
 /// Operators keep their identities (`contract/api.md` §11.4).
-pub(super) fn kept(ground: &Ground<'_>, is: &Value, wanted: &Value) -> Checked {
+pub(super) fn unchanged(context: &ValidationContext<'_>, is: &Value, wanted: &Value) -> ValidationResult {
     const PATH: &str = "properties.platformWorkloadIdentityProfile.platformWorkloadIdentities";
-    if !ground.version.has(PATH) {
+    if !context.version.has(PATH) {
         return Ok(());
     }
     let names = |cluster: &Value| -> BTreeSet<String> {

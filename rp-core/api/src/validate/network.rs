@@ -2,7 +2,7 @@
 
 use ipnet::{IpNet, Ipv4Net};
 
-use super::{Checked, Ground};
+use super::{ValidationContext, ValidationResult};
 use crate::error::CloudError;
 use crate::text;
 use crate::view::{Cluster, LoadBalancer, Network};
@@ -13,20 +13,27 @@ const RESERVED: [&str; 3] = ["100.64.0.0/16", "169.254.169.0/29", "100.88.0.0/16
 /// Outbound addresses that a cluster may have.
 const MOST_ADDRESSES: i64 = 20;
 
-pub(super) fn ranges(ground: &Ground<'_>, cluster: &Cluster, new: bool) -> Checked {
+pub(super) fn ranges(context: &ValidationContext<'_>, cluster: &Cluster, new: bool) -> ValidationResult {
     let network = &cluster.properties.network_profile;
-    range(ground, network, new, "pod", &network.pod_cidr, 18)?;
-    range(ground, network, new, "service", &network.service_cidr, 22)?;
+    range(context, network, new, "pod", &network.pod_cidr, 18)?;
+    range(context, network, new, "service", &network.service_cidr, 22)?;
     let choice = network.software_defined_network.as_str();
     let path = "properties.networkProfile.softwareDefinedNetwork";
-    if ground.version.has(path) && !matches!(choice, "OVNKubernetes" | "OpenShiftSDN") {
+    if context.version.has(path) && !matches!(choice, "OVNKubernetes" | "OpenShiftSDN") {
         let message = format!("The provided SoftwareDefinedNetwork '{choice}' is invalid.");
         return Err(CloudError::invalid("properties.networkProfile.SoftwareDefinedNetwork", message));
     }
     Ok(())
 }
 
-fn range(ground: &Ground<'_>, network: &Network, new: bool, what: &str, text: &str, longest: u8) -> Checked {
+fn range(
+    context: &ValidationContext<'_>,
+    network: &Network,
+    new: bool,
+    what: &str,
+    text: &str,
+    longest: u8,
+) -> ValidationResult {
     let target = format!("{PATH}.{what}Cidr");
     let Some(range) = text::range(text) else {
         let message =
@@ -38,7 +45,7 @@ fn range(ground: &Ground<'_>, network: &Network, new: bool, what: &str, text: &s
         return Err(CloudError::invalid(&target, message));
     };
     let counts =
-        !ground.version.reserved_ranges_by_network || network.software_defined_network == "OVNKubernetes";
+        !context.version.reserved_ranges_by_network || network.software_defined_network == "OVNKubernetes";
     if new && counts && is_reserved(range) {
         let message = format!(
             "Azure Red Hat OpenShift uses 100.64.0.0/16, 169.254.169.0/29, and 100.88.0.0/16 IP address ranges \
@@ -47,7 +54,7 @@ fn range(ground: &Ground<'_>, network: &Network, new: bool, what: &str, text: &s
         return Err(CloudError::bad("InvalidCIDRRange", PATH, message));
     }
     if range.prefix_len() > longest {
-        // The contract's words say vnet for both.
+        // The contract's message says vnet for both.
         let message = format!("The provided vnet CIDR '{text}' is invalid: must be /{longest} or larger.");
         return Err(CloudError::invalid(&target, message));
     }
@@ -69,7 +76,7 @@ fn is_reserved(range: Ipv4Net) -> bool {
     })
 }
 
-pub(super) fn outbound(ground: &Ground<'_>, cluster: &Cluster, new: bool) -> Checked {
+pub(super) fn outbound(context: &ValidationContext<'_>, cluster: &Cluster, new: bool) -> ValidationResult {
     let properties = &cluster.properties;
     let network = &properties.network_profile;
     let kind = network.outbound_type.as_str();
@@ -97,7 +104,7 @@ pub(super) fn outbound(ground: &Ground<'_>, cluster: &Cluster, new: bool) -> Che
             "The provided loadBalancerProfile is invalid: cannot use a loadBalancerProfile if outboundType is \
              UserDefinedRouting.",
         )),
-        Some(profile) => load_balancer(ground, profile, new),
+        Some(profile) => load_balancer(context, profile, new),
         None => Ok(()),
     }
 }
@@ -107,8 +114,8 @@ fn balancer(member: &str, message: impl Into<String>) -> CloudError {
     CloudError::invalid(&format!("{PATH}.loadBalancerProfile{dot}{member}"), message)
 }
 
-fn load_balancer(ground: &Ground<'_>, profile: &LoadBalancer, new: bool) -> Checked {
-    if ground.version.has("properties.networkProfile.loadBalancerProfile.outboundIps") {
+fn load_balancer(context: &ValidationContext<'_>, profile: &LoadBalancer, new: bool) -> ValidationResult {
+    if context.version.has("properties.networkProfile.loadBalancerProfile.outboundIps") {
         let given = [
             profile.managed_outbound_ips.is_some(),
             profile.outbound_ips.is_some(),
@@ -132,7 +139,7 @@ fn load_balancer(ground: &Ground<'_>, profile: &LoadBalancer, new: bool) -> Chec
             }
         }
     }
-    addresses(ground, profile)?;
+    addresses(context, profile)?;
     let unbuilt = [
         ("outboundIps", profile.outbound_ips.is_some()),
         ("outboundIpPrefixes", profile.outbound_ip_prefixes.is_some()),
@@ -151,7 +158,7 @@ fn load_balancer(ground: &Ground<'_>, profile: &LoadBalancer, new: bool) -> Chec
     Ok(())
 }
 
-fn addresses(ground: &Ground<'_>, profile: &LoadBalancer) -> Checked {
+fn addresses(context: &ValidationContext<'_>, profile: &LoadBalancer) -> ValidationResult {
     let Some(managed) = &profile.managed_outbound_ips else { return Ok(()) };
     let count = managed.count;
     let refuse = |why: &str| {
@@ -160,7 +167,7 @@ fn addresses(ground: &Ground<'_>, profile: &LoadBalancer) -> Checked {
         );
         Err(balancer("managedOutboundIps.count", message))
     };
-    if ground.architecture == 0 && count > 1 {
+    if context.architecture == 0 && count > 1 {
         return refuse("must be 1, multiple IPs are not supported for this cluster's network architecture");
     }
     if !(1..=MOST_ADDRESSES).contains(&count) {

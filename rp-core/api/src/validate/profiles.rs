@@ -5,25 +5,25 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{Checked, Ground, switch};
+use super::{ValidationContext, ValidationResult, switch};
 use crate::error::CloudError;
 use crate::text;
 use crate::view::Cluster;
 use crate::vm_sizes::{self, Role};
 
-pub(super) fn cluster(ground: &Ground<'_>, cluster: &Cluster, new: bool) -> Checked {
+pub(super) fn cluster(context: &ValidationContext<'_>, cluster: &Cluster, new: bool) -> ValidationResult {
     let profile = &cluster.properties.cluster_profile;
     if !profile.pull_secret.is_empty() && !is_pull_secret(&profile.pull_secret) {
         let target = "properties.clusterProfile.pullSecret";
         return Err(CloudError::invalid(target, "The provided pull secret is invalid."));
     }
-    if !text::is_domain(&profile.domain, new) || !is_our_domain(&profile.domain, ground.domain) {
+    if !text::is_domain(&profile.domain, new) || !is_our_domain(&profile.domain, context.domain) {
         let message = format!("The provided domain '{}' is invalid.", profile.domain);
         return Err(CloudError::invalid("properties.clusterProfile.domain", message));
     }
-    resource_group(ground, &profile.resource_group_id)?;
+    resource_group(context, &profile.resource_group_id)?;
     let fips = "properties.clusterProfile.fipsValidatedModules";
-    switch(ground, fips, fips, &profile.fips_validated_modules)
+    switch(context, fips, fips, &profile.fips_validated_modules)
 }
 
 /// `{"auths": {string: object}}`.
@@ -48,22 +48,22 @@ fn is_our_domain(domain: &str, ours: &str) -> bool {
     }
 }
 
-fn resource_group(ground: &Ground<'_>, id: &str) -> Checked {
+fn resource_group(context: &ValidationContext<'_>, id: &str) -> ValidationResult {
     let target = "properties.clusterProfile.resourceGroupId";
     let refuse = |why: &str| {
         Err(CloudError::invalid(target, format!("The provided resource group '{id}' is invalid{why}.")))
     };
     let Some(parts) = text::resource_group(id) else { return refuse("") };
-    if !parts.subscription.eq_ignore_ascii_case(ground.subscription) {
+    if !parts.subscription.eq_ignore_ascii_case(context.subscription) {
         return refuse(": must be in same subscription as cluster");
     }
-    if parts.group.eq_ignore_ascii_case(ground.group) {
+    if parts.group.eq_ignore_ascii_case(context.group) {
         return refuse(": must be different from resourceGroup of the OpenShift cluster object");
     }
     Ok(())
 }
 
-pub(super) fn console(cluster: &Cluster) -> Checked {
+pub(super) fn console(cluster: &Cluster) -> ValidationResult {
     let url = &cluster.properties.console_profile.url;
     if url.is_empty() || text::is_url(url) {
         return Ok(());
@@ -72,7 +72,7 @@ pub(super) fn console(cluster: &Cluster) -> Checked {
     Err(CloudError::invalid("properties.consoleProfile.url", message))
 }
 
-pub(super) fn master(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
+pub(super) fn master(context: &ValidationContext<'_>, cluster: &Cluster) -> ValidationResult {
     let master = &cluster.properties.master_profile;
     let path = |member: &str| format!("properties.masterProfile.{member}");
     let size = &master.vm_size;
@@ -80,7 +80,7 @@ pub(super) fn master(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
         let message = format!("The provided VM size '{size}' is invalid for the 'master' role.");
         return Err(CloudError::invalid(&path("vmSize"), message));
     }
-    if !vm_sizes::runs(size, &cluster.properties.cluster_profile.version) {
+    if !vm_sizes::supports_version(size, &cluster.properties.cluster_profile.version) {
         let message =
             format!("The provided master VM size '{size}' is invalid for the chosen OpenShift version.");
         return Err(CloudError::invalid(&path("vmSize"), message));
@@ -88,7 +88,8 @@ pub(super) fn master(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
     let refuse = |member: &str, what: &str, id: &str, why: &str| {
         Err(CloudError::invalid(&path(member), format!("The provided master {what} '{id}' is invalid{why}.")))
     };
-    let same = |parts: text::Parts<'_>| parts.subscription.eq_ignore_ascii_case(ground.subscription);
+    let same =
+        |parts: text::ResourceIdParts<'_>| parts.subscription.eq_ignore_ascii_case(context.subscription);
     match text::subnet(&master.subnet_id) {
         None => return refuse("subnetId", "VM subnet", &master.subnet_id, ""),
         Some((parts, _)) if !same(parts) => {
@@ -97,7 +98,7 @@ pub(super) fn master(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
         Some(_) => {}
     }
     let encryption = path("encryptionAtHost");
-    switch(ground, &encryption, &encryption, &master.encryption_at_host)?;
+    switch(context, &encryption, &encryption, &master.encryption_at_host)?;
     let set = &master.disk_encryption_set_id;
     match text::disk_encryption_set(set) {
         _ if set.is_empty() => Ok(()),
@@ -109,7 +110,7 @@ pub(super) fn master(ground: &Ground<'_>, cluster: &Cluster) -> Checked {
 
 const ELSEWHERE: &str = ": must be in same subscription as cluster";
 
-pub(super) fn api_server(cluster: &Cluster) -> Checked {
+pub(super) fn api_server(cluster: &Cluster) -> ValidationResult {
     let profile = &cluster.properties.apiserver_profile;
     visibility("properties.apiserverProfile.visibility", &profile.visibility)?;
     if !profile.url.is_empty() && !text::is_url(&profile.url) {
@@ -119,14 +120,14 @@ pub(super) fn api_server(cluster: &Cluster) -> Checked {
     ip("properties.apiserverProfile.ip", &profile.ip)
 }
 
-pub(super) fn visibility(target: &str, value: &str) -> Checked {
+pub(super) fn visibility(target: &str, value: &str) -> ValidationResult {
     if matches!(value, "Public" | "Private") {
         return Ok(());
     }
     Err(CloudError::invalid(target, format!("The provided visibility '{value}' is invalid.")))
 }
 
-pub(super) fn ip(target: &str, value: &str) -> Checked {
+pub(super) fn ip(target: &str, value: &str) -> ValidationResult {
     match text::address(value) {
         _ if value.is_empty() => Ok(()),
         None => Err(CloudError::invalid(target, format!("The provided IP '{value}' is invalid."))),

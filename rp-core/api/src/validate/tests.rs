@@ -1,4 +1,4 @@
-//! One case a rule, and what every version makes of the same cluster.
+//! One case per rule, and the result of every version for the same cluster.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::{all, convert, decode};
 const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/group/providers/Microsoft.RedHatOpenShift/openShiftClusters/cluster";
 const SUB: &str = "00000000-0000-0000-0000-000000000001";
 
-fn ground(version: &Version) -> Ground<'_> {
-    Ground {
+fn context(version: &Version) -> ValidationContext<'_> {
+    ValidationContext {
         version,
         id: ID,
         name: "cluster",
@@ -62,7 +62,7 @@ fn broken(version: &Version, pointer: &str, value: Value) -> (String, String, St
         Value::Array(list) => list[name.parse::<usize>().unwrap()] = value,
         _ => unreachable!(),
     }
-    let error = create(&ground(version), &wanted).unwrap_err();
+    let error = create(&context(version), &wanted).unwrap_err();
     assert_eq!(error.status, 400);
     (error.body.code.to_owned(), error.body.target, error.body.message)
 }
@@ -72,8 +72,8 @@ fn every_version_takes_a_good_cluster() {
     for version in all() {
         let body = serde_json::to_vec(&good()).unwrap();
         let mut sent = convert::put_base(version, &Value::Null);
-        decode::lay_over(version, &mut sent, &body).unwrap();
-        create(&ground(version), &sent).unwrap_or_else(|error| panic!("{}: {error}", version.name));
+        decode::decode_into(version, &mut sent, &body).unwrap();
+        create(&context(version), &sent).unwrap_or_else(|error| panic!("{}: {error}", version.name));
     }
 }
 
@@ -307,7 +307,7 @@ fn each_rule_of_a_create_names_its_member() {
         // A null object would be refused by its type before its rule.
         if value.is_null() && pointer.ends_with("masterProfile") {
             wanted["properties"].as_object_mut().unwrap().remove("masterProfile");
-            let error = create(&ground(newest()), &wanted).unwrap_err();
+            let error = create(&context(newest()), &wanted).unwrap_err();
             assert_eq!((error.body.target.as_str(), error.body.code), (target, code));
             continue;
         }
@@ -322,9 +322,9 @@ fn older_versions_ask_for_a_service_principal() {
     let mut wanted = good();
     wanted["properties"].as_object_mut().unwrap().remove("servicePrincipalProfile");
     let old = crate::find("2023-11-22").unwrap();
-    let error = create(&ground(old), &wanted).unwrap_err();
+    let error = create(&context(old), &wanted).unwrap_err();
     assert_eq!(error.body.target, "properties.servicePrincipalProfile.servicePrincipalProfile");
-    let error = create(&ground(newest()), &wanted).unwrap_err();
+    let error = create(&context(newest()), &wanted).unwrap_err();
     assert_eq!(error.body.message, "Must provide either an identity or service principal credentials.");
 }
 
@@ -341,12 +341,12 @@ fn workload_identity_needs_one_identity_and_operators() {
         json!({"platformWorkloadIdentities": {"a": {"resourceId": format!("{id}a")}, "b": {"resourceId": format!("{id}b")}}}),
     );
     wanted["identity"] = json!({"type": "UserAssigned", "userAssignedIdentities": {format!("{id}c"): {}}});
-    create(&ground(newest()), &wanted).unwrap();
+    create(&context(newest()), &wanted).unwrap();
 
     let fails = |change: &dyn Fn(&mut Value)| {
         let mut wanted = wanted.clone();
         change(&mut wanted);
-        create(&ground(newest()), &wanted).unwrap_err().body
+        create(&context(newest()), &wanted).unwrap_err().body
     };
     let platform = "/properties/platformWorkloadIdentityProfile";
     let error = fails(&|w| w["identity"]["userAssignedIdentities"] = json!({}));
@@ -371,8 +371,8 @@ fn an_update_changes_what_may_change() {
         let is = convert::to_external(version, &stored);
         let change = |body: Value| {
             let mut wanted = is.clone();
-            decode::lay_over(version, &mut wanted, &serde_json::to_vec(&body).unwrap()).unwrap();
-            update(&ground(version), &is, &wanted).map_err(|error| error.body.target)
+            decode::decode_into(version, &mut wanted, &serde_json::to_vec(&body).unwrap()).unwrap();
+            update(&context(version), &is, &wanted).map_err(|error| error.body.target)
         };
         assert_eq!(change(json!({"tags": {"a": "b"}})), Ok(()), "{}", version.name);
         let secret = json!({"properties": {"servicePrincipalProfile": {"clientSecret": "new"}}});

@@ -1,7 +1,7 @@
 //! `2019-12-31-preview`: the first. Its members are those that every later version has too.
 
 use crate::schema::{Change, Members, Shape, int, map, object, objects, text};
-use crate::version::{Json, Version};
+use crate::version::{JsonDialect, Version};
 
 const VISIBILITY: &[&str] = &["Private", "Public"];
 const STATES: &[&str] = &["AdminUpdating", "Creating", "Deleting", "Failed", "Succeeded", "Updating"];
@@ -10,7 +10,7 @@ pub(super) fn first() -> Version {
     Version {
         name: "2019-12-31-preview",
         cluster: members(),
-        json: Json::Declared,
+        json: JsonDialect::Declared,
         admin_kubeconfig: false,
         openshift_versions: false,
         named_versions: false,

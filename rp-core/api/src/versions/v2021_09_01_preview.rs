@@ -2,7 +2,7 @@
 
 use super::SWITCH;
 use crate::schema::{object, text};
-use crate::version::{Published, Version};
+use crate::version::{Publication, Version};
 
 pub(super) fn after(before: &Version) -> Version {
     let mut version = before.next("2021-09-01-preview");
@@ -24,7 +24,7 @@ pub(super) fn after(before: &Version) -> Version {
     }
     version.admin_kubeconfig = true;
     version.reserved_ranges_by_network = true;
-    version.published = Some(Published { stable: false, common_types: "v2" });
+    version.published = Some(Publication { stable: false, common_types: "v2" });
     version
 }
 

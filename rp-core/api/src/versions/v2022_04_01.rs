@@ -1,8 +1,8 @@
-//! `2022-04-01`: FIPS validated modules; the choice of network goes.
+//! `2022-04-01`: FIPS validated modules; the choice of network is removed.
 
 use super::SWITCH;
 use crate::schema::text;
-use crate::version::{Published, Version};
+use crate::version::{Publication, Version};
 
 pub(super) fn after(before: &Version) -> Version {
     let mut version = before.next("2022-04-01");
@@ -13,6 +13,6 @@ pub(super) fn after(before: &Version) -> Version {
     );
     version.cluster.remove("properties.networkProfile.softwareDefinedNetwork");
     version.reserved_ranges_by_network = false;
-    version.published = Some(Published { stable: true, common_types: "v2" });
+    version.published = Some(Publication { stable: true, common_types: "v2" });
     version
 }

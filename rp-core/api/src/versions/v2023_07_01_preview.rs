@@ -1,7 +1,7 @@
 //! `2023-07-01-preview`: the public load balancer's addresses.
 
 use crate::schema::{Member, int, object, objects, text};
-use crate::version::{Published, Version};
+use crate::version::{Publication, Version};
 
 pub(super) fn after(before: &Version) -> Version {
     let mut version = before.next("2023-07-01-preview");
@@ -11,7 +11,7 @@ pub(super) fn after(before: &Version) -> Version {
     profile.push(int("allocatedOutboundPorts", "Outbound ports of each machine.").free());
     version.cluster.add("properties.networkProfile", load_balancer(profile));
     version.extra_state = Some("Cancelled");
-    version.published = Some(Published { stable: false, common_types: "v3" });
+    version.published = Some(Publication { stable: false, common_types: "v3" });
     version
 }
 

@@ -3,7 +3,7 @@
 
 use super::SWITCH;
 use crate::schema::{Member, Members, Shape, text};
-use crate::version::{Published, Version};
+use crate::version::{Publication, Version};
 
 pub(super) fn after(before: &Version) -> Version {
     let mut version = before.next("2023-09-04");
@@ -19,7 +19,7 @@ pub(super) fn after(before: &Version) -> Version {
     }
     version.extra_state = None;
     version.shows_live_workers = false;
-    version.published = Some(Published { stable: true, common_types: "v3" });
+    version.published = Some(Publication { stable: true, common_types: "v3" });
     version
 }
 

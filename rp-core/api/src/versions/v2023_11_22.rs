@@ -1,4 +1,5 @@
-//! `2023-11-22`: the load balancer profile again, without what was never built; what only we write is read-only.
+//! `2023-11-22`: the load balancer profile again, without the parts that were never built; members that only we
+//! write are read-only.
 
 use super::v2023_07_01_preview::{effective, load_balancer, managed};
 use crate::version::Version;

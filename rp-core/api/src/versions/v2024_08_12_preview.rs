@@ -1,7 +1,7 @@
 //! `2024-08-12-preview`: workload identity.
 
 use crate::schema::{Change, Member, Members, Shape, map, object, text};
-use crate::version::{Published, Version};
+use crate::version::{Publication, Version};
 
 pub(super) fn after(before: &Version) -> Version {
     let mut version = before.next("2024-08-12-preview");
@@ -14,7 +14,7 @@ pub(super) fn after(before: &Version) -> Version {
     version.named_versions = true;
     version.role_sets = true;
     version.service_principal_required = false;
-    version.published = Some(Published { stable: false, common_types: "v6" });
+    version.published = Some(Publication { stable: false, common_types: "v6" });
     version
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A block's column says of each of 65,536 rows whether something in the block hashes to it. Fields set several
 //! rows each, texts one row for every four bytes that stand together. A query looks at the blocks that have all
-//! of its rows: it never misses an entry, and sometimes looks at a block in vain.
+//! of its rows: it never misses an entry, and sometimes reads a block that has none.
 
 use serde::Deserialize;
 use std::borrow::Cow;

@@ -16,10 +16,10 @@ const MOST: usize = 32;
 
 /// Shared by the index, which reads the feed, the writer and proofs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Heads(Arc<Mutex<Known>>);
+pub(crate) struct Heads(Arc<Mutex<KnownHeads>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownHeads {
     /// By writer; newer ones sort first.
     heads: BTreeMap<String, (Head, Option<Timestamp>)>,
     /// Seen in the feed since this process runs, and not signed by it yet.

@@ -15,7 +15,7 @@ const FULL: u32 = 256;
 
 /// Blocks that are in no stored part yet; the last may still grow.
 #[derive(Debug, Default)]
-pub(crate) struct Open {
+pub(crate) struct OpenPart {
     pub(super) loaded: bool,
     /// The number that this part will have.
     pub(super) next: u32,
@@ -31,7 +31,7 @@ fn closed(block: &Block) -> bool {
     block.entries >= FULL || block.batches >= FULL
 }
 
-impl Open {
+impl OpenPart {
     /// Nothing yet, after the stored part of that number, which ends there.
     pub(super) fn after(number: u32, end: i64) -> Self {
         Self { loaded: true, next: number.saturating_add(1), end, ..Self::default() }

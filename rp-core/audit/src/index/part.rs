@@ -80,7 +80,7 @@ pub(crate) fn number_of(id: &str) -> Option<u32> {
 /// Which blocks have a row: a bit for each.
 pub(crate) type Mask = [u8; ROW_BYTES];
 
-/// Reads one row of a chunk. What is damaged has every block: it costs time, not entries.
+/// Reads one row of a chunk. A damaged row matches every block: that costs time, but misses no entry.
 pub(crate) fn row_of(body: &str, row: u16) -> Mask {
     let all = [0xff; ROW_BYTES];
     let at = usize::from(row) % CHUNK_ROWS * ROW_BYTES;

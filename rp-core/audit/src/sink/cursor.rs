@@ -8,7 +8,7 @@ use rp_database::{Draft, Expect, SharedStore, StoreError, Stored, Version};
 use rp_documents::Collection;
 use serde::{Deserialize, Serialize};
 
-/// How long a process holds a sink without a word. A store of one process needs no such thing.
+/// How long a process holds a sink without renewing it. A store of one process needs no lease.
 pub(super) const LEASE: Duration = Duration::from_secs(10);
 /// Chains of which it is remembered what was shipped: the newest.
 const MOST_WRITERS: usize = 64;
@@ -49,7 +49,7 @@ impl Cursor {
 
 /// A cursor with the version that was read.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct LeasedCursor {
     pub(super) cursor: Cursor,
     version: Version,
 }
@@ -66,18 +66,18 @@ fn draft(name: &str, cursor: &Cursor) -> Result<Draft, StoreError> {
     })
 }
 
-fn read(stored: &Stored) -> Result<Held, StoreError> {
+fn read(stored: &Stored) -> Result<LeasedCursor, StoreError> {
     let cursor = serde_json::from_str(&stored.body).map_err(|cause| StoreError::Malformed {
         collection: Collection::AuditSinks,
         id: stored.id.clone(),
         cause,
     })?;
-    Ok(Held { cursor, version: stored.version })
+    Ok(LeasedCursor { cursor, version: stored.version })
 }
 
-/// What one process asks for.
+/// The result of a process's claim on a sink.
 pub(super) enum Claim {
-    Mine(Box<Held>),
+    Mine(Box<LeasedCursor>),
     /// Another process ships; this is how it is doing.
     Theirs(Box<Cursor>),
 }
@@ -85,13 +85,13 @@ pub(super) enum Claim {
 /// Takes a sink, unless another process has it.
 pub(super) async fn claim(store: &SharedStore, name: &str, owner: &str) -> Result<Claim, StoreError> {
     let now = store.now().await?;
-    // One process has the store: whoever held the sink is gone.
+    // One process has the store: the former holder of the sink has ended.
     let alone = store.freshness().is_zero();
     let found = store.get(Collection::AuditSinks, name).await?;
     let Some(stored) = found else {
         let cursor = Cursor { owner: owner.to_owned(), until: now + LEASE, ..Cursor::default() };
         let created = store.create(Collection::AuditSinks, draft(name, &cursor)?).await?;
-        return Ok(Claim::Mine(Box::new(Held { cursor, version: created.version })));
+        return Ok(Claim::Mine(Box::new(LeasedCursor { cursor, version: created.version })));
     };
     let mut held = read(&stored)?;
     let theirs = held.cursor.owner != owner && !held.cursor.owner.is_empty() && held.cursor.until > now;
@@ -119,7 +119,7 @@ async fn fits(store: &SharedStore, cursor: &mut Cursor) -> Result<(), StoreError
 }
 
 /// Stores the cursor, which also holds on to the sink. [`StoreError::Stale`]: another process has taken it.
-pub(super) async fn save(store: &SharedStore, name: &str, held: &mut Held) -> Result<(), StoreError> {
+pub(super) async fn save(store: &SharedStore, name: &str, held: &mut LeasedCursor) -> Result<(), StoreError> {
     held.cursor.until = store.now().await? + LEASE;
     let expect = Expect::Version(held.version);
     held.version = store.replace(Collection::AuditSinks, draft(name, &held.cursor)?, expect).await?.version;
@@ -127,7 +127,11 @@ pub(super) async fn save(store: &SharedStore, name: &str, held: &mut Held) -> Re
 }
 
 /// Gives the sink back, for another process to take at once.
-pub(super) async fn release(store: &SharedStore, name: &str, mut held: Held) -> Result<(), StoreError> {
+pub(super) async fn release(
+    store: &SharedStore,
+    name: &str,
+    mut held: LeasedCursor,
+) -> Result<(), StoreError> {
     held.cursor.owner.clear();
     save(store, name, &mut held).await
 }

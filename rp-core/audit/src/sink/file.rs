@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use rp_base::{SharedClock, Timestamp, durable};
 
-use super::NotTaken;
+use super::DeliveryError;
 use super::outlet::Line;
 
 #[derive(Debug)]
 pub(super) struct FileOutlet {
     rules: Rules,
     clock: SharedClock,
-    open: Option<Open>,
+    open: Option<OpenFile>,
 }
 
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ struct Rules {
 
 /// The file at hand, up to its last whole line.
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     file: File,
     size: u64,
     inode: u64,
@@ -38,7 +38,7 @@ impl FileOutlet {
         Self { rules: Rules { path, rotate, keep, sync }, clock, open: None }
     }
 
-    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), NotTaken> {
+    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
         let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());
         for line in lines {
             bytes.extend_from_slice(line.text.as_bytes());
@@ -51,12 +51,12 @@ impl FileOutlet {
             Err(_) => Err(io::Error::other("the writing thread ended")),
         };
         // After a failure the file is opened anew, which also takes torn lines off its end.
-        self.open = Some(outcome.map_err(|error| NotTaken::new(told(&self.rules.path, &error)))?);
+        self.open = Some(outcome.map_err(|error| DeliveryError::new(error_text(&self.rules.path, &error)))?);
         Ok(())
     }
 }
 
-fn told(path: &Path, error: &io::Error) -> String {
+fn error_text(path: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             format!("no space for {}", path.display())
@@ -66,17 +66,17 @@ fn told(path: &Path, error: &io::Error) -> String {
 }
 
 /// Appends, beginning a new file before when this one would become too large.
-fn write(rules: &Rules, open: Option<Open>, bytes: &[u8], now: Timestamp) -> io::Result<Open> {
+fn write(rules: &Rules, open: Option<OpenFile>, bytes: &[u8], now: Timestamp) -> io::Result<OpenFile> {
     let mut open = match open.filter(|open| is_at(&rules.path, open.inode)) {
         Some(open) => open,
         // The first time, or somebody took the file away.
-        None => Open::at(&rules.path)?,
+        None => OpenFile::at(&rules.path)?,
     };
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     if open.size > 0 && open.size.saturating_add(length) > rules.rotate {
         open.file.sync_all()?;
         set_aside(rules, now)?;
-        open = Open::at(&rules.path)?;
+        open = OpenFile::at(&rules.path)?;
     }
     let written =
         open.file.write_all(bytes).and_then(|()| if rules.sync { open.file.sync_data() } else { Ok(()) });
@@ -93,7 +93,7 @@ fn is_at(path: &Path, inode: u64) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.ino() == inode)
 }
 
-impl Open {
+impl OpenFile {
     fn at(path: &Path) -> io::Result<Self> {
         let options = || {
             let mut options = OpenOptions::new();

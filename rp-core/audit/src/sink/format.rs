@@ -11,12 +11,12 @@ pub enum SinkFormat {
     /// As they are stored, byte for byte: such a copy can be verified.
     Aro,
     /// The record `audit event` of `contract/portal.md` §17.3 (a).
-    Ifx(Arc<IfxPlace>),
+    Ifx(Arc<IfxOrigin>),
 }
 
 /// Where the records say that they come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IfxPlace {
+pub struct IfxOrigin {
     /// Such as `AzurePublicCloud`.
     pub cloud: String,
     pub host: String,
@@ -89,7 +89,7 @@ fn path(entry: &Entry) -> String {
 }
 
 /// `contract/portal.md` §17.3 (a). The writer stands for the process, its number for the counter.
-fn ifx(entry: &Entry, place: &IfxPlace) -> Value {
+fn ifx(entry: &Entry, place: &IfxOrigin) -> Value {
     let path = path(entry);
     let failed = entry.result.status >= 400 || (entry.result.status == 0 && entry.result.word != "ok");
     let payload = json!({

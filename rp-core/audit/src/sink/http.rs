@@ -7,7 +7,7 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response};
 use rp_base::Secret;
 
-use super::NotTaken;
+use super::DeliveryError;
 use super::outlet::Line;
 
 /// Bytes of one request, unless one line has more.
@@ -36,7 +36,7 @@ impl HttpOutlet {
         Self { client, url, token }
     }
 
-    pub(super) async fn send(&self, lines: &[Line]) -> Result<(), NotTaken> {
+    pub(super) async fn send(&self, lines: &[Line]) -> Result<(), DeliveryError> {
         let mut left = lines;
         while !left.is_empty() {
             let (now, later) = left.split_at(fitting(left));
@@ -51,7 +51,7 @@ impl HttpOutlet {
         Ok(())
     }
 
-    async fn post(&self, body: String) -> Result<(), NotTaken> {
+    async fn post(&self, body: String) -> Result<(), DeliveryError> {
         let mut request =
             self.client.post(&self.url).timeout(WAIT).header(CONTENT_TYPE, "application/x-ndjson");
         if let Some(token) = &self.token {
@@ -61,13 +61,16 @@ impl HttpOutlet {
         let answer = request.body(body).send().await.map_err(|error| {
             let why = if error.is_timeout() { "took too long" } else { "could not be reached" };
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            NotTaken::new(format!("the collector {why}{}", cause.unwrap_or_default()))
+            DeliveryError::new(format!("the collector {why}{}", cause.unwrap_or_default()))
         })?;
         if answer.status().is_success() {
             return Ok(());
         }
         let retry_after = retry_after(&answer);
-        Err(NotTaken { what: format!("the collector answered {}", answer.status().as_u16()), retry_after })
+        Err(DeliveryError {
+            what: format!("the collector answered {}", answer.status().as_u16()),
+            retry_after,
+        })
     }
 }
 

@@ -5,17 +5,17 @@ use rp_base::{SharedClock, Timestamp};
 use super::file::FileOutlet;
 use super::http::HttpOutlet;
 use super::syslog::SyslogOutlet;
-use super::{NotTaken, SinkFormat, SinkOptions, SinkTo};
+use super::{DeliveryError, SinkFormat, SinkOptions, SinkTarget};
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum LineKind {
     Entry,
     Checkpoint,
     Tombstone,
 }
 
-impl What {
+impl LineKind {
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Entry => "audit",
@@ -28,7 +28,7 @@ impl What {
 /// One line, without its end.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    pub(super) what: What,
+    pub(super) what: LineKind,
     pub(super) at: Timestamp,
     /// JSON, in the sink's format.
     pub(super) text: String,
@@ -45,16 +45,16 @@ pub(super) enum Outlet {
 impl Outlet {
     pub(super) fn new(options: &SinkOptions, clock: &SharedClock) -> Self {
         match options.to.clone() {
-            SinkTo::File { path, rotate, keep, sync } => {
+            SinkTarget::File { path, rotate, keep, sync } => {
                 Self::File(FileOutlet::new(path, rotate, keep, sync, clock.clone()))
             }
-            SinkTo::Syslog(to) => Self::Syslog(SyslogOutlet::new(to)),
-            SinkTo::Http { client, url, token } => Self::Http(HttpOutlet::new(client, url, token)),
+            SinkTarget::Syslog(to) => Self::Syslog(SyslogOutlet::new(to)),
+            SinkTarget::Http { client, url, token } => Self::Http(HttpOutlet::new(client, url, token)),
         }
     }
 
     /// Hands lines over. `Ok`: all of them were taken. Otherwise all are sent again.
-    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), NotTaken> {
+    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
         match self {
             Self::File(outlet) => outlet.send(lines).await,
             Self::Syslog(outlet) => outlet.send(lines).await,
@@ -64,7 +64,7 @@ impl Outlet {
 }
 
 /// A line in the format of a sink.
-pub(super) fn line(format: &SinkFormat, what: What, at: Timestamp, text: String) -> Line {
-    let text = if what == What::Entry { format.entry(text) } else { text };
+pub(super) fn line(format: &SinkFormat, what: LineKind, at: Timestamp, text: String) -> Line {
+    let text = if what == LineKind::Entry { format.entry(text) } else { text };
     Line { what, at, text }
 }

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::cursor::{self, Claim, Cursor, Held, LEASE};
-use super::outlet::{Line, Outlet, What, line};
-use super::{Health, NotTaken, SinkFormat, SinkOptions, SinkParts};
+use super::cursor::{self, Claim, Cursor, LEASE, LeasedCursor};
+use super::outlet::{Line, LineKind, Outlet, line};
+use super::{DeliveryError, SinkFormat, SinkHealth, SinkOptions, SinkParts};
 use crate::index::View;
 use crate::metrics::{SinkLabels, SinkMetrics};
 
@@ -31,7 +31,7 @@ pub(super) struct Runner {
     name: String,
     format: SinkFormat,
     outlet: Outlet,
-    health: Arc<Health>,
+    health: Arc<SinkHealth>,
     store: SharedStore,
     clock: SharedClock,
     random: SharedRandom,
@@ -45,7 +45,7 @@ pub(super) struct Runner {
 /// Why a round ended.
 enum Fault {
     Store(StoreError),
-    Sink(NotTaken),
+    Sink(DeliveryError),
 }
 
 impl From<StoreError> for Fault {
@@ -56,7 +56,7 @@ impl From<StoreError> for Fault {
 
 /// Entries of a batch need no more than this of them.
 #[derive(Deserialize)]
-struct When {
+struct EntryTime {
     at: Timestamp,
 }
 
@@ -64,7 +64,7 @@ impl Runner {
     pub(super) fn new(
         options: &SinkOptions,
         outlet: Outlet,
-        health: Arc<Health>,
+        health: Arc<SinkHealth>,
         parts: &SinkParts,
         labels: SinkLabels,
     ) -> Self {
@@ -87,7 +87,7 @@ impl Runner {
     pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>, close_within: Duration) {
         let mut changed = self.store.subscribe(Collection::AuditBatches);
         let mut statements = self.store.subscribe(Collection::Checkpoints);
-        let mut held: Option<Held> = None;
+        let mut held: Option<LeasedCursor> = None;
         loop {
             changed.mark_unchanged();
             statements.mark_unchanged();
@@ -123,7 +123,7 @@ impl Runner {
     }
 
     /// Takes the sink if it is free, and ships everything there is.
-    async fn round(&mut self, held: &mut Option<Held>) -> Result<(), Fault> {
+    async fn round(&mut self, held: &mut Option<LeasedCursor>) -> Result<(), Fault> {
         if held.is_none() {
             match cursor::claim(&self.store, &self.name, &self.owner).await? {
                 Claim::Mine(mine) => {
@@ -149,7 +149,7 @@ impl Runner {
     }
 
     /// Ships some batches; true: there are more.
-    async fn batches(&mut self, held: &mut Held) -> Result<bool, Fault> {
+    async fn batches(&mut self, held: &mut LeasedCursor) -> Result<bool, Fault> {
         let changes = self.store.changes(Collection::AuditBatches, held.cursor.batches, BATCHES).await?;
         let mut next = held.cursor.clone();
         let mut lines = Vec::new();
@@ -157,14 +157,15 @@ impl Runner {
             next.batches = change.seq;
             let Some(stored) = &change.document else { continue };
             stored.id.clone_into(&mut next.mark);
-            // What cannot be read is told by verify.
+            // A batch that cannot be read is reported by verify.
             let Ok(batch) = serde_json::from_str::<View<'_>>(&stored.body) else { continue };
             let shipped = next.writers.get(&*batch.writer).copied().unwrap_or(0);
             for (seq, entry) in (batch.first_seq..).zip(&batch.entries).filter(|(seq, _)| *seq > shipped) {
-                let at = serde_json::from_str::<When>(entry.get()).map_or(stored.written, |when| when.at);
+                let at =
+                    serde_json::from_str::<EntryTime>(entry.get()).map_or(stored.written, |when| when.at);
                 next.taken_to = Some(at);
                 next.shipped(&batch.writer, seq);
-                lines.push(line(&self.format, What::Entry, at, entry.get().to_owned()));
+                lines.push(line(&self.format, LineKind::Entry, at, entry.get().to_owned()));
             }
         }
         if next.batches != held.cursor.batches {
@@ -174,10 +175,10 @@ impl Runner {
     }
 
     /// Ships some checkpoints or tombstones; true: there are more.
-    async fn statements(&mut self, held: &mut Held, of: Collection) -> Result<bool, Fault> {
+    async fn statements(&mut self, held: &mut LeasedCursor, of: Collection) -> Result<bool, Fault> {
         let (from, what) = match of {
-            Collection::Checkpoints => (held.cursor.checkpoints, What::Checkpoint),
-            _ => (held.cursor.tombstones, What::Tombstone),
+            Collection::Checkpoints => (held.cursor.checkpoints, LineKind::Checkpoint),
+            _ => (held.cursor.tombstones, LineKind::Tombstone),
         };
         let changes = self.store.changes(of, from, STATEMENTS).await?;
         let wrap = |change: &Change| {
@@ -189,8 +190,8 @@ impl Runner {
         if let Some(last) = changes.items.last() {
             let mut next = held.cursor.clone();
             match what {
-                What::Checkpoint => next.checkpoints = last.seq,
-                What::Entry | What::Tombstone => next.tombstones = last.seq,
+                LineKind::Checkpoint => next.checkpoints = last.seq,
+                LineKind::Entry | LineKind::Tombstone => next.tombstones = last.seq,
             }
             self.hand_over(held, next, &lines).await?;
         }
@@ -198,7 +199,12 @@ impl Runner {
     }
 
     /// Only what was taken moves the cursor, and only a stored cursor counts.
-    async fn hand_over(&mut self, held: &mut Held, mut next: Cursor, lines: &[Line]) -> Result<(), Fault> {
+    async fn hand_over(
+        &mut self,
+        held: &mut LeasedCursor,
+        mut next: Cursor,
+        lines: &[Line],
+    ) -> Result<(), Fault> {
         if !lines.is_empty() {
             self.outlet.send(lines).await.map_err(Fault::Sink)?;
             self.metrics.entries.with(&self.labels).add(u64::try_from(lines.len()).unwrap_or(0));
@@ -221,7 +227,7 @@ impl Runner {
         self.metrics.failing.with(&self.labels).set(f64::from(u8::from(failing)));
         let behind = cursor.taken_to.map_or(0, |to| self.clock.now().since(to).as_secs());
         self.metrics.taken_seconds_ago.with(&self.labels).set_count(usize::try_from(behind).unwrap_or(0));
-        self.health.tell(|state| {
+        self.health.update(|state| {
             state.here = here;
             state.taken_at = cursor.taken_at;
             state.taken_to = cursor.taken_to;
@@ -231,7 +237,7 @@ impl Runner {
     }
 
     /// Tells and notes a failure; gives how long to wait.
-    async fn failed(&mut self, held: &mut Option<Held>, fault: Fault) -> Duration {
+    async fn failed(&mut self, held: &mut Option<LeasedCursor>, fault: Fault) -> Duration {
         let step = self.backoff.step(&*self.random);
         match fault {
             Fault::Store(error) => {

@@ -12,8 +12,8 @@ use tokio::net::{TcpStream, UdpSocket, UnixDatagram};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::outlet::{Line, What};
-use super::{NotTaken, SyslogTo};
+use super::outlet::{Line, LineKind};
+use super::{DeliveryError, SyslogTarget};
 
 /// Facility 13 (log audit), severity 6 (informational): RFC 5424 §6.2.1.
 const ENTRY: u8 = 13 * 8 + 6;
@@ -32,7 +32,7 @@ trait Wire: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Wire for T {}
 
 pub(super) struct SyslogOutlet {
-    to: SyslogTo,
+    to: SyslogTarget,
     host: String,
     link: Option<Link>,
 }
@@ -49,23 +49,23 @@ impl std::fmt::Debug for SyslogOutlet {
     }
 }
 
-fn late<E>(_: E) -> NotTaken {
-    NotTaken::new("syslog took too long")
+fn late<E>(_: E) -> DeliveryError {
+    DeliveryError::new("syslog took too long")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]
-fn failed(error: std::io::Error) -> NotTaken {
-    NotTaken::new(format!("syslog: {error}"))
+fn failed(error: std::io::Error) -> DeliveryError {
+    DeliveryError::new(format!("syslog: {error}"))
 }
 
 impl SyslogOutlet {
-    pub(super) fn new(to: SyslogTo) -> Self {
+    pub(super) fn new(to: SyslogTarget) -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host: String = host.trim().chars().filter(char::is_ascii_graphic).take(255).collect();
         Self { to, host: if host.is_empty() { "-".to_owned() } else { host }, link: None }
     }
 
-    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), NotTaken> {
+    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
         let mut link = match self.link.take() {
             Some(link) => link,
             None => timeout(CONNECT, connect(&self.to)).await.map_err(late)??,
@@ -76,7 +76,7 @@ impl SyslogOutlet {
         Ok(())
     }
 
-    async fn write(&self, link: &mut Link, lines: &[Line]) -> Result<(), NotTaken> {
+    async fn write(&self, link: &mut Link, lines: &[Line]) -> Result<(), DeliveryError> {
         match link {
             Link::Stream(wire) => {
                 let mut bytes = Vec::new();
@@ -110,7 +110,7 @@ impl SyslogOutlet {
 
     /// RFC 5424 §6: `<PRI>1 TIME HOST APP PROCID MSGID SD BOM MSG`.
     fn message(&self, line: &Line, most: usize) -> String {
-        let priority = if line.what == What::Entry { ENTRY } else { STATEMENT };
+        let priority = if line.what == LineKind::Entry { ENTRY } else { STATEMENT };
         let (at, host, word) = (line.at, &self.host, line.what.word());
         let mut message =
             format!("<{priority}>1 {at} {host} aro {} {word} - \u{feff}{}", std::process::id(), line.text);
@@ -122,28 +122,29 @@ impl SyslogOutlet {
     }
 }
 
-async fn connect(to: &SyslogTo) -> Result<Link, NotTaken> {
+async fn connect(to: &SyslogTarget) -> Result<Link, DeliveryError> {
     let tcp = async |address: &str| {
         let stream = TcpStream::connect(address).await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        Ok::<_, NotTaken>(stream)
+        Ok::<_, DeliveryError>(stream)
     };
     match to {
-        SyslogTo::Tcp(address) => Ok(Link::Stream(Box::new(tcp(address).await?))),
-        SyslogTo::Tls { address, name, tls } => {
+        SyslogTarget::Tcp(address) => Ok(Link::Stream(Box::new(tcp(address).await?))),
+        SyslogTarget::Tls { address, name, tls } => {
             let (name, stream): (ServerName<'static>, _) = (name.clone(), tcp(address).await?);
             let stream = TlsConnector::from(tls.clone()).connect(name, stream).await.map_err(failed)?;
             Ok(Link::Stream(Box::new(stream)))
         }
-        SyslogTo::Udp(address) => {
+        SyslogTarget::Udp(address) => {
             let mut found = tokio::net::lookup_host(address).await.map_err(failed)?;
-            let address = found.next().ok_or_else(|| NotTaken::new("syslog: the name has no address"))?;
+            let address =
+                found.next().ok_or_else(|| DeliveryError::new("syslog: the name has no address"))?;
             let any = if address.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
             let socket = UdpSocket::bind(any).await.map_err(failed)?;
             socket.connect(address).await.map_err(failed)?;
             Ok(Link::Udp(socket))
         }
-        SyslogTo::Unix(path) => {
+        SyslogTarget::Unix(path) => {
             let socket = UnixDatagram::unbound().map_err(failed)?;
             socket.connect(path).map_err(failed)?;
             Ok(Link::Unix(socket))
@@ -152,11 +153,11 @@ async fn connect(to: &SyslogTo) -> Result<Link, NotTaken> {
 }
 
 /// Syslog never says anything: what can be read is the end.
-async fn stands(wire: &mut Box<dyn Wire>) -> Result<(), NotTaken> {
+async fn stands(wire: &mut Box<dyn Wire>) -> Result<(), DeliveryError> {
     let mut byte = [0u8; 64];
     match timeout(SETTLE, wire.read(&mut byte)).await {
         Err(_) => Ok(()),
-        Ok(Ok(0)) => Err(NotTaken::new("syslog: the connection was closed")),
+        Ok(Ok(0)) => Err(DeliveryError::new("syslog: the connection was closed")),
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(failed(error)),
     }
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn messages_are_as_rfc_5424_has_them() {
         let outlet =
-            SyslogOutlet { to: SyslogTo::Unix("/dev/log".into()), host: "host".to_owned(), link: None };
+            SyslogOutlet { to: SyslogTarget::Unix("/dev/log".into()), host: "host".to_owned(), link: None };
         let line = |what, text: &str| Line {
             what,
             at: Timestamp::from_millis(1_800_000_000_123),
@@ -179,12 +180,12 @@ mod tests {
         };
         let pid = std::process::id();
         assert_eq!(
-            outlet.message(&line(What::Entry, "{\"v\":1}"), usize::MAX),
+            outlet.message(&line(LineKind::Entry, "{\"v\":1}"), usize::MAX),
             format!("<110>1 2027-01-15T08:00:00.123Z host aro {pid} audit - \u{feff}{{\"v\":1}}")
         );
-        let statement = outlet.message(&line(What::Checkpoint, "{}"), usize::MAX);
+        let statement = outlet.message(&line(LineKind::Checkpoint, "{}"), usize::MAX);
         assert!(statement.starts_with("<109>1 ") && statement.contains(" checkpoint - "), "{statement}");
-        let cut = outlet.message(&line(What::Entry, &"é".repeat(60_000)), MOST_DATAGRAM);
+        let cut = outlet.message(&line(LineKind::Entry, &"é".repeat(60_000)), MOST_DATAGRAM);
         assert!(cut.len() <= MOST_DATAGRAM);
     }
 }

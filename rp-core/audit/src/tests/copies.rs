@@ -9,14 +9,16 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram};
 
 use super::*;
-use crate::{AuditError, IfxPlace, LineVerifier, SinkFormat, SinkOptions, SinkPolicy, SinkTo, SyslogTo};
+use crate::{
+    AuditError, IfxOrigin, LineVerifier, SinkFormat, SinkOptions, SinkPolicy, SinkTarget, SyslogTarget,
+};
 
-fn sink(to: SinkTo, policy: SinkPolicy) -> SinkOptions {
+fn sink(to: SinkTarget, policy: SinkPolicy) -> SinkOptions {
     SinkOptions { name: "copy".to_owned(), to, format: SinkFormat::Aro, policy }
 }
 
-fn file(path: &Path, rotate: u64, keep: usize) -> SinkTo {
-    SinkTo::File { path: path.to_owned(), rotate, keep, sync: true }
+fn file(path: &Path, rotate: u64, keep: usize) -> SinkTarget {
+    SinkTarget::File { path: path.to_owned(), rotate, keep, sync: true }
 }
 
 /// Waits for what a look gives, without minding how long it takes.
@@ -203,7 +205,7 @@ async fn a_collector_that_refuses_gets_everything_in_the_end() {
     let mut log = Log::new();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let token = Some(Arc::new(rp_base::Secret::new("the-token".to_owned())));
-    let to = SinkTo::Http { client, url, token };
+    let to = SinkTarget::Http { client, url, token };
     log.options.sinks = vec![sink(to, SinkPolicy::Alarm)];
     log.options.close_within = LONG;
     let audit = log.start().await;
@@ -242,7 +244,7 @@ async fn frame(stream: &mut BufReader<TcpStream>) -> Option<String> {
 async fn syslog_over_tcp_sends_again_what_a_broken_connection_may_have_lost() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let mut log = Log::new();
-    let to = SinkTo::Syslog(SyslogTo::Tcp(listener.local_addr().unwrap().to_string()));
+    let to = SinkTarget::Syslog(SyslogTarget::Tcp(listener.local_addr().unwrap().to_string()));
     log.options.sinks = vec![sink(to, SinkPolicy::Alarm)];
     let audit = log.start().await;
     audit.promise(log.entry("exec")).await.unwrap();
@@ -269,9 +271,11 @@ async fn syslog_by_datagrams() {
     let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let unix = UnixDatagram::bind(folder.path().join("log")).unwrap();
     let mut log = Log::new();
-    let ways =
-        [SyslogTo::Udp(udp.local_addr().unwrap().to_string()), SyslogTo::Unix(folder.path().join("log"))];
-    let place = IfxPlace {
+    let ways = [
+        SyslogTarget::Udp(udp.local_addr().unwrap().to_string()),
+        SyslogTarget::Unix(folder.path().join("log")),
+    ];
+    let place = IfxOrigin {
         cloud: "AzurePublicCloud".to_owned(),
         host: "vm-1".to_owned(),
         region: "eastus".to_owned(),
@@ -282,7 +286,7 @@ async fn syslog_by_datagrams() {
         .enumerate()
         .map(|(n, to)| SinkOptions {
             name: format!("copy-{n}"),
-            to: SinkTo::Syslog(to),
+            to: SinkTarget::Syslog(to),
             format: format.clone(),
             policy: SinkPolicy::Alarm,
         })

@@ -83,7 +83,7 @@ async fn retention_on_the_embedded_store() {
     let mut rules = log.options.clone();
     rules.sinks = vec![crate::SinkOptions {
         name: "copy".to_owned(),
-        to: crate::SinkTo::File { path: copy.clone(), rotate: 1 << 30, keep: 0, sync: true },
+        to: crate::SinkTarget::File { path: copy.clone(), rotate: 1 << 30, keep: 0, sync: true },
         format: crate::SinkFormat::Aro,
         policy: crate::SinkPolicy::Alarm,
     }];

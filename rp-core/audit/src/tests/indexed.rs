@@ -65,13 +65,13 @@ fn expected(fits: impl Fn(usize) -> bool) -> Vec<String> {
     (0..ENTRIES).filter(|n| fits(*n)).map(|n| format!("web-{n:06}")).collect()
 }
 
-struct Trail {
+struct IndexedLog {
     store: SharedStore,
     clock: ManualClock,
     options: AuditOptions,
 }
 
-impl Trail {
+impl IndexedLog {
     async fn start(&self) -> Audit {
         Audit::start(self.store.clone(), Arc::new(self.clock.clone()), self.options.clone()).await.unwrap()
     }
@@ -108,7 +108,7 @@ impl Trail {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_filter_finds_what_looking_at_everything_finds() {
-    let trail = Trail::written().await;
+    let trail = IndexedLog::written().await;
     let begin = log_begin();
     let at = |n: usize| begin + Duration::from_millis(10) * u32::try_from(n + 1).unwrap();
     let base = || Query { limit: 500, ..Query::default() };

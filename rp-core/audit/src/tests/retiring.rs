@@ -8,7 +8,7 @@ use super::*;
 use crate::metrics::RetentionMetrics;
 use crate::retention::Retention;
 use crate::tombstone::SignedTombstone;
-use crate::{Query, SinkFormat, SinkOptions, SinkPolicy, SinkTo};
+use crate::{Query, SinkFormat, SinkOptions, SinkPolicy, SinkTarget};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -46,7 +46,7 @@ async fn three() -> (Log, Audit) {
     unreachable!()
 }
 
-async fn before(log: &Log, sinks: &[&str], age: Duration) -> crate::Retired {
+async fn before(log: &Log, sinks: &[&str], age: Duration) -> crate::RetentionSummary {
     use rp_base::Clock as _;
     retention(log, sinks).round(log.clock.now() - age).await.unwrap()
 }
@@ -54,7 +54,7 @@ async fn before(log: &Log, sinks: &[&str], age: Duration) -> crate::Retired {
 #[tokio::test]
 async fn what_is_old_goes_and_the_rest_can_be_proved() {
     let (log, audit) = three().await;
-    assert_eq!(before(&log, &[], DAY * 5).await, crate::Retired::default());
+    assert_eq!(before(&log, &[], DAY * 5).await, crate::RetentionSummary::default());
     let retired = before(&log, &[], DAY + DAY / 2).await;
     assert_eq!((retired.entries, retired.chains), (5, 1));
     let verdict = audit.verify().await.unwrap();
@@ -65,7 +65,7 @@ async fn what_is_old_goes_and_the_rest_can_be_proved() {
     let found = audit.search(&Query { verb: Some("exec".to_owned()), ..Query::default() }).await.unwrap();
     assert_eq!(found.entries.len(), 8);
     // Again: nothing. Later: the second chain, and then the beginning of the living one, but for its end.
-    assert_eq!(before(&log, &[], DAY + DAY / 2).await, crate::Retired::default());
+    assert_eq!(before(&log, &[], DAY + DAY / 2).await, crate::RetentionSummary::default());
     assert_eq!(before(&log, &[], DAY / 2).await.entries, 5);
     pass(&log, DAY);
     audit.promise(log.entry("get")).await.unwrap();
@@ -159,14 +159,18 @@ async fn nothing_goes_before_every_sink_has_it() {
     let (mut log, audit) = three().await;
     within(audit.close()).await;
     // One that never ran has taken nothing.
-    assert_eq!(before(&log, &["archive"], DAY / 2).await, crate::Retired::default());
-    let to = SinkTo::File { path: folder.path().join("audit.jsonl"), rotate: 1 << 30, keep: 0, sync: true };
+    assert_eq!(before(&log, &["archive"], DAY / 2).await, crate::RetentionSummary::default());
+    let to =
+        SinkTarget::File { path: folder.path().join("audit.jsonl"), rotate: 1 << 30, keep: 0, sync: true };
     let policy = SinkPolicy::Alarm;
     log.options.sinks = vec![SinkOptions { name: "archive".to_owned(), to, format: SinkFormat::Aro, policy }];
     let audit = log.start().await;
     within(audit.close()).await;
     assert_eq!(before(&log, &["archive"], DAY / 2).await.entries, 10);
-    assert_eq!(before(&log, &["archive", "another"], Duration::ZERO).await, crate::Retired::default());
+    assert_eq!(
+        before(&log, &["archive", "another"], Duration::ZERO).await,
+        crate::RetentionSummary::default()
+    );
     assert_eq!(log.verdict().await.findings, []);
 }
 

@@ -4,7 +4,7 @@ use rp_base::{Digest, Timestamp, sha256};
 use rp_database::Stored;
 use rp_documents::Entry;
 
-use super::{Expected, FindingKind, Verdict, covered};
+use super::{ExpectedHeads, FindingKind, Verdict, covered};
 use crate::WRITER_STARTED;
 use crate::batch::{Batch, Head, id};
 use crate::tombstone::Removed;
@@ -24,10 +24,10 @@ pub(super) struct Chain {
 }
 
 /// An entry of a batch: its number, its digest, and when it was made, if that can be read.
-type Seen = (u64, Digest, Option<Timestamp>);
+type EntryLink = (u64, Digest, Option<Timestamp>);
 
 impl Chain {
-    pub(super) fn new(writer: &str, retired: Option<&Removed>, expected: &mut Expected) -> Self {
+    pub(super) fn new(writer: &str, retired: Option<&Removed>, expected: &mut ExpectedHeads) -> Self {
         let writer = writer.to_owned();
         let mut expected = expected.remove(&writer).unwrap_or_default();
         if let Some(Removed { last, digest, .. }) = retired {
@@ -70,7 +70,7 @@ impl Chain {
     }
 
     /// Checks a batch within itself; gives number and digest of each entry.
-    fn entries(&mut self, batch: &Batch, verdict: &mut Verdict) -> Vec<Seen> {
+    fn entries(&mut self, batch: &Batch, verdict: &mut Verdict) -> Vec<EntryLink> {
         let read = |text: &str| serde_json::from_str::<Entry>(text).ok();
         let entries: Vec<Option<Entry>> = batch.entries.iter().map(|text| read(text.get())).collect();
         let numbers: Vec<u64> =
@@ -162,7 +162,7 @@ impl Chain {
     }
 
     /// Checks what was signed or named of entries in this batch.
-    fn expect(&mut self, digests: &[Seen], verdict: &mut Verdict) {
+    fn expect(&mut self, digests: &[EntryLink], verdict: &mut Verdict) {
         let (Some(first), Some(last)) = (digests.first(), digests.last()) else { return };
         if self.newer.is_none() {
             let end = self.expected.iter().map(|head| head.seq).max().unwrap_or(0);
@@ -191,7 +191,7 @@ impl Chain {
     }
 
     /// At the chain's beginning.
-    pub(super) fn finish(self, expected: &mut Expected, verdict: &mut Verdict) {
+    pub(super) fn finish(self, expected: &mut ExpectedHeads, verdict: &mut Verdict) {
         if let Some((seq, prev)) = self.newer.filter(|(seq, _)| *seq != 1) {
             self.beginning(seq, prev, verdict);
         }

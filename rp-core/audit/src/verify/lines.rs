@@ -7,7 +7,9 @@ use rp_base::{Digest, Timestamp, sha256};
 use rp_documents::Entry;
 use serde::Deserialize;
 
-use super::{Expected, FindingKind, Retired, Verdict, believe, covered, retire};
+use super::{
+    ExpectedHeads, FindingKind, RemovedByWriter, Verdict, check_checkpoint, check_tombstone, covered,
+};
 use crate::batch::Head;
 use crate::checkpoint::SignedCheckpoint;
 use crate::tombstone::{Removed, SignedTombstone};
@@ -18,8 +20,8 @@ const MOST_MISSING: u64 = 10_000_000;
 /// The longest line that is read.
 const LONGEST: usize = 1 << 20;
 
-type Short = [u8; 16];
-const MISSING: Short = [0; 16];
+type ShortDigest = [u8; 16];
+const MISSING: ShortDigest = [0; 16];
 
 /// A line that is no entry.
 #[derive(Deserialize)]
@@ -34,7 +36,7 @@ struct Chain {
     first: u64,
     /// What the first line's entry was chained to.
     first_prev: Digest,
-    digests: Vec<Short>,
+    digests: Vec<ShortDigest>,
     last: Digest,
     at: Timestamp,
 }
@@ -44,7 +46,7 @@ impl Chain {
         self.first.saturating_add(u64::try_from(self.digests.len()).unwrap_or(u64::MAX))
     }
 
-    fn slot(&mut self, seq: u64) -> Option<&mut Short> {
+    fn slot(&mut self, seq: u64) -> Option<&mut ShortDigest> {
         usize::try_from(seq.checked_sub(self.first)?).ok().and_then(|at| self.digests.get_mut(at))
     }
 }
@@ -56,8 +58,8 @@ pub struct LineVerifier {
     /// Chains may begin anywhere: the lines are a part of the log.
     part: bool,
     chains: HashMap<String, Chain>,
-    expected: Expected,
-    retired: Retired,
+    expected: ExpectedHeads,
+    retired: RemovedByWriter,
     verdict: Verdict,
     lines: u64,
 }
@@ -68,21 +70,22 @@ impl std::fmt::Debug for LineVerifier {
     }
 }
 
-fn short(digest: Digest) -> Short {
+fn short(digest: Digest) -> ShortDigest {
     let mut out = [0; 16];
     out.copy_from_slice(&digest.0[..16]);
     out
 }
 
 impl LineVerifier {
-    /// Believes checkpoints and tombstones of `key`. `part`: the lines are a part of the log, chains may begin anywhere.
+    /// Believes checkpoints and tombstones of `key`. `part`: the lines are a part of the log, chains may begin
+    /// anywhere.
     pub fn new(key: CheckpointKey, part: bool) -> Self {
         Self {
             key,
             part,
             chains: HashMap::new(),
-            expected: Expected::new(),
-            retired: Retired::new(),
+            expected: ExpectedHeads::new(),
+            retired: RemovedByWriter::new(),
             verdict: Verdict::default(),
             lines: 0,
         }
@@ -103,7 +106,7 @@ impl LineVerifier {
         match serde_json::from_str::<Statement>(text) {
             Ok(Statement::Checkpoint(signed)) => self.checkpoint(&signed),
             Ok(Statement::Tombstone(signed)) => {
-                retire(&signed, &self.key, &mut self.retired, &mut self.verdict);
+                check_tombstone(&signed, &self.key, &mut self.retired, &mut self.verdict);
             }
             Err(_) => self.nonsense("is neither an entry, a checkpoint nor a tombstone"),
         }
@@ -112,7 +115,7 @@ impl LineVerifier {
     /// A checkpoint that was kept elsewhere.
     pub fn checkpoint(&mut self, signed: &SignedCheckpoint) {
         self.verdict.checkpoints += 1;
-        believe(signed, &self.key, &mut self.expected, &mut self.verdict);
+        check_checkpoint(signed, &self.key, &mut self.expected, &mut self.verdict);
     }
 
     fn nonsense(&mut self, what: &str) {

@@ -8,32 +8,32 @@ use parking_lot::Mutex;
 use rp_base::SystemRandom;
 use serde_json::json;
 
-use crate::operation::{self, Asked, Look, Operation, Told};
-use crate::retry::{Pace, Repeat, RetryPolicy, Sleep, is_retryable, is_transient, wait};
-use crate::transport::Answer;
+use crate::operation::{self, Operation, OperationMethod, PollResult, PollSource};
+use crate::retry::{Repeat, Retrier, RetryPolicy, Sleep, is_retryable, is_transient, wait};
+use crate::transport::HttpResponse;
 use crate::{AzureError, ErrorClass, ErrorKind};
 
 /// Remembers what it was asked to pass.
 #[derive(Debug, Default)]
-struct Passed(Mutex<Vec<Duration>>);
+struct VirtualSleep(Mutex<Vec<Duration>>);
 
 #[async_trait]
-impl Sleep for Passed {
+impl Sleep for VirtualSleep {
     async fn sleep(&self, time: Duration) {
         self.0.lock().push(time);
     }
 }
 
 fn answered(status: u16, body: &str) -> AzureError {
-    AzureError::of_answer("put resource", status, body.as_bytes())
+    AzureError::from_response("put resource", status, body.as_bytes())
 }
 
 async fn repeated(policy: Repeat, errors: Vec<AzureError>) -> (Result<usize, AzureError>, Vec<f64>) {
-    let passed = Arc::new(Passed::default());
-    let pace = Pace { sleep: Arc::clone(&passed) as Arc<dyn Sleep>, random: Arc::new(SystemRandom) };
+    let passed = Arc::new(VirtualSleep::default());
+    let retrier = Retrier { sleep: Arc::clone(&passed) as Arc<dyn Sleep>, random: Arc::new(SystemRandom) };
     let errors = Mutex::new(errors);
     let tried = Mutex::new(0);
-    let done = pace
+    let done = retrier
         .repeat(policy, "put resource", || async {
             *tried.lock() += 1;
             let mut errors = errors.lock();
@@ -129,19 +129,19 @@ fn errors_are_classed_by_everything_inside_them() {
     }
 }
 
-fn answer(status: u16, headers: &[(&'static str, &str)], body: &serde_json::Value) -> Answer {
+fn answer(status: u16, headers: &[(&'static str, &str)], body: &serde_json::Value) -> HttpResponse {
     let mut map = http::HeaderMap::new();
     for (name, value) in headers {
         map.insert(*name, value.parse().unwrap());
     }
     let body = if body.is_null() { String::new() } else { body.to_string() };
-    Answer { status, headers: map, body: body.into() }
+    HttpResponse { status, headers: map, body: body.into() }
 }
 
-fn begun(asked: Asked, answer: &Answer) -> Result<Option<Operation>, AzureError> {
+fn started_operation(asked: OperationMethod, answer: &HttpResponse) -> Result<Option<Operation>, AzureError> {
     let own = "https://management.azure.com/subscriptions/s/resourceGroups/g?api-version=1".parse().unwrap();
     let body = serde_json::from_slice(&answer.body).unwrap_or_default();
-    operation::begun("put resource", asked, &own, answer, &body)
+    operation::started_operation("put resource", asked, &own, answer, &body)
 }
 
 #[test]
@@ -149,30 +149,41 @@ fn an_operation_is_followed_where_azure_says() {
     let status = "https://management.azure.com/ops/1?api-version=1";
     let running = json!({"properties": {"provisioningState": "Updating"}});
     let own = "/subscriptions/s/resourceGroups/g?api-version=1".to_owned();
-    let found = begun(
-        Asked::Write,
+    let found = started_operation(
+        OperationMethod::Write,
         &answer(201, &[("azure-asyncoperation", status), ("retry-after", "3")], &running),
     );
     let found = found.unwrap().unwrap();
     assert_eq!(
         (found.told, found.poll.as_str(), found.retry_after),
-        (Told::Status, "/ops/1?api-version=1", 3)
+        (PollSource::Status, "/ops/1?api-version=1", 3)
     );
     assert_eq!(found.result, Some(own.clone()));
     let stored = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Operation>(&stored).unwrap(), found);
     let late = [("location", "/ops/2"), ("retry-after", "18446744073709551615")];
-    let late = begun(Asked::Delete, &answer(202, &late, &json!(null))).unwrap().unwrap();
+    let late =
+        started_operation(OperationMethod::Delete, &answer(202, &late, &json!(null))).unwrap().unwrap();
     assert_eq!(late.retry_after, 600);
-    let found = begun(Asked::Delete, &answer(202, &[("location", "/ops/2")], &json!(null))).unwrap().unwrap();
-    assert_eq!((found.told, found.deletes, found.result), (Told::Location, true, None));
-    let found = begun(Asked::Write, &answer(200, &[], &running)).unwrap().unwrap();
-    assert_eq!((found.told, found.poll), (Told::State, own));
-    assert_eq!(begun(Asked::Write, &answer(200, &[], &json!({"properties": {}}))).unwrap(), None);
-    assert_eq!(begun(Asked::Delete, &answer(200, &[], &json!(null))).unwrap(), None);
+    let found =
+        started_operation(OperationMethod::Delete, &answer(202, &[("location", "/ops/2")], &json!(null)))
+            .unwrap()
+            .unwrap();
+    assert_eq!((found.told, found.deletes, found.result), (PollSource::Location, true, None));
+    let found = started_operation(OperationMethod::Write, &answer(200, &[], &running)).unwrap().unwrap();
+    assert_eq!((found.told, found.poll), (PollSource::State, own));
+    assert_eq!(
+        started_operation(OperationMethod::Write, &answer(200, &[], &json!({"properties": {}}))).unwrap(),
+        None
+    );
+    assert_eq!(started_operation(OperationMethod::Delete, &answer(200, &[], &json!(null))).unwrap(), None);
     for elsewhere in ["https://evil.example/ops/1", "//evil.example/ops", "http://management.azure.com/x"] {
         assert!(
-            begun(Asked::Delete, &answer(202, &[("location", elsewhere)], &json!(null))).is_err(),
+            started_operation(
+                OperationMethod::Delete,
+                &answer(202, &[("location", elsewhere)], &json!(null))
+            )
+            .is_err(),
             "{elsewhere}"
         );
     }
@@ -181,18 +192,21 @@ fn an_operation_is_followed_where_azure_says() {
 #[test]
 fn looks_end_in_a_result_or_in_the_operations_own_error() {
     let status = Operation {
-        told: Told::Status,
+        told: PollSource::Status,
         poll: "/o".into(),
         result: Some("/r".into()),
         deletes: false,
         retry_after: 0,
     };
     let look = |of: &Operation, status: u16, headers: &[(&'static str, &str)], body: serde_json::Value| {
-        operation::looked("wait", of, Ok(answer(status, headers, &body)))
+        operation::poll_result("wait", of, Ok(answer(status, headers, &body)))
     };
     let running = look(&status, 200, &[("retry-after", "86400")], json!({"status": "InProgress"}));
-    assert_eq!(running.unwrap(), Look::Running(Some(Duration::from_mins(10))));
-    assert_eq!(look(&status, 200, &[], json!({"status": "Succeeded"})).unwrap(), Look::ResultAt("/r".into()));
+    assert_eq!(running.unwrap(), PollResult::Running(Some(Duration::from_mins(10))));
+    assert_eq!(
+        look(&status, 200, &[], json!({"status": "Succeeded"})).unwrap(),
+        PollResult::ResultAt("/r".into())
+    );
     let failed = look(
         &status,
         200,
@@ -204,19 +218,19 @@ fn looks_end_in_a_result_or_in_the_operations_own_error() {
     let cancelled = look(&status, 200, &[], json!({"status": "Canceled"})).unwrap_err();
     assert_eq!(cancelled.code, "Canceled");
     // What another than Azure answers is no end.
-    let page = operation::looked(
+    let page = operation::poll_result(
         "wait",
         &status,
-        Ok(Answer { body: "<html>".into(), ..answer(200, &[], &json!(null)) }),
+        Ok(HttpResponse { body: "<html>".into(), ..answer(200, &[], &json!(null)) }),
     );
     assert_eq!(page.unwrap_err().kind, ErrorKind::Malformed);
     assert_eq!(look(&status, 200, &[], json!({"a": 1})).unwrap_err().kind, ErrorKind::Malformed);
     let post = Operation { result: None, ..status.clone() };
     let done = look(&post, 200, &[], json!({"status": "Succeeded", "properties": {"a": 1}}));
-    assert_eq!(done.unwrap(), Look::Done(json!({"a": 1})));
-    let location = Operation { told: Told::Location, result: None, deletes: true, ..status };
-    assert_eq!(look(&location, 202, &[], json!(null)).unwrap(), Look::Running(None));
-    assert_eq!(look(&location, 204, &[], json!(null)).unwrap(), Look::Done(json!(null)));
-    let gone = operation::looked("wait", &location, Err(answered(404, "")));
-    assert_eq!(gone.unwrap(), Look::Done(json!(null)));
+    assert_eq!(done.unwrap(), PollResult::Done(json!({"a": 1})));
+    let location = Operation { told: PollSource::Location, result: None, deletes: true, ..status };
+    assert_eq!(look(&location, 202, &[], json!(null)).unwrap(), PollResult::Running(None));
+    assert_eq!(look(&location, 204, &[], json!(null)).unwrap(), PollResult::Done(json!(null)));
+    let gone = operation::poll_result("wait", &location, Err(answered(404, "")));
+    assert_eq!(gone.unwrap(), PollResult::Done(json!(null)));
 }

@@ -10,7 +10,7 @@ use crate::retry::{self, RetryPolicy, is_retryable, is_transient};
 use crate::{AzureError, Cloud, Endpoints, ErrorKind};
 
 fn answered(status: u16, body: &str) -> AzureError {
-    AzureError::of_answer("get subnet", status, body.as_bytes())
+    AzureError::from_response("get subnet", status, body.as_bytes())
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn clouds_have_their_endpoints() {
             "https://login.microsoftonline.us/",
         ),
     ] {
-        let endpoints = Endpoints::of(name.parse().unwrap()).unwrap();
+        let endpoints = Endpoints::for_cloud(name.parse().unwrap()).unwrap();
         assert_eq!((endpoints.resource_manager.as_str(), endpoints.authority.as_str()), (manager, authority));
         assert_eq!(endpoints.scope, format!("{manager}.default"));
         let url = endpoints.token("72f988bf-0000-0000-0000-000000000001").unwrap();
@@ -110,7 +110,7 @@ fn only_resource_ids_are_paths() {
 proptest! {
     #[test]
     fn any_body_gives_a_bounded_error(status in 300_u16..600, body in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let error = AzureError::of_answer("x", status, &body);
+        let error = AzureError::from_response("x", status, &body);
         prop_assert!(error.to_string().len() < 4000);
         prop_assert_eq!(clean(&error.message, 500), error.message);
     }

@@ -26,15 +26,15 @@ fn values_are_those_of_the_cluster() {
         },
     }))
     .unwrap();
-    let wrong = Wrong::told(&CloudError::bad("Code", "", "x"), "");
-    let told = Told {
+    let failure = OperationFailure::for_customer(&CloudError::bad("Code", "", "x"), "");
+    let told = TerminalOperation {
         body: &body,
         operation: "Deleting",
         initial: "Deleting",
-        end: End::Failed,
-        wrong: Some(&wrong),
+        end: OperationEnd::Failed,
+        failure: Some(&failure),
     };
-    let all = of(&told, "eastus.aroapp.io");
+    let all = dimensions_of(&told, "eastus.aroapp.io");
     for (name, want) in [
         ("operationtype", "Deleting"),
         ("provisioningstate", "Failed"),
@@ -59,7 +59,7 @@ fn values_are_those_of_the_cluster() {
     ] {
         assert_eq!(value(&all, name), want, "{name}");
     }
-    let done = of(&Told { end: End::Succeeded, wrong: None, ..told }, "x");
+    let done = dimensions_of(&TerminalOperation { end: OperationEnd::Succeeded, failure: None, ..told }, "x");
     assert_eq!((value(&done, "resulttype"), value(&done, "provisioningstate")), ("Success", "Succeeded"));
     assert_eq!(domain_of("a.eastus.aroapp.io", "eastus.aroapp.io"), "managed");
     assert_eq!(domain_of("a.example.com", "eastus.aroapp.io"), "Custom");
@@ -72,7 +72,13 @@ fn clusters_of_any_shape_have_dimensions() {
         let body = json!({"id": "a", "key": "k", "partitionKey": "p",
             "openShiftCluster": {"id": ID, "tags": 1, "properties": properties}});
         let body = serde_json::from_value(body).unwrap();
-        let told = Told { body: &body, operation: "x", initial: "x", end: End::Succeeded, wrong: None };
-        assert!(of(&told, "").len() > 20);
+        let told = TerminalOperation {
+            body: &body,
+            operation: "x",
+            initial: "x",
+            end: OperationEnd::Succeeded,
+            failure: None,
+        };
+        assert!(dimensions_of(&told, "").len() > 20);
     }
 }

@@ -13,10 +13,10 @@ pub(super) const LONGEST_ERROR: usize = 4096;
 const LONGEST_LINE: usize = 2048;
 const LONGEST_MESSAGE: usize = 1024;
 const LONGEST_NAME: usize = 128;
-/// Of one diagnostic; its end tells most.
+/// Characters of one diagnostic; the end is kept, because it usually names the cause.
 const LONGEST_DIAGNOSTIC: usize = 64 * 1024;
 const MOST_DIAGNOSTICS: usize = 16;
-/// Steps of all attempts; the oldest make room.
+/// Recorded steps of all attempts; the oldest are dropped first.
 const MOST_STEPS: usize = 500;
 
 pub(super) fn note(log: &mut OperationLog, event: &StepEvent<'_>, now: Timestamp) {
@@ -55,7 +55,7 @@ pub(super) fn line(log: &mut OperationLog, level: &str, text: &str, now: Timesta
     crop(&mut log.lines, OperationLog::MOST_LINES);
 }
 
-/// The stored log of earlier attempts with what this one told.
+/// The stored log of earlier attempts, extended by the entries of this attempt.
 pub(super) fn joined(mut stored: OperationLog, ours: &OperationLog) -> OperationLog {
     for step in &mut stored.steps {
         if step.took_ms.is_none() && step.message.is_empty() {
@@ -89,7 +89,7 @@ pub(super) fn joined(mut stored: OperationLog, ours: &OperationLog) -> Operation
     stored
 }
 
-/// It did not come to a good end: the same step that begins again goes on in its record.
+/// Whether the record has no successful end: a new start of the same step continues this record.
 fn is_open(step: &StepRecord) -> bool {
     step.took_ms.is_none() || step.failed
 }
@@ -123,7 +123,7 @@ fn running<'a>(log: &'a mut OperationLog, name: &str) -> Option<&'a mut StepReco
     log.steps.iter_mut().rev().find(|step| step.name == name)
 }
 
-/// The last of a name counts.
+/// The last diagnostic with a name replaces earlier ones.
 fn diagnostic(log: &mut OperationLog, name: &str, text: &str) {
     let mut from = text.len().saturating_sub(LONGEST_DIAGNOSTIC);
     while !text.is_char_boundary(from) {

@@ -1,28 +1,28 @@
 use async_trait::async_trait;
 use rp_base::{Clock as _, SystemClock};
 use rp_database::in_memory;
-use tests_kit::{Answered, Between, Interposed, Method, StoreCall, told_to_fail};
+use tests_kit::{Delivery, Interposed, Method, StoreCall, StoreInterceptor, told_to_fail};
 
 use super::*;
 
-/// Refuses so many writes.
+/// Refuses this number of writes.
 #[derive(Debug)]
 struct Refusing(AtomicU32);
 
 #[async_trait]
-impl Between for Refusing {
-    async fn before(&self, _: &SharedStore, call: StoreCall<'_>) -> Result<Answered, StoreError> {
+impl StoreInterceptor for Refusing {
+    async fn before(&self, _: &SharedStore, call: StoreCall<'_>) -> Result<Delivery, StoreError> {
         let count = |left: u32| left.checked_sub(1);
         let refused = call.method == Method::Replace
             && self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count).is_ok();
-        if refused { Err(told_to_fail()) } else { Ok(Answered::Told) }
+        if refused { Err(told_to_fail()) } else { Ok(Delivery::Delivered) }
     }
 }
 
 fn holder(store: &SharedStore, token: u64) -> Journal {
     let clock = Arc::new(SystemClock);
-    let time = StoreTime::starting(clock.now());
-    let about = About {
+    let time = StoreTime::new(clock.now());
+    let header = LogHeader {
         id: "o".to_owned(),
         key: "k".to_owned(),
         kind: "Creating".to_owned(),
@@ -32,7 +32,7 @@ fn holder(store: &SharedStore, token: u64) -> Journal {
         token,
         fresh: token == 1,
     };
-    Journal::new(store, clock, time, about)
+    Journal::new(store, clock, time, header)
 }
 
 async fn stored(store: &SharedStore) -> OperationLog {
@@ -44,20 +44,20 @@ async fn a_former_holder_never_overwrites_what_a_later_one_told() {
     let between = Interposed::new(in_memory(Arc::new(SystemClock)), Refusing(AtomicU32::new(0)));
     let store: SharedStore = between.clone();
     holder(&store, 1).flush().await.unwrap();
-    // Both go on with the same log: the former one's words were not taken at once.
+    // Both continue the same log: the first write of the former holder was refused.
     let (former, later) = (holder(&store, 2), holder(&store, 3));
     between.0.store(1, Ordering::SeqCst);
-    former.say("warning", "put off");
+    former.record_line("warning", "put off");
     former.flush().await.unwrap_err();
-    later.say("info", "done");
+    later.record_line("info", "done");
     later.end("Succeeded", "");
     later.flush().await.unwrap();
     former.flush().await.unwrap();
     let log = stored(&store).await;
     assert_eq!((log.token, log.result.as_str(), log.lines.len()), (3, "Succeeded", 1), "{log:?}");
-    // Nor does one that looks at it for the first time.
+    // A former holder that reads the log for the first time does not overwrite it either.
     let late = holder(&store, 2);
-    late.say("info", "late");
+    late.record_line("info", "late");
     late.flush().await.unwrap();
     assert_eq!(stored(&store).await, log);
 }
@@ -71,15 +71,15 @@ async fn an_end_waits_for_its_log_but_not_for_ever() {
     between.0.store(2, Ordering::SeqCst);
     journal.end("Failed", "no luck");
     for _ in 0..2 {
-        journal.last_words().await.unwrap_err();
+        journal.flush_final().await.unwrap_err();
         assert_eq!(stored(&store).await.result, "");
     }
-    journal.last_words().await.unwrap();
+    journal.flush_final().await.unwrap();
     assert_eq!(stored(&store).await.result, "Failed");
     between.0.store(u32::MAX, Ordering::SeqCst);
-    journal.say("info", "more");
+    journal.record_line("info", "more");
     let mut tries = 2;
-    while journal.last_words().await.is_err() {
+    while journal.flush_final().await.is_err() {
         tries += 1;
     }
     assert_eq!(tries, MOST_REFUSED);

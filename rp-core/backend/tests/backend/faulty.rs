@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rp_database::{Expect, SharedStore, StoreError};
 use rp_documents::Collection;
 use serde_json::Value;
-use tests_kit::{Answered, Between, Interposed, Method, StoreCall, told_to_fail};
+use tests_kit::{Delivery, Interposed, Method, StoreCall, StoreInterceptor, told_to_fail};
 use tokio::sync::watch;
 
 /// How one write fails.
@@ -101,8 +101,8 @@ impl Faults {
 }
 
 #[async_trait]
-impl Between for Faults {
-    async fn before(&self, store: &SharedStore, call: StoreCall<'_>) -> Result<Answered, StoreError> {
+impl StoreInterceptor for Faults {
+    async fn before(&self, store: &SharedStore, call: StoreCall<'_>) -> Result<Delivery, StoreError> {
         if *self.away.borrow() {
             return Err(told_to_fail());
         }
@@ -113,15 +113,15 @@ impl Between for Faults {
             }
         }
         let Some(collection) = call.collection.filter(|_| call.method.writes()) else {
-            return Ok(Answered::Told);
+            return Ok(Delivery::Delivered);
         };
         match (self.fault(collection), call.id) {
             (Some(Fault::Away), _) => return Err(told_to_fail()),
-            (Some(Fault::AnswerLost), _) => return Ok(Answered::Lost),
+            (Some(Fault::AnswerLost), _) => return Ok(Delivery::Lost),
             (Some(Fault::Conflict), Some(id)) => rewrite(store, collection, id, |_| {}).await?,
             _ => {}
         }
-        Ok(Answered::Told)
+        Ok(Delivery::Delivered)
     }
 
     async fn after(&self, call: StoreCall<'_>) -> Result<(), StoreError> {

@@ -33,7 +33,7 @@ async fn a_new_cluster_goes_through_its_phases_and_its_operation_ends() {
             job.progress.patch(Box::new(change)).await?;
             return Ok(Outcome::Done);
         }
-        job.progress.bill("infra", "tenant", "eastus").await?;
+        job.progress.create_billing_record("infra", "tenant", "eastus").await?;
         let change = |cluster: &mut OpenShiftCluster, by: Worker| {
             cluster.properties.install.phase.set(by, InstallPhase::RemoveBootstrap.name());
         };
@@ -77,7 +77,7 @@ async fn failures_end_with_what_each_may_read() {
         match job.document.id.as_str() {
             "told" => {
                 let told = CloudError::bad("QuotaExceeded", "properties.x", "Not enough cores.");
-                Err(Failure::Told { told, detail: "at https://internal".into() })
+                Err(Failure::Customer { told, detail: "at https://internal".into() })
             }
             _ => Err(Failure::Internal("the password is hunter2".into())),
         }
@@ -117,7 +117,7 @@ async fn failures_end_with_what_each_may_read() {
 async fn a_delete_leaves_nothing_and_its_result_comes_before_its_document_goes() {
     let world = World::new().await;
     let manager = Scripted::new(|job| async move {
-        job.progress.end_bill().await?;
+        job.progress.end_billing_record().await?;
         Ok(Outcome::Done)
     });
     world.cluster("a", "Deleting", |_| {}).await;

@@ -9,17 +9,17 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rp_cluster::{Failure, Job, Manager, Operation, Outcome, StepEvent};
 
-type Ran = Result<Outcome, Failure>;
-type Script = dyn Fn(Job) -> BoxFuture<'static, Ran> + Send + Sync;
+type RunResult = Result<Outcome, Failure>;
+type Script = dyn Fn(Job) -> BoxFuture<'static, RunResult> + Send + Sync;
 
 /// A script with what it saw.
 pub(crate) struct Scripted {
     script: Box<Script>,
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) seen: Arc<RunRecord>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RunRecord {
     /// By the cluster's key: how many do its work now.
     running: Mutex<HashMap<String, usize>>,
     /// Clusters whose work two did at once.
@@ -29,7 +29,7 @@ pub(crate) struct Seen {
 }
 
 /// One run: it ends however the run ends.
-struct Running(Arc<Seen>, String);
+struct Running(Arc<RunRecord>, String);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -48,7 +48,7 @@ impl fmt::Debug for Scripted {
 impl Scripted {
     pub(crate) fn new<F>(script: impl Fn(Job) -> F + Send + Sync + 'static) -> Arc<Self>
     where
-        F: Future<Output = Ran> + Send + 'static,
+        F: Future<Output = RunResult> + Send + 'static,
     {
         Arc::new(Self { script: Box::new(move |job| Box::pin(script(job))), seen: Arc::default() })
     }
@@ -65,7 +65,7 @@ impl Scripted {
 
 #[async_trait]
 impl Manager for Scripted {
-    async fn run(&self, job: Job) -> Ran {
+    async fn run(&self, job: Job) -> RunResult {
         let key = job.document.key.clone();
         self.seen.runs.lock().push((key.clone(), job.operation));
         let count = {
@@ -95,9 +95,9 @@ pub(crate) async fn steps<F: Future<Output = ()>>(
             return Err(Failure::HandedOver);
         }
         let name = format!("action.{at}");
-        job.progress.tell(StepEvent::Started { name: &name, at, planned: count, attempt: 1 });
+        job.progress.record_event(StepEvent::Started { name: &name, at, planned: count, attempt: 1 });
         step(at).await;
-        job.progress.tell(StepEvent::Done { name: &name, took: std::time::Duration::ZERO });
+        job.progress.record_event(StepEvent::Done { name: &name, took: std::time::Duration::ZERO });
         job.progress.save(&format!("action.{}", at + 1)).await?;
     }
     Ok(())

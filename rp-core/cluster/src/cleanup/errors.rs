@@ -1,4 +1,4 @@
-//! What is said of a resource that cannot be deleted (`contract/cluster.md` §5.1).
+//! Errors of resources that cannot be deleted (`contract/cluster.md` §5.1).
 
 use rp_api::CloudError;
 use rp_azure::AzureError;
@@ -7,8 +7,8 @@ use crate::errors::StepError;
 
 const TARGET: &str = "features.ResourcesClient#DeleteByID";
 
-/// Refusals that the customer can do something about.
-pub(crate) fn told(error: AzureError) -> StepError {
+/// Converts refusals that the customer can resolve into errors for the customer.
+pub(crate) fn deletion_error(error: AzureError) -> StepError {
     let known = [
         (
             "CannotDeleteLoadBalancerWithPrivateLinkService",

@@ -4,7 +4,7 @@ use rp_api::CloudError;
 use rp_azure::{AzureError, Client, ErrorClass, Operation, Resources};
 use serde_json::Value;
 
-use super::errors::told;
+use super::errors::deletion_error;
 use super::levels::{Item, ordered};
 use crate::context::Context;
 use crate::errors::StepError;
@@ -14,8 +14,8 @@ use crate::resources::group::is_managed;
 use crate::resources::subnets::detach;
 use crate::templates::versions;
 
-/// Deletes the group with all that is in it, if it is this cluster's. What somebody has deleted already is as good; so
-/// is a subscription that is gone.
+/// Deletes the group with all that is in it, if it is this cluster's. A group or a
+/// subscription that is gone already counts as deleted.
 pub(crate) async fn delete_resource_group(context: &Context) -> Result<(), StepError> {
     let document = context.document();
     let client = context.customer();
@@ -27,15 +27,15 @@ pub(crate) async fn delete_resource_group(context: &Context) -> Result<(), StepE
     let Some(group) = group else { return Ok(()) };
     if !is_managed(&document, &group) {
         let by = group["managedBy"].as_str().unwrap_or("nobody");
-        context.line("warning", &format!("the resource group is managed by {by}, and stays as it is"));
+        context.record_line("warning", &format!("the resource group is managed by {by}, and stays as it is"));
         return Ok(());
     }
-    empty(context, &client, id).await?;
-    client.delete(id, versions::RESOURCES).await.map_err(told)
+    delete_resources(context, &client, id).await?;
+    client.delete(id, versions::RESOURCES).await.map_err(deletion_error)
 }
 
 /// Deletes the resources of a group, level by level.
-async fn empty(context: &Context, client: &Client, group: &str) -> Result<(), StepError> {
+async fn delete_resources(context: &Context, client: &Client, group: &str) -> Result<(), StepError> {
     let found = match client.list(&format!("{group}/resources"), versions::RESOURCES).await {
         Err(error) if error.is_missing() || error.class() == ErrorClass::Authorization => return Ok(()),
         found => found?,
@@ -45,15 +45,15 @@ async fn empty(context: &Context, client: &Client, group: &str) -> Result<(), St
     for level in ordered(found) {
         let mut begun: Vec<(String, Operation)> = Vec::new();
         for item in level {
-            context.proceed()?;
-            if let Some(operation) = begin(context, client, &item).await? {
+            context.check_running()?;
+            if let Some(operation) = begin_delete(context, client, &item).await? {
                 begun.push((item.id, operation));
             }
         }
         for (id, operation) in begun {
             context.waiting(&format!("deletion of {id}"));
             match client.wait(&operation).await {
-                Err(error) if !error.is_missing() => return Err(told(error)),
+                Err(error) if !error.is_missing() => return Err(deletion_error(error)),
                 _ => {}
             }
         }
@@ -61,23 +61,27 @@ async fn empty(context: &Context, client: &Client, group: &str) -> Result<(), St
     Ok(())
 }
 
-/// Begins to delete one resource, after what hangs on it.
-async fn begin(context: &Context, client: &Client, item: &Item) -> Result<Option<Operation>, StepError> {
+/// Begins to delete one resource, after its dependants.
+async fn begin_delete(
+    context: &Context,
+    client: &Client,
+    item: &Item,
+) -> Result<Option<Operation>, StepError> {
     let Some(version) = versions::of_type(&item.kind) else {
-        context.line("warning", &format!("skipping resource {}", item.id));
+        context.record_line("warning", &format!("skipping resource {}", item.id));
         return Ok(None);
     };
     match item.kind.to_ascii_lowercase().as_str() {
-        "microsoft.network/networksecuritygroups" => free(client, &item.id).await?,
-        "microsoft.network/privatednszones" => unlink(client, &item.id).await?,
-        "microsoft.network/networkinterfaces" => mend(client, &item.id).await?,
+        "microsoft.network/networksecuritygroups" => detach_from_subnets(client, &item.id).await?,
+        "microsoft.network/privatednszones" => delete_network_links(client, &item.id).await?,
+        "microsoft.network/networkinterfaces" => rewrite_failed_interface(client, &item.id).await?,
         _ => {}
     }
-    client.begin_delete(&item.id, version).await.map_err(told)
+    client.begin_delete(&item.id, version).await.map_err(deletion_error)
 }
 
-/// Takes a security group off all subnets that still have it.
-async fn free(client: &Client, group: &str) -> Result<(), StepError> {
+/// Detaches a security group from all subnets that still have it.
+async fn detach_from_subnets(client: &Client, group: &str) -> Result<(), StepError> {
     let Some(body) = client.get(group, versions::NETWORK).await? else { return Ok(()) };
     for subnet in items(&body["properties"], "subnets") {
         let id = subnet["id"].as_str().unwrap_or_default();
@@ -103,19 +107,22 @@ fn subnet_failed(what: &str, id: &str, error: &AzureError) -> CloudError {
 }
 
 /// Deletes a private zone's links to networks.
-async fn unlink(client: &Client, zone: &str) -> Result<(), StepError> {
+async fn delete_network_links(client: &Client, zone: &str) -> Result<(), StepError> {
     let links = match client.list(&format!("{zone}/virtualNetworkLinks"), versions::PRIVATE_DNS).await {
         Err(error) if error.is_missing() => return Ok(()),
         links => links?,
     };
     for link in links {
-        client.delete(link["id"].as_str().unwrap_or_default(), versions::PRIVATE_DNS).await.map_err(told)?;
+        client
+            .delete(link["id"].as_str().unwrap_or_default(), versions::PRIVATE_DNS)
+            .await
+            .map_err(deletion_error)?;
     }
     Ok(())
 }
 
 /// A network interface in state `Failed` cannot be deleted before it was written once more.
-async fn mend(client: &Client, card: &str) -> Result<(), StepError> {
+async fn rewrite_failed_interface(client: &Client, card: &str) -> Result<(), StepError> {
     if let Some(body) = client.get(card, versions::NETWORK).await?
         && body["properties"]["provisioningState"] == "Failed"
     {

@@ -1,4 +1,4 @@
-//! In which order the resources of a group go (`contract/cluster.md` §5.1). Pure.
+//! The order in which the resources of a group are deleted (`contract/cluster.md` §5.1). Pure.
 
 use std::collections::BTreeMap;
 

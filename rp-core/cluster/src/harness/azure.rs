@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_azure::{
-    Arm, ArmOptions, AzureClients, BlobAccess, BlobStore, CloudClients, Credential, Endpoints, Habits,
+    Arm, ArmOptions, AzureClients, BlobAccess, BlobStore, CallSettings, CloudClients, Credential, Endpoints,
     Polling, Repeat, RetryPolicy,
 };
 use rp_base::{Secret, SystemClock, SystemRandom};
-use rp_simulator::arm::{Alone, ArmControl, Nothing};
+use rp_simulator::arm::{ArmControl, EmptyContents, LocalArm};
 use serde_json::{Value, json};
 
 use super::{PRINCIPAL, RP_SUBSCRIPTION, RP_TENANT, SUBSCRIPTION, TENANT};
@@ -20,14 +20,15 @@ pub(crate) struct Cloud {
     pub(crate) clients: Arc<dyn AzureClients>,
     /// Its address, without a slash at the end.
     pub(crate) url: String,
-    _alone: Alone,
+    _alone: LocalArm,
 }
 
 impl Cloud {
     pub(crate) async fn start() -> Self {
         rp_net::tls::install_provider();
         let applications = [("first-party", "s3cret"), (PRINCIPAL, "cluster-secret")];
-        let alone = Alone::start(&applications, Arc::new(Nothing), Arc::new(SystemClock)).await.unwrap();
+        let alone =
+            LocalArm::start(&applications, Arc::new(EmptyContents), Arc::new(SystemClock)).await.unwrap();
         let control = alone.arm.control();
         control.subscribe(SUBSCRIPTION, TENANT);
         control.subscribe(RP_SUBSCRIPTION, RP_TENANT);
@@ -53,8 +54,8 @@ impl Cloud {
             retry: RetryPolicy::NONE,
             patience: Duration::from_secs(60),
         };
-        let habits = Habits { repeat: Repeat::NONE, polling: quick, ..Habits::default() };
-        let first_party = Arm::with(options, habits).unwrap();
+        let call_settings = CallSettings { repeat: Repeat::NONE, polling: quick, ..CallSettings::default() };
+        let first_party = Arm::with(options, call_settings).unwrap();
         let managed_identity = first_party.with_credential(own());
         let clients = CloudClients::new(first_party, managed_identity);
         Self { control, clients: Arc::new(clients), url: alone.url.clone(), _alone: alone }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rp_api::CloudError;
-use rp_azure::{AzureError, ErrorKind, More};
+use rp_azure::{AzureError, ErrorDetails, ErrorKind};
 
 use super::engine_tests::fine;
 use crate::convert::{failure, is_authorization, sanitized};
@@ -20,13 +20,13 @@ const RETRIED: Step = authorization_retrying!("retried", fine);
 fn azure(code: &str, message: &str, url: &str) -> StepError {
     let mut error = AzureError::new("put subnet", ErrorKind::Forbidden, message);
     error.code = code.to_owned();
-    error.more = Some(Box::new(More { url: url.to_owned(), ..More::default() }));
+    error.more = Some(Box::new(ErrorDetails { url: url.to_owned(), ..ErrorDetails::default() }));
     error.into()
 }
 
 fn told(step: &Step, error: StepError) -> String {
     match failure(Some(step), error, GROUP) {
-        Failure::Told { told, detail } => {
+        Failure::Customer { told, detail } => {
             assert!(!detail.is_empty());
             told.to_string()
         }

@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::World;
 use crate::context::Context;
-use crate::engine::{self, Stopped, positions};
+use crate::engine::{self, PlanError, positions};
 use crate::environment::{Periods, RoleSets};
 use crate::errors::StepError;
 use crate::failure::Failure;
 use crate::manager::{Manager as _, Operation, Outcome};
 use crate::metrics::StepMetrics;
-use crate::step::{Seen, Step};
+use crate::step::{ConditionStatus, Step};
 use crate::{ClusterManager, InstallError, action, authorization_retrying, condition, convert};
 
 pub(super) async fn fine(_: &Context) -> Result<(), StepError> {
@@ -33,15 +33,15 @@ async fn endless(_: &Context) -> Result<(), StepError> {
     std::future::pending().await
 }
 
-async fn never(_: &Context) -> Result<Seen, StepError> {
-    Ok(Seen::not_yet("nothing there"))
+async fn never(_: &Context) -> Result<ConditionStatus, StepError> {
+    Ok(ConditionStatus::not_yet("nothing there"))
 }
 
-async fn silent(_: &Context) -> Result<Seen, StepError> {
+async fn silent(_: &Context) -> Result<ConditionStatus, StepError> {
     std::future::pending().await
 }
 
-async fn refused(_: &Context) -> Result<Seen, StepError> {
+async fn refused(_: &Context) -> Result<ConditionStatus, StepError> {
     Err(CloudError::invalid("a.b", "no").into())
 }
 
@@ -51,7 +51,7 @@ async fn unknown_application(_: &Context) -> Result<(), StepError> {
 
 const FINE: Step = action!("fine", fine);
 
-async fn run(world: &World, plan: &[Step]) -> Result<(), Stopped> {
+async fn run(world: &World, plan: &[Step]) -> Result<(), PlanError> {
     let context = world.context(Operation::Create);
     engine::run(&context, plan, &StepMetrics::new(&Registry::new(), Statsd::none())).await
 }
@@ -70,7 +70,7 @@ async fn steps_run_in_order_and_each_position_is_kept() {
         ["action.fine", "condition.seen", "action.fine#2", "authorizationretryingaction.last"]
     );
     run(&world, &plan).await.unwrap();
-    assert_eq!(world.keeper.saves(), positions(&plan)[1..]);
+    assert_eq!(world.progress.saves(), positions(&plan)[1..]);
     let expected = [
         "started action.fine 1",
         "done action.fine",
@@ -81,33 +81,33 @@ async fn steps_run_in_order_and_each_position_is_kept() {
         "started authorizationretryingaction.last 1",
         "done authorizationretryingaction.last",
     ];
-    assert_eq!(world.keeper.events(), expected);
+    assert_eq!(world.progress.events(), expected);
 }
 
-async fn yes(_: &Context) -> Result<Seen, StepError> {
-    Ok(Seen::Yes)
+async fn yes(_: &Context) -> Result<ConditionStatus, StepError> {
+    Ok(ConditionStatus::Yes)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_on_from_the_stored_position_and_counts_lost_workers() {
     let world = World::alone();
     let plan = [FINE, action!("second", fine)];
-    world.keeper.set_position("action.second");
-    world.keeper.edit(|document| document["dequeues"] = 3.into());
+    world.progress.set_position("action.second");
+    world.progress.edit(|document| document["dequeues"] = 3.into());
     run(&world, &plan).await.unwrap();
     assert_eq!(
-        world.keeper.take_events(),
+        world.progress.take_events(),
         ["info goes on with action.second", "started action.second 3", "done action.second"]
     );
-    world.keeper.set_position("action.ofAnotherRelease");
+    world.progress.set_position("action.ofAnotherRelease");
     run(&world, &plan).await.unwrap();
-    assert_eq!(world.keeper.events()[1], "started action.fine 3");
+    assert_eq!(world.progress.events()[1], "started action.fine 3");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_installation_that_was_finished_and_not_told_so_is_not_begun_again() {
     let world = World::alone();
-    world.keeper.edit(|document| {
+    world.progress.edit(|document| {
         document["openShiftCluster"]["properties"]["infraId"] = "test-abcde".into();
         document["openShiftCluster"]["properties"]["install"] = serde_json::Value::Null;
     });
@@ -116,15 +116,15 @@ async fn an_installation_that_was_finished_and_not_told_so_is_not_begun_again() 
     let manager = ClusterManager::new(world.env.clone(), metrics);
     let outcome = manager.run(world.job(Operation::Create, &free, &free)).await.unwrap();
     assert_eq!(outcome, Outcome::Done);
-    assert_eq!(world.keeper.events(), Vec::<String>::new());
-    assert!(world.keeper.phase_name().is_empty());
+    assert_eq!(world.progress.events(), Vec::<String>::new());
+    assert!(world.progress.phase_name().is_empty());
 }
 
 #[derive(Debug)]
-struct AwaySets;
+struct UnavailableRoleSets;
 
 #[async_trait::async_trait]
-impl RoleSets for AwaySets {
+impl RoleSets for UnavailableRoleSets {
     async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
         Err("the store is away".to_owned())
     }
@@ -136,8 +136,8 @@ async fn needs_roles(context: &Context) -> Result<(), StepError> {
 
 #[tokio::test(start_paused = true)]
 async fn what_our_own_parts_cannot_tell_now_is_asked_again_later() {
-    let world = World::new(Arc::new(super::Nowhere), true, Periods::CONTRACT)
-        .with(|env| env.role_sets = Arc::new(AwaySets));
+    let world = World::new(Arc::new(super::UnreachableAzure), true, Periods::CONTRACT)
+        .with(|env| env.role_sets = Arc::new(UnavailableRoleSets));
     let found = failure(&world, &[action!("needsRoles", needs_roles)]).await;
     assert!(matches!(&found, Failure::Later(text) if text == "the store is away"), "{found:?}");
     let away = StepError::from(InstallError::Away("it starts".to_owned()));
@@ -152,10 +152,10 @@ async fn the_first_error_ends_it() {
     let found = failure(&world, &[action!("broken", bad), FINE]).await;
     assert!(matches!(&found, Failure::Internal(text) if text == "it is broken at 10.0.0.1"), "{found:?}");
     assert_eq!(
-        world.keeper.events(),
+        world.progress.events(),
         ["started action.broken 1", "failed action.broken: it is broken at 10.0.0.1"]
     );
-    assert_eq!(world.keeper.saves(), Vec::<String>::new());
+    assert_eq!(world.progress.saves(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,7 +171,8 @@ async fn an_action_that_hangs_is_ended_by_its_deadline() {
 async fn a_condition_is_looked_at_every_ten_seconds_until_its_limit() {
     let world = World::alone();
     let began = Instant::now();
-    let Failure::Told { told, detail } = failure(&world, &[condition!("apiServersReady", 30, never)]).await
+    let Failure::Customer { told, detail } =
+        failure(&world, &[condition!("apiServersReady", 30, never)]).await
     else {
         panic!("not told");
     };
@@ -182,7 +183,7 @@ async fn a_condition_is_looked_at_every_ten_seconds_until_its_limit() {
          the issue persists, raise an Azure support ticket"
     );
     assert_eq!(detail, "condition step failed: apiServersReady: timed out after 1800 s: nothing there");
-    let waits = world.keeper.events().iter().filter(|event| event.starts_with("waiting")).count();
+    let waits = world.progress.events().iter().filter(|event| event.starts_with("waiting")).count();
     assert_eq!(waits, 181);
 }
 
@@ -210,7 +211,7 @@ async fn an_optional_condition_that_fails_does_not_end_the_plan() {
     let optional =
         Step::optional_condition("optional", Duration::from_mins(2), |context| Box::pin(never(context)));
     run(&world, &[optional, FINE]).await.unwrap();
-    let events = world.keeper.events();
+    let events = world.progress.events();
     assert!(
         events.iter().any(|event| event.starts_with("warning condition.optional: condition step failed")),
         "{events:?}"
@@ -240,7 +241,7 @@ async fn rights_that_come_late_are_waited_for() {
 async fn rights_that_never_come_give_the_last_real_error() {
     let world = World::alone();
     let began = Instant::now();
-    let Failure::Told { told, .. } =
+    let Failure::Customer { told, .. } =
         failure(&world, &[authorization_retrying!("rights", unknown_application)]).await
     else {
         panic!("not told");
@@ -257,7 +258,7 @@ async fn a_stop_hands_over_between_steps_and_inside_of_waits() {
     let metrics = StepMetrics::new(&Registry::new(), Statsd::none());
     let context = Context::new(world.env.clone(), world.job(Operation::Create, &lost, &stopping));
     let stop = stopping.clone();
-    world.keeper.on_start(move |name, _| {
+    world.progress.on_start(move |name, _| {
         if name == "action.fine" {
             stop.cancel();
         }
@@ -265,11 +266,11 @@ async fn a_stop_hands_over_between_steps_and_inside_of_waits() {
     let plan = [FINE, condition!("waits", 30, never)];
     let stopped = engine::run(&context, &plan, &metrics).await.unwrap_err();
     assert!(stopped.step.is_none() && matches!(stopped.error, StepError::Stopping));
-    assert_eq!(world.keeper.saves(), ["condition.waits"]);
+    assert_eq!(world.progress.saves(), ["condition.waits"]);
 
     let stopping = CancellationToken::new();
     let context = Context::new(world.env.clone(), world.job(Operation::Create, &lost, &stopping));
-    world.keeper.forget_on_start();
+    world.progress.forget_on_start();
     let waits = async {
         tokio::time::sleep(Duration::from_secs(95)).await;
         stopping.cancel();
@@ -277,7 +278,7 @@ async fn a_stop_hands_over_between_steps_and_inside_of_waits() {
     let (stopped, ()) = tokio::join!(engine::run(&context, &plan, &metrics), waits);
     let error = stopped.unwrap_err().error;
     assert!(matches!(convert::failure(None, error, ""), Failure::HandedOver));
-    assert!(!world.keeper.events().iter().any(|event| event.starts_with("failed")));
+    assert!(!world.progress.events().iter().any(|event| event.starts_with("failed")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,7 +303,7 @@ async fn every_step_is_measured_with_its_result() {
     let world = World::alone();
     let registry = Registry::new();
     let metrics = StepMetrics::new(&registry, Statsd::none());
-    world.keeper.edit(|document| document["dequeues"] = 2.into());
+    world.progress.edit(|document| document["dequeues"] = 2.into());
     let context = world.context(Operation::Update);
     engine::run(&context, &[FINE, action!("broken", bad)], &metrics).await.unwrap_err();
     let text = registry.render();

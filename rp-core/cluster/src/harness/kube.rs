@@ -10,9 +10,9 @@ use rp_kube::{KubeBody, KubeClient};
 use rp_net::Target;
 use serde_json::{Value, json};
 
-use crate::environment::ReachClusters;
+use crate::environment::ClusterClients;
 use crate::errors::StepError;
-use crate::kube_api::overlay;
+use crate::kube_api::merge_into;
 
 /// The objects of one cluster; clones share them.
 #[derive(Debug, Default, Clone)]
@@ -112,7 +112,7 @@ impl Api {
     }
 }
 
-impl ReachClusters for Api {
+impl ClusterClients for Api {
     fn client(&self, target: Arc<Target>) -> Result<KubeClient, StepError> {
         self.0.lock().target = Some(target);
         let api = self.clone();
@@ -175,7 +175,7 @@ impl State {
             }
             ("PATCH", found) => {
                 let mut object = found.unwrap_or_default();
-                overlay(&mut object, body);
+                merge_into(&mut object, body);
                 (200, self.put(path, object))
             }
             ("DELETE", Some(_)) => {

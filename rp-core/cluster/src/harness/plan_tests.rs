@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::manager::Operation;
-use crate::plan::{self, Phase, Shape};
-use crate::step::{Kind, Step};
+use crate::plan::{self, Phase, PlanInputs};
+use crate::step::{Step, StepKind};
 
 /// A public cluster with a service principal in a region that has everything.
-fn public() -> Shape {
-    Shape {
+fn public() -> PlanInputs {
+    PlanInputs {
         workload_identity: false,
         preconfigured_nsg: false,
         gateway_enabled: true,
@@ -26,8 +26,8 @@ fn public() -> Shape {
     }
 }
 
-fn workload() -> Shape {
-    Shape {
+fn workload() -> PlanInputs {
+    PlanInputs {
         workload_identity: true,
         disk_encryption_set: true,
         pull_secret: false,
@@ -37,8 +37,8 @@ fn workload() -> Shape {
 }
 
 /// Private, with routes, security groups and a domain of the customer's own; the region has no gateway.
-fn private() -> Shape {
-    Shape {
+fn private() -> PlanInputs {
+    PlanInputs {
         preconfigured_nsg: true,
         gateway_enabled: false,
         gateway: false,
@@ -50,14 +50,15 @@ fn private() -> Shape {
     }
 }
 
-fn task(mut shape: Shape, task: &str) -> Shape {
-    task.clone_into(&mut shape.task);
-    shape
+fn task(mut inputs: PlanInputs, task: &str) -> PlanInputs {
+    task.clone_into(&mut inputs.task);
+    inputs
 }
 
 fn all() -> Vec<(&'static str, Vec<Step>)> {
     use Operation::{AdminUpdate, Create, Delete, Update};
-    let of = |name, operation, phase, shape: Shape| (name, plan::of(operation, phase, &shape));
+    let of =
+        |name, operation, phase, inputs: PlanInputs| (name, plan::for_operation(operation, phase, &inputs));
     let only = Phase::Only;
     vec![
         of("create-bootstrap", Create, Phase::Bootstrap, public()),
@@ -86,7 +87,7 @@ fn shown(plan: &[Step]) -> String {
     let mut out = String::new();
     for step in plan {
         let fail = match step.kind {
-            Kind::Condition { fail: false, .. } => ", goes on without",
+            StepKind::Condition { fail: false, .. } => ", goes on without",
             _ => "",
         };
         let _ = writeln!(out, "{} ({} min{fail})", step.stored_name(), step.limit.as_secs() / 60);

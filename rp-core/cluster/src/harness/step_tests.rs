@@ -15,7 +15,7 @@ use crate::errors::StepError;
 use crate::installer::InstallState;
 use crate::manager::Operation;
 use crate::resources::registry;
-use crate::step::Seen;
+use crate::step::ConditionStatus;
 use crate::{
     certificates, cluster_data, conditions, credentials, day_one, diagnostics, install, kubeconfigs,
     machine_config, values,
@@ -63,11 +63,11 @@ async fn values_are_chosen_once() {
 async fn a_write_that_fails_leaves_the_document_in_memory_as_it_was() {
     let world = World::alone();
     let context = world.context(Operation::Create);
-    world.keeper.fail_write(true);
+    world.progress.fail_write(true);
     assert!(matches!(values::ensure_infra_id(&context).await, Err(StepError::Progress(_))));
     assert_eq!(context.document().id(), DOCUMENT);
     values::ensure_infra_id(&context).await.unwrap();
-    assert_eq!(serde_json::to_value(context.document().envelope()).unwrap(), world.keeper.document());
+    assert_eq!(serde_json::to_value(context.document().envelope()).unwrap(), world.progress.document());
 }
 
 #[tokio::test]
@@ -158,9 +158,9 @@ async fn the_installer_gets_the_document_open_and_an_unknown_installation_begins
     *world.installer.begun.lock() = None;
     *world.installer.away.lock() = true;
     let seen = install::installation_complete(&context).await.unwrap();
-    assert_eq!(seen, Seen::not_yet("told to"), "it is asked again");
+    assert_eq!(seen, ConditionStatus::not_yet("told to"), "it is asked again");
     let seen = install::installation_complete(&context).await.unwrap();
-    assert!(matches!(seen, Seen::NotYet(_)));
+    assert!(matches!(seen, ConditionStatus::NotYet(_)));
     assert!(world.installer.begun.lock().is_some());
     *world.installer.ends.lock() = Some(InstallState::Failed {
         reason: "AzureRequestDisallowedByPolicy".to_owned(),
@@ -186,7 +186,7 @@ async fn a_cluster_that_came_up_meets_every_condition_and_one_that_cannot_be_rea
     let (world, context) = ready().await;
     macro_rules! look {
         ($expected:expr, $($condition:ident),+) => {$(
-            assert_eq!(conditions::$condition(&context).await.unwrap() == Seen::Yes, $expected, stringify!($condition));
+            assert_eq!(conditions::$condition(&context).await.unwrap() == ConditionStatus::Yes, $expected, stringify!($condition));
         )+};
     }
     look!(
@@ -325,7 +325,7 @@ async fn a_new_password_of_the_registry_reaches_the_pull_secret_and_leaves_what_
     };
     let host = context.env.registry_host.clone();
     let place = async |password: &str| {
-        registry::place(&context, "token-a", &Secret::new(password.to_owned())).await.unwrap();
+        registry::write_credentials(&context, "token-a", &Secret::new(password.to_owned())).await.unwrap();
         assert_eq!(config()["auths"][&host]["auth"], STANDARD.encode(format!("token-a:{password}")));
     };
     // None, one with the customer's own, one that is no configuration, one of another type.
@@ -413,7 +413,7 @@ async fn diagnostics_tell_what_can_be_seen_and_end_in_time() {
     let (world, context) = ready().await;
     let patience = Duration::from_secs(60);
     tokio::time::timeout(patience, diagnostics::gather(&context)).await.unwrap();
-    let told = world.keeper.diagnostics();
+    let told = world.progress.diagnostics();
     let find = |name: &str| {
         told.iter().find(|text| text.starts_with(name)).unwrap_or_else(|| panic!("{name}: {told:?}"))
     };
@@ -431,7 +431,7 @@ async fn diagnostics_tell_what_can_be_seen_and_end_in_time() {
 #[tokio::test]
 async fn defaults_are_filled_in_once() {
     let (world, context) = ready().await;
-    world.keeper.edit(|document| {
+    world.progress.edit(|document| {
         let properties = &mut document["openShiftCluster"]["properties"];
         properties["networkProfile"]["outboundType"] = json!("");
         properties["networkProfile"]["loadBalancerProfile"] = Value::Null;
@@ -442,8 +442,8 @@ async fn defaults_are_filled_in_once() {
     assert_eq!(document.text_at("/properties/maintenanceTask"), "Everything");
     let count = "/properties/networkProfile/loadBalancerProfile/managedOutboundIps/count";
     assert_eq!(document.at(count), json!(1));
-    let before = world.keeper.document();
-    world.keeper.fail_write(true);
+    let before = world.progress.document();
+    world.progress.fail_write(true);
     values::ensure_defaults(&context).await.unwrap();
-    assert_eq!(world.keeper.document(), before, "nothing to write");
+    assert_eq!(world.progress.document(), before, "nothing to write");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_metrics::{Registry, Statsd};
-use rp_simulator::arm::{Fault, FaultAnswer};
+use rp_simulator::arm::{Fault, FaultResponse};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use super::azure::{
     Cloud, installed, prepare_identities, prepare_security_groups, role_set, with_identities,
 };
 use super::documents;
-use super::{Sets, World};
+use super::{FixedRoleSets, World};
 use crate::ClusterManager;
 use crate::environment::{OidcStorage, Periods};
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ use crate::metrics::StepMetrics;
 
 /// How a step is disturbed the first time it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Disturbance {
     Quiet,
     /// Whatever it asks first is refused: Azure, the store, the cluster, the installer.
     Fails,
@@ -39,9 +39,9 @@ enum Way {
     LeaseLost,
 }
 
-/// Whose life it is.
+/// Which cluster is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum ClusterVariant {
     /// A public cluster with a service principal.
     Public,
     /// A private one with a domain, routes and security groups of the customer's own, in a region without a gateway.
@@ -65,16 +65,16 @@ fn periods() -> Periods {
     }
 }
 
-struct Rig {
+struct TestRig {
     cloud: Cloud,
     world: World,
-    way: Way,
+    disturbance: Disturbance,
     begun: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 fn private(cloud: &Cloud, world: World) -> World {
     prepare_security_groups(&cloud.control);
-    world.keeper.edit(|document| {
+    world.progress.edit(|document| {
         let properties = &mut document["openShiftCluster"]["properties"];
         properties["clusterProfile"]["domain"] = json!("aro.example.com");
         properties["networkProfile"]["outboundType"] = json!("UserDefinedRouting");
@@ -89,38 +89,38 @@ fn private(cloud: &Cloud, world: World) -> World {
 async fn workload(cloud: &Cloud, world: World) -> World {
     prepare_identities(&cloud.control);
     cloud.make_container("oidc", "$web").await;
-    world.keeper.edit(|document| with_identities(&mut document["openShiftCluster"]));
+    world.progress.edit(|document| with_identities(&mut document["openShiftCluster"]));
     let blob_url = format!("{}/blob/oidc", cloud.url);
     world.with(|env| {
-        env.role_sets = Arc::new(Sets(vec![role_set()]));
+        env.role_sets = Arc::new(FixedRoleSets(vec![role_set()]));
         env.oidc =
             Some(OidcStorage { account: "oidc".to_owned(), blob_url, endpoint: "oidc.example".to_owned() });
     })
 }
 
-impl Rig {
-    async fn start(who: Who, way: Way) -> Self {
+impl TestRig {
+    async fn start(variant: ClusterVariant, disturbance: Disturbance) -> Self {
         let cloud = Cloud::start().await;
-        let world = World::new(Arc::clone(&cloud.clients), who == Who::Workload, periods());
-        let world = match who {
-            Who::Public => world,
-            Who::Private => private(&cloud, world),
-            Who::Workload => workload(&cloud, world).await,
+        let world = World::new(Arc::clone(&cloud.clients), variant == ClusterVariant::Workload, periods());
+        let world = match variant {
+            ClusterVariant::Public => world,
+            ClusterVariant::Private => private(&cloud, world),
+            ClusterVariant::Workload => workload(&cloud, world).await,
         };
         world.api.is_up();
         let control = cloud.control.clone();
         *world.installer.on_begin.lock() = Some(Box::new(move |document| installed(&control, document)));
-        Self { cloud, world, way, begun: Arc::default() }
+        Self { cloud, world, disturbance, begun: Arc::default() }
     }
 
     /// What happens when a step begins in this run.
     fn disturb(&self, operation: Operation, lost: &CancellationToken, stopping: &CancellationToken) {
-        let (way, begun) = (self.way, Arc::clone(&self.begun));
-        let (keeper, api) = (Arc::clone(&self.world.keeper), self.world.api.clone());
+        let (disturbance, begun) = (self.disturbance, Arc::clone(&self.begun));
+        let (progress, api) = (Arc::clone(&self.world.progress), self.world.api.clone());
         let (control, installer) = (self.cloud.control.clone(), Arc::clone(&self.world.installer));
         let (lost, stopping) = (lost.clone(), stopping.clone());
-        let inside = Arc::clone(&self.world.keeper);
-        self.world.keeper.on_start(move |name, at| {
+        let inside = Arc::clone(&self.world.progress);
+        self.world.progress.on_start(move |name, at| {
             let times = {
                 let mut begun = begun.lock();
                 let times =
@@ -129,9 +129,9 @@ impl Rig {
                 *times
             };
             let fault = |answer, method| Fault { method, path: "/".to_owned(), times: Some(1), answer };
-            match way {
-                Way::Quiet => {}
-                Way::LeaseLost => {
+            match disturbance {
+                Disturbance::Quiet => {}
+                Disturbance::LeaseLost => {
                     if let Some(turns) = TURNS.get(times - 1) {
                         let (lost, turns) = (lost.clone(), *turns);
                         tokio::spawn(async move {
@@ -143,27 +143,27 @@ impl Rig {
                     }
                 }
                 _ if times > 1 => {}
-                Way::Fails => {
-                    control.fail(fault(FaultAnswer::status(400, "ToldToFail"), None));
-                    keeper.fail_write(true);
+                Disturbance::Fails => {
+                    control.fail(fault(FaultResponse::status(400, "ToldToFail"), None));
+                    progress.fail_write(true);
                     api.fail(Some(500));
                     *installer.refuses.lock() = true;
                 }
-                Way::AnswerLost => {
+                Disturbance::AnswerLost => {
                     for method in [http::Method::PUT, http::Method::DELETE] {
-                        control.fail(fault(FaultAnswer::Lost, Some(method)));
+                        control.fail(fault(FaultResponse::Lost, Some(method)));
                     }
                 }
-                Way::Stops => stopping.cancel(),
-                Way::Twice => keeper.refuse_next_save(),
+                Disturbance::Stops => stopping.cancel(),
+                Disturbance::Twice => progress.refuse_next_save(),
             }
         });
     }
 
     fn calm(&self) {
         self.cloud.control.heal();
-        self.world.keeper.fail_write(false);
-        self.world.keeper.forget_refusal();
+        self.world.progress.fail_write(false);
+        self.world.progress.forget_refusal();
         self.world.api.fail(None);
         *self.world.installer.refuses.lock() = false;
     }
@@ -176,10 +176,10 @@ impl Rig {
             Operation::AdminUpdate => "AdminUpdating",
             Operation::Delete => "Deleting",
         };
-        self.world.keeper.edit(|document| {
+        self.world.progress.edit(|document| {
             document["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
         });
-        self.world.keeper.forget_position();
+        self.world.progress.forget_position();
         let metrics = StepMetrics::new(&Registry::new(), Statsd::none());
         let manager = ClusterManager::new(Arc::clone(&self.world.env), metrics);
         for runs in 1..=MOST_RUNS {
@@ -189,30 +189,34 @@ impl Rig {
             let limit = Duration::from_secs(120);
             let outcome = tokio::time::timeout(limit, manager.run(job)).await;
             self.calm();
-            let events = self.world.keeper.take_events();
-            match outcome.unwrap_or_else(|_| panic!("{operation:?} hangs, {:?}: {events:#?}", self.way)) {
+            let events = self.world.progress.take_events();
+            match outcome
+                .unwrap_or_else(|_| panic!("{operation:?} hangs, {:?}: {events:#?}", self.disturbance))
+            {
                 Ok(Outcome::Done) => return runs,
                 Ok(Outcome::NextPhase) => assert_eq!(operation, Operation::Create),
                 Err(failure) => self.is_as_told(operation, &failure, &events),
             }
         }
-        panic!("{operation:?} does not end, {:?}: {:#?}", self.way, self.world.keeper.saves());
+        panic!("{operation:?} does not end, {:?}: {:#?}", self.disturbance, self.world.progress.saves());
     }
 
     /// A run may fail only because of what was done to it.
     fn is_as_told(&self, operation: Operation, failure: &Failure, events: &[String]) {
-        let fits = match self.way {
-            Way::Quiet => false,
-            Way::Stops => matches!(failure, Failure::HandedOver),
-            Way::Twice | Way::LeaseLost => matches!(failure, Failure::Lost),
-            Way::Fails | Way::AnswerLost => !matches!(failure, Failure::Lost | Failure::HandedOver),
+        let fits = match self.disturbance {
+            Disturbance::Quiet => false,
+            Disturbance::Stops => matches!(failure, Failure::HandedOver),
+            Disturbance::Twice | Disturbance::LeaseLost => matches!(failure, Failure::Lost),
+            Disturbance::Fails | Disturbance::AnswerLost => {
+                !matches!(failure, Failure::Lost | Failure::HandedOver)
+            }
         };
-        assert!(fits, "{operation:?} {:?}: {failure:?}\n{events:#?}", self.way);
+        assert!(fits, "{operation:?} {:?}: {failure:?}\n{events:#?}", self.disturbance);
     }
 
     /// What is in Azure, by names that do not depend on chance; how often.
     fn objects(&self) -> BTreeMap<String, usize> {
-        let document = documents::document(self.world.keeper.document());
+        let document = documents::document(self.world.progress.document());
         let mut counted = BTreeMap::new();
         for id in self.cloud.everything() {
             let chance = [
@@ -252,76 +256,85 @@ fn is_uuid(text: &str) -> bool {
 
 /// What a whole life left behind after each of its operations.
 #[derive(Debug, PartialEq, Eq)]
-struct Life {
+struct LifecycleObjects {
     created: BTreeMap<String, usize>,
     updated: BTreeMap<String, usize>,
     maintained: BTreeMap<String, usize>,
     deleted: BTreeMap<String, usize>,
 }
 
-async fn live(who: Who, way: Way) -> Life {
-    let rig = Rig::start(who, way).await;
+async fn live(variant: ClusterVariant, disturbance: Disturbance) -> LifecycleObjects {
+    let rig = TestRig::start(variant, disturbance).await;
     let before = rig.objects();
     let mut runs = rig.drive(Operation::Create).await;
     let created = rig.objects();
-    check_created(&rig, who);
+    check_created(&rig, variant);
     runs += rig.drive(Operation::Update).await;
     let updated = rig.objects();
-    rig.world.keeper.edit(|document| {
+    rig.world.progress.edit(|document| {
         document["openShiftCluster"]["properties"]["maintenanceTask"] = json!("Everything");
     });
     runs += rig.drive(Operation::AdminUpdate).await;
     let maintained = rig.objects();
     runs += rig.drive(Operation::Delete).await;
     let deleted = rig.objects();
-    assert_eq!(left(&before, &deleted), Vec::<String>::new(), "{way:?}: left behind");
-    assert_eq!(left(&deleted, &before), Vec::<String>::new(), "{way:?}: taken from others");
-    assert!(rig.world.certificates.0.lock().is_empty() && rig.world.gateways.0.lock().is_empty(), "{way:?}");
-    assert!(rig.world.installer.begun.lock().is_none() && rig.world.keeper.bill_of().is_none(), "{way:?}");
+    assert_eq!(left(&before, &deleted), Vec::<String>::new(), "{disturbance:?}: left behind");
+    assert_eq!(left(&deleted, &before), Vec::<String>::new(), "{disturbance:?}: taken from others");
+    assert!(
+        rig.world.certificates.0.lock().is_empty() && rig.world.gateways.0.lock().is_empty(),
+        "{disturbance:?}"
+    );
+    assert!(
+        rig.world.installer.begun.lock().is_none() && rig.world.progress.billing_record().is_none(),
+        "{disturbance:?}"
+    );
     let network = "/resourceGroups/customer/providers/Microsoft.Network/virtualNetworks/vnet/subnets/";
     for name in ["master", "worker"] {
         let id = format!("/subscriptions/{}{network}{name}", super::SUBSCRIPTION);
         let subnet = rig.cloud.control.get(&id).unwrap_or_default();
         let group = &subnet["properties"]["networkSecurityGroup"];
-        assert_eq!(group.is_null(), who != Who::Private, "{way:?}: {subnet}");
+        assert_eq!(group.is_null(), variant != ClusterVariant::Private, "{disturbance:?}: {subnet}");
     }
     let steps = rig.begun.lock().len();
-    match way {
-        Way::Quiet => assert_eq!(runs, 5),
+    match disturbance {
+        Disturbance::Quiet => assert_eq!(runs, 5),
         // Each run ends with the step that was disturbed, the last one of a plan with the plan.
-        Way::Stops | Way::Twice => assert_eq!(runs, steps, "{way:?}"),
+        Disturbance::Stops | Disturbance::Twice => assert_eq!(runs, steps, "{disturbance:?}"),
         // Steps that ask nobody, or that end before it comes to that, are not disturbed.
-        Way::LeaseLost => assert!(runs > steps / 2, "{runs} runs of {steps} steps"),
-        Way::Fails => assert!(runs > steps / 4, "{runs} runs of {steps} steps"),
-        Way::AnswerLost => assert!(runs > 10, "{runs} runs of {steps} steps"),
+        Disturbance::LeaseLost => assert!(runs > steps / 2, "{runs} runs of {steps} steps"),
+        Disturbance::Fails => assert!(runs > steps / 4, "{runs} runs of {steps} steps"),
+        Disturbance::AnswerLost => assert!(runs > 10, "{runs} runs of {steps} steps"),
     }
-    Life { created, updated, maintained, deleted }
+    LifecycleObjects { created, updated, maintained, deleted }
 }
 
 fn left(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>) -> Vec<String> {
     after.iter().filter(|(id, count)| before.get(*id) != Some(count)).map(|(id, _)| id.clone()).collect()
 }
 
-fn check_created(rig: &Rig, who: Who) {
-    let document = documents::document(rig.world.keeper.document());
+fn check_created(rig: &TestRig, variant: ClusterVariant) {
+    let document = documents::document(rig.world.progress.document());
     assert_eq!(document.at("/properties/install"), Value::Null);
     assert_eq!(document.envelope().unknown["future"], json!({"kept": true}));
     assert!(!document.text_at("/properties/consoleProfile/url").is_empty());
     let ip = document.text_at("/properties/networkProfile/privateEndpointIp");
     assert!(ip.starts_with("10.8."), "{ip}");
-    assert_eq!(rig.world.keeper.bill_of().unwrap().0, document.infra_id());
-    let own_domain = who == Who::Private;
+    assert_eq!(rig.world.progress.billing_record().unwrap().0, document.infra_id());
+    let own_domain = variant == ClusterVariant::Private;
     assert_eq!(rig.world.certificates.0.lock().len(), if own_domain { 0 } else { 2 });
     assert_eq!(rig.world.gateways.0.lock().len(), usize::from(!own_domain));
-    assert_eq!(document.at("/properties/clusterProfile/oidcIssuer").is_string(), who == Who::Workload);
+    assert_eq!(
+        document.at("/properties/clusterProfile/oidcIssuer").is_string(),
+        variant == ClusterVariant::Workload
+    );
 }
 
-/// The quiet life of each cluster, lived once.
-static QUIET: [OnceCell<Life>; 3] = [const { OnceCell::const_new() }; 3];
+/// The objects of each cluster after an undisturbed life cycle, computed once.
+static QUIET: [OnceCell<LifecycleObjects>; 3] = [const { OnceCell::const_new() }; 3];
 
-async fn as_quiet(who: Who, way: Way) {
-    let quiet = QUIET[who as usize].get_or_init(|| live(who, Way::Quiet)).await;
-    let disturbed = live(who, way).await;
+async fn as_quiet(variant: ClusterVariant, disturbance: Disturbance) {
+    let quiet = QUIET[variant as usize].get_or_init(|| live(variant, Disturbance::Quiet)).await;
+    let disturbed = live(variant, disturbance).await;
     for (what, quiet, disturbed) in [
         ("created", &quiet.created, &disturbed.created),
         ("updated", &quiet.updated, &disturbed.updated),
@@ -329,46 +342,49 @@ async fn as_quiet(who: Who, way: Way) {
         ("deleted", &quiet.deleted, &disturbed.deleted),
     ] {
         let (more, less) = (left(quiet, disturbed), left(disturbed, quiet));
-        assert!(more.is_empty() && less.is_empty(), "{way:?}, {what}: more {more:#?}, less {less:#?}");
+        assert!(
+            more.is_empty() && less.is_empty(),
+            "{disturbance:?}, {what}: more {more:#?}, less {less:#?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn plans_that_fail_at_every_step_and_go_on_end_as_quiet_ones() {
-    as_quiet(Who::Public, Way::Fails).await;
+    as_quiet(ClusterVariant::Public, Disturbance::Fails).await;
 }
 
 #[tokio::test]
 async fn plans_whose_answers_are_lost_at_every_step_end_as_quiet_ones() {
-    as_quiet(Who::Public, Way::AnswerLost).await;
+    as_quiet(ClusterVariant::Public, Disturbance::AnswerLost).await;
 }
 
 #[tokio::test]
 async fn plans_that_stop_after_every_step_end_as_quiet_ones() {
-    as_quiet(Who::Public, Way::Stops).await;
+    as_quiet(ClusterVariant::Public, Disturbance::Stops).await;
 }
 
 #[tokio::test]
 async fn plans_whose_every_step_runs_twice_end_as_quiet_ones() {
-    as_quiet(Who::Public, Way::Twice).await;
+    as_quiet(ClusterVariant::Public, Disturbance::Twice).await;
 }
 
 #[tokio::test]
 async fn plans_that_lose_the_lease_at_every_step_end_as_quiet_ones() {
-    as_quiet(Who::Public, Way::LeaseLost).await;
+    as_quiet(ClusterVariant::Public, Disturbance::LeaseLost).await;
 }
 
-/// One test for each way, of other clusters.
-macro_rules! ways {
-    ($($who:ident: $($name:ident = $way:ident),+;)+) => {$($(
+/// One test for each disturbance, for the other clusters.
+macro_rules! disturbance_tests {
+    ($($variant:ident: $($name:ident = $disturbance:ident),+;)+) => {$($(
         #[tokio::test]
         async fn $name() {
-            as_quiet(Who::$who, Way::$way).await;
+            as_quiet(ClusterVariant::$variant, Disturbance::$disturbance).await;
         }
     )+)+};
 }
 
-ways! {
+disturbance_tests! {
     Private:
         private_plans_that_fail_at_every_step = Fails,
         private_plans_whose_answers_are_lost = AnswerLost,
@@ -383,22 +399,22 @@ ways! {
 
 #[tokio::test]
 async fn a_quiet_life_leaves_nothing_behind() {
-    for who in [Who::Public, Who::Private, Who::Workload] {
-        let life = QUIET[who as usize].get_or_init(|| live(who, Way::Quiet)).await;
+    for variant in [ClusterVariant::Public, ClusterVariant::Private, ClusterVariant::Workload] {
+        let life = QUIET[variant as usize].get_or_init(|| live(variant, Disturbance::Quiet)).await;
         let created: Vec<&String> =
             life.created.keys().filter(|id| id.contains("/resourcegroups/aro-test")).collect();
-        assert!(created.len() > 15, "{who:?}: {created:#?}");
+        assert!(created.len() > 15, "{variant:?}: {created:#?}");
     }
 }
 
 #[tokio::test]
 async fn a_group_that_its_customer_deletes_ends_the_creation_and_the_deletion_leaves_nothing() {
-    let rig = Rig::start(Who::Public, Way::Quiet).await;
+    let rig = TestRig::start(ClusterVariant::Public, Disturbance::Quiet).await;
     let before = rig.objects();
     let (lost, stopping) = (CancellationToken::new(), CancellationToken::new());
     let control = rig.cloud.control.clone();
     let group = format!("/subscriptions/{}/resourceGroups/aro-test", super::SUBSCRIPTION);
-    rig.world.keeper.on_start(move |name, _| {
+    rig.world.progress.on_start(move |name, _| {
         if name.ends_with("updateAPIIPEarly") {
             control.remove(&group);
         }
@@ -407,7 +423,7 @@ async fn a_group_that_its_customer_deletes_ends_the_creation_and_the_deletion_le
     let manager = ClusterManager::new(Arc::clone(&rig.world.env), metrics);
     let job = rig.world.job(Operation::Create, &lost, &stopping);
     let ended = tokio::time::timeout(Duration::from_secs(120), manager.run(job)).await.unwrap();
-    assert!(matches!(ended, Err(Failure::Told { .. } | Failure::Internal(_))), "{ended:?}");
+    assert!(matches!(ended, Err(Failure::Customer { .. } | Failure::Internal(_))), "{ended:?}");
     rig.calm();
     rig.drive(Operation::Delete).await;
     assert_eq!(rig.objects(), before);

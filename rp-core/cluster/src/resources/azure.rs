@@ -1,12 +1,12 @@
 //! Azure as the steps see it.
 
-use rp_azure::{Client, Resources, When};
+use rp_azure::{Client, Precondition, Resources};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::errors::StepError;
 use crate::roles::{OperatorRole, needed_minors, roles_for};
-use crate::templates::Place;
+use crate::templates::ServiceEnvironment;
 
 /// How often a change is made again on what somebody else has changed meanwhile.
 const CHANGES: usize = 5;
@@ -28,9 +28,9 @@ impl Context {
     }
 
     /// Where the service lives.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn service_environment(&self) -> ServiceEnvironment {
         let env = &self.env;
-        Place {
+        ServiceEnvironment {
             subscription: env.rp_subscription.clone(),
             group: env.rp_group.clone(),
             gateway_group: env.gateway_group.clone(),
@@ -78,7 +78,7 @@ pub(crate) async fn change(
         }
         let etag = body["etag"].as_str().map(str::to_owned);
         let written = match &etag {
-            Some(etag) => client.put_when(id, api_version, &body, When::Unchanged(etag)).await,
+            Some(etag) => client.put_when(id, api_version, &body, Precondition::Unchanged(etag)).await,
             None => client.put(id, api_version, &body).await,
         };
         match written {

@@ -19,13 +19,13 @@ pub(crate) async fn reconcile_load_balancer_profile(context: &Context) -> Result
     }
     let client = context.customer();
     let balancer = must_get(&client, &balancers::public_id(&document), versions::NETWORK).await?;
-    tell(context, &effective(&balancer)).await?;
+    record_effective(context, &effective(&balancer)).await?;
     let outbound = outbound(context, &client, &document).await;
-    // Whoever lost the lease takes nothing away.
+    // A worker that lost the lease must not delete anything.
     if outbound.as_ref().is_err_and(StepError::is_interruption) {
         return outbound;
     }
-    let swept = sweep(&client, &document).await;
+    let swept = delete_unused_addresses(&client, &document).await;
     match (outbound, swept) {
         (Err(first), Err(second)) => Err(StepError::other(format!(
             "multiple errors occurred while updating outbound-rule-v4\n{first}\n{second}"
@@ -46,11 +46,11 @@ async fn outbound(context: &Context, client: &Client, document: &Document) -> Re
         rebuild(&id, body, &wanted);
         Ok(true)
     });
-    tell(context, &effective(&written.await?)).await
+    record_effective(context, &effective(&written.await?)).await
 }
 
-/// Writes what is really in use, where the document says otherwise.
-async fn tell(context: &Context, effective: &[String]) -> Result<(), StepError> {
+/// Writes the addresses in use where the document differs.
+async fn record_effective(context: &Context, effective: &[String]) -> Result<(), StepError> {
     let document = context.document();
     let known: Vec<String> = document.effective_addresses().into_iter().map(str::to_owned).collect();
     if same(&known, effective) {
@@ -182,7 +182,7 @@ fn rebuild(id: &str, balancer: &mut Value, wanted: &[String]) {
 }
 
 /// Deletes managed addresses that the balancer does not use; the API's own stays while it is public.
-async fn sweep(client: &Client, document: &Document) -> Result<(), StepError> {
+async fn delete_unused_addresses(client: &Client, document: &Document) -> Result<(), StepError> {
     let balancer = must_get(client, &balancers::public_id(document), versions::NETWORK).await?;
     let used = items(&balancer["properties"], "frontendIPConfigurations");
     let api = addresses::api_name(document);

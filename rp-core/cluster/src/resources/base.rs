@@ -17,7 +17,7 @@ pub(crate) async fn deploy_base_resource_template(context: &Context) -> Result<(
     let document = context.document();
     let open_to = storage_subnets(&context.customer(), &document, &context.env.region).await?;
     let roles = context.operator_roles().await?;
-    let whole = base::base(&document, &context.place(), &open_to, &roles);
+    let whole = base::base(&document, &context.service_environment(), &open_to, &roles);
     deploy(context, "storage", &whole, &json!({})).await?;
     if document.is_outbound_balanced() {
         let names = addresses::outbound_names(&document);
@@ -47,22 +47,22 @@ async fn storage_subnets(
 pub(crate) async fn migrate_storage_accounts(context: &Context) -> Result<(), StepError> {
     let document = context.document();
     let open_to = storage_subnets(&context.customer(), &document, &context.env.region).await?;
-    let accounts = base::storage_only(&document, &context.place(), &open_to);
+    let accounts = base::storage_only(&document, &context.service_environment(), &open_to);
     deploy(context, "storage", &accounts, &json!({})).await.map(|_| ())
 }
 
 /// Brings the deny assignment to what it should be.
 pub(crate) async fn create_or_update_deny_assignment(context: &Context) -> Result<(), StepError> {
-    let place = context.place();
-    if !place.deny {
+    let service = context.service_environment();
+    if !service.deny {
         return Ok(());
     }
     let document = context.document();
-    let excluded = deny::excluded(&document, &place.first_party);
+    let excluded = deny::excluded(&document, &service.first_party);
     if excluded.iter().any(String::is_empty) {
         let text = "createOrUpdateDenyAssignment failed: the object id of an identity is not known";
         if document.is_admin_updating() {
-            context.line("warning", text);
+            context.record_line("warning", text);
             return Ok(());
         }
         return Err(StepError::other(text));

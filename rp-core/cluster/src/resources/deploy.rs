@@ -1,4 +1,4 @@
-//! Deployments and what is said of their failures (`contract/cluster.md` §1.4).
+//! Deployments and their errors (`contract/cluster.md` §1.4).
 
 use rp_api::{CloudError, ErrorBody};
 use rp_azure::{AzureError, Deployments};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::errors::StepError;
 
-/// Deployments of one name that are waited for, each begun by somebody else.
+/// Foreign deployments of the same name that are waited for.
 const OTHERS: usize = 5;
 
 /// Deploys a template into the cluster's group and waits. A running deployment of that name is waited for; its result
@@ -31,7 +31,7 @@ pub(crate) async fn deploy(
                 if let Err(error) = client.deployed(group, name).await {
                     tracing::info!(error = %error, "the deployment that was waited for failed");
                 }
-                context.proceed()?;
+                context.check_running()?;
             }
             Ok(outputs) => return Ok(outputs),
             Err(error) => return Err(failed(error)),
@@ -40,16 +40,16 @@ pub(crate) async fn deploy(
     Err(StepError::other(format!("a deployment {name} is always running")))
 }
 
-/// What the customer is told of a deployment that failed.
+/// The customer's error for a failed deployment.
 pub(crate) fn failed(error: AzureError) -> StepError {
     if error.is_authorization() || error.status.is_none() && error.service().is_none() {
         return StepError::Azure(error);
     }
-    StepError::Explained { told: refused(&error), detail: words(&error) }
+    StepError::Explained { told: refused(&error), detail: code_and_message(&error) }
 }
 
-/// Code and words of the innermost error: what a person reads first.
-fn words(error: &AzureError) -> String {
+/// Code and message of the innermost error.
+fn code_and_message(error: &AzureError) -> String {
     let found = error.service().map(rp_azure::ServiceError::innermost);
     let (code, message) =
         found.map_or((error.code.clone(), error.message.clone()), |of| (of.code, of.message));

@@ -1,7 +1,7 @@
 //! Public names of clusters in the service's zone (`contract/cluster.md` §6.4).
 
 use rp_api::CloudError;
-use rp_azure::{Resources, When};
+use rp_azure::{Precondition, Resources};
 use serde_json::{Value, json};
 
 use super::azure::items;
@@ -10,7 +10,7 @@ use crate::errors::StepError;
 use crate::templates::versions;
 
 const TTL: u32 = 300;
-/// Tries to write a record that changes under our hands.
+/// Attempts to write a record that others change.
 const TRIES: usize = 5;
 
 /// A record set of this cluster.
@@ -24,21 +24,21 @@ pub(crate) fn records(context: &Context) -> Result<Option<(Record, Record)>, Ste
     let env = &context.env;
     let document = context.document();
     let Some(prefix) = document.managed_prefix(&env.domain)? else { return Ok(None) };
-    let place = context.place();
+    let service = context.service_environment();
     let record = |name: String| Record {
-        id: format!("{}/providers/Microsoft.Network/dnsZones/{}/A/{name}", place.group_id(), env.domain),
+        id: format!("{}/providers/Microsoft.Network/dnsZones/{}/A/{name}", service.group_id(), env.domain),
         name,
     };
     Ok(Some((record(format!("api.{prefix}")), record(format!("*.apps.{prefix}")))))
 }
 
-/// Takes the cluster's name, without an address.
+/// Reserves the cluster's name, without an address.
 pub(crate) async fn create_dns(context: &Context) -> Result<(), StepError> {
     let Some((api, _)) = records(context)? else { return Ok(()) };
     let document = context.document();
     let client = context.own();
     let body = body(document.cluster_id(), None);
-    match client.put_when(&api.id, versions::DNS, &body, When::Absent).await {
+    match client.put_when(&api.id, versions::DNS, &body, Precondition::Absent).await {
         Err(error) if matches!(error.status, Some(409 | 412)) => {}
         done => return Ok(done.map(|_| ())?),
     }
@@ -51,7 +51,7 @@ pub(crate) async fn create_dns(context: &Context) -> Result<(), StepError> {
     Err(CloudError::bad("DuplicateDomain", "", message).into())
 }
 
-/// The API server's name leads to that address.
+/// Points the API server's name to that address.
 pub(crate) async fn update_api(context: &Context, address: &str) -> Result<(), StepError> {
     let Some((api, _)) = records(context)? else { return Ok(()) };
     let document = context.document();
@@ -61,22 +61,22 @@ pub(crate) async fn update_api(context: &Context, address: &str) -> Result<(), S
     loop {
         let found = client.get(&api.id, versions::DNS).await?;
         let when = match &found {
-            None => When::Absent,
+            None => Precondition::Absent,
             Some(record) if !is_owned(record, document.cluster_id()) => {
                 return Err(StepError::other(format!("recordset {:?} already registered", api.name)));
             }
             Some(record) if leads_to(record, address) => return Ok(()),
-            Some(record) => When::Unchanged(record["etag"].as_str().unwrap_or_default()),
+            Some(record) => Precondition::Unchanged(record["etag"].as_str().unwrap_or_default()),
         };
         match client.put_when(&api.id, versions::DNS, &body, when).await {
-            // Somebody was faster: perhaps we, and the answer was lost.
+            // Another write was faster: perhaps our own, whose answer was lost.
             Err(error) if matches!(error.status, Some(409 | 412)) && tried < TRIES => tried += 1,
             done => return Ok(done.map(|_| ())?),
         }
     }
 }
 
-/// The router's names lead to that address.
+/// Points the router's names to that address.
 pub(crate) async fn update_apps(context: &Context, address: &str) -> Result<(), StepError> {
     let Some((_, apps)) = records(context)? else { return Ok(()) };
     let client = context.own();

@@ -17,10 +17,10 @@ use crate::templates::{base, network, versions};
 /// The service's own way to the cluster's API server and SSH.
 pub(crate) async fn create_api_server_private_endpoint(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let place = context.place();
+    let service = context.service_environment();
     let client = context.own();
-    let id = network::service_endpoint_id(&document, &place);
-    client.put(&id, versions::NETWORK, &network::service_endpoint(&document, &place)).await?;
+    let id = network::service_endpoint_id(&document, &service);
+    client.put(&id, versions::NETWORK, &network::service_endpoint(&document, &service)).await?;
     let address = address(&client, &id).await?;
     let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
         cluster.properties.network_profile.private_endpoint_ip.set(by, address.as_str());
@@ -41,16 +41,16 @@ async fn address(client: &Client, id: &str) -> Result<String, StepError> {
     }
 }
 
-/// Lets the cluster's endpoint through to the gateway, and tells the gateway whose it is.
+/// Approves the cluster's endpoint at the gateway, and writes the gateway's record.
 pub(crate) async fn ensure_gateway_create(context: &Context) -> Result<(), StepError> {
     let document = context.document();
     let Some(gateways) = context.env.gateways.as_deref().filter(|_| document.gateway_ip().is_empty()) else {
         return Ok(());
     };
-    let place = context.place();
-    let (link, client) = match place.development {
+    let environment = context.service_environment();
+    let (link, client) = match environment.development {
         true => (network::link_id(&document), context.customer()),
-        false => (place.gateway_link(), context.gateway()),
+        false => (environment.gateway_link(), context.gateway()),
     };
     let endpoint = network::gateway_endpoint_id(&document);
     let address = address(&context.customer(), &endpoint).await?;
@@ -106,14 +106,14 @@ async fn approve(client: &Client, link: &str, connection: &Value) -> Result<(), 
     Ok(())
 }
 
-/// Gives an old cluster the gateway. What fails is told; maintenance goes on.
+/// Connects an old cluster to the gateway. A failure is logged; maintenance continues.
 pub(crate) async fn ensure_gateway_upgrade(context: &Context) -> Result<(), StepError> {
     if !context.document().gateway_ip().is_empty() || context.env.gateways.is_none() {
         return Ok(());
     }
     match upgrade(context).await {
         Err(error) if !error.is_interruption() => {
-            context.line("warning", &format!("the cluster did not get the gateway: {error}"));
+            context.record_line("warning", &format!("the cluster did not get the gateway: {error}"));
             Ok(())
         }
         done => done,
@@ -122,7 +122,7 @@ pub(crate) async fn ensure_gateway_upgrade(context: &Context) -> Result<(), Step
 
 async fn upgrade(context: &Context) -> Result<(), StepError> {
     set_master_subnet_policies(context).await?;
-    let endpoint = base::gateway_only(&context.document(), &context.place());
+    let endpoint = base::gateway_only(&context.document(), &context.service_environment());
     deploy(context, "gatewayprivateendpoint", &endpoint, &Value::Object(Map::new())).await?;
     ensure_gateway_create(context).await
 }

@@ -10,15 +10,15 @@ use crate::document::Document;
 use crate::errors::StepError;
 use crate::templates::versions;
 
-/// Makes the group, or takes it again: the PUT gives the service its rights back after a subscription has moved to
+/// Creates the group, or writes it again: the PUT gives the service its rights back after a subscription has moved to
 /// another directory.
 pub(crate) async fn ensure_resource_group(context: &Context) -> Result<(), StepError> {
     let document = context.document();
     let client = context.customer();
     let found = client.get(document.group_id(), versions::RESOURCES).await?;
     let mut body = match found {
-        Some(group) if is_ours(&document, &group) => kept(&group),
-        Some(_) => return Err(taken(&document).into()),
+        Some(group) if is_ours(&document, &group) => put_body(&group),
+        Some(_) => return Err(group_in_use(&document).into()),
         None => json!({ "location": document.location(), "managedBy": document.cluster_id() }),
     };
     if context.env.features.development {
@@ -39,13 +39,16 @@ pub(crate) async fn ensure_resource_group_for_delete(context: &Context) -> Resul
     let again = async {
         match client.get(document.group_id(), versions::RESOURCES).await? {
             Some(group) if is_managed(&document, &group) => {
-                client.put(document.group_id(), versions::RESOURCES, &kept(&group)).await
+                client.put(document.group_id(), versions::RESOURCES, &put_body(&group)).await
             }
             _ => Ok(Value::Null),
         }
     };
     if let Err(error) = again.await {
-        context.line("warning", &format!("the rights on the resource group could not be restored: {error}"));
+        context.record_line(
+            "warning",
+            &format!("the rights on the resource group could not be restored: {error}"),
+        );
     }
     Ok(())
 }
@@ -63,8 +66,8 @@ pub(crate) fn is_managed(document: &Document, group: &Value) -> bool {
     group["managedBy"].as_str().is_some_and(|by| by.eq_ignore_ascii_case(document.cluster_id()))
 }
 
-/// What a PUT says of a group that is there: the same, with its tags.
-fn kept(group: &Value) -> Value {
+/// The body of a PUT on an existing group: unchanged, with its tags.
+fn put_body(group: &Value) -> Value {
     let mut body = json!({ "location": group["location"], "managedBy": group["managedBy"] });
     if group["tags"].is_object() {
         body["tags"] = group["tags"].clone();
@@ -72,7 +75,7 @@ fn kept(group: &Value) -> Value {
     body
 }
 
-fn taken(document: &Document) -> CloudError {
+fn group_in_use(document: &Document) -> CloudError {
     let message = format!("Resource group {} must not already exist.", document.group_id());
     CloudError::bad("ClusterResourceGroupAlreadyExists", "", message)
 }

@@ -1,4 +1,4 @@
-//! Who a cluster is in the customer's directory (`contract/cluster.md` §6.1).
+//! The identities of a cluster in the customer's directory (`contract/cluster.md` §6.1).
 
 use rp_api::CloudError;
 use rp_azure::{AzureError, Client, Directory as _, ErrorClass, Resources};
@@ -118,8 +118,10 @@ pub(crate) async fn fixup_cluster_sp_object_id(context: &Context) -> Result<(), 
     }
     match cluster_sp_object_id(context).await {
         Err(error) if !error.is_interruption() => {
-            context
-                .line("warning", &format!("the cluster's service principal could not be looked up: {error}"));
+            context.record_line(
+                "warning",
+                &format!("the cluster's service principal could not be looked up: {error}"),
+            );
             Ok(())
         }
         done => done,

@@ -92,18 +92,18 @@ fn master_number(infra: &str, name: &str) -> Option<usize> {
 async fn fix_card(client: &Client, document: &Document, card: &Value, n: usize) -> Result<(), StepError> {
     let id = card["id"].as_str().unwrap_or_default();
     if card["properties"]["virtualMachine"].is_null() {
-        change(client, id, versions::NETWORK, |body| Ok(strip(body))).await?;
+        change(client, id, versions::NETWORK, |body| Ok(remove_from_pools(body))).await?;
         return Ok(client.delete(id, versions::NETWORK).await?);
     }
     let configuration = &card["properties"]["ipConfigurations"][0];
     if !is(&configuration["properties"]["subnet"], document.master_subnet()) {
         return Ok(());
     }
-    change(client, id, versions::NETWORK, |body| Ok(join(document, body, n))).await.map(|_| ())
+    change(client, id, versions::NETWORK, |body| Ok(add_to_pools(document, body, n))).await.map(|_| ())
 }
 
 /// Takes a card out of all pools.
-fn strip(card: &mut Value) -> bool {
+fn remove_from_pools(card: &mut Value) -> bool {
     let mut configurations = take(&mut card["properties"], "ipConfigurations");
     let mut changed = false;
     for configuration in &mut configurations {
@@ -115,7 +115,7 @@ fn strip(card: &mut Value) -> bool {
 }
 
 /// Puts a master's card into its pools: the API's, its own for SSH and no other's, the public one.
-fn join(document: &Document, card: &mut Value, n: usize) -> bool {
+fn add_to_pools(document: &Document, card: &mut Value, n: usize) -> bool {
     let internal = balancers::internal_id(document);
     let (api, public) = balancers::api_pools(document);
     let mut wanted =

@@ -57,7 +57,7 @@ pub(crate) async fn create_oidc(context: &Context) -> Result<(), StepError> {
 /// Takes the documents back. Some may be there as soon as there is a key: the issuer is written after both.
 pub(crate) async fn remove(context: &Context) -> Result<(), StepError> {
     let document = context.document();
-    let none = KEY.of(&document).is_none() && document.issuer().is_empty();
+    let none = KEY.sealed_in(&document).is_none() && document.issuer().is_empty();
     if context.env.oidc.is_none() || none {
         return Ok(());
     }

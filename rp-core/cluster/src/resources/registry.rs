@@ -20,21 +20,21 @@ use crate::templates::versions;
 const PASSWORD: ClusterSecret = ClusterSecret::RegistryPassword(0);
 /// A password lives 180 days.
 const OLD: Duration = Duration::from_hours(140 * 24);
-/// Between the registry's clock and ours.
+/// Tolerance between the registry's clock and ours.
 const LEEWAY: Duration = Duration::from_mins(5);
 const CONFIG: &str = ".dockerconfigjson";
 const CONFIG_TYPE: &str = "kubernetes.io/dockerconfigjson";
-/// Of a write into the cluster, and what is between them.
+/// Attempts of a write into the cluster, and the pause between them.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// The cluster may pull: a token with a password, made once.
+/// Creates the cluster's pull token and a password, once.
 pub(crate) async fn ensure_acr_token(context: &Context) -> Result<(), StepError> {
     let env = &context.env;
     if env.features.development || env.registry_id.is_empty() {
         return Ok(());
     }
-    intend(context).await?;
+    record_token_name(context).await?;
     if context.secret(PASSWORD)?.is_some() {
         return Ok(());
     }
@@ -61,19 +61,19 @@ pub(crate) async fn rotate_acr_token_password(context: &Context) -> Result<(), S
         let client = context.own();
         let token =
             super::azure::must_get(&client, &token_id(&env.registry_id, &name), versions::REGISTRY).await?;
-        let which = to_make(&token["properties"]["credentials"]["passwords"], issued);
+        let which = password_to_renew(&token["properties"]["credentials"]["passwords"], issued);
         let password = generate(&client, &env.registry_id, &name, which).await?;
         let sealed = context.sealed(PASSWORD, password.expose().as_bytes())?;
         set_password(context, sealed).await?;
-        context.line("info", &format!("the registry's token has a new {which}"));
+        context.record_line("info", &format!("the registry's token has a new {which}"));
     }
     let Some(password) = context.secret(PASSWORD)? else { return Ok(()) };
-    place(context, &name, &password).await
+    write_credentials(context, &name, &password).await
 }
 
-/// Which of the two passwords is made anew: one that an interrupted run made, one that is missing, one of unknown age, the
-/// older.
-fn to_make(passwords: &Value, issued: Option<Timestamp>) -> &'static str {
+/// Which of the two passwords is made anew: one that an interrupted run made, one that is missing, one of unknown age,
+/// the older.
+fn password_to_renew(passwords: &Value, issued: Option<Timestamp>) -> &'static str {
     let made = |which: &str| -> Option<Option<Timestamp>> {
         let mut all = passwords.as_array().into_iter().flatten();
         let found = all.find(|password| password["name"] == which)?;
@@ -92,24 +92,28 @@ fn to_make(passwords: &Value, issued: Option<Timestamp>) -> &'static str {
 }
 
 /// The operator's own secret, where the operator is, and the cluster's pull secret.
-pub(crate) async fn place(context: &Context, name: &str, password: &Secret<String>) -> Result<(), StepError> {
-    let kube = Kube::of(context)?;
+pub(crate) async fn write_credentials(
+    context: &Context,
+    name: &str,
+    password: &Secret<String>,
+) -> Result<(), StepError> {
+    let kube = Kube::connect(context)?;
     let host = context.env.registry_host.as_str();
     let auth = STANDARD.encode(format!("{name}:{}", password.expose()));
-    insist(context, || async {
+    retry_while_unavailable(context, || async {
         let operator = "openshift-azure-operator";
         if kube.get(&format!("/api/v1/namespaces/{operator}")).await?.is_some() {
             let own = json!({"auths": {host: {"auth": auth}}}).to_string();
             let object = secret(operator, "cluster", CONFIG_TYPE, &[(CONFIG, &own)]);
             kube.ensure(&secrets(operator), &object).await?;
         }
-        merge(&kube, host, &auth).await
+        merge_pull_secret(&kube, host, &auth).await
     })
     .await
 }
 
 /// Puts the registry into the pull secret; what the customer has in it stays.
-async fn merge(kube: &Kube, host: &str, auth: &str) -> Result<(), StepError> {
+async fn merge_pull_secret(kube: &Kube, host: &str, auth: &str) -> Result<(), StepError> {
     let namespace = "openshift-config";
     let path = format!("{}/pull-secret", secrets(namespace));
     let found = kube.get(&path).await?;
@@ -135,8 +139,8 @@ async fn merge(kube: &Kube, host: &str, auth: &str) -> Result<(), StepError> {
     kube.apply(&path, &secret(namespace, "pull-secret", CONFIG_TYPE, &[(CONFIG, &config.to_string())])).await
 }
 
-/// Tries again while the API server is busy with itself.
-async fn insist<F: Future<Output = Result<(), StepError>>>(
+/// Retries while the API server is restarting.
+async fn retry_while_unavailable<F: Future<Output = Result<(), StepError>>>(
     context: &Context,
     attempt: impl Fn() -> F,
 ) -> Result<(), StepError> {
@@ -154,8 +158,8 @@ async fn insist<F: Future<Output = Result<(), StepError>>>(
     }
 }
 
-/// Writes which token will be made, before it is.
-async fn intend(context: &Context) -> Result<(), StepError> {
+/// Writes the name of the token to the document before the token is created.
+async fn record_token_name(context: &Context) -> Result<(), StepError> {
     if !token_name(context).is_empty() {
         return Ok(());
     }
@@ -172,7 +176,7 @@ async fn intend(context: &Context) -> Result<(), StepError> {
     context.patch(change).await.map(|_| ())
 }
 
-/// Keeps a new password, with its date.
+/// Stores a new password with its date.
 async fn set_password(context: &Context, sealed: Sealed) -> Result<(), StepError> {
     let now = context.env.clock.now();
     let change = move |cluster: &mut OpenShiftCluster, by: Worker| {
@@ -211,7 +215,7 @@ async fn ensure_token(client: &Client, registry: &str, name: &str) -> Result<(),
     }
 }
 
-/// Makes a password of a token anew.
+/// Generates a new password of a token.
 pub(crate) async fn generate(
     client: &Client,
     registry: &str,
@@ -239,10 +243,10 @@ mod tests {
         let of = |passwords: &[(&str, &str)]| {
             let all: Vec<Value> =
                 passwords.iter().map(|(name, made)| json!({"name": name, "creationTime": made})).collect();
-            to_make(&json!(all), issued)
+            password_to_renew(&json!(all), issued)
         };
         let (old, new, lost) = ("2026-01-01T00:00:00Z", "2026-05-01T00:00:00Z", "2026-10-01T00:00:00Z");
-        assert_eq!(to_make(&Value::Null, issued), "password1");
+        assert_eq!(password_to_renew(&Value::Null, issued), "password1");
         assert_eq!(of(&[("password1", new)]), "password2");
         assert_eq!(of(&[("password1", ""), ("password2", old)]), "password1");
         assert_eq!(of(&[("password1", new), ("password2", old)]), "password2");
@@ -252,6 +256,6 @@ mod tests {
         assert_eq!(of(&[("password1", lost), ("password2", new)]), "password1");
         let text =
             json!([{"name": "password1", "creationTime": lost}, {"name": "password2", "creationTime": new}]);
-        assert_eq!(to_make(&text, None), "password2", "without a date the older");
+        assert_eq!(password_to_renew(&text, None), "password2", "without a date the older");
     }
 }

@@ -7,14 +7,14 @@ mod meanwhile;
 mod surroundings;
 pub(crate) mod world;
 
-use crate::step::Act;
+use crate::step::ActionFn;
 use crate::{cleanup, resources};
 
 /// A step under the contract's name.
-pub(crate) type Named = (&'static str, Act);
+pub(crate) type NamedStep = (&'static str, ActionFn);
 
 /// What makes a cluster's resources, in the plan's order.
-pub(crate) fn making() -> Vec<Named> {
+pub(crate) fn making() -> Vec<NamedStep> {
     vec![
         ("ensureACRToken", |c| Box::pin(resources::registry::ensure_acr_token(c))),
         ("createDNS", |c| Box::pin(resources::dns::create_dns(c))),
@@ -35,7 +35,7 @@ pub(crate) fn making() -> Vec<Named> {
 }
 
 /// What removes them, in the plan's order.
-pub(crate) fn removing() -> Vec<Named> {
+pub(crate) fn removing() -> Vec<NamedStep> {
     vec![
         ("ensureResourceGroup", |c| Box::pin(resources::group::ensure_resource_group_for_delete(c))),
         ("deleteDNS", |c| Box::pin(cleanup::delete_dns(c))),
@@ -51,7 +51,7 @@ pub(crate) fn removing() -> Vec<Named> {
 }
 
 /// Runs steps, each as another process would, and each `times` in a row.
-pub(crate) async fn run(world: &mut world::World, steps: &[Named], times: usize) {
+pub(crate) async fn run(world: &mut world::World, steps: &[NamedStep], times: usize) {
     for (name, step) in steps {
         for _ in 0..times {
             world.again();

@@ -1,5 +1,5 @@
 //! The internal load balancer's frontend gets zones and keeps its address (`contract/cluster.md` §6.17). Each
-//! stage looks at what is there, so that a run that stopped anywhere is taken up; between the removal of the
+//! stage reads the present state, so that an interrupted run can be continued; between the removal of the
 //! old frontend and the new one the API server cannot be reached.
 
 use rp_azure::Client;
@@ -35,9 +35,9 @@ pub(crate) async fn migrate_internal_load_balancer_zones(context: &Context) -> R
     let frontend =
         named(items(&before["properties"], "frontendIPConfigurations"), balancers::INTERNAL_FRONTEND);
     if frontend.is_some_and(|frontend| items(frontend, "zones").is_empty()) {
-        make_way(context, &client, &document, &zones).await?;
+        add_temporary_frontend(context, &client, &document, &zones).await?;
     }
-    if let Err(error) = restore(&client, &document, &zones).await {
+    if let Err(error) = restore_frontend(&client, &document, &zones).await {
         tracing::error!(error = %error, "FAILURE IN CRITICAL SECTION of the load balancer's migration");
         return Err(error);
     }
@@ -49,7 +49,7 @@ pub(crate) async fn migrate_internal_load_balancer_zones(context: &Context) -> R
 }
 
 /// Adds a temporary frontend, leads the link service to it, and removes the old one with all rules.
-async fn make_way(
+async fn add_temporary_frontend(
     context: &Context,
     client: &Client,
     document: &Document,
@@ -71,7 +71,7 @@ async fn make_way(
     let temporary =
         items(&body["properties"], "frontendIPConfigurations").iter().find(|one| is_temporary(one));
     let temporary = temporary.and_then(|one| one["name"].as_str()).unwrap_or(&name).to_owned();
-    lead(client, document, &temporary).await?;
+    set_link_frontend(client, document, &temporary).await?;
     let removed = change(client, &id, versions::NETWORK, |body| {
         let mut frontends = take(&mut body["properties"], "frontendIPConfigurations");
         frontends.retain(|one| one["name"] != balancers::INTERNAL_FRONTEND);
@@ -83,7 +83,7 @@ async fn make_way(
 }
 
 /// Frontend with zones and the old address, rules, link service: whatever is missing of them.
-async fn restore(client: &Client, document: &Document, zones: &[String]) -> Result<(), StepError> {
+async fn restore_frontend(client: &Client, document: &Document, zones: &[String]) -> Result<(), StepError> {
     let id = balancers::internal_id(document);
     let address = &*document.properties.apiserver_profile.int_ip;
     let added = change(client, &id, versions::NETWORK, |body| {
@@ -114,11 +114,11 @@ async fn restore(client: &Client, document: &Document, zones: &[String]) -> Resu
         Ok(changed)
     });
     added.await?;
-    lead(client, document, balancers::INTERNAL_FRONTEND).await
+    set_link_frontend(client, document, balancers::INTERNAL_FRONTEND).await
 }
 
-/// The link service stands on that frontend.
-async fn lead(client: &Client, document: &Document, frontend: &str) -> Result<(), StepError> {
+/// Moves the link service to that frontend.
+async fn set_link_frontend(client: &Client, document: &Document, frontend: &str) -> Result<(), StepError> {
     let wanted = balancers::frontend_id(&balancers::internal_id(document), frontend);
     let link = network::link_id(document);
     let led = change(client, &link, versions::NETWORK, |body| {

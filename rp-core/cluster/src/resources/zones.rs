@@ -6,7 +6,7 @@ use rp_documents::cluster::{Outcome, Worker};
 
 use crate::context::Context;
 use crate::errors::StepError;
-use crate::validation::zones::{Sized, choose, of_size};
+use crate::validation::zones::{SizeZones, choose, of_size};
 
 /// Looks up both sizes among the location's offers and writes the zones.
 pub(crate) async fn validate_zones(context: &Context) -> Result<(), StepError> {
@@ -18,8 +18,8 @@ pub(crate) async fn validate_zones(context: &Context) -> Result<(), StepError> {
     let masters = of_size(&skus, document.master_size(), &location, expanded);
     let workers = of_size(&skus, worker, &location, expanded);
     let zones = choose(
-        Sized { size: document.master_size(), zones: masters.as_deref() },
-        Sized { size: worker, zones: workers.as_deref() },
+        SizeZones { size: document.master_size(), zones: masters.as_deref() },
+        SizeZones { size: worker, zones: workers.as_deref() },
         &location,
     )?;
     set_zones(context, zones).await

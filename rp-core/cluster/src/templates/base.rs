@@ -2,18 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use super::{Place, addresses, balancers, network, storage, template};
+use super::{ServiceEnvironment, addresses, balancers, network, storage, template};
 use crate::document::Document;
 use crate::roles::{OperatorRole, assignments, deny};
 
 /// Everything that must be there before the installer begins. `open_to`: the cluster's subnets with the storage service
 /// endpoint; `roles`: of the platform's operators.
-pub(crate) fn base(cluster: &Document, place: &Place, open_to: &[String], roles: &[OperatorRole]) -> Value {
-    let mut resources = storage::accounts(cluster, place, open_to, true);
+pub(crate) fn base(
+    cluster: &Document,
+    service: &ServiceEnvironment,
+    open_to: &[String],
+    roles: &[OperatorRole],
+) -> Value {
+    let mut resources = storage::accounts(cluster, service, open_to, true);
     resources.extend([
         network::security_group(cluster),
-        network::link_service(cluster, place),
-        network::gateway_endpoint(cluster, place),
+        network::link_service(cluster, service),
+        network::gateway_endpoint(cluster, service),
         balancers::internal(cluster),
     ]);
     if cluster.is_outbound_balanced() {
@@ -29,22 +34,22 @@ pub(crate) fn base(cluster: &Document, place: &Place, open_to: &[String], roles:
     }
     if cluster.is_workload_identity() {
         resources.extend(assignments::of_operators(&cluster.identities(), roles));
-        resources.push(assignments::state_account(cluster, &place.first_party));
+        resources.push(assignments::state_account(cluster, &service.first_party));
     } else {
         resources.push(assignments::of_service_principal(cluster.principal()));
     }
-    if place.deny {
-        resources.push(deny::resource(&deny::excluded(cluster, &place.first_party)));
+    if service.deny {
+        resources.push(deny::resource(&deny::excluded(cluster, &service.first_party)));
     }
     template(Map::new(), resources)
 }
 
 /// Only the storage accounts, as they should be now.
-pub(crate) fn storage_only(cluster: &Document, place: &Place, open_to: &[String]) -> Value {
-    template(Map::new(), storage::accounts(cluster, place, open_to, false))
+pub(crate) fn storage_only(cluster: &Document, service: &ServiceEnvironment, open_to: &[String]) -> Value {
+    template(Map::new(), storage::accounts(cluster, service, open_to, false))
 }
 
 /// Only the gateway's endpoint.
-pub(crate) fn gateway_only(cluster: &Document, place: &Place) -> Value {
-    template(Map::new(), vec![network::gateway_endpoint(cluster, place)])
+pub(crate) fn gateway_only(cluster: &Document, service: &ServiceEnvironment) -> Value {
+    template(Map::new(), vec![network::gateway_endpoint(cluster, service)])
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, after, balancers, id, reference, resource};
+use super::{ServiceEnvironment, after, balancers, id, reference, resource};
 use crate::document::Document;
 
 const GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
@@ -34,10 +34,10 @@ pub(crate) fn link_id(cluster: &Document) -> String {
 }
 
 /// By which the service reaches the API server and SSH, through the internal load balancer.
-pub(crate) fn link_service(cluster: &Document, place: &Place) -> Value {
+pub(crate) fn link_service(cluster: &Document, service: &ServiceEnvironment) -> Value {
     let balancer = balancers::internal_id(cluster);
     let frontend = balancers::frontend_id(&balancer, balancers::INTERNAL_FRONTEND);
-    let ours = json!({ "subscriptions": [place.subscription] });
+    let ours = json!({ "subscriptions": [service.subscription] });
     let properties = json!({
         "loadBalancerFrontendIpConfigurations": [reference(&frontend)],
         "ipConfigurations": [{
@@ -52,15 +52,15 @@ pub(crate) fn link_service(cluster: &Document, place: &Place) -> Value {
 }
 
 /// By which nodes reach the gateway; in development the cluster's own API server.
-pub(crate) fn gateway_endpoint(cluster: &Document, place: &Place) -> Value {
-    let (connection, link) = match place.development {
+pub(crate) fn gateway_endpoint(cluster: &Document, service: &ServiceEnvironment) -> Value {
+    let (connection, link) = match service.development {
         true => ("hack-apiserver-plsconnection", link_id(cluster)),
-        false => ("gateway-plsconnection", place.gateway_link()),
+        false => ("gateway-plsconnection", service.gateway_link()),
     };
     let name = format!("{}-pe", cluster.infra_id());
     let properties = endpoint(cluster.master_subnet(), connection, &link);
     let body = resource(ENDPOINTS, &name, Some(&cluster.location()), properties);
-    if place.development { after(body, &[link]) } else { body }
+    if service.development { after(body, &[link]) } else { body }
 }
 
 pub(crate) fn gateway_endpoint_id(cluster: &Document) -> String {
@@ -68,13 +68,13 @@ pub(crate) fn gateway_endpoint_id(cluster: &Document) -> String {
 }
 
 /// The service's own endpoint of a cluster, in the service's group.
-pub(crate) fn service_endpoint_id(cluster: &Document, place: &Place) -> String {
-    id(&place.group_id(), ENDPOINTS, &format!("rp-pe-{}", cluster.id()))
+pub(crate) fn service_endpoint_id(cluster: &Document, service: &ServiceEnvironment) -> String {
+    id(&service.group_id(), ENDPOINTS, &format!("rp-pe-{}", cluster.id()))
 }
 
 /// Its body for a PUT.
-pub(crate) fn service_endpoint(cluster: &Document, place: &Place) -> Value {
-    let properties = endpoint(&place.endpoint_subnet_id(), "rp-plsconnection", &link_id(cluster));
+pub(crate) fn service_endpoint(cluster: &Document, service: &ServiceEnvironment) -> Value {
+    let properties = endpoint(&service.endpoint_subnet_id(), "rp-plsconnection", &link_id(cluster));
     json!({ "location": cluster.location(), "properties": properties })
 }
 

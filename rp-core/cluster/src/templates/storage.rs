@@ -2,21 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, after, id, resource};
+use super::{ServiceEnvironment, after, id, resource};
 use crate::document::Document;
 
 const ACCOUNTS: &str = "Microsoft.Storage/storageAccounts";
 
 /// Both accounts with their containers. `open_to`: ids of the cluster's subnets with the storage service endpoint.
 /// Encryption can be told at birth only: `new` is whether the accounts are being made.
-pub(crate) fn accounts(cluster: &Document, place: &Place, open_to: &[String], new: bool) -> Vec<Value> {
+pub(crate) fn accounts(
+    cluster: &Document,
+    service: &ServiceEnvironment,
+    open_to: &[String],
+    new: bool,
+) -> Vec<Value> {
     let state = cluster.state_account();
     let registry = cluster.registry_account();
-    let mut all = vec![account(cluster, place, &state, open_to, new, true)];
+    let mut all = vec![account(cluster, service, &state, open_to, new, true)];
     if new {
         all.extend(["ignition", "aro"].map(|name| container(cluster, &state, name)));
     }
-    all.push(account(cluster, place, &registry, open_to, new, false));
+    all.push(account(cluster, service, &registry, open_to, new, false));
     if new {
         all.push(container(cluster, &registry, "image-registry"));
     }
@@ -30,13 +35,13 @@ pub(crate) fn account_id(cluster: &Document, name: &str) -> String {
 
 fn account(
     cluster: &Document,
-    place: &Place,
+    service: &ServiceEnvironment,
     name: &str,
     open_to: &[String],
     new: bool,
     state: bool,
 ) -> Value {
-    let rules: Vec<Value> = place
+    let rules: Vec<Value> = service
         .storage_subnets(state)
         .iter()
         .chain(open_to)
@@ -49,7 +54,7 @@ fn account(
         "minimumTlsVersion": "TLS1_2",
         "networkAcls": {
             "bypass": "AzureServices",
-            "defaultAction": if place.development { "Allow" } else { "Deny" },
+            "defaultAction": if service.development { "Allow" } else { "Deny" },
             "virtualNetworkRules": rules,
         },
     });

@@ -1,10 +1,11 @@
-//! Templates as they are deployed, beside the tests: `ARO_GOLDEN=write cargo test -p rp-cluster golden` writes them anew.
+//! Templates as they are deployed, beside the tests: `ARO_GOLDEN=write cargo test -p rp-cluster golden` writes them
+//! anew.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Ignition, Image, Machines, Place, base, machines};
+use super::{Ignition, Image, Machines, ServiceEnvironment, base, machines};
 use crate::document::Document;
 use crate::harness::documents;
 use crate::json::set;
@@ -86,8 +87,8 @@ pub(crate) fn roles() -> Vec<OperatorRole> {
     ]
 }
 
-pub(crate) fn place() -> Place {
-    Place {
+pub(crate) fn service_environment() -> ServiceEnvironment {
+    ServiceEnvironment {
         subscription: "99999999-0000-0000-0000-000000000009".to_owned(),
         group: "rp-eastus".to_owned(),
         gateway_group: "gwy-eastus".to_owned(),
@@ -118,9 +119,9 @@ fn private() -> Vec<(&'static str, Value)> {
     PRIVATE.into_iter().map(|pointer| (pointer, json!("Private"))).collect()
 }
 
-fn of(changes: &[(&str, Value)], place: &Place) -> Value {
+fn base_template(changes: &[(&str, Value)], service: &ServiceEnvironment) -> Value {
     let open_to = [format!("{NETWORK}/subnets/worker")];
-    base::base(&cluster(changes), place, &open_to, &roles())
+    base::base(&cluster(changes), service, &open_to, &roles())
 }
 
 pub(crate) fn machines_of(changes: &[(&str, Value)], ignition: Ignition) -> Value {
@@ -155,16 +156,16 @@ fn all() -> Vec<(&'static str, Value)> {
         ("/properties/masterProfile/encryptionAtHost", json!("Enabled")),
         ("/properties/networkProfile/gatewayPrivateEndpointIp", json!("10.0.0.9")),
     ];
-    let development = Place { development: true, deny: false, ..place() };
+    let development = ServiceEnvironment { development: true, deny: false, ..service_environment() };
     vec![
-        ("base-public", of(&[], &place())),
-        ("base-private", of(&private(), &place())),
-        ("base-private-udr", of(&routed(), &place())),
-        ("base-workload-identity", of(&workload_identity(), &place())),
-        ("base-without-zones", of(&no_zones, &place())),
-        ("base-development", of(&[], &development)),
-        ("storage-accounts", base::storage_only(&cluster(&[]), &place(), &[])),
-        ("gateway-endpoint", base::gateway_only(&cluster(&[]), &place())),
+        ("base-public", base_template(&[], &service_environment())),
+        ("base-private", base_template(&private(), &service_environment())),
+        ("base-private-udr", base_template(&routed(), &service_environment())),
+        ("base-workload-identity", base_template(&workload_identity(), &service_environment())),
+        ("base-without-zones", base_template(&no_zones, &service_environment())),
+        ("base-development", base_template(&[], &development)),
+        ("storage-accounts", base::storage_only(&cluster(&[]), &service_environment(), &[])),
+        ("gateway-endpoint", base::gateway_only(&cluster(&[]), &service_environment())),
         ("machines", machines_of(&[], Ignition::AccountSas)),
         ("machines-encrypted", machines_of(&encrypted, Ignition::Url)),
     ]
@@ -232,11 +233,15 @@ fn public_addresses_are_as_many_as_are_asked_for() {
             (PRIVATE[1], json!(ingress)),
             ("/properties/networkProfile/loadBalancerProfile/managedOutboundIps/count", json!(count)),
         ];
-        let template = of(&changes, &place());
+        let template = base_template(&changes, &service_environment());
         let found = names(&template, KIND);
         assert_eq!(found.len(), expected, "{api} {ingress} {count}: {found:?}");
-        assert_eq!(found, names(&of(&changes, &place()), KIND), "a second run has the same names");
+        assert_eq!(
+            found,
+            names(&base_template(&changes, &service_environment()), KIND),
+            "a second run has the same names"
+        );
     }
     let routed = [("/properties/networkProfile/outboundType", json!("UserDefinedRouting"))];
-    assert!(names(&of(&routed, &place()), KIND).is_empty());
+    assert!(names(&base_template(&routed, &service_environment()), KIND).is_empty());
 }

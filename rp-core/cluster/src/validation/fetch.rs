@@ -4,7 +4,7 @@ use rp_azure::{Client, Resources};
 use serde_json::Value;
 
 use super::networks::{Subnet, network_of};
-use super::subjects::{Subject, Thing, missing, not_in_network};
+use super::subjects::{ResourceKind, Subject, missing, not_in_network};
 use crate::document::Document;
 use crate::errors::StepError;
 use crate::resources::azure::{is, items};
@@ -37,13 +37,13 @@ pub(crate) async fn networks(
 ) -> Result<(Vec<Network>, Vec<Subnet>), StepError> {
     let (mut networks, mut listed) = (Vec::new(), Vec::new());
     for id in network_ids(document) {
-        let body = read(reader, subject, Thing::Network, &id).await?;
+        let body = read(reader, subject, ResourceKind::Network, &id).await?;
         listed.extend(items(&body["properties"], "subnets").to_vec());
         networks.push(Network { location: body["location"].as_str().unwrap_or_default().to_owned(), id });
     }
     let mut subnets = Vec::new();
     for named in document.named_subnets() {
-        let body = read(reader, subject, Thing::Subnet, &named.id).await?;
+        let body = read(reader, subject, ResourceKind::Subnet, &named.id).await?;
         if !listed.is_empty() && !listed.iter().any(|subnet| is(subnet, &named.id)) {
             return Err(not_in_network(&named.id).into());
         }
@@ -53,21 +53,21 @@ pub(crate) async fn networks(
 }
 
 /// A network or a subnet.
-async fn read(reader: &Client, subject: &Subject, thing: Thing, id: &str) -> Result<Value, StepError> {
+async fn read(reader: &Client, subject: &Subject, kind: ResourceKind, id: &str) -> Result<Value, StepError> {
     match reader.get(id, versions::NETWORK).await {
         Ok(Some(body)) => Ok(body),
-        Ok(None) => Err(missing(thing, id, "").into()),
+        Ok(None) => Err(missing(kind, id, "").into()),
         Err(error) if error.status == Some(403) => {
-            Err(subject.refused(thing, id, "", Some(&error.message)).into())
+            Err(subject.refused(kind, id, "", Some(&error.message)).into())
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// A route table or NAT gateway is there. Who may not read it has the rights that are needed, or was told before.
-pub(crate) async fn is_there(reader: &Client, thing: Thing, id: &str) -> Result<(), StepError> {
+pub(crate) async fn is_there(reader: &Client, kind: ResourceKind, id: &str) -> Result<(), StepError> {
     match reader.get(id, versions::NETWORK).await {
-        Ok(None) => Err(missing(thing, id, "").into()),
+        Ok(None) => Err(missing(kind, id, "").into()),
         Err(error) if error.status != Some(403) => Err(error.into()),
         _ => Ok(()),
     }
@@ -76,6 +76,6 @@ pub(crate) async fn is_there(reader: &Client, thing: Thing, id: &str) -> Result<
 /// Location of a disk encryption set.
 pub(crate) async fn encryption_set(reader: &Client, id: &str, path: &str) -> Result<String, StepError> {
     let body = reader.get(id, versions::ENCRYPTION_SETS).await?;
-    let body = body.ok_or_else(|| missing(Thing::EncryptionSet, id, path))?;
+    let body = body.ok_or_else(|| missing(ResourceKind::EncryptionSet, id, path))?;
     Ok(body["location"].as_str().unwrap_or_default().to_owned())
 }

@@ -16,9 +16,9 @@ pub(crate) enum Subject {
     ClusterIdentity,
 }
 
-/// What a right is on.
+/// The resource that a right is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Thing {
+pub(crate) enum ResourceKind {
     Network,
     Subnet,
     RouteTable,
@@ -55,22 +55,22 @@ const GROUP: &[&str] =
 pub(crate) const PRECONFIGURED: &str = "When the enable-preconfigured-nsg option is specified, both the master and worker subnets should have network security groups (NSG) attached to them before starting the cluster installation.";
 
 impl Subject {
-    /// The actions that it needs. Those of [`Thing::Identity`] are the role's, and not known here.
-    pub(crate) fn actions(&self, on: Thing) -> &'static [&'static str] {
+    /// The actions that it needs. Those of [`ResourceKind::Identity`] are the role's, and not known here.
+    pub(crate) fn actions(&self, on: ResourceKind) -> &'static [&'static str] {
         let first = matches!(self, Self::FirstParty { .. });
         let only = |all: &'static [&'static str], most: usize| all.get(..most).unwrap_or(all);
         match on {
-            Thing::Network if first => NETWORK.get(1..2).unwrap_or_default(),
-            Thing::Network => NETWORK,
-            Thing::Subnet => SUBNET,
-            Thing::RouteTable if first => only(ROUTES, 2),
-            Thing::RouteTable => ROUTES,
-            Thing::NatGateway if first => only(NAT, 1),
-            Thing::NatGateway => NAT,
-            Thing::SecurityGroup if first => GROUP,
-            Thing::SecurityGroup => only(GROUP, 1),
-            Thing::EncryptionSet => &["Microsoft.Compute/diskEncryptionSets/read"],
-            Thing::Identity => &[],
+            ResourceKind::Network if first => NETWORK.get(1..2).unwrap_or_default(),
+            ResourceKind::Network => NETWORK,
+            ResourceKind::Subnet => SUBNET,
+            ResourceKind::RouteTable if first => only(ROUTES, 2),
+            ResourceKind::RouteTable => ROUTES,
+            ResourceKind::NatGateway if first => only(NAT, 1),
+            ResourceKind::NatGateway => NAT,
+            ResourceKind::SecurityGroup if first => GROUP,
+            ResourceKind::SecurityGroup => only(GROUP, 1),
+            ResourceKind::EncryptionSet => &["Microsoft.Compute/diskEncryptionSets/read"],
+            ResourceKind::Identity => &[],
         }
     }
 
@@ -99,25 +99,33 @@ impl Subject {
 
     /// Rights are missing. `path`: the member that names the thing, told for encryption sets only; `original`: what
     /// Azure itself said, told for networks and subnets.
-    pub(crate) fn refused(&self, on: Thing, id: &str, path: &str, original: Option<&str>) -> CloudError {
+    pub(crate) fn refused(
+        &self,
+        on: ResourceKind,
+        id: &str,
+        path: &str,
+        original: Option<&str>,
+    ) -> CloudError {
         let lacks =
             |thing: &str| format!("{} does not have required permissions on {thing} '{id}'.", self.who());
         let (target, mut message) = match on {
-            Thing::Network => ("", lacks("vnet")),
-            Thing::Subnet => ("", lacks("subnet")),
-            Thing::RouteTable => ("", lacks("route table")),
-            Thing::NatGateway => ("", lacks("nat gateway")),
-            Thing::Identity => ("", lacks("platform workload identity")),
-            Thing::SecurityGroup => {
+            ResourceKind::Network => ("", lacks("vnet")),
+            ResourceKind::Subnet => ("", lacks("subnet")),
+            ResourceKind::RouteTable => ("", lacks("route table")),
+            ResourceKind::NatGateway => ("", lacks("nat gateway")),
+            ResourceKind::Identity => ("", lacks("platform workload identity")),
+            ResourceKind::SecurityGroup => {
                 let said = lacks("network security group");
                 (
                     "",
                     format!("{said} This is required when the enable-preconfigured-nsg option is specified."),
                 )
             }
-            Thing::EncryptionSet => (path, self.no_reader(id, lacks("disk encryption set"))),
+            ResourceKind::EncryptionSet => (path, self.no_reader(id, lacks("disk encryption set"))),
         };
-        if let Some(original) = original.filter(|_| matches!(on, Thing::Network | Thing::Subnet)) {
+        if let Some(original) =
+            original.filter(|_| matches!(on, ResourceKind::Network | ResourceKind::Subnet))
+        {
             message.push_str("\nOriginal error message: ");
             message.push_str(original);
         }
@@ -134,19 +142,19 @@ impl Subject {
     }
 }
 
-/// The thing is not there. `path`: the member that names it, told for encryption sets only.
-pub(crate) fn missing(thing: Thing, id: &str, path: &str) -> CloudError {
-    let (code, target, name) = match thing {
-        Thing::Network => ("InvalidLinkedVNet", "", "vnet"),
-        Thing::Subnet => {
+/// The resource does not exist. `path`: the member that names it, told for encryption sets only.
+pub(crate) fn missing(kind: ResourceKind, id: &str, path: &str) -> CloudError {
+    let (code, target, name) = match kind {
+        ResourceKind::Network => ("InvalidLinkedVNet", "", "vnet"),
+        ResourceKind::Subnet => {
             let message = format!("The provided subnet '{id}' could not be found.");
             return CloudError::bad("InvalidLinkedSubnet", "", message);
         }
-        Thing::RouteTable => ("InvalidLinkedRouteTable", "", "route table"),
-        Thing::NatGateway => ("InvalidLinkedNatGateway", "", "nat gateway"),
-        Thing::EncryptionSet => ("InvalidLinkedDiskEncryptionSet", path, "disk encryption set"),
-        Thing::SecurityGroup => ("NotFound", "", "network security group"),
-        Thing::Identity => ("InvalidPlatformWorkloadIdentity", "", "platform workload identity"),
+        ResourceKind::RouteTable => ("InvalidLinkedRouteTable", "", "route table"),
+        ResourceKind::NatGateway => ("InvalidLinkedNatGateway", "", "nat gateway"),
+        ResourceKind::EncryptionSet => ("InvalidLinkedDiskEncryptionSet", path, "disk encryption set"),
+        ResourceKind::SecurityGroup => ("NotFound", "", "network security group"),
+        ResourceKind::Identity => ("InvalidPlatformWorkloadIdentity", "", "platform workload identity"),
     };
     CloudError::bad(code, target, format!("The {name} '{id}' could not be found."))
 }

@@ -7,8 +7,8 @@ use super::balancer::{Usage, check_ports, check_quota, needed_addresses};
 use super::networks::{
     Subnet, check_encryption_set, check_location, check_ranges, check_subnets, network_of,
 };
-use super::subjects::{PRECONFIGURED, Subject, Thing, missing, not_in_network};
-use super::zones::{Sized, choose, of_size};
+use super::subjects::{PRECONFIGURED, ResourceKind, Subject, missing, not_in_network};
+use super::zones::{SizeZones, choose, of_size};
 use super::{claims, federated};
 use crate::document::Document;
 use crate::templates::tests::{cluster, workload_identity};
@@ -33,12 +33,12 @@ fn missing_rights_are_told_by_subject_and_thing() {
     const SP: &str = "400: InvalidServicePrincipalPermissions: : The cluster service principal (Application ID: sp) does not have required permissions on";
     const WI: &str = "400: InvalidWorkloadIdentityPermissions: : The disk-csi-driver platform managed identity does not have required permissions on";
     let things = [
-        (Thing::Network, "vnet 'ID'."),
-        (Thing::Subnet, "subnet 'ID'."),
-        (Thing::RouteTable, "route table 'ID'."),
-        (Thing::NatGateway, "nat gateway 'ID'."),
+        (ResourceKind::Network, "vnet 'ID'."),
+        (ResourceKind::Subnet, "subnet 'ID'."),
+        (ResourceKind::RouteTable, "route table 'ID'."),
+        (ResourceKind::NatGateway, "nat gateway 'ID'."),
         (
-            Thing::SecurityGroup,
+            ResourceKind::SecurityGroup,
             "network security group 'ID'. This is required when the enable-preconfigured-nsg option is specified.",
         ),
     ];
@@ -49,7 +49,8 @@ fn missing_rights_are_told_by_subject_and_thing() {
         }
     }
     let path = "properties.workerProfiles[1].diskEncryptionSetId";
-    let set = |subject: &Subject| subject.refused(Thing::EncryptionSet, "ID", path, Some("no")).to_string();
+    let set =
+        |subject: &Subject| subject.refused(ResourceKind::EncryptionSet, "ID", path, Some("no")).to_string();
     assert_eq!(
         set(&first()),
         format!(
@@ -69,10 +70,12 @@ fn missing_rights_are_told_by_subject_and_thing() {
         )
     );
     assert_eq!(
-        Subject::ClusterIdentity.refused(Thing::Identity, "ID", "", None).to_string(),
+        Subject::ClusterIdentity.refused(ResourceKind::Identity, "ID", "", None).to_string(),
         "400: InvalidClusterMSIPermissions: : The cluster user assigned identity does not have required permissions on platform workload identity 'ID'."
     );
-    for (thing, with) in [(Thing::Network, true), (Thing::Subnet, true), (Thing::RouteTable, false)] {
+    for (thing, with) in
+        [(ResourceKind::Network, true), (ResourceKind::Subnet, true), (ResourceKind::RouteTable, false)]
+    {
         let told = first().refused(thing, "ID", "", Some("because")).body.message;
         assert_eq!(told.ends_with("\nOriginal error message: because"), with, "{told}");
     }
@@ -81,12 +84,18 @@ fn missing_rights_are_told_by_subject_and_thing() {
 #[test]
 fn what_is_not_there_is_told() {
     for (thing, expected) in [
-        (Thing::Network, "400: InvalidLinkedVNet: : The vnet 'ID' could not be found."),
-        (Thing::Subnet, "400: InvalidLinkedSubnet: : The provided subnet 'ID' could not be found."),
-        (Thing::RouteTable, "400: InvalidLinkedRouteTable: : The route table 'ID' could not be found."),
-        (Thing::NatGateway, "400: InvalidLinkedNatGateway: : The nat gateway 'ID' could not be found."),
+        (ResourceKind::Network, "400: InvalidLinkedVNet: : The vnet 'ID' could not be found."),
+        (ResourceKind::Subnet, "400: InvalidLinkedSubnet: : The provided subnet 'ID' could not be found."),
         (
-            Thing::EncryptionSet,
+            ResourceKind::RouteTable,
+            "400: InvalidLinkedRouteTable: : The route table 'ID' could not be found.",
+        ),
+        (
+            ResourceKind::NatGateway,
+            "400: InvalidLinkedNatGateway: : The nat gateway 'ID' could not be found.",
+        ),
+        (
+            ResourceKind::EncryptionSet,
             "400: InvalidLinkedDiskEncryptionSet: properties.path: The disk encryption set 'ID' could not be found.",
         ),
     ] {
@@ -105,16 +114,16 @@ fn actions_are_those_of_the_contract() {
         subject.actions(thing).iter().map(short).collect::<Vec<_>>().join(" ")
     };
     for (thing, of_first, of_others) in [
-        (Thing::Network, "read", "join/action read write"),
+        (ResourceKind::Network, "read", "join/action read write"),
         (
-            Thing::Subnet,
+            ResourceKind::Subnet,
             "subnets/join/action subnets/read subnets/write",
             "subnets/join/action subnets/read subnets/write",
         ),
-        (Thing::RouteTable, "join/action read", "join/action read write"),
-        (Thing::NatGateway, "join/action", "join/action read write"),
-        (Thing::SecurityGroup, "join/action read", "join/action"),
-        (Thing::EncryptionSet, "read", "read"),
+        (ResourceKind::RouteTable, "join/action read", "join/action read write"),
+        (ResourceKind::NatGateway, "join/action", "join/action read write"),
+        (ResourceKind::SecurityGroup, "join/action read", "join/action"),
+        (ResourceKind::EncryptionSet, "read", "read"),
     ] {
         assert_eq!(asked(&first(), thing), of_first, "{thing:?}");
         assert_eq!(asked(&principal(), thing), of_others, "{thing:?}");
@@ -388,8 +397,8 @@ fn zones_of_both_sizes() {
     ];
     let told = |master: &str, worker: &str, expanded: bool| {
         let (m, w) = (of_size(&skus, master, "eastus", expanded), of_size(&skus, worker, "eastus", expanded));
-        let masters = Sized { size: master, zones: m.as_deref() };
-        choose(masters, Sized { size: worker, zones: w.as_deref() }, "eastus")
+        let masters = SizeZones { size: master, zones: m.as_deref() };
+        choose(masters, SizeZones { size: worker, zones: w.as_deref() }, "eastus")
             .map_err(|error| error.to_string())
     };
     assert_eq!(told("THREE", "four", false).unwrap(), ["1", "2", "3"]);

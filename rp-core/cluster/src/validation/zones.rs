@@ -21,7 +21,7 @@ pub(crate) fn of_size(skus: &[Sku], size: &str, location: &str, expanded: bool) 
 
 /// A size of a cluster, and where it is offered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sized<'a> {
+pub(crate) struct SizeZones<'a> {
     pub(crate) size: &'a str,
     pub(crate) zones: Option<&'a [String]>,
 }
@@ -31,11 +31,11 @@ pub(crate) struct Sized<'a> {
 /// # Errors
 /// A size is not offered, only one of them knows zones, or one has too few.
 pub(crate) fn choose(
-    masters: Sized<'_>,
-    workers: Sized<'_>,
+    masters: SizeZones<'_>,
+    workers: SizeZones<'_>,
     location: &str,
 ) -> Result<Vec<String>, StepError> {
-    let unavailable = |of: Sized<'_>, target: &str| {
+    let unavailable = |of: SizeZones<'_>, target: &str| {
         let message = format!("The selected SKU '{}' is unavailable in region '{location}'", of.size);
         StepError::Cloud(CloudError::invalid(target, message))
     };

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::keys::KEYS;
-use crate::{OidcCredential, PostgresUrl, PrivateWay, StoreKind, needs};
+use crate::{OidcCredential, PostgresUrl, PrivateLinkMode, StoreKind, needs};
 
 fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -76,7 +76,7 @@ fn reads_a_whole_file() {
     assert_eq!(settings.access.max_life, Duration::from_secs(86_400));
     assert_eq!((settings.imports.allow.len(), settings.limits.connections), (2, 1000));
     assert!(
-        matches!(settings.private_link.way, PrivateWay::Connect { address, .. } if address == "proxy.example:443")
+        matches!(settings.private_link.way, PrivateLinkMode::Connect { address, .. } if address == "proxy.example:443")
     );
 }
 
@@ -166,7 +166,7 @@ fn the_contracts_names_work() {
     assert_eq!(settings.metrics.statsd_namespace, "Portal");
     assert_eq!((settings.log.level.as_str(), settings.metrics.environment.as_str()), ("debug", "int"));
     assert!(
-        matches!(settings.private_link.way, PrivateWay::Connect { address, .. } if address == "vm0.example:443")
+        matches!(settings.private_link.way, PrivateLinkMode::Connect { address, .. } if address == "vm0.example:443")
     );
     let told = told(read("", &[("AZURE_PORTAL_ACCESS_GROUP_IDS", "sre")], &[], &[]));
     assert_eq!(told, ["AZURE_PORTAL_ACCESS_GROUP_IDS: roles.sre: expected the UUIDs of groups, got \"sre\""]);

@@ -86,7 +86,7 @@ pub(super) async fn has_no_gaps_under_concurrent_writers(store: SharedStore, _cl
             let changes = store.changes(ANY, cursor, 7).await?;
             for change in changes.items {
                 if !positions.insert(change.seq) || positions.last() != Some(&change.seq) {
-                    return Err(super::Broken(format!("position {} is not after the last", change.seq)));
+                    return Err(super::ItemFailure(format!("position {} is not after the last", change.seq)));
                 }
                 let second = change.document.is_some_and(|stored| stored.body.contains("second"));
                 seen.insert(change.id, second);
@@ -107,7 +107,9 @@ pub(super) async fn has_no_gaps_under_concurrent_writers(store: SharedStore, _cl
     }
     match followed {
         Ok(outcome) => outcome,
-        Err(_) => Err(super::Broken(format!("the follower saw {} documents only: {seen:?}", seen.len()))),
+        Err(_) => {
+            Err(super::ItemFailure(format!("the follower saw {} documents only: {seen:?}", seen.len())))
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl Fault {
         }
     }
 
-    /// Somebody stood in the way: serialisation, deadlock, a lock that was not had in time.
+    /// Another transaction interfered: serialisation failure, deadlock, a lock timeout.
     fn is_contended(&self) -> bool {
         matches!(self.code().as_str(), "40001" | "40P01" | "55P03")
     }
@@ -103,19 +103,19 @@ pub(super) async fn bounded<T>(
     }
 }
 
-/// Tries that are left.
-pub(super) struct Tries {
+/// Until when a statement that failed is tried again, and the waits between.
+pub(super) struct RetryDeadline {
     until: Instant,
     backoff: Backoff,
 }
 
-impl Tries {
+impl RetryDeadline {
     pub(super) fn for_at_most(most: Duration) -> Self {
         let backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
         Self { until: Instant::now() + most, backoff }
     }
 
-    /// Whether the fault is worth another try; waits before it says so.
+    /// Waits, if the fault may pass and there is time for another try; false: give up.
     pub(super) async fn again(&mut self, fault: &Fault) -> bool {
         if !fault.is_passing() {
             return false;

@@ -1,5 +1,5 @@
-//! Writes of one collection: what waits goes into one transaction, and where it can into one statement, and is answered after
-//! the commit.
+//! Writes of one collection: what waits goes into one transaction, and where it can into one statement, and is answered
+//! after the commit.
 //!
 //! The transaction begins by taking positions from the collection's counter, whose row stays locked until the
 //! commit. So writers of a collection, in all processes, follow one another; whoever reads sees every position
@@ -13,9 +13,9 @@ use sqlx::{PgConnection, Row as _};
 use tokio::sync::{mpsc, watch};
 
 use super::announcer::Outbox;
-use super::fault::{Fault, Tries, bounded};
+use super::fault::{Fault, RetryDeadline, bounded};
 use super::link::Link;
-use super::op::{Done, Failure, Op, Request, Work};
+use super::op::{Failure, Op, Request, Work, WriteEffect};
 use super::together::run_together;
 use crate::StoreError;
 use crate::notify::Notifiers;
@@ -33,18 +33,18 @@ pub(super) struct Lane {
     pub(super) outbox: Arc<Outbox>,
 }
 
-type Outcome = Result<Done, StoreError>;
+type Outcome = Result<WriteEffect, StoreError>;
 
 /// A transaction that is ready to be committed.
-struct Filled {
+struct PendingCommit {
     outcomes: Vec<Outcome>,
     /// The last position that it reserved.
     last: i64,
     now: Timestamp,
 }
 
-/// What became of a commit that was not answered.
-enum Fate {
+/// The outcome of a commit whose answer was lost.
+enum CommitOutcome {
     Committed,
     /// Nothing of it was written.
     Lost,
@@ -95,7 +95,7 @@ impl Lane {
     }
 
     fn announce(&self, outcomes: Vec<Outcome>) -> Vec<Outcome> {
-        if outcomes.iter().flatten().any(Done::changed) {
+        if outcomes.iter().flatten().any(WriteEffect::changed) {
             self.notifiers.bump(self.collection);
             self.outbox.put(self.collection);
         }
@@ -104,7 +104,7 @@ impl Lane {
 
     /// All of the batch in one transaction; `Err`: nothing of it was written, or the fault says that this is unknown.
     async fn transact(&self, batch: &[Request]) -> Result<Vec<Outcome>, Fault> {
-        let mut tries = Tries::for_at_most(self.link.retry_for);
+        let mut tries = RetryDeadline::for_at_most(self.link.retry_for);
         loop {
             match self.attempt(batch).await {
                 Err(fault) if tries.again(&fault).await => {}
@@ -136,13 +136,13 @@ impl Lane {
         connection.close_on_drop();
         drop(connection);
         match self.fate(&filled).await {
-            Fate::Committed => Ok(filled.outcomes),
-            Fate::Lost => Err(fault),
-            Fate::Unknown => Err(Fault::Unknown(Box::new(fault))),
+            CommitOutcome::Committed => Ok(filled.outcomes),
+            CommitOutcome::Lost => Err(fault),
+            CommitOutcome::Unknown => Err(Fault::Unknown(Box::new(fault))),
         }
     }
 
-    async fn fill(&self, connection: &mut PgConnection, batch: &[Request]) -> Result<Filled, Fault> {
+    async fn fill(&self, connection: &mut PgConnection, batch: &[Request]) -> Result<PendingCommit, Fault> {
         // The lock orders us, so each statement must see what was committed before it.
         sqlx::raw_sql("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").execute(&mut *connection).await?;
         let needed: i64 = batch.iter().map(|request| request.op.positions()).sum();
@@ -153,7 +153,7 @@ impl Lane {
         )
         .bind(self.collection.name())
         .bind(needed)
-        .bind(self.link.given())
+        .bind(self.link.fixed_now())
         .fetch_one(&mut *connection)
         .await?;
         let last: i64 = row.try_get("seq")?;
@@ -163,11 +163,11 @@ impl Lane {
             Some(outcomes) => outcomes,
             None => run_all(&mut work, batch).await?,
         };
-        Ok(Filled { outcomes, last, now })
+        Ok(PendingCommit { outcomes, last, now })
     }
 
     /// Waits for our own transaction to be over, for it holds the counter, and looks for what it wrote.
-    async fn fate(&self, filled: &Filled) -> Fate {
+    async fn fate(&self, filled: &PendingCommit) -> CommitOutcome {
         const SQL: &str =
             "WITH counter AS MATERIALIZED (SELECT seq FROM counters WHERE collection = $1 FOR UPDATE)
             SELECT seq FROM counter";
@@ -178,21 +178,23 @@ impl Lane {
         let (ids, seqs): (Vec<String>, Vec<i64>) =
             filled.outcomes.iter().flatten().filter_map(|done| done.mark.clone()).unzip();
         if ids.is_empty() {
-            return Fate::Lost;
+            return CommitOutcome::Lost;
         }
-        let Ok(rows) = self.link.rows(|_| sqlx::query(SQL).bind(name)).await else { return Fate::Unknown };
+        let Ok(rows) = self.link.rows(|_| sqlx::query(SQL).bind(name)).await else {
+            return CommitOutcome::Unknown;
+        };
         let seq: i64 = rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or(0);
         if seq < filled.last {
-            return Fate::Lost;
+            return CommitOutcome::Lost;
         }
         let make = |_| {
             let written = filled.now.millis();
             sqlx::query(EVIDENCE).bind(name).bind(ids.clone()).bind(seqs.clone()).bind(written)
         };
         match self.link.rows(make).await {
-            Ok(rows) if !rows.is_empty() => Fate::Committed,
+            Ok(rows) if !rows.is_empty() => CommitOutcome::Committed,
             // Others have written since: over what we wrote, or because we did not.
-            Ok(_) | Err(_) => Fate::Unknown,
+            Ok(_) | Err(_) => CommitOutcome::Unknown,
         }
     }
 }

@@ -9,7 +9,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPoolOptions, PgRow};
 use sqlx::{PgPool, Postgres};
 
-use super::fault::{Fault, Tries, bounded};
+use super::fault::{Fault, RetryDeadline, bounded};
 use super::options::PostgresOptions;
 use super::servers::Servers;
 
@@ -58,14 +58,14 @@ impl Link {
         let mut kept = self.pool.write();
         if kept.term != self.servers.term() && !kept.pool.is_closed() {
             let old = std::mem::replace(&mut *kept, pool(&self.servers, self.size, self.connect_wait));
-            // Its connections may hang: nobody waits for their end.
+            // Its connections may hang, so their end is not awaited.
             tokio::spawn(async move { old.pool.close().await });
         }
         kept.pool.clone()
     }
 
     pub(super) async fn close(&self) {
-        // Whoever asks from now on is told that it is closed.
+        // From now on callers get the error that it is closed.
         let pool = self.pool.write().pool.clone();
         pool.close().await;
     }
@@ -74,8 +74,8 @@ impl Link {
         &self.servers
     }
 
-    /// What stands for the database's clock, in tests; milliseconds since the Unix epoch.
-    pub(super) fn given(&self) -> Option<i64> {
+    /// In tests, the time that is used instead of the database's clock; milliseconds since the Unix epoch.
+    pub(super) fn fixed_now(&self) -> Option<i64> {
         self.clock.as_ref().map(|clock| clock.now().millis())
     }
 
@@ -89,14 +89,14 @@ impl Link {
         }
     }
 
-    /// The rows of one statement that may be run again. `make` is given what [`Link::given`] gives.
+    /// The rows of one statement that may be run again. `make` is given what [`Link::fixed_now`] gives.
     pub(super) async fn rows<'q>(
         &self,
         make: impl Fn(Option<i64>) -> Query<'q> + Send + Sync,
     ) -> Result<Vec<PgRow>, Fault> {
-        let mut tries = Tries::for_at_most(self.retry_for);
+        let mut tries = RetryDeadline::for_at_most(self.retry_for);
         loop {
-            match self.once(make(self.given())).await {
+            match self.once(make(self.fixed_now())).await {
                 Err(fault) if tries.again(&fault).await => {}
                 outcome => return outcome,
             }

@@ -1,4 +1,5 @@
-//! Hears what other processes wrote. What is missed while the connection is away is made good by waking everybody.
+//! Receives notifications of what other processes wrote. Notifications may be missed while the connection is down, so
+//! all followers are woken when it is back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,13 @@ use super::fault::{Fault, bounded};
 use super::link::Link;
 use crate::notify::Notifiers;
 
-/// After so much silence the connection is asked whether it lives.
+/// After this time without a message the connection is checked.
 const SILENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Listener {
     pub(super) link: Link,
     pub(super) notifiers: Arc<Notifiers>,
-    /// Our own changes are told without the server.
+    /// Our own changes are announced without the server.
     pub(super) own: String,
     /// Becomes true when listening has begun for the first time.
     pub(super) begun: watch::Sender<bool>,

@@ -6,7 +6,7 @@ use sqlx::{PgConnection, Row as _};
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
-use crate::rules::{self, Standing, Table};
+use crate::rules::{self, ExistingRow, Table};
 use crate::{Draft, Expect, StoreError, Stored, Version};
 
 /// Rows that one sweep takes at most, so that it never holds up the writes behind it.
@@ -49,12 +49,12 @@ impl Op {
 /// A write with its caller.
 pub(super) struct Request {
     pub(super) op: Op,
-    pub(super) reply: oneshot::Sender<Result<Done, StoreError>>,
+    pub(super) reply: oneshot::Sender<Result<WriteEffect, StoreError>>,
 }
 
 /// What a write gave.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct WriteEffect {
     pub(super) stored: Vec<Stored>,
     /// Where one of its changes stands, as evidence that it was committed.
     pub(super) mark: Option<(String, i64)>,
@@ -62,13 +62,13 @@ pub(super) struct Done {
     pub(super) swept: u64,
 }
 
-impl Done {
+impl WriteEffect {
     /// Whether followers have something to read.
     pub(super) fn changed(&self) -> bool {
         self.mark.is_some()
     }
 
-    pub(super) fn of(stored: Vec<Stored>) -> Self {
+    pub(super) fn from_stored(stored: Vec<Stored>) -> Self {
         let mark = stored.last().map(|stored| (stored.id.clone(), stored.seq));
         Self { stored, mark, swept: 0 }
     }
@@ -86,26 +86,28 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    pub(super) async fn run(&mut self, op: &Op) -> Result<Done, Failure> {
+    pub(super) async fn run(&mut self, op: &Op) -> Result<WriteEffect, Failure> {
         match op {
             Op::Create(drafts) => {
                 let mut stored = Vec::with_capacity(drafts.len());
                 for draft in drafts {
                     stored.push(rules::create(self, draft).await?);
                 }
-                Ok(Done::of(stored))
+                Ok(WriteEffect::from_stored(stored))
             }
-            Op::Replace(draft, expect) => Ok(Done::of(vec![rules::replace(self, draft, *expect).await?])),
+            Op::Replace(draft, expect) => {
+                Ok(WriteEffect::from_stored(vec![rules::replace(self, draft, *expect).await?]))
+            }
             Op::Delete(id, expect) => {
                 rules::delete(self, id, *expect).await?;
-                Ok(Done { mark: Some((id.clone(), self.seq)), ..Done::default() })
+                Ok(WriteEffect { mark: Some((id.clone(), self.seq)), ..WriteEffect::default() })
             }
             Op::Sweep(keep) => self.sweep(*keep).await.map_err(Failure::Fault),
-            Op::Probe => Ok(Done::default()),
+            Op::Probe => Ok(WriteEffect::default()),
         }
     }
 
-    async fn sweep(&mut self, keep: i64) -> Result<Done, Fault> {
+    async fn sweep(&mut self, keep: i64) -> Result<WriteEffect, Fault> {
         let buried = sqlx::query(
             "WITH due AS (
                 SELECT id, row_number() OVER (ORDER BY expires_at, id) AS n FROM documents
@@ -133,7 +135,7 @@ impl Work<'_> {
         .execute(&mut *self.connection)
         .await?;
         let swept = dropped.rows_affected() + buried.len() as u64;
-        Ok(Done { mark: mark.transpose()?, swept, stored: Vec::new() })
+        Ok(WriteEffect { mark: mark.transpose()?, swept, stored: Vec::new() })
     }
 }
 
@@ -159,7 +161,7 @@ impl Table for Work<'_> {
         self.collection
     }
 
-    async fn standing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<Standing>, Fault> {
+    async fn existing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<ExistingRow>, Fault> {
         let rows = sqlx::query(
             "SELECT id, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > $4) AS lives
              FROM documents WHERE collection = $1 AND id = $2
@@ -173,14 +175,14 @@ impl Table for Work<'_> {
         .bind(self.now.millis())
         .fetch_all(&mut *self.connection)
         .await?;
-        let standing = rows.iter().map(|row| {
-            Ok(Standing {
+        let existing = rows.iter().map(|row| {
+            Ok(ExistingRow {
                 id: row.try_get("id")?,
                 version: Version(row.try_get("version")?),
                 lives: row.try_get("lives")?,
             })
         });
-        standing.collect()
+        existing.collect()
     }
 
     async fn put(&mut self, draft: &Draft) -> Result<Stored, Fault> {
@@ -206,7 +208,7 @@ impl Table for Work<'_> {
         Ok(stored(draft, self.seq, self.now))
     }
 
-    async fn bury(&mut self, id: &str) -> Result<(), Fault> {
+    async fn write_tombstone(&mut self, id: &str) -> Result<(), Fault> {
         self.seq += 1;
         sqlx::query(
             "UPDATE documents SET body = NULL, unique_key = NULL, expires_at = NULL, partition = '',

@@ -187,8 +187,8 @@ impl PostgresOptions {
             ("statement_timeout", millis(self.statement_timeout)),
             ("lock_timeout", millis(self.statement_timeout)),
             ("idle_in_transaction_session_timeout", millis(self.idle_in_transaction)),
-            // Each statement of ours has its index. A plan from when the table was small would read the whole table, and
-            // a session keeps it while the table grows.
+            // Each statement of ours has its index. A plan from when the table was small would read the whole table,
+            // and a session keeps it while the table grows.
             ("enable_seqscan", "off".to_owned()),
             // Compiling a statement takes longer than any of ours.
             ("jit", "off".to_owned()),

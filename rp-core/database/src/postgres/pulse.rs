@@ -39,7 +39,7 @@ pub(super) async fn run(link: Link, pulse: Arc<Pulse>, period: Duration, mut end
         loop {
             ticks.tick().await;
             let began = Instant::now();
-            match look(&link).await {
+            match is_primary(&link).await {
                 Ok(true) => pulse.good(began),
                 // It may be that another server has taken over.
                 Ok(false) | Err(_) => link.servers().seek().await,
@@ -53,7 +53,7 @@ pub(super) async fn run(link: Link, pulse: Arc<Pulse>, period: Duration, mut end
 }
 
 /// Whether the server is the primary. Not tried again: the next tick is.
-async fn look(link: &Link) -> Result<bool, Fault> {
+async fn is_primary(link: &Link) -> Result<bool, Fault> {
     let wait = link.servers().patience().unwrap_or(link.call_wait);
     let mut connection = bounded(wait, link.pool().acquire()).await?;
     let ask = sqlx::query("SELECT NOT pg_is_in_recovery()").fetch_one(&mut *connection);

@@ -140,7 +140,7 @@ impl Reader {
         cursor: i64,
         limit: u32,
     ) -> Result<Changes, StoreError> {
-        // Whoever starts from nothing has nothing to forget: no tombstones.
+        // A follower that starts at 0 has no documents yet, so it needs no tombstones.
         const LIVING: &str = concat!(
             "SELECT id, partition, unique_key, body, version, seq, written, expires_at, true AS lives
              FROM documents WHERE collection = $1 AND seq > $2 AND",

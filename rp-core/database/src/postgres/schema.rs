@@ -41,7 +41,7 @@ pub(super) async fn migrate(address: &PgConnectOptions, connect_wait: Duration) 
     let run =
         async { migrator.run(&mut connection).await.map_err(|error| sqlx::Error::Migrate(Box::new(error))) };
     match bounded(MOST, run).await {
-        Err(Fault::Database(sqlx::Error::Migrate(error))) => Err(told(*error)),
+        Err(Fault::Database(sqlx::Error::Migrate(error))) => Err(migration_fault(*error)),
         outcome => outcome,
     }?;
     // Also gives the lock back when the migrator could not.
@@ -58,7 +58,7 @@ fn migrator() -> Migrator {
     migrator
 }
 
-fn told(error: MigrateError) -> Fault {
+fn migration_fault(error: MigrateError) -> Fault {
     match error {
         MigrateError::VersionMissing(version) => Fault::Newer(version),
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Fault::Database(error),

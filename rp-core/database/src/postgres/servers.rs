@@ -1,8 +1,8 @@
 //! Which server takes writes, and what happens when another one takes over.
 //!
 //! A promoted standby begins a new timeline. When it had not received everything that the old primary had answered
-//! (asynchronous replication), its counters stand lower than what followers have seen: positions and versions would
-//! be given a second time. So whoever meets a timeline first makes every counter jump, before anything is written.
+//! (asynchronous replication), its counters stand lower than what followers have seen: positions and versions would be
+//! given a second time. So the first process that sees a timeline makes every counter jump, before anything is written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ struct Inner {
     addresses: Vec<PgConnectOptions>,
     connect_wait: Duration,
     state: Mutex<State>,
-    /// The term, for whoever waits for another server.
+    /// The term, for tasks that wait for another server.
     switched: watch::Sender<u64>,
 }
 
@@ -138,7 +138,7 @@ fn refused(why: &'static str) -> sqlx::Error {
 async fn probe(address: &PgConnectOptions) -> Result<Role, Fault> {
     let mut connection = address.clone().application_name("aro probe").connect().await?;
     let role = role(&mut connection).await?;
-    // It has said what it had to say.
+    // The answer was read already.
     let _ = connection.close().await;
     Ok(role)
 }
@@ -158,7 +158,7 @@ async fn role(connection: &mut PgConnection) -> Result<Role, sqlx::Error> {
     Ok(Role { standby: row.try_get("standby")?, timeline: row.try_get("timeline")? })
 }
 
-/// The counters jump once for each timeline, whoever comes first.
+/// The counters jump once for each timeline; the first process does it.
 async fn meet(connection: &mut PgConnection, timeline: i64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "WITH first AS (INSERT INTO timelines (timeline) VALUES ($1) ON CONFLICT DO NOTHING RETURNING timeline)

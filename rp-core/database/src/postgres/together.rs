@@ -1,5 +1,5 @@
-//! Writes that have nothing to do with one another, done at once: one look at what stands there, the rules in memory, one
-//! statement that writes. The counter is locked, so nobody else writes the collection meanwhile.
+//! Independent writes, done at once: one query reads the existing rows, the rules run in memory, and one statement
+//! writes. The counter is locked, so nobody else writes the collection meanwhile.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,22 +8,22 @@ use rp_documents::Collection;
 use sqlx::Row as _;
 
 use super::fault::Fault;
-use super::op::{Done, Failure, Op, Request, Work, stored};
-use crate::rules::{self, Standing, Table};
+use super::op::{Failure, Op, Request, Work, WriteEffect, stored};
+use crate::rules::{self, ExistingRow, Table};
 use crate::{Draft, StoreError, Stored, Version};
 
-type Outcome = Result<Done, StoreError>;
+type Outcome = Result<WriteEffect, StoreError>;
 
 /// Ids and keys of a batch, each of one write only.
 #[derive(Default)]
-struct Wanted<'a> {
+struct BatchKeys<'a> {
     ids: HashSet<&'a str>,
-    /// With the id of who wants it.
+    /// With the id of the document that has the key.
     keys: HashMap<&'a str, &'a str>,
 }
 
-/// What the rules see; what they let pass is written afterwards.
-struct Seen {
+/// The rows in memory on which the rules run; the accepted writes are written afterwards.
+struct BatchTable {
     collection: Collection,
     /// By id.
     rows: HashMap<String, (Version, bool)>,
@@ -42,14 +42,14 @@ struct Columns<'a> {
     expiries: Vec<Option<i64>>,
 }
 
-/// One outcome for each request; `None`: they have to do with one another, or there is but one document, and nothing was
-/// written.
+/// One outcome for each request; `None`: the requests depend on one another, or there is only one document, and nothing
+/// was written.
 pub(super) async fn run_together(
     work: &mut Work<'_>,
     batch: &[Request],
 ) -> Result<Option<Vec<Outcome>>, Fault> {
-    let Some(wanted) = Wanted::of(batch) else { return Ok(None) };
-    let Some(mut seen) = look(work, &wanted).await? else { return Ok(None) };
+    let Some(wanted) = BatchKeys::from_batch(batch) else { return Ok(None) };
+    let Some(mut seen) = read_existing(work, &wanted).await? else { return Ok(None) };
     let mut outcomes = Vec::with_capacity(batch.len());
     for request in batch {
         outcomes.push(match seen.run(&request.op).await {
@@ -63,8 +63,8 @@ pub(super) async fn run_together(
     Ok(Some(outcomes))
 }
 
-impl<'a> Wanted<'a> {
-    fn of(batch: &'a [Request]) -> Option<Self> {
+impl<'a> BatchKeys<'a> {
+    fn from_batch(batch: &'a [Request]) -> Option<Self> {
         let mut wanted = Self::default();
         for request in batch {
             let alone = match &request.op {
@@ -87,9 +87,10 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What stands there; `None`: somebody else has one of the keys. Each id and key is looked up by itself (`OFFSET 0` keeps
-/// that so): a list of them may be compared with every document of the collection, by a plan from when there were few.
-async fn look(work: &mut Work<'_>, wanted: &Wanted<'_>) -> Result<Option<Seen>, Fault> {
+/// Reads the existing rows; `None`: another document has one of the keys. Each id and key is looked up by itself
+/// (`OFFSET 0` keeps that so): a list of them may be compared with every document of the collection, by a plan from
+/// when there were few.
+async fn read_existing(work: &mut Work<'_>, wanted: &BatchKeys<'_>) -> Result<Option<BatchTable>, Fault> {
     let ids: Vec<&str> = wanted.ids.iter().copied().collect();
     let keys: Vec<&str> = wanted.keys.keys().copied().collect();
     let found = sqlx::query(
@@ -115,39 +116,41 @@ async fn look(work: &mut Work<'_>, wanted: &Wanted<'_>) -> Result<Option<Seen>, 
         }
         rows.insert(id, (Version(row.try_get("version")?), row.try_get("lives")?));
     }
-    Ok(Some(Seen { collection: work.collection, rows, seq: work.seq, now: work.now }))
+    Ok(Some(BatchTable { collection: work.collection, rows, seq: work.seq, now: work.now }))
 }
 
-impl Seen {
-    async fn run(&mut self, op: &Op) -> Result<Done, Failure> {
+impl BatchTable {
+    async fn run(&mut self, op: &Op) -> Result<WriteEffect, Failure> {
         match op {
             Op::Create(drafts) => {
                 let mut made = Vec::with_capacity(drafts.len());
                 for draft in drafts {
                     made.push(rules::create(self, draft).await?);
                 }
-                Ok(Done::of(made))
+                Ok(WriteEffect::from_stored(made))
             }
-            Op::Replace(draft, expect) => Ok(Done::of(vec![rules::replace(self, draft, *expect).await?])),
+            Op::Replace(draft, expect) => {
+                Ok(WriteEffect::from_stored(vec![rules::replace(self, draft, *expect).await?]))
+            }
             Op::Delete(id, expect) => {
                 rules::delete(self, id, *expect).await?;
-                Ok(Done { mark: Some((id.clone(), self.seq)), ..Done::default() })
+                Ok(WriteEffect { mark: Some((id.clone(), self.seq)), ..WriteEffect::default() })
             }
             // They never come here.
-            Op::Sweep(_) | Op::Probe => Ok(Done::default()),
+            Op::Sweep(_) | Op::Probe => Ok(WriteEffect::default()),
         }
     }
 }
 
-impl Table for Seen {
+impl Table for BatchTable {
     type Fault = Fault;
 
     fn collection(&self) -> Collection {
         self.collection
     }
 
-    async fn standing(&mut self, id: &str, _: Option<&str>) -> Result<Vec<Standing>, Fault> {
-        let own = self.rows.get(id).map(|(version, lives)| Standing {
+    async fn existing(&mut self, id: &str, _: Option<&str>) -> Result<Vec<ExistingRow>, Fault> {
+        let own = self.rows.get(id).map(|(version, lives)| ExistingRow {
             id: id.to_owned(),
             version: *version,
             lives: *lives,
@@ -160,7 +163,7 @@ impl Table for Seen {
         Ok(stored(draft, self.seq, self.now))
     }
 
-    async fn bury(&mut self, _: &str) -> Result<(), Fault> {
+    async fn write_tombstone(&mut self, _: &str) -> Result<(), Fault> {
         self.seq += 1;
         Ok(())
     }

@@ -28,7 +28,7 @@ pub(super) fn prepare(path: &Path) -> Result<File, StoreError> {
     Ok(lock)
 }
 
-/// For whoever comes second; the lock itself is the kernel's.
+/// Writes our process id into the file, for the error message of a second process; the lock itself is the kernel's.
 fn note_holder(lock: &mut File) -> std::io::Result<()> {
     lock.set_len(0)?;
     lock.write_all(format!("{}\n", std::process::id()).as_bytes())

@@ -6,7 +6,7 @@ use sqlx::{Row as _, SqliteConnection};
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
-use crate::rules::{self, Standing, Table};
+use crate::rules::{self, ExistingRow, Table};
 use crate::{Draft, Expect, StoreError, Stored, Version};
 
 /// Rows that one sweep takes at most, so that it never holds up the writes behind it.
@@ -40,12 +40,12 @@ pub(super) enum Op {
 /// A write with its caller.
 pub(super) struct Request {
     pub(super) op: Op,
-    pub(super) reply: oneshot::Sender<Result<Done, StoreError>>,
+    pub(super) reply: oneshot::Sender<Result<WriteEffect, StoreError>>,
 }
 
 /// What a write gave.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct WriteEffect {
     pub(super) stored: Vec<Stored>,
     /// Collections that changed.
     pub(super) touched: Vec<Collection>,
@@ -70,7 +70,7 @@ struct Rows<'a, 'b> {
 }
 
 impl<'b> Work<'b> {
-    pub(super) async fn run(&mut self, op: &Op) -> Result<Done, Failure> {
+    pub(super) async fn run(&mut self, op: &Op) -> Result<WriteEffect, Failure> {
         match op {
             Op::Create { collection, drafts } => {
                 let mut rows = self.rows(*collection);
@@ -78,18 +78,18 @@ impl<'b> Work<'b> {
                 for draft in drafts {
                     stored.push(rules::create(&mut rows, draft).await?);
                 }
-                Ok(Done { stored, touched: vec![*collection], swept: 0 })
+                Ok(WriteEffect { stored, touched: vec![*collection], swept: 0 })
             }
             Op::Replace { collection, draft, expect } => {
                 let stored = rules::replace(&mut self.rows(*collection), draft, *expect).await?;
-                Ok(Done { stored: vec![stored], touched: vec![*collection], swept: 0 })
+                Ok(WriteEffect { stored: vec![stored], touched: vec![*collection], swept: 0 })
             }
             Op::Delete { collection, id, expect } => {
                 rules::delete(&mut self.rows(*collection), id, *expect).await?;
-                Ok(Done { touched: vec![*collection], ..Done::default() })
+                Ok(WriteEffect { touched: vec![*collection], ..WriteEffect::default() })
             }
             Op::Sweep { drop_before } => self.sweep(*drop_before).await.map_err(Failure::Fault),
-            Op::Probe => Ok(Done::default()),
+            Op::Probe => Ok(WriteEffect::default()),
         }
     }
 
@@ -97,7 +97,7 @@ impl<'b> Work<'b> {
         Rows { work: self, collection }
     }
 
-    async fn sweep(&mut self, drop_before: Timestamp) -> Result<Done, Fault> {
+    async fn sweep(&mut self, drop_before: Timestamp) -> Result<WriteEffect, Fault> {
         let expired = sqlx::query(
             "SELECT collection, id FROM documents WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2",
         )
@@ -105,12 +105,12 @@ impl<'b> Work<'b> {
         .bind(SWEEP_ROWS)
         .fetch_all(&mut *self.connection)
         .await?;
-        let mut done = Done::default();
+        let mut done = WriteEffect::default();
         for row in &expired {
             let name: &str = row.try_get("collection")?;
             // A collection of another version of the software: its rows are not ours to judge.
             let Some(collection) = Collection::from_name(name) else { continue };
-            self.rows(collection).bury(row.try_get("id")?).await?;
+            self.rows(collection).write_tombstone(row.try_get("id")?).await?;
             done.swept += 1;
             if !done.touched.contains(&collection) {
                 done.touched.push(collection);
@@ -136,7 +136,7 @@ impl Table for Rows<'_, '_> {
         self.collection
     }
 
-    async fn standing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<Standing>, Fault> {
+    async fn existing(&mut self, id: &str, key: Option<&str>) -> Result<Vec<ExistingRow>, Fault> {
         let rows = sqlx::query(
             "SELECT id, version, body IS NOT NULL AND (expires_at IS NULL OR expires_at > ?4) AS lives
              FROM documents WHERE collection = ?1 AND (id = ?2 OR unique_key = ?3)",
@@ -147,14 +147,14 @@ impl Table for Rows<'_, '_> {
         .bind(self.work.now.millis())
         .fetch_all(&mut *self.work.connection)
         .await?;
-        let standing = rows.iter().map(|row| {
-            Ok(Standing {
+        let existing = rows.iter().map(|row| {
+            Ok(ExistingRow {
                 id: row.try_get("id")?,
                 version: Version(row.try_get("version")?),
                 lives: row.try_get("lives")?,
             })
         });
-        standing.collect()
+        existing.collect()
     }
 
     async fn put(&mut self, draft: &Draft) -> Result<Stored, Fault> {
@@ -190,7 +190,7 @@ impl Table for Rows<'_, '_> {
         })
     }
 
-    async fn bury(&mut self, id: &str) -> Result<(), Fault> {
+    async fn write_tombstone(&mut self, id: &str) -> Result<(), Fault> {
         self.work.seq += 1;
         sqlx::query(
             "UPDATE documents SET body = NULL, unique_key = NULL, expires_at = NULL, partition = '',

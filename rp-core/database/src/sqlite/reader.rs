@@ -146,7 +146,7 @@ impl Reader {
         limit: u32,
         now: Timestamp,
     ) -> Result<Changes, StoreError> {
-        // Whoever starts from nothing has nothing to forget: no tombstones.
+        // A follower that starts at 0 has no documents yet, so it needs no tombstones.
         let query = if cursor == 0 {
             sqlx::query(columns!(
                 "WHERE collection = ?1 AND seq > ?2 AND body IS NOT NULL AND (expires_at IS NULL OR expires_at > ?4)

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::fault::Fault;
 use super::link::Link;
-use super::op::{Done, Failure, Op, Request, Work};
+use super::op::{Failure, Op, Request, Work, WriteEffect};
 use crate::StoreError;
 use crate::notify::Notifiers;
 
@@ -29,7 +29,7 @@ pub(super) struct Writer {
     pub(super) lock: Option<File>,
 }
 
-type Outcome = Result<Done, StoreError>;
+type Outcome = Result<WriteEffect, StoreError>;
 
 impl Writer {
     /// Ends when the store is closed or nobody holds it any more, and everything accepted is written.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_base::SystemClock;
-use rp_database::{Copied, CopyError, Draft, Expect, SharedStore, Store as _, copy, in_memory};
+use rp_database::{CopyError, CopyReport, Draft, Expect, SharedStore, Store as _, copy, in_memory};
 use rp_documents::Collection;
 
 use crate::draft;
@@ -33,7 +33,7 @@ async fn filled() -> SharedStore {
     store
 }
 
-fn contents(copied: &[Copied]) -> Vec<(Collection, u64, rp_base::Digest)> {
+fn contents(copied: &[CopyReport]) -> Vec<(Collection, u64, rp_base::Digest)> {
     copied.iter().map(|each| (each.collection, each.compared, each.digest)).collect()
 }
 

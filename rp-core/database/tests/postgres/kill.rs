@@ -1,5 +1,5 @@
-//! A process that writes is killed at any moment, and the server crashes after it: what was answered is there, pairs are
-//! whole. The server syncs before it answers.
+//! A process that writes is killed at any moment, and the server crashes after it: what was answered is there, pairs
+//! are whole. The server syncs before it answers.
 //!
 //! The test starts its own binary again as the process that writes and dies.
 

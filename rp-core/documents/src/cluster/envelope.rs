@@ -40,7 +40,7 @@ macro_rules! envelope {
                 "leaseOwner" => lease_owner: Outcome<String>,
                 "leaseToken" => lease_token: Outcome<i64>,
                 "openShiftCluster" => cluster: $cluster,
-                /// Where the operation stands.
+                /// Progress of the operation.
                 "operation" => operation: Outcome<Position>,
                 /// The subscription id.
                 "partitionKey" => partition_key: String,
@@ -135,7 +135,7 @@ object! {
 }
 
 object! {
-    /// Where an operation stands, for whoever takes it up next.
+    /// Progress of an operation, for the worker that takes it next.
     #[derive(Default)]
     pub struct Position {
         /// The operation's id: the asynchronous operation's, else one of its own.
@@ -174,7 +174,7 @@ object! {
 }
 
 object! {
-    /// Who touched the resource last (ARM's `systemData`).
+    /// Who created and last modified the resource (ARM's `systemData`).
     #[derive(Default)]
     pub struct SystemData {
         "createdAt" => created_at: Intent<Instant>,

@@ -10,14 +10,14 @@ object! {
     pub struct Install {
         /// When the installation began.
         "now" => now: Outcome<Instant>,
-        /// The phase's word; very old documents have its number. Read it by [`Install::phase`].
+        /// The phase's name; very old documents have its number. Read it by [`Install::phase`].
         "phase" => phase: Outcome<String>,
     }
 }
 
 optional_objects!(Install);
 
-/// A phase of an installation. Each is worked on by whoever takes the document up.
+/// A phase of an installation. Each is run by the worker that takes the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InstallPhase {
     Bootstrap,
@@ -27,7 +27,7 @@ pub enum InstallPhase {
 impl InstallPhase {
     const ALL: [Self; 2] = [Self::Bootstrap, Self::RemoveBootstrap];
 
-    /// The stored word.
+    /// The stored name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bootstrap => "InstallPhaseBootstrap",
@@ -37,7 +37,7 @@ impl InstallPhase {
 }
 
 impl Install {
-    /// The phase: by its word in any case, or by its number.
+    /// The phase: by its name in any case, or by its number.
     pub fn phase(&self) -> Option<InstallPhase> {
         if let Some(word) = self.phase.get() {
             return InstallPhase::ALL.into_iter().find(|phase| phase.name().eq_ignore_ascii_case(word));

@@ -1,10 +1,10 @@
-//! What customers are told of maintenance (`contract/api.md` §5, §6).
+//! The maintenance state that customers see (`contract/api.md` §5, §6).
 
 use super::properties::Properties;
-use super::word::words;
+use super::string_enum::string_enum;
 use super::writer::{Edge, Worker};
 
-words! {
+string_enum! {
     /// The maintenance signal.
     pub enum MaintenanceState {
         None = "None",
@@ -20,7 +20,7 @@ words! {
 
 impl MaintenanceState {
     /// The state that a task sets which changes the signal and nothing else.
-    pub fn of_signal(task: &str) -> Option<Self> {
+    pub fn from_signal(task: &str) -> Option<Self> {
         match task {
             "Pending" => Some(Self::Pending),
             "None" => Some(Self::None),
@@ -33,7 +33,7 @@ impl MaintenanceState {
 impl Properties {
     /// Carries out a task that only changes the signal; `false`: the task is work.
     pub fn signal_maintenance(&mut self, by: Edge) -> bool {
-        let Some(state) = MaintenanceState::of_signal(&self.maintenance_task) else { return false };
+        let Some(state) = MaintenanceState::from_signal(&self.maintenance_task) else { return false };
         self.maintenance_state.put(Some(state));
         self.maintenance_task.clear(by);
         true

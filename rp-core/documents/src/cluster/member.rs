@@ -13,12 +13,12 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::shape::{Map, Shape, Zero};
+use super::shape::{FromJson, Map, Zero};
 use super::writer::{ByBoth, ByEdge, ByWorker, MayWrite};
 
 /// A member that the edge writes: what the customer or an administrator wants.
 pub type Intent<T> = Member<T, ByEdge>;
-/// A member that the holder of the lease writes: what came of it.
+/// A member that the holder of the lease writes: the observed result.
 pub type Outcome<T> = Member<T, ByWorker>;
 /// A member that both write; its comment says when.
 pub type Shared<T> = Member<T, ByBoth>;
@@ -26,14 +26,14 @@ pub type Shared<T> = Member<T, ByBoth>;
 /// A member of type `T` that only the writers of `W` can change.
 pub struct Member<T, W> {
     value: Option<T>,
-    /// What stands there when there is no value.
-    instead: Instead,
+    /// What is stored when there is no value.
+    placeholder: Placeholder,
     owner: PhantomData<fn() -> W>,
 }
 
-/// What stands in the place of a value.
+/// What is stored instead of a value.
 #[derive(Clone, PartialEq, Default)]
-enum Instead {
+enum Placeholder {
     #[default]
     Nothing,
     Null,
@@ -42,13 +42,13 @@ enum Instead {
 }
 
 impl<T, W> Member<T, W> {
-    const fn of(value: Option<T>, instead: Instead) -> Self {
-        Self { value, instead, owner: PhantomData }
+    const fn from_parts(value: Option<T>, placeholder: Placeholder) -> Self {
+        Self { value, placeholder, owner: PhantomData }
     }
 
     /// A member with a value.
     pub fn new(_by: impl MayWrite<W>, value: impl Into<T>) -> Self {
-        Self::of(Some(value.into()), Instead::Nothing)
+        Self::from_parts(Some(value.into()), Placeholder::Nothing)
     }
 
     /// The value; `None` when the member is absent, null or of another shape.
@@ -58,20 +58,20 @@ impl<T, W> Member<T, W> {
 
     /// JSON that was stored in place of a value.
     pub const fn odd(&self) -> Option<&Value> {
-        match &self.instead {
-            Instead::Odd(value) if self.value.is_none() => Some(value),
+        match &self.placeholder {
+            Placeholder::Odd(value) if self.value.is_none() => Some(value),
             _ => None,
         }
     }
 
     /// Whether the object does not have the member.
     pub const fn is_absent(&self) -> bool {
-        self.value.is_none() && matches!(self.instead, Instead::Nothing)
+        self.value.is_none() && matches!(self.placeholder, Placeholder::Nothing)
     }
 
     /// Whether the member is absent or null.
     pub const fn is_none(&self) -> bool {
-        self.value.is_none() && !matches!(self.instead, Instead::Odd(_))
+        self.value.is_none() && !matches!(self.placeholder, Placeholder::Odd(_))
     }
 
     /// Sets the value.
@@ -86,12 +86,12 @@ impl<T, W> Member<T, W> {
 
     /// Writes a null.
     pub fn set_null(&mut self, _by: impl MayWrite<W>) {
-        *self = Self::of(None, Instead::Null);
+        *self = Self::from_parts(None, Placeholder::Null);
     }
 
     /// For rules of this module that decide by more than the writer.
     pub(super) fn put(&mut self, value: Option<T>) {
-        *self = Self::of(value, Instead::Nothing);
+        *self = Self::from_parts(value, Placeholder::Nothing);
     }
 }
 
@@ -136,7 +136,7 @@ impl<T: Zero, W> Deref for Member<T, W> {
     }
 }
 
-/// An object belongs to nobody: its members do. It is made when one of them is written.
+/// An object has no owner: its members have. It is created when one of them is written.
 impl<T: super::object::Object, W> DerefMut for Member<T, W> {
     fn deref_mut(&mut self) -> &mut T {
         self.value.get_or_insert_default()
@@ -145,20 +145,20 @@ impl<T: super::object::Object, W> DerefMut for Member<T, W> {
 
 impl<T, W> Default for Member<T, W> {
     fn default() -> Self {
-        Self::of(None, Instead::Nothing)
+        Self::from_parts(None, Placeholder::Nothing)
     }
 }
 
 impl<T: Clone, W> Clone for Member<T, W> {
     fn clone(&self) -> Self {
-        Self::of(self.value.clone(), self.instead.clone())
+        Self::from_parts(self.value.clone(), self.placeholder.clone())
     }
 }
 
 impl<T: PartialEq, W> PartialEq for Member<T, W> {
     fn eq(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
-            (None, None) => self.instead == other.instead,
+            (None, None) => self.placeholder == other.placeholder,
             (one, other) => one == other,
         }
     }
@@ -167,26 +167,26 @@ impl<T: PartialEq, W> PartialEq for Member<T, W> {
 /// JSON of another shape is not printed: it may be a secret in a wrong place.
 impl<T: fmt::Debug, W> fmt::Debug for Member<T, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.value, &self.instead) {
+        match (&self.value, &self.placeholder) {
             (Some(value), _) => value.fmt(f),
-            (None, Instead::Nothing) => f.write_str("absent"),
-            (None, Instead::Null) => f.write_str("null"),
-            (None, Instead::Odd(_)) => f.write_str("of another shape"),
+            (None, Placeholder::Nothing) => f.write_str("absent"),
+            (None, Placeholder::Null) => f.write_str("null"),
+            (None, Placeholder::Odd(_)) => f.write_str("of another shape"),
         }
     }
 }
 
 impl<T: Serialize, W> Serialize for Member<T, W> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match (&self.value, &self.instead) {
+        match (&self.value, &self.placeholder) {
             (Some(value), _) => value.serialize(to),
-            (None, Instead::Odd(value)) => value.serialize(to),
-            (None, Instead::Nothing | Instead::Null) => to.serialize_unit(),
+            (None, Placeholder::Odd(value)) => value.serialize(to),
+            (None, Placeholder::Nothing | Placeholder::Null) => to.serialize_unit(),
         }
     }
 }
 
-impl<'de, T: Shape, W> Deserialize<'de> for Member<T, W> {
+impl<'de, T: FromJson, W> Deserialize<'de> for Member<T, W> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(MemberVisitor(PhantomData))
     }
@@ -197,12 +197,12 @@ struct MemberVisitor<T, W>(PhantomData<fn() -> (T, W)>);
 
 fn read<T, W>(found: Result<T, Value>) -> Member<T, W> {
     match found {
-        Ok(value) => Member::of(Some(value), Instead::Nothing),
-        Err(odd) => Member::of(None, Instead::Odd(odd)),
+        Ok(value) => Member::from_parts(Some(value), Placeholder::Nothing),
+        Err(odd) => Member::from_parts(None, Placeholder::Odd(odd)),
     }
 }
 
-impl<'de, T: Shape, W> Visitor<'de> for MemberVisitor<T, W> {
+impl<'de, T: FromJson, W> Visitor<'de> for MemberVisitor<T, W> {
     type Value = Member<T, W>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,7 +210,7 @@ impl<'de, T: Shape, W> Visitor<'de> for MemberVisitor<T, W> {
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Member::of(None, Instead::Null))
+        Ok(Member::from_parts(None, Placeholder::Null))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
@@ -231,7 +231,7 @@ impl<'de, T: Shape, W> Visitor<'de> for MemberVisitor<T, W> {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Member::of(None, Instead::Odd(Value::from(number))))
+        Ok(Member::from_parts(None, Placeholder::Odd(Value::from(number))))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {

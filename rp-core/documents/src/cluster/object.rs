@@ -30,7 +30,7 @@ impl<T, W> Field for Member<T, W> {
     }
 }
 
-/// Values that an object cannot be read without.
+/// Required values: an object without one cannot be read.
 macro_rules! required {
     ($($type:ty),* $(,)?) => {$(
         impl $crate::cluster::object::Field for $type {
@@ -147,7 +147,7 @@ macro_rules! object {
             }
         }
 
-        impl $crate::cluster::shape::Shape for $object {
+        impl $crate::cluster::shape::FromJson for $object {
             fn map<'de, A: serde::de::MapAccess<'de>>(map: A) -> Result<Result<Self, serde_json::Value>, A::Error> {
                 serde::Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Ok)
             }

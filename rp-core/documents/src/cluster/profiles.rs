@@ -21,7 +21,7 @@ object! {
         "pullSecret" => pull_secret: Intent<Sealed>,
         /// The managed resource group, lower case.
         "resourceGroupId" => resource_group_id: Intent<String>,
-        /// The version to install; the worker writes what the cluster became.
+        /// The version to install; the worker writes the actual version.
         "version" => version: Shared<String>,
     }
 }
@@ -93,7 +93,7 @@ object! {
         /// Our private endpoint of the API server; empty until it exists.
         "privateEndpointIp" => private_endpoint_ip: Outcome<String>,
         "serviceCidr" => service_cidr: Intent<String>,
-        /// `OVNKubernetes` or `OpenShiftSDN`. The edge takes it from the first request; the worker writes what it became.
+        /// `OVNKubernetes` or `OpenShiftSDN`. The frontend sets it on create; the worker writes the actual type.
         "softwareDefinedNetwork" => software_defined_network: Shared<String>,
     }
 }

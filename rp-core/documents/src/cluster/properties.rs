@@ -15,10 +15,10 @@ use super::writer::ByRule;
 use crate::Sealed;
 
 object! {
-    /// What the cluster is and how it stands.
+    /// Configuration and state of the cluster.
     #[derive(Default)]
     pub struct Properties {
-        /// The installer's kubeconfig, of ten years. Nobody ever gets it.
+        /// The installer's kubeconfig, valid for ten years. It is never given out.
         "adminKubeconfig" => admin_kubeconfig: Outcome<Sealed>,
         "apiserverProfile" => apiserver_profile: Shared<ApiServerProfile>,
         /// 0: V1, with three load balancers; 1: V2, with two.
@@ -56,7 +56,7 @@ object! {
         "maintenanceTask" => maintenance_task: Shared<String>,
         "masterProfile" => master_profile: Shared<MasterProfile>,
         "networkProfile" => network_profile: Shared<NetworkProfile>,
-        /// Flags of the operator. The worker turns off what the customer's own security groups make wrong.
+        /// Flags of the operator. The worker turns off flags that conflict with the customer's own security groups.
         "operatorFlags" => operator_flags: Shared<Map<Shared<String>>>,
         /// Pins the operator inside the cluster.
         "operatorVersion" => operator_version: Intent<String>,

@@ -4,10 +4,10 @@
 //! lease, and queues deletions when a subscription is deleted. [`TRANSITIONS`] is the whole of it.
 
 use super::properties::Properties;
-use super::word::words;
+use super::string_enum::string_enum;
 use super::writer::{Edge, Worker};
 
-words! {
+string_enum! {
     /// Where a cluster is in its life.
     pub enum ProvisioningState {
         Creating = "Creating",
@@ -29,23 +29,23 @@ impl ProvisioningState {
         matches!(self, Self::Creating | Self::Updating | Self::AdminUpdating | Self::Deleting)
     }
 
-    /// No work is under way, and the cluster takes requests.
+    /// No work is in progress, and the cluster accepts requests.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 
-    /// The cluster comes into being or goes.
+    /// The cluster is being created or deleted.
     pub const fn is_passing(self) -> bool {
         matches!(self, Self::Creating | Self::Deleting)
     }
 
     /// Where an event leads; `None`: the event cannot happen in this state.
-    fn after(self, event: Event) -> Option<Next> {
+    fn after(self, event: Event) -> Option<TransitionTarget> {
         TRANSITIONS.iter().find(|row| row.from == Some(self) && row.event == event).map(|row| row.to)
     }
 }
 
-/// What is asked of a cluster that is there.
+/// A request on a cluster that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// PUT or PATCH of a customer's version.
@@ -55,16 +55,16 @@ pub enum Request {
     Delete,
 }
 
-/// How a worker's turn ends.
+/// How a worker ends its work on an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum OperationEnd {
     Succeeded,
     Failed,
     /// A phase of an installation is done; any worker takes the next.
     NextPhase,
 }
 
-impl End {
+impl OperationEnd {
     /// The state that the operation ends in.
     pub const fn state(self) -> ProvisioningState {
         match self {
@@ -75,59 +75,69 @@ impl End {
     }
 }
 
-/// What moves a cluster from state to state.
+/// What causes a state transition of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The first PUT.
     Created,
     Requested(Request),
     SubscriptionDeleted,
-    Ended(End),
+    Ended(OperationEnd),
 }
 
-/// Who moves it.
+/// Who causes the transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mover {
+pub enum Initiator {
     Edge,
     Worker,
 }
 
-/// The state after a move.
+/// The state after a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum TransitionTarget {
     State(ProvisioningState),
     /// The terminal state from before the operation; if there was none, the end's own.
     Previous,
 }
 
-/// One move that is allowed.
+/// One allowed transition.
 #[derive(Debug, Clone, Copy)]
 pub struct Transition {
     /// `None`: there is no cluster.
     pub from: Option<ProvisioningState>,
     pub event: Event,
-    pub by: Mover,
-    pub to: Next,
+    pub by: Initiator,
+    pub to: TransitionTarget,
 }
 
 const fn edge(from: ProvisioningState, request: Request, to: ProvisioningState) -> Transition {
-    Transition { from: Some(from), event: Event::Requested(request), by: Mover::Edge, to: Next::State(to) }
+    Transition {
+        from: Some(from),
+        event: Event::Requested(request),
+        by: Initiator::Edge,
+        to: TransitionTarget::State(to),
+    }
 }
 
 const fn orphaned(from: ProvisioningState) -> Transition {
-    let to = Next::State(ProvisioningState::Deleting);
-    Transition { from: Some(from), event: Event::SubscriptionDeleted, by: Mover::Worker, to }
+    let to = TransitionTarget::State(ProvisioningState::Deleting);
+    Transition { from: Some(from), event: Event::SubscriptionDeleted, by: Initiator::Worker, to }
 }
 
-const fn worker(from: ProvisioningState, end: End, to: Next) -> Transition {
-    Transition { from: Some(from), event: Event::Ended(end), by: Mover::Worker, to }
+const fn worker(from: ProvisioningState, end: OperationEnd, to: TransitionTarget) -> Transition {
+    Transition { from: Some(from), event: Event::Ended(end), by: Initiator::Worker, to }
 }
 
-/// Every move. A deletion that succeeds removes the document, so that it has no row.
+/// All transitions. A successful deletion removes the document, so it has no row.
 pub const TRANSITIONS: &[Transition] = {
     use ProvisioningState::{AdminUpdating, Creating, Deleting, Failed, Succeeded, Updating};
     &[
-        Transition { from: None, event: Event::Created, by: Mover::Edge, to: Next::State(Creating) },
+        Transition {
+            from: None,
+            event: Event::Created,
+            by: Initiator::Edge,
+            to: TransitionTarget::State(Creating),
+        },
         edge(Succeeded, Request::Update, Updating),
         edge(Succeeded, Request::AdminUpdate, AdminUpdating),
         edge(Succeeded, Request::Delete, Deleting),
@@ -137,14 +147,14 @@ pub const TRANSITIONS: &[Transition] = {
         edge(Failed, Request::Delete, Deleting),
         orphaned(Succeeded),
         orphaned(Failed),
-        worker(Creating, End::NextPhase, Next::State(Creating)),
-        worker(Creating, End::Succeeded, Next::State(Succeeded)),
-        worker(Creating, End::Failed, Next::State(Failed)),
-        worker(Updating, End::Succeeded, Next::State(Succeeded)),
-        worker(Updating, End::Failed, Next::State(Failed)),
-        worker(AdminUpdating, End::Succeeded, Next::Previous),
-        worker(AdminUpdating, End::Failed, Next::Previous),
-        worker(Deleting, End::Failed, Next::State(Failed)),
+        worker(Creating, OperationEnd::NextPhase, TransitionTarget::State(Creating)),
+        worker(Creating, OperationEnd::Succeeded, TransitionTarget::State(Succeeded)),
+        worker(Creating, OperationEnd::Failed, TransitionTarget::State(Failed)),
+        worker(Updating, OperationEnd::Succeeded, TransitionTarget::State(Succeeded)),
+        worker(Updating, OperationEnd::Failed, TransitionTarget::State(Failed)),
+        worker(AdminUpdating, OperationEnd::Succeeded, TransitionTarget::Previous),
+        worker(AdminUpdating, OperationEnd::Failed, TransitionTarget::Previous),
+        worker(Deleting, OperationEnd::Failed, TransitionTarget::State(Failed)),
     ]
 };
 
@@ -160,7 +170,7 @@ pub enum Refusal {
 }
 
 impl Properties {
-    /// Whether the cluster comes into being or goes, or failed at that: it cannot be asked then.
+    /// Whether the cluster is being created or deleted, or that failed: its API server cannot be queried then.
     pub fn is_passing(&self) -> bool {
         let is_passing = |state: &ProvisioningState| state.is_passing();
         match self.provisioning_state.get() {
@@ -169,7 +179,7 @@ impl Properties {
         }
     }
 
-    /// Whether the cluster takes the request now.
+    /// Whether the cluster's state allows the request.
     ///
     /// # Errors
     /// Why not.
@@ -197,7 +207,7 @@ impl Properties {
 
     /// Writes that a request was accepted; a task that only changes the maintenance signal leaves the state.
     ///
-    /// Gives whether there is work for a worker.
+    /// Returns whether there is work for a worker.
     pub fn accept(&mut self, by: Edge, request: Request) -> bool {
         if request == Request::AdminUpdate {
             if self.signal_maintenance(by) {
@@ -211,14 +221,16 @@ impl Properties {
 
     /// The subscription was deleted: its clusters go.
     ///
-    /// Gives whether there is work for a worker.
+    /// Returns whether there is work for a worker.
     pub fn delete_with_subscription(&mut self, _by: Worker) -> bool {
         self.begin(Event::SubscriptionDeleted)
     }
 
     fn begin(&mut self, event: Event) -> bool {
         let old = self.provisioning_state.get().copied();
-        let Some(Next::State(state)) = old.and_then(|state| state.after(event)) else { return false };
+        let Some(TransitionTarget::State(state)) = old.and_then(|state| state.after(event)) else {
+            return false;
+        };
         self.provisioning_state.put(Some(state));
         self.last_provisioning_state.put(old);
         true
@@ -226,30 +238,35 @@ impl Properties {
 
     /// Writes how the operation that runs ended, with the text of its error.
     ///
-    /// Gives the state that is stored then; `None`: no operation runs that can end so.
-    pub fn finish(&mut self, by: Worker, end: End, error: Option<&str>) -> Option<ProvisioningState> {
+    /// Returns the state that is stored then; `None`: no running operation can end like this.
+    pub fn finish(
+        &mut self,
+        by: Worker,
+        end: OperationEnd,
+        error: Option<&str>,
+    ) -> Option<ProvisioningState> {
         let operation = *self.provisioning_state.get()?;
         let state = match operation.after(Event::Ended(end))? {
-            Next::State(state) => state,
-            Next::Previous => {
+            TransitionTarget::State(state) => state,
+            TransitionTarget::Previous => {
                 let before = self.last_provisioning_state.get().copied();
                 before.filter(|state| state.is_terminal()).unwrap_or_else(|| end.state())
             }
         };
         self.provisioning_state.put(Some(state));
-        if end != End::NextPhase {
+        if end != OperationEnd::NextPhase {
             self.maintenance_task.clear(by);
             self.last_provisioning_state.put(None);
         }
         if operation == ProvisioningState::AdminUpdating {
             self.finish_admin_update(by, error);
         } else {
-            self.failed_provisioning_state.put((end == End::Failed).then_some(operation));
+            self.failed_provisioning_state.put((end == OperationEnd::Failed).then_some(operation));
         }
         Some(state)
     }
 
-    /// What failed before stays known; what failed now is kept as text.
+    /// The earlier failure is kept; the new failure is stored as text.
     fn finish_admin_update(&mut self, by: Worker, error: Option<&str>) {
         if error.is_some() && self.failed_provisioning_state.word().is_empty() {
             self.failed_provisioning_state.put(Some(ProvisioningState::AdminUpdating));

@@ -39,13 +39,13 @@ impl ClusterSecret {
         }
     }
 
-    /// What a value of that document is sealed for: `OpenShiftClusters/ID/MEMBER`.
+    /// The associated data for which a value of that document is sealed: `OpenShiftClusters/ID/MEMBER`.
     pub fn place(self, document: &str) -> String {
         format!("OpenShiftClusters/{document}/{}", self.member())
     }
 
     /// The sealed value; `None`: there is none, or it is empty.
-    pub fn of(self, cluster: &OpenShiftCluster) -> Option<&Sealed> {
+    pub fn sealed_in(self, cluster: &OpenShiftCluster) -> Option<&Sealed> {
         let properties = &cluster.properties;
         let sealed = match self {
             Self::AdminKubeconfig => properties.admin_kubeconfig.get(),

@@ -1,4 +1,4 @@
-//! The JSON shapes that a member can have, read in one pass: what does not fit is kept as JSON.
+//! The JSON types that a member can have, read in one pass: a value of another type is kept as JSON.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::Sealed;
 /// An object whose keys are names that people or Azure chose.
 pub type Map<T> = BTreeMap<String, T>;
 
-/// A type that a member can have. Each function reads one JSON shape; the default says that it is another's.
-pub trait Shape: Sized {
+/// A type that a member can have. Each function reads one kind of JSON value; the default rejects it.
+pub trait FromJson: Sized {
     fn text(_text: &str) -> Option<Self> {
         None
     }
@@ -40,8 +40,8 @@ pub trait Shape: Sized {
     }
 }
 
-/// A shape with a value that an absent member reads as.
-pub trait Zero: Shape {
+/// A type with a value that an absent member reads as.
+pub trait Zero: FromJson {
     /// What readers see of a value.
     type View: ?Sized + 'static;
 
@@ -50,7 +50,7 @@ pub trait Zero: Shape {
     fn zero() -> &'static Self::View;
 }
 
-impl Shape for String {
+impl FromJson for String {
     fn text(text: &str) -> Option<Self> {
         Some(text.to_owned())
     }
@@ -68,7 +68,7 @@ impl Zero for String {
     }
 }
 
-impl Shape for i64 {
+impl FromJson for i64 {
     fn integer(number: i64) -> Option<Self> {
         Some(number)
     }
@@ -86,7 +86,7 @@ impl Zero for i64 {
     }
 }
 
-impl Shape for bool {
+impl FromJson for bool {
     fn boolean(value: bool) -> Option<Self> {
         Some(value)
     }
@@ -104,7 +104,7 @@ impl Zero for bool {
     }
 }
 
-impl Shape for Sealed {
+impl FromJson for Sealed {
     fn text(text: &str) -> Option<Self> {
         Some(Self(text.to_owned()))
     }
@@ -123,7 +123,7 @@ impl Zero for Sealed {
     }
 }
 
-impl<T: for<'de> Deserialize<'de>> Shape for Vec<T> {
+impl<T: for<'de> Deserialize<'de>> FromJson for Vec<T> {
     fn list<'de, A: SeqAccess<'de>>(list: A) -> Result<Result<Self, Value>, A::Error> {
         Self::deserialize(SeqAccessDeserializer::new(list)).map(Ok)
     }
@@ -141,7 +141,7 @@ impl<T: for<'de> Deserialize<'de> + 'static> Zero for Vec<T> {
     }
 }
 
-impl<T: for<'de> Deserialize<'de>> Shape for Map<T> {
+impl<T: for<'de> Deserialize<'de>> FromJson for Map<T> {
     fn map<'de, A: MapAccess<'de>>(map: A) -> Result<Result<Self, Value>, A::Error> {
         Self::deserialize(MapAccessDeserializer::new(map)).map(Ok)
     }
@@ -179,7 +179,7 @@ impl From<Timestamp> for Instant {
     }
 }
 
-impl Shape for Instant {
+impl FromJson for Instant {
     fn text(text: &str) -> Option<Self> {
         Timestamp::parse(text).ok().map(|at| Self { at, text: text.to_owned() })
     }
@@ -192,7 +192,7 @@ impl Serialize for Instant {
 }
 
 /// JSON that we keep and do not read.
-impl Shape for Value {
+impl FromJson for Value {
     fn text(text: &str) -> Option<Self> {
         Some(Self::from(text))
     }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Map as Members, Value, json};
 
-use super::provisioning::{End, Event, Mover, Next, Request, TRANSITIONS};
+use super::provisioning::{Event, Initiator, OperationEnd, Request, TRANSITIONS, TransitionTarget};
 use super::*;
 use crate::{Lease, Leased as _, ResourceId};
 
@@ -123,10 +123,14 @@ fn what_is_sealed_is_found_by_its_name_and_does_not_print() {
         ClusterSecret::SshKey,
         ClusterSecret::UserAdminKubeconfig,
     ] {
-        assert_eq!(secret.of(&document.cluster).map(|sealed| sealed.0.as_str()), Some("s"), "{secret:?}");
+        assert_eq!(
+            secret.sealed_in(&document.cluster).map(|sealed| sealed.0.as_str()),
+            Some("s"),
+            "{secret:?}"
+        );
         assert_eq!(secret.place("a"), format!("OpenShiftClusters/a/{}", secret.member()));
     }
-    assert_eq!(ClusterSecret::RegistryPassword(1).of(&document.cluster), None);
+    assert_eq!(ClusterSecret::RegistryPassword(1).sealed_in(&document.cluster), None);
     assert_eq!(printed.matches("[SEALED]").count(), 11);
 }
 
@@ -152,22 +156,22 @@ fn every_move_has_one_writer() {
     for (at, row) in TRANSITIONS.iter().enumerate() {
         let same = |other: &provisioning::Transition| other.from == row.from && other.event == row.event;
         assert_eq!(TRANSITIONS.iter().filter(|other| same(other)).count(), 1, "row {at} stands once");
-        let waits = matches!(row.to, Next::State(state) if state.is_queued());
+        let waits = matches!(row.to, TransitionTarget::State(state) if state.is_queued());
         match row.by {
-            Mover::Edge => {
+            Initiator::Edge => {
                 assert!(waits, "row {at}: the edge writes no end");
                 assert!(row.from.is_none_or(ProvisioningState::is_terminal), "row {at}: nothing runs before");
             }
-            Mover::Worker => {
+            Initiator::Worker => {
                 let passes_on =
-                    matches!(row.event, Event::SubscriptionDeleted | Event::Ended(End::NextPhase));
+                    matches!(row.event, Event::SubscriptionDeleted | Event::Ended(OperationEnd::NextPhase));
                 assert_eq!(waits, passes_on, "row {at}: the worker writes ends");
             }
         }
     }
 }
 
-/// Walks the table: what a row says happens, and whatever has no row changes nothing.
+/// Walks the table: each row's transition happens, and a pair without a row changes nothing.
 #[test]
 fn the_table_is_what_happens() {
     let worker = Worker::holding(&Lease::default());
@@ -183,7 +187,7 @@ fn the_table_is_what_happens() {
             assert_eq!(properties("").allows(request).is_ok(), row.is_some(), "{from} {request:?}");
             let mut after = properties("");
             if after.accept(Edge::accepting(), request) {
-                let to = after.provisioning_state.get().copied().map(Next::State);
+                let to = after.provisioning_state.get().copied().map(TransitionTarget::State);
                 assert_eq!(to, row.map(|row| row.to), "{from} {request:?}");
                 assert_eq!(after.last_provisioning_state.get(), Some(&from));
             } else {
@@ -196,15 +200,15 @@ fn the_table_is_what_happens() {
             row(Event::SubscriptionDeleted).is_some(),
             "{from}"
         );
-        for end in [End::Succeeded, End::Failed, End::NextPhase] {
+        for end in [OperationEnd::Succeeded, OperationEnd::Failed, OperationEnd::NextPhase] {
             for (last, before) in
                 [("Failed", Some(ProvisioningState::Failed)), ("Updating", None), ("", None)]
             {
                 let mut after = properties(last);
-                let stored = after.finish(worker, end, (end == End::Failed).then_some("why"));
+                let stored = after.finish(worker, end, (end == OperationEnd::Failed).then_some("why"));
                 let want = row(Event::Ended(end)).map(|row| match row.to {
-                    Next::State(state) => state,
-                    Next::Previous => before.unwrap_or_else(|| end.state()),
+                    TransitionTarget::State(state) => state,
+                    TransitionTarget::Previous => before.unwrap_or_else(|| end.state()),
                 });
                 assert_eq!(stored, want, "{from} {end:?} after {last:?}");
                 let written = after.provisioning_state.get().copied();
@@ -269,7 +273,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Changes what stands at some places: removed, replaced by any JSON, or joined by members that nobody knows.
+/// Changes random values: removed, replaced by any JSON, or extended by unknown members.
 fn changed(value: &mut Value, changes: &mut impl Iterator<Item = (u8, String, Value)>) {
     match value {
         Value::Object(members) => {
@@ -288,7 +292,7 @@ fn changed(value: &mut Value, changes: &mut impl Iterator<Item = (u8, String, Va
     }
 }
 
-/// The document itself, its cluster, their ids and `properties` are what it cannot be read without.
+/// The document itself, its cluster, their ids and `properties` are required.
 fn required(stored: &mut Value) {
     let whole = whole();
     for name in ["id", "key", "partitionKey"] {

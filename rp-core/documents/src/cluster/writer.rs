@@ -1,7 +1,7 @@
 //! Who may write which member of a cluster's document.
 //!
 //! Each member names its owner in its type ([`Intent`](super::Intent), [`Outcome`](super::Outcome),
-//! [`Shared`](super::Shared)), and each change names its writer. A change by somebody else does not compile:
+//! [`Shared`](super::Shared)), and each change names its writer. A change by another writer does not compile:
 //!
 //! ```compile_fail
 //! # use rp_documents::cluster::{ClusterProfile, Worker};
@@ -26,11 +26,11 @@ pub struct Edge(());
 #[derive(Debug, Clone, Copy)]
 pub struct Worker(());
 
-/// Owner of what is wanted of a cluster.
+/// Owner of the requested state of a cluster.
 #[derive(Debug)]
 pub enum ByEdge {}
 
-/// Owner of what came of it.
+/// Owner of the observed results.
 #[derive(Debug)]
 pub enum ByWorker {}
 

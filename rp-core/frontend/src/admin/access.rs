@@ -1,6 +1,6 @@
-//! Accesses for automation that cannot use a browser (`contract/portal.md` §20,
+//! Grants for automation that cannot use a browser (`contract/portal.md` §20,
 //! `contract/frontend.md` §11.9). The calling tool has approved them; here they become grants like any other:
-//! seen, counted, audited and ended in one place.
+//! listed, limited, audited and revoked in one place.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
-use rp_access::{Access, Ask, Caller, IssueError, Issued};
+use rp_access::{Access, Caller, IssueError, IssueRequest, IssuedGrant};
 use rp_api::CloudError;
 use rp_base::text::clean;
 use rp_base::{Id, chain};
@@ -16,36 +16,36 @@ use rp_documents::{GrantKind, ResourceId, Rights};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, json_of};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::{Fault, internal, unavailable};
-use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
+use crate::response::{HttpResponse, json_response};
 
 /// Life of a kubeconfig.
 const KUBECONFIG: Duration = Duration::from_hours(6);
 /// Life of a shell (`contract/portal.md` §16.4); its password opens it within
 /// [`rp_access::Policy::password_life`].
 const SHELL: Duration = Duration::from_hours(1);
-/// The longest name of somebody, in characters.
+/// The longest name of a person, in characters.
 const MOST_NAME: usize = 256;
 
-/// Gives out accesses.
+/// Issues grants.
 #[derive(Debug, Clone)]
 pub struct Issuer {
     pub access: Arc<Access>,
     /// Where the proxy of clusters' API servers is: scheme, host and port.
     pub proxy: String,
-    /// PEM of the authority that signed the proxy's certificate; `None`: everybody trusts it.
+    /// PEM of the CA that signed the proxy's certificate; `None`: publicly trusted.
     pub ca_pem: Option<String>,
     /// Where machines are reached by SSH; `None`: nowhere.
-    pub ssh: Option<SshDoor>,
+    pub ssh: Option<SshEndpoint>,
 }
 
 /// Where machines are reached by SSH.
 #[derive(Debug, Clone)]
-pub struct SshDoor {
+pub struct SshEndpoint {
     pub host: String,
     pub port: u16,
     /// Its line of a `known_hosts` file.
@@ -60,10 +60,10 @@ pub(super) async fn kubeconfig(
     call: &Call,
     path: &ClusterPath,
     elevated: bool,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     let issuer = parts.admin.issuer.as_ref().ok_or_else(|| {
-        away("Portal serving certificate is not available; the kubeconfig endpoint is disabled.")
+        not_configured("Portal serving certificate is not available; the kubeconfig endpoint is disabled.")
     })?;
     let person = person(parts, call)?;
     let rights = if elevated { Rights::Admin } else { Rights::Read };
@@ -76,7 +76,7 @@ pub(super) async fn kubeconfig(
         ttl_seconds = life.as_secs(),
         "admin kubeconfig create"
     );
-    let ask = ask(GrantKind::Kubeconfig, &found, rights, life)?;
+    let ask = issue_request(GrantKind::Kubeconfig, &found, rights, life)?;
     let issued = issuer.issue(parts, call, &person, ask).await?;
     let server = format!("{}{}/kubeconfig/proxy", issuer.proxy, path.key());
     let text = rp_kube::write::issued(&server, issuer.ca_pem.as_deref(), &issued.token);
@@ -90,18 +90,22 @@ pub(super) async fn kubeconfig(
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct SshRequest {
     #[serde(default)]
     master: Option<i64>,
 }
 
 /// A password for a shell on a machine of the control plane.
-pub(super) async fn ssh(parts: &FrontendParts, call: &Call, path: &ClusterPath) -> Result<Answer, Fault> {
+pub(super) async fn ssh(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<HttpResponse, Fault> {
     let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
-    let off = || away("Portal SSH host key is not available; the SSH endpoint is disabled.");
+    let off = || not_configured("Portal SSH host key is not available; the SSH endpoint is disabled.");
     let issuer = parts.admin.issuer.as_ref().ok_or_else(off)?;
     let door = issuer.ssh.as_ref().ok_or_else(off)?;
-    let wanted: Wanted = serde_json::from_slice(&call.body).map_err(|error| {
+    let wanted: SshRequest = serde_json::from_slice(&call.body).map_err(|error| {
         let message = format!("The request body could not be parsed: {error}.");
         CloudError::bad("InvalidRequestContent", "", message)
     })?;
@@ -120,15 +124,15 @@ pub(super) async fn ssh(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
         "admin ssh create"
     );
     let life = SHELL.min(issuer.access.policy().longest(Rights::Write));
-    let ask = ask(GrantKind::Ssh, &found, Rights::Write, life)?;
-    let ask = Ask { machine: Some(format!("master-{master}")), ..ask };
+    let ask = issue_request(GrantKind::Ssh, &found, Rights::Write, life)?;
+    let ask = IssueRequest { machine: Some(format!("master-{master}")), ..ask };
     let issued = issuer.issue(parts, call, &person, ask).await?;
     let command = door.command(user);
-    Ok(json_of(StatusCode::OK, &json!({"command": command, "password": issued.token.expose()})))
+    Ok(json_response(StatusCode::OK, &json!({"command": command, "password": issued.token.expose()})))
 }
 
-impl SshDoor {
-    /// What the caller pastes. Algorithms are named where they are the only ones: others would not meet.
+impl SshEndpoint {
+    /// The command to paste. With FIPS it names the algorithms, because the server accepts no others.
     fn command(&self, user: &str) -> String {
         let Self { host, port, known_host, fips } = self;
         let pins = if *fips {
@@ -144,16 +148,26 @@ impl SshDoor {
     }
 }
 
-fn away(message: &str) -> CloudError {
+fn not_configured(message: &str) -> CloudError {
     CloudError::new(503, "InternalServerError", "", message)
 }
 
-fn ask(kind: GrantKind, found: &Document, rights: Rights, life: Duration) -> Result<Ask, Fault> {
+fn issue_request(
+    kind: GrantKind,
+    found: &Document,
+    rights: Rights,
+    life: Duration,
+) -> Result<IssueRequest, Fault> {
     let id = found.cluster()["id"].as_str().unwrap_or_default();
     let target = ResourceId::parse(id).map_err(|_| Fault::Stored("a cluster has no resource id"))?;
-    Ok(Ask {
+    Ok(IssueRequest {
         life: Some(life),
-        ..Ask::of(kind, Some(target), rights, "asked for by automation over the admin API".to_owned())
+        ..IssueRequest::new(
+            kind,
+            Some(target),
+            rights,
+            "asked for by automation over the admin API".to_owned(),
+        )
     })
 }
 
@@ -163,16 +177,16 @@ impl Issuer {
         parts: &FrontendParts,
         call: &Call,
         person: &str,
-        ask: Ask,
-    ) -> Result<Issued, CloudError> {
+        ask: IssueRequest,
+    ) -> Result<IssuedGrant, CloudError> {
         // The request's id ties the grant's entry in the trail to the request's.
         let request = Id::parse(&call.correlation.request).unwrap_or_else(|_| Id::random(&*parts.random));
         let caller = Caller::automated(person, call.peer.clone(), request);
-        self.access.issue(&caller, ask).await.map_err(|error| told(&error))
+        self.access.issue(&caller, ask).await.map_err(|error| issue_error(&error))
     }
 }
 
-fn told(error: &IssueError) -> CloudError {
+fn issue_error(error: &IssueError) -> CloudError {
     match error {
         IssueError::TooMany { .. } | IssueError::TooOften(_) => {
             CloudError::new(429, "ThrottlingLimitExceeded", "", error.to_string())
@@ -194,7 +208,7 @@ fn told(error: &IssueError) -> CloudError {
     }
 }
 
-/// For whom it is, as ARM says (`contract/frontend.md` "Do better" 22: nobody is refused).
+/// The person for whom it is issued, as ARM reports (`contract/frontend.md` "Do better" 22: nobody is refused).
 fn person(parts: &FrontendParts, call: &Call) -> Result<String, CloudError> {
     let said = |name: &str| {
         let data = call.system_data.as_ref()?;
@@ -204,7 +218,7 @@ fn person(parts: &FrontendParts, call: &Call) -> Result<String, CloudError> {
     let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
         CloudError::invalid("", "The caller identity could not be determined from the request.")
     })?;
-    parts.admin.roles.own(call.principal.as_deref(), &name)?;
+    parts.admin.roles.check_recipient(call.principal.as_deref(), &name)?;
     Ok(name)
 }
 

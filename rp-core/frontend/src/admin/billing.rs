@@ -7,38 +7,38 @@ use rp_documents::Collection;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, compact};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
 use crate::paging::{self, PAGE};
-use crate::parts::FrontendParts;
+use crate::response::{HttpResponse, compact_json};
 
-const LIST: paging::List = paging::List { place: "api/skipToken/billing", prefix: "" };
+const LIST: paging::PagedList = paging::PagedList { place: "api/skipToken/billing", prefix: "" };
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct BillingListResponse {
     value: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_link: Option<String>,
 }
 
-pub(super) async fn list(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
+pub(super) async fn list(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
     let after = LIST.after(parts, call)?;
     let found = parts.store.scan(Collection::Billing, Span::All, after.as_deref(), PAGE + 1).await?;
     let last =
         found.get(PAGE as usize - 1).map(|last| last.id.clone()).filter(|_| found.len() > PAGE as usize);
     let next_link = last.map(|last| LIST.next(parts, call, &last)).transpose()?;
-    let value = found.iter().take(PAGE as usize).filter_map(|one| shown(one).transpose());
-    Ok(compact(&Listed { value: value.collect::<Result<_, _>>()?, next_link }))
+    let value = found.iter().take(PAGE as usize).filter_map(|one| billing_view(one).transpose());
+    Ok(compact_json(&BillingListResponse { value: value.collect::<Result<_, _>>()?, next_link }))
 }
 
-pub(super) async fn get(parts: &FrontendParts, id: &str) -> Result<Answer, Fault> {
+pub(super) async fn get(parts: &FrontendParts, id: &str) -> Result<HttpResponse, Fault> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let known = (1..=64).contains(&id.len()) && id.bytes().all(plain);
     let found = if known { parts.store.get(Collection::Billing, id).await? } else { None };
     match found {
-        Some(found) => Ok(compact(&shown(&found)?)),
+        Some(found) => Ok(compact_json(&billing_view(&found)?)),
         None => {
             let message = format!("billing document not found: {}", clean(id, 128));
             Err(CloudError::new(404, "NotFound", "", message).into())
@@ -46,8 +46,8 @@ pub(super) async fn get(parts: &FrontendParts, id: &str) -> Result<Answer, Fault
     }
 }
 
-/// The record as it is shown; one without a bill is nothing.
-fn shown(stored: &Stored) -> Result<Option<Value>, Fault> {
+/// The record as it is shown; `None`: it has no billing data.
+fn billing_view(stored: &Stored) -> Result<Option<Value>, Fault> {
     let document: Value =
         serde_json::from_str(&stored.body).map_err(|_| Fault::Stored("a bill is no JSON"))?;
     let billing = &document["billing"];

@@ -16,34 +16,34 @@ use rp_documents::{Document, OpenShiftVersionDocument, RoleSetDocument, Unknown}
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, json_of};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
+use crate::response::{HttpResponse, json_response};
 
-/// Whole requests that are tried again when somebody else wrote meanwhile.
+/// Attempts of a whole request after concurrent writes.
 const TRIES: u32 = 5;
 
 /// All versions, enabled or not, oldest first.
-pub(super) async fn versions(parts: &FrontendParts) -> Result<Answer, Fault> {
+pub(super) async fn versions(parts: &FrontendParts) -> Result<HttpResponse, Fault> {
     let found = Typed::<OpenShiftVersionDocument>::new(parts.store.clone()).all().await?;
     let living = found.iter().filter(|found| !found.value.open_shift_version.deleting);
     let mut value: Vec<_> = living.map(|found| shown_version(&found.value)).collect();
     value.sort_by_cached_key(|version| text::version(&version.properties.version));
-    Ok(json_of(StatusCode::OK, &json!({"value": value})))
+    Ok(json_response(StatusCode::OK, &json!({"value": value})))
 }
 
 /// All role sets, oldest minor version first.
-pub(super) async fn role_sets(parts: &FrontendParts) -> Result<Answer, Fault> {
+pub(super) async fn role_sets(parts: &FrontendParts) -> Result<HttpResponse, Fault> {
     let found = Typed::<RoleSetDocument>::new(parts.store.clone()).all().await?;
     let living = found.iter().filter(|found| !found.value.platform_workload_identity_role_set.deleting);
     let mut value: Vec<_> = living.map(|found| shown_role_set(&found.value)).collect();
     value.sort_by_cached_key(|set| text::version(&format!("{}.0", set.properties.open_shift_version)));
-    Ok(json_of(StatusCode::OK, &json!({"value": value})))
+    Ok(json_response(StatusCode::OK, &json!({"value": value})))
 }
 
-/// Makes a version, or changes it. There is one default: a new one takes the old one's place.
-pub(super) async fn put_version(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
+/// Creates or changes a version. There is one default: a new default replaces the old one.
+pub(super) async fn put_version(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
     let sent = catalogue::read_version(&call.body)?;
     let versions = Typed::<OpenShiftVersionDocument>::new(parts.store.clone());
     if !catalogue::is_version(&sent.properties.version) {
@@ -66,8 +66,8 @@ pub(super) async fn put_version(parts: &FrontendParts, call: &Call) -> Result<An
     }
 }
 
-/// Makes a role set, or changes its roles.
-pub(super) async fn put_role_set(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
+/// Creates a role set, or changes its roles.
+pub(super) async fn put_role_set(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
     let sent = catalogue::read_role_set(&call.body)?;
     let sets = Typed::<RoleSetDocument>::new(parts.store.clone());
     if !catalogue::is_minor(&sent.properties.open_shift_version) {
@@ -87,11 +87,11 @@ pub(super) async fn put_role_set(parts: &FrontendParts, call: &Call) -> Result<A
     }
 }
 
-fn put(there: bool, shown: &impl Serialize) -> Answer {
-    json_of(if there { StatusCode::OK } else { StatusCode::CREATED }, shown)
+fn put(there: bool, shown: &impl Serialize) -> HttpResponse {
+    json_response(if there { StatusCode::OK } else { StatusCode::CREATED }, shown)
 }
 
-/// Writes a document that was looked at; `None`: somebody else was faster, and there are tries left.
+/// Writes a document that was checked; `None`: it was changed concurrently and attempts are left.
 async fn write<T: Document>(
     typed: &Typed<T>,
     document: T,
@@ -112,7 +112,7 @@ async fn write<T: Document>(
     }
 }
 
-/// The version that was written last is the default meanwhile, so nobody sees two or none.
+/// Until then readers take the last written default, so that they see exactly one.
 async fn others_are_no_default(
     versions: &Typed<OpenShiftVersionDocument>,
     version: &str,
@@ -218,7 +218,7 @@ fn role_set_document(
     name(&mut set.unknown, &sent.open_shift_version, ROLE_SET_TYPE);
     let mut before = std::mem::take(&mut set.properties.platform_workload_identity_roles);
     let mut role = |role: &OperatorRole| {
-        // What newer software knows of an operator stays.
+        // Members written by newer software are kept.
         let known = before.iter().position(|known| known.operator_name == role.operator_name);
         let unknown = known.map(|at| before.swap_remove(at).unknown).unwrap_or_default();
         PlatformRole {
@@ -249,13 +249,13 @@ fn name(unknown: &mut Unknown, version: &str, kind: &str) {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ShownSize {
+struct VmSizeView {
     core_count: u32,
     family: &'static str,
 }
 
 /// Sizes that machines of a role may have, by name.
-pub(super) fn vm_sizes(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
+pub(super) fn vm_sizes(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
     let asked = call.parameter("vmRole").unwrap_or_default();
     let role = match asked {
         "master" => vm_sizes::Role::Master,
@@ -267,8 +267,9 @@ pub(super) fn vm_sizes(parts: &FrontendParts, call: &Call) -> Result<Answer, Fau
             return Err(CloudError::invalid("", message).into());
         }
     };
-    let sizes = vm_sizes::of(role).into_iter();
-    let sizes: BTreeMap<String, ShownSize> =
-        sizes.map(|(name, size)| (name, ShownSize { core_count: size.cores, family: size.family })).collect();
-    Ok(json_of(StatusCode::OK, &sizes))
+    let sizes = vm_sizes::for_role(role).into_iter();
+    let sizes: BTreeMap<String, VmSizeView> = sizes
+        .map(|(name, size)| (name, VmSizeView { core_count: size.cores, family: size.family }))
+        .collect();
+    Ok(json_response(StatusCode::OK, &sizes))
 }

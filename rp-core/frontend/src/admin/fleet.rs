@@ -8,27 +8,27 @@ use rp_documents::Collection;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::answer::{Answer, json_of};
 use crate::call::Call;
 use crate::clusters;
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
+use crate::response::{HttpResponse, json_response};
 
 /// Documents read at once.
 const AT_ONCE: u32 = 200;
-/// How every key begins.
+/// Prefix of every key.
 const EVERY: &str = "/subscriptions/";
 
 /// All clusters as administrators see one, in pages.
-pub(super) async fn whole(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
+pub(super) async fn list_pages(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
     clusters::page(parts, call, rp_api::admin(), EVERY).await
 }
 
-/// A cluster in one line. Every member is a text and always there.
+/// Summary of a cluster. Every member is a string and always present.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct ClusterSummary {
     key: String,
     name: String,
     subscription: String,
@@ -43,8 +43,8 @@ struct Line {
     last_modified: String,
 }
 
-/// What is asked for; texts are lower case.
-struct Filter {
+/// The filter of the query; strings are lower case.
+struct ClusterFilter {
     name: String,
     subscription: String,
     version: String,
@@ -54,8 +54,8 @@ struct Filter {
 }
 
 /// All clusters that match, by resource id.
-pub(super) async fn flat(parts: &FrontendParts, call: &Call) -> Result<Answer, Fault> {
-    let filter = Filter::of(call);
+pub(super) async fn list_all(parts: &FrontendParts, call: &Call) -> Result<HttpResponse, Fault> {
+    let filter = ClusterFilter::from_call(call);
     let mut lines = Vec::new();
     let mut after: Option<String> = None;
     loop {
@@ -66,17 +66,17 @@ pub(super) async fn flat(parts: &FrontendParts, call: &Call) -> Result<Answer, F
         let full = found.len() == AT_ONCE as usize;
         after = found.last().and_then(|last| last.unique_key.clone()).filter(|_| full);
         for stored in found {
-            let line = line(&Document::of(stored)?);
-            lines.extend(Some(line).filter(|line| filter.takes(line)));
+            let line = summarize(&Document::from_stored(stored)?);
+            lines.extend(Some(line).filter(|line| filter.matches(line)));
         }
         if after.is_none() {
-            return Ok(json_of(StatusCode::OK, &lines));
+            return Ok(json_response(StatusCode::OK, &lines));
         }
     }
 }
 
-impl Filter {
-    fn of(call: &Call) -> Self {
+impl ClusterFilter {
+    fn from_call(call: &Call) -> Self {
         let text = |name| call.parameter(name).unwrap_or_default().to_lowercase();
         Self {
             name: text("name"),
@@ -88,7 +88,7 @@ impl Filter {
         }
     }
 
-    fn takes(&self, line: &Line) -> bool {
+    fn matches(&self, line: &ClusterSummary) -> bool {
         contains_ignore_case(&line.name, &self.name)
             && contains_ignore_case(&line.subscription, &self.subscription)
             && contains_ignore_case(&line.version, &self.version)
@@ -98,7 +98,7 @@ impl Filter {
     }
 }
 
-fn line(document: &Document) -> Line {
+fn summarize(document: &Document) -> ClusterSummary {
     let cluster = document.cluster();
     let text =
         |pointer: &str| cluster.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -108,7 +108,7 @@ fn line(document: &Document) -> Line {
     };
     let id = text("/id");
     let segment = |at: usize| id.split('/').nth(at).unwrap_or_default().to_owned();
-    Line {
+    ClusterSummary {
         key: document.id.clone(),
         name: text("/name"),
         subscription: segment(2),

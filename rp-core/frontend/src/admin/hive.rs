@@ -1,19 +1,19 @@
-//! Routes over Hive (`contract/frontend.md` §10). There is no Hive here: callers are told so, as the contract
-//! says it.
+//! Routes over Hive (`contract/frontend.md` §10). There is no Hive here: the routes return the error that the contract
+//! defines.
 
 use rp_api::CloudError;
 
 use super::failed;
-use crate::answer::Answer;
 use crate::call::Call;
 use crate::fault::Fault;
+use crate::response::HttpResponse;
 
-pub(super) fn off() -> CloudError {
+pub(super) fn not_available() -> CloudError {
     failed("hive is not enabled")
 }
 
 /// SyncSets of a namespace, or SelectorSyncSets: all, or one.
-pub(super) fn sync_sets(call: &Call, name: Option<&str>) -> Result<Answer, Fault> {
+pub(super) fn sync_sets(call: &Call, name: Option<&str>) -> Result<HttpResponse, Fault> {
     let wrong = |message: &str| Err(CloudError::bad("InvalidRequestContent", "", message).into());
     let namespace = call.parameter("cdnamespace").unwrap_or_default();
     let one = name.is_some();
@@ -24,7 +24,7 @@ pub(super) fn sync_sets(call: &Call, name: Option<&str>) -> Result<Answer, Fault
             wrong("namespace should be null for getting a selectorsyncset")
         }
         "false" if !namespace.is_empty() => wrong("namespace should be null for listing selectorsyncsets"),
-        "true" | "false" => Err(off().into()),
+        "true" | "false" => Err(not_available().into()),
         // The contract's spelling.
         _ => wrong("invalid paremeter value: issyncset"),
     }

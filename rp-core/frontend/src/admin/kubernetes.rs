@@ -1,4 +1,4 @@
-//! Which resource of a cluster's API a word means: `Kind`, `Kind.group` or the plural
+//! Resolves a resource name against a cluster's API: `Kind`, `Kind.group` or the plural
 //! (`contract/frontend.md` §11.1).
 
 use std::fmt;
@@ -7,13 +7,13 @@ use futures_util::StreamExt as _;
 use rp_api::CloudError;
 use serde::Deserialize;
 
-use super::reach::Api;
+use super::cluster_api::ClusterApi;
 
 /// A list of resources is not longer, in bytes.
 const MOST: usize = 4 << 20;
-/// Groups that are looked through.
+/// Most groups that are searched.
 const GROUPS: usize = 500;
-/// Groups that are asked at once.
+/// Groups that are queried concurrently.
 const AT_ONCE: usize = 5;
 
 /// A resource of the API.
@@ -51,14 +51,14 @@ impl Resource {
 }
 
 #[derive(Debug, Deserialize)]
-struct Resources {
+struct ApiResourceList {
     #[serde(default)]
-    resources: Vec<Found>,
+    resources: Vec<ApiResource>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct ApiResource {
     name: String,
     #[serde(default)]
     singular_name: String,
@@ -67,14 +67,14 @@ struct Found {
 }
 
 #[derive(Debug, Deserialize)]
-struct Groups {
+struct ApiGroupList {
     #[serde(default)]
-    groups: Vec<Group>,
+    groups: Vec<ApiGroup>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Group {
+struct ApiGroup {
     name: String,
     #[serde(default)]
     versions: Vec<GroupVersion>,
@@ -87,19 +87,19 @@ struct GroupVersion {
     version: String,
 }
 
-/// What the word means on that cluster: of the core first, then of the groups in the server's order, each in its
+/// Resolves a resource name: first in the core group, then in the other groups in the server's order, each in its
 /// preferred version first.
-pub(super) async fn resolve(api: &Api, asked: &str) -> Result<Resource, CloudError> {
+pub(super) async fn resolve(api: &ClusterApi, asked: &str) -> Result<Resource, CloudError> {
     let word = asked.to_ascii_lowercase();
     if word.is_empty() || !word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-') {
         return Err(CloudError::invalid("", "The provided resource is invalid."));
     }
-    if let Some(found) = look(api, "", "v1", &word).await? {
+    if let Some(found) = find_in_group(api, "", "v1", &word).await? {
         return Ok(found);
     }
-    let groups: Groups = read(&api.get("/apis", MOST).await?)?;
+    let groups: ApiGroupList = read(&api.get("/apis", MOST).await?)?;
     let wanted = word.split_once('.').map(|(_, group)| group);
-    let groups: Vec<Group> = groups
+    let groups: Vec<ApiGroup> = groups
         .groups
         .into_iter()
         .filter(|group| is_part(&group.name) && wanted.is_none_or(|wanted| wanted == group.name))
@@ -115,11 +115,11 @@ pub(super) async fn resolve(api: &Api, asked: &str) -> Result<Resource, CloudErr
         .flat_map(|group| group.versions.iter().map(|version| (group.name.clone(), version.version.clone())));
     let others: Vec<_> = others.filter(|other| !preferred.contains(other)).take(GROUPS).collect();
     for list in [preferred, others] {
-        // In order, some at once; a group whose server is away is passed over.
+        // In order, several concurrently; a group whose server does not respond is skipped.
         let word = &word;
-        let looks = list
-            .into_iter()
-            .map(|(group, version)| async move { look(api, &group, &version, word).await.ok().flatten() });
+        let looks = list.into_iter().map(|(group, version)| async move {
+            find_in_group(api, &group, &version, word).await.ok().flatten()
+        });
         let mut found = futures_util::stream::iter(looks).buffered(AT_ONCE);
         while let Some(one) = found.next().await {
             if let Some(one) = one {
@@ -131,15 +131,20 @@ pub(super) async fn resolve(api: &Api, asked: &str) -> Result<Resource, CloudErr
     Err(CloudError::invalid("kind", message))
 }
 
-async fn look(api: &Api, group: &str, version: &str, word: &str) -> Result<Option<Resource>, CloudError> {
+async fn find_in_group(
+    api: &ClusterApi,
+    group: &str,
+    version: &str,
+    word: &str,
+) -> Result<Option<Resource>, CloudError> {
     if !is_part(version) {
         return Ok(None);
     }
     let path = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-    let found: Resources = read(&api.get(&path, MOST).await?)?;
-    let mine = |one: &Found| {
+    let found: ApiResourceList = read(&api.get(&path, MOST).await?)?;
+    let mine = |one: &ApiResource| {
         let plain = [&one.name, &one.singular_name, &one.kind];
-        // Parts of an object (`pods/log`) are no resources; what the server says becomes part of a path.
+        // Subresources (`pods/log`) are skipped. The names are checked, because they become part of a path.
         is_part(&one.name)
             && plain.into_iter().any(|name| {
                 let name = name.to_ascii_lowercase();

@@ -12,23 +12,23 @@ use rp_database::Typed;
 use rp_documents::SubscriptionDocument;
 
 use super::failed;
-use crate::answer::Answer;
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
+use crate::response::HttpResponse;
 
-/// For everything that is asked of Azure.
+/// Time limit for all requests to Azure.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// The boot diagnostics log of a machine: its end, without secrets that are known by their form
-/// (`contract/frontend.md` "Do better" 19) and without what steers a terminal.
+/// (`contract/frontend.md` "Do better" 19) and without terminal control sequences.
 pub(super) async fn serial_console(
     parts: &FrontendParts,
     call: &Call,
     path: &ClusterPath,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     known(parts, path).await?;
     let machine = machine(call)?;
@@ -68,15 +68,15 @@ fn machine(call: &Call) -> Result<&str, CloudError> {
 async fn read(boot: &Arc<dyn BootDiagnostics>, group: &str, machine: &str) -> Result<String, CloudError> {
     let late = |_| failed(format!("Azure did not answer within {} s", WITHIN.as_secs()));
     let read = tokio::time::timeout(WITHIN, boot.serial_log(group, machine)).await.map_err(late)?;
-    let log = read.map_err(|error| told(&error, group, machine))?;
+    let log = read.map_err(|error| console_error(&error, group, machine))?;
     let off = || failed(format!("the VirtualMachine '{machine}' has no boot diagnostics"));
     let log = log.ok_or_else(off)?;
-    // Megabytes are read: not among the requests that wait.
+    // Several megabytes are processed: use a blocking thread.
     let read = tokio::task::spawn_blocking(move || serial::readable(&log.bytes)).await;
     read.map_err(|_| crate::fault::internal())
 }
 
-fn told(error: &AzureError, group: &str, machine: &str) -> CloudError {
+fn console_error(error: &AzureError, group: &str, machine: &str) -> CloudError {
     if error.is_missing() {
         let group = group.rsplit('/').next().unwrap_or_default();
         let message = format!("The VirtualMachine '{machine}' under resource group '{group}' was not found.");

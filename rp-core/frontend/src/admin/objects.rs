@@ -9,33 +9,37 @@ use rp_api::CloudError;
 use serde::Deserialize;
 
 use super::{failed, kubernetes, rules};
-use crate::answer::Answer;
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
+use crate::response::HttpResponse;
 
 /// Items of a list.
 const MOST_ITEMS: usize = 1000;
 /// Bytes of an answer.
 const MOST_BYTES: usize = 32 << 20;
-/// For everything that is asked of the cluster.
+/// Time limit for all requests to the cluster.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// What is asked for.
-struct Asked<'a> {
+struct ObjectQuery<'a> {
     kind: &'a str,
     namespace: &'a str,
     name: &'a str,
     unrestricted: bool,
 }
 
-pub(super) async fn get(parts: &FrontendParts, call: &Call, path: &ClusterPath) -> Result<Answer, Fault> {
+pub(super) async fn get(
+    parts: &FrontendParts,
+    call: &Call,
+    path: &ClusterPath,
+) -> Result<HttpResponse, Fault> {
     Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
-    let asked = Asked::of(call)?;
+    let asked = ObjectQuery::from_call(call)?;
     if asked.unrestricted {
-        // Beyond the platform: it is seen in the log, too.
+        // A read beyond the platform's namespaces is logged, too.
         tracing::info!(
             component = "admin",
             resource_id = path.key(),
@@ -51,7 +55,11 @@ pub(super) async fn get(parts: &FrontendParts, call: &Call, path: &ClusterPath) 
     Ok(answer)
 }
 
-async fn read(parts: &FrontendParts, path: &ClusterPath, asked: &Asked<'_>) -> Result<Vec<u8>, CloudError> {
+async fn read(
+    parts: &FrontendParts,
+    path: &ClusterPath,
+    asked: &ObjectQuery<'_>,
+) -> Result<Vec<u8>, CloudError> {
     if asked.kind.is_empty() {
         return Err(CloudError::invalid("", "The provided resource is invalid."));
     }
@@ -70,8 +78,8 @@ async fn read(parts: &FrontendParts, path: &ClusterPath, asked: &Asked<'_>) -> R
     Ok(list)
 }
 
-impl<'a> Asked<'a> {
-    fn of(call: &'a Call) -> Result<Self, CloudError> {
+impl<'a> ObjectQuery<'a> {
+    fn from_call(call: &'a Call) -> Result<Self, CloudError> {
         let text = |name| call.parameter(name).unwrap_or_default();
         let unrestricted = match text("unrestricted") {
             "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
@@ -97,7 +105,7 @@ struct Metadata {
     more: Option<String>,
 }
 
-/// Whether the list was cut.
+/// Whether the list was truncated.
 fn has_more(list: &[u8]) -> Result<bool, CloudError> {
     let list: List =
         serde_json::from_slice(list).map_err(|_| failed("the API server's answer cannot be read"))?;

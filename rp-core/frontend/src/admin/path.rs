@@ -1,8 +1,8 @@
 //! Paths below `/admin` (`contract/frontend.md` §10, §11).
 
-use crate::path::{ClusterPath, Lost, Route};
+use crate::path::{ClusterPath, Route, RouteError};
 
-/// What a path below `/admin` means. Texts are lower case but where they say otherwise.
+/// The route of a path below `/admin`. Strings are lower case unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Admin {
     Versions,
@@ -22,7 +22,7 @@ pub(crate) enum Admin {
     /// Objects of a cluster.
     Objects(ClusterPath),
     Selectors(ClusterPath),
-    /// What a machine of a cluster said while it started.
+    /// The serial console log of a machine.
     SerialConsole(ClusterPath),
     Kubeconfig {
         path: ClusterPath,
@@ -43,7 +43,7 @@ macro_rules! below {
 }
 
 impl Admin {
-    /// The route as metrics and the trail name it.
+    /// The route's name in metrics and in the audit log.
     pub(crate) const fn template(&self) -> &'static str {
         match self {
             Self::Versions => "/admin/versions",
@@ -79,7 +79,10 @@ impl Admin {
 }
 
 /// What the segments after `admin` mean. `of` reads paths of ARM: the cluster's, and the list of all.
-pub(crate) fn route(rest: &[&str], of: impl Fn(usize) -> Result<Route, Lost>) -> Result<Admin, Lost> {
+pub(crate) fn route(
+    rest: &[&str],
+    of: impl Fn(usize) -> Result<Route, RouteError>,
+) -> Result<Admin, RouteError> {
     /// Segments of a cluster's id.
     const ID: usize = 8;
     match rest {
@@ -93,7 +96,7 @@ pub(crate) fn route(rest: &[&str], of: impl Fn(usize) -> Result<Route, Lost>) ->
         ["hivesyncset", "syncsetname", name] => Ok(Admin::SyncSets { name: Some((*name).to_owned()) }),
         ["hive", "k8sobjects", _] => Ok(Admin::HiveObjects),
         ["subscriptions", ..] if rest.len() > ID => {
-            let Route::Cluster(path) = of(ID)? else { return Err(Lost::Unknown) };
+            let Route::Cluster(path) = of(ID)? else { return Err(RouteError::Unknown) };
             match rest.get(ID..).unwrap_or_default() {
                 ["kubernetesobjects"] => Ok(Admin::Objects(path)),
                 ["selectors"] => Ok(Admin::Selectors(path)),
@@ -101,9 +104,9 @@ pub(crate) fn route(rest: &[&str], of: impl Fn(usize) -> Result<Route, Lost>) ->
                 ["kubeconfig", "new"] => Ok(Admin::Kubeconfig { path, elevated: false }),
                 ["kubeconfig", "newelevated"] => Ok(Admin::Kubeconfig { path, elevated: true }),
                 ["ssh", "newelevated"] => Ok(Admin::Ssh(path)),
-                _ => Err(Lost::Unknown),
+                _ => Err(RouteError::Unknown),
             }
         }
-        _ => Err(Lost::Unknown),
+        _ => Err(RouteError::Unknown),
     }
 }

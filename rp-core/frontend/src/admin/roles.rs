@@ -1,6 +1,6 @@
 //! Who may do what over the admin API, tool by tool and person by person
 //! (`contract/frontend.md` "Do better" 16 and 17): the calling tool's certificate has a role, and beside it
-//! stands the name of the person for whom it calls. Both must do.
+//! stands the name of the person for whom it calls. Both must be allowed.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -22,12 +22,12 @@ pub enum AdminRole {
     Elevated,
 }
 
-/// Persons and their roles. Empty: whoever calls with the tool's certificate may do everything.
+/// Persons and their roles. Empty: a caller with the tool's certificate may do everything.
 #[derive(Debug, Clone, Default)]
 pub struct AdminRoles(BTreeMap<String, AdminRole>);
 
 impl AdminRoles {
-    /// Names as the tool sends them, in any case of letters; `*`: everybody whom it names. Who stands in several lists
+    /// Names as the tool sends them, in any case of letters; `*`: every person. A person in several lists
     /// has the highest of their roles.
     pub fn new<'a>(lists: impl IntoIterator<Item = (AdminRole, &'a [String])>) -> Self {
         let mut roles = BTreeMap::new();
@@ -40,16 +40,16 @@ impl AdminRoles {
         Self(roles)
     }
 
-    /// Whether persons are looked at.
+    /// Whether there are no roles, so that persons are not checked.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// An access is for the person whose role allows it, and for nobody else.
+    /// A grant may be issued only to the person whose role was checked.
     ///
     /// # Errors
     /// 403 `Forbidden`: it is for somebody else.
-    pub(crate) fn own(&self, principal: Option<&str>, person: &str) -> Result<(), CloudError> {
+    pub(crate) fn check_recipient(&self, principal: Option<&str>, person: &str) -> Result<(), CloudError> {
         let same = |name: &str| name.trim().to_lowercase() == person.trim().to_lowercase();
         if self.is_empty() || principal.is_some_and(same) {
             return Ok(());
@@ -58,7 +58,7 @@ impl AdminRoles {
         Err(CloudError::new(403, "Forbidden", "", message))
     }
 
-    fn of(&self, principal: &str) -> Option<AdminRole> {
+    fn role_of(&self, principal: &str) -> Option<AdminRole> {
         let own = self.0.get(&principal.trim().to_lowercase());
         own.max(self.0.get("*")).copied()
     }
@@ -75,7 +75,7 @@ impl AdminRoles {
         let Some(principal) = principal.map(str::trim).filter(|name| !name.is_empty()) else {
             return forbidden("The caller's principal is required for this request.".to_owned());
         };
-        match self.of(principal) {
+        match self.role_of(principal) {
             Some(role) if role >= needed => Ok(()),
             _ => forbidden(format!(
                 "The caller's principal has no role that allows this request ({}).",

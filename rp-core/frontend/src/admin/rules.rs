@@ -21,7 +21,7 @@ const GROUPS: [&str; 12] = [
     "rbac.authorization.k8s.io",
 ];
 
-/// Whether that may be read; both names may be empty. `unrestricted` opens every namespace and all that has none.
+/// Whether that may be read; both names may be empty. `unrestricted` allows every namespace and cluster-scoped objects.
 ///
 /// # Errors
 /// The rule that is broken, in the contract's order.
@@ -52,7 +52,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// `(?i)^[-a-z0-9.]{1,255}$`, and no way out of the path.
+/// `(?i)^[-a-z0-9.]{1,255}$`, and no path traversal.
 fn is_name(text: &str) -> bool {
     let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
     (1..=255).contains(&text.len()) && text.bytes().all(good) && !matches!(text, "." | "..")
@@ -62,7 +62,7 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(group: &str, name: &str) -> Resource {
+    fn resource(group: &str, name: &str) -> Resource {
         let (group, name) = (group.to_owned(), name.to_owned());
         Resource { group, version: "v1".to_owned(), kind: name.clone(), name }
     }
@@ -78,10 +78,10 @@ mod tests {
 
     #[test]
     fn the_platform_may_be_read_and_the_rest_may_not() {
-        let pods = of("", "pods");
+        let pods = resource("", "pods");
         assert_eq!(says(&pods, "openshift-etcd", "", false), Ok(()));
-        assert_eq!(says(&of("", "nodes"), "", "n", false), Ok(()));
-        assert_eq!(says(&of("machine.openshift.io", "machines"), "", "", false), Ok(()));
+        assert_eq!(says(&resource("", "nodes"), "", "n", false), Ok(()));
+        assert_eq!(says(&resource("machine.openshift.io", "machines"), "", "", false), Ok(()));
         let forbidden = |text: &str| Err((403, text.to_owned()));
         assert_eq!(
             says(&pods, "", "", false),
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn secrets_are_never_read() {
         for resource in [
-            of("", "secrets"),
-            of("metrics.k8s.io", "secrets"),
-            of("oauth.openshift.io", "x"),
-            of("machineconfiguration.openshift.io", "machineconfigs"),
-            of("machineconfiguration.openshift.io", "controllerconfigs"),
+            resource("", "secrets"),
+            resource("metrics.k8s.io", "secrets"),
+            resource("oauth.openshift.io", "x"),
+            resource("machineconfiguration.openshift.io", "machineconfigs"),
+            resource("machineconfiguration.openshift.io", "controllerconfigs"),
         ] {
             for (namespace, unrestricted) in [("openshift-config", false), ("default", true), ("", true)] {
                 let told = says(&resource, namespace, "a", unrestricted);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn names_stay_in_their_segment() {
-        let pods = of("", "pods");
+        let pods = resource("", "pods");
         for bad in ["a/b", "..", ".", "a%2fb", "a?x", "ä", "system:node", &"a".repeat(256)] {
             let told = says(&pods, "openshift-etcd", bad, false).unwrap_err();
             assert_eq!(told, (400, format!("The provided name '{bad}' is invalid.")));

@@ -5,13 +5,13 @@ use rp_database::Typed;
 use rp_documents::SubscriptionDocument;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, compact};
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::Fault;
-use crate::parts::FrontendParts;
 use crate::path::ClusterPath;
+use crate::response::{HttpResponse, compact_json};
 
-pub(super) async fn get(parts: &FrontendParts, path: &ClusterPath) -> Result<Answer, Fault> {
+pub(super) async fn get(parts: &FrontendParts, path: &ClusterPath) -> Result<HttpResponse, Fault> {
     let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     let subscriptions = Typed::<SubscriptionDocument>::new(parts.store.clone());
     let subscription = subscriptions.get(&path.subscription).await?.ok_or_else(|| {
@@ -22,7 +22,7 @@ pub(super) async fn get(parts: &FrontendParts, path: &ClusterPath) -> Result<Ans
     let text = |pointer: &str| properties.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let workload = properties["platformWorkloadIdentityProfile"].is_object();
     let number = |value: &Value| value.as_u64().unwrap_or_default().to_string();
-    Ok(compact(&json!({
+    Ok(compact_json(&json!({
         "resourceID": path.key(),
         "bucketID": number(&found.body["bucket"]),
         "subscriptionID": path.subscription,

@@ -1,5 +1,5 @@
 //! ARM's certificates, as it publishes them (`contract/frontend.md` §3 ARM 2): read at the start and every
-//! hour, kept when a reading fails, matched byte for byte.
+//! hour, kept when a refresh fails, matched byte for byte.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,20 +57,20 @@ struct Entry {
 }
 
 impl Entry {
-    fn lives(&self, now: Timestamp) -> bool {
+    fn is_valid(&self, now: Timestamp) -> bool {
         self.not_before <= now && now <= self.not_after
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
-    client_certificates: Vec<ToldEntry>,
+struct CertificateListResponse {
+    client_certificates: Vec<CertificateEntry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldEntry {
+struct CertificateEntry {
     not_before: Timestamp,
     not_after: Timestamp,
     certificate: String,
@@ -89,13 +89,13 @@ impl ArmCertificates {
     /// Reads the list anew.
     ///
     /// # Errors
-    /// It cannot be had or read, or none of its entries is valid now: the old one stays.
+    /// It cannot be fetched or parsed, or none of its entries is valid now: the old list stays.
     pub async fn refresh(&self) -> Result<(), String> {
         let now = self.options.clock.now();
         let mut url = self.options.endpoint.clone();
         url.set_path("/metadata/authentication");
         url.set_query(Some("api-version=2015-01-01"));
-        let told: Told = fetch(&self.http, url).await?;
+        let told: CertificateListResponse = fetch(&self.http, url).await?;
         let mut entries = Vec::new();
         for entry in told.client_certificates {
             let certificate =
@@ -103,14 +103,14 @@ impl ArmCertificates {
             let (not_before, not_after) = (entry.not_before, entry.not_after);
             entries.push(Entry { not_before, not_after, certificate });
         }
-        if !entries.iter().any(|entry| entry.lives(now)) {
+        if !entries.iter().any(|entry| entry.is_valid(now)) {
             return Err("no entry is valid now".to_owned());
         }
         self.published.store(Some(Arc::new(Published { read: now, entries })));
         Ok(())
     }
 
-    /// Reads the list at once and every so often, for as long as it is polled.
+    /// Refreshes the list at once and then periodically, for as long as the future is polled.
     pub async fn follow(&self) {
         loop {
             let wait = match self.refresh().await {
@@ -129,14 +129,14 @@ impl ArmCertificates {
         let age = Arc::clone(self);
         let help = "Seconds since ARM's certificates were last read.";
         let spec = Spec { name: "aro_frontend_arm_certificates_age_seconds", help, buckets: &[] };
-        registry.ask(Kind::Gauge, spec, move || {
+        registry.callback(Kind::Gauge, spec, move || {
             let read = age.published.load().as_ref()?.read;
             Some(seconds(age.options.clock.now().seconds() - read.seconds()))
         });
         let end = Arc::clone(self);
         let help = "When the last of ARM's certificates ends, in seconds since the Unix epoch.";
         let spec = Spec { name: "aro_frontend_arm_certificates_end_timestamp_seconds", help, buckets: &[] };
-        registry.ask(Kind::Gauge, spec, move || {
+        registry.callback(Kind::Gauge, spec, move || {
             let published = end.published.load();
             let last = published.as_ref()?.entries.iter().map(|entry| entry.not_after).max()?;
             Some(seconds(last.seconds()))
@@ -150,10 +150,10 @@ const fn seconds(value: i64) -> f64 {
 }
 
 impl CertificateCheck for ArmCertificates {
-    fn knows(&self, chain: &ClientChain, now: Timestamp) -> bool {
+    fn trusts(&self, chain: &ClientChain, now: Timestamp) -> bool {
         let published = self.published.load();
         let (Some(published), Some(leaf)) = (published.as_ref(), chain.leaf()) else { return false };
-        published.entries.iter().any(|entry| entry.certificate == leaf.as_ref() && entry.lives(now))
+        published.entries.iter().any(|entry| entry.certificate == leaf.as_ref() && entry.is_valid(now))
     }
 
     fn ready(&self, now: Timestamp) -> Result<(), String> {
@@ -164,14 +164,14 @@ impl CertificateCheck for ArmCertificates {
         if now > published.read + STALE {
             return Err("ARM's certificates were not read for a day".to_owned());
         }
-        match published.entries.iter().any(|entry| entry.lives(now)) {
+        match published.entries.iter().any(|entry| entry.is_valid(now)) {
             true => Ok(()),
             false => Err("none of ARM's certificates is valid now".to_owned()),
         }
     }
 }
 
-/// Logged when a chain of errors is at hand.
-pub(super) fn why(error: &reqwest::Error) -> String {
+/// The error with its causes, as one line.
+pub(super) fn error_chain(error: &reqwest::Error) -> String {
     chain(error).to_string()
 }

@@ -13,7 +13,7 @@ use rp_net::tls::TlsError;
 use url::Url;
 
 use super::TokenCheck;
-use super::arm::why;
+use super::arm::error_chain;
 
 const TIME: Duration = Duration::from_secs(5);
 /// After the first and after the second try.
@@ -27,7 +27,7 @@ pub struct Mise {
 }
 
 impl Mise {
-    /// At an origin.
+    /// For the process at that origin.
     ///
     /// # Errors
     /// No client can be made.
@@ -73,7 +73,7 @@ impl TokenCheck for Mise {
                     }
                     format!("it answered {status}")
                 }
-                Err(error) => why(&error),
+                Err(error) => error_chain(&error),
             };
             let Some(wait) = waits.next() else {
                 tracing::error!(reason = again, "the token check does not answer");
@@ -87,7 +87,7 @@ impl TokenCheck for Mise {
         match self.http.get(self.at("/readyz")).send().await {
             Ok(answer) if answer.status() == StatusCode::OK => Ok(()),
             Ok(answer) => Err(format!("the token check is not ready: {}", answer.status())),
-            Err(error) => Err(format!("the token check does not answer: {}", why(&error))),
+            Err(error) => Err(format!("the token check does not answer: {}", error_chain(&error))),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Callers with a certificate of certain authorities and a certain name: the tools of the admin side, and ARM where it is
-//! stood in for.
+//! Callers with a certificate of certain authorities and a certain name: the tools of the admin side, and a fake ARM
+//! in tests.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use rp_net::tls::{ClientChain, TlsError};
 
 use super::CertificateCheck;
 use crate::admin::AdminRole;
-use crate::parts::Taken;
+use crate::dependencies::AuthorizedCaller;
 
 /// Authorities and names.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ impl NamedClient {
         Ok(Self { authorities, names: BTreeMap::from([(name.to_owned(), AdminRole::Elevated)]) })
     }
 
-    /// And clients of another common name, which may do at most that. Of two words about a name the lesser counts.
+    /// Also accepts clients with another common name, with that role at most. If a name is added
+    /// twice, the lower role counts.
     #[must_use]
     pub fn and(mut self, name: &str, most: AdminRole) -> Self {
         let held = self.names.entry(name.to_owned()).or_insert(most);
@@ -38,7 +39,7 @@ impl NamedClient {
         self
     }
 
-    /// Takes other authorities from now on; on an error the old ones stay.
+    /// Replaces the authorities; on an error the old ones stay.
     ///
     /// # Errors
     /// As [`NamedClient::new`].
@@ -55,15 +56,14 @@ impl NamedClient {
 }
 
 impl CertificateCheck for NamedClient {
-    fn knows(&self, chain: &ClientChain, now: Timestamp) -> bool {
+    fn trusts(&self, chain: &ClientChain, now: Timestamp) -> bool {
         self.find(chain).is_some() && self.authorities.load().vouch(chain, now)
     }
 
-    fn taken(&self, chain: &ClientChain) -> Taken {
+    fn identify(&self, chain: &ClientChain) -> AuthorizedCaller {
         let found = self.find(chain);
-        found.map_or(Taken { tool: String::new(), most: AdminRole::Reader }, |(tool, most)| Taken {
-            tool,
-            most,
+        found.map_or(AuthorizedCaller { tool: String::new(), most: AdminRole::Reader }, |(tool, most)| {
+            AuthorizedCaller { tool, most }
         })
     }
 

@@ -1,4 +1,4 @@
-//! Against listeners of the test: what ARM publishes, an issuer, a token check.
+//! Authentication against fake servers: ARM's published certificates, a token issuer, a token check.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,23 +28,23 @@ use super::{
     TokenRules,
 };
 use crate::admin::AdminRole;
-use crate::parts::{Authorizer as _, Caller, Taken};
+use crate::dependencies::{AuthorizedCaller, Authorizer as _, Caller};
 
 const NOW: i64 = 1_795_230_720;
 
-/// The answer of a path.
-type Set = (&'static str, StatusCode, Value);
+/// The canned response of a path.
+type CannedResponse = (&'static str, StatusCode, Value);
 
-/// A listener whose answers the test sets; it counts.
+/// A fake server with canned responses; it counts the requests.
 #[derive(Clone)]
-struct Told {
+struct FakeServer {
     url: Url,
-    answers: Arc<Mutex<Vec<Set>>>,
+    answers: Arc<Mutex<Vec<CannedResponse>>>,
     asked: Arc<AtomicUsize>,
     seen: Arc<Mutex<HeaderMap>>,
 }
 
-impl Told {
+impl FakeServer {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
@@ -65,7 +65,7 @@ impl Told {
     }
 }
 
-async fn answer(State(told): State<Told>, uri: Uri, headers: HeaderMap) -> (StatusCode, Json<Value>) {
+async fn answer(State(told): State<FakeServer>, uri: Uri, headers: HeaderMap) -> (StatusCode, Json<Value>) {
     told.asked.fetch_add(1, Ordering::Relaxed);
     *told.seen.lock() = headers;
     let answers = told.answers.lock();
@@ -108,7 +108,7 @@ fn entry(chain: &ClientChain, from: i64, to: i64) -> Value {
 #[tokio::test]
 async fn arms_published_certificates_are_matched_byte_for_byte_and_kept_when_a_reading_fails() {
     const PATH: &str = "/metadata/authentication";
-    let (told, clock) = (Told::start().await, clock());
+    let (told, clock) = (FakeServer::start().await, clock());
     let options = ArmOptions {
         endpoint: told.url.clone(),
         ca_pem: None,
@@ -118,7 +118,7 @@ async fn arms_published_certificates_are_matched_byte_for_byte_and_kept_when_a_r
     let arm = ArmCertificates::new(options).unwrap();
     let now = Timestamp::from_seconds(NOW);
     let (ours, old, theirs) = (certificate("arm"), certificate("arm"), certificate("arm"));
-    assert!(arm.refresh().await.is_err() && arm.ready(now).is_err() && !arm.knows(&ours, now));
+    assert!(arm.refresh().await.is_err() && arm.ready(now).is_err() && !arm.trusts(&ours, now));
 
     let past = json!({"clientCertificates": [entry(&old, NOW - 20, NOW - 10)]});
     told.set(PATH, StatusCode::OK, past.clone());
@@ -126,7 +126,7 @@ async fn arms_published_certificates_are_matched_byte_for_byte_and_kept_when_a_r
     let good = json!({"clientCertificates": [entry(&old, NOW - 20, NOW - 10), entry(&ours, NOW - 20, NOW + 90_000)]});
     told.set(PATH, StatusCode::OK, good);
     arm.refresh().await.unwrap();
-    assert!(arm.knows(&ours, now) && !arm.knows(&theirs, now) && !arm.knows(&old, now));
+    assert!(arm.trusts(&ours, now) && !arm.trusts(&theirs, now) && !arm.trusts(&old, now));
     assert_eq!(arm.ready(now), Ok(()));
 
     for (status, body) in [
@@ -137,10 +137,10 @@ async fn arms_published_certificates_are_matched_byte_for_byte_and_kept_when_a_r
     ] {
         told.set(PATH, status, body);
         assert!(arm.refresh().await.is_err());
-        assert!(arm.knows(&ours, now), "the old list stays");
+        assert!(arm.trusts(&ours, now), "the old list stays");
     }
     let later = Timestamp::from_seconds(NOW + 24 * 3600 + 1);
-    assert!(arm.knows(&ours, later) && arm.ready(later).is_err(), "a day without news");
+    assert!(arm.trusts(&ours, later) && arm.ready(later).is_err(), "a day without news");
 }
 
 /// An issuer's key, its public half as a JWK.
@@ -170,7 +170,7 @@ fn claims(issuer: &Url) -> Value {
         "appid": "arm", "roles": ["other", "Arm.Call"]})
 }
 
-fn publish(told: &Told, keys: &[&Key]) {
+fn publish(told: &FakeServer, keys: &[&Key]) {
     let issuer = told.url.as_str().trim_end_matches('/');
     let jwks = format!("{issuer}/keys");
     told.set(
@@ -184,7 +184,7 @@ fn publish(told: &Told, keys: &[&Key]) {
 
 #[tokio::test]
 async fn tokens_are_taken_by_signature_issuer_audience_life_application_and_role() {
-    let (told, clock) = (Told::start().await, clock());
+    let (told, clock) = (FakeServer::start().await, clock());
     let (key, other, rolled) = (Key::new("one"), Key::new("one"), Key::new("two"));
     let rules = TokenRules {
         issuer: told.url.to_string(),
@@ -193,13 +193,13 @@ async fn tokens_are_taken_by_signature_issuer_audience_life_application_and_role
         roles: vec!["Arm.Call".to_owned()],
     };
     let issuer = TokenIssuer::new(rules, None, clock.clone()).unwrap();
-    let takes = async |token: &str| issuer.accepts(&head(&[("authorization", token)], None)).await;
+    let authorize = async |token: &str| issuer.accepts(&head(&[("authorization", token)], None)).await;
     let good = claims(&told.url);
-    assert!(!takes(&key.token(&good)).await, "the issuer is away");
+    assert!(!authorize(&key.token(&good)).await, "the issuer is away");
     assert!(issuer.ready().await.is_err());
     clock.advance(Duration::from_secs(6));
     publish(&told, &[&key]);
-    assert!(takes(&key.token(&good)).await);
+    assert!(authorize(&key.token(&good)).await);
     assert_eq!(issuer.ready().await, Ok(()));
 
     let changed = |name: &str, value: Value| {
@@ -218,10 +218,10 @@ async fn tokens_are_taken_by_signature_issuer_audience_life_application_and_role
         ("roles", Value::Null),
     ] {
         let text = format!("{name} {value}");
-        assert!(!takes(&changed(name, value)).await, "{text}");
+        assert!(!authorize(&changed(name, value)).await, "{text}");
     }
-    assert!(takes(&changed("aud", json!(["x", "rp"]))).await);
-    assert!(!takes(&other.token(&good)).await, "a forged signature");
+    assert!(authorize(&changed("aud", json!(["x", "rp"]))).await);
+    assert!(!authorize(&other.token(&good)).await, "a forged signature");
     let none = format!(
         "Bearer {}.{}.",
         URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#),
@@ -230,25 +230,25 @@ async fn tokens_are_taken_by_signature_issuer_audience_life_application_and_role
     for token in
         [none.as_str(), "Bearer ", "Bearer x", "Basic eDp5", &format!("Bearer {}", "x".repeat(20_000))]
     {
-        assert!(!takes(token).await, "{}", &token[..token.len().min(40)]);
+        assert!(!authorize(token).await, "{}", &token[..token.len().min(40)]);
     }
 
-    // A new key is found; a name that nobody has does not make us ask without end.
+    // A new key is found; an unknown key id does not cause unlimited requests.
     let before = told.asked();
     for _ in 0..20 {
-        assert!(!takes(&rolled.token(&good)).await);
+        assert!(!authorize(&rolled.token(&good)).await);
     }
     assert!(told.asked() <= before + 2, "asked {} times", told.asked() - before);
     publish(&told, &[&rolled]);
     clock.advance(Duration::from_secs(6));
-    assert!(takes(&rolled.token(&good)).await);
-    assert!(!takes(&key.token(&good)).await, "a key that was withdrawn");
+    assert!(authorize(&rolled.token(&good)).await);
+    assert!(!authorize(&key.token(&good)).await, "a key that was withdrawn");
 }
 
 #[tokio::test]
 async fn the_token_check_beside_us_is_asked_again_only_when_that_may_help() {
     const PATH: &str = "/ValidateRequest";
-    let told = Told::start().await;
+    let told = FakeServer::start().await;
     let mise = Mise::new(told.url.clone()).unwrap();
     let sent = head(&[("authorization", "Bearer t")], None);
     for (status, taken, asked) in [
@@ -272,10 +272,10 @@ async fn the_token_check_beside_us_is_asked_again_only_when_that_may_help() {
 
 /// One certificate.
 #[derive(Debug)]
-struct Only(ClientChain);
+struct OneCertificate(ClientChain);
 
-impl CertificateCheck for Only {
-    fn knows(&self, chain: &ClientChain, _: Timestamp) -> bool {
+impl CertificateCheck for OneCertificate {
+    fn trusts(&self, chain: &ClientChain, _: Timestamp) -> bool {
         chain.0 == self.0.0
     }
 
@@ -284,12 +284,12 @@ impl CertificateCheck for Only {
     }
 }
 
-/// A header's word.
+/// Accepts one fixed header value.
 #[derive(Debug)]
-struct Word;
+struct FixedToken;
 
 #[async_trait]
-impl TokenCheck for Word {
+impl TokenCheck for FixedToken {
     async fn accepts(&self, head: &request::Parts) -> bool {
         head.headers.get("authorization").is_some_and(|value| value == "good")
     }
@@ -303,9 +303,9 @@ impl TokenCheck for Word {
 async fn each_side_has_its_own_callers() {
     let (arm, admin) = (certificate("arm"), certificate("admin"));
     let callers = |tokens: Option<bool>| Callers {
-        arm: Arc::new(Only(arm.clone())),
-        admin: Some(Arc::new(Only(admin.clone()))),
-        tokens: tokens.map(|_| Arc::new(Word) as _),
+        arm: Arc::new(OneCertificate(arm.clone())),
+        admin: Some(Arc::new(OneCertificate(admin.clone()))),
+        tokens: tokens.map(|_| Arc::new(FixedToken) as _),
         tokens_required: tokens == Some(true),
         clock: clock(),
     };
@@ -322,16 +322,16 @@ async fn each_side_has_its_own_callers() {
     ] {
         let callers = callers(required);
         let head = head(&[("authorization", word)], chain.cloned());
-        let allows = async |admin| callers.takes(&Caller { head: &head, admin }).await.is_some();
+        let allows = async |admin| callers.authorize(&Caller { head: &head, admin }).await.is_some();
         assert_eq!((allows(false).await, allows(true).await), (as_arm, as_admin), "{required:?} {word}");
     }
     let neither = Callers { tokens_required: true, ..callers(None) };
     let shown = head(&[("authorization", "Bearer hush")], Some(arm.clone()));
     assert!(!format!("{:?}", Caller { head: &shown, admin: false }).contains("hush"));
-    assert!(neither.takes(&Caller { head: &shown, admin: false }).await.is_none(), "a token is required");
+    assert!(neither.authorize(&Caller { head: &shown, admin: false }).await.is_none(), "a token is required");
     let nobody = Callers { admin: None, ..callers(None) };
     let head = head(&[], Some(admin.clone()));
-    assert!(nobody.takes(&Caller { head: &head, admin: true }).await.is_none());
+    assert!(nobody.authorize(&Caller { head: &head, admin: true }).await.is_none());
     assert!(callers(Some(false)).ready().await.is_err(), "admin is not ready");
 }
 
@@ -361,11 +361,11 @@ fn each_tools_certificate_has_a_role() {
         [("tool", AdminRole::Operator), ("board", AdminRole::Reader), ("hands", AdminRole::Operator)]
     {
         let chain = chain(name);
-        assert!(named.knows(&chain, now), "{name}");
-        assert_eq!(named.taken(&chain), Taken { tool: name.to_owned(), most });
+        assert!(named.trusts(&chain, now), "{name}");
+        assert_eq!(named.identify(&chain), AuthorizedCaller { tool: name.to_owned(), most });
     }
     let stranger = chain("stranger");
-    assert!(!named.knows(&stranger, now));
-    assert_eq!(named.taken(&stranger).most, AdminRole::Reader);
-    assert!(!named.knows(&certificate("board"), now), "of another authority");
+    assert!(!named.trusts(&stranger, now));
+    assert_eq!(named.identify(&stranger).most, AdminRole::Reader);
+    assert!(!named.trusts(&certificate("board"), now), "of another authority");
 }

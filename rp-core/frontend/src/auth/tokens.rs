@@ -21,16 +21,16 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::TokenCheck;
-use super::arm::why;
+use super::arm::error_chain;
 
 const TIME: Duration = Duration::from_secs(10);
 /// Larger answers are not read.
 const MOST_ANSWER: usize = 1 << 20;
 /// Clocks may differ by this much.
 const LEEWAY: Duration = Duration::from_secs(120);
-/// Keys are asked for again after this time.
+/// Keys are fetched again after this time.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
-/// An unknown key, or a failure, makes us ask at most this often.
+/// After an unknown key or a failure, keys are fetched at most this often.
 const LEAST_BETWEEN: Duration = Duration::from_secs(5);
 /// Keys that only the issuer has.
 const ALGORITHMS: [Algorithm; 8] = [
@@ -44,7 +44,7 @@ const ALGORITHMS: [Algorithm; 8] = [
     Algorithm::ES384,
 ];
 
-/// What a token must say.
+/// Requirements for the claims of a token.
 #[derive(Debug, Clone)]
 pub struct TokenRules {
     /// As its configuration writes it.
@@ -52,18 +52,18 @@ pub struct TokenRules {
     pub audience: String,
     /// Any of these as `appid` or `azp`.
     pub applications: Vec<String>,
-    /// Any of these in `roles`; empty: none is asked for.
+    /// Any of these in `roles`; empty: no role is required.
     pub roles: Vec<String>,
 }
 
-/// An OpenID provider whose tokens are taken.
+/// An OpenID provider whose tokens are accepted.
 #[derive(Debug)]
 pub struct TokenIssuer {
     rules: TokenRules,
     http: reqwest::Client,
     clock: SharedClock,
     keys: ArcSwapOption<Keys>,
-    /// When it was last asked; one asks at a time.
+    /// When the keys were last fetched; one fetch runs at a time.
     asking: Mutex<Option<Timestamp>>,
 }
 
@@ -85,7 +85,7 @@ struct Published {
 }
 
 impl TokenIssuer {
-    /// Asks nobody yet. `ca_pem`: to trust beside the host's.
+    /// Sends no request yet. `ca_pem`: CA to trust in addition to the system's.
     ///
     /// # Errors
     /// The CA cannot be used.
@@ -94,7 +94,7 @@ impl TokenIssuer {
         Ok(Self { rules, http, clock, keys: ArcSwapOption::empty(), asking: Mutex::new(None) })
     }
 
-    /// The issuer's keys; asked for when they are old, or were seen and did not do.
+    /// The issuer's keys; fetched when they are old, or when the `seen` ones did not verify the token.
     async fn keys(&self, seen: Option<&Arc<Keys>>) -> Result<Arc<Keys>, String> {
         let now = self.clock.now();
         let good =
@@ -133,12 +133,12 @@ impl TokenIssuer {
             return Err("the configuration is another issuer's".to_owned());
         }
         let published: Published = fetch(&self.http, told.jwks_uri).await?;
-        // Kinds that we do not know are left out.
+        // Unknown kinds of keys are skipped.
         let keys = published.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
         Ok(Keys { read: now, keys: keys.collect() })
     }
 
-    /// The claims of a token with a good signature, for us, by the issuer, in its life.
+    /// The claims of a token after its signature, audience, issuer and lifetime were verified.
     async fn claims(&self, token: &str) -> Result<Map<String, Value>, String> {
         let token = SignedToken::read(token, &ALGORITHMS).map_err(|error| error.to_string())?;
         let issuer = self.rules.issuer.trim_end_matches('/');
@@ -152,7 +152,7 @@ impl TokenIssuer {
         if let Ok(claims) = open(&keys) {
             return Ok(claims);
         }
-        // It may have rolled its keys over. A key that is known and does not fit is not asked about.
+        // The issuer may have rotated its keys. A known key that does not verify causes no fetch.
         if keys.keys.iter().any(|key| token.names(key)) {
             return Err(JwtError::Wrong.to_string());
         }
@@ -214,7 +214,7 @@ impl TokenCheck for TokenIssuer {
 /// A bounded JSON answer.
 pub(super) async fn fetch<T: DeserializeOwned>(http: &reqwest::Client, url: Url) -> Result<T, String> {
     let host = url.host_str().unwrap_or_default().to_owned();
-    let mut answer = http.get(url).send().await.map_err(|error| why(&error))?;
+    let mut answer = http.get(url).send().await.map_err(|error| error_chain(&error))?;
     let status = answer.status();
     if status != reqwest::StatusCode::OK {
         return Err(format!("{host} answered {status}"));
@@ -228,7 +228,7 @@ pub(super) async fn fetch<T: DeserializeOwned>(http: &reqwest::Client, url: Url)
         return Err(format!("{host} answered something else than JSON"));
     }
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| why(&error))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|error| error_chain(&error))? {
         if body.len() + chunk.len() > MOST_ANSWER {
             return Err(format!("{host} answered more than 1 MiB"));
         }

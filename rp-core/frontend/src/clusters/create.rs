@@ -5,15 +5,15 @@ use rp_api::{CloudError, Version, convert, decode, defaults, text, validate};
 use rp_documents::{SubscriptionDocument, SubscriptionState};
 use serde_json::{Value, json};
 
-use super::names::{self, Name};
-use super::{correlation, ground, identity, shown, system_data};
-use crate::answer::{Answer, following};
+use super::unique_names::{self, UniqueName};
+use super::{cluster_response, correlation, identity, system_data, validation_context};
 use crate::call::Call;
-use crate::document::{New, settled};
+use crate::dependencies::FrontendParts;
+use crate::document::{NewCluster, confirm_write};
 use crate::fault::Fault;
-use crate::operations::Begun;
-use crate::parts::FrontendParts;
+use crate::operations::NewOperation;
 use crate::path::ClusterPath;
+use crate::response::{HttpResponse, with_operation};
 use crate::{secrets, subscriptions};
 
 pub(super) async fn create(
@@ -23,50 +23,56 @@ pub(super) async fn create(
     version: &Version,
     subscription: &SubscriptionDocument,
     checked: &mut bool,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     if version.name == "admin" {
         let message = "Admin API does not allow cluster creation.";
         return Err(CloudError::bad("RequestNotAllowed", "", message).into());
     }
-    let mut cluster = wanted(parts, path, version, &call.body)?;
+    let mut cluster = decoded_cluster(parts, path, version, &call.body)?;
     let profile = subscription.subscription.properties.as_ref();
     let tenant = profile.map(|properties| properties.tenant_id.as_str()).unwrap_or_default();
     if let Some(checks) = parts.checks.as_ref().filter(|_| !*checked) {
         checks.check(&path.subscription, tenant, &cluster).await?;
         *checked = true;
-        // That takes a while: it may have ended meanwhile, and nobody would delete what is made in it.
+        // The checks take a while: the subscription may have been deleted meanwhile, and nothing would
+        // delete a cluster that is created in it.
         subscriptions::allow(parts, &path.subscription, &[SubscriptionState::Registered]).await?;
     }
     identities(parts, &cluster, version_of(&cluster))?;
-    offered(parts, &cluster)?;
+    check_offered(parts, &cluster)?;
     system_data(call, &mut cluster);
     identity(call, &mut cluster)?;
-    begin(&mut cluster);
+    set_initial_state(&mut cluster);
     write(parts, call, path, version, cluster).await
 }
 
 /// What a new cluster of that body would be refused for.
-pub(super) fn would(
+pub(super) fn validate_put(
     parts: &FrontendParts,
     path: &ClusterPath,
     version: &Version,
     body: &[u8],
 ) -> Result<(), Fault> {
-    let cluster = wanted(parts, path, version, body)?;
-    offered(parts, &cluster)?;
+    let cluster = decoded_cluster(parts, path, version, body)?;
+    check_offered(parts, &cluster)?;
     Ok(identities(parts, &cluster, version_of(&cluster))?)
 }
 
 /// The cluster that a request asks for, checked by itself; secrets open.
-fn wanted(parts: &FrontendParts, path: &ClusterPath, version: &Version, body: &[u8]) -> Result<Value, Fault> {
+fn decoded_cluster(
+    parts: &FrontendParts,
+    path: &ClusterPath,
+    version: &Version,
+    body: &[u8],
+) -> Result<Value, Fault> {
     let mut cluster = skeleton(parts, path);
     let mut sent = convert::put_base(version, &cluster);
     convert::without_read_only(version, &mut sent);
-    decode::lay_over(version, &mut sent, body)?;
+    decode::decode_into(version, &mut sent, body)?;
     if sent["properties"]["clusterProfile"]["version"].as_str().unwrap_or_default().is_empty() {
         sent["properties"]["clusterProfile"]["version"] = Value::from(default_version(parts)?);
     }
-    validate::create(&ground(parts, path, version, &cluster), &sent)?;
+    validate::create(&validation_context(parts, path, version, &cluster), &sent)?;
     convert::create(version, &sent, &mut cluster);
     Ok(cluster)
 }
@@ -97,7 +103,7 @@ fn default_version(parts: &FrontendParts) -> Result<String, CloudError> {
 }
 
 /// The version can be installed (`contract/api.md` §12.2).
-fn offered(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudError> {
+fn check_offered(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudError> {
     let version = version_of(cluster);
     if text::version(version).is_some() && parts.offers.versions().iter().any(|offered| offered == version) {
         return Ok(());
@@ -148,7 +154,7 @@ pub(super) fn identities(parts: &FrontendParts, cluster: &Value, version: &str) 
     Err(CloudError::bad("PlatformWorkloadIdentityMismatch", target, message))
 }
 
-fn begin(cluster: &mut Value) {
+fn set_initial_state(cluster: &mut Value) {
     let properties = &mut cluster["properties"];
     let group =
         properties["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default().to_ascii_lowercase();
@@ -163,19 +169,21 @@ async fn write(
     path: &ClusterPath,
     version: &Version,
     mut cluster: Value,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     let id = parts.random.uuid().to_string();
     let group =
         cluster["properties"]["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default().to_owned();
-    let client = names::client_key(&cluster);
+    let client = unique_names::client_key(&cluster);
     let key = path.key();
-    let held = names::hold(parts, &key, [Name::client(&cluster, &client), Name::group(&group)]).await?;
-    let begun = Begun::new(parts, path, "Creating");
-    let answer = shown(StatusCode::CREATED, version, &cluster);
+    let held =
+        unique_names::hold(parts, &key, [UniqueName::client(&cluster, &client), UniqueName::group(&group)])
+            .await?;
+    let begun = NewOperation::new(parts, path, "Creating");
+    let answer = cluster_response(StatusCode::CREATED, version, &cluster);
     secrets::seal(&parts.keyring, &id, None, &mut cluster)?;
     let mut bucket = [0u8; 1];
     parts.random.fill(&mut bucket);
-    let new = New {
+    let new = NewCluster {
         id: &id,
         key: &key,
         subscription: &path.subscription,
@@ -187,8 +195,8 @@ async fn write(
         cluster,
     };
     let written = new.create(&parts.store).await;
-    settled(&parts.store, &key, begun.id(), written).await?;
+    confirm_write(&parts.store, &key, begun.id(), written).await?;
     let (recorded, ()) = tokio::join!(begun.record(parts), held.keep());
     recorded?;
-    Ok(following(answer, &call.beside(&begun.status_path()), None, parts.edge.poll_after))
+    Ok(with_operation(answer, &call.url_with_path(&begun.status_path()), None, parts.edge.poll_after))
 }

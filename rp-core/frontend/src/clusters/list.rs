@@ -2,28 +2,28 @@
 
 use futures_util::future::join_all;
 use http::StatusCode;
-use rp_api::answer::Answer as Shown;
+use rp_api::response::ClusterResponse;
 use rp_api::{Version, convert};
 use rp_database::Span;
 use rp_documents::Collection;
 use serde::Serialize;
 
 use super::enriched;
-use crate::answer::{Answer, json_of};
 use crate::call::Call;
+use crate::dependencies::FrontendParts;
 use crate::document::Document;
 use crate::fault::Fault;
-use crate::paging::{List, PAGE};
-use crate::parts::FrontendParts;
+use crate::paging::{PAGE, PagedList};
 use crate::path::KIND;
+use crate::response::{HttpResponse, json_response};
 
-/// What a token of ours is sealed for.
+/// The purpose for which skip tokens are sealed.
 const PLACE: &str = "api/skipToken";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed<'a> {
-    value: Vec<Shown<'a>>,
+struct ClusterListResponse<'a> {
+    value: Vec<ClusterResponse<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_link: Option<String>,
 }
@@ -33,7 +33,7 @@ pub(crate) async fn list(
     call: &Call,
     subscription: &str,
     group: Option<&str>,
-) -> Result<Answer, Fault> {
+) -> Result<HttpResponse, Fault> {
     let version = call.version(KIND)?;
     let prefix = match group {
         None => format!("/subscriptions/{subscription}/"),
@@ -42,14 +42,14 @@ pub(crate) async fn list(
     page(parts, call, version, &prefix).await
 }
 
-/// A page of the clusters whose keys begin so.
+/// A page of the clusters whose keys have that prefix.
 pub(crate) async fn page(
     parts: &FrontendParts,
     call: &Call,
     version: &Version,
     prefix: &str,
-) -> Result<Answer, Fault> {
-    let list = List { place: PLACE, prefix };
+) -> Result<HttpResponse, Fault> {
+    let list = PagedList { place: PLACE, prefix };
     let after = list.after(parts, call)?;
     let found = parts
         .store
@@ -60,11 +60,11 @@ pub(crate) async fn page(
     let mut documents = Vec::with_capacity(PAGE as usize);
     for stored in found.into_iter().take(PAGE as usize) {
         last = stored.unique_key.clone();
-        documents.push(Document::of(stored)?);
+        documents.push(Document::from_stored(stored)?);
     }
     let clusters = join_all(documents.iter().map(|document| enriched(parts, document))).await;
     let shown: Vec<_> = clusters.iter().map(|cluster| convert::to_answer(version, cluster)).collect();
     let next_link = last.filter(|_| more).map(|last| list.next(parts, call, &last)).transpose()?;
-    let value = shown.iter().map(|shown| Shown { version, shown }).collect();
-    Ok(json_of(StatusCode::OK, &Listed { value, next_link }))
+    let value = shown.iter().map(|shown| ClusterResponse { version, shown }).collect();
+    Ok(json_response(StatusCode::OK, &ClusterListResponse { value, next_link }))
 }

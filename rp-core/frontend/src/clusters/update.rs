@@ -1,20 +1,23 @@
 //! A change of a cluster that is there (`contract/frontend.md` §6.3).
 
 use http::{Method, StatusCode};
-use rp_api::state::{self, Asked};
+use rp_api::state::{self, ClusterRequest};
 use rp_api::{Version, admin, convert, decode, defaults, validate};
 use rp_documents::{ClusterMirror, Document as _};
 use serde_json::Value;
 
-use super::names::{self, Name};
-use super::{create, enriched, ground, identity, mark, merge_again, mirrored, shown, system_data};
-use crate::answer::{Answer, following};
+use super::unique_names::{self, UniqueName};
+use super::{
+    cluster_response, create, enriched, identity, mirrored, record_acceptance, system_data,
+    validation_context, with_mirrored_members,
+};
 use crate::call::Call;
-use crate::document::{Document, settled};
+use crate::dependencies::FrontendParts;
+use crate::document::{Document, confirm_write};
 use crate::fault::Fault;
-use crate::operations::Begun;
-use crate::parts::FrontendParts;
+use crate::operations::NewOperation;
 use crate::path::ClusterPath;
+use crate::response::{HttpResponse, with_operation};
 use crate::secrets;
 
 const PROFILE: &str = "servicePrincipalProfile";
@@ -25,62 +28,62 @@ pub(super) async fn update(
     path: &ClusterPath,
     version: &Version,
     mut found: Document,
-) -> Result<Answer, Fault> {
-    let asked = if version.name == "admin" { Asked::AdminUpdate } else { Asked::Update };
+) -> Result<HttpResponse, Fault> {
+    let asked = if version.name == "admin" { ClusterRequest::AdminUpdate } else { ClusterRequest::Update };
     state::check(asked, found.cluster())?;
     let sealed = found.cluster().clone();
     let opened = found.opened(&parts.keyring)?;
-    // What the caller sees and compares with; it is never stored.
-    let live = merge_again(&enriched(parts, &found).await, &opened);
+    // What the caller sees and compares with; it is not stored.
+    let live = with_mirrored_members(&enriched(parts, &found).await, &opened);
     let mut stored = opened.clone();
-    let (is, mut wanted) = laid_over(&call.method, &call.body, version, &live)?;
-    own_secret(parts, &found, &is, &mut wanted).await?;
+    let (is, mut wanted) = merged_request(&call.method, &call.body, version, &live)?;
+    restore_mirrored_secret(parts, &found, &is, &mut wanted).await?;
     if version.name == "admin" {
         let task = wanted["properties"]["maintenanceTask"].as_str().unwrap_or_default();
         admin::check_task(task)?;
     }
-    validate::update(&ground(parts, path, version, &stored), &is, &wanted)?;
+    validate::update(&validation_context(parts, path, version, &stored), &is, &wanted)?;
     convert::update(version, &is, &wanted, &mut stored);
     system_data(call, &mut stored);
-    // It may have been upgraded since it was stored.
+    // The cluster may have been upgraded since it was stored.
     create::identities(parts, &stored, create::version_of(&live))?;
     identity(call, &mut stored)?;
     let work = state::accept(asked, &mut stored);
     defaults::fill(&mut stored);
     let status = stored["properties"]["provisioningState"].as_str().unwrap_or_default().to_owned();
-    let mut begun = Begun::new(parts, path, &status);
-    let mut answered = merge_again(&live, &stored);
+    let mut begun = NewOperation::new(parts, path, &status);
+    let mut answered = with_mirrored_members(&live, &stored);
     if let Value::Object(properties) = &mut answered["properties"] {
         properties.remove("workerProfilesStatus");
     }
-    let answer = shown(StatusCode::OK, version, &answered);
-    // Who it is towards Azure is unique, also when it changes (`contract/api.md` "Do better" 2).
-    let (client, before) = (names::client_key(&stored), names::client_key(&opened));
+    let answer = cluster_response(StatusCode::OK, version, &answered);
+    // The Azure identity must be unique, also when it changes (`contract/api.md` "Do better" 2).
+    let (client, before) = (unique_names::client_key(&stored), unique_names::client_key(&opened));
     let mut held = None;
     if client != before {
-        held = Some(names::hold(parts, &path.key(), [Name::client(&stored, &client)]).await?);
+        held = Some(unique_names::hold(parts, &path.key(), [UniqueName::client(&stored, &client)]).await?);
         found.body["clientIdKey"] = Value::from(client.as_str());
-        // Whoever takes it up finishes the change if this process dies before it does.
+        // The backend finishes the change if this process dies before.
         found.body["formerClientIdKey"] = Value::from(before.as_str());
     }
     secrets::seal(&parts.keyring, &found.id, Some((&sealed, &opened)), &mut stored)?;
     found.body["openShiftCluster"] = stored;
     if work {
-        mark(&mut found.body, call, parts, &begun);
+        record_acceptance(&mut found.body, call, parts, &begun);
     } else {
-        begun.done(parts.clock.now(), found.cluster());
+        begun.complete(parts.clock.now(), found.cluster());
     }
     let written = found.replace(&parts.store).await;
-    settled(&parts.store, &path.key(), begun.id(), written).await?;
+    confirm_write(&parts.store, &path.key(), begun.id(), written).await?;
     begun.record(parts).await?;
     if let Some(held) = held {
         held.keep_instead_of(&path.key(), &before).await;
     }
-    Ok(following(answer, &call.beside(&begun.status_path()), None, parts.edge.poll_after))
+    Ok(with_operation(answer, &call.url_with_path(&begun.status_path()), None, parts.edge.poll_after))
 }
 
-/// What a PUT of that body would be refused for.
-pub(super) async fn would(
+/// Validates a PUT of that body without writing anything.
+pub(super) async fn validate_put(
     parts: &FrontendParts,
     path: &ClusterPath,
     version: &Version,
@@ -88,21 +91,26 @@ pub(super) async fn would(
     body: &[u8],
 ) -> Result<(), Fault> {
     let opened = found.opened(&parts.keyring)?;
-    let live = merge_again(&enriched(parts, found).await, &opened);
-    let (is, wanted) = laid_over(&Method::PUT, body, version, &live)?;
-    validate::update(&ground(parts, path, version, &opened), &is, &wanted)?;
+    let live = with_mirrored_members(&enriched(parts, found).await, &opened);
+    let (is, wanted) = merged_request(&Method::PUT, body, version, &live)?;
+    validate::update(&validation_context(parts, path, version, &opened), &is, &wanted)?;
     let mut stored = opened;
     convert::update(version, &is, &wanted, &mut stored);
     Ok(create::identities(parts, &stored, create::version_of(&live))?)
 }
 
 /// The cluster as the version shows it, and as the request wants it: what must not be sent is cleared in both.
-fn laid_over(method: &Method, body: &[u8], version: &Version, live: &Value) -> Result<(Value, Value), Fault> {
+fn merged_request(
+    method: &Method,
+    body: &[u8],
+    version: &Version,
+    live: &Value,
+) -> Result<(Value, Value), Fault> {
     let mut is = convert::to_external(version, live);
     let mut wanted = if method == Method::PUT { convert::put_base(version, live) } else { is.clone() };
     if version.name == "admin" && method == Method::PATCH {
         let mut asked = Value::Object(serde_json::Map::new());
-        decode::lay_over(version, &mut asked, body)?;
+        decode::decode_into(version, &mut asked, body)?;
         admin::start_flags(asked["operatorFlagsMergeStrategy"].as_str().unwrap_or_default(), &mut wanted)?;
     }
     convert::without_read_only(version, &mut is);
@@ -110,13 +118,13 @@ fn laid_over(method: &Method, body: &[u8], version: &Version, live: &Value) -> R
     if method == Method::PATCH {
         new_identity(body, live, &mut wanted)?;
     }
-    decode::lay_over(version, &mut wanted, body)?;
+    decode::decode_into(version, &mut wanted, body)?;
     Ok((is, wanted))
 }
 
-/// A request that repeats the service principal which a GET showed of the cluster itself, and no secret, means that one
-/// whole: its secret is the cluster's, not that of the one which is stored.
-async fn own_secret(
+/// If a request repeats the service principal that a GET mirrored from the cluster, without a secret, it means that
+/// principal: its secret is the mirrored one, not the secret of the stored principal.
+async fn restore_mirrored_secret(
     parts: &FrontendParts,
     found: &Document,
     is: &Value,
@@ -144,7 +152,7 @@ fn new_identity(body: &[u8], live: &Value, wanted: &mut Value) -> Result<(), Fau
     }
     let Some(newest) = rp_api::all().last() else { return Ok(()) };
     let mut asked = Value::Object(serde_json::Map::new());
-    decode::lay_over(newest, &mut asked, body)?;
+    decode::decode_into(newest, &mut asked, body)?;
     let named = asked["identity"]["userAssignedIdentities"].as_object().filter(|named| !named.is_empty());
     if let Some(named) = named {
         let empty = named.keys().map(|key| (key.clone(), Value::Object(serde_json::Map::new()))).collect();

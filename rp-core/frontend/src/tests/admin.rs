@@ -11,7 +11,7 @@ use rp_metrics::Registry;
 use serde_json::{Value, json};
 
 use super::{Api, SUB, id, path, wanted};
-use crate::{AdminParts, Issuer, SshDoor, StoreOffers};
+use crate::{AdminParts, Issuer, SshEndpoint, StoreOffers};
 
 const VERSIONS: &str = "/admin/versions";
 const SETS: &str = "/admin/platformworkloadidentityrolesets";
@@ -279,7 +279,7 @@ async fn issuing() -> (Api, Arc<Access>) {
         registry: Registry::default(),
     };
     let access = Access::start(access).await.unwrap();
-    let door = SshDoor {
+    let door = SshEndpoint {
         host: "ssh.example".to_owned(),
         port: 22,
         known_host: "ssh.example ssh-rsa AAAA".to_owned(),

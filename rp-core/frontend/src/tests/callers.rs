@@ -1,4 +1,4 @@
-//! Who may call, and what the trail says of it.
+//! Who may call, and the audit entries of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
 use super::{Api, SUB, VERSION, id, parts, path, wanted};
-use crate::{AdminParts, Authorizer, Caller, CreateChecks, Edge, FrontendParts, Taken};
+use crate::{AdminParts, AuthorizedCaller, Authorizer, Caller, CreateChecks, Edge, FrontendParts};
 
-/// Takes one side's callers.
+/// Allows the callers of one side.
 #[derive(Debug)]
 struct Side {
     admin: bool,
@@ -24,8 +24,8 @@ struct Side {
 
 #[async_trait]
 impl Authorizer for Side {
-    async fn takes(&self, caller: &Caller<'_>) -> Option<Taken> {
-        (caller.admin == self.admin).then(Taken::freely)
+    async fn authorize(&self, caller: &Caller<'_>) -> Option<AuthorizedCaller> {
+        (caller.admin == self.admin).then(AuthorizedCaller::unrestricted)
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn trail() -> Audit {
 }
 
 fn taking(admin: bool) -> Api {
-    Api::of(FrontendParts { authorizer: Arc::new(Side { admin }), ..unguarded() })
+    Api::from_parts(FrontendParts { authorizer: Arc::new(Side { admin }), ..unguarded() })
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn whoever_is_not_taken_learns_nothing_and_is_not_read() {
 #[tokio::test]
 async fn addresses_in_answers_are_those_of_a_referer_without_credentials() {
     let referers = ["arm.example".to_owned(), ".arm.example".to_owned()].to_vec();
-    let api = Api::of(FrontendParts { edge: Edge { referers, ..Edge::default() }, ..unguarded() });
+    let api = Api::from_parts(FrontendParts { edge: Edge { referers, ..Edge::default() }, ..unguarded() });
     api.subscription("Registered").await;
     api.call("PUT", &path("c"), Some(wanted(1))).await;
     for (referer, host) in [
@@ -118,7 +118,7 @@ async fn addresses_in_answers_are_those_of_a_referer_without_credentials() {
     }
 }
 
-/// Lets nobody through before it is opened.
+/// Blocks all callers until it is opened.
 #[derive(Debug, Default)]
 struct Gate {
     asked: Notify,
@@ -127,23 +127,23 @@ struct Gate {
 
 #[async_trait]
 impl Authorizer for Gate {
-    async fn takes(&self, _: &Caller<'_>) -> Option<Taken> {
+    async fn authorize(&self, _: &Caller<'_>) -> Option<AuthorizedCaller> {
         self.asked.notify_one();
         self.open.notified().await;
-        Some(Taken::freely())
+        Some(AuthorizedCaller::unrestricted())
     }
 }
 
 #[tokio::test]
 async fn who_leaves_before_being_known_wants_nothing_any_more() {
     let open = unguarded();
-    let free = Api::of(open.clone());
+    let free = Api::from_parts(open.clone());
     assert_eq!(free.subscription("Registered").await.status, 201);
     assert_eq!(free.call("PUT", &path("c"), Some(wanted(1))).await.status, 201);
     free.finish("Succeeded").await;
     let running = open.edge.metrics.counted.running.clone();
     let gate = Arc::new(Gate::default());
-    let api = Api::of(FrontendParts { authorizer: gate.clone(), ..open });
+    let api = Api::from_parts(FrontendParts { authorizer: gate.clone(), ..open });
     for (leaves, state) in [(true, "Succeeded"), (false, "Deleting")] {
         let at = path("c");
         let mut asked = Box::pin(api.call("DELETE", &at, None));
@@ -175,7 +175,7 @@ async fn readiness_is_told_to_anybody_and_costs_nothing_more() {
     // Bodies have no room: one that was read would wait for it.
     let edge = Edge { audit: Some(audit.clone()), bodies: Arc::new(Semaphore::new(0)), ..Edge::default() };
     let parts = FrontendParts { authorizer: Arc::new(Side { admin: true }), edge, ..unguarded() };
-    let api = Api::of(parts);
+    let api = Api::from_parts(parts);
     for method in ["PUT", "POST", "PATCH", "DELETE"] {
         let told = api.send(method, "/healthz/ready", &[], "x".to_owned()).await;
         assert_eq!((told.status.as_u16(), told.text.as_str()), (405, ""), "{method}");
@@ -206,7 +206,7 @@ impl CreateChecks for Slow {
 async fn nothing_is_made_in_a_subscription_that_ended_while_azure_was_asked() {
     let open = unguarded();
     let checks: Arc<dyn CreateChecks> = Arc::new(Slow(open.store.clone()));
-    let api = Api::of(FrontendParts { checks: Some(checks), ..open });
+    let api = Api::from_parts(FrontendParts { checks: Some(checks), ..open });
     assert_eq!(api.subscription("Registered").await.status, 201);
     let told = api.call("PUT", &path("c"), Some(wanted(1))).await;
     assert_eq!(told.refusal().1, "InvalidSubscriptionState", "{}", told.text);
@@ -217,7 +217,7 @@ async fn nothing_is_made_in_a_subscription_that_ended_while_azure_was_asked() {
 async fn the_trail_says_which_objects_were_read() {
     let audit = trail().await;
     let edge = Edge { audit: Some(audit.clone()), ..Edge::default() };
-    let api = Api::of(FrontendParts { edge, ..unguarded() });
+    let api = Api::from_parts(FrontendParts { edge, ..unguarded() });
     let objects = format!("/admin{}/kubernetesobjects", id("c"));
     let asked = "kind=Pod&namespace=customers&unrestricted=true";
     api.send("GET", &format!("{objects}?{asked}"), &[("x-ms-client-principal-name", "kim")], String::new())

@@ -12,7 +12,7 @@ use rp_documents::Phase;
 use rp_seal::Keyring;
 use serde_json::json;
 
-use super::{Api, Told, id, parts, path, wanted};
+use super::{Api, TestResponse, id, parts, path, wanted};
 use crate::{AdminParts, AdminRole, AdminRoles, Edge, FrontendParts};
 
 /// One machine whose console has a secret and a sequence for terminals; another without boot diagnostics.
@@ -51,7 +51,7 @@ async fn api(roles: AdminRoles) -> (Api, Audit) {
     let edge = Edge { audit: Some(audit.clone()), ..Edge::default() };
     let store = in_memory(Arc::new(clock.clone()));
     let parts = parts(store, Keyring::generate(&SystemRandom), clock, admin);
-    let api = Api::of(FrontendParts { edge, ..parts });
+    let api = Api::from_parts(FrontendParts { edge, ..parts });
     api.subscription("Registered").await;
     assert_eq!(api.call("PUT", &path("c"), Some(wanted(1))).await.status, 201);
     (api, audit)
@@ -61,7 +61,7 @@ fn console(query: &str) -> String {
     format!("/admin{}/serialconsole?{query}", id("c"))
 }
 
-fn message(told: &Told) -> (u16, String, String) {
+fn message(told: &TestResponse) -> (u16, String, String) {
     let error = told.json()["error"].clone();
     let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
     (told.status.as_u16(), text("code"), text("message"))

@@ -166,7 +166,7 @@ async fn credentials_are_shown_to_those_who_may() {
     assert_eq!(api.call("POST", &at, None).await.refusal().1, "RequestNotAllowed");
     let key = id("c").to_lowercase();
     let stored = api.store.get_by_key(Collection::OpenShiftClusters, &key).await.unwrap().unwrap();
-    let mut found = crate::document::Document::of(stored).unwrap();
+    let mut found = crate::document::Document::from_stored(stored).unwrap();
     let Sealed(sealed) = api
         .keyring
         .seal(b"opensesame", &format!("OpenShiftClusters/{}/kubeadminPassword", found.id))

@@ -10,7 +10,7 @@ use rp_database::{SharedStore, StoreError, in_memory};
 use rp_documents::Collection;
 use rp_seal::Keyring;
 use serde_json::json;
-use tests_kit::{Answered, Between, Interposed, StoreCall, told_to_fail};
+use tests_kit::{Delivery, Interposed, StoreCall, StoreInterceptor, told_to_fail};
 
 use super::{Api, path, wanted};
 use crate::AdminParts;
@@ -23,15 +23,15 @@ struct Lossy {
 }
 
 #[async_trait]
-impl Between for Lossy {
-    async fn before(&self, _: &SharedStore, call: StoreCall<'_>) -> Result<Answered, StoreError> {
+impl StoreInterceptor for Lossy {
+    async fn before(&self, _: &SharedStore, call: StoreCall<'_>) -> Result<Delivery, StoreError> {
         if self.away.load(Ordering::Relaxed) {
             return Err(told_to_fail());
         }
         let asked = call.method.writes() && call.collection == Some(Collection::OpenShiftClusters);
         let lose = |left: u32| left.checked_sub(1);
         let lost = asked && self.lose.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lose).is_ok();
-        Ok(if lost { Answered::Lost } else { Answered::Told })
+        Ok(if lost { Delivery::Lost } else { Delivery::Delivered })
     }
 }
 

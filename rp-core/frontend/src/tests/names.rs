@@ -1,4 +1,4 @@
-//! Names that only one cluster may use: what becomes of them when others are faster, and when the process dies.
+//! Names that only one cluster may use: concurrent requests, and a process that dies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,15 +11,15 @@ use rp_database::{Expect, SharedStore, StoreError, Typed, in_memory};
 use rp_documents::{Collection, Reservation};
 use rp_seal::Keyring;
 use serde_json::{Value, json};
-use tests_kit::{Answered, Between, Interposed, Method, StoreCall, told_to_fail};
+use tests_kit::{Delivery, Interposed, Method, StoreCall, StoreInterceptor, told_to_fail};
 
 use super::{Api, id, path, wanted};
 use crate::AdminParts;
 
 const NOTHING: u8 = 0;
-/// Between the hold of the names and the cluster, so long passes that the hold lapses and another cluster takes the name.
+/// Between reserving the names and writing the cluster, the reservation expires and another cluster takes the name.
 const TAKEN: u8 = 1;
-/// After the next write of a cluster nothing is done any more: the process is dead.
+/// After the next write of a cluster nothing more is done: the process has died.
 const DIES: u8 = 2;
 const DEAD: u8 = 3;
 
@@ -30,8 +30,8 @@ struct Fate {
 }
 
 #[async_trait]
-impl Between for Fate {
-    async fn before(&self, store: &SharedStore, call: StoreCall<'_>) -> Result<Answered, StoreError> {
+impl StoreInterceptor for Fate {
+    async fn before(&self, store: &SharedStore, call: StoreCall<'_>) -> Result<Delivery, StoreError> {
         let cluster = call.method.writes() && call.collection == Some(Collection::OpenShiftClusters);
         match self.next.load(Ordering::Relaxed) {
             DEAD => return Err(told_to_fail()),
@@ -45,7 +45,7 @@ impl Between for Fate {
             }
             _ => {}
         }
-        Ok(Answered::Told)
+        Ok(Delivery::Delivered)
     }
 
     async fn after(&self, call: StoreCall<'_>) -> Result<(), StoreError> {

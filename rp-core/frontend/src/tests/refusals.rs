@@ -1,4 +1,4 @@
-//! What is refused, and that nothing is left of it.
+//! Refused requests, and that they leave nothing behind.
 
 use http::StatusCode;
 use serde_json::json;
@@ -58,7 +58,7 @@ async fn two_creates_at_once_make_one_cluster() {
 #[tokio::test]
 async fn bad_requests_get_their_words() {
     let api = Api::registered().await;
-    let code = |told: Told| told.refusal();
+    let code = |told: TestResponse| told.refusal();
     let odd = api.call("GET", &format!("{}?api-version=2000-01-01", id("c")), None).await;
     assert_eq!(code(odd), (400, "InvalidResourceType".into(), String::new()));
     assert_eq!(code(api.call("GET", &path("c"), None).await).1, "ResourceNotFound");

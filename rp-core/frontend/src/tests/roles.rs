@@ -8,24 +8,24 @@ use serde_json::json;
 
 use super::callers::{trail, unguarded};
 use super::{Api, VERSION, id};
-use crate::{AdminParts, AdminRole, AdminRoles, Authorizer, Caller, Edge, FrontendParts, Taken};
+use crate::{AdminParts, AdminRole, AdminRoles, AuthorizedCaller, Authorizer, Caller, Edge, FrontendParts};
 
 const PRINCIPAL: &str = "x-ms-client-principal-name";
 
-/// Takes everybody as a tool that may do so much.
+/// Authorizes every caller as a tool with that role.
 #[derive(Debug)]
 struct Tool(AdminRole);
 
 #[async_trait]
 impl Authorizer for Tool {
-    async fn takes(&self, _: &Caller<'_>) -> Option<Taken> {
-        Some(Taken { tool: "board".to_owned(), most: self.0 })
+    async fn authorize(&self, _: &Caller<'_>) -> Option<AuthorizedCaller> {
+        Some(AuthorizedCaller { tool: "board".to_owned(), most: self.0 })
     }
 }
 
 fn api(most: AdminRole, roles: AdminRoles) -> Api {
     let admin = AdminParts { roles, ..AdminParts::default() };
-    Api::of(FrontendParts { authorizer: Arc::new(Tool(most)), admin, ..unguarded() })
+    Api::from_parts(FrontendParts { authorizer: Arc::new(Tool(most)), admin, ..unguarded() })
 }
 
 /// Persons of each role, and nobody else.
@@ -82,7 +82,8 @@ async fn every_operation_wants_its_role_of_the_tool_and_of_the_person() {
     for most in ALL {
         let (alone, named) = (api(most, AdminRoles::default()), api(most, people()));
         for (method, at, needed) in operations() {
-            let refused = |told: &super::Told| told.status == 403 && told.text.contains(" has no role that");
+            let refused =
+                |told: &super::TestResponse| told.status == 403 && told.text.contains(" has no role that");
             let told = alone.call(method, &at, Some(json!({}))).await;
             assert_eq!(refused(&told), most < needed, "{most:?} {method} {at}: {}", told.text);
             for (who, role) in [
@@ -110,9 +111,9 @@ fn an_access_is_for_the_person_whose_role_allows_it() {
     for (principal, person, may) in
         [(Some("ella@x"), "Ella@X ", true), (Some("otto@x"), "ella@x", false), (None, "ella@x", false)]
     {
-        assert_eq!(roles.own(principal, person).is_ok(), may, "{principal:?} {person}");
+        assert_eq!(roles.check_recipient(principal, person).is_ok(), may, "{principal:?} {person}");
     }
-    assert!(AdminRoles::default().own(None, "ella@x").is_ok(), "nobody looks at persons");
+    assert!(AdminRoles::default().check_recipient(None, "ella@x").is_ok(), "nobody looks at persons");
 }
 
 #[tokio::test]
@@ -120,7 +121,7 @@ async fn the_trail_names_the_tool_where_it_names_nobody() {
     let audit = trail().await;
     let edge = Edge { audit: Some(audit.clone()), ..Edge::default() };
     let parts = FrontendParts { authorizer: Arc::new(Tool(AdminRole::Reader)), edge, ..unguarded() };
-    let api = Api::of(parts);
+    let api = Api::from_parts(parts);
     api.call("GET", "/admin/versions", None).await;
     api.call("PUT", "/admin/versions", Some(json!({}))).await;
     audit.close().await;

@@ -36,7 +36,7 @@ proptest! {
         })?;
     }
 
-    /// A change with anything anywhere is done and keeps what is not the caller's, or nothing is written.
+    /// A random change is applied and keeps members that the caller does not own, or nothing is written.
     #[test]
     fn an_update_is_done_or_changes_nothing(
         version in select(all_versions()),

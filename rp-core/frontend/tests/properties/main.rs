@@ -1,4 +1,4 @@
-//! Whatever is sent, the API gives an answer that its contract knows, and a refusal changes nothing.
+//! For any input the API gives a response of its contract, and a refused request changes nothing.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

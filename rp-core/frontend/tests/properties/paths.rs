@@ -55,7 +55,7 @@ proptest! {
             let mut known = told.is_documented();
             // An answer to HEAD has no body that could name a code (RFC 9110 §9.3.2).
             known |= method == "HEAD" && told.status == 400 && told.text.is_empty();
-            // There is no Hive, no way to a cluster, nobody who gives accesses and nobody who diagnoses.
+            // There is no Hive, cluster connector, grant issuer or detector.
             known |= told.status == 503 || told.text.contains("hive is not enabled");
             known |= told.text.contains("clusters cannot be reached from here");
             prop_assert!(known, "{method} {path}: {told:?}");

@@ -1,4 +1,4 @@
-//! Several at once: one is first, the others are told.
+//! Concurrent requests: one succeeds, the others are refused.
 
 use futures_util::future::join_all;
 use rp_documents::Collection;
@@ -58,7 +58,7 @@ async fn who_a_cluster_is_and_its_group_are_used_once() {
         let told = join_all(creates).await;
         assert_eq!(told.iter().filter(|told| told.status == 201).count(), 1, "{what}: {told:?}");
         assert!(told.iter().all(|told| told.status == 201 || told.code() == code), "{what}: {told:?}");
-        // What was refused holds no name: the same clients make clusters elsewhere.
+        // Refused requests reserve no name: the same client ids can be used by other clusters.
         if what == "group" {
             for n in 0..8u32 {
                 let refused = told[n as usize].status != 201;
@@ -90,7 +90,7 @@ async fn a_cluster_cannot_become_who_another_is() {
     assert_eq!(world.put("late", NEWEST, &wanted(3)).await.code(), "DuplicateClientID");
 }
 
-/// Another writer comes between reading and writing: the request is looked at again over what stands there then.
+/// Another writer writes between reading and writing: the request is processed again over the new state.
 #[tokio::test]
 async fn whoever_writes_in_between_is_not_undone() {
     let world = World::with_cluster().await;
@@ -107,7 +107,7 @@ async fn whoever_writes_in_between_is_not_undone() {
     assert_eq!(stored["openShiftCluster"]["properties"]["seen"], 39);
     match told.status {
         200 => assert_eq!(stored["openShiftCluster"]["tags"], json!({"x": "y"})),
-        // Five times somebody was faster.
+        // Five concurrent writes in a row.
         503 => assert_eq!(stored["openShiftCluster"]["tags"], json!({"team": "one"})),
         other => panic!("{other}: {told:?}"),
     }

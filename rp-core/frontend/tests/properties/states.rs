@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::world::{NEWEST, Told, World, id, path, wanted};
+use crate::world::{NEWEST, TestResponse, World, id, path, wanted};
 
 /// What is asked for.
 const REQUESTS: [&str; 8] = ["get", "list", "put", "patch", "work", "signal", "delete", "credentials"];
@@ -18,7 +18,7 @@ fn whole() -> serde_json::Value {
     body
 }
 
-async fn ask(world: &World, request: &str) -> Told {
+async fn ask(world: &World, request: &str) -> TestResponse {
     let patch = json!({"tags": {"a": "b"}});
     match request {
         "get" => world.call("GET", &path("c", NEWEST)).await,
@@ -34,7 +34,7 @@ async fn ask(world: &World, request: &str) -> Told {
     }
 }
 
-/// The status, the refusal's words, and the state afterwards; `None`: as before.
+/// The status, the refusal's message, and the state afterwards; `None`: as before.
 fn expected(state: &str, failed: &str, request: &str) -> (u16, String, Option<&'static str>) {
     let no = |text: &str| (400, text.to_owned(), None);
     let busy = format!("Request is not allowed in provisioningState '{state}'.");
@@ -130,7 +130,7 @@ async fn subscriptions_allow_what_their_state_allows() {
     for (state, work, delete) in table {
         let world = World::with_cluster().await;
         assert_eq!(world.subscription(state).await.status, 200);
-        let refused = |told: &Told| {
+        let refused = |told: &TestResponse| {
             let words = format!("Request is not allowed in subscription in state '{state}'.");
             told.status == 400
                 && told.code() == "InvalidSubscriptionState"
@@ -149,7 +149,7 @@ async fn subscriptions_allow_what_their_state_allows() {
         }
         let told = ask(&world, "delete").await;
         assert!(if delete { told.status == 202 } else { refused(&told) }, "{state}: {told:?}");
-        // Who is deleted stays so, and the backend is told.
+        // The cluster stays deleted, and the backend is notified.
         let subscription = world
             .store
             .get(rp_documents::Collection::Subscriptions, crate::world::SUB)

@@ -1,4 +1,4 @@
-//! What a version shows can be sent back, and what it does not show stays.
+//! The shown cluster can be sent back, and members that a version does not show are kept.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -15,7 +15,7 @@ fn lasting(mut document: Value) -> Value {
     cluster.take()
 }
 
-/// What is sent of what is shown: everything but what only we write, as clients do it.
+/// The body that clients send back: all shown members except those that only we write.
 fn sendable(version: &str, shown: &Value) -> Value {
     let mut sent = shown.clone();
     let version = rp_api::find(version).unwrap();

@@ -1,7 +1,7 @@
 //! The API over a store in memory, with clusters in whatever state a property needs.
 
-#[path = "../../src/tests/stand.rs"]
-mod stand;
+#[path = "../../src/tests/fixture.rs"]
+mod fixture;
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use rp_base::{ManualClock, SystemRandom, Timestamp};
 use rp_database::{Expect, SharedStore, StoreError, in_memory};
 use rp_documents::Collection;
-use rp_frontend::{AdminParts, Edge, Everybody, FrontendParts, Offers, OperatorRole, RoleSet, router};
+use rp_frontend::{AdminParts, AllowAll, Edge, FrontendParts, Offers, OperatorRole, RoleSet, router};
 use rp_seal::Keyring;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -50,12 +50,12 @@ pub(crate) struct World {
 }
 
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) text: String,
 }
 
-impl Told {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
@@ -80,7 +80,7 @@ impl World {
     pub(crate) async fn new() -> Self {
         let clock = ManualClock::at(Timestamp::from_seconds(1_795_230_720));
         let store = in_memory(Arc::new(clock.clone()));
-        let parts = stand::parts(store.clone(), Keyring::generate(&SystemRandom), clock);
+        let parts = fixture::parts(store.clone(), Keyring::generate(&SystemRandom), clock);
         let world = Self { router: router(parts), store };
         assert_eq!(world.subscription("Registered").await.status, 201);
         world
@@ -102,25 +102,25 @@ impl World {
         world
     }
 
-    pub(crate) async fn subscription(&self, state: &str) -> Told {
+    pub(crate) async fn subscription(&self, state: &str) -> TestResponse {
         let body = json!({"state": state, "properties": {"tenantId": "t"}}).to_string();
         self.send("PUT", &format!("/subscriptions/{SUB}?api-version=2.0"), body.into_bytes()).await
     }
 
-    pub(crate) async fn put(&self, name: &str, version: &str, body: &Value) -> Told {
+    pub(crate) async fn put(&self, name: &str, version: &str, body: &Value) -> TestResponse {
         self.send("PUT", &path(name, version), body.to_string().into_bytes()).await
     }
 
-    pub(crate) async fn patch(&self, name: &str, version: &str, body: &Value) -> Told {
+    pub(crate) async fn patch(&self, name: &str, version: &str, body: &Value) -> TestResponse {
         self.send("PATCH", &path(name, version), body.to_string().into_bytes()).await
     }
 
-    pub(crate) async fn call(&self, method: &str, path: &str) -> Told {
+    pub(crate) async fn call(&self, method: &str, path: &str) -> TestResponse {
         self.send(method, path, Vec::new()).await
     }
 
     /// One request; a path that cannot be one of HTTP is answered as such.
-    pub(crate) async fn send(&self, method: &str, path: &str, body: Vec<u8>) -> Told {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Vec<u8>) -> TestResponse {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -128,14 +128,14 @@ impl World {
             .header("x-ms-identity-url", "https://identity.example/x")
             .header("x-ms-home-tenant-id", "t")
             .body(Body::from(body));
-        let Ok(request) = request else { return Told { status: 404, text: String::new() } };
+        let Ok(request) = request else { return TestResponse { status: 404, text: String::new() } };
         let answer = self.router.clone().oneshot(request).await.unwrap();
         let (head, body) = answer.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        Told { status: head.status.as_u16(), text: String::from_utf8_lossy(&bytes).into_owned() }
+        TestResponse { status: head.status.as_u16(), text: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
-    /// Where the feeds of everything that a request may write end: what is the same was not written.
+    /// Ends of the change feeds of all collections that a request may write; an unchanged end: nothing was written.
     pub(crate) async fn written(&self) -> Vec<i64> {
         let mut heads = Vec::new();
         for collection in

@@ -1,4 +1,4 @@
-//! Against a TLS server in this process that answers as an API server would.
+//! Tests against an in-process TLS server that responds like an API server.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -30,16 +30,16 @@ use super::*;
 
 const TOKEN: &str = "a-cluster-token";
 
-/// What the server answers.
+/// How the server responds.
 #[derive(Clone, Copy, PartialEq)]
-enum Mood {
+enum ServerMode {
     Well,
     Silent,
     Long,
 }
 
 struct ApiServer {
-    mood: Mood,
+    mood: ServerMode,
     wants_token: bool,
 }
 
@@ -61,13 +61,13 @@ impl Handler for ApiServer {
             return reply(StatusCode::UNAUTHORIZED, status);
         }
         match (request.uri().path(), self.mood) {
-            (_, Mood::Silent) => std::future::pending().await,
-            (_, Mood::Long) => {
+            (_, ServerMode::Silent) => std::future::pending().await,
+            (_, ServerMode::Long) => {
                 let blanks = || Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[b' '; 16384])));
                 let stream = futures_util::stream::repeat_with(blanks).take(128);
                 Response::new(BodyExt::boxed(StreamBody::new(stream)))
             }
-            ("/base/api/v1/namespaces/n/pods", Mood::Well) => {
+            ("/base/api/v1/namespaces/n/pods", ServerMode::Well) => {
                 let pod = |name: &str| format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
                 let list = format!(
                     r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{}},"items":[{},{}]}}"#,
@@ -76,13 +76,13 @@ impl Handler for ApiServer {
                 );
                 reply(StatusCode::OK, list)
             }
-            ("/base/api/v1/namespaces/n/pods/a/portforward", Mood::Well) => forward(request),
+            ("/base/api/v1/namespaces/n/pods/a/portforward", ServerMode::Well) => forward(request),
             (path, _) => reply(StatusCode::NOT_FOUND, path.to_owned()),
         }
     }
 }
 
-/// Port-forward by `v4.channel.k8s.io` to something that gives every byte back in upper case.
+/// Port-forward by `v4.channel.k8s.io` to a service that echoes every byte in upper case.
 fn forward(mut request: Request<Incoming>) -> Reply {
     let port: u16 = request.uri().query().unwrap().rsplit('=').next().unwrap().parse().unwrap();
     let key = derive_accept_key(request.headers()["sec-websocket-key"].as_bytes());
@@ -110,7 +110,7 @@ fn forward(mut request: Request<Incoming>) -> Reply {
     reply
 }
 
-/// A running server and a target that leads to it.
+/// A running server and the target that points to it.
 struct Server {
     target: Target,
     other_ca: String,
@@ -133,7 +133,7 @@ fn authority(name: &str) -> (String, Issuer<'static, KeyPair>) {
     (params.self_signed(&key).unwrap().pem(), Issuer::new(params, key))
 }
 
-async fn server(mood: Mood, by_certificate: bool) -> Server {
+async fn server(mood: ServerMode, by_certificate: bool) -> Server {
     let (ca_pem, issuer) = authority("CA");
     let leaf = |names: Vec<String>| {
         let key = KeyPair::generate().unwrap();
@@ -200,7 +200,7 @@ async fn names(client: Client) -> Result<Vec<String>, kube::Error> {
 
 #[tokio::test]
 async fn lists_with_a_token_under_a_base_path() {
-    let server = server(Mood::Well, false).await;
+    let server = server(ServerMode::Well, false).await;
     assert_eq!(names(reader(&server.target, &ClientOptions::default())).await.unwrap(), ["a", "b"]);
     let target = Arc::new(server.target.clone());
     let other = client(dialer(), target, Identity::Admin, &ClientOptions::default()).unwrap();
@@ -209,13 +209,13 @@ async fn lists_with_a_token_under_a_base_path() {
 
 #[tokio::test]
 async fn lists_with_a_client_certificate() {
-    let server = server(Mood::Well, true).await;
+    let server = server(ServerMode::Well, true).await;
     assert_eq!(names(reader(&server.target, &ClientOptions::default())).await.unwrap(), ["a", "b"]);
 }
 
 #[tokio::test]
 async fn another_authority_or_name_is_a_dial_error_of_the_cluster() {
-    let server = server(Mood::Well, false).await;
+    let server = server(ServerMode::Well, false).await;
     let mut wrong = server.target.clone();
     wrong.ca_pem.clone_from(&server.other_ca);
     let mut renamed = server.target.clone();
@@ -229,7 +229,7 @@ async fn another_authority_or_name_is_a_dial_error_of_the_cluster() {
 
 #[tokio::test]
 async fn forwards_a_port() {
-    let server = server(Mood::Well, false).await;
+    let server = server(ServerMode::Well, false).await;
     let client = reader(&server.target, &ClientOptions::default());
     let mut stream = crate::port_forward(&client, "n", "a", 9090).await.unwrap();
     stream.write_all(b"hello").await.unwrap();
@@ -240,12 +240,12 @@ async fn forwards_a_port() {
 
 #[tokio::test]
 async fn a_silent_cluster_and_a_long_answer_are_bounded() {
-    let silent = server(Mood::Silent, false).await;
+    let silent = server(ServerMode::Silent, false).await;
     let options = ClientOptions { head: Duration::from_millis(50), ..ClientOptions::default() };
     let error = names(reader(&silent.target, &options)).await.unwrap_err();
     assert!(rp_base::chain(&error).to_string().contains("did not answer"), "{}", rp_base::chain(&error));
 
-    let long = server(Mood::Long, false).await;
+    let long = server(ServerMode::Long, false).await;
     let options = ClientOptions { answer_bytes: 1024 * 1024, ..ClientOptions::default() };
     let error = names(reader(&long.target, &options)).await.unwrap_err();
     assert!(rp_base::chain(&error).to_string().contains("length limit"), "{}", rp_base::chain(&error));

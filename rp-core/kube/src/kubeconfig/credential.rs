@@ -1,4 +1,4 @@
-//! Certificates, keys and tokens of a kubeconfig: decoded, checked, and written down again.
+//! Certificates, keys and tokens of a kubeconfig: decoded, checked and normalised.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,12 +17,12 @@ use super::{ImportError, secret, text};
 const CA: &str = "certificate-authority-data";
 const CERTIFICATE: &str = "client-certificate-data";
 const KEY: &str = "client-key-data";
-/// A bundle of authorities is a handful; a client's chain fewer.
+/// Upper bound: a bundle of authorities has a few certificates, a client's chain fewer.
 const MOST_CERTIFICATES: usize = 64;
-/// Bearer tokens travel in a header.
+/// Bearer tokens are sent in a header, so their length is bounded.
 const MOST_TOKEN: usize = 16 * 1024;
 
-/// The authorities of a cluster entry, as clean PEM.
+/// The authorities of a cluster entry, as normalised PEM.
 pub(super) fn authorities(data: &str) -> Result<String, ImportError> {
     let certificates = certificates(CA, data)?;
     let mut roots = RootCertStore::empty();
@@ -94,7 +94,7 @@ fn check_client(leaf: &X509Certificate<'_>, now: Timestamp) -> Result<(), Import
     }
 }
 
-/// Go's decoder, which wrote and reads these members, passes over line breaks.
+/// Go's decoder, which kubectl uses for these members, ignores line breaks.
 fn decode(field: &'static str, data: &str) -> Result<Vec<u8>, ImportError> {
     let compact = Secret::new(data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect::<Vec<u8>>());
     STANDARD.decode(compact.expose()).map_err(|_| ImportError::BadBase64 { field })
@@ -112,7 +112,7 @@ fn certificates(field: &'static str, data: &str) -> Result<Vec<CertificateDer<'s
     if found.is_empty() { Err(ImportError::BadPem { field }) } else { Ok(found) }
 }
 
-/// RFC 7468: 64 characters a line. Comments and foreign sections of the source are gone.
+/// RFC 7468: 64 characters a line. Comments and other sections of the source are removed.
 fn pem(certificates: &[CertificateDer<'_>]) -> String {
     let mut out = String::new();
     for certificate in certificates {

@@ -87,7 +87,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// A stable word for machines.
+    /// A stable error code.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Empty => "kubeconfig_empty",
@@ -132,7 +132,7 @@ impl ImportError {
         }
     }
 
-    /// What the person can do about it.
+    /// What the user can do about it.
     pub fn action(&self) -> String {
         let plain = match self {
             Self::NoCurrentContext { names } | Self::ContextNotFound { names, .. } => {
@@ -184,7 +184,7 @@ impl ImportError {
     }
 }
 
-/// Names from the file, fit for a sentence: quoted, without control characters, at most 20 of 80 characters.
+/// Names from the file for a message: quoted, without control characters, at most 20 names of 80 characters.
 pub(super) fn shown_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const MOST: usize = 20;
     let mut names = names.into_iter();

@@ -1,4 +1,4 @@
-//! The file's members that we look at (client-go `clientcmd/api/v1`); others are passed over.
+//! The members of the file that are read (client-go `clientcmd/api/v1`); others are ignored.
 
 use rp_base::Secret;
 use serde::Deserialize;
@@ -125,7 +125,7 @@ fn parse_either(text: &str) -> Result<Option<File>, ImportError> {
     serde_saphyr::from_str_with_options(text, limits()).map_err(|error| reason(text, &error))
 }
 
-/// Far above any kubeconfig, far below what hurts; aliases may repeat little.
+/// Well above any real kubeconfig, well below what costs memory; alias expansion is limited.
 fn limits() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -147,7 +147,7 @@ fn limits() -> serde_saphyr::Options {
             max_replay_stack_depth: 8,
             max_alias_expansions_per_anchor: 100,
         },
-        // A snippet would carry the file's content into the error.
+        // A snippet would put the file's content into the error.
         with_snippet: false,
     }
 }

@@ -1,4 +1,4 @@
-//! Every refusal has a test, and no error repeats what must stay secret.
+//! Every refusal has a test, and no error contains a secret.
 
 use std::fmt::Write as _;
 
@@ -275,7 +275,7 @@ fn stored_takes_the_first_of_each() {
     assert_eq!(plan.server.host_str(), Some("api.example"));
 }
 
-/// Pieces that a kubeconfig is made of, in any disorder.
+/// Fragments of a kubeconfig in arbitrary order.
 const PIECES: [&str; 24] = [
     "clusters:",
     "users:",

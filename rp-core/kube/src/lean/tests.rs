@@ -1,4 +1,4 @@
-//! Against a TLS server in this process that answers as it is told.
+//! Tests against an in-process TLS server with scripted responses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,7 +29,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Answers a request for `/N` with N bytes; `/chunked`, `/close`, `/hang`, `/stall` and `/drop` do what they say.
+    /// Responds to `/N` with N bytes; `/chunked`, `/close`, `/hang`, `/stall` and `/drop` act as named.
     async fn start() -> Self {
         let key = KeyPair::generate().unwrap();
         let certificate =
@@ -78,13 +78,13 @@ impl Server {
         Self { target: Arc::new(target), accepted, resumed, task }
     }
 
-    fn lean(&self, options: LeanOptions) -> Arc<Lean> {
+    fn lean(&self, options: LeanOptions) -> Arc<LeanClient> {
         let dialer = Dialer::new(DialerOptions {
             private: PrivateWay::Direct,
             networks: Networks::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()),
             keepalive: Duration::from_secs(30),
         });
-        Arc::new(Lean::new(dialer, Arc::clone(&self.target), Identity::Admin, options).unwrap())
+        Arc::new(LeanClient::new(dialer, Arc::clone(&self.target), Identity::Admin, options).unwrap())
     }
 }
 
@@ -196,7 +196,7 @@ async fn what_the_far_side_closed_is_dialled_again() {
     let got = lean.get("/close", 10, &mut body).await.unwrap();
     assert_eq!((got.status.as_u16(), got.retry_after), (429, Some(Duration::from_secs(7))));
     assert_eq!(lean.open(), 0, "it said that it closes");
-    // This one closes without a word, after a whole answer.
+    // This path closes the connection without notice, after a complete response.
     lean.get("/drop", 10, &mut body).await.unwrap();
     lean.get("/2", 10, &mut body).await.unwrap();
     assert_eq!((body.as_slice(), server.accepted.load(Ordering::SeqCst)), (b"xx".as_slice(), 3));

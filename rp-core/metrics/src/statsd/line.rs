@@ -6,7 +6,7 @@ use rp_base::Timestamp;
 
 use super::StatsdOptions;
 
-/// Longest line: what one datagram carries. A longer one could not be sent over UDP at all.
+/// Longest line: the size of one datagram. A longer line cannot be sent over UDP.
 const LONGEST: usize = 65_000;
 
 /// A point's value.
@@ -18,24 +18,24 @@ pub enum Value {
     Float(f64),
 }
 
-/// Why a point has no line.
+/// Why a point cannot be written as a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoLine {
+pub(super) enum LineError {
     NotANumber,
     TooLong,
 }
 
-/// What is the same on every line of an emitter, written once.
+/// The parts that are equal on every line of an emitter, rendered once.
 #[derive(Debug, Clone)]
-pub(super) struct Shape {
+pub(super) struct LineTemplate {
     /// `,"Account":"…","Namespace":"…"`, without those that are empty.
     account: String,
     /// Added dimensions, sorted; they win over a point's own.
     added: Vec<(String, String)>,
 }
 
-impl Shape {
-    pub(super) fn of(options: &StatsdOptions) -> Self {
+impl LineTemplate {
+    pub(super) fn from_options(options: &StatsdOptions) -> Self {
         let mut account = String::new();
         for (key, text) in [("Account", &options.account), ("Namespace", &options.namespace)] {
             if !text.is_empty() {
@@ -61,9 +61,9 @@ impl Shape {
         value: Value,
         dimensions: &[(&str, &str)],
         at: &str,
-    ) -> Result<(), NoLine> {
+    ) -> Result<(), LineError> {
         if matches!(value, Value::Float(value) if !value.is_finite()) {
-            return Err(NoLine::NotANumber);
+            return Err(LineError::NotANumber);
         }
         let start = out.len();
         out.push_str("{\"Metric\":");
@@ -81,7 +81,7 @@ impl Shape {
         };
         if out.len() - start > LONGEST {
             out.truncate(start);
-            return Err(NoLine::TooLong);
+            return Err(LineError::TooLong);
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Shape {
         let mut all: Vec<(&str, &str)> = Vec::with_capacity(own.len() + self.added.len());
         all.extend_from_slice(own);
         all.extend(self.added.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-        // A stable sort: those of one name stay in the order in which they were given.
+        // A stable sort: dimensions of one name keep the order in which they were given.
         all.sort_by_key(|(key, _)| *key);
         let mut first = true;
         for (at, (key, value)) in all.iter().enumerate() {
@@ -107,7 +107,7 @@ impl Shape {
     }
 }
 
-/// A JSON string; what a browser could take for markup, and the line ends of JavaScript, are escaped too.
+/// A JSON string; HTML markup characters and the line terminators of JavaScript are escaped too.
 fn string(out: &mut String, text: &str) {
     out.push('"');
     let mut plain = 0;

@@ -1,4 +1,4 @@
-//! Lines that wait to be sent: bounded, the oldest makes room for the newest, nobody who emits ever waits.
+//! Bounded queue of lines to send: when it is full the oldest lines are dropped; callers never wait.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 pub(super) struct Line {
     pub(super) at: Timestamp,
     pub(super) text: Box<str>,
-    /// Counts up from 1 over everything that was ever put in.
+    /// Sequence number over all lines ever pushed, from 1.
     number: u64,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Queue {
     state: Mutex<State>,
     most: usize,
     wake: Notify,
-    /// The number of the last line that was sent or given up.
+    /// The sequence number of the last line that was sent or given up.
     done: watch::Sender<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Queue {
         Self { state: Mutex::default(), most: most.max(1), wake: Notify::new(), done }
     }
 
-    /// Puts lines in. Gives how many old ones had to go for them.
+    /// Pushes lines. Returns how many old lines were dropped for them.
     pub(super) fn push(&self, at: Timestamp, lines: impl Iterator<Item = Box<str>>) -> usize {
         let mut state = self.state.lock();
         for text in lines {
@@ -52,7 +52,7 @@ impl Queue {
         lost
     }
 
-    /// Waits for lines and takes at most `most`; `None` when no more can come.
+    /// Waits for lines and takes at most `most`; `None` when the queue is closed and empty.
     pub(super) async fn take(&self, most: usize) -> Option<VecDeque<Line>> {
         loop {
             {
@@ -69,7 +69,7 @@ impl Queue {
         }
     }
 
-    /// Puts lines back in front that could not be sent yet. Gives how many old ones had to go.
+    /// Puts unsent lines back at the front. Returns how many old lines were dropped.
     pub(super) fn put_back(&self, mut lines: VecDeque<Line>) -> usize {
         let mut state = self.state.lock();
         lines.append(&mut state.lines);
@@ -79,12 +79,12 @@ impl Queue {
         lost
     }
 
-    /// Tells those who wait that this line, and so every earlier one, is dealt with.
+    /// Marks this line and every earlier one as sent or given up, and wakes the waiters.
     pub(super) fn finished(&self, line: &Line) {
         self.done.send_replace(line.number);
     }
 
-    /// Waits until what was put in before is dealt with, or the sender is gone.
+    /// Waits until every line pushed before is sent or given up, or the sender has ended.
     pub(super) async fn flushed(&self) {
         let last = self.state.lock().last;
         let mut done = self.done.subscribe();
@@ -95,13 +95,13 @@ impl Queue {
         self.state.lock().lines.len()
     }
 
-    /// Nothing more will be put in.
+    /// No further lines will be pushed.
     pub(super) fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_one();
     }
 
-    /// Takes everything out. Gives how many lines there were.
+    /// Removes all lines. Returns how many there were.
     pub(super) fn clear(&self) -> usize {
         let lines = std::mem::take(&mut self.state.lock().lines);
         if let Some(last) = lines.back() {

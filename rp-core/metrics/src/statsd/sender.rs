@@ -1,4 +1,4 @@
-//! The one task of an emitter that owns its connection.
+//! The task of an emitter: it owns the connection.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use super::queue::{Line, Queue};
 use super::socket::{Connection, SendError};
 use super::{Counts, STALE, StatsdOptions};
 
-/// Lines taken from the queue at once.
+/// Maximum number of lines taken from the queue in one step.
 const TAKE: usize = 512;
-/// At most one line in the log in this time.
+/// Minimum time between two log messages.
 const QUIET: Duration = Duration::from_secs(1);
-/// Between a failure and the next dial.
+/// Delay between a failure and the next dial.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 const MOST_WAIT: Duration = Duration::from_secs(5);
 
@@ -58,12 +58,12 @@ impl Sender {
         }
     }
 
-    /// Sends all lines; after a failure once more over a new connection.
+    /// Sends all lines; after a failed write retries once over a new connection.
     async fn send(&mut self, lines: &mut VecDeque<Line>) -> Result<(), SendError> {
         if lines.is_empty() {
             return Ok(());
         }
-        // A connection that was not there before has nothing that could have gone stale in it.
+        // Only a connection that existed before can have become stale, so only then is a retry useful.
         let fresh = self.connection.is_none();
         match self.send_once(lines).await {
             Err(SendError::Write(_)) if !fresh => self.send_once(lines).await,
@@ -99,7 +99,7 @@ impl Sender {
         if !silent && self.may_log() {
             tracing::warn!(emitter = self.options.emitter, error = %chain(error), "statsd point not sent");
         }
-        // When the process ends nothing is tried again.
+        // No retries while the process ends.
         if self.queue.is_closed() {
             self.counts.lost("closed", self.queue.clear());
             return;

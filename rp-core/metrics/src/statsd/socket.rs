@@ -11,12 +11,12 @@ use tokio::time::timeout;
 
 use super::queue::Line;
 
-/// For a dial, or for a write to make headway (`contract/monitor.md` §13).
+/// Timeout for a dial and for progress of a write (`contract/monitor.md` §13).
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
-/// Of lines to a stream in one write, in bytes.
+/// Maximum size of one write to a stream, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Where lines go.
+/// The socket that lines are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Socket {
     /// One datagram per line; `host:port`.
@@ -80,8 +80,8 @@ impl Connection {
         }
     }
 
-    /// Sends lines in order and takes out those that are sent. What is left after an error starts with the line
-    /// that failed: of a stream its part that was written is lost with the connection.
+    /// Sends lines in order and removes those that were sent. After an error the remaining lines start with the line
+    /// that failed; a part of it already written to a stream is lost with the connection.
     pub(super) async fn send(
         &mut self,
         lines: &mut VecDeque<Line>,
@@ -115,14 +115,14 @@ impl Connection {
     }
 }
 
-/// Writes the text of the first lines, taking out each that is written whole.
+/// Writes the text of the first lines and removes each one that was written completely.
 async fn write_piece(
     unix: &mut UnixStream,
     mut piece: &[u8],
     lines: &mut VecDeque<Line>,
     sent: &impl Fn(&Line),
 ) -> Result<(), SendError> {
-    // Bytes written of the first line that is still there.
+    // Bytes already written of the first remaining line.
     let mut ahead = 0;
     while !piece.is_empty() {
         let written = match timeout(DEADLINE, unix.write(piece)).await {

@@ -29,8 +29,13 @@ fn clock() -> ManualClock {
 
 fn line(options: &StatsdOptions, value: Value, dimensions: &[(&str, &str)]) -> Option<String> {
     let mut out = String::new();
-    let written =
-        Shape::of(options).write(&mut out, "node.count", value, dimensions, &instant(clock().now()));
+    let written = LineTemplate::from_options(options).write(
+        &mut out,
+        "node.count",
+        value,
+        dimensions,
+        &instant(clock().now()),
+    );
     written.ok().map(|()| out)
 }
 
@@ -91,7 +96,7 @@ proptest! {
         options.dimensions.clear();
         let own: Vec<(&str, &str)> = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let mut out = String::new();
-        Shape::of(&options).write(&mut out, &name, Value::Whole(whole), &own, "T").unwrap();
+        LineTemplate::from_options(&options).write(&mut out, &name, Value::Whole(whole), &own, "T").unwrap();
         let (json, value) = out.rsplit_once("}:").unwrap();
         let read: serde_json::Value = serde_json::from_str(&format!("{json}}}")).unwrap();
         prop_assert_eq!(value, format!("{whole}|g\n"));
@@ -100,7 +105,7 @@ proptest! {
         let raw = json.contains(['<', '>', '&', '\n', '\u{2028}', '\u{2029}']);
         prop_assert!(!raw, "{}", json);
         let mut text = String::new();
-        if Shape::of(&options).write(&mut text, "x", Value::Float(float), &[], "T").is_ok() {
+        if LineTemplate::from_options(&options).write(&mut text, "x", Value::Float(float), &[], "T").is_ok() {
             let (_, value) = text.rsplit_once("}:").unwrap();
             let digits = value.strip_suffix("|f\n").unwrap();
             prop_assert_eq!(digits.split_once('.').map(|(_, decimals)| decimals.len()), Some(6));
@@ -202,7 +207,7 @@ async fn a_receiver_that_does_not_read_is_left_after_the_deadline() {
     let (_silent, _) = listener.accept().await.unwrap();
     let (reader, _) = timeout(LONG, listener.accept()).await.unwrap().unwrap();
     assert!(before.elapsed() >= Duration::from_secs(10), "{:?}", before.elapsed());
-    // Meanwhile nobody who emits waits, and the second connection gets whole lines again.
+    // Meanwhile no caller waits, and the second connection gets whole lines again.
     statsd.gauge("later", 1, &[]);
     let first = BufReader::new(reader).lines().next_line().await.unwrap().unwrap();
     assert!(first.starts_with("{\"Metric\":\"full\"") && first.ends_with("|g"), "{first}");

@@ -4,43 +4,45 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Inner, Looking};
-use crate::collect::{CLUSTER_VERSION, COLLECTORS, HEALTHZ, OPENSHIFT5, PING, Told, provisioning};
+use super::{Inner, LookContext};
+use crate::cluster_objects::{ClusterObjects, Endpoint, Resource, subnet_ids};
+use crate::collect::{CLUSTER_VERSION, COLLECTORS, CollectorOutput, HEALTHZ, OPENSHIFT5, PING, provisioning};
 use crate::fetch::{FetchError, Fetcher};
 use crate::mirror;
 use crate::names::own;
 use crate::runner::{Runner, Source};
 use crate::sample::{Sample, Text};
-use crate::seen::{Need, Seen, Via, subnet_ids};
 
-impl Looking {
-    /// Tells that nobody knows the health of the API server.
-    pub(super) fn unknown_health(&self) {
+impl LookContext {
+    /// Emits that the health of the API server is unknown.
+    pub(super) fn emit_unknown_health(&self) {
         self.seen.healthz(0);
-        let mut told = Told::default();
-        // Its error is that there is no answer, and that is told already.
+        let mut told = CollectorOutput::default();
+        // Its only error is the missing response, which is emitted already.
         let _ = (HEALTHZ.run)(&self.seen, &mut told);
-        self.findings.told(told);
+        self.findings.add_output(told);
     }
 }
 
 impl Inner {
-    /// All of the cluster monitor; what it finds goes into `looking`.
-    pub(super) async fn cluster(&self, looking: &Looking) {
+    /// Runs the cluster monitor; its findings go into `looking`.
+    pub(super) async fn cluster(&self, looking: &LookContext) {
         let began = Instant::now();
         if looking.round.hourly {
-            let mut told = Told::new(true);
+            let mut told = CollectorOutput::new(true);
             provisioning(&looking.seen, &mut told);
-            looking.findings.told(told);
+            looking.findings.add_output(told);
         }
         let lean = match self.connections.to(&looking.view.id).await {
             Ok(lean) => lean,
             Err(error) => {
                 let id = &looking.view.id;
                 tracing::error!(resource_id = %id, error = %rp_base::chain(&error), "no way to the cluster");
-                self.no_way(looking, error.stage());
+                self.emit_connect_error(looking, error.stage());
                 looking.seen.healthz(0);
-                Runner::new(&looking.seen, &Nowhere, &looking.stop, &looking.findings).one(&HEALTHZ).await;
+                Runner::new(&looking.seen, &UnreachableSource, &looking.stop, &looking.findings)
+                    .one(&HEALTHZ)
+                    .await;
                 return;
             }
         };
@@ -49,7 +51,7 @@ impl Inner {
         let fetcher = Fetcher::new(Arc::clone(&lean), self.budget.clone(), options.fetch, buffers, stop);
         let remote = Remote { inner: self, looking, fetcher };
         let runner = Runner::new(&looking.seen, &remote, &looking.stop, &looking.findings);
-        if self.first(looking, &remote, &runner).await {
+        if self.check_api_health(looking, &remote, &runner).await {
             let wanted =
                 |name: &str| options.only.as_ref().is_none_or(|only| only.iter().any(|it| it == name));
             runner.all(COLLECTORS.iter().filter(|it| wanted(it.name)), options.parallel).await;
@@ -58,14 +60,19 @@ impl Inner {
                 looking.findings.sample(Sample::float(&own::CLUSTER_DURATION, seconds, []));
             }
             if self.mirrors(looking.round) {
-                runner.have(&mirror::needs(&looking.seen)).await;
+                runner.fetch_all(&mirror::needs(&looking.seen)).await;
             }
         }
         lean.settle(options.keep);
     }
 
-    /// What comes before the others; false: nothing else is asked.
-    async fn first(&self, looking: &Looking, remote: &Remote<'_>, runner: &Runner<'_, Remote<'_>>) -> bool {
+    /// Runs the collectors that come before all others; false: nothing else is read.
+    async fn check_api_health(
+        &self,
+        looking: &LookContext,
+        remote: &Remote<'_>,
+        runner: &Runner<'_, Remote<'_>>,
+    ) -> bool {
         let seen = &looking.seen;
         match remote.fetcher.status("/healthz").await {
             Ok(code) => seen.healthz(code),
@@ -74,7 +81,7 @@ impl Inner {
                 let id = &looking.view.id;
                 tracing::error!(resource_id = %id, %error, "the API server's health cannot be read");
                 if let Some(stage) = error.stage() {
-                    self.no_way(looking, stage);
+                    self.emit_connect_error(looking, stage);
                 }
             }
         }
@@ -89,23 +96,23 @@ impl Inner {
         }
     }
 
-    fn no_way(&self, looking: &Looking, stage: &'static str) {
+    fn emit_connect_error(&self, looking: &LookContext, stage: &'static str) {
         self.emitters.about(&looking.dims, &Sample::one(&own::CONNECT_ERROR, [Text::Borrowed(stage)]));
     }
 }
 
-/// The API server, and what is asked elsewhere.
+/// Source for the API server and for resources of other endpoints.
 struct Remote<'a> {
     inner: &'a Inner,
-    looking: &'a Looking,
+    looking: &'a LookContext,
     fetcher: Fetcher,
 }
 
 impl Source for Remote<'_> {
-    async fn fetch(&self, need: &Need, seen: &Seen) {
+    async fn fetch(&self, need: &Resource, seen: &ClusterObjects) {
         match (need.request().via, &self.inner.subnets) {
-            (Via::Api | Via::Alertmanager, _) => self.fetcher.fetch(need, seen).await,
-            (Via::Azure, Some(subnets)) => {
+            (Endpoint::Api | Endpoint::Alertmanager, _) => self.fetcher.fetch(need, seen).await,
+            (Endpoint::Azure, Some(subnets)) => {
                 let view = &self.looking.view;
                 let ids = subnet_ids(view);
                 tokio::select! {
@@ -114,19 +121,19 @@ impl Source for Remote<'_> {
                     prefixes = subnets.prefixes(view, &ids) => seen.subnets(prefixes),
                 }
             }
-            (Via::Azure, None) => {
+            (Endpoint::Azure, None) => {
                 seen.fail(need, FetchError::NotAsked("Azure is not configured"));
             }
-            (Via::Hive, _) => seen.fail(need, FetchError::NotAsked("this is read from Hive's cluster")),
+            (Endpoint::Hive, _) => seen.fail(need, FetchError::NotAsked("this is read from Hive's cluster")),
         }
     }
 }
 
-/// There is no way to the cluster.
-struct Nowhere;
+/// The source when there is no connection to the cluster.
+struct UnreachableSource;
 
-impl Source for Nowhere {
-    async fn fetch(&self, need: &Need, seen: &Seen) {
+impl Source for UnreachableSource {
+    async fn fetch(&self, need: &Resource, seen: &ClusterObjects) {
         seen.fail(need, FetchError::NotAsked("there is no way to the cluster"));
     }
 }

@@ -9,20 +9,20 @@ use rp_net::Budget;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Beside, BesideDone};
+use super::{SideMonitor, SideMonitorOutput};
+use crate::cluster_objects::{ClusterObjects, Resource};
 use crate::connect::Connections;
 use crate::emit::ClusterDims;
-use crate::expose::Part;
+use crate::expose::SeriesGroup;
 use crate::fetch::{Buffers, FetchLimits, Fetcher};
 use crate::hive::COLLECTORS;
 use crate::names::{Metric, own};
-use crate::runner::{Findings, Runner, Source};
+use crate::runner::{Runner, SharedFindings, Source};
 use crate::sample::{Sample, Text};
-use crate::seen::{Need, Seen};
 use crate::view::ClusterView;
 use crate::worker::Round;
 
-/// Looks at Hive's objects of clusters.
+/// Checks Hive's objects of clusters.
 #[derive(Debug)]
 pub struct HiveMonitor {
     /// Of Hive's cluster; one is enough.
@@ -50,13 +50,13 @@ impl HiveMonitor {
 struct Hive(Fetcher);
 
 impl Source for Hive {
-    async fn fetch(&self, need: &Need, seen: &Seen) {
+    async fn fetch(&self, need: &Resource, seen: &ClusterObjects) {
         self.0.fetch(need, seen).await;
     }
 }
 
 #[async_trait]
-impl Beside for HiveMonitor {
+impl SideMonitor for HiveMonitor {
     fn name(&self) -> &'static str {
         "hive"
     }
@@ -75,19 +75,21 @@ impl Beside for HiveMonitor {
         _: &ClusterDims,
         round: Round,
         cancel: &CancellationToken,
-    ) -> BesideDone {
+    ) -> SideMonitorOutput {
         let began = Instant::now();
         let lean = match self.connections.to(&self.hive).await {
             Ok(lean) => lean,
             Err(error) => {
-                let samples = vec![(Part::Hive, vec![Sample::one(&own::HIVE_FAILED, [])])];
-                return BesideDone { samples, errors: vec![("connect", chain(&error).to_string())] };
+                let samples = vec![(SeriesGroup::Hive, vec![Sample::one(&own::HIVE_FAILED, [])])];
+                return SideMonitorOutput { samples, errors: vec![("connect", chain(&error).to_string())] };
             }
         };
         let buffers = Arc::clone(&self.buffers);
         let fetcher = Fetcher::new(lean, self.budget.clone(), self.limits, buffers, cancel.clone());
-        let (seen, findings) =
-            (Seen::new(Arc::new(cluster.clone()), self.clock.now(), round.hourly, ""), Findings::default());
+        let (seen, findings) = (
+            ClusterObjects::new(Arc::new(cluster.clone()), self.clock.now(), round.hourly, ""),
+            SharedFindings::default(),
+        );
         let source = Hive(fetcher);
         let runner = Runner::new(&seen, &source, cancel, &findings);
         for collector in COLLECTORS {
@@ -105,6 +107,6 @@ impl Beside for HiveMonitor {
         if errors.is_empty() {
             samples.push(Sample::float(&own::HIVE_DURATION, began.elapsed().as_secs_f64(), []));
         }
-        BesideDone { samples: vec![(Part::Hive, samples)], errors }
+        SideMonitorOutput { samples: vec![(SeriesGroup::Hive, samples)], errors }
     }
 }

@@ -1,6 +1,6 @@
-//! What a look leaves in the store: the cluster's health and what the API shows of it, both when they change and not
-//! otherwise, by version (`contract/rules.md` §3.5, §5.14). A cluster's own document is only asked whether it
-//! is there.
+//! Writes the results of a look to the store: the cluster's health and what the API shows of it, both only when they
+//! change, by version (`contract/rules.md` §3.5, §5.14). A cluster's own document is only checked for
+//! existence.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,17 +17,17 @@ use rp_net::Source;
 use rp_seal::{Keyring, SealError};
 use tokio::time::Instant;
 
+use crate::cluster_objects::ClusterObjects;
 use crate::health::health;
 use crate::mirror::{MirrorDraft, PrincipalDraft, draft};
 use crate::runner::CollectorOutcome;
-use crate::seen::Seen;
 use crate::view::ClusterView;
 
-/// Writers may meet when a bucket moves.
+/// Attempts of a write: writers may conflict when a bucket moves.
 const TRIES: u32 = 3;
-/// What is known of a document is read again after so long: while a bucket moves, the process that lost it may write last.
+/// Lifetime of a cached document: while a bucket moves, the process that lost it may write last.
 const FRESH: Duration = Duration::from_secs(300);
-/// What the digest of a mirrored secret is for.
+/// Purpose of the digest of a mirrored secret.
 const PURPOSE: &str = "cluster-mirror-digest";
 
 /// Writes what changed.
@@ -36,19 +36,19 @@ pub struct Records {
     health: Typed<ClusterHealth>,
     mirrors: Typed<ClusterMirror>,
     keyring: Keyring,
-    kept: Mutex<HashMap<ResourceId, Kept>>,
+    kept: Mutex<HashMap<ResourceId, CachedRecords>>,
 }
 
-/// What stands in the store of one cluster, as far as this process knows.
+/// The stored documents of one cluster, as far as this process knows.
 #[derive(Debug, Default)]
-struct Kept {
-    health: Option<Known<ClusterHealth>>,
-    mirror: Option<Known<ClusterMirror>>,
+struct CachedRecords {
+    health: Option<CachedDocument<ClusterHealth>>,
+    mirror: Option<CachedDocument<ClusterMirror>>,
 }
 
-/// A document that was read or written, without what every look tells anew.
+/// A document that was read or written, without the members that every look replaces.
 #[derive(Debug, Clone)]
-struct Known<T> {
+struct CachedDocument<T> {
     /// `None`: there is none.
     stored: Option<(Arc<T>, Version)>,
     digest: Digest,
@@ -56,7 +56,7 @@ struct Known<T> {
     at: Instant,
 }
 
-/// Nothing was written.
+/// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 enum RecordError {
     #[error(transparent)]
@@ -70,7 +70,7 @@ enum RecordError {
 }
 
 impl Records {
-    /// Over that store.
+    /// Writes to this store.
     pub fn new(store: &SharedStore, keyring: Keyring) -> Self {
         Self {
             health: Typed::new(Arc::clone(store)),
@@ -80,12 +80,12 @@ impl Records {
         }
     }
 
-    /// Writes health, and with `mirror` what the API shows, where they changed. What cannot be written is logged; the
+    /// Writes health, and with `mirror` what the API shows, where they changed. A failed write is logged; the
     /// next look tries again.
     pub async fn write(
         &self,
         view: &ClusterView,
-        seen: &Seen,
+        seen: &ClusterObjects,
         outcomes: &[CollectorOutcome],
         took: Duration,
         mirror: bool,
@@ -98,7 +98,7 @@ impl Records {
         }
     }
 
-    /// The cluster left: nothing of it is kept.
+    /// The cluster left: drops its cached documents.
     pub fn forget(&self, id: &ResourceId) {
         self.kept.lock().remove(id);
     }
@@ -106,11 +106,11 @@ impl Records {
     async fn write_health(
         &self,
         view: &ClusterView,
-        seen: &Seen,
+        seen: &ClusterObjects,
         outcomes: &[CollectorOutcome],
         took: Duration,
     ) -> Result<(), RecordError> {
-        let fresh = |known: &Known<_>| known.at.elapsed() < FRESH;
+        let fresh = |known: &CachedDocument<_>| known.at.elapsed() < FRESH;
         let mut known = self.kept.lock().get(&view.id).and_then(|kept| kept.health.clone()).filter(fresh);
         for _ in 0..TRIES {
             let before = match known.take() {
@@ -121,23 +121,26 @@ impl Records {
             let now = health(seen, outcomes, took, previous);
             let digest = health_digest(&now)?;
             if before.stored.is_none() || digest != before.digest {
-                if !self.is_there(view).await? {
+                if !self.document_exists(view).await? {
                     self.forget(&view.id);
                     return Ok(());
                 }
                 let version = before.stored.map(|(_, version)| version);
                 let Some(version) = put(&self.health, now.clone(), version).await? else { continue };
-                if !self.is_there(view).await? {
-                    // It was deleted while we wrote: nothing of it may stay.
+                if !self.document_exists(view).await? {
+                    // The cluster was deleted while we wrote: its documents must be removed.
                     return Ok(self.health.delete(&now.id, Expect::Version(version)).await?);
                 }
-                let known =
-                    Known { stored: Some((stripped(Arc::new(now)), version)), digest, at: Instant::now() };
+                let known = CachedDocument {
+                    stored: Some((stripped(Arc::new(now)), version)),
+                    digest,
+                    at: Instant::now(),
+                };
                 self.kept.lock().entry(view.id.clone()).or_default().health = Some(known);
             } else {
                 // The collectors of every look are its own.
                 let stored = before.stored.map(|(health, version)| (stripped(health), version));
-                let known = Known { stored, ..before };
+                let known = CachedDocument { stored, ..before };
                 self.kept.lock().entry(view.id.clone()).or_default().health = Some(known);
             }
             return Ok(());
@@ -146,12 +149,12 @@ impl Records {
         Err(RecordError::Busy)
     }
 
-    async fn write_mirror(&self, view: &ClusterView, seen: &Seen) -> Result<(), RecordError> {
+    async fn write_mirror(&self, view: &ClusterView, seen: &ClusterObjects) -> Result<(), RecordError> {
         // Only clusters of ours are shown by the API.
         if view.source == Source::Imported {
             return Ok(());
         }
-        let fresh = |known: &Known<_>| known.at.elapsed() < FRESH;
+        let fresh = |known: &CachedDocument<_>| known.at.elapsed() < FRESH;
         let mut known = self.kept.lock().get(&view.id).and_then(|kept| kept.mirror.clone()).filter(fresh);
         for _ in 0..TRIES {
             let before = match known.take() {
@@ -162,16 +165,16 @@ impl Records {
             let now = self.merged(view, draft(seen), previous)?;
             let digest = mirror_digest(&now)?;
             let known = if before.stored.is_none() || digest != before.digest {
-                if !self.is_there(view).await? {
+                if !self.document_exists(view).await? {
                     self.forget(&view.id);
                     return Ok(());
                 }
                 let version = before.stored.map(|(_, version)| version);
                 let Some(version) = put(&self.mirrors, now.clone(), version).await? else { continue };
-                if !self.is_there(view).await? {
+                if !self.document_exists(view).await? {
                     return Ok(self.mirrors.delete(&now.id, Expect::Version(version)).await?);
                 }
-                Known { stored: Some((Arc::new(now), version)), digest, at: Instant::now() }
+                CachedDocument { stored: Some((Arc::new(now), version)), digest, at: Instant::now() }
             } else {
                 before
             };
@@ -182,7 +185,7 @@ impl Records {
         Err(RecordError::Busy)
     }
 
-    /// What was seen over what is stored; a secret that is the same stays sealed as it is.
+    /// Merges what was read into what is stored; an unchanged secret keeps its sealed form.
     fn merged(
         &self,
         view: &ClusterView,
@@ -234,7 +237,7 @@ impl Records {
             let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key.bytes.expose()), secret.as_bytes());
             let mut text = format!("{}:", key.key_id);
             for byte in mac.as_ref() {
-                // Writing to a text does not fail.
+                // Writing to a `String` does not fail.
                 let _ = write!(text, "{byte:02x}");
             }
             text
@@ -242,7 +245,7 @@ impl Records {
     }
 
     /// Whether the cluster's document is still there.
-    async fn is_there(&self, view: &ClusterView) -> Result<bool, StoreError> {
+    async fn document_exists(&self, view: &ClusterView) -> Result<bool, StoreError> {
         let collection = match view.source {
             Source::Aro => Collection::OpenShiftClusters,
             Source::Imported => Collection::ImportedClusters,
@@ -263,17 +266,21 @@ async fn read<T: Document>(
     typed: &Typed<T>,
     id: &str,
     digest: fn(&T) -> Result<Digest, serde_json::Error>,
-) -> Result<Known<T>, RecordError> {
+) -> Result<CachedDocument<T>, RecordError> {
     Ok(match typed.get(id).await? {
         Some(found) => {
             let digest = digest(&found.value)?;
-            Known { stored: Some((Arc::new(found.value), found.version)), digest, at: Instant::now() }
+            CachedDocument {
+                stored: Some((Arc::new(found.value), found.version)),
+                digest,
+                at: Instant::now(),
+            }
         }
-        None => Known { stored: None, digest: Digest([0; 32]), at: Instant::now() },
+        None => CachedDocument { stored: None, digest: Digest([0; 32]), at: Instant::now() },
     })
 }
 
-/// Creates or replaces; `None`: somebody else was faster.
+/// Creates or replaces; `None`: conflict with another writer.
 async fn put<T: Document>(
     typed: &Typed<T>,
     value: T,
@@ -290,7 +297,7 @@ async fn put<T: Document>(
     }
 }
 
-/// Of everything but instants and durations, which are of each look and stand elsewhere.
+/// Digest of everything except instants and durations, which change with each look and are stored elsewhere.
 fn health_digest(health: &ClusterHealth) -> Result<Digest, serde_json::Error> {
     let mut plain = health.clone();
     plain.looked_at = Timestamp::default();

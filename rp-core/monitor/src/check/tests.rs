@@ -1,4 +1,4 @@
-//! Whole looks at a server in this process.
+//! Complete looks against an in-process server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,17 +10,19 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::emit::Recorder;
-use crate::far::{Asked, Door, Far, ID, One, Reply, dialer, target, well};
+use crate::fake_cluster::{
+    FakeCluster, HandshakeMode, ID, ReceivedRequest, Reply, SingleTarget, dialer, healthy_cluster, target,
+};
 use crate::fetch::FetchError;
 
 const LONG: Duration = Duration::from_secs(60);
 
-struct Bench {
+struct CheckBench {
     check: Check,
     recorder: Recorder,
 }
 
-fn parts(far: &Far, options: CheckOptions) -> (CheckParts, Recorder) {
+fn parts(far: &FakeCluster, options: CheckOptions) -> (CheckParts, Recorder) {
     let (emitters, recorder) = Emitters::for_tests();
     let parts = CheckParts {
         directory: far.directory(),
@@ -36,9 +38,9 @@ fn parts(far: &Far, options: CheckOptions) -> (CheckParts, Recorder) {
     (parts, recorder)
 }
 
-fn bench(far: &Far, options: CheckOptions) -> Bench {
+fn bench(far: &FakeCluster, options: CheckOptions) -> CheckBench {
     let (parts, recorder) = parts(far, options);
-    Bench { check: Check::new(parts), recorder }
+    CheckBench { check: Check::new(parts), recorder }
 }
 
 fn view() -> Arc<ClusterView> {
@@ -49,32 +51,36 @@ fn view() -> Arc<ClusterView> {
     Arc::new(view)
 }
 
-impl Bench {
-    async fn look(&self, number: u64) -> Observed {
+impl CheckBench {
+    async fn look(&self, number: u64) -> Observation {
         self.look_until(number, CancellationToken::new()).await
     }
 
-    async fn look_until(&self, number: u64, cancel: CancellationToken) -> Observed {
+    async fn look_until(&self, number: u64, cancel: CancellationToken) -> Observation {
         let round = Round { hourly: number == 1, nsg_due: false, number };
         let looking = self.check.observe(view(), round, cancel);
         timeout(LONG, looking).await.expect("an end")
     }
 
     fn values(&self, metric: &str, dim: &str) -> Vec<String> {
-        self.recorder.of(metric).iter().map(|line| line.dims.get(dim).cloned().unwrap_or_default()).collect()
+        self.recorder
+            .samples_of(metric)
+            .iter()
+            .map(|line| line.dims.get(dim).cloned().unwrap_or_default())
+            .collect()
     }
 }
 
-fn error_of<'a>(observed: &'a Observed, name: &str) -> Option<&'a str> {
+fn error_of<'a>(observed: &'a Observation, name: &str) -> Option<&'a str> {
     observed.outcomes.iter().find(|outcome| outcome.name == name)?.error.as_deref()
 }
 
 #[tokio::test]
 async fn a_look_tells_health_first_and_asks_for_everything_once() {
-    let far = Far::start(well).await;
+    let far = FakeCluster::start(healthy_cluster).await;
     let bench = bench(&far, CheckOptions::default());
     let observed = bench.look(2).await;
-    // Nobody forwards ports here.
+    // The fake cluster does not forward ports.
     assert_eq!(
         (observed.healthz, observed.done.failed.as_slice()),
         (200, ["emitPrometheusAlerts"].as_slice())
@@ -82,7 +88,7 @@ async fn a_look_tells_health_first_and_asks_for_everything_once() {
     let lines = bench.recorder.lines();
     assert_eq!(lines[0].metric, "apiserver.healthz.code");
     assert_eq!(lines[0].dims["resourceName"], "Name");
-    let mut paths: Vec<String> = far.asked().into_iter().map(|asked| asked.path).collect();
+    let mut paths: Vec<String> = far.requests().into_iter().map(|asked| asked.path).collect();
     assert_eq!(paths[..2], ["/healthz", "/apis/config.openshift.io/v1/clusterversions/version"]);
     paths.retain(|path| !path.contains("portforward"));
     let all = paths.len();
@@ -90,19 +96,21 @@ async fn a_look_tells_health_first_and_asks_for_everything_once() {
     paths.dedup();
     assert_eq!(paths.len(), all, "nothing is asked twice");
     assert_eq!(bench.values("node.count", "role").len(), 3);
-    let nodes: Vec<f64> = bench.recorder.of("node.count").iter().map(|line| line.value.as_f64()).collect();
+    let nodes: Vec<f64> =
+        bench.recorder.samples_of("node.count").iter().map(|line| line.value.as_f64()).collect();
     assert_eq!(nodes, [3.0, 1.0, 0.0]);
-    assert_eq!(bench.recorder.of("clusteroperator.count")[0].value.as_f64(), 3.0);
+    assert_eq!(bench.recorder.samples_of("clusteroperator.count")[0].value.as_f64(), 3.0);
 }
 
 #[tokio::test]
 async fn pages_of_one_tell_the_same() {
-    let far = Far::start(well).await;
+    let far = FakeCluster::start(healthy_cluster).await;
     let told = async |page: usize| {
         let fetch = FetchLimits { page, ..FetchLimits::default() };
         let bench = bench(&far, CheckOptions { fetch, ..CheckOptions::default() });
         bench.look(1).await;
-        let plain = |line: crate::emit::Recorded| (line.metric, line.value.as_f64().to_string(), line.dims);
+        let plain =
+            |line: crate::emit::RecordedSample| (line.metric, line.value.as_f64().to_string(), line.dims);
         let mut lines: Vec<_> = bench.recorder.take().into_iter().map(plain).collect();
         lines.retain(|(metric, ..)| !metric.contains("duration"));
         lines.sort();
@@ -113,7 +121,7 @@ async fn pages_of_one_tell_the_same() {
 
 #[tokio::test]
 async fn one_connection_stays_for_the_next_look_until_the_cluster_leaves() {
-    let far = Far::start(well).await;
+    let far = FakeCluster::start(healthy_cluster).await;
     let slow = LeanOptions { crowd: LONG, ..LeanOptions::default() };
     let only = Some(vec!["emitNetworkMTU".to_owned()]);
     let bench = bench(&far, CheckOptions { connection: slow, only, ..CheckOptions::default() });
@@ -128,20 +136,20 @@ async fn one_connection_stays_for_the_next_look_until_the_cluster_leaves() {
 
 #[tokio::test]
 async fn a_new_target_gets_a_new_connection() {
-    let (old, new) = (Far::start(well).await, Far::start(well).await);
+    let (old, new) = (FakeCluster::start(healthy_cluster).await, FakeCluster::start(healthy_cluster).await);
     let connections = Connections::new(old.directory(), dialer(), LeanOptions::default());
     let id = view().id.clone();
     let first = connections.to(&id).await.unwrap();
     assert!(Arc::ptr_eq(&first, &connections.to(&id).await.unwrap()));
     #[derive(Debug)]
-    struct Moves(Arc<rp_net::Target>, Arc<rp_net::Target>, AtomicBool);
+    struct MovingDirectory(Arc<rp_net::Target>, Arc<rp_net::Target>, AtomicBool);
     #[async_trait]
-    impl Directory for Moves {
+    impl Directory for MovingDirectory {
         async fn find(&self, _: &ResourceId) -> Result<Arc<rp_net::Target>, rp_net::DirectoryError> {
             Ok(Arc::clone(if self.2.swap(true, Ordering::SeqCst) { &self.1 } else { &self.0 }))
         }
     }
-    let moves = Arc::new(Moves(old.target(), new.target(), AtomicBool::new(false)));
+    let moves = Arc::new(MovingDirectory(old.target(), new.target(), AtomicBool::new(false)));
     let connections = Connections::new(moves, dialer(), LeanOptions::default());
     let (first, second) = (connections.to(&id).await.unwrap(), connections.to(&id).await.unwrap());
     assert!(!Arc::ptr_eq(&first, &second));
@@ -151,9 +159,9 @@ async fn a_new_target_gets_a_new_connection() {
 #[tokio::test]
 async fn a_sick_api_server_is_pinged_and_left_alone() {
     for (healthz, ping) in [(500, "200"), (401, "200"), (429, "200")] {
-        let far = Far::start(move |asked: &Asked| match asked.path.as_str() {
+        let far = FakeCluster::start(move |asked: &ReceivedRequest| match asked.path.as_str() {
             "/healthz" => Reply::Text(healthz, String::new()),
-            _ => well(asked),
+            _ => healthy_cluster(asked),
         })
         .await;
         let bench = bench(&far, CheckOptions::default());
@@ -161,8 +169,8 @@ async fn a_sick_api_server_is_pinged_and_left_alone() {
         assert_eq!(observed.done.failed, ["emitAPIServerHealthzCode"]);
         assert_eq!(bench.values("apiserver.healthz.code", "code"), [healthz.to_string()]);
         assert_eq!(bench.values("apiserver.healthz.ping.code", "code"), [ping]);
-        assert_eq!(far.asked().len(), 2);
-        assert!(bench.recorder.of("monitor.cluster.connect.error").is_empty());
+        assert_eq!(far.requests().len(), 2);
+        assert!(bench.recorder.samples_of("monitor.cluster.connect.error").is_empty());
     }
 }
 
@@ -174,10 +182,10 @@ async fn a_cluster_without_a_way_has_code_0_and_says_where_the_way_ends() {
         ..LeanOptions::default()
     };
     let options = || CheckOptions { connection: short.clone(), ..CheckOptions::default() };
-    let wrong = Far::behind(Door::Stranger, well).await;
-    let hangs = Far::behind(Door::NoTls, well).await;
-    let silent = Far::start(|_| Reply::Silent).await;
-    let gone = Far::start(well).await;
+    let wrong = FakeCluster::start_with(HandshakeMode::Stranger, healthy_cluster).await;
+    let hangs = FakeCluster::start_with(HandshakeMode::NoTls, healthy_cluster).await;
+    let silent = FakeCluster::start(|_| Reply::Silent).await;
+    let gone = FakeCluster::start(healthy_cluster).await;
     let mut elsewhere = target("https://127.0.0.1:1", gone.target().ca_pem.clone());
     for (far, stages) in [(&wrong, ["tls", "tls"]), (&hangs, ["tls", "tls"]), (&silent, ["head", "tls"])] {
         let bench = bench(far, options());
@@ -191,19 +199,19 @@ async fn a_cluster_without_a_way_has_code_0_and_says_where_the_way_ends() {
     // No target at all: nothing is dialled.
     elsewhere.id = ResourceId::imported("other").unwrap();
     let (mut parts, recorder) = parts(&gone, options());
-    parts.directory = Arc::new(One(Arc::new(elsewhere)));
-    let bench = Bench { check: Check::new(parts), recorder };
+    parts.directory = Arc::new(SingleTarget(Arc::new(elsewhere)));
+    let bench = CheckBench { check: Check::new(parts), recorder };
     assert_eq!(bench.look(2).await.done.failed, ["emitAPIServerHealthzCode"]);
     assert_eq!(bench.values("monitor.cluster.connect.error", "stage"), ["unknown"]);
     assert_eq!(bench.values("apiserver.healthz.code", "code"), ["0"]);
-    assert!(gone.asked().is_empty());
+    assert!(gone.requests().is_empty());
 }
 
 #[tokio::test]
 async fn one_forbidden_kind_fails_its_collectors_alone() {
-    let far = Far::start(|asked: &Asked| match asked.path.as_str() {
+    let far = FakeCluster::start(|asked: &ReceivedRequest| match asked.path.as_str() {
         "/api/v1/nodes" => Reply::Text(403, r#"{"message":"nodes is forbidden"}"#.to_owned()),
-        _ => well(asked),
+        _ => healthy_cluster(asked),
     })
     .await;
     let bench = bench(&far, CheckOptions::default());
@@ -216,27 +224,27 @@ async fn one_forbidden_kind_fails_its_collectors_alone() {
     let failed = bench.values("monitor.cluster.collector.error", "collector");
     assert!(failed.contains(&"emitNodeConditions".to_owned()), "{failed:?}");
     assert!(!failed.contains(&"emitPodConditions".to_owned()), "{failed:?}");
-    assert!(bench.recorder.of("monitor.cluster.duration").is_empty());
-    assert!(!bench.recorder.of("clusteroperator.count").is_empty());
+    assert!(bench.recorder.samples_of("monitor.cluster.duration").is_empty());
+    assert!(!bench.recorder.samples_of("clusteroperator.count").is_empty());
 }
 
 #[tokio::test]
 async fn a_version_that_cannot_be_read_stops_the_look() {
-    let far = Far::start(|asked: &Asked| match asked.path.as_str() {
+    let far = FakeCluster::start(|asked: &ReceivedRequest| match asked.path.as_str() {
         "/apis/config.openshift.io/v1/clusterversions/version" => Reply::Text(500, String::new()),
-        _ => well(asked),
+        _ => healthy_cluster(asked),
     })
     .await;
     let bench = bench(&far, CheckOptions::default());
     assert_eq!(bench.look(2).await.done.failed, ["prefetchClusterVersion"]);
-    assert_eq!(far.asked().len(), 2);
+    assert_eq!(far.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn the_deadline_ends_a_look_and_what_came_before_is_told() {
-    let far = Far::start(|asked: &Asked| match asked.path.as_str() {
+    let far = FakeCluster::start(|asked: &ReceivedRequest| match asked.path.as_str() {
         "/api/v1/nodes" => Reply::Half,
-        _ => well(asked),
+        _ => healthy_cluster(asked),
     })
     .await;
     let bench = bench(&far, CheckOptions { timeout: Duration::from_secs(8), ..CheckOptions::default() });
@@ -244,16 +252,16 @@ async fn the_deadline_ends_a_look_and_what_came_before_is_told() {
     assert!(observed.done.failed.contains(&"deadline"));
     let error = error_of(&observed, "emitNodeConditions").unwrap();
     assert!(error.contains(&FetchError::Deadline.to_string()), "{error}");
-    assert_eq!(bench.recorder.of("monitor.main.timedout").len(), 1);
-    assert!(bench.recorder.of("monitor.main.forcedcleanup").is_empty());
+    assert_eq!(bench.recorder.samples_of("monitor.main.timedout").len(), 1);
+    assert!(bench.recorder.samples_of("monitor.main.forcedcleanup").is_empty());
     assert_eq!(bench.values("apiserver.healthz.code", "code"), ["200"]);
 }
 
-/// Hangs, whatever it is told; or panics.
-struct Beside1(bool);
+/// Hangs and ignores cancellation, or panics.
+struct StuckMonitor(bool);
 
 #[async_trait]
-impl Beside for Beside1 {
+impl SideMonitor for StuckMonitor {
     fn name(&self) -> &'static str {
         "nsg"
     }
@@ -266,7 +274,13 @@ impl Beside for Beside1 {
         true
     }
 
-    async fn run(&self, _: &ClusterView, _: &ClusterDims, _: Round, _: &CancellationToken) -> BesideDone {
+    async fn run(
+        &self,
+        _: &ClusterView,
+        _: &ClusterDims,
+        _: Round,
+        _: &CancellationToken,
+    ) -> SideMonitorOutput {
         assert!(!self.0, "no luck");
         std::future::pending().await
     }
@@ -274,33 +288,33 @@ impl Beside for Beside1 {
 
 #[tokio::test]
 async fn a_monitor_that_does_not_end_is_abandoned_and_one_that_panics_is_counted() {
-    let far = Far::start(well).await;
+    let far = FakeCluster::start(healthy_cluster).await;
     let options = || CheckOptions {
         timeout: Duration::from_secs(5),
         grace: Duration::from_millis(50),
         ..CheckOptions::default()
     };
     let (mut hangs, recorder) = parts(&far, options());
-    hangs.beside = vec![Arc::new(Beside1(false))];
-    let bench = Bench { check: Check::new(hangs), recorder };
+    hangs.beside = vec![Arc::new(StuckMonitor(false))];
+    let bench = CheckBench { check: Check::new(hangs), recorder };
     let observed = bench.look(2).await;
     assert!(observed.done.failed.contains(&"deadline"));
-    assert_eq!(bench.recorder.of("monitor.main.forcedcleanup").len(), 1);
+    assert_eq!(bench.recorder.samples_of("monitor.main.forcedcleanup").len(), 1);
     assert_eq!(bench.values("apiserver.healthz.code", "code"), ["200"], "the other monitor was not hurt");
     let (mut panics, recorder) = parts(&far, options());
-    panics.beside = vec![Arc::new(Beside1(true))];
-    let bench = Bench { check: Check::new(panics), recorder };
+    panics.beside = vec![Arc::new(StuckMonitor(true))];
+    let bench = CheckBench { check: Check::new(panics), recorder };
     bench.look(2).await;
-    assert_eq!(bench.recorder.of("monitor.nsg.failedworker").len(), 1);
-    assert!(bench.recorder.of("monitor.main.timedout").is_empty());
+    assert_eq!(bench.recorder.samples_of("monitor.nsg.failedworker").len(), 1);
+    assert!(bench.recorder.samples_of("monitor.main.timedout").is_empty());
 }
 
-struct Kept {
+struct RecordBench {
     store: SharedStore,
     keyring: Keyring,
 }
 
-impl Kept {
+impl RecordBench {
     fn new() -> Self {
         let clock: SharedClock = Arc::new(SystemClock);
         let store = rp_database::SqliteStore::memory(&clock);
@@ -319,10 +333,10 @@ impl Kept {
         self.store.create(Collection::OpenShiftClusters, draft).await.unwrap();
     }
 
-    fn bench(&self, far: &Far) -> Bench {
+    fn bench(&self, far: &FakeCluster) -> CheckBench {
         let (mut parts, recorder) = parts(far, CheckOptions { mirror_every: 1, ..CheckOptions::default() });
         parts.records = Some(Records::new(&self.store, self.keyring.clone()));
-        Bench { check: Check::new(parts), recorder }
+        CheckBench { check: Check::new(parts), recorder }
     }
 
     async fn health(&self) -> Option<rp_database::Versioned<ClusterHealth>> {
@@ -338,7 +352,7 @@ impl Kept {
 fn changing(
     sick: &Arc<AtomicBool>,
     secret: &Arc<parking_lot::Mutex<String>>,
-) -> impl Fn(&Asked) -> Reply + use<> {
+) -> impl Fn(&ReceivedRequest) -> Reply + use<> {
     use base64::Engine as _;
     let base64 = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     let (sick, secret) = (Arc::clone(sick), Arc::clone(secret));
@@ -350,24 +364,24 @@ fn changing(
         }
         "/api/v1/namespaces/kube-system/secrets/azure-credentials" => Reply::Json(json!({"data": {
             "azure_client_id": base64("client"), "azure_client_secret": base64(&secret.lock())}})),
-        _ => well(asked),
+        _ => healthy_cluster(asked),
     }
 }
 
 #[tokio::test]
 async fn health_and_mirror_are_written_when_they_change_and_not_otherwise() {
-    let kept = Kept::new();
+    let kept = RecordBench::new();
     kept.cluster().await;
     let (sick, secret) =
         (Arc::new(AtomicBool::new(false)), Arc::new(parking_lot::Mutex::new("hidden".to_owned())));
-    let far = Far::start(changing(&sick, &secret)).await;
+    let far = FakeCluster::start(changing(&sick, &secret)).await;
     let bench = kept.bench(&far);
     let view = {
         let mut view = ClusterView::clone(&view());
         (view.workload_identity, view.service_principal) = (false, true);
         Arc::new(view)
     };
-    let look = async |bench: &Bench, number| {
+    let look = async |bench: &CheckBench, number| {
         let round = Round { hourly: false, nsg_due: false, number };
         bench.check.look(Arc::clone(&view), round, CancellationToken::new()).await;
     };
@@ -420,8 +434,8 @@ async fn health_and_mirror_are_written_when_they_change_and_not_otherwise() {
 
 #[tokio::test]
 async fn a_cluster_that_was_deleted_meanwhile_leaves_nothing() {
-    let kept = Kept::new();
-    let far = Far::start(well).await;
+    let kept = RecordBench::new();
+    let far = FakeCluster::start(healthy_cluster).await;
     kept.bench(&far).look(1).await;
     assert!(kept.health().await.is_none() && kept.mirror().await.is_none(), "there never was a document");
     kept.cluster().await;
@@ -432,16 +446,16 @@ async fn a_cluster_that_was_deleted_meanwhile_leaves_nothing() {
 
 #[tokio::test]
 async fn a_look_that_the_end_of_the_process_cuts_short_writes_nothing() {
-    let kept = Kept::new();
+    let kept = RecordBench::new();
     kept.cluster().await;
-    let far = Far::start(|asked: &Asked| match asked.path.as_str() {
+    let far = FakeCluster::start(|asked: &ReceivedRequest| match asked.path.as_str() {
         "/api/v1/nodes" => Reply::Silent,
-        _ => well(asked),
+        _ => healthy_cluster(asked),
     })
     .await;
     let (bench, cancel) = (kept.bench(&far), CancellationToken::new());
     let stop = async {
-        while far.times("/api/v1/nodes") == 0 {
+        while far.request_count("/api/v1/nodes") == 0 {
             tokio::task::yield_now().await;
         }
         cancel.cancel();
@@ -457,8 +471,8 @@ async fn arbitrary_answers_never_panic() {
     let odd =
         [Value::Null, json!([]), json!({"items": null}), json!({"items": [null, 1, "x", {}]}), json!(1)];
     for (at, value) in odd.into_iter().enumerate() {
-        let far = Far::start(move |asked: &Asked| match asked.path.as_str() {
-            "/healthz" => well(asked),
+        let far = FakeCluster::start(move |asked: &ReceivedRequest| match asked.path.as_str() {
+            "/healthz" => healthy_cluster(asked),
             _ => Reply::Json(value.clone()),
         })
         .await;

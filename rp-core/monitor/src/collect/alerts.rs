@@ -1,19 +1,19 @@
-//! What the cluster's Alertmanager holds (`contract/monitor.md` §9.7).
+//! Alerts of the cluster's Alertmanager (`contract/monitor.md` §9.7).
 
 use std::collections::BTreeMap;
 
 use super::operators::count;
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::Alert;
-use crate::seen::Seen;
 use rp_kube::namespaces::is_openshift;
 
-/// Names that are told of one cluster; more can only come from rules that somebody wrote to make them.
+/// Maximum number of alert names per cluster; more can only come from hostile rules.
 const MOST_NAMES: usize = 500;
 
-pub(super) fn alerts(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn alerts(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let alerts = seen.alerts()?;
     told.int(&cluster::ALERTS_COUNT, count(alerts.len()), []);
     // Number, and severity of the last one.
@@ -31,16 +31,16 @@ pub(super) fn alerts(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
         *entry = (entry.0 + 1, severity);
     }
     for (name, (number, severity)) in plain.into_iter().take(MOST_NAMES) {
-        told.int(&cluster::ALERTS, number, [own(name), own(severity)]);
+        told.int(&cluster::ALERTS, number, [owned_text(name), owned_text(severity)]);
     }
     for ((name, target, secondary), (number, severity)) in targeted.into_iter().take(MOST_NAMES) {
-        let dims = [own(name), own(severity), own(target), own(secondary)];
+        let dims = [owned_text(name), owned_text(severity), owned_text(target), owned_text(secondary)];
         told.int(&cluster::TARGETED_ALERTS, number, dims);
     }
     Ok(())
 }
 
-/// Whether the alert is the platform's and worth telling.
+/// Whether the alert belongs to the platform and is reported.
 pub(crate) fn is_platform(alert: &Alert) -> bool {
     let name = alert.labels.alertname.as_str();
     let noise = name.starts_with("UsingDeprecatedAPI")
@@ -53,11 +53,11 @@ pub(crate) fn is_platform(alert: &Alert) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
-    use crate::seen::Need;
+    use super::super::tests::{CollectorBench, aro, named};
+    use crate::cluster_objects::Resource;
 
     fn told(alerts: Value) -> Vec<String> {
-        Fed::new(aro()).with(&Need::Alerts, alerts).run(named("emitPrometheusAlerts"))
+        CollectorBench::new(aro()).with(&Resource::Alerts, alerts).run(named("emitPrometheusAlerts"))
     }
 
     fn alert(name: &str, severity: &str, namespace: &str) -> Value {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn an_alertmanager_that_is_away_is_an_error() {
-        let fed = Fed::new(aro()).failed(&Need::Alerts, 503);
+        let fed = CollectorBench::new(aro()).failed(&Resource::Alerts, 503);
         assert!(fed.told(named("emitPrometheusAlerts")).is_err());
     }
 }

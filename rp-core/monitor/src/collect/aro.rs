@@ -8,19 +8,19 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 
 use super::conditions::{ARO_CONTROLLERS, ARO_OPERATOR, is_known};
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::{Condition, Deployment};
 use crate::sample::Sample;
-use crate::seen::Seen;
 
 /// When the operator last repaired a subnet.
 const RECONCILED: &str = "aro.openshift.io/lastSubnetReconcileTimestamp";
-/// A repair is told as long as one look sees it, or two.
+/// How long a repair is reported: long enough for one or two looks.
 const RECENT: Duration = Duration::from_secs(70);
 
-pub(super) fn heartbeat(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn heartbeat(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let deployments = seen.operator_deployments()?;
     if seen.is_imported() && deployments.is_empty() {
         return Ok(());
@@ -43,12 +43,12 @@ fn is_ready(deployment: &Deployment) -> bool {
         && deployment.metadata.generation.or_zero() == status.observed_generation.or_zero()
 }
 
-pub(super) fn conditions(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn conditions(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let Some(cluster) = seen.aro_cluster()? else { return Ok(()) };
     for condition in cluster.status.conditions.iter().filter(|it| !is_fine(it)) {
-        let dims = [own(condition.kind.as_str()), own(condition.status.as_str())];
+        let dims = [owned_text(condition.kind.as_str()), owned_text(condition.status.as_str())];
         let sample = Sample::one(&cluster::ARO_OPERATOR_CONDITIONS, dims);
-        // The contract logs what is false and no other status.
+        // The contract logs conditions with status `False` only.
         if condition.status.as_str() == "False" {
             told.logged(sample, condition.message.as_str());
         } else {
@@ -64,9 +64,12 @@ fn is_fine(condition: &Condition) -> bool {
         || ARO_CONTROLLERS.iter().any(|(end, fine)| kind.ends_with(end) && status == *fine)
 }
 
-pub(super) fn nsg_reconciliation(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn nsg_reconciliation(
+    seen: &ClusterObjects,
+    told: &mut CollectorOutput,
+) -> Result<(), CollectError> {
     let Some(cluster) = seen.aro_cluster()? else { return Ok(()) };
-    // Never repaired, or before the operator kept it: not updated.
+    // Absent: never repaired, or an operator that does not record it. Nothing is reported.
     let Some(at) = cluster.metadata.annotations.get(RECONCILED) else { return Ok(()) };
     let at = rfc1123(at)
         .ok_or(CollectError::Object("the time of the last subnet repair cannot be read".into()))?;
@@ -89,16 +92,18 @@ fn rfc1123(text: &str) -> Option<Timestamp> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, NOW, aro, named};
+    use super::super::tests::{CollectorBench, NOW, aro, named};
     use super::*;
-    use crate::seen::Need;
+    use crate::cluster_objects::Resource;
 
     fn deployment(name: &str, spec: &Value, status: &Value, generation: i64) -> Value {
         json!({"metadata": {"name": name, "generation": generation}, "spec": spec, "status": status})
     }
 
     fn heartbeats(items: Value) -> Vec<String> {
-        Fed::new(aro()).with_items(&Need::OperatorDeployments, items).run(named("emitAroOperatorHeartbeat"))
+        CollectorBench::new(aro())
+            .with_items(&Resource::OperatorDeployments, items)
+            .run(named("emitAroOperatorHeartbeat"))
     }
 
     const BEATS: [&str; 2] = [
@@ -130,8 +135,8 @@ mod tests {
         assert!(heartbeats(json!([short])).iter().all(|line| line.contains("heartbeat 0")));
     }
 
-    fn cluster(value: Value) -> Fed {
-        Fed::new(aro()).with(&Need::AroCluster, value)
+    fn cluster(value: Value) -> CollectorBench {
+        CollectorBench::new(aro()).with(&Resource::AroCluster, value)
     }
 
     #[test]

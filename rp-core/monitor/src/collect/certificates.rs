@@ -1,4 +1,4 @@
-//! Ends of certificates (`contract/monitor.md` §9.8).
+//! Expiry of certificates (`contract/monitor.md` §9.8).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use rp_base::Timestamp;
 use x509_parser::pem::parse_x509_pem;
 
 use super::no_proxy::host_of;
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::{ClusterObjects, OPERATOR_NAMESPACE, Resource};
 use crate::names::cluster;
 use crate::objects::SecretCertificate;
 use crate::sample::Sample;
-use crate::seen::{Need, OPERATOR_NAMESPACE, Seen};
 
 const DAY: i64 = 24 * 60 * 60;
 
-/// What is told of one certificate.
+/// The reported properties of one certificate.
 #[derive(Debug, PartialEq, Eq)]
 struct Certificate {
     subject: String,
@@ -28,14 +28,14 @@ struct Certificate {
     thumbprint: String,
 }
 
-/// Clusters whose domain is ours have certificates that are ours.
-fn is_managed(seen: &Seen) -> bool {
+/// Whether we manage the certificates: only if the cluster's domain is ours.
+fn is_managed(seen: &ClusterObjects) -> bool {
     let host = host_of(&seen.cluster().api_url);
     [".aroapp.io", ".aroapp.azure.us"].iter().any(|end| host.ends_with(end))
 }
 
 /// Names of the secrets of ingress and API server. `None` before the ingress controller was read.
-fn secrets(seen: &Seen) -> Result<[String; 2], CollectError> {
+fn secrets(seen: &ClusterObjects) -> Result<[String; 2], CollectError> {
     const NO_NAME: CollectError = CollectError::Object(Cow::Borrowed(
         "ingress controller spec invalid, default certificate name not found",
     ));
@@ -44,7 +44,7 @@ fn secrets(seen: &Seen) -> Result<[String; 2], CollectError> {
     let name = default.and_then(|controller| controller.spec.default_certificate.as_ref());
     let name =
         name.map(|reference| reference.name.as_str()).filter(|name| !name.is_empty()).ok_or(NO_NAME)?;
-    // The name becomes part of a path.
+    // The name becomes part of a path, so it must be a valid object name.
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
     if !name.bytes().all(fits) || name.starts_with('.') {
         return Err(CollectError::Object(
@@ -54,15 +54,15 @@ fn secrets(seen: &Seen) -> Result<[String; 2], CollectError> {
     Ok([name.to_owned(), name.replacen("-ingress", "-apiserver", 1)])
 }
 
-pub(super) fn needs(seen: &Seen) -> Vec<Need> {
+pub(super) fn needs(seen: &ClusterObjects) -> Vec<Resource> {
     if !is_managed(seen) {
         return Vec::new();
     }
-    let secrets = secrets(seen).into_iter().flatten().map(Need::Certificate);
-    std::iter::once(Need::IngressControllers).chain(secrets).collect()
+    let secrets = secrets(seen).into_iter().flatten().map(Resource::Certificate);
+    std::iter::once(Resource::IngressControllers).chain(secrets).collect()
 }
 
-pub(super) fn managed(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn managed(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     if !is_managed(seen) {
         return Ok(());
     }
@@ -81,13 +81,13 @@ pub(super) fn managed(seen: &Seen, told: &mut Told) -> Result<(), CollectError> 
     failed.map_or(Ok(()), Err)
 }
 
-pub(super) fn etcd_needs(seen: &Seen) -> Vec<Need> {
+pub(super) fn etcd_needs(seen: &ClusterObjects) -> Vec<Resource> {
     // From 4.9 on the platform renews them by itself.
     let old = seen.versions().actual.is_some_and(|version| (version.major, version.minor) < (4, 9));
-    if old { vec![Need::EtcdCertificates] } else { Vec::new() }
+    if old { vec![Resource::EtcdCertificates] } else { Vec::new() }
 }
 
-pub(super) fn etcd(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn etcd(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     if etcd_needs(seen).is_empty() {
         return Ok(());
     }
@@ -103,15 +103,15 @@ pub(super) fn etcd(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
 }
 
 fn tell(
-    seen: &Seen,
-    told: &mut Told,
+    seen: &ClusterObjects,
+    told: &mut CollectorOutput,
     namespace: &'static str,
     name: &str,
     secret: Option<&SecretCertificate>,
 ) -> Result<(), CollectError> {
     let Some(data) = secret.map(|secret| secret.data.certificate.as_str()).filter(|data| !data.is_empty())
     else {
-        told.one(&cluster::CERTIFICATE_MISSING, [namespace.into(), own(name)]);
+        told.one(&cluster::CERTIFICATE_MISSING, [namespace.into(), owned_text(name)]);
         return Ok(());
     };
     let unreadable =
@@ -119,7 +119,8 @@ fn tell(
     let certificate = read(data).ok_or_else(unreadable)?;
     let (end, now) = (certificate.not_after, seen.now());
     let days = end.seconds().saturating_sub(now.seconds()) / DAY;
-    let dims = [namespace.into(), own(name), certificate.subject.into(), certificate.thumbprint.into()];
+    let dims =
+        [namespace.into(), owned_text(name), certificate.subject.into(), certificate.thumbprint.into()];
     let mut sample = Sample::int(&cluster::CERTIFICATE_EXPIRATION, days, dims);
     #[expect(clippy::cast_precision_loss, reason = "seconds of any certificate are below 2^53")]
     let seconds = end.seconds() as f64;
@@ -128,8 +129,8 @@ fn tell(
     Ok(())
 }
 
-/// The end of the certificate that ends first, of those that were looked at.
-pub(crate) fn earliest(seen: &Seen) -> Option<Timestamp> {
+/// The expiry of the certificate that expires first, of those that were read.
+pub(crate) fn earliest(seen: &ClusterObjects) -> Option<Timestamp> {
     let managed = is_managed(seen).then(|| secrets(seen).ok()).flatten().into_iter().flatten();
     let managed = managed.filter_map(|name| seen.certificate(&name).ok().flatten());
     managed.filter_map(|secret| Some(read(secret.data.certificate.as_str())?.not_after)).min()
@@ -165,7 +166,7 @@ mod tests {
     use serde_json::{Value, json};
     use time::OffsetDateTime;
 
-    use super::super::tests::{Fed, NOW, aro, named};
+    use super::super::tests::{CollectorBench, NOW, aro, named};
     use super::*;
 
     fn pem(name: &str, seconds_left: i64) -> (String, String) {
@@ -185,10 +186,10 @@ mod tests {
         json!({"metadata": {"name": name}, "data": {"tls.crt": data, "tls.key": "c2VjcmV0"}})
     }
 
-    fn managed() -> Fed {
+    fn managed() -> CollectorBench {
         let controller =
             json!([{"metadata": {"name": "default"}, "spec": {"defaultCertificate": {"name": "x-ingress"}}}]);
-        Fed::new(aro()).with_items(&Need::IngressControllers, controller)
+        CollectorBench::new(aro()).with_items(&Resource::IngressControllers, controller)
     }
 
     const NAME: &str = "emitIngressAndAPIServerCertificateExpiry";
@@ -198,8 +199,8 @@ mod tests {
         let (ingress, one) = pem("*.apps.x.eastus.aroapp.io", 30 * DAY + 5);
         let (api, two) = pem("api.x.eastus.aroapp.io", -DAY - 5);
         let fed = managed()
-            .with(&Need::Certificate("x-ingress".to_owned()), secret("x-ingress", &ingress))
-            .with(&Need::Certificate("x-apiserver".to_owned()), secret("x-apiserver", &api));
+            .with(&Resource::Certificate("x-ingress".to_owned()), secret("x-ingress", &ingress))
+            .with(&Resource::Certificate("x-apiserver".to_owned()), secret("x-apiserver", &api));
         let mut expected = [
             format!(
                 "certificate.expirationdate 30 namespace=openshift-azure-operator name=x-ingress subject=*.apps.x.eastus.aroapp.io thumbprint={one}"
@@ -219,8 +220,8 @@ mod tests {
     fn days_are_truncated_toward_zero() {
         let (almost, _) = pem("a", -DAY + 60);
         let fed = managed()
-            .with(&Need::Certificate("x-ingress".to_owned()), secret("x-ingress", &almost))
-            .failed(&Need::Certificate("x-apiserver".to_owned()), 404);
+            .with(&Resource::Certificate("x-ingress".to_owned()), secret("x-ingress", &almost))
+            .failed(&Resource::Certificate("x-apiserver".to_owned()), 404);
         let told = fed.run(named(NAME));
         assert!(told[0].starts_with("certificate.expirationdate 0 "), "{told:?}");
         assert_eq!(
@@ -232,8 +233,8 @@ mod tests {
     #[test]
     fn a_secret_without_the_key_is_missing_and_one_that_is_no_certificate_an_error() {
         let fed = managed()
-            .with(&Need::Certificate("x-ingress".to_owned()), json!({"data": {}}))
-            .with(&Need::Certificate("x-apiserver".to_owned()), secret("x-apiserver", "bm9uc2Vuc2U="));
+            .with(&Resource::Certificate("x-ingress".to_owned()), json!({"data": {}}))
+            .with(&Resource::Certificate("x-apiserver".to_owned()), secret("x-apiserver", "bm9uc2Vuc2U="));
         assert_eq!(
             fed.run(named(NAME)),
             [
@@ -254,7 +255,7 @@ mod tests {
         ] {
             let mut cluster = aro();
             cluster.api_url = url.to_owned();
-            let fed = Fed::new(cluster);
+            let fed = CollectorBench::new(cluster);
             assert_eq!((named(NAME).needs)(&fed.seen).is_empty(), !looked, "{url}");
             assert_eq!(fed.told(named(NAME)).is_ok(), !looked, "{url}");
         }
@@ -262,10 +263,10 @@ mod tests {
 
     #[test]
     fn needs_grow_when_the_name_is_known() {
-        let first = (named(NAME).needs)(&Fed::new(aro()).seen);
-        assert_eq!(first, [Need::IngressControllers]);
+        let first = (named(NAME).needs)(&CollectorBench::new(aro()).seen);
+        assert_eq!(first, [Resource::IngressControllers]);
         let second = (named(NAME).needs)(&managed().seen);
-        let secrets = ["x-ingress", "x-apiserver"].map(|name| Need::Certificate(name.to_owned()));
+        let secrets = ["x-ingress", "x-apiserver"].map(|name| Resource::Certificate(name.to_owned()));
         assert_eq!(second[1..], secrets);
     }
 
@@ -274,8 +275,8 @@ mod tests {
         for spec in
             [json!({}), json!({"defaultCertificate": null}), json!({"defaultCertificate": {"name": "../x"}})]
         {
-            let fed = Fed::new(aro()).with_items(
-                &Need::IngressControllers,
+            let fed = CollectorBench::new(aro()).with_items(
+                &Resource::IngressControllers,
                 json!([{"metadata": {"name": "default"}, "spec": spec}]),
             );
             assert!(fed.told(named(NAME)).is_err());
@@ -283,9 +284,9 @@ mod tests {
         }
     }
 
-    fn version(text: &str) -> Fed {
-        Fed::new(aro()).with(
-            &Need::ClusterVersion,
+    fn version(text: &str) -> CollectorBench {
+        CollectorBench::new(aro()).with(
+            &Resource::ClusterVersion,
             json!({"status": {"history": [{"state": "Completed", "version": text}]}}),
         )
     }
@@ -304,7 +305,7 @@ mod tests {
         let (data, thumbprint) = pem("etcd", 2 * DAY);
         let items =
             json!([secret("etcd-peer-m0", &data), secret("etcd-serving-m0", ""), secret("other", &data)]);
-        let fed = version("4.8.57").with_items(&Need::EtcdCertificates, items);
+        let fed = version("4.8.57").with_items(&Resource::EtcdCertificates, items);
         assert_eq!(
             fed.run(named("emitEtcdCertificateExpiry")),
             [

@@ -1,12 +1,12 @@
-//! Which conditions are as they should be. Whatever is in no table is told.
+//! Tables of expected conditions. A condition that is in no table is reported.
 
 use crate::objects::Condition;
 
-/// A type and the status that is not told.
-pub(super) type Known = &'static [(&'static str, &'static str)];
+/// Condition types with the status that is not reported.
+pub(super) type ExpectedConditions = &'static [(&'static str, &'static str)];
 
 /// Of the ARO operator; the last row is not in the contract's table, where the healthy state is told each minute.
-pub(super) const ARO_OPERATOR: Known = &[
+pub(super) const ARO_OPERATOR: ExpectedConditions = &[
     ("InternetReachableFromMaster", "True"),
     ("InternetReachableFromWorker", "True"),
     ("ServicePrincipalValid", "True"),
@@ -15,10 +15,10 @@ pub(super) const ARO_OPERATOR: Known = &[
     ("DefaultClusterDNS", "True"),
 ];
 /// Ends of types of the ARO operator's controllers.
-pub(super) const ARO_CONTROLLERS: Known =
+pub(super) const ARO_CONTROLLERS: ExpectedConditions =
     &[("ControllerAvailable", "True"), ("ControllerProgressing", "False"), ("ControllerDegraded", "False")];
 /// Of the ClusterVersion; from `Failing` on not in the contract's table.
-pub(super) const CLUSTER_VERSION: Known = &[
+pub(super) const CLUSTER_VERSION: ExpectedConditions = &[
     ("Available", "True"),
     ("Progressing", "False"),
     ("Degraded", "False"),
@@ -29,7 +29,7 @@ pub(super) const CLUSTER_VERSION: Known = &[
     ("ImplicitlyEnabledCapabilities", "False"),
 ];
 /// Of any cluster operator.
-pub(super) const OPERATORS: Known = &[
+pub(super) const OPERATORS: ExpectedConditions = &[
     ("Available", "True"),
     ("Degraded", "False"),
     ("Progressing", "False"),
@@ -47,7 +47,7 @@ pub(super) const CERTAIN_OPERATORS: &[(&str, &str, &str)] = &[
     ("network", "ManagementStateDegraded", "False"),
 ];
 /// Of machine config pools; the last row is not in the contract's table.
-pub(super) const POOLS: Known = &[
+pub(super) const POOLS: ExpectedConditions = &[
     ("Degraded", "False"),
     ("NodeDegraded", "False"),
     ("RenderDegraded", "False"),
@@ -56,7 +56,7 @@ pub(super) const POOLS: Known = &[
     ("PinnedImageSetsDegraded", "False"),
 ];
 /// Of nodes; the last row is not in the contract's table.
-pub(super) const NODES: Known = &[
+pub(super) const NODES: ExpectedConditions = &[
     ("DiskPressure", "False"),
     ("MemoryPressure", "False"),
     ("PIDPressure", "False"),
@@ -64,7 +64,7 @@ pub(super) const NODES: Known = &[
     ("NetworkUnavailable", "False"),
 ];
 /// Of pods; the last row is not in the contract's table (Kubernetes 1.29 and later set it on every pod).
-pub(super) const PODS: Known = &[
+pub(super) const PODS: ExpectedConditions = &[
     ("ContainersReady", "True"),
     ("Initialized", "True"),
     ("PodScheduled", "True"),
@@ -72,8 +72,8 @@ pub(super) const PODS: Known = &[
     ("PodReadyToStartContainers", "True"),
 ];
 
-/// Whether the condition is one that is not told.
-pub(super) fn is_known(table: Known, condition: &Condition) -> bool {
+/// Whether the condition is expected and therefore not reported.
+pub(super) fn is_known(table: ExpectedConditions, condition: &Condition) -> bool {
     table
         .iter()
         .any(|(kind, status)| condition.kind.as_str() == *kind && condition.status.as_str() == *status)

@@ -1,21 +1,21 @@
-//! What the document tells, and the summary (`contract/monitor.md` §8, §9.5, §9.9).
+//! Metrics from the cluster's document, and the summary (`contract/monitor.md` §8, §9.5, §9.9).
 
 use rp_base::Timestamp;
 
 use super::nodes::Roles;
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
-use crate::seen::Seen;
 
 /// `cluster.provisioning`; in hourly rounds, before anything is asked.
-pub fn provisioning(seen: &Seen, told: &mut Told) {
+pub fn provisioning(seen: &ClusterObjects, told: &mut CollectorOutput) {
     let cluster = seen.cluster();
-    let dims = [own(&cluster.provisioning_state), own(&cluster.failed_provisioning_state)];
+    let dims = [owned_text(&cluster.provisioning_state), owned_text(&cluster.failed_provisioning_state)];
     told.one(&cluster::PROVISIONING, dims);
 }
 
-pub(super) fn maintenance(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn maintenance(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let state = match seen.cluster().maintenance_state.as_str() {
         "Pending" => "pending",
         "Planned" => "planned",
@@ -27,18 +27,18 @@ pub(super) fn maintenance(seen: &Seen, told: &mut Told) -> Result<(), CollectErr
     Ok(())
 }
 
-pub(super) fn authentication(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn authentication(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let cluster = seen.cluster();
     let managed = cluster.workload_identity && !cluster.service_principal;
     told.one(&cluster::AUTHENTICATION, [if managed { "managedIdentity" } else { "servicePrincipal" }.into()]);
     Ok(())
 }
 
-pub(super) fn summary(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn summary(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     if !seen.hourly() {
         return Ok(());
     }
-    let (roles, versions, cluster) = (Roles::of(&seen.nodes()?), seen.versions(), seen.cluster());
+    let (roles, versions, cluster) = (Roles::from_nodes(&seen.nodes()?), seen.versions(), seen.cluster());
     told.one(
         &cluster::SUMMARY,
         [
@@ -47,14 +47,14 @@ pub(super) fn summary(seen: &Seen, told: &mut Told) -> Result<(), CollectError> 
             versions.desired_text(),
             roles.master.to_string().into(),
             roles.worker.to_string().into(),
-            own(&cluster.provisioning_state),
+            owned_text(&cluster.provisioning_state),
             go_text(cluster.created_at).into(),
         ],
     );
     Ok(())
 }
 
-/// The instant as Go prints it, which dashboards parse: `2023-01-02 03:04:05.6 +0000 UTC`.
+/// The instant in Go's default format, which dashboards parse: `2023-01-02 03:04:05.6 +0000 UTC`.
 fn go_text(at: Option<Timestamp>) -> String {
     let Some(at) = at else { return "0001-01-01 00:00:00 +0000 UTC".to_owned() };
     let date = at.to_datetime();
@@ -72,17 +72,17 @@ fn go_text(at: Option<Timestamp>) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::{Fed, aro, lines, named};
+    use super::super::tests::{CollectorBench, aro, lines, named};
     use super::*;
-    use crate::seen::Need;
+    use crate::cluster_objects::Resource;
 
     #[test]
     fn the_document_tells_its_states() {
         let mut cluster = aro();
         cluster.provisioning_state = "Failed".to_owned();
         cluster.failed_provisioning_state = "Updating".to_owned();
-        let fed = Fed::new(cluster);
-        let mut told = Told::new(true);
+        let fed = CollectorBench::new(cluster);
+        let mut told = CollectorOutput::new(true);
         provisioning(&fed.seen, &mut told);
         assert_eq!(
             lines(&told),
@@ -104,7 +104,7 @@ mod tests {
             let mut cluster = aro();
             cluster.maintenance_state = stored.to_owned();
             assert_eq!(
-                Fed::new(cluster).run(named("emitMaintenanceState")),
+                CollectorBench::new(cluster).run(named("emitMaintenanceState")),
                 [format!("cluster.maintenance.pucm 1 state={state}")]
             );
         }
@@ -121,7 +121,7 @@ mod tests {
             let mut cluster = aro();
             (cluster.workload_identity, cluster.service_principal) = (identity, principal);
             assert_eq!(
-                Fed::new(cluster).run(named("emitClusterAuthenticationType")),
+                CollectorBench::new(cluster).run(named("emitClusterAuthenticationType")),
                 [format!("cluster.AuthenticationType 1 type={kind}")]
             );
         }
@@ -137,7 +137,9 @@ mod tests {
         let mut cluster = aro();
         cluster.created_at = Some(Timestamp::parse("2023-01-02T03:04:05.6Z").unwrap());
         let version = json!({"status": {"desired": {"version": "4.16.9"}, "history": [{"state": "Completed", "version": "4.16.3"}]}});
-        let fed = Fed::new(cluster).with_items(&Need::Nodes, nodes).with(&Need::ClusterVersion, version);
+        let fed = CollectorBench::new(cluster)
+            .with_items(&Resource::Nodes, nodes)
+            .with(&Resource::ClusterVersion, version);
         assert!(fed.run(named("emitSummary")).is_empty());
         let fed = fed.hourly();
         assert_eq!(

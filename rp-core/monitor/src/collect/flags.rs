@@ -1,11 +1,11 @@
 //! Operator flags that differ from the default, and the banner (`contract/monitor.md` §9.3).
 
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::AroCluster;
 use crate::sample::Sample;
-use crate::seen::Seen;
 
 /// The flags of a new cluster (`contract/operator.md` §4, `contract/api.md` §13), in order.
 pub const DEFAULTS: &[(&str, &str)] = &[
@@ -57,16 +57,16 @@ pub const DEFAULTS: &[(&str, &str)] = &[
     ("rh.srep.muo.managed", "true"),
 ];
 
-pub(super) fn flags(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn flags(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let cluster = match seen.aro_cluster() {
         Ok(Some(cluster)) => cluster,
         Ok(None) => return Ok(()),
-        // The contract lists: none is no error.
+        // The contract lists objects, so a missing object is no error.
         Err(CollectError::Fetch { error, .. }) if error.is_missing() => return Ok(()),
         Err(error) => return Err(error),
     };
     let mut sample = Sample::one(&cluster::FLAGS, []);
-    sample.spread = different(&cluster).map(|(name, value)| (name.into(), own(value))).collect();
+    sample.spread = different(&cluster).map(|(name, value)| (name.into(), owned_text(value))).collect();
     if !sample.spread.is_empty() {
         told.push(sample);
     }
@@ -76,7 +76,7 @@ pub(super) fn flags(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
     Ok(())
 }
 
-/// Default flags that have another value, or none: `DNE`.
+/// Default flags with another value, or none (`DNE`).
 fn different(cluster: &AroCluster) -> impl Iterator<Item = (&'static str, &str)> {
     let set = cluster.spec.flags.as_deref();
     DEFAULTS.iter().filter(move |_| set.is_some()).filter_map(move |(name, default)| {
@@ -95,14 +95,14 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
+    use super::super::tests::{CollectorBench, aro, named};
     use super::*;
-    use crate::seen::Need;
+    use crate::cluster_objects::Resource;
 
     #[expect(clippy::needless_pass_by_value, reason = "what json! makes is given away")]
     fn told(spec: Value) -> Vec<String> {
-        Fed::new(aro())
-            .with(&Need::AroCluster, json!({"spec": spec}))
+        CollectorBench::new(aro())
+            .with(&Resource::AroCluster, json!({"spec": spec}))
             .run(named("emitOperatorFlagsAndSupportBanner"))
     }
 
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn no_object_is_no_error() {
-        let fed = Fed::new(aro()).failed(&Need::AroCluster, 404);
+        let fed = CollectorBench::new(aro()).failed(&Resource::AroCluster, 404);
         assert!(fed.run(named("emitOperatorFlagsAndSupportBanner")).is_empty());
-        let fed = Fed::new(aro()).failed(&Need::AroCluster, 403);
+        let fed = CollectorBench::new(aro()).failed(&Resource::AroCluster, 403);
         assert_eq!(fed.run(named("emitOperatorFlagsAndSupportBanner")).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What a `noProxy` covers.
+//! Matching of `noProxy` entries.
 
 use std::net::IpAddr;
 use std::str::FromStr as _;
@@ -6,12 +6,12 @@ use std::str::FromStr as _;
 use ipnet::IpNet;
 
 /// The entries of a `noProxy`.
-pub(super) struct Listed<'a> {
+pub(super) struct NoProxyList<'a> {
     entries: Vec<&'a str>,
     networks: Vec<IpNet>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> NoProxyList<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let entries: Vec<&str> = text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).collect();
         let networks = entries.iter().filter_map(|entry| IpNet::from_str(entry).ok()).collect();
@@ -27,7 +27,7 @@ impl<'a> Listed<'a> {
         whole.is_ok_and(|entry| self.networks.iter().any(|network| network.contains(&entry)))
     }
 
-    /// Whether a domain above the host is listed, with or without a leading dot. A domain of one label is none.
+    /// Whether a parent domain of the host is listed, with or without a leading dot. A single label does not count.
     pub(super) fn is_below(&self, host: &str) -> bool {
         let mut rest = host;
         while let Some((_, above)) = rest.split_once('.') {

@@ -4,23 +4,23 @@ use std::collections::HashMap;
 
 use super::conditions::{NODES, POOLS, is_known};
 use super::operators::count;
-use super::told::own;
-use super::{CollectError, Level, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput, Level};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::{Machine, Meta, Node};
 use crate::sample::{Sample, Text};
-use crate::seen::Seen;
 
 const MACHINE_ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
 const MACHINE_SET: &str = "machine.openshift.io/cluster-api-machineset";
 const MACHINE: &str = "machine.openshift.io/machine";
 
-pub(super) fn pools(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn pools(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let pools = seen.pools()?;
     for pool in pools.iter() {
         for condition in pool.status.conditions.iter().filter(|it| !is_known(POOLS, it)) {
-            let dims = [&pool.metadata.name, &condition.kind].map(|text| own(text.as_str()));
-            let dims = dims.into_iter().chain([own(condition.status.as_str())]);
+            let dims = [&pool.metadata.name, &condition.kind].map(|text| owned_text(text.as_str()));
+            let dims = dims.into_iter().chain([owned_text(condition.status.as_str())]);
             told.logged(Sample::one(&cluster::POOL_CONDITIONS, dims), condition.message.as_str());
         }
     }
@@ -28,7 +28,7 @@ pub(super) fn pools(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
     Ok(())
 }
 
-pub(super) fn unmanaged(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn unmanaged(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let (pools, nodes) = (seen.pools()?, seen.nodes()?);
     if seen.is_imported() && pools.is_empty() {
         return Ok(());
@@ -42,15 +42,15 @@ pub(super) fn unmanaged(seen: &Seen, told: &mut Told) -> Result<(), CollectError
     Ok(())
 }
 
-/// What a node borrows from its machine.
+/// Properties of a node that come from its machine.
 #[derive(Default, Clone, Copy)]
-struct Of<'a> {
+struct MachineInfo<'a> {
     role: &'a str,
     set: &'a str,
     spot: bool,
 }
 
-impl<'a> Of<'a> {
+impl<'a> MachineInfo<'a> {
     /// `None`: the provider spec cannot be read.
     fn machine(machine: &'a Machine) -> Option<Self> {
         let value = machine.spec.provider_spec.value.as_ref()?;
@@ -63,19 +63,25 @@ impl<'a> Of<'a> {
     }
 }
 
-pub(super) fn machines(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn machines(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let machines = seen.machines()?;
     let mut counted = 0;
     for machine in machines.iter() {
-        let Some(of) = Of::machine(machine) else {
-            let fields = vec![("machineName".into(), own(machine.metadata.name.as_str()))];
+        let Some(of) = MachineInfo::machine(machine) else {
+            let fields = vec![("machineName".into(), owned_text(machine.metadata.name.as_str()))];
             told.line(Level::Error, "the provider spec of a machine cannot be read", fields);
             continue;
         };
         counted += 1;
         if !machine.status.phase.is_empty() {
-            let name = own(machine.metadata.name.as_str());
-            let dims = [name, own(machine.status.phase.as_str()), of.spot(), own(of.role), own(of.set)];
+            let name = owned_text(machine.metadata.name.as_str());
+            let dims = [
+                name,
+                owned_text(machine.status.phase.as_str()),
+                of.spot(),
+                owned_text(of.role),
+                owned_text(of.set),
+            ];
             told.logged(Sample::one(&cluster::MACHINE_PHASE, dims), "");
         }
     }
@@ -83,7 +89,7 @@ pub(super) fn machines(seen: &Seen, told: &mut Told) -> Result<(), CollectError>
     Ok(())
 }
 
-pub(super) fn nodes(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn nodes(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let nodes = seen.nodes()?;
     let machines = seen.machines().unwrap_or_else(|error| {
         let fields = vec![("error".into(), error.to_string().into())];
@@ -91,20 +97,22 @@ pub(super) fn nodes(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
         Default::default()
     });
     let key = |meta: &Meta| format!("{}/{}", meta.namespace.as_str(), meta.name.as_str());
-    let machines: HashMap<String, Of<'_>> =
-        machines.iter().filter_map(|machine| Some((key(&machine.metadata), Of::machine(machine)?))).collect();
+    let machines: HashMap<String, MachineInfo<'_>> = machines
+        .iter()
+        .filter_map(|machine| Some((key(&machine.metadata), MachineInfo::machine(machine)?)))
+        .collect();
     let mut roles = Roles::default();
     for node in nodes.iter() {
         let of = node.metadata.annotations.get(MACHINE).and_then(|key| machines.get(key)).copied();
         let of = of.unwrap_or_default();
-        let name = || own(node.metadata.name.as_str());
+        let name = || owned_text(node.metadata.name.as_str());
         for condition in node.status.conditions.iter().filter(|it| !is_known(NODES, it)) {
-            let (kind, status) = (own(condition.kind.as_str()), own(condition.status.as_str()));
-            let dims = [name(), kind, status, of.spot(), own(of.role), own(of.set)];
+            let (kind, status) = (owned_text(condition.kind.as_str()), owned_text(condition.status.as_str()));
+            let dims = [name(), kind, status, of.spot(), owned_text(of.role), owned_text(of.set)];
             told.logged(Sample::one(&cluster::NODE_CONDITIONS, dims), condition.message.as_str());
         }
-        let kubelet = own(node.status.node_info.kubelet_version.as_str());
-        told.one(&cluster::NODE_KUBELET, [name(), own(of.role), kubelet]);
+        let kubelet = owned_text(node.status.node_info.kubelet_version.as_str());
+        told.one(&cluster::NODE_KUBELET, [name(), owned_text(of.role), kubelet]);
         if !roles.count(node) {
             told.line(Level::Warn, "a node has no role that is known", vec![("nodeName".into(), name())]);
         }
@@ -128,7 +136,7 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    pub(super) fn of(nodes: &[Node]) -> Self {
+    pub(super) fn from_nodes(nodes: &[Node]) -> Self {
         let mut roles = Self::default();
         for node in nodes {
             roles.count(node);
@@ -159,9 +167,9 @@ impl Roles {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
+    use super::super::tests::{CollectorBench, aro, named};
     use super::*;
-    use crate::seen::Need;
+    use crate::cluster_objects::Resource;
 
     #[test]
     fn pools_tell_what_is_unexpected_and_how_many() {
@@ -179,8 +187,8 @@ mod tests {
             ("PinnedImageSetsDegraded", "False"),
         ];
         let bad = [("Degraded", "True"), ("Updated", "False"), ("Updating", "True"), ("New", "False")];
-        let fed =
-            Fed::new(aro()).with_items(&Need::Pools, json!([pool("master", &good), pool("worker", &bad)]));
+        let fed = CollectorBench::new(aro())
+            .with_items(&Resource::Pools, json!([pool("master", &good), pool("worker", &bad)]));
         assert_eq!(
             fed.run(named("emitMachineConfigPoolConditions")),
             [
@@ -196,9 +204,9 @@ mod tests {
     fn unmanaged_of(nodes: usize, pools: &[Value]) -> Vec<String> {
         let pools: Vec<Value> =
             pools.iter().map(|count| json!({"status": {"machineCount": count}})).collect();
-        Fed::new(aro())
-            .with_items(&Need::Nodes, json!(vec![json!({}); nodes]))
-            .with_items(&Need::Pools, json!(pools))
+        CollectorBench::new(aro())
+            .with_items(&Resource::Nodes, json!(vec![json!({}); nodes]))
+            .with_items(&Resource::Pools, json!(pools))
             .run(named("emitMachineConfigPoolUnmanagedNodeCounts"))
     }
 
@@ -226,7 +234,7 @@ mod tests {
             machine("w-2", "worker", json!("{not json")),
             {"metadata": {"name": "w-3"}, "spec": {"providerSpec": {"value": {}}}},
         ]);
-        let fed = Fed::new(aro()).with_items(&Need::Machines, items);
+        let fed = CollectorBench::new(aro()).with_items(&Resource::Machines, items);
         assert_eq!(
             fed.run(named("emitMachineConditions")),
             [
@@ -261,10 +269,10 @@ mod tests {
 
     #[test]
     fn nodes_tell_conditions_kubelets_and_counts() {
-        let fed = Fed::new(aro())
-            .with_items(&Need::Machines, json!([machine("w-0", "worker", json!({"spotVMOptions": {}}))]))
+        let fed = CollectorBench::new(aro())
+            .with_items(&Resource::Machines, json!([machine("w-0", "worker", json!({"spotVMOptions": {}}))]))
             .with_items(
-                &Need::Nodes,
+                &Resource::Nodes,
                 json!([
                     node("a", "master", "", &FINE),
                     node(
@@ -295,7 +303,9 @@ mod tests {
         let mut both = node("a", "master", "", &FINE);
         both["metadata"]["labels"]["node-role.kubernetes.io/worker"] = json!("");
         let items = json!([both, node("b", "infra", "", &FINE), node("c", "gpu", "", &FINE)]);
-        let fed = Fed::new(aro()).with_items(&Need::Machines, json!([])).with_items(&Need::Nodes, items);
+        let fed = CollectorBench::new(aro())
+            .with_items(&Resource::Machines, json!([]))
+            .with_items(&Resource::Nodes, items);
         let told = fed.told(named("emitNodeConditions")).unwrap();
         assert_eq!(told.lines.len(), 1);
         assert_eq!(told.lines[0].level, Level::Warn);
@@ -317,9 +327,9 @@ mod tests {
 
     #[test]
     fn nodes_are_told_without_machines() {
-        let fed = Fed::new(aro())
-            .failed(&Need::Machines, 500)
-            .with_items(&Need::Nodes, json!([node("a", "worker", "x", &FINE)]));
+        let fed = CollectorBench::new(aro())
+            .failed(&Resource::Machines, 500)
+            .with_items(&Resource::Nodes, json!([node("a", "worker", "x", &FINE)]));
         assert_eq!(fed.run(named("emitNodeConditions")).len(), 4);
         assert!(fed.told(named("emitMachineConditions")).is_err());
     }

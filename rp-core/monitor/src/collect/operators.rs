@@ -1,19 +1,23 @@
 //! Cluster operators (`contract/monitor.md` §9.4).
 
 use super::conditions::{CERTAIN_OPERATORS, OPERATORS, is_known};
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::Condition;
 use crate::sample::Sample;
-use crate::seen::Seen;
 
-pub(super) fn conditions(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn conditions(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let operators = seen.operators()?;
     for operator in operators.iter() {
         let name = operator.metadata.name.as_str();
         for condition in operator.status.conditions.iter().filter(|it| !is_silent(name, it)) {
-            let dims = [own(name), own(condition.kind.as_str()), own(condition.status.as_str())];
+            let dims = [
+                owned_text(name),
+                owned_text(condition.kind.as_str()),
+                owned_text(condition.status.as_str()),
+            ];
             told.logged(Sample::one(&cluster::OPERATOR_CONDITIONS, dims), condition.message.as_str());
         }
     }
@@ -21,7 +25,7 @@ pub(super) fn conditions(seen: &Seen, told: &mut Told) -> Result<(), CollectErro
     Ok(())
 }
 
-/// What is never told goes first, so that it also covers the types that are decided by their status.
+/// Ignored conditions are checked first, so that this also covers the types that are decided by their status.
 fn is_silent(name: &str, condition: &Condition) -> bool {
     let (kind, status) = (condition.kind.as_str(), condition.status.as_str());
     is_ignored(name, kind, status)
@@ -39,15 +43,16 @@ fn is_ignored(name: &str, kind: &str, status: &str) -> bool {
             && capi.iter().any(|part| kind.contains(&format!("{part}ControllerAvailable"))))
 }
 
-pub(super) fn versions(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn versions(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let operators = seen.operators()?;
-    // Nothing to compare with: nothing differs.
+    // Without a desired version nothing differs.
     let Some(desired) = seen.versions().desired else { return Ok(()) };
     let desired = desired.to_string();
     for operator in operators.iter() {
         for version in &operator.status.versions {
             if version.name.as_str() == "operator" && version.version.as_str() != desired {
-                let dims = [own(operator.metadata.name.as_str()), own(version.version.as_str())];
+                let dims =
+                    [owned_text(operator.metadata.name.as_str()), owned_text(version.version.as_str())];
                 told.push(Sample::one(&cluster::OPERATOR_VERSIONS, dims));
             }
         }
@@ -64,8 +69,8 @@ pub(super) fn count(length: usize) -> i64 {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
-    use crate::seen::Need;
+    use super::super::tests::{CollectorBench, aro, named};
+    use crate::cluster_objects::Resource;
 
     fn operator(name: &str, conditions: &[(&str, &str)]) -> Value {
         let conditions: Vec<Value> = conditions
@@ -76,7 +81,7 @@ mod tests {
     }
 
     fn told(items: &[Value]) -> Vec<String> {
-        let fed = Fed::new(aro()).with_items(&Need::ClusterOperators, json!(items));
+        let fed = CollectorBench::new(aro()).with_items(&Resource::ClusterOperators, json!(items));
         let mut lines = fed.run(named("emitClusterOperatorConditions"));
         assert!(lines.contains(&format!("clusteroperator.count {}", items.len())), "{lines:?}");
         lines.retain(|line| !line.starts_with("clusteroperator.count"));
@@ -171,9 +176,9 @@ mod tests {
 
     #[test]
     fn hourly_rounds_log_the_message() {
-        let fed = Fed::new(aro())
+        let fed = CollectorBench::new(aro())
             .hourly()
-            .with_items(&Need::ClusterOperators, json!([operator("dns", &[("Degraded", "True")])]));
+            .with_items(&Resource::ClusterOperators, json!([operator("dns", &[("Degraded", "True")])]));
         let lines = fed.told(named("emitClusterOperatorConditions")).unwrap().lines;
         let expected = [
             ("metric", "clusteroperator.conditions"),
@@ -192,9 +197,9 @@ mod tests {
                 {"name": "operator", "version": operator}, {"name": "operand", "version": "1"}]}})
         };
         let items = json!([versions("dns", "4.16.9"), versions("etcd", "4.16.3")]);
-        let fed = Fed::new(aro())
-            .with(&Need::ClusterVersion, json!({"status": {"desired": {"version": "4.16.9"}}}))
-            .with_items(&Need::ClusterOperators, items);
+        let fed = CollectorBench::new(aro())
+            .with(&Resource::ClusterVersion, json!({"status": {"desired": {"version": "4.16.9"}}}))
+            .with_items(&Resource::ClusterOperators, items);
         assert_eq!(
             fed.run(named("emitClusterOperatorVersions")),
             ["clusteroperator.versions 1 name=etcd version=4.16.3"]

@@ -1,14 +1,14 @@
 //! Pods of the platform (`contract/monitor.md` §9.6).
 
 use super::conditions::{PODS, is_known};
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::{ClusterObjects, Resource};
 use crate::names::cluster;
 use crate::objects::Pod;
 use crate::sample::Sample;
-use crate::seen::{Need, Seen};
 
-/// The namespaces that are looked at.
+/// The namespaces whose pods are read.
 pub(super) const NAMESPACES: [&str; 9] = [
     "openshift-apiserver",
     "openshift-azure-logging",
@@ -20,15 +20,15 @@ pub(super) const NAMESPACES: [&str; 9] = [
     "openshift-machine-api",
     "openshift-monitoring",
 ];
-/// From here on restarts are told.
+/// Number of restarts from which they are reported.
 const MANY_RESTARTS: i64 = 10;
 
-pub(super) fn needs(_: &Seen) -> Vec<Need> {
-    NAMESPACES.map(Need::Pods).to_vec()
+pub(super) fn needs(_: &ClusterObjects) -> Vec<Resource> {
+    NAMESPACES.map(Resource::Pods).to_vec()
 }
 
-/// One namespace that cannot be read leaves the others' pods.
-pub(super) fn pods(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+/// A namespace that cannot be read does not affect the others.
+pub(super) fn pods(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let mut failed = None;
     for namespace in NAMESPACES {
         match seen.pods(namespace) {
@@ -39,14 +39,14 @@ pub(super) fn pods(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
     failed.map_or(Ok(()), Err)
 }
 
-fn one(pod: &Pod, namespace: &'static str, told: &mut Told) {
+fn one(pod: &Pod, namespace: &'static str, told: &mut CollectorOutput) {
     let (name, node) = (pod.metadata.name.as_str(), pod.spec.node_name.as_str());
     let status = &pod.status;
     let is_over = status.phase.as_str() == "Succeeded";
     if !is_over && status.reason.as_str() != "Preempting" {
         for condition in status.conditions.iter().filter(|it| !is_known(PODS, it)) {
-            let (kind, value) = (own(condition.kind.as_str()), own(condition.status.as_str()));
-            let dims = [own(name), namespace.into(), own(node), kind, value];
+            let (kind, value) = (owned_text(condition.kind.as_str()), owned_text(condition.status.as_str()));
+            let dims = [owned_text(name), namespace.into(), owned_text(node), kind, value];
             told.logged(Sample::one(&cluster::POD_CONDITIONS, dims), condition.message.as_str());
         }
     }
@@ -55,13 +55,13 @@ fn one(pod: &Pod, namespace: &'static str, told: &mut Told) {
         restarts = restarts.saturating_add(container.restart_count.or_zero());
         let Some(waiting) = container.state.waiting.as_ref().filter(|_| !is_over) else { continue };
         let last = container.last_state.terminated.as_ref();
-        let last = own(last.map(|last| last.reason.as_str()).unwrap_or_default());
-        let (container, reason) = (own(container.name.as_str()), own(waiting.reason.as_str()));
-        let dims = [own(name), namespace.into(), own(node), container, reason, last];
+        let last = owned_text(last.map(|last| last.reason.as_str()).unwrap_or_default());
+        let (container, reason) = (owned_text(container.name.as_str()), owned_text(waiting.reason.as_str()));
+        let dims = [owned_text(name), namespace.into(), owned_text(node), container, reason, last];
         told.logged(Sample::one(&cluster::POD_CONTAINERS, dims), waiting.message.as_str());
     }
     if restarts >= MANY_RESTARTS {
-        told.logged(Sample::int(&cluster::POD_RESTARTS, restarts, [own(name), namespace.into()]), "");
+        told.logged(Sample::int(&cluster::POD_RESTARTS, restarts, [owned_text(name), namespace.into()]), "");
     }
 }
 
@@ -69,15 +69,15 @@ fn one(pod: &Pod, namespace: &'static str, told: &mut Told) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
+    use super::super::tests::{CollectorBench, aro, named};
     use super::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "what json! makes is given away")]
-    fn fed(pod: Value) -> Fed {
-        let mut fed = Fed::new(aro()).hourly();
+    fn fed(pod: Value) -> CollectorBench {
+        let mut fed = CollectorBench::new(aro()).hourly();
         for namespace in NAMESPACES {
             let items = if namespace == "openshift-etcd" { json!([pod]) } else { json!([]) };
-            fed = fed.with_items(&Need::Pods(namespace), items);
+            fed = fed.with_items(&Resource::Pods(namespace), items);
         }
         fed
     }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_namespace_that_is_refused_leaves_the_others() {
         let fed =
-            fed(pod("Running", "", &UNREADY, json!([]))).failed(&Need::Pods("openshift-apiserver"), 403);
+            fed(pod("Running", "", &UNREADY, json!([]))).failed(&Resource::Pods("openshift-apiserver"), 403);
         let told = fed.run(named("emitPodConditions"));
         assert_eq!(told.len(), 3);
         assert!(

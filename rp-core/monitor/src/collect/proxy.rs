@@ -1,17 +1,17 @@
 //! The cluster-wide proxy: whether everything that must not go through it is listed
 //! (`contract/monitor.md` §9.9).
 
-use super::no_proxy::{Listed, host_of};
-use super::told::own;
-use super::{CollectError, Level, Told};
+use super::no_proxy::{NoProxyList, host_of};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput, Level};
+use crate::cluster_objects::{ClusterObjects, Resource};
 use crate::names::cluster;
 use crate::objects::Proxy;
 use crate::sample::{Sample, Text};
-use crate::seen::{Need, Seen};
 
 const NOT_APPLIED: &str =
     "CWP NOT Enabled Successfully. Check the network operator status or review the noProxy items ";
-/// What never goes through a proxy.
+/// Hosts that must never go through a proxy.
 const ALWAYS: [&str; 5] = ["localhost", "127.0.0.1", ".svc", ".cluster.local", "169.254.169.254"];
 /// Azure's own DNS and health probes.
 const WIRE_SERVER: &str = "168.63.129.16";
@@ -21,19 +21,19 @@ fn is_enabled(proxy: &Proxy) -> bool {
     !(spec.http_proxy.is_empty() && spec.https_proxy.is_empty() && spec.no_proxy.is_empty())
 }
 
-pub(super) fn needs(seen: &Seen) -> Vec<Need> {
+pub(super) fn needs(seen: &ClusterObjects) -> Vec<Resource> {
     let enabled = seen.proxy().ok().flatten().is_some_and(|proxy| is_enabled(&proxy));
-    let mut needs = vec![Need::Proxy];
+    let mut needs = vec![Resource::Proxy];
     if enabled {
-        needs.extend([Need::Dns, Need::Network, Need::AroCluster, Need::Infrastructure]);
+        needs.extend([Resource::Dns, Resource::Network, Resource::AroCluster, Resource::Infrastructure]);
         if !seen.is_imported() {
-            needs.push(Need::Subnets);
+            needs.push(Resource::Subnets);
         }
     }
     needs
 }
 
-pub(super) fn status(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn status(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let Some(proxy) = seen.proxy()? else { return Ok(()) };
     if !is_enabled(&proxy) {
         told.push(sample("false", "CWP Not Enabled".into(), "disabled"));
@@ -44,7 +44,7 @@ pub(super) fn status(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
         told.logged(sample("true", NOT_APPLIED.into(), "not_applied"), "");
         listed = proxy.spec.no_proxy.as_str();
     }
-    let listed = Listed::new(listed);
+    let listed = NoProxyList::new(listed);
     let missing = missing(seen, &listed, told)?;
     if missing.is_empty() {
         told.push(sample("false", "CWP enabled successfully".into(), "ok"));
@@ -60,9 +60,13 @@ fn sample(status: &'static str, message: Text, reason: &'static str) -> Sample {
     Sample::one(&cluster::PROXY_STATUS, [status.into(), message, reason.into()])
 }
 
-/// What should be in the list and is not.
-fn missing(seen: &Seen, listed: &Listed<'_>, told: &mut Told) -> Result<Vec<String>, CollectError> {
-    let mut missing = Missing { listed, found: Vec::new() };
+/// The entries that are missing from the list.
+fn missing(
+    seen: &ClusterObjects,
+    listed: &NoProxyList<'_>,
+    told: &mut CollectorOutput,
+) -> Result<Vec<String>, CollectError> {
+    let mut missing = MissingEntries { listed, found: Vec::new() };
     ALWAYS.iter().for_each(|entry| missing.address(entry));
     if seen.dns()?.is_none_or(|dns| dns.spec.servers.is_empty()) {
         missing.address(WIRE_SERVER);
@@ -95,7 +99,7 @@ fn missing(seen: &Seen, listed: &Listed<'_>, told: &mut Told) -> Result<Vec<Stri
 }
 
 /// Prefixes of the masters' and the workers' subnets, in this order, each once.
-fn prefixes(seen: &Seen, told: &mut Told) -> Result<Vec<String>, CollectError> {
+fn prefixes(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<Vec<String>, CollectError> {
     let (known, cluster) = (seen.prefixes()?, seen.cluster());
     let workers = cluster.workers.iter().map(|worker| worker.subnet_id.as_str());
     let ids = std::iter::once(cluster.master_subnet.as_str()).chain(workers).filter(|id| !id.is_empty());
@@ -114,7 +118,7 @@ fn prefixes(seen: &Seen, told: &mut Told) -> Result<Vec<String>, CollectError> {
                 if id == cluster.master_subnet {
                     return Err(CollectError::Object(format!("the subnet of the masters: {why}").into()));
                 }
-                let fields = vec![("subnet".into(), own(id)), ("error".into(), own(why))];
+                let fields = vec![("subnet".into(), owned_text(id)), ("error".into(), owned_text(why))];
                 told.line(Level::Error, "the subnet of workers cannot be read", fields);
             }
         }
@@ -122,20 +126,20 @@ fn prefixes(seen: &Seen, told: &mut Told) -> Result<Vec<String>, CollectError> {
     Ok(out)
 }
 
-struct Missing<'a> {
-    listed: &'a Listed<'a>,
+struct MissingEntries<'a> {
+    listed: &'a NoProxyList<'a>,
     found: Vec<String>,
 }
 
-impl Missing<'_> {
-    /// An address or network: listed by itself, or within a network that is.
+impl MissingEntries<'_> {
+    /// Checks an address or network: listed itself, or within a listed network.
     fn address(&mut self, entry: &str) {
         if !entry.is_empty() && !self.listed.has(entry) && !self.listed.contains(entry) {
             self.push(entry);
         }
     }
 
-    /// A host: listed by itself, or by a domain above it.
+    /// Checks a host: listed itself, or by a parent domain.
     fn host(&mut self, host: &str) {
         if !host.is_empty() && !self.listed.has(host) && !self.listed.is_below(host) {
             self.push(host);
@@ -155,13 +159,13 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
+    use super::super::tests::{CollectorBench, aro, named};
     use super::*;
 
     const ALL: &str = "localhost,127.0.0.1,.svc,.cluster.local,169.254.169.254,168.63.129.16,10.0.0.0/24,10.0.1.0/24,\
                        10.128.0.0/14,172.30.0.0/16,agentimagestorews01.blob.core.windows.net,x.eastus.aroapp.io";
 
-    fn fed(proxy: Value) -> Fed {
+    fn fed(proxy: Value) -> CollectorBench {
         let mut cluster = aro();
         cluster.master_subnet = "/Subnets/Master".to_owned();
         cluster.workers = vec![crate::WorkerProfile {
@@ -171,13 +175,13 @@ mod tests {
         }];
         let network = json!({"spec": {"clusterNetwork": [{"cidr": "10.128.0.0/14"}], "serviceNetwork": ["172.30.0.0/16"]}});
         let aro = json!({"spec": {"domain": "x.eastus.aroapp.io", "gatewayDomains": ["AgentImageStorews01.blob.core.windows.net"]}});
-        let fed = Fed::new(cluster)
-            .with(&Need::Proxy, proxy)
-            .with(&Need::Dns, json!({}))
-            .with(&Need::Network, network)
-            .with(&Need::AroCluster, aro)
+        let fed = CollectorBench::new(cluster)
+            .with(&Resource::Proxy, proxy)
+            .with(&Resource::Dns, json!({}))
+            .with(&Resource::Network, network)
+            .with(&Resource::AroCluster, aro)
             .with(
-                &Need::Infrastructure,
+                &Resource::Infrastructure,
                 json!({"status": {"apiServerInternalURI": "https://api-int.x.eastus.aroapp.io:6443"}}),
             );
         let prefixes = [("/subnets/master", "10.0.0.0/24"), ("/subnets/worker", "10.0.1.0/24")];
@@ -211,13 +215,14 @@ mod tests {
 
     #[test]
     fn no_proxy_at_all_is_not_enabled_and_needs_nothing_else() {
-        let fed = Fed::new(aro()).with(&Need::Proxy, json!({"spec": {"trustedCA": {"name": "x"}}}));
+        let fed =
+            CollectorBench::new(aro()).with(&Resource::Proxy, json!({"spec": {"trustedCA": {"name": "x"}}}));
         assert_eq!(
             fed.run(named("emitCWPStatus")),
             ["clusterWideProxy.status 1 status=false Message=CWP Not Enabled"]
         );
-        assert_eq!(needs(&fed.seen), [Need::Proxy]);
-        assert_eq!(needs(&Fed::new(aro()).with(&Need::Proxy, with("x")).seen).len(), 6);
+        assert_eq!(needs(&fed.seen), [Resource::Proxy]);
+        assert_eq!(needs(&CollectorBench::new(aro()).with(&Resource::Proxy, with("x")).seen).len(), 6);
     }
 
     #[test]
@@ -284,7 +289,7 @@ mod tests {
     #[test]
     fn own_dns_servers_make_the_wire_server_needless() {
         let list = without("168.63.129.16");
-        let fed = fed(with(&list)).with(&Need::Dns, json!({"spec": {"servers": [{"name": "mine"}]}}));
+        let fed = fed(with(&list)).with(&Resource::Dns, json!({"spec": {"servers": [{"name": "mine"}]}}));
         assert_eq!(fed.run(named("emitCWPStatus")), [FINE]);
     }
 

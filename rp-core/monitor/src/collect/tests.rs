@@ -1,4 +1,4 @@
-//! A look without a cluster: objects in, lines out.
+//! Test bench for collectors: objects in, lines out.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use rp_documents::ResourceId;
 use rp_net::Source;
 use serde_json::{Value, json};
 
-use super::{COLLECTORS, CollectError, Collector, Told, told_by};
+use super::{COLLECTORS, CollectError, Collector, CollectorOutput, metrics_of_collector};
+use crate::cluster_objects::{ClusterObjects, Resource};
 use crate::fetch::FetchError;
 use crate::names::Scope;
 use crate::sample::Value as Number;
-use crate::seen::{Need, Seen};
 use crate::view::ClusterView;
 
 mod arbitrary;
@@ -34,8 +34,8 @@ pub(crate) fn named(name: &str) -> &'static Collector {
     COLLECTORS.iter().find(|collector| collector.name == name).unwrap()
 }
 
-/// What was told: `NAME VALUE KEY=TEXT …`, ordered.
-pub(crate) fn lines(told: &Told) -> Vec<String> {
+/// The samples as `NAME VALUE KEY=TEXT …`, sorted.
+pub(crate) fn lines(told: &CollectorOutput) -> Vec<String> {
     let mut lines: Vec<String> = told.samples.iter().map(line).collect();
     lines.sort();
     lines
@@ -48,20 +48,20 @@ fn line(sample: &crate::sample::Sample) -> String {
     format!("{} {value}{dims}", sample.metric.name)
 }
 
-/// A [`Seen`] that is fed by hand.
-pub(crate) struct Fed {
-    pub(crate) seen: Seen,
-    fed: Vec<(Need, Result<String, FetchError>)>,
+/// [`ClusterObjects`] with test data.
+pub(crate) struct CollectorBench {
+    pub(crate) seen: ClusterObjects,
+    fed: Vec<(Resource, Result<String, FetchError>)>,
 }
 
-impl Fed {
+impl CollectorBench {
     pub(crate) fn new(cluster: ClusterView) -> Self {
-        Self { seen: Seen::new(Arc::new(cluster), NOW, false, "commit"), fed: Vec::new() }
+        Self { seen: ClusterObjects::new(Arc::new(cluster), NOW, false, "commit"), fed: Vec::new() }
     }
 
     /// The same in an hourly round.
     pub(crate) fn hourly(self) -> Self {
-        let seen = Seen::new(Arc::new(self.seen.cluster().clone()), NOW, true, "commit");
+        let seen = ClusterObjects::new(Arc::new(self.seen.cluster().clone()), NOW, true, "commit");
         self.fed.into_iter().fold(Self { seen, fed: Vec::new() }, |all, (need, body)| match body {
             Ok(body) => all.body(&need, body),
             Err(error) => all.error(&need, error),
@@ -69,39 +69,39 @@ impl Fed {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "what json! makes is given away")]
-    pub(crate) fn with(self, need: &Need, object: Value) -> Self {
+    pub(crate) fn with(self, need: &Resource, object: Value) -> Self {
         self.body(need, object.to_string())
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "what json! makes is given away")]
-    pub(crate) fn with_items(self, need: &Need, items: Value) -> Self {
+    pub(crate) fn with_items(self, need: &Resource, items: Value) -> Self {
         self.with(need, json!({"items": items}))
     }
 
-    pub(crate) fn failed(self, need: &Need, code: u16) -> Self {
+    pub(crate) fn failed(self, need: &Resource, code: u16) -> Self {
         self.error(need, FetchError::Status { code, message: "no".to_owned(), retry_after: None })
     }
 
-    fn body(mut self, need: &Need, body: String) -> Self {
+    fn body(mut self, need: &Resource, body: String) -> Self {
         assert_eq!(self.seen.page(need, body.as_bytes()).unwrap(), None);
         self.fed.push((need.clone(), Ok(body)));
         self
     }
 
-    fn error(mut self, need: &Need, error: FetchError) -> Self {
+    fn error(mut self, need: &Resource, error: FetchError) -> Self {
         self.seen.fail(need, error.clone());
         self.fed.push((need.clone(), Err(error)));
         self
     }
 
-    pub(crate) fn told(&self, collector: &Collector) -> Result<Told, CollectError> {
-        let mut told = Told::new(self.seen.hourly());
+    pub(crate) fn told(&self, collector: &Collector) -> Result<CollectorOutput, CollectError> {
+        let mut told = CollectorOutput::new(self.seen.hourly());
         (collector.run)(&self.seen, &mut told).map(|()| told)
     }
 
     /// Lines, and the error's text as the last.
     pub(crate) fn run(&self, collector: &Collector) -> Vec<String> {
-        let mut told = Told::new(self.seen.hourly());
+        let mut told = CollectorOutput::new(self.seen.hourly());
         let result = (collector.run)(&self.seen, &mut told);
         let mut lines = lines(&told);
         lines.extend(result.err().map(|error| error.to_string()));
@@ -143,10 +143,10 @@ fn collectors_stand_in_the_contracts_order() {
 #[test]
 fn an_imported_cluster_without_openshift_fails_in_no_collector_but_alerts() {
     let id = ResourceId::imported("mine").unwrap();
-    let fed = Fed::new(ClusterView::bare("mine".to_owned(), id, Source::Imported)).hourly();
+    let fed = CollectorBench::new(ClusterView::bare("mine".to_owned(), id, Source::Imported)).hourly();
     for collector in COLLECTORS {
         loop {
-            let needs: Vec<Need> =
+            let needs: Vec<Resource> =
                 (collector.needs)(&fed.seen).into_iter().filter(|need| !fed.seen.has(need)).collect();
             if needs.is_empty() {
                 break;
@@ -165,14 +165,14 @@ fn an_imported_cluster_without_openshift_fails_in_no_collector_but_alerts() {
 #[test]
 fn texts_of_errors_are_the_contracts() {
     assert_eq!(
-        CollectError::told("cluster", "emitSummary", "a\nb"),
+        CollectError::log_text("cluster", "emitSummary", "a\nb"),
         "failure running cluster collector 'emitSummary':\n  a\n  b"
     );
 }
 
 #[test]
 fn every_metric_of_a_cluster_has_a_collector() {
-    let told: Vec<_> = COLLECTORS.iter().flat_map(|collector| told_by(collector.name)).collect();
+    let told: Vec<_> = COLLECTORS.iter().flat_map(|collector| metrics_of_collector(collector.name)).collect();
     let first = ["apiserver.", "cluster.provisioning", "cluster.openshift5.versions", "hive."];
     for metric in
         crate::names::ALL.iter().filter(|metric| metric.scope == Scope::Cluster && metric.kind.is_held())

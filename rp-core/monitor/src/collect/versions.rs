@@ -3,14 +3,14 @@
 use std::fmt;
 
 use super::conditions::{CLUSTER_VERSION, is_known};
-use super::told::own;
-use super::{CollectError, Level, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput, Level};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::ClusterVersion;
 use crate::sample::{Sample, Text};
-use crate::seen::Seen;
 
-/// `MAJOR.MINOR.PATCH` and what follows.
+/// `MAJOR.MINOR.PATCH` and the suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     pub major: u32,
@@ -46,16 +46,16 @@ impl fmt::Display for Version {
     }
 }
 
-/// What the cluster runs and what it is to run.
+/// Actual and desired version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Versions {
-    /// The newest that was installed completely.
+    /// The newest version that was installed completely.
     pub actual: Option<Version>,
     pub desired: Option<Version>,
 }
 
 impl Versions {
-    pub fn of(version: &ClusterVersion) -> Self {
+    pub fn from_cluster_version(version: &ClusterVersion) -> Self {
         let (actual, desired) = texts(version);
         Self { actual: actual.and_then(Version::parse), desired: desired.and_then(Version::parse) }
     }
@@ -85,19 +85,19 @@ fn texts(version: &ClusterVersion) -> (Option<&str>, Option<&str>) {
     (done.map(|entry| entry.version.as_str()), wanted.map(|version| version.as_str()))
 }
 
-pub(super) fn prefetch(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn prefetch(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let Some(version) = seen.version()? else { return Ok(()) };
     let (actual, desired) = texts(&version);
     for (which, text) in [("actual", actual), ("desired", desired)] {
         if let Some(text) = text.filter(|text| Version::parse(text).is_none()) {
-            let fields = vec![("which".into(), which.into()), ("version".into(), own(text))];
+            let fields = vec![("which".into(), which.into()), ("version".into(), owned_text(text))];
             told.line(Level::Error, "the version of the cluster cannot be read", fields);
         }
     }
     Ok(())
 }
 
-pub(super) fn openshift5(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn openshift5(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     seen.version()?;
     let versions = seen.versions();
     let five = |version: Option<&Version>| text(version.filter(|version| version.major == 5));
@@ -108,7 +108,7 @@ pub(super) fn openshift5(seen: &Seen, told: &mut Told) -> Result<(), CollectErro
     Ok(())
 }
 
-pub(super) fn versions(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn versions(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let deployments = seen.operator_deployments()?;
     let master =
         deployments.iter().find(|deployment| deployment.metadata.name.as_str() == "aro-operator-master");
@@ -122,19 +122,19 @@ pub(super) fn versions(seen: &Seen, told: &mut Told) -> Result<(), CollectError>
             versions.actual_text(),
             versions.desired_text(),
             versions.minor_text(),
-            own(&cluster.provisioned_by),
+            owned_text(&cluster.provisioned_by),
             commit.into(),
-            own(operator.filter(|version| !version.is_empty()).unwrap_or("unknown")),
+            owned_text(operator.filter(|version| !version.is_empty()).unwrap_or("unknown")),
             available.into(),
         ],
     );
     Ok(())
 }
 
-pub(super) fn conditions(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn conditions(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let Some(version) = seen.version()? else { return Ok(()) };
     for condition in version.status.conditions.iter().filter(|it| !is_known(CLUSTER_VERSION, it)) {
-        let dims = [own(condition.kind.as_str()), own(condition.status.as_str())];
+        let dims = [owned_text(condition.kind.as_str()), owned_text(condition.status.as_str())];
         told.push(Sample::one(&cluster::CLUSTER_VERSION_CONDITIONS, dims));
     }
     Ok(())
@@ -144,13 +144,13 @@ pub(super) fn conditions(seen: &Seen, told: &mut Told) -> Result<(), CollectErro
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
+    use super::super::tests::{CollectorBench, aro, named};
     use super::super::{CLUSTER_VERSION, OPENSHIFT5};
     use super::*;
-    use crate::seen::Need;
+    use crate::cluster_objects::Resource;
 
-    fn version(value: Value) -> Fed {
-        Fed::new(aro()).with(&Need::ClusterVersion, value)
+    fn version(value: Value) -> CollectorBench {
+        CollectorBench::new(aro()).with(&Resource::ClusterVersion, value)
     }
 
     fn simple(actual: &str, desired: &str) -> Value {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_failed_read_fails() {
-        let fed = Fed::new(aro()).failed(&Need::ClusterVersion, 500);
+        let fed = CollectorBench::new(aro()).failed(&Resource::ClusterVersion, 500);
         assert!(fed.told(&CLUSTER_VERSION).is_err());
     }
 
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn versions_name_operator_and_services() {
         let fed = version(simple("4.16.3", "4.16.9")).with_items(
-            &Need::OperatorDeployments,
+            &Resource::OperatorDeployments,
             json!([{"metadata": {"name": "aro-operator-master", "labels": {"version": "abc"}}}]),
         );
         assert_eq!(
@@ -226,7 +226,7 @@ mod tests {
     fn no_operator_is_unknown_and_the_same_commit_is_not_available() {
         let mut cluster = aro();
         cluster.provisioned_by = "commit".to_owned();
-        let fed = Fed::new(cluster).failed(&Need::OperatorDeployments, 404);
+        let fed = CollectorBench::new(cluster).failed(&Resource::OperatorDeployments, 404);
         assert_eq!(
             fed.run(named("emitClusterVersions")),
             ["cluster.versions 1 actualVersion= desiredVersion= actualMinorVersion= \

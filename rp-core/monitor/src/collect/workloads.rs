@@ -1,11 +1,11 @@
 //! The log exporter's daemon sets and virtual machines (`contract/monitor.md` §9.6).
 
-use super::told::own;
-use super::{CollectError, Told};
+use super::output::owned_text;
+use super::{CollectError, CollectorOutput};
+use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
-use crate::seen::Seen;
 
-pub(super) fn daemon_sets(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn daemon_sets(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let sets = seen.log_daemon_sets()?;
     let ours = |name: &str| matches!(name, "otel-exporter-master" | "otel-exporter-worker");
     for set in sets.iter().filter(|set| ours(set.metadata.name.as_str())) {
@@ -16,7 +16,7 @@ pub(super) fn daemon_sets(seen: &Seen, told: &mut Told) -> Result<(), CollectErr
         }
         let dims = || {
             let (name, namespace) = (set.metadata.name.as_str(), "openshift-azure-logging");
-            [own(name), namespace.into(), wanted.to_string().into(), there.to_string().into()]
+            [owned_text(name), namespace.into(), wanted.to_string().into(), there.to_string().into()]
         };
         told.one(&cluster::DAEMONSET_STATUSES, dims());
         if there == 0 {
@@ -26,23 +26,26 @@ pub(super) fn daemon_sets(seen: &Seen, told: &mut Told) -> Result<(), CollectErr
     Ok(())
 }
 
-pub(super) fn virtual_machines(seen: &Seen, told: &mut Told) -> Result<(), CollectError> {
+pub(super) fn virtual_machines(
+    seen: &ClusterObjects,
+    told: &mut CollectorOutput,
+) -> Result<(), CollectError> {
     for machine in seen.virtual_machines()?.iter() {
         let (meta, guest) = (&machine.metadata, &machine.status.guest);
-        let label = |key| own(meta.labels.get(key).unwrap_or_default());
+        let label = |key| owned_text(meta.labels.get(key).unwrap_or_default());
         told.one(
             &cluster::VMI_INFO,
             [
-                own(meta.namespace.as_str()),
-                own(meta.name.as_str()),
-                own(machine.status.phase.as_str()),
+                owned_text(meta.namespace.as_str()),
+                owned_text(meta.name.as_str()),
+                owned_text(machine.status.phase.as_str()),
                 label("os"),
                 label("workload"),
                 label("flavor"),
-                own(guest.kernel_release.as_str()),
-                own(guest.machine.as_str()),
-                own(guest.name.as_str()),
-                own(guest.version_id.as_str()),
+                owned_text(guest.kernel_release.as_str()),
+                owned_text(guest.machine.as_str()),
+                owned_text(guest.name.as_str()),
+                owned_text(guest.version_id.as_str()),
             ],
         );
     }
@@ -53,11 +56,13 @@ pub(super) fn virtual_machines(seen: &Seen, told: &mut Told) -> Result<(), Colle
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{Fed, aro, named};
-    use crate::seen::Need;
+    use super::super::tests::{CollectorBench, aro, named};
+    use crate::cluster_objects::Resource;
 
     fn told(items: Value) -> Vec<String> {
-        Fed::new(aro()).with_items(&Need::LogDaemonSets, items).run(named("emitDaemonsetStatuses"))
+        CollectorBench::new(aro())
+            .with_items(&Resource::LogDaemonSets, items)
+            .run(named("emitDaemonsetStatuses"))
     }
 
     fn set(name: &str, wanted: i64, there: i64) -> Value {
@@ -83,7 +88,7 @@ mod tests {
 
     #[test]
     fn no_exporter_is_no_error() {
-        let fed = Fed::new(aro()).failed(&Need::LogDaemonSets, 404);
+        let fed = CollectorBench::new(aro()).failed(&Resource::LogDaemonSets, 404);
         assert!(fed.run(named("emitDaemonsetStatuses")).is_empty());
     }
 
@@ -91,7 +96,7 @@ mod tests {
     fn virtual_machines_tell_what_they_are() {
         let vm = json!({"metadata": {"name": "v", "namespace": "n", "labels": {"os": "fedora", "workload": "server", "flavor": "small"}},
             "status": {"phase": "Running", "guestOSInfo": {"kernelRelease": "6.1", "machine": "x86_64", "name": "Fedora", "versionId": "39"}}});
-        let fed = Fed::new(aro()).with_items(&Need::VirtualMachines, json!([vm]));
+        let fed = CollectorBench::new(aro()).with_items(&Resource::VirtualMachines, json!([vm]));
         assert_eq!(
             fed.run(named("emitCNVVirtualMachineInstanceStatuses")),
             [
@@ -103,7 +108,7 @@ mod tests {
 
     #[test]
     fn without_the_kind_there_are_no_virtual_machines() {
-        let fed = Fed::new(aro()).failed(&Need::VirtualMachines, 404);
+        let fed = CollectorBench::new(aro()).failed(&Resource::VirtualMachines, 404);
         assert!(fed.run(named("emitCNVVirtualMachineInstanceStatuses")).is_empty());
     }
 }

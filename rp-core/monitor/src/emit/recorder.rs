@@ -1,4 +1,4 @@
-//! Keeps what is emitted.
+//! Records what is emitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use serde::Serialize;
 use crate::names::Account;
 use crate::sample::{Sample, Value};
 
-/// The most samples that are kept: a look at the largest clusters has some ten thousand.
+/// Maximum number of recorded samples: a look at the largest clusters has about ten thousand.
 const MOST: usize = 200_000;
 
-/// One line, before it is written.
+/// One line before serialisation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Recorded {
+pub struct RecordedSample {
     #[serde(skip)]
     pub account: Account,
     pub metric: &'static str,
     #[serde(serialize_with = "number")]
     pub value: Value,
-    /// With those of the scope, without those that the emitter adds.
+    /// Including the dimensions of the scope, without those that the emitter adds.
     pub dims: BTreeMap<String, String>,
 }
 
@@ -32,13 +32,13 @@ fn number<S: serde::Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S
     }
 }
 
-/// What was emitted so far. A cheap clone.
+/// What was emitted so far. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Recorder(Arc<Kept>);
+pub struct Recorder(Arc<RecorderState>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    lines: Mutex<Vec<Recorded>>,
+struct RecorderState {
+    lines: Mutex<Vec<RecordedSample>>,
     registry: Mutex<Registry>,
 }
 
@@ -51,26 +51,26 @@ impl Recorder {
         let mut lines = self.0.lines.lock();
         if lines.len() < MOST {
             let dims = dims.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-            lines.push(Recorded { account, metric: sample.metric.name, value: sample.value, dims });
+            lines.push(RecordedSample { account, metric: sample.metric.name, value: sample.value, dims });
         }
     }
 
     /// Everything that was emitted, in order.
-    pub fn lines(&self) -> Vec<Recorded> {
+    pub fn lines(&self) -> Vec<RecordedSample> {
         self.0.lines.lock().clone()
     }
 
-    /// The same, and forgets it.
-    pub fn take(&self) -> Vec<Recorded> {
+    /// Returns the same and clears it.
+    pub fn take(&self) -> Vec<RecordedSample> {
         std::mem::take(&mut *self.0.lines.lock())
     }
 
     /// The lines of one metric.
-    pub fn of(&self, metric: &str) -> Vec<Recorded> {
+    pub fn samples_of(&self, metric: &str) -> Vec<RecordedSample> {
         self.0.lines.lock().iter().filter(|line| line.metric == metric).cloned().collect()
     }
 
-    /// What Prometheus would be shown now.
+    /// The current Prometheus exposition.
     pub fn exposition(&self) -> String {
         let registry = self.0.registry.lock().clone();
         registry.render()

@@ -43,7 +43,7 @@ fn statsd(
     Statsd::start(options, Arc::new(clock()), registry)
 }
 
-/// A service emitter over UDP and a cluster emitter over a stream, as two sockets show.
+/// A service emitter over UDP and a cluster emitter over a stream, observed at two sockets.
 #[tokio::test]
 async fn two_emitters_write_the_contracts_lines() {
     let folder = tempfile::tempdir().unwrap();
@@ -152,7 +152,7 @@ fn labels_that_statsd_does_not_have_stay_off_its_line() {
     emitters.service(&client::KUBERNETES_DURATION, Value::Int(250), &call);
     let dims: BTreeMap<_, _> =
         [("verb", "GET"), ("path", "/api/v1/nodes")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-    assert_eq!(recorder.of("client.k8s.duration")[0].dims, dims);
+    assert_eq!(recorder.samples_of("client.k8s.duration")[0].dims, dims);
     let shown = "aro_client_kubernetes_request_duration_seconds_sum{method=\"GET\",path=\"/api/v1/nodes\",code=\"200\"} 0.25\n";
     assert!(recorder.exposition().contains(shown), "{}", recorder.exposition());
     assert!(clock().now() < rp_base::SystemClock.now());

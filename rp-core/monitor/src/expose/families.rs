@@ -6,9 +6,9 @@ use rp_metrics::{Description, Kind as Type};
 
 use crate::names::{ALL, Kind, Metric, Scope, cluster};
 
-/// One Prometheus name and the metrics that are shown under it.
+/// One Prometheus name and the metrics that are exposed under it.
 #[derive(Debug)]
-pub(super) struct FamilyOf {
+pub(super) struct ExpositionFamily {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) kind: Kind,
@@ -19,20 +19,20 @@ pub(super) struct FamilyOf {
     members: Vec<&'static Metric>,
 }
 
-/// Which series of a family tell that something is not as it should be.
+/// Which series of a family are unhealthy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unhealthy {
     None,
     Every,
-    /// Those whose line does not have this.
+    /// Series whose line does not contain this.
     Without(&'static str),
-    /// Those whose line has this.
+    /// Series whose line contains this.
     With(&'static str),
 }
 
 #[derive(Debug)]
 pub(super) struct Families {
-    all: Vec<FamilyOf>,
+    all: Vec<ExpositionFamily>,
     by_name: HashMap<&'static str, u16>,
 }
 
@@ -47,7 +47,7 @@ impl Families {
             }
             let Ok(family) = u16::try_from(new.all.len()) else { continue };
             new.by_name.insert(exposed.name, family);
-            new.all.push(FamilyOf {
+            new.all.push(ExpositionFamily {
                 name: exposed.name,
                 help: metric.help,
                 kind: metric.kind,
@@ -66,7 +66,7 @@ impl Families {
         self.by_name.get(name).copied()
     }
 
-    pub(super) fn get(&self, family: u16) -> Option<&FamilyOf> {
+    pub(super) fn get(&self, family: u16) -> Option<&ExpositionFamily> {
         self.all.get(usize::from(family))
     }
 
@@ -78,13 +78,13 @@ impl Families {
         self.get(family).is_some_and(|family| family.hourly)
     }
 
-    /// Whether one of the metrics is shown under this name.
+    /// Whether one of the metrics is exposed under this name.
     pub(super) fn holds(&self, family: u16, metrics: &[&'static Metric]) -> bool {
         let is = |of: &&'static Metric| metrics.iter().any(|metric| std::ptr::eq(*metric, *of));
         self.get(family).is_some_and(|family| family.members.iter().any(is))
     }
 
-    /// Labels of the series that stands for all that had no room.
+    /// Labels of the overflow series.
     pub(super) fn overflow(&self, family: u16) -> String {
         let mut out = String::new();
         let labels = self.get(family).and_then(|family| family.members.first()).map(|metric| metric.labels());

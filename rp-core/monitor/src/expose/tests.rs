@@ -19,7 +19,7 @@ fn exposition(detail: Detail) -> (Exposition, Registry) {
 }
 
 fn show(exposition: &Exposition, number: usize, samples: &[Sample]) {
-    exposition.replace(&dims(number), Part::Cluster, samples, &[]);
+    exposition.replace(&dims(number), SeriesGroup::Cluster, samples, &[]);
 }
 
 fn labels(number: usize) -> String {
@@ -32,7 +32,7 @@ fn labels(number: usize) -> String {
     )
 }
 
-/// Lines of the exposition that begin so.
+/// Lines of the exposition with this prefix.
 fn lines(registry: &Registry, start: &str) -> Vec<String> {
     registry.render().lines().filter(|line| line.starts_with(start)).map(str::to_owned).collect()
 }
@@ -75,14 +75,14 @@ fn parts_hourly_series_and_those_nobody_knows_better_stay() {
     let (exposition, registry) = exposition(Detail::All);
     let provisioning = Sample::one(&cluster::PROVISIONING, ["Succeeded".into(), "".into()]);
     show(&exposition, 1, &[provisioning, operator("dns"), Sample::int(&cluster::OPERATOR_COUNT, 33, [])]);
-    exposition.replace(&dims(1), Part::Nsg, &[Sample::one(&cluster::NSG_ENABLED, [])], &[]);
+    exposition.replace(&dims(1), SeriesGroup::Nsg, &[Sample::one(&cluster::NSG_ENABLED, [])], &[]);
     // The collector of conditions failed: its series stay, the counts do not.
-    exposition.replace(&dims(1), Part::Cluster, &[], &[&cluster::OPERATOR_CONDITIONS]);
+    exposition.replace(&dims(1), SeriesGroup::Cluster, &[], &[&cluster::OPERATOR_CONDITIONS]);
     assert_eq!(lines(&registry, "aro_cluster_provisioning_info").len(), 1);
     assert_eq!(lines(&registry, "aro_cluster_clusteroperator_conditions").len(), 1);
     assert_eq!(lines(&registry, "aro_cluster_nsg_preconfigured").len(), 1);
     assert!(lines(&registry, "aro_cluster_operators").is_empty());
-    exposition.replace(&dims(1), Part::Cluster, &[], &[]);
+    exposition.replace(&dims(1), SeriesGroup::Cluster, &[], &[]);
     assert!(lines(&registry, "aro_cluster_clusteroperator_conditions").is_empty());
     assert_eq!(lines(&registry, "aro_cluster_provisioning_info").len(), 1);
 }
@@ -173,7 +173,7 @@ fn pieces_are_bounded_and_make_up_the_whole() {
         let samples: Vec<_> = (0..20).map(|n| operator(&format!("operator-{n}"))).collect();
         show(&exposition, number, &samples);
     }
-    let pieces: Vec<String> = registry.pieces().collect();
+    let pieces: Vec<String> = registry.chunks().collect();
     assert!(pieces.len() > 20 && pieces.iter().all(|piece| piece.len() < 80 * 1024 && piece.ends_with('\n')));
     let text = pieces.concat();
     assert_eq!(

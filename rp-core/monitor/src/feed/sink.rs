@@ -1,4 +1,4 @@
-//! What becomes of what the feeds tell.
+//! Receivers of feed changes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::names::own;
 use crate::service::Emit;
 use crate::view::ClusterView;
 
-/// What the scheduler is told of a cluster.
+/// A change of a cluster for the scheduler.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    /// There is such a cluster; [`ClusterView::is_watched`] says whether it is looked at.
+    /// The cluster exists; [`ClusterView::is_watched`] decides whether it is monitored.
     Seen(Arc<ClusterView>),
-    /// There is such a document, but it cannot be read.
+    /// The document exists, but it cannot be read.
     Unreadable(DocumentKey),
     /// The document is gone.
     Gone(DocumentKey),
-    /// These live, and no others of that kind.
+    /// Exactly these documents of that kind exist.
     Living { imported: bool, ids: HashSet<Box<str>> },
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Sink {
 }
 
 impl Sink {
-    /// Applies a page. A scheduler that has ended is no error: the feed ends soon.
+    /// Applies a page. It is no error if the scheduler has ended: the feed ends soon, too.
     pub(super) async fn page(&self, changes: &[Change]) {
         match self {
             Self::Clusters { to, imported } => {
@@ -62,7 +62,7 @@ impl Sink {
         }
     }
 
-    /// All pages were read; `changed`: there was something in them.
+    /// All pages were read; `changed`: they had changes.
     pub(super) fn complete(&self, changed: bool) {
         if let Self::Subscriptions { cache, emit } = self {
             cache.prime();
@@ -72,7 +72,7 @@ impl Sink {
         }
     }
 
-    /// Everything was read anew: what is not in `living` is gone.
+    /// Everything was read again: documents that are not in `living` are gone.
     pub(super) async fn living(&self, living: &HashSet<Box<str>>) {
         match self {
             Self::Clusters { to, imported } => {

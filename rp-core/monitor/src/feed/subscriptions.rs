@@ -1,4 +1,4 @@
-//! Subscriptions whose clusters are looked at, with their tenants (`contract/monitor.md` §4.2).
+//! Subscriptions whose clusters are monitored, with their tenants (`contract/monitor.md` §4.2).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::RwLock;
 use rp_documents::{SubscriptionDocument, SubscriptionState};
 
-/// The cache. A cheap clone.
+/// The cache. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Subscriptions(Arc<Inner>);
 
@@ -33,7 +33,7 @@ impl Subscriptions {
         self.0.tenants.read().is_empty()
     }
 
-    /// Whether the feed was read to its end once: before, a subscription that is missing means nothing.
+    /// Whether the feed was read to its end once: before that, a missing subscription means nothing.
     pub fn is_primed(&self) -> bool {
         self.0.primed.load(Ordering::Acquire)
     }
@@ -42,7 +42,7 @@ impl Subscriptions {
         self.0.primed.store(true, Ordering::Release);
     }
 
-    /// Takes what the feed told; `None`: gone, or not readable.
+    /// Applies a change of the feed; `None`: gone, or not readable.
     pub(crate) fn apply(&self, id: &str, document: Option<&SubscriptionDocument>) {
         let id = id.to_ascii_lowercase();
         let in_force = document.filter(|document| {

@@ -95,10 +95,10 @@ async fn deletions_are_told_and_a_damaged_document_stops_nothing() {
     feed.poll().await.unwrap();
     assert_eq!(told(&mut events).await, ["gone a"]);
     assert!(feed.polled().at().is_some());
-    // What is known agrees with the store.
+    // The known ids agree with the store.
     feed.verify().await.unwrap();
     assert!(told(&mut events).await.is_empty());
-    // A follower whose history is another's reads everything again.
+    // A follower with a different history reads everything again.
     feed.ids.insert("ghost".into());
     feed.verify().await.unwrap();
     assert_eq!(told(&mut events).await, ["unreadable b", "seen c", "living 2"]);

@@ -1,4 +1,4 @@
-//! Why something of a cluster could not be read.
+//! Errors of reads from a cluster.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use rp_kube::lean::LeanError;
 use rp_prometheus::PromError;
 use serde::Deserialize;
 
-/// Characters of what an API server said.
+/// Maximum length of an API server's message, characters.
 const MOST_MESSAGE: usize = 300;
 
-/// One read that failed. Texts are cleaned and bounded; no secret is in them.
+/// A failed read. Texts are cleaned and bounded and contain no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     #[error("could not reach the API server ({stage}): {why}")]
@@ -32,7 +32,7 @@ pub enum FetchError {
     Expired,
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
-    /// Other requests to this cluster were before us.
+    /// The limit of requests to this cluster is exhausted.
     #[error("the cluster's request budget would have been free in {0} s")]
     Crowded(u64),
     #[error("{0}")]
@@ -44,7 +44,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// The status with which the API server refused; 0 when it did not answer.
+    /// The HTTP status of the API server's refusal; 0 when it did not respond.
     pub const fn code(&self) -> u16 {
         match self {
             Self::Status { code, .. } => *code,
@@ -68,7 +68,7 @@ impl FetchError {
         self.code() == 404
     }
 
-    /// Where the way to the cluster ended, for the metric of failed connections: `None` when there was a way.
+    /// The stage at which the connection failed, for the metric of failed connections: `None` when it was established.
     pub const fn stage(&self) -> Option<&'static str> {
         match self {
             Self::Unreachable { stage, .. } => Some(stage),
@@ -87,20 +87,20 @@ impl FetchError {
         }
     }
 
-    /// None of its pods is there.
+    /// There is no ready pod of Alertmanager.
     pub(crate) fn no_alertmanager() -> Self {
         let message = "no pod openshift-monitoring/alertmanager-main-0, -1 or -2".to_owned();
         Self::Status { code: 404, message, retry_after: None }
     }
 
-    /// What was answered instead of an object.
+    /// The error for a response with an error status.
     pub(crate) fn status(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
         #[derive(Deserialize)]
-        struct Said {
+        struct StatusBody {
             #[serde(default)]
             message: String,
         }
-        let said = serde_json::from_slice::<Said>(body).map(|said| said.message).unwrap_or_default();
+        let said = serde_json::from_slice::<StatusBody>(body).map(|said| said.message).unwrap_or_default();
         let message = match (clean(&said, MOST_MESSAGE), code) {
             (said, _) if !said.is_empty() => said,
             (_, 401) => "the credential is not accepted".to_owned(),

@@ -1,4 +1,4 @@
-//! What a look tells of a cluster (`contract/monitor.md` §8–§11).
+//! Metrics of a cluster (`contract/monitor.md` §8–§11).
 
 use super::Kind::{Count, Gauge, Info, PerObject, State};
 use super::{
@@ -351,7 +351,7 @@ pub static NSG_SUBNET_FORBIDDEN: Metric = nsg(
     exposed("aro_cluster_nsg_subnet_forbidden", &[]),
     "Subnets that may not be read.",
 );
-/// Ours: errors that are no refusal are counted by kind.
+/// Not in the contract: errors that are no refusal are counted by kind.
 pub static NSG_SUBNET_ERROR: Metric = nsg(
     Count,
     "monitor.preconfigurednsg.subnetaccesserror",
@@ -370,7 +370,7 @@ pub static NSG_INVALID_RULE: Metric = nsg(
         text("destinations"),
         same("direction"),
         same("priority"),
-        // Ours: "no" where an allowing rule of higher priority takes all that the rule would deny.
+        // Not in the contract: "no" where an allowing rule of higher priority covers all that the rule would deny.
         label("effective"),
     ],
     exposed("aro_cluster_nsg_invalid_deny_rule", &[]),

@@ -1,4 +1,4 @@
-//! What the monitor tells of itself (`contract/monitor.md` §6, §8, §12).
+//! Metrics of the monitor itself (`contract/monitor.md` §6, §8, §12).
 
 use super::{Account, Dim, Kind, Metric, Scope, Wire, exposed, same, text};
 
@@ -79,7 +79,7 @@ pub static WORKERS_ACTIVE: Metric = process(
     "Workers that are inside a round now.",
 );
 
-/// Ours: a connection that cannot be built is told, and by what it failed.
+/// Not in the contract: failed connections, by the stage that failed.
 pub static CONNECT_ERROR: Metric = Metric {
     name: "monitor.cluster.connect.error",
     wire: Wire::Int,

@@ -1,4 +1,4 @@
-//! Subnets as they were read last: the proxy's collector asks for prefixes with every look, Azure is asked every ten
+//! Cache of subnets: the proxy's collector needs prefixes in every look, Azure is called every ten
 //! minutes.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,18 +13,18 @@ use rp_azure::{AzureError, Subnet, Subnets};
 use rp_base::{SharedClock, Timestamp, chain};
 
 use crate::check::SubnetSource;
-use crate::seen::Prefixes;
+use crate::cluster_objects::Prefixes;
 use crate::view::ClusterView;
 
-/// How long prefixes are good, and what some are younger: so not all are asked for at once.
+/// How long prefixes are valid, and the jitter, so that not all are read at once.
 const AGE: Duration = Duration::from_mins(10);
 const SPREAD: u64 = 120;
-/// How long a failure is believed.
+/// How long a failure is cached.
 const FAILED: Duration = Duration::from_mins(1);
 /// The most subnets that are remembered.
 const MOST: usize = 50_000;
 
-/// Reads subnets and remembers their prefixes.
+/// Reads subnets and caches their prefixes.
 pub struct SubnetPrefixes {
     azure: Arc<dyn Subnets>,
     clock: SharedClock,
@@ -67,7 +67,7 @@ impl SubnetPrefixes {
     }
 }
 
-/// Always the same for a subnet, and less than a minute's failure lasts.
+/// The jitter of a subnet: constant, and less than the lifetime of a cached failure.
 fn spread(id: &str) -> Duration {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

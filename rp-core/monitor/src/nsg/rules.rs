@@ -1,7 +1,7 @@
-//! Which rules deny what a cluster needs: pure.
+//! Finds rules that deny what a cluster needs: a pure function.
 //!
-//! The contract's check looks at sources and destinations only. Beside it stands whether the rule has an effect: one
-//! that an allowing rule of higher priority covers whole denies nothing.
+//! The contract's check considers sources and destinations only. We also compute whether the rule has an effect: a rule
+//! that is fully covered by an allowing rule of higher priority denies nothing.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// What of these texts is an address or a network; the rest says nothing.
+    /// Parses addresses and networks; other texts are ignored.
     pub fn new<'a>(
         master: impl Iterator<Item = &'a String>,
         worker: impl Iterator<Item = &'a String>,
@@ -35,7 +35,7 @@ impl Ranges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finding<'a> {
     pub rule: &'a SecurityRule,
-    /// An allowing rule of higher priority takes all that it would deny.
+    /// An allowing rule of higher priority covers everything that it would deny.
     pub shadowed: bool,
 }
 
@@ -46,7 +46,7 @@ pub fn invalid<'a>(rules: &'a [SecurityRule], ranges: &Ranges) -> Vec<Finding<'a
     invalid.map(|rule| Finding { rule, shadowed: rules.iter().any(|other| shadows(other, rule)) }).collect()
 }
 
-/// What a list of prefixes touches; the letters of the contract.
+/// The classes that a list of prefixes touches; the letters are the contract's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Classes {
     master: bool,
@@ -58,7 +58,7 @@ struct Classes {
 }
 
 impl Classes {
-    fn of(prefixes: &[String], ranges: &Ranges) -> Self {
+    fn from_prefixes(prefixes: &[String], ranges: &Ranges) -> Self {
         let mut classes = Self::default();
         for prefix in prefixes {
             classes.any |= prefix == "*";
@@ -83,13 +83,14 @@ impl Classes {
 
 /// Every pair of classes but worker to worker.
 fn is_invalid(rule: &SecurityRule, ranges: &Ranges) -> bool {
-    let (from, to) = (Classes::of(&rule.sources, ranges), Classes::of(&rule.destinations, ranges));
+    let (from, to) =
+        (Classes::from_prefixes(&rule.sources, ranges), Classes::from_prefixes(&rule.destinations, ranges));
     let nothing = from.is_empty() || to.is_empty();
     let inside = from.only_worker() && to.only_worker();
     !(nothing || inside)
 }
 
-/// Whether `rule` never comes to bear: `other` is asked before it, allows, and covers it whole.
+/// Whether `rule` has no effect: `other` is evaluated before it, allows, and covers it fully.
 fn shadows(other: &SecurityRule, rule: &SecurityRule) -> bool {
     other.access.eq_ignore_ascii_case("Allow")
         && other.priority < rule.priority
@@ -101,7 +102,7 @@ fn shadows(other: &SecurityRule, rule: &SecurityRule) -> bool {
         && cover(&other.destination_ports, &rule.destination_ports, covers_ports)
 }
 
-/// Each of the inner ones is covered by one of the outer ones; nothing is covered by a list that is not there.
+/// Whether each inner prefix is covered by an outer one; an empty outer list covers nothing.
 fn cover(outer: &[String], inner: &[String], covers: fn(&str, &str) -> bool) -> bool {
     !inner.is_empty() && inner.iter().all(|inner| outer.iter().any(|outer| covers(outer, inner)))
 }
@@ -112,7 +113,7 @@ fn covers_prefix(outer: &str, inner: &str) -> bool {
     }
     match (network(outer), network(inner)) {
         (Some(outer), Some(inner)) => outer.contains(&inner),
-        // What a service tag stands for is not known here.
+        // The prefixes of a service tag are not known here.
         _ => false,
     }
 }

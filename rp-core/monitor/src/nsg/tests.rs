@@ -1,4 +1,4 @@
-//! The monitor over subnets that a test makes up. Over the network: `tests/stories/azure.rs`.
+//! Tests of the monitor with fake subnets. Over the network: `tests/stories/azure.rs`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::view::WorkerProfile;
 const NETWORK: &str =
     "/subscriptions/s/resourceGroups/Net/providers/Microsoft.Network/virtualNetworks/v/subnets";
 
-/// Answers by the subnet's name.
-struct Made {
+/// Responds by the subnet's name.
+struct FakeSubnets {
     answers: fn(&str) -> Result<Subnet, AzureError>,
     asked: AtomicUsize,
 }
 
 #[async_trait]
-impl rp_azure::Subnets for Made {
+impl rp_azure::Subnets for FakeSubnets {
     async fn subnet(&self, tenant: &str, id: &str) -> Result<Subnet, AzureError> {
         assert_eq!(tenant, "tenant");
         self.asked.fetch_add(1, Ordering::Relaxed);
@@ -84,18 +84,26 @@ fn clock() -> ManualClock {
     ManualClock::at(Timestamp::from_seconds(1_800_000_000))
 }
 
-async fn run(view: &ClusterView, due: bool, answers: fn(&str) -> Result<Subnet, AzureError>) -> BesideDone {
-    let made = Arc::new(Made { answers, asked: AtomicUsize::new(0) });
+async fn run(
+    view: &ClusterView,
+    due: bool,
+    answers: fn(&str) -> Result<Subnet, AzureError>,
+) -> SideMonitorOutput {
+    let made = Arc::new(FakeSubnets { answers, asked: AtomicUsize::new(0) });
     let monitor = NsgMonitor::new(Arc::new(SubnetPrefixes::new(made, Arc::new(clock()))));
     let round = Round { hourly: false, nsg_due: due, number: 1 };
     assert!(monitor.due(view, round));
-    monitor.run(view, &ClusterDims::of(view), round, &CancellationToken::new()).await
+    monitor.run(view, &ClusterDims::from_view(view), round, &CancellationToken::new()).await
 }
 
 /// Name and dimensions of every sample of the rules but the duration, which is always there.
-fn told(done: &BesideDone) -> Vec<(&'static str, Vec<String>)> {
-    let rules =
-        done.samples.iter().find(|(part, _)| *part == Part::NsgRules).map(|(_, samples)| samples).unwrap();
+fn told(done: &SideMonitorOutput) -> Vec<(&'static str, Vec<String>)> {
+    let rules = done
+        .samples
+        .iter()
+        .find(|(part, _)| *part == SeriesGroup::NsgRules)
+        .map(|(_, samples)| samples)
+        .unwrap();
     let (last, rest) = rules.split_last().unwrap();
     assert_eq!(last.metric.name, "monitor.nsg.duration");
     rest.iter().map(|one| (one.metric.name, one.dims.iter().map(ToString::to_string).collect())).collect()
@@ -167,10 +175,10 @@ async fn no_tenant_and_no_token_are_failures_to_begin() {
 
 #[tokio::test]
 async fn when_it_is_switched_off_nothing_is_shown_any_more() {
-    let made = Arc::new(Made { answers: |_| Ok(Subnet::default()), asked: AtomicUsize::new(0) });
+    let made = Arc::new(FakeSubnets { answers: |_| Ok(Subnet::default()), asked: AtomicUsize::new(0) });
     let monitor = NsgMonitor::new(Arc::new(SubnetPrefixes::new(made, Arc::new(clock()))));
     let (mut view, round) = (view(), Round { hourly: false, nsg_due: false, number: 1 });
-    let (dims, cancel) = (ClusterDims::of(&view), CancellationToken::new());
+    let (dims, cancel) = (ClusterDims::from_view(&view), CancellationToken::new());
     monitor.run(&view, &dims, round, &cancel).await;
     view.preconfigured_nsg = "Disabled".to_owned();
     assert!(monitor.due(&view, round));
@@ -181,7 +189,7 @@ async fn when_it_is_switched_off_nothing_is_shown_any_more() {
 
 #[tokio::test]
 async fn prefixes_are_asked_for_every_ten_minutes() {
-    let made = Arc::new(Made {
+    let made = Arc::new(FakeSubnets {
         answers: |name| {
             if name == "gone" { Err(error(ErrorKind::NotFound)) } else { Ok(subnet("10.0.0.0/24", &[])) }
         },

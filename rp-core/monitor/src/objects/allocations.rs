@@ -1,4 +1,4 @@
-//! What decoding an answer of a cluster may allocate, on the answer of a real-sized cluster that the benchmarks use.
+//! Bounds the allocations of decoding, on the response of a realistic cluster that the benchmarks use.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{Envelope, Node, Pod};
 /// Allocations of decoding the pods of `openshift-monitoring` and the nodes.
 const FIGURES: [u64; 2] = [905, 306];
 
-/// The answer to a GET of that path, as it is on the wire.
+/// The response body of a GET of that path.
 fn answer(path: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bench/fixture/cluster.json.gz");
     let mut text = String::new();

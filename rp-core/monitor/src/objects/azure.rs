@@ -1,10 +1,10 @@
-//! What the API shows of a cluster that only the cluster knows (`contract/api.md` §14).
+//! Properties that the API shows and that only the cluster itself knows (`contract/api.md` §14).
 
 use rp_base::Secret;
 use serde::Deserialize;
 
 use super::Meta;
-use super::lax::{Int, Text, flag, list, maybe, object};
+use super::lenient::{Int, Text, flag, list, maybe, object};
 
 /// `machinesets.machine.openshift.io`.
 #[derive(Debug, Default, Clone, Deserialize)]

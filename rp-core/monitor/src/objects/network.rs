@@ -1,8 +1,8 @@
-//! The cluster's network and its way out.
+//! The cluster's network and its proxy.
 
 use serde::Deserialize;
 
-use super::lax::{Int, Text, list, object, texts};
+use super::lenient::{Int, Text, list, object, texts};
 
 /// `proxies.config.openshift.io/cluster`.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -66,7 +66,7 @@ pub struct Dns {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub struct DnsSpec {
-    /// Only their number is read.
+    /// Only the number of servers is read.
     #[serde(deserialize_with = "list")]
     pub servers: Vec<Server>,
 }

@@ -1,22 +1,22 @@
-//! Bodies of answers: one object, one page of a list, a bare list.
+//! Response bodies: one object, one page of a list, a JSON array.
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-use super::lax::{all, maybe, object};
+use super::lenient::{all, maybe, object};
 
-/// Bytes of a continue token.
+/// Maximum size of a continue token, bytes.
 const MOST_TOKEN: usize = 16 << 10;
 
-/// The whole body of one object: an error when it is none.
-pub(crate) struct Whole<T>(pub(crate) T);
+/// A body that is one object; anything else is an error.
+pub(crate) struct ObjectBody<T>(pub(crate) T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Whole<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ObjectBody<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         maybe(deserializer)?.map(Self).ok_or_else(|| Error::custom("not an object"))
     }
 }
 
-/// One page of a list: an error when it has no items. Kubernetes writes an empty list as null at times.
+/// One page of a list; a missing `items` is an error. Kubernetes sometimes writes an empty list as null.
 #[derive(serde::Deserialize)]
 #[serde(bound = "T: Deserialize<'de>")]
 pub(crate) struct Envelope<T> {
@@ -36,7 +36,7 @@ impl<T> Envelope<T> {
     /// The token of the next page.
     ///
     /// # Errors
-    /// The token is longer than any API server's.
+    /// The token is too long; the error is its length.
     pub(crate) fn token(&mut self) -> Result<Option<String>, usize> {
         match self.metadata.token.take().filter(|token| !token.is_empty()) {
             Some(token) if token.len() > MOST_TOKEN => Err(token.len()),
@@ -49,10 +49,10 @@ fn items<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
     Ok(all(deserializer)?.unwrap_or_default())
 }
 
-/// A body that is a bare list of objects.
-pub(crate) struct Bare<T>(pub(crate) Vec<T>);
+/// A body that is a JSON array of objects.
+pub(crate) struct ArrayBody<T>(pub(crate) Vec<T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bare<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ArrayBody<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let items = all(deserializer)?;
         items.map(Self).ok_or_else(|| Error::custom("not a list"))

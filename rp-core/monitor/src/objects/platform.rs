@@ -1,8 +1,8 @@
-//! What makes the cluster: its version, operators, machines and nodes; and Hive's view of it.
+//! Platform objects of the cluster: version, operators, machines and nodes; and Hive's objects for it.
 
 use serde::Deserialize;
 
-use super::lax::{Int, Text, list, maybe, object, pairs, present, texts};
+use super::lenient::{Int, Text, list, maybe, object, pairs, present, texts};
 use super::{Condition, Conditions, Meta};
 
 /// `clusterversions.config.openshift.io/version`.
@@ -19,17 +19,17 @@ pub struct ClusterVersion {
 #[serde(default, rename_all = "camelCase")]
 pub struct VersionSpec {
     #[serde(deserialize_with = "object")]
-    pub desired_update: Named,
+    pub desired_update: NamedVersion,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub struct VersionStatus {
     #[serde(deserialize_with = "object")]
-    pub desired: Named,
+    pub desired: NamedVersion,
     /// Newest first.
     #[serde(deserialize_with = "list")]
-    pub history: Vec<Named>,
+    pub history: Vec<NamedVersion>,
     #[serde(deserialize_with = "list")]
     pub conditions: Vec<Condition>,
 }
@@ -37,7 +37,7 @@ pub struct VersionStatus {
 /// A version by itself, in a history, or of an operand.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
-pub struct Named {
+pub struct NamedVersion {
     pub name: Text<253>,
     pub version: Text<253>,
     pub state: Text<64>,
@@ -59,7 +59,7 @@ pub struct OperatorStatus {
     #[serde(deserialize_with = "list")]
     pub conditions: Vec<Condition>,
     #[serde(deserialize_with = "list")]
-    pub versions: Vec<Named>,
+    pub versions: Vec<NamedVersion>,
 }
 
 /// `nodes`.
@@ -109,7 +109,7 @@ pub struct MachineSpec {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
 pub struct MachineProvider {
-    /// None: the provider spec is no object.
+    /// `None`: the provider spec is not an object.
     #[serde(deserialize_with = "maybe")]
     pub value: Option<MachineValue>,
 }
@@ -160,7 +160,7 @@ pub struct AroCluster {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AroSpec {
-    /// In order of the names; none: not set.
+    /// Sorted by name; `None`: not set.
     #[serde(rename = "operatorflags", deserialize_with = "pairs")]
     pub flags: Option<Vec<(Text<253>, Text<253>)>>,
     #[serde(deserialize_with = "object")]

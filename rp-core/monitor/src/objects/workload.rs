@@ -1,8 +1,8 @@
-//! What runs in the cluster, and what fires.
+//! Workloads of the cluster, and alerts that fire.
 
 use serde::Deserialize;
 
-use super::lax::{Int, Text, list, maybe, object};
+use super::lenient::{Int, Text, list, maybe, object};
 use super::{Condition, Meta};
 
 /// `deployments.apps`.
@@ -89,14 +89,14 @@ pub struct Container {
 #[serde(default)]
 pub struct ContainerState {
     #[serde(deserialize_with = "maybe")]
-    pub waiting: Option<Why>,
+    pub waiting: Option<StateReason>,
     #[serde(deserialize_with = "maybe")]
-    pub terminated: Option<Why>,
+    pub terminated: Option<StateReason>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
-pub struct Why {
+pub struct StateReason {
     pub reason: Text<253>,
     pub message: Text<1024>,
 }
@@ -119,7 +119,7 @@ pub struct VirtualMachineStatus {
     pub guest: Guest,
 }
 
-/// What the guest says of itself.
+/// Information from the guest agent.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Guest {

@@ -1,17 +1,17 @@
-//! Who gets which bucket: a pure function of who has them now and who lives (`contract/monitor.md` §3.3 and
+//! Allocation of buckets: a pure function of the current owners and the live workers (`contract/monitor.md` §3.3 and
 //! "Do better" 2: a worker keeps up to the rounded-down share, the remainder goes by rendezvous hashing).
 
 use rp_documents::BUCKETS;
 
-/// What a worker may have: the first `rich` of those that have more than the share keep one more.
+/// The share of a worker: the first `rich` of those with more than the floor keep one more.
 struct Share {
     floor: usize,
-    /// So many workers have one more than the floor.
+    /// Number of workers that have one more than the floor.
     rich: usize,
 }
 
-/// The next allocation: [`BUCKETS`] names; empty for a bucket that nobody can have, for nobody lives. `workers` are
-/// those that live, in any order. Every worker gets its share rounded down, so many one more that all are given out,
+/// The next allocation: [`BUCKETS`] names; empty names when there is no live worker. `workers` are
+/// the live ones, in any order. Every worker gets its share rounded down, some one more so that all are assigned,
 /// and a bucket moves only when its owner is dead or has more than that.
 pub fn balance(current: &[String], workers: &[&str]) -> Vec<String> {
     let mut workers = workers.to_vec();
@@ -40,7 +40,7 @@ pub fn balance(current: &[String], workers: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What stays where it is: owner of each bucket, buckets of each worker, how many more workers may have one more.
+/// The unchanged part: owner of each bucket, buckets of each worker, how many more workers may have one more.
 fn keep(current: &[String], workers: &[&str], share: &Share) -> (Vec<Option<usize>>, Vec<usize>, usize) {
     let present = |bucket: usize| {
         let name = current.get(bucket)?;
@@ -69,12 +69,12 @@ fn keep(current: &[String], workers: &[&str], share: &Share) -> (Vec<Option<usiz
     (owners, counts, left)
 }
 
-/// How much a bucket would like to be a worker's (highest random weight, Thaler and Ravishankar 1998): the same in
-/// every process, so that whoever is master hands out alike.
+/// The weight of a worker for a bucket (highest random weight, Thaler and Ravishankar 1998): the same in
+/// every process, so that every master assigns alike.
 fn score(bucket: usize, worker: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ bucket as u64;
     let sum = worker.bytes().fold(start, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    // FNV alone leaves neighbours alike.
+    // FNV alone gives similar hashes for neighbouring inputs.
     let mixed = (sum ^ (sum >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
@@ -149,7 +149,7 @@ mod tests {
             length in 0usize..300,
             strange in proptest::collection::vec("[a-c]?", 0..300),
         ) {
-            // It may begin with anything: too short, too long, owners that never were.
+            // The old allocation may be anything: too short, too long, unknown owners.
             let mut current: Vec<String> = strange;
             current.truncate(length);
             for ids in generations {
@@ -169,7 +169,7 @@ mod tests {
                     let dead = !workers.contains(owner);
                     prop_assert!(dead || had[owner.as_str()] > floor, "bucket {bucket} left {owner} without need");
                 }
-                // A living worker gives away no more than what it has too much.
+                // A live worker gives away only its excess.
                 for worker in &workers {
                     let left = before.iter().zip(&after).filter(|(a, b)| *a == worker && a != b).count();
                     let has = had.get(worker.as_str()).copied().unwrap_or_default();

@@ -14,13 +14,13 @@ impl Buckets {
         Self([0; BUCKETS / 64])
     }
 
-    /// All of them: one process alone.
+    /// All buckets, for a process by itself.
     pub const fn all() -> Self {
         Self([u64::MAX; BUCKETS / 64])
     }
 
-    /// Those that `owner` has in an allocation of the contract.
-    pub fn of(allocation: &[String], owner: &str) -> Self {
+    /// The buckets of `owner` in an allocation of the contract.
+    pub fn owned_by(allocation: &[String], owner: &str) -> Self {
         let mut own = Self::none();
         for (bucket, _) in (0..=u8::MAX).zip(allocation).filter(|(_, name)| *name == owner) {
             own.insert(bucket);

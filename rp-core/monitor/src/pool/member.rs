@@ -8,14 +8,14 @@ use rp_documents::pool::Allocation;
 use rp_documents::{PoolDocument, Unknown};
 use tokio::time::{Instant, sleep};
 
-use super::sight::Sightings;
+use super::liveness::LivenessTracker;
 use super::{Buckets, PoolError, PoolLabels, PoolMetrics, PoolParts, PoolTimes, WorkerType, balance, moved};
 
-/// Attempts of a write that others may be faster with, and the wait that grows between them
+/// Attempts of a write that may conflict, and the growing delay between them
 /// (`contract/database.md` §7.1).
 const TRIES: u32 = 5;
 const WAIT: Duration = Duration::from_millis(100);
-/// Workers that are read at once.
+/// Page size of the workers.
 const PAGE: u32 = 1000;
 
 /// One worker, and the master when it holds the lease.
@@ -25,8 +25,8 @@ pub(super) struct Member {
     worker_type: WorkerType,
     documents: Typed<PoolDocument>,
     times: PoolTimes,
-    workers: Sightings,
-    lease: Sightings,
+    workers: LivenessTracker,
+    lease: LivenessTracker,
     is_master: bool,
     metrics: PoolMetrics,
     labels: PoolLabels,
@@ -39,8 +39,8 @@ impl Member {
             worker_type: parts.worker_type,
             documents: Typed::new(SharedStore::clone(&parts.store)),
             times,
-            workers: Sightings::default(),
-            lease: Sightings::default(),
+            workers: LivenessTracker::default(),
+            lease: LivenessTracker::default(),
             is_master: false,
             metrics: PoolMetrics::register(&parts.registry),
             labels: PoolLabels { worker_type: parts.worker_type.0 },
@@ -51,7 +51,7 @@ impl Member {
         &self.id
     }
 
-    /// There is one already: fine.
+    /// It exists already, which is fine.
     pub(super) async fn create_master(&self) -> Result<(), PoolError> {
         match self.documents.create(self.document(self.worker_type.0)).await {
             Ok(_) | Err(StoreError::Exists { .. }) => Ok(()),
@@ -71,7 +71,7 @@ impl Member {
         }
     }
 
-    /// Heartbeat, lease, balance, own buckets; also whether we are the master.
+    /// Heartbeat, lease, balance, own buckets. Also returns whether we are the master.
     pub(super) async fn pass(&mut self, began: Instant) -> Result<(Buckets, bool), PoolError> {
         let store = self.documents.store().now().await?;
         self.workers.clock(store, began, self.times.ttl);
@@ -87,12 +87,12 @@ impl Member {
         self.metrics.master.with(&self.labels).set_count(usize::from(self.is_master));
         let allocation = read.value.pool_worker.as_ref().map(|given| given.buckets.as_slice());
         let given = allocation.filter(|buckets| !buckets.is_empty()).ok_or(PoolError::NotInitialized)?;
-        let own = Buckets::of(given, &self.id);
-        self.tell(given, own, store);
+        let own = Buckets::owned_by(given, &self.id);
+        self.record_assignment(given, own, store);
         Ok((own, self.is_master))
     }
 
-    fn tell(&self, given: &[String], own: Buckets, store: Timestamp) {
+    fn record_assignment(&self, given: &[String], own: Buckets, store: Timestamp) {
         self.metrics.buckets.with(&self.labels).set_count(own.len());
         let unowned = given.iter().filter(|owner| owner.is_empty()).count();
         self.metrics.unowned.with(&self.labels).set_count(unowned);
@@ -115,7 +115,7 @@ impl Member {
         self.documents.get(self.worker_type.0).await?.ok_or(PoolError::NotInitialized)
     }
 
-    /// By the store's clock, or by ours when nobody renewed for the length of a lease. While the store's clock
+    /// Expired by the store's clock, or by ours when not renewed for the length of a lease. While the store's clock
     /// has just jumped, only by ours.
     fn is_free(&mut self, read: &Versioned<PoolDocument>, store: Timestamp, now: Instant) -> bool {
         let unchanged = self.lease.note(self.worker_type.0, read.version, now);
@@ -123,7 +123,7 @@ impl Member {
         read.value.lease_owner.is_empty() || expired || unchanged > self.times.lease
     }
 
-    /// Somebody who was faster is the master.
+    /// On a conflict the other process is the master.
     async fn try_lease(
         &mut self,
         mut read: Versioned<PoolDocument>,
@@ -142,7 +142,7 @@ impl Member {
         }
     }
 
-    /// Shares out and renews the lease in one write.
+    /// Assigns buckets and renews the lease in one write.
     async fn serve_as_master(
         &mut self,
         read: Versioned<PoolDocument>,
@@ -215,7 +215,7 @@ impl Member {
         }
     }
 
-    /// Tells the others that they may have what was ours, at once when we are the master.
+    /// Gives up our buckets: by an immediate assignment when we are the master.
     pub(super) async fn leave(mut self, now: Instant) {
         self.metrics.buckets.with(&self.labels).set_count(0);
         self.metrics.master.with(&self.labels).set_count(0);
@@ -246,7 +246,7 @@ impl Member {
     }
 }
 
-/// Shares out among those that live; gives how many buckets moved. What else stands in the document stays.
+/// Assigns buckets to the live workers; returns how many moved. Other members of the document stay.
 fn allocate(document: &mut PoolDocument, living: &[String]) -> usize {
     let allocation = document.pool_worker.get_or_insert_with(Allocation::default);
     let after = balance(&allocation.buckets, &living.iter().map(String::as_str).collect::<Vec<_>>());

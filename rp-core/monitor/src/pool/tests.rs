@@ -8,12 +8,12 @@ use super::*;
 
 const INTERVAL: Duration = Duration::from_secs(10);
 
-struct World {
+struct TestStore {
     clock: ManualClock,
     store: SharedStore,
 }
 
-impl World {
+impl TestStore {
     fn new() -> Self {
         let clock = ManualClock::at(Timestamp::from_seconds(1_800_000_000));
         let store = in_memory(Arc::new(clock.clone()));
@@ -43,14 +43,14 @@ impl World {
     }
 }
 
-/// Time as the members see it: theirs and the store's go on together.
-struct Passing<'a> {
-    world: &'a World,
+/// Time for the members: their clock and the store's advance together.
+struct TestTime<'a> {
+    world: &'a TestStore,
     now: Instant,
 }
 
-impl<'a> Passing<'a> {
-    fn new(world: &'a World) -> Self {
+impl<'a> TestTime<'a> {
+    fn new(world: &'a TestStore) -> Self {
         Self { world, now: Instant::now() }
     }
 
@@ -70,8 +70,8 @@ impl<'a> Passing<'a> {
 
 #[tokio::test]
 async fn three_share_and_the_dead_is_replaced() {
-    let world = World::new();
-    let mut time = Passing::new(&world);
+    let world = TestStore::new();
+    let mut time = TestTime::new(&world);
     let (mut a, mut b, mut c) = (world.member().await, world.member().await, world.member().await);
     assert_eq!(time.pass(&mut a).await, 256, "the first is master and has all");
     assert_eq!((time.pass(&mut b).await, time.pass(&mut c).await), (0, 0));
@@ -80,7 +80,7 @@ async fn three_share_and_the_dead_is_replaced() {
     assert_eq!(first + second + third, 256);
     assert!([first, second, third].into_iter().all(|n| n == 85 || n == 86));
     assert_eq!(world.master().await.lease_owner, a.id());
-    // b dies: nothing moves before its document has expired.
+    // Member b dies: no bucket moves before its document has expired.
     for _ in 0..5 {
         time.wait(INTERVAL);
         assert_eq!((time.pass(&mut a).await, time.pass(&mut c).await), (first, third));
@@ -99,8 +99,8 @@ async fn three_share_and_the_dead_is_replaced() {
 
 #[tokio::test]
 async fn who_leaves_is_replaced_in_one_pass() {
-    let world = World::new();
-    let mut time = Passing::new(&world);
+    let world = TestStore::new();
+    let mut time = TestTime::new(&world);
     let (mut a, mut b) = (world.member().await, world.member().await);
     time.pass(&mut a).await;
     time.pass(&mut b).await;
@@ -114,8 +114,8 @@ async fn who_leaves_is_replaced_in_one_pass() {
 
 #[tokio::test]
 async fn documents_are_those_of_the_contract_and_strange_members_stay() {
-    let world = World::new();
-    let time = Passing::new(&world);
+    let world = TestStore::new();
+    let time = TestTime::new(&world);
     let mut a = world.member().await;
     let typed: Typed<PoolDocument> = Typed::new(Arc::clone(&world.store));
     let mut master = world.master().await;
@@ -133,8 +133,8 @@ async fn documents_are_those_of_the_contract_and_strange_members_stay() {
 
 #[tokio::test]
 async fn a_lost_lease_makes_a_plain_worker() {
-    let world = World::new();
-    let mut time = Passing::new(&world);
+    let world = TestStore::new();
+    let mut time = TestTime::new(&world);
     let mut a = world.member().await;
     time.pass(&mut a).await;
     let typed: Typed<PoolDocument> = Typed::new(Arc::clone(&world.store));
@@ -148,8 +148,8 @@ async fn a_lost_lease_makes_a_plain_worker() {
 
 #[tokio::test]
 async fn a_jump_of_the_clock_moves_nothing() {
-    let world = World::new();
-    let mut time = Passing::new(&world);
+    let world = TestStore::new();
+    let mut time = TestTime::new(&world);
     let (mut a, mut b) = (world.member().await, world.member().await);
     for _ in 0..3 {
         time.pass(&mut a).await;
@@ -174,11 +174,11 @@ async fn a_jump_of_the_clock_moves_nothing() {
 
 #[tokio::test]
 async fn a_lease_far_in_the_future_is_taken_when_nobody_renews_it() {
-    let world = World::new();
-    let mut time = Passing::new(&world);
+    let world = TestStore::new();
+    let mut time = TestTime::new(&world);
     let (mut a, mut b) = (world.member().await, world.member().await);
     time.pass(&mut a).await;
-    // As after a jump back: by the store's clock neither lease nor worker ever end.
+    // As after a jump back: by the store's clock neither lease nor worker ever expires.
     let typed: Typed<PoolDocument> = Typed::new(Arc::clone(&world.store));
     let mut master = world.master().await;
     master.lease_expires += 7200;
@@ -200,7 +200,7 @@ async fn a_lease_far_in_the_future_is_taken_when_nobody_renews_it() {
 
 #[tokio::test]
 async fn many_at_once_agree_on_one_master() {
-    let world = World::new();
+    let world = TestStore::new();
     let start = Instant::now();
     let mut members = Vec::new();
     for _ in 0..8 {
@@ -226,7 +226,7 @@ async fn many_at_once_agree_on_one_master() {
 
 #[tokio::test]
 async fn the_last_assignment_holds_until_the_own_document_expired() {
-    let world = World::new();
+    let world = TestStore::new();
     let times = PoolTimes {
         interval: Duration::from_millis(20),
         ttl: Duration::from_millis(600),

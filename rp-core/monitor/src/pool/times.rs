@@ -1,18 +1,18 @@
-//! The clockwork of a pool (`contract/monitor.md` §2).
+//! Intervals of a pool (`contract/monitor.md` §2).
 
 use std::time::Duration;
 
 const MOST_INTERVAL: Duration = Duration::from_secs(45);
 const MOST_TTL: Duration = Duration::from_secs(60);
 
-/// How often and how long. The default is the contract's.
+/// Intervals and lifetimes. The default is the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolTimes {
-    /// Between two passes of the loop.
+    /// Interval between two passes of the loop.
     pub interval: Duration,
-    /// How long a worker counts as living after its last heartbeat.
+    /// How long a worker counts as alive after its last heartbeat.
     pub ttl: Duration,
-    /// How long a master is one after it renewed.
+    /// How long the master's lease lasts after a renewal.
     pub lease: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Default for PoolTimes {
 }
 
 impl PoolTimes {
-    /// Within the contract's bounds: a living worker must never look dead. What is too large is cut and logged.
+    /// Applies the contract's bounds: a live worker must never look dead. Larger values are reduced and logged.
     #[must_use]
     pub fn capped(self) -> Self {
         let ttl = cap("worker TTL", self.ttl, MOST_TTL);

@@ -10,7 +10,7 @@ pub struct CollectorOutcome {
     pub name: &'static str,
     /// Cleaned and bounded; no secret is in it.
     pub error: Option<String>,
-    /// From its start, waiting for what it needs included; `None`: the deadline had passed before.
+    /// Duration including the reads it waits for; `None`: the deadline had passed before it began.
     pub took: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Collectors that share, fail, panic and come too late.
+//! Tests of collectors that share reads, fail, panic and time out.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::view::ClusterView;
 
 static GOOD: Collector = Collector {
     name: "good",
-    needs: |_| vec![Need::Nodes, Need::Pools],
+    needs: |_| vec![Resource::Nodes, Resource::Pools],
     run: |seen, told| {
         seen.nodes()?;
         told.int(&cluster::OPERATOR_COUNT, 7, []);
@@ -19,13 +19,19 @@ static GOOD: Collector = Collector {
 };
 static STAGED: Collector = Collector {
     name: "staged",
-    needs: |seen| if seen.has(&Need::Nodes) { vec![Need::Nodes, Need::Machines] } else { vec![Need::Nodes] },
+    needs: |seen| {
+        if seen.has(&Resource::Nodes) {
+            vec![Resource::Nodes, Resource::Machines]
+        } else {
+            vec![Resource::Nodes]
+        }
+    },
     run: |seen, _| seen.machines().map(drop),
 };
 static ENDLESS: Collector = Collector {
     name: "endless",
-    // Never satisfied: the source below does not answer this.
-    needs: |_| vec![Need::Proxy],
+    // Never satisfied: the source below does not serve this.
+    needs: |_| vec![Resource::Proxy],
     run: |seen, _| seen.proxy().map(drop),
 };
 static BAD: Collector =
@@ -42,27 +48,27 @@ static PANICS_EARLY: Collector =
     Collector { name: "panics early", needs: |_| panic!("at once"), run: |_, _| Ok(()) };
 
 #[derive(Default)]
-struct Lists(AtomicUsize);
+struct CountingSource(AtomicUsize);
 
-impl Source for Lists {
-    async fn fetch(&self, need: &Need, seen: &Seen) {
+impl Source for CountingSource {
+    async fn fetch(&self, need: &Resource, seen: &ClusterObjects) {
         tokio::task::yield_now().await;
         self.0.fetch_add(1, Ordering::SeqCst);
-        if *need != Need::Proxy {
+        if *need != Resource::Proxy {
             seen.page(need, br#"{"items": []}"#).unwrap();
         }
     }
 }
 
-fn seen() -> Seen {
-    let id = ResourceId::parse(crate::far::ID).unwrap();
+fn seen() -> ClusterObjects {
+    let id = ResourceId::parse(crate::fake_cluster::ID).unwrap();
     let view = ClusterView::bare("a".to_owned(), id, rp_net::Source::Aro);
-    Seen::new(Arc::new(view), rp_base::Timestamp::default(), false, "commit")
+    ClusterObjects::new(Arc::new(view), rp_base::Timestamp::default(), false, "commit")
 }
 
-async fn run(collectors: &[&'static Collector], cancelled: bool) -> (Found, usize) {
+async fn run(collectors: &[&'static Collector], cancelled: bool) -> (LookFindings, usize) {
     let (seen, lists, cancel, findings) =
-        (seen(), Lists::default(), CancellationToken::new(), Findings::default());
+        (seen(), CountingSource::default(), CancellationToken::new(), SharedFindings::default());
     if cancelled {
         cancel.cancel();
     }
@@ -70,7 +76,7 @@ async fn run(collectors: &[&'static Collector], cancelled: bool) -> (Found, usiz
     (findings.take(), lists.0.load(Ordering::SeqCst))
 }
 
-fn metrics(found: &Found) -> Vec<(&'static str, String)> {
+fn metrics(found: &LookFindings) -> Vec<(&'static str, String)> {
     let dims =
         |sample: &Sample| sample.dims.iter().map(|text| text.to_string()).collect::<Vec<_>>().join(",");
     found.samples.iter().map(|sample| (sample.metric.name, dims(sample))).collect()

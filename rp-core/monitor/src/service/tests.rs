@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use crate::pool::PoolTimes;
 use crate::view::ClusterView;
-use crate::worker::{LookDone, Round};
+use crate::worker::{LookOutcome, Round};
 
 const LONG: Duration = Duration::from_secs(60);
 const GOOD: &str = "00000000-0000-0000-0000-000000000001";
@@ -61,7 +61,7 @@ async fn fleet(count: usize) -> SharedStore {
     store
 }
 
-/// Remembers who was looked at; can be slow, stuck or broken.
+/// Records the looks; can be slow, stuck or broken.
 #[derive(Default)]
 struct Recording {
     looked: Mutex<BTreeMap<String, usize>>,
@@ -77,7 +77,7 @@ struct Recording {
 
 #[async_trait]
 impl Look for Recording {
-    async fn look(&self, cluster: Arc<ClusterView>, round: Round, cancel: CancellationToken) -> LookDone {
+    async fn look(&self, cluster: Arc<ClusterView>, round: Round, cancel: CancellationToken) -> LookOutcome {
         assert!(round.number > 0 && cluster.tenant.as_deref() == Some("t"));
         let name = cluster.id.name().to_owned();
         assert!(self.running.lock().insert(name.clone()), "{name} is looked at twice at once");
@@ -92,7 +92,7 @@ impl Look for Recording {
         *self.looked.lock().entry(name.clone()).or_default() += 1;
         self.running.lock().remove(&name);
         assert!(self.broken != Some(name.as_str()), "broken on purpose");
-        LookDone { started: SystemClock.now(), took: Duration::from_millis(1), failed: Vec::new() }
+        LookOutcome { started: SystemClock.now(), took: Duration::from_millis(1), failed: Vec::new() }
     }
 
     fn forget(&self, id: &ResourceId) {
@@ -129,7 +129,7 @@ async fn start(store: &SharedStore, look: &Arc<Recording>, settings: MonitorSett
     MonitorService::start(parts).await.unwrap()
 }
 
-/// Waits until it is so, and says what it saw last.
+/// Waits until the condition holds; panics with the last value.
 async fn until(what: &str, mut seen: impl AsyncFnMut() -> Result<(), String>) {
     let mut last = String::new();
     let wait = async {
@@ -170,7 +170,7 @@ async fn what_is_to_be_looked_at_is_and_recorded() {
     for never in ["creating", "deleting", "failed", "suspended"] {
         assert!(!look.looked.lock().contains_key(never), "{never}");
     }
-    // It comes into force, and another one leaves.
+    // One subscription comes into force, and another one leaves.
     put(&store, 1, GOOD, "creating", json!({"provisioningState": "Succeeded"})).await;
     put(&store, 0, GOOD, "cluster-0", json!({"provisioningState": "Deleting"})).await;
     until("the new one is looked at, the old one forgotten", async || {
@@ -218,7 +218,7 @@ async fn a_stop_waits_for_looks_and_cuts_what_takes_too_long() {
         until("it is looked at", async || is(look.running.lock().contains("cluster-0"), String::new)).await;
         let stopping = tokio::spawn(service.stop());
         if !hangs {
-            // Others may have the buckets before the look has ended.
+            // Others may get the buckets before the look has ended.
             let typed: Typed<rp_documents::PoolDocument> = Typed::new(Arc::clone(&store));
             until("the worker's document is gone", async || {
                 let all = typed.all().await.unwrap();
@@ -321,7 +321,7 @@ async fn it_emits_sizes_and_beats_only_when_ready() {
         })
     };
     until("sizes", async || {
-        // Beside the five the suspended one's is in the cache.
+        // The cache has the suspended subscription's cluster in addition to the five.
         has("monitor.cache.size", 6, "cache=openshiftclusters")?;
         has("monitor.cache.size", 1, "cache=subscriptions")?;
         has("changefeed.caches.size", 1, "name=SubscriptionDocument")?;

@@ -1,4 +1,4 @@
-//! What a worker asks for: one look at one cluster.
+//! The interface of a look at one cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::view::ClusterView;
 
-/// Which parts of a look are due (`contract/monitor.md` §5, §10).
+/// The round of a look: which checks are due (`contract/monitor.md` §5, §10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Round {
     /// The wall-clock hour differs from the one of the look before.
@@ -21,22 +21,22 @@ pub struct Round {
     pub number: u64,
 }
 
-/// What a look came to.
+/// The result of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LookDone {
+pub struct LookOutcome {
     pub started: Timestamp,
     pub took: Duration,
     /// Names of the collectors that failed.
     pub failed: Vec<&'static str>,
 }
 
-/// Looks at clusters. It is told when one left, so that nothing of it is kept.
+/// Performs looks at clusters. It is notified when a cluster left, to drop its state.
 #[async_trait]
 pub trait Look: Send + Sync + 'static {
-    /// One look. It keeps its own deadline; a cancelled `cancel` asks it to end at once and tell what it has.
-    async fn look(&self, cluster: Arc<ClusterView>, round: Round, cancel: CancellationToken) -> LookDone;
+    /// One look. It keeps its own deadline; when `cancel` is cancelled it ends at once and emits what it has.
+    async fn look(&self, cluster: Arc<ClusterView>, round: Round, cancel: CancellationToken) -> LookOutcome;
 
-    /// The cluster is not looked at by this process any more: its connections and series go. May be called twice,
+    /// This process no longer monitors the cluster: drops its connections and series. May be called twice,
     /// never while a look at it runs.
     fn forget(&self, id: &ResourceId);
 }

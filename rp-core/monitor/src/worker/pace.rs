@@ -1,16 +1,16 @@
-//! How fast looks may begin: never much above twice the steady load, however much is due.
+//! Limits the rate at which looks begin: never much above twice the steady load.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Above the steady load, and with what may come at once below twice the steady load in any second.
+/// Factor above the steady load; with the burst it stays below twice the steady load in any second.
 const ABOVE: f64 = 1.75;
-/// A small fleet need not be slow.
+/// Lower bound of the rate, for small fleets.
 const LEAST: f64 = 2.0;
 const MOST_AT_ONCE: f64 = 10.0;
 
-/// A bucket of tokens whose rate follows the number of clusters.
+/// A token bucket whose rate follows the number of clusters.
 #[derive(Debug)]
 pub(super) struct Pace {
     tokens: f64,
@@ -22,7 +22,7 @@ impl Pace {
         Self { tokens: 1.0, filled: now }
     }
 
-    /// Takes one look's place, or says when there is one.
+    /// Takes a token, or returns when the next one is available.
     pub(super) fn take(&mut self, now: Instant, clusters: usize, interval: Duration) -> Result<(), Instant> {
         #[expect(clippy::cast_precision_loss, reason = "clusters are far fewer than 2^53")]
         let steady = clusters as f64 / interval.as_secs_f64().max(1e-3);

@@ -1,4 +1,4 @@
-//! Which cluster is looked at when: no I/O, every instant is passed in. One heap of instants for all clusters, so that
+//! Schedules the looks: no I/O, every instant is passed in. One heap of instants for all clusters, so that
 //! ten thousand of them cost one timer and a few hundred bytes each.
 
 use std::cmp::Reverse;
@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::Round;
 use super::pace::Pace;
-use crate::feed::{DocumentKey, Event, Known, Place};
+use crate::feed::{ClusterEntry, ClusterIndex, DocumentKey, Event};
 use crate::pool::Buckets;
 use crate::view::ClusterView;
 
-/// Before the subscriptions are known a round is put off by so long.
+/// Delay of a round while the subscriptions are not known.
 const PUT_OFF: Duration = Duration::from_millis(500);
 
-/// Looks at once in a process that serves people: so many, and one more for each of so many clusters, for those that
-/// hang hold their places.
+/// Concurrent looks in a process that serves users: a base, plus one per number of clusters, because looks that
+/// hang hold their slots.
 const SHARED: (usize, usize) = (16, 40);
 
-/// The clockwork of the workers.
+/// Intervals and limits of the workers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) interval: Duration,
@@ -34,7 +34,7 @@ pub(crate) struct Rules {
     pub(crate) skip_warning: Duration,
     /// Looks at once.
     pub(crate) most: usize,
-    /// The process also serves people: fewer looks at once, so that pages answer while many clusters are due.
+    /// The process also serves users: fewer concurrent looks, so that pages respond while many clusters are due.
     pub(crate) shared: bool,
     pub(crate) imported: bool,
 }
@@ -51,43 +51,43 @@ pub(crate) enum Tenancy {
     NotReady,
 }
 
-/// What is to be done after a call.
+/// An action that the caller has to perform.
 #[derive(Debug)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     /// A look is to begin. [`Plan::done`] ends it.
-    Look(Box<Start>),
-    /// A round that was skipped; `warn`: it is time to say so again.
+    Look(Box<LookStart>),
+    /// A round that was skipped; `warn`: it is time to log this again.
     Skipped { id: ResourceId, warn: bool },
-    /// The worker ended: nothing of the cluster is kept.
+    /// The worker ended: drop the state of the cluster.
     Forget(ResourceId),
-    /// The document is gone and its bucket is ours: what was mirrored of it goes too.
+    /// The document is gone and its bucket is ours: remove its mirrored documents.
     Remove { document: Box<str>, bucket: u8 },
 }
 
 /// A look that is to begin.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct LookStart {
     pub(crate) key: Arc<str>,
     pub(crate) view: Arc<ClusterView>,
     pub(crate) round: Round,
     pub(crate) cancel: CancellationToken,
-    /// How long after its instant.
+    /// Delay after the scheduled instant.
     pub(crate) late: Duration,
 }
 
 /// One cluster.
 #[derive(Debug)]
 struct Cluster {
-    /// `None`: not looked at, for its state or because it is gone.
+    /// `None`: not monitored, because of its state or because it is gone.
     view: Option<Arc<ClusterView>>,
     state: State,
-    /// The one entry of the heap that counts.
+    /// The serial of its valid heap entry.
     serial: u64,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Not ours.
+    /// Not owned by this process.
     Rest,
     Waiting(Box<Worker>),
     Looking {
@@ -98,7 +98,7 @@ enum State {
     },
 }
 
-/// What a worker remembers from round to round.
+/// State of a worker between rounds.
 #[derive(Debug)]
 struct Worker {
     /// When its present round was or is due.
@@ -110,20 +110,20 @@ struct Worker {
     warned: Option<Instant>,
 }
 
-type Due = Reverse<(Instant, u64, Arc<str>)>;
+type HeapEntry = Reverse<(Instant, u64, Arc<str>)>;
 
 /// All clusters, and when they are due.
 #[derive(Debug)]
 pub(crate) struct Plan {
     rules: Rules,
     random: SharedRandom,
-    known: Known,
+    known: ClusterIndex,
     clusters: HashMap<Arc<str>, Cluster>,
     owned: Buckets,
-    heap: BinaryHeap<Due>,
+    heap: BinaryHeap<HeapEntry>,
     serial: u64,
     pace: Pace,
-    /// No look may begin before.
+    /// No look may begin before this instant.
     held: Option<Instant>,
     workers: usize,
     running: usize,
@@ -132,7 +132,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(rules: Rules, random: SharedRandom, known: Known, now: Instant) -> Self {
+    pub(crate) fn new(rules: Rules, random: SharedRandom, known: ClusterIndex, now: Instant) -> Self {
         Self {
             rules,
             random,
@@ -165,42 +165,42 @@ impl Plan {
         self.running
     }
 
-    /// Ticks that were dropped since the last call.
+    /// Number of ticks dropped since the last call.
     pub(crate) const fn take_missed(&mut self) -> u64 {
         std::mem::replace(&mut self.missed, 0)
     }
 
-    /// Takes what a feed told.
-    pub(crate) fn apply(&mut self, event: Event, now: Instant, deeds: &mut Vec<Deed>) {
+    /// Applies an event of a feed.
+    pub(crate) fn apply(&mut self, event: Event, now: Instant, actions: &mut Vec<Action>) {
         match event {
-            Event::Seen(view) => self.seen(view, now, deeds),
+            Event::Seen(view) => self.upsert_cluster(view, now, actions),
             Event::Unreadable(key) => {
                 if let Some(place) = self.known.get(&key) {
-                    self.drop_view(&place.key, &key.id, now, deeds);
+                    self.drop_view(&place.key, &key.id, now, actions);
                 }
             }
-            Event::Gone(key) => self.gone(&key, now, deeds),
+            Event::Gone(key) => self.remove_document(&key, now, actions),
             Event::Living { imported, ids } => {
                 for key in self.known.missing(imported, |id| ids.contains(id)) {
-                    self.gone(&key, now, deeds);
+                    self.remove_document(&key, now, actions);
                 }
             }
         }
     }
 
-    /// Takes what is ours now.
-    pub(crate) fn own(&mut self, owned: Buckets, now: Instant, deeds: &mut Vec<Deed>) {
+    /// Applies the current assignment.
+    pub(crate) fn set_owned(&mut self, owned: Buckets, now: Instant, actions: &mut Vec<Action>) {
         if owned == self.owned {
             return;
         }
         self.owned = owned;
         let keys: Vec<Arc<str>> = self.clusters.keys().cloned().collect();
         for key in keys {
-            self.settle(&key, now, deeds);
+            self.reconcile(&key, now, actions);
         }
     }
 
-    fn seen(&mut self, mut view: Arc<ClusterView>, now: Instant, deeds: &mut Vec<Deed>) {
+    fn upsert_cluster(&mut self, mut view: Arc<ClusterView>, now: Instant, actions: &mut Vec<Action>) {
         let imported = view.source == Source::Imported;
         let document = DocumentKey::new(imported, &view.document);
         let key: Arc<str> = match self.clusters.get_key_value(view.id.key()) {
@@ -216,22 +216,22 @@ impl Plan {
             );
             Arc::make_mut(&mut view).bucket = place.bucket;
         }
-        self.known.insert(document, Place { key: Arc::clone(&key), bucket: view.bucket });
+        self.known.insert(document, ClusterEntry { key: Arc::clone(&key), bucket: view.bucket });
         if !view.is_watched() || imported && !self.rules.imported {
-            return self.drop_view(&key, &view.document, now, deeds);
+            return self.drop_view(&key, &view.document, now, actions);
         }
         let fresh = || Cluster { view: None, state: State::Rest, serial: 0 };
         let cluster = self.clusters.entry(Arc::clone(&key)).or_insert_with(fresh);
         self.watched += usize::from(cluster.view.is_none());
-        // The tenant is kept when nothing else changed, so that most rounds copy nothing.
+        // The tenant is kept when nothing else changed, so that most rounds need no copy.
         if cluster.view.as_ref().is_none_or(|held| !same(held, &view)) {
             cluster.view = Some(view);
         }
-        self.settle(&key, now, deeds);
+        self.reconcile(&key, now, actions);
     }
 
-    /// The cluster is not looked at any more, if it is that document's.
-    fn drop_view(&mut self, key: &Arc<str>, document: &str, now: Instant, deeds: &mut Vec<Deed>) {
+    /// Stops monitoring the cluster, if it belongs to that document.
+    fn drop_view(&mut self, key: &Arc<str>, document: &str, now: Instant, actions: &mut Vec<Action>) {
         let Some(cluster) = self.clusters.get_mut(key) else { return };
         if cluster.view.as_ref().is_none_or(|view| view.document != document) {
             return;
@@ -241,10 +241,10 @@ impl Plan {
         if let State::Looking { cancel, .. } = &cluster.state {
             cancel.cancel();
         }
-        self.settle(key, now, deeds);
+        self.reconcile(key, now, actions);
     }
 
-    fn gone(&mut self, document: &DocumentKey, now: Instant, deeds: &mut Vec<Deed>) {
+    fn remove_document(&mut self, document: &DocumentKey, now: Instant, actions: &mut Vec<Action>) {
         let Some(place) = self.known.remove(document) else { return };
         let ours = self.owned.contains(place.bucket);
         if ours
@@ -252,16 +252,16 @@ impl Plan {
             && let State::Looking { removed, .. } = &mut cluster.state
             && cluster.view.as_ref().is_none_or(|view| *view.document == *document.id)
         {
-            // A look that still runs could write it again.
+            // A running look could write it again, so removal waits for its end.
             *removed = Some((document.id.clone(), place.bucket));
         } else if ours {
-            deeds.push(Deed::Remove { document: document.id.clone(), bucket: place.bucket });
+            actions.push(Action::Remove { document: document.id.clone(), bucket: place.bucket });
         }
-        self.drop_view(&place.key, &document.id, now, deeds);
+        self.drop_view(&place.key, &document.id, now, actions);
     }
 
-    /// Starts or ends the worker of a cluster, as it should be. One that looks goes on, and is settled when it is done.
-    fn settle(&mut self, key: &Arc<str>, now: Instant, deeds: &mut Vec<Deed>) {
+    /// Starts or ends the worker of a cluster. A running look continues; its worker is reconciled when it ends.
+    fn reconcile(&mut self, key: &Arc<str>, now: Instant, actions: &mut Vec<Action>) {
         let Some(cluster) = self.clusters.get_mut(key) else { return };
         let wanted = cluster.view.as_ref().is_some_and(|view| self.owned.contains(view.bucket));
         match (&cluster.state, wanted) {
@@ -277,17 +277,17 @@ impl Plan {
                 cluster.serial = 0;
                 self.workers -= 1;
                 if let Ok(id) = ResourceId::parse(key) {
-                    deeds.push(Deed::Forget(id));
+                    actions.push(Action::Forget(id));
                 }
-                self.tidy(key);
+                self.remove_if_unused(key);
             }
-            (State::Rest, false) => self.tidy(key),
+            (State::Rest, false) => self.remove_if_unused(key),
             (State::Waiting(_), true) | (State::Looking { .. }, _) => {}
         }
     }
 
-    /// Of a cluster that is neither looked at nor there nothing stays.
-    fn tidy(&mut self, key: &Arc<str>) {
+    /// Removes a cluster that is neither running a look nor existing.
+    fn remove_if_unused(&mut self, key: &Arc<str>) {
         let idle = |cluster: &Cluster| cluster.view.is_none() && matches!(cluster.state, State::Rest);
         if self.clusters.get(key).is_some_and(idle) {
             self.clusters.remove(key);
@@ -302,7 +302,7 @@ impl Plan {
         self.heap.push(Reverse((at, self.serial, Arc::clone(key))));
     }
 
-    /// The next cluster of the heap, and when; entries that were overtaken go.
+    /// The next cluster of the heap and its instant; stale entries are removed.
     fn head(&mut self) -> Option<(Instant, Arc<str>)> {
         while let Some(Reverse((at, serial, key))) = self.heap.peek() {
             if self.clusters.get(key).is_some_and(|cluster| cluster.serial == *serial) {
@@ -313,14 +313,14 @@ impl Plan {
         None
     }
 
-    /// No further look may begin before one ends.
+    /// Whether no further look may begin before one ends.
     fn is_full(&self) -> bool {
         let (least, share) = SHARED;
         let most = if self.rules.shared { least + self.workers / share } else { usize::MAX };
         self.running >= most.min(self.rules.most)
     }
 
-    /// When [`Plan::start`] has something to do; `None`: not before something else happens.
+    /// When [`Plan::start`] has work next; `None`: not before another event.
     pub(crate) fn wake(&mut self) -> Option<Instant> {
         if self.is_full() {
             return None;
@@ -329,13 +329,13 @@ impl Plan {
         Some(self.held.map_or(at, |held| held.max(at)))
     }
 
-    /// One round that is due: a look to begin or a round to skip; `false`: nothing is due, or nothing may begin yet.
+    /// Starts or skips one round that is due; `false`: nothing is due, or nothing may begin yet.
     pub(crate) fn start(
         &mut self,
         now: Instant,
         hour: i64,
         tenancy: impl Fn(&ClusterView) -> Tenancy,
-        deeds: &mut Vec<Deed>,
+        actions: &mut Vec<Action>,
     ) -> bool {
         if self.is_full() {
             return false;
@@ -353,7 +353,7 @@ impl Plan {
                 return true;
             }
             Tenancy::Invalid => {
-                self.skip(&key, &view, now, deeds);
+                self.skip(&key, &view, now, actions);
                 return true;
             }
         };
@@ -365,11 +365,11 @@ impl Plan {
             }
         }
         self.heap.pop();
-        self.begin(&key, tenant, now, hour, deeds);
+        self.begin(&key, tenant, now, hour, actions);
         true
     }
 
-    fn skip(&mut self, key: &Arc<str>, view: &ClusterView, now: Instant, deeds: &mut Vec<Deed>) {
+    fn skip(&mut self, key: &Arc<str>, view: &ClusterView, now: Instant, actions: &mut Vec<Action>) {
         let rules = self.rules;
         let Some(Cluster { state: State::Waiting(worker), .. }) = self.clusters.get_mut(key) else { return };
         let quiet = |at: Instant| now.saturating_duration_since(at) < rules.skip_warning;
@@ -377,11 +377,11 @@ impl Plan {
         if warn {
             worker.warned = Some(now);
         }
-        // Nothing was looked at, so nothing was missed.
+        // A skipped round has no look, so no tick was missed.
         advance(worker, now, rules.interval);
         let slot = worker.slot;
         self.queue(key, slot);
-        deeds.push(Deed::Skipped { id: view.id.clone(), warn });
+        actions.push(Action::Skipped { id: view.id.clone(), warn });
     }
 
     fn begin(
@@ -390,7 +390,7 @@ impl Plan {
         tenant: Option<Arc<str>>,
         now: Instant,
         hour: i64,
-        deeds: &mut Vec<Deed>,
+        actions: &mut Vec<Action>,
     ) {
         let rules = self.rules;
         let Some(cluster) = self.clusters.get_mut(key) else { return };
@@ -420,11 +420,11 @@ impl Plan {
         cluster.state = State::Looking { worker, id: view.id.clone(), cancel: cancel.clone(), removed: None };
         cluster.serial = 0;
         self.running += 1;
-        deeds.push(Deed::Look(Box::new(Start { key: Arc::clone(key), view, round, cancel, late })));
+        actions.push(Action::Look(Box::new(LookStart { key: Arc::clone(key), view, round, cancel, late })));
     }
 
-    /// A look ended: the worker waits for its next tick, or ends when it is not wanted any more.
-    pub(crate) fn done(&mut self, key: &Arc<str>, now: Instant, deeds: &mut Vec<Deed>) {
+    /// A look ended: the worker waits for its next tick, or ends when the cluster is no longer monitored.
+    pub(crate) fn done(&mut self, key: &Arc<str>, now: Instant, actions: &mut Vec<Action>) {
         let rules = self.rules;
         let Some(cluster) = self.clusters.get_mut(key) else { return };
         let (mut worker, id, removed) = match std::mem::replace(&mut cluster.state, State::Rest) {
@@ -436,13 +436,13 @@ impl Plan {
         };
         self.running -= 1;
         if let Some((document, bucket)) = removed {
-            deeds.push(Deed::Remove { document, bucket });
+            actions.push(Action::Remove { document, bucket });
         }
         let wanted = cluster.view.as_ref().is_some_and(|view| self.owned.contains(view.bucket));
         if !wanted {
             self.workers -= 1;
-            deeds.push(Deed::Forget(id));
-            return self.tidy(key);
+            actions.push(Action::Forget(id));
+            return self.remove_if_unused(key);
         }
         self.missed += advance(&mut worker, now, rules.interval);
         let slot = worker.slot;
@@ -450,8 +450,8 @@ impl Plan {
         self.queue(key, slot);
     }
 
-    /// Asks every running look to end.
-    pub(crate) fn cut(&self) {
+    /// Cancels every running look.
+    pub(crate) fn cancel_all(&self) {
         for cluster in self.clusters.values() {
             if let State::Looking { cancel, .. } = &cluster.state {
                 cancel.cancel();
@@ -466,21 +466,21 @@ impl Plan {
     }
 }
 
-/// Whether two views differ in nothing but the tenant, which is set here.
+/// Whether two views are equal except for the tenant, which is set here.
 fn same(held: &ClusterView, seen: &ClusterView) -> bool {
     let mut seen = seen.clone();
     seen.tenant.clone_from(&held.tenant);
     *held == seen
 }
 
-/// The first tick after `now`, in phase with `slot`, and how many ticks before it went by.
+/// The first tick after `now`, in phase with `slot`, and how many ticks were missed before it.
 fn next_slot(slot: Instant, now: Instant, interval: Duration) -> (Instant, u64) {
     let behind = now.saturating_duration_since(slot).as_nanos() / interval.as_nanos().max(1);
     let ticks = u32::try_from(behind + 1).unwrap_or(u32::MAX);
     (slot + interval * ticks, u64::from(ticks - 1))
 }
 
-/// Moves a worker to its next tick; gives how many were dropped.
+/// Moves a worker to its next tick; returns how many were dropped.
 fn advance(worker: &mut Worker, now: Instant, interval: Duration) -> u64 {
     let (slot, missed) = next_slot(worker.slot, now, interval);
     worker.slot = slot;

@@ -1,4 +1,4 @@
-//! The workers at work: one task that knows when who is due, and a task for each look while it runs.
+//! Runs the workers: one scheduler task, and one task for each look while it runs.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::plan::{Deed, Plan, Start, Tenancy};
-use super::{Look, LookDone};
+use super::plan::{Action, LookStart, Plan, Tenancy};
+use super::{Look, LookOutcome};
 use crate::feed::{Event, Subscriptions};
-use crate::looks::Book;
+use crate::looks::PendingLooks;
 use crate::names::own;
 use crate::pool::{Assignment, Buckets};
 use crate::service::Emit;
 use crate::view::ClusterView;
 
-/// With nothing due: how long until it is looked at again. Whatever happens wakes earlier.
+/// Wait when nothing is due; events wake the scheduler earlier.
 const IDLE: Duration = Duration::from_secs(60);
-/// Rounds that begin between two turns to everything else.
+/// Maximum number of rounds begun before other events are handled.
 const BATCH: usize = 64;
 
 labels! {
@@ -46,49 +46,49 @@ metrics! {
     }
 }
 
-/// What the scheduler works with.
+/// The scheduler and its dependencies.
 pub(crate) struct Scheduler {
     pub(crate) plan: Plan,
     pub(crate) look: Arc<dyn Look>,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) book: Book,
+    pub(crate) book: PendingLooks,
     pub(crate) clock: SharedClock,
     pub(crate) emit: Emit,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) events: mpsc::Receiver<Vec<Event>>,
     pub(crate) assignment: watch::Receiver<Assignment>,
-    /// A look that has not ended after this is given up.
+    /// A look that has not ended after this time is abandoned.
     pub(crate) abandon: Duration,
     pub(crate) drain: Duration,
-    /// Ends the drain.
+    /// Cancelled to end the drain.
     pub(crate) cut: CancellationToken,
     /// Clusters in the cache.
     pub(crate) watched: watch::Sender<usize>,
 }
 
 /// A look that ended.
-struct Ended {
+struct FinishedLook {
     key: Arc<str>,
     view: Arc<ClusterView>,
     outcome: Outcome,
 }
 
 enum Outcome {
-    Done(LookDone),
+    Done(LookOutcome),
     Panicked(String),
     Abandoned,
 }
 
 impl Scheduler {
-    /// Works until told to stop; then waits for the looks that run, and cuts them when they take longer than the drain.
+    /// Runs until cancelled; then waits for running looks, and cancels them when they take longer than the drain.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let mut looks = JoinSet::new();
         while !stop.is_cancelled() {
-            let owned = self.own();
+            let owned = self.refresh_owned();
             self.begin(&mut looks);
             let wake = self.plan.wake();
             let wake = wake.unwrap_or_else(|| Instant::now() + IDLE);
-            // The moment at which what is ours cannot be believed any more must not be slept over.
+            // Wake up at the latest when the assignment expires.
             let wake = if owned.is_empty() { wake } else { wake.min(self.assignment.borrow().until()) };
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -97,58 +97,58 @@ impl Scheduler {
                     Some(events) => self.apply(events),
                     None => break,
                 },
-                Some(ended) = looks.join_next(), if !looks.is_empty() => self.ended(ended),
+                Some(ended) = looks.join_next(), if !looks.is_empty() => self.on_finished(ended),
                 () = sleep_until(wake) => {}
             }
         }
         self.finish(looks).await;
     }
 
-    fn own(&mut self) -> Buckets {
+    fn refresh_owned(&mut self) -> Buckets {
         let now = Instant::now();
         let owned = self.assignment.borrow_and_update().buckets(now);
-        let mut deeds = Vec::new();
-        self.plan.own(owned, now, &mut deeds);
-        self.carry_out(deeds, None);
+        let mut actions = Vec::new();
+        self.plan.set_owned(owned, now, &mut actions);
+        self.perform(actions, None);
         owned
     }
 
     fn apply(&mut self, events: Vec<Event>) {
-        let (now, mut deeds) = (Instant::now(), Vec::new());
+        let (now, mut actions) = (Instant::now(), Vec::new());
         for event in events {
-            self.plan.apply(event, now, &mut deeds);
+            self.plan.apply(event, now, &mut actions);
         }
-        self.carry_out(deeds, None);
+        self.perform(actions, None);
         let watched = self.plan.watched();
         self.watched.send_if_modified(|held| std::mem::replace(held, watched) != watched);
     }
 
-    fn begin(&mut self, looks: &mut JoinSet<Ended>) {
-        let (now, mut deeds) = (Instant::now(), Vec::new());
+    fn begin(&mut self, looks: &mut JoinSet<FinishedLook>) {
+        let (now, mut actions) = (Instant::now(), Vec::new());
         let hour = self.clock.now().seconds().div_euclid(3600);
         let subscriptions = &self.subscriptions;
         for _ in 0..BATCH {
-            if !self.plan.start(now, hour, |view| tenancy(view, subscriptions), &mut deeds) {
+            if !self.plan.start(now, hour, |view| tenancy(view, subscriptions), &mut actions) {
                 break;
             }
         }
-        self.carry_out(deeds, Some(looks));
+        self.perform(actions, Some(looks));
         self.metrics.clusters.set_count(self.plan.workers());
     }
 
-    fn carry_out(&self, deeds: Vec<Deed>, mut looks: Option<&mut JoinSet<Ended>>) {
+    fn perform(&self, actions: Vec<Action>, mut looks: Option<&mut JoinSet<FinishedLook>>) {
         let mut running = self.plan.running();
-        for deed in deeds {
-            match deed {
-                Deed::Look(start) => {
+        for action in actions {
+            match action {
+                Action::Look(start) => {
                     self.emit.count(&own::WORKERS_ACTIVE, running, &[]);
                     self.metrics.late.observe_duration(start.late);
                     if let Some(looks) = looks.as_deref_mut() {
                         looks.spawn(look_once(Arc::clone(&self.look), *start, self.abandon));
                     }
                 }
-                Deed::Skipped { id, warn } => {
-                    // A round without a look is one all the same.
+                Action::Skipped { id, warn } => {
+                    // A skipped round also counts as a round.
                     running += 1;
                     self.emit.count(&own::WORKERS_ACTIVE, running, &[]);
                     running -= 1;
@@ -161,15 +161,15 @@ impl Scheduler {
                         );
                     }
                 }
-                Deed::Forget(id) => self.look.forget(&id),
-                Deed::Remove { document, bucket } => self.book.remove(bucket, document),
+                Action::Forget(id) => self.look.forget(&id),
+                Action::Remove { document, bucket } => self.book.remove(bucket, document),
             }
         }
     }
 
-    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
-        // A look's panic is caught inside its task: this is a task that was aborted, at the end.
-        let Ok(Ended { key, view, outcome }) = ended else { return };
+    fn on_finished(&mut self, ended: Result<FinishedLook, tokio::task::JoinError>) {
+        // A panic of a look is caught inside its task: an error here is a task that was aborted at the end.
+        let Ok(FinishedLook { key, view, outcome }) = ended else { return };
         let word = match &outcome {
             Outcome::Done(done) if done.failed.is_empty() => "ok",
             Outcome::Done(_) => "failed",
@@ -186,15 +186,15 @@ impl Scheduler {
         if let Outcome::Done(done) = outcome {
             self.book.note(view.bucket, &view.document, done.started, done.took);
         }
-        let mut deeds = Vec::new();
-        self.plan.done(&key, Instant::now(), &mut deeds);
+        let mut actions = Vec::new();
+        self.plan.done(&key, Instant::now(), &mut actions);
         self.metrics.missed.add(self.plan.take_missed());
         self.emit.count(&own::WORKERS_ACTIVE, self.plan.running(), &[]);
-        self.carry_out(deeds, None);
+        self.perform(actions, None);
     }
 
-    /// Nothing new begins.
-    async fn finish(mut self, mut looks: JoinSet<Ended>) {
+    /// Drains: no new look begins.
+    async fn finish(mut self, mut looks: JoinSet<FinishedLook>) {
         let running = looks.len();
         if running > 0 {
             tracing::info!(running, "waiting for the looks that run");
@@ -207,16 +207,16 @@ impl Scheduler {
                 () = cut.cancelled() => break,
             };
             let Ok(Some(ended)) = next else { break };
-            self.ended(ended);
+            self.on_finished(ended);
         }
         if looks.is_empty() {
             return;
         }
         tracing::warn!(running = looks.len(), "looks took longer than the drain and are cut");
-        self.plan.cut();
+        self.plan.cancel_all();
         let last = Instant::now() + Duration::from_secs(1);
         while let Ok(Some(ended)) = timeout_at(last, looks.join_next()).await {
-            self.ended(ended);
+            self.on_finished(ended);
         }
         looks.shutdown().await;
     }
@@ -232,19 +232,19 @@ fn tenancy(view: &ClusterView, subscriptions: &Subscriptions) -> Tenancy {
     subscriptions.tenant(view.id.subscription()).map_or(Tenancy::Invalid, Tenancy::Of)
 }
 
-async fn look_once(look: Arc<dyn Look>, start: Start, abandon: Duration) -> Ended {
-    let Start { key, view, round, cancel, .. } = start;
+async fn look_once(look: Arc<dyn Look>, start: LookStart, abandon: Duration) -> FinishedLook {
+    let LookStart { key, view, round, cancel, .. } = start;
     let asked = AssertUnwindSafe(look.look(Arc::clone(&view), round, cancel)).catch_unwind();
     let outcome = match timeout(abandon, asked).await {
         Ok(Ok(done)) => Outcome::Done(done),
-        Ok(Err(panic)) => Outcome::Panicked(words(panic.as_ref())),
+        Ok(Err(panic)) => Outcome::Panicked(panic_text(panic.as_ref())),
         Err(_) => Outcome::Abandoned,
     };
-    Ended { key, view, outcome }
+    FinishedLook { key, view, outcome }
 }
 
-/// What a panic said.
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
+/// The message of a panic.
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())
 }

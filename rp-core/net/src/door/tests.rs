@@ -29,14 +29,14 @@ fn door(limits: DoorLimits) -> Arc<Door> {
     Door::uncounted(limits)
 }
 
-fn is_cut(place: &Place) -> bool {
+fn is_cut(place: &ConnectionPermit) -> bool {
     use futures_util::FutureExt as _;
-    place.visitor().cut().now_or_never().is_some()
+    place.handle().cut().now_or_never().is_some()
 }
 
 fn counts(door: &Door) -> (usize, usize) {
-    let shares = door.shares.lock();
-    (shares.all(), shares.strangers())
+    let table = door.table.lock();
+    (table.all(), table.strangers())
 }
 
 #[tokio::test(start_paused = true)]
@@ -48,13 +48,13 @@ async fn the_quietest_stranger_of_an_address_goes_for_the_next() {
         held.push(door.enter(here, false).unwrap());
         tokio::time::advance(Duration::from_secs(1)).await;
     }
-    let working = held[0].visitor().begin();
+    let working = held[0].handle().begin();
     let third = door.enter(here, false).unwrap();
     // The older one has a request.
     assert_eq!((is_cut(&held[0]), is_cut(&held[1]), is_cut(&third)), (false, true, false));
     assert_eq!(counts(&door), (2, 2));
-    let second_working = third.visitor().begin();
-    assert_eq!(door.enter(here, false).unwrap_err(), Full::Address, "nobody of them is quiet");
+    let second_working = third.handle().begin();
+    assert_eq!(door.enter(here, false).unwrap_err(), AdmissionRefusal::Address, "nobody of them is quiet");
     let other = door.enter(address("192.0.2.2"), false).unwrap();
     drop((working, second_working, held, third, other));
     assert_eq!(counts(&door), (0, 0));
@@ -67,17 +67,17 @@ async fn who_is_known_is_never_ended_for_others_and_has_an_end_of_its_address_to
     let mut known = Vec::new();
     for host in ["2001:db8::1", "2001:db8::2", "2001:db8::ffff"] {
         let place = door.enter(address(host), false).unwrap();
-        place.visitor().known();
-        place.visitor().known();
+        place.handle().known();
+        place.handle().known();
         known.push(place);
     }
     assert_eq!(counts(&door), (3, 0));
-    assert_eq!(door.enter(here, false).unwrap_err(), Full::Address);
+    assert_eq!(door.enter(here, false).unwrap_err(), AdmissionRefusal::Address);
     let stranger = door.enter(address("2001:db8:0:1::1"), false).unwrap();
     let last = door.enter(address("192.0.2.9"), false).unwrap();
     assert!(is_cut(&stranger) && !known.iter().any(is_cut));
-    last.visitor().known();
-    assert_eq!(door.enter(address("192.0.2.10"), false).unwrap_err(), Full::Connections);
+    last.handle().known();
+    assert_eq!(door.enter(address("192.0.2.10"), false).unwrap_err(), AdmissionRefusal::Connections);
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,15 +86,15 @@ async fn health_checks_have_a_place_when_all_are_taken() {
     let mut held = Vec::new();
     for host in 1..=4 {
         let place = door.enter(address(&format!("192.0.2.{host}")), false).unwrap();
-        place.visitor().known();
+        place.handle().known();
         held.push(place);
     }
-    assert_eq!(door.enter(address("192.0.2.9"), false).unwrap_err(), Full::Connections);
+    assert_eq!(door.enter(address("192.0.2.9"), false).unwrap_err(), AdmissionRefusal::Connections);
     for _ in 0..CHECKS {
         held.push(door.enter(address("198.51.100.1"), false).unwrap());
-        held.last().unwrap().visitor().known();
+        held.last().unwrap().handle().known();
     }
-    assert_eq!(door.enter(address("198.51.100.1"), false).unwrap_err(), Full::Connections);
+    assert_eq!(door.enter(address("198.51.100.1"), false).unwrap_err(), AdmissionRefusal::Connections);
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,11 +110,15 @@ async fn a_balancers_connection_counts_for_whom_it_speaks() {
     }
     assert_eq!(held.iter().filter(|place| is_cut(place)).count(), 1, "two strangers of that address");
     // Those that never say for whom they speak go as strangers do.
-    let silent: Vec<Place> = (0..5).map(|_| door.enter(balancer, true).unwrap()).collect();
+    let silent: Vec<ConnectionPermit> = (0..5).map(|_| door.enter(balancer, true).unwrap()).collect();
     assert!(silent.iter().filter(|place| is_cut(place)).count() >= 2);
     assert!(counts(&door).1 <= 3);
     let gone = silent.iter().find(|place| is_cut(place)).unwrap();
-    assert_eq!(gone.comes_from(origin(9)).unwrap_err(), Full::Strangers, "its place is somebody else's");
+    assert_eq!(
+        gone.comes_from(origin(9)).unwrap_err(),
+        AdmissionRefusal::Strangers,
+        "its place is somebody else's"
+    );
 }
 
 #[tokio::test]
@@ -123,16 +127,16 @@ async fn an_address_opens_so_many_connections_in_a_minute() {
     for _ in 0..2 {
         drop(door.enter(address("192.0.2.1"), false).unwrap());
     }
-    assert_eq!(door.enter(address("192.0.2.1"), false).unwrap_err(), Full::TooOften);
+    assert_eq!(door.enter(address("192.0.2.1"), false).unwrap_err(), AdmissionRefusal::TooOften);
     door.enter(address("192.0.2.2"), false).unwrap();
 }
 
 /// What the sweep does to a connection after that time.
-async fn swept(door: &Door, place: &Place, seconds: u64) -> (bool, bool) {
+async fn swept(door: &Door, place: &ConnectionPermit, seconds: u64) -> (bool, bool) {
     use futures_util::FutureExt as _;
     tokio::time::advance(Duration::from_secs(seconds)).await;
     door.sweep();
-    (place.visitor().leave().now_or_never().is_some(), is_cut(place))
+    (place.handle().leave().now_or_never().is_some(), is_cut(place))
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,17 +144,17 @@ async fn who_asks_nothing_is_asked_to_leave_and_then_cut() {
     let door = door(limits());
     let stranger = door.enter(address("192.0.2.1"), false).unwrap();
     let known = door.enter(address("192.0.2.2"), false).unwrap();
-    known.visitor().known();
+    known.handle().known();
     assert_eq!(swept(&door, &stranger, 59).await, (false, false));
     assert_eq!(swept(&door, &stranger, 1).await, (true, false));
     assert_eq!(swept(&door, &stranger, 10).await, (true, true));
     assert_eq!(swept(&door, &known, 529).await, (false, false));
-    let request = known.visitor().begin();
+    let request = known.handle().begin();
     assert_eq!(swept(&door, &known, 3000).await, (false, false), "it is answered");
     drop(request);
     assert_eq!(swept(&door, &known, 600).await, (true, false));
     // A request that came before it heard of it is finished.
-    let _request = known.visitor().begin();
+    let _request = known.handle().begin();
     assert_eq!(swept(&door, &known, 60).await, (true, false));
 }
 
@@ -159,10 +163,10 @@ async fn an_answer_that_is_not_taken_ends_the_connection() {
     let door = door(limits());
     let (stranger, known) =
         (door.enter(address("192.0.2.1"), false).unwrap(), door.enter(address("192.0.2.2"), false).unwrap());
-    known.visitor().known();
+    known.handle().known();
     // Never asked for: the window of the stream is closed.
-    let _stranger = Answer::new(Whole::new(Bytes::from_static(b"page")), stranger.visitor());
-    let _known = Answer::new(Whole::new(Bytes::from_static(b"page")), known.visitor());
+    let _stranger = TrackedBody::new(Whole::new(Bytes::from_static(b"page")), stranger.handle());
+    let _known = TrackedBody::new(Whole::new(Bytes::from_static(b"page")), known.handle());
     assert_eq!(swept(&door, &stranger, 60).await, (false, true));
     assert_eq!(swept(&door, &known, 3530).await, (false, false));
     assert_eq!(swept(&door, &known, 10).await, (false, true));
@@ -172,7 +176,7 @@ async fn an_answer_that_is_not_taken_ends_the_connection() {
 async fn a_piece_that_was_handed_over_and_lies_there_is_not_taken_either() {
     let door = door(limits());
     let place = door.enter(address("192.0.2.1"), false).unwrap();
-    let mut answer = Answer::new(Whole::new(Bytes::from_static(b"page")), place.visitor());
+    let mut answer = TrackedBody::new(Whole::new(Bytes::from_static(b"page")), place.handle());
     let piece = answer.frame().await.unwrap().unwrap().into_data().unwrap();
     drop(answer);
     assert_eq!(piece, "page");
@@ -185,11 +189,11 @@ async fn a_piece_that_was_handed_over_and_lies_there_is_not_taken_either() {
 async fn an_answer_that_waits_for_its_source_may_last() {
     let door = door(limits());
     let place = door.enter(address("192.0.2.1"), false).unwrap();
-    place.visitor().known();
+    place.handle().known();
     let endless = http_body_util::StreamBody::new(futures_util::stream::pending::<
         Result<http_body::Frame<Bytes>, std::convert::Infallible>,
     >());
-    let mut answer = Answer::new(endless, place.visitor());
+    let mut answer = TrackedBody::new(endless, place.handle());
     assert!(tokio::time::timeout(Duration::from_secs(1), answer.frame()).await.is_err());
     assert_eq!(swept(&door, &place, 100_000).await, (false, false));
 }
@@ -198,11 +202,11 @@ async fn an_answer_that_waits_for_its_source_may_last() {
 async fn a_stranger_leaves_few_answers_untaken() {
     let door = door(limits());
     let place = door.enter(address("192.0.2.1"), false).unwrap();
-    let page = || Answer::new(Whole::new(Bytes::from_static(b"page")), place.visitor());
+    let page = || TrackedBody::new(Whole::new(Bytes::from_static(b"page")), place.handle());
     let held = [page(), page()];
-    assert!(place.visitor().begin().is_none());
-    place.visitor().known();
-    assert!(place.visitor().begin().is_some());
+    assert!(place.handle().begin().is_none());
+    place.handle().known();
+    assert!(place.handle().begin().is_some());
     drop(held);
 }
 
@@ -210,9 +214,9 @@ async fn a_stranger_leaves_few_answers_untaken() {
 async fn a_write_that_waits_for_a_peer_ends_by_the_doors_word() {
     let door = door(limits());
     let (near, far) = tokio::io::duplex(16);
-    let mut paced = Paced::new(near, door.enter(address("192.0.2.1"), false).unwrap());
-    let visitor = paced.visitor().clone();
-    visitor.known();
+    let mut paced = MonitoredStream::new(near, door.enter(address("192.0.2.1"), false).unwrap());
+    let connection = paced.handle().clone();
+    connection.known();
     let writing = tokio::spawn(async move { paced.write_all(&[0; 64]).await });
     tokio::task::yield_now().await;
     tokio::time::advance(Duration::from_secs(3599)).await;

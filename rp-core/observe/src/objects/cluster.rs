@@ -1,4 +1,4 @@
-//! Objects of which a cluster has one or a few.
+//! Object kinds of which a cluster has one or a few.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Project for Etcd {
             nodes: read::list(object, "/status/nodeStatuses")
                 .map(|node| {
                     let (now, wanted) = (number(node, "/currentRevision"), number(node, "/targetRevision"));
-                    (read::word(node, "/nodeName"), now, wanted)
+                    (read::short_text(node, "/nodeName"), now, wanted)
                 })
                 .collect(),
         })
@@ -57,17 +57,17 @@ impl Project for Infrastructure {
     fn project(object: &Value) -> Option<Self> {
         Some(Self {
             meta: read::meta(object)?,
-            infra_name: read::word(object, "/status/infrastructureName"),
-            platform: read::word(object, "/status/platformStatus/type"),
+            infra_name: read::short_text(object, "/status/infrastructureName"),
+            platform: read::short_text(object, "/status/platformStatus/type"),
             api_url: read::text(object, "/status/apiServerURL", 500),
             api_internal_url: read::text(object, "/status/apiServerInternalURI", 500),
-            control_plane_topology: read::word(object, "/status/controlPlaneTopology"),
-            resource_group: read::word(object, "/status/platformStatus/azure/resourceGroupName"),
-            network_resource_group: read::word(
+            control_plane_topology: read::short_text(object, "/status/controlPlaneTopology"),
+            resource_group: read::short_text(object, "/status/platformStatus/azure/resourceGroupName"),
+            network_resource_group: read::short_text(
                 object,
                 "/status/platformStatus/azure/networkResourceGroupName",
             ),
-            cloud: read::word(object, "/status/platformStatus/azure/cloudName"),
+            cloud: read::short_text(object, "/status/platformStatus/azure/cloudName"),
         })
     }
 
@@ -93,16 +93,16 @@ pub struct Network {
 
 impl Project for Network {
     fn project(object: &Value) -> Option<Self> {
-        let status = read::word(object, "/status/networkType");
+        let status = read::short_text(object, "/status/networkType");
         let networks = read::list(object, "/status/clusterNetwork");
         Some(Self {
             meta: read::meta(object)?,
-            kind: if status.is_empty() { read::word(object, "/spec/networkType") } else { status },
+            kind: if status.is_empty() { read::short_text(object, "/spec/networkType") } else { status },
             mtu: read::number(object, "/status/clusterNetworkMTU"),
             cluster_networks: networks
-                .map(|each| (read::word(each, "/cidr"), read::number(each, "/hostPrefix").unwrap_or(0)))
+                .map(|each| (read::short_text(each, "/cidr"), read::number(each, "/hostPrefix").unwrap_or(0)))
                 .collect(),
-            service_networks: read::words(object, "/status/serviceNetwork"),
+            service_networks: read::short_texts(object, "/status/serviceNetwork"),
             migrating: object.pointer("/status/migration").is_some_and(Value::is_object),
         })
     }
@@ -138,7 +138,7 @@ impl Project for Proxy {
                 .filter(|e| !e.is_empty())
                 .map(str::to_owned)
                 .collect(),
-            trusted_ca: read::word(object, "/spec/trustedCA/name"),
+            trusted_ca: read::short_text(object, "/spec/trustedCA/name"),
         })
     }
 
@@ -176,15 +176,15 @@ pub struct IngressController {
 
 impl Project for IngressController {
     fn project(object: &Value) -> Option<Self> {
-        let status = read::word(object, "/status/domain");
+        let status = read::short_text(object, "/status/domain");
         const STRATEGY: &str = "/status/endpointPublishingStrategy/loadBalancer/scope";
         Some(Self {
             meta: read::meta(object)?,
-            domain: if status.is_empty() { read::word(object, "/spec/domain") } else { status },
+            domain: if status.is_empty() { read::short_text(object, "/spec/domain") } else { status },
             replicas: read::number(object, "/spec/replicas").unwrap_or(2),
             available: read::number(object, "/status/availableReplicas").unwrap_or(0),
-            certificate: read::word(object, "/spec/defaultCertificate/name"),
-            scope: read::word(object, STRATEGY),
+            certificate: read::short_text(object, "/spec/defaultCertificate/name"),
+            scope: read::short_text(object, STRATEGY),
             conditions: read::conditions(object, "/status/conditions"),
         })
     }
@@ -210,10 +210,10 @@ impl Project for AroCluster {
     fn project(object: &Value) -> Option<Self> {
         Some(Self {
             meta: read::meta(object)?,
-            operator_version: read::word(object, "/status/operatorVersion"),
+            operator_version: read::short_text(object, "/status/operatorVersion"),
             conditions: read::conditions(object, "/status/conditions"),
             flags: read::map(object, "/spec/operatorflags"),
-            gateway_domains: read::words(object, "/spec/gatewayDomains"),
+            gateway_domains: read::short_texts(object, "/spec/gatewayDomains"),
         })
     }
 

@@ -35,26 +35,30 @@ impl Project for Event {
         let meta = read::meta(object)?;
         // Events of nodes and other objects without a namespace stand in `default`.
         let of_cluster =
-            meta.namespace == "default" && read::word(object, "/involvedObject/namespace").is_empty();
+            meta.namespace == "default" && read::short_text(object, "/involvedObject/namespace").is_empty();
         if !of_cluster && !is_system(&meta.namespace) {
             return None;
         }
         let series = read::time(object, "/series/lastObservedTime");
         let at = read::time(object, "/eventTime").or(meta.created);
-        let component = read::word(object, "/source/component");
+        let component = read::short_text(object, "/source/component");
         let count = read::number(object, "/series/count").or_else(|| read::number(object, "/count"));
         Some(Self {
-            kind: read::word(object, "/type"),
-            reason: read::word(object, "/reason"),
+            kind: read::short_text(object, "/type"),
+            reason: read::short_text(object, "/reason"),
             message: read::message(object, "/message"),
-            object_kind: read::word(object, "/involvedObject/kind"),
-            object_namespace: read::word(object, "/involvedObject/namespace"),
-            object_name: read::word(object, "/involvedObject/name"),
+            object_kind: read::short_text(object, "/involvedObject/kind"),
+            object_namespace: read::short_text(object, "/involvedObject/namespace"),
+            object_name: read::short_text(object, "/involvedObject/name"),
             first: read::time(object, "/firstTimestamp").or(at),
             last: series.or_else(|| read::time(object, "/lastTimestamp")).or(at),
             count: count.unwrap_or(1).max(1),
-            from: if component.is_empty() { read::word(object, "/reportingComponent") } else { component },
-            host: read::word(object, "/source/host"),
+            from: if component.is_empty() {
+                read::short_text(object, "/reportingComponent")
+            } else {
+                component
+            },
+            host: read::short_text(object, "/source/host"),
             meta,
         })
     }

@@ -1,4 +1,4 @@
-//! Machines, what makes them, and pools of machine configuration.
+//! Machines, machine sets, and machine config pools.
 
 use rp_base::Timestamp;
 use serde::Serialize;
@@ -39,15 +39,15 @@ impl Project for Machine {
         let labels = object.pointer("/metadata/labels");
         let label = |name: &str| {
             let value = labels.and_then(|labels| labels.get(name)).and_then(Value::as_str);
-            value.map(|value| read::shown(value, super::MOST_NAME)).unwrap_or_default()
+            value.map(|value| read::clean_text(value, super::MOST_NAME)).unwrap_or_default()
         };
         let provider = provider_spec(object, "/spec/providerSpec/value");
         let owner = read::list(object, "/metadata/ownerReferences")
             .find(|owner| matches!(owner["kind"].as_str(), Some("MachineSet" | "ControlPlaneMachineSet")))
-            .map(|owner| read::word(owner, "/name"));
+            .map(|owner| read::short_text(owner, "/name"));
         Some(Self {
-            phase: read::word(object, "/status/phase"),
-            node: read::word(object, "/status/nodeRef/name"),
+            phase: read::short_text(object, "/status/phase"),
+            node: read::short_text(object, "/status/nodeRef/name"),
             set: owner.unwrap_or_else(|| label("machine.openshift.io/cluster-api-machineset")),
             role: label("machine.openshift.io/cluster-api-machine-role"),
             zone: Some(label("machine.openshift.io/zone"))
@@ -57,8 +57,8 @@ impl Project for Machine {
                 .filter(|size| !size.is_empty())
                 .unwrap_or_else(|| provider.text("vmSize")),
             provider_id: read::text(object, "/spec/providerID", 500),
-            vm_state: read::word(object, "/status/providerStatus/vmState"),
-            error_reason: read::word(object, "/status/errorReason"),
+            vm_state: read::short_text(object, "/status/providerStatus/vmState"),
+            error_reason: read::short_text(object, "/status/errorReason"),
             error_message: read::message(object, "/status/errorMessage"),
             updated: read::time(object, "/status/lastUpdated"),
             last_operation: read::message(object, "/status/lastOperation/description"),
@@ -136,7 +136,7 @@ impl Project for MachineSet {
             disk_type: provider.disk("storageAccountType"),
             disk_gb: provider.get("osDisk").and_then(|disk| get(disk, "diskSizeGB")).and_then(Value::as_i64),
             public_load_balancer: provider.text("publicLoadBalancer"),
-            error_reason: read::word(object, "/status/errorReason"),
+            error_reason: read::short_text(object, "/status/errorReason"),
             error_message: read::message(object, "/status/errorMessage"),
             spot: provider.has("spotVMOptions"),
             autoscaled: least.zip(most),
@@ -153,7 +153,7 @@ fn role(object: &Value) -> String {
     let name = "machine.openshift.io/cluster-api-machine-type";
     let places = ["/metadata/labels", "/spec/template/metadata/labels"];
     let found = places.iter().find_map(|at| object.pointer(at)?.get(name)?.as_str());
-    found.map(|role| read::shown(role, super::MOST_NAME)).unwrap_or_default()
+    found.map(|role| read::clean_text(role, super::MOST_NAME)).unwrap_or_default()
 }
 
 /// The set of machines of the control plane, `machine.openshift.io/v1`.
@@ -181,8 +181,8 @@ impl Project for ControlPlaneMachineSet {
         let provider = provider_spec(object, &format!("{TEMPLATE}/spec/providerSpec/value"));
         let count = |at: &str| read::number(object, at).unwrap_or(0);
         Some(Self {
-            state: read::word(object, "/spec/state"),
-            strategy: read::word(object, "/spec/strategy/type"),
+            state: read::short_text(object, "/spec/state"),
+            strategy: read::short_text(object, "/spec/strategy/type"),
             desired: count("/spec/replicas"),
             replicas: count("/status/replicas"),
             ready: count("/status/readyReplicas"),
@@ -190,7 +190,7 @@ impl Project for ControlPlaneMachineSet {
             unavailable: count("/status/unavailableReplicas"),
             vm_size: provider.text("vmSize"),
             zones: read::list(object, &format!("{TEMPLATE}/failureDomains/azure"))
-                .map(|domain| read::word(domain, "/zone"))
+                .map(|domain| read::short_text(domain, "/zone"))
                 .collect(),
             conditions: read::conditions(object, "/status/conditions"),
             meta,
@@ -230,8 +230,8 @@ impl Project for Pool {
             updated: count("/status/updatedMachineCount"),
             unavailable: count("/status/unavailableMachineCount"),
             degraded: count("/status/degradedMachineCount"),
-            configuration: read::word(object, "/status/configuration/name"),
-            wanted: read::word(object, "/spec/configuration/name"),
+            configuration: read::short_text(object, "/status/configuration/name"),
+            wanted: read::short_text(object, "/spec/configuration/name"),
             conditions: read::conditions(object, "/status/conditions"),
             meta,
         })
@@ -266,12 +266,12 @@ impl ProviderSpec<'_> {
 
     fn text(&self, key: &str) -> String {
         let text = self.get(key).and_then(Value::as_str);
-        text.map(|text| read::shown(text, super::MOST_NAME)).unwrap_or_default()
+        text.map(|text| read::clean_text(text, super::MOST_NAME)).unwrap_or_default()
     }
 
     fn disk(&self, key: &str) -> String {
         let disk = self.get("osDisk").and_then(|disk| get(disk, "managedDisk"));
         let text = disk.and_then(|disk| get(disk, key)).and_then(Value::as_str);
-        text.map(|text| read::shown(text, super::MOST_NAME)).unwrap_or_default()
+        text.map(|text| read::clean_text(text, super::MOST_NAME)).unwrap_or_default()
     }
 }

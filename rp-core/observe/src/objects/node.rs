@@ -6,7 +6,7 @@ use rp_base::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Condition, Meta, Project, Status, condition3, read};
+use super::{Condition, Meta, Project, Status, condition_state, read};
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,13 +78,13 @@ impl Project for Node {
         let or =
             |name: &str, old: &str| Some(label(name)).filter(|l| !l.is_empty()).unwrap_or_else(|| label(old));
         let conditions = read::conditions(object, "/status/conditions");
-        let ready = condition3(&conditions, "Ready");
+        let ready = condition_state(&conditions, "Ready");
         let pressures =
             conditions.iter().filter(|c| c.kind != "Ready" && c.status.is_true()).cloned().collect();
         let annotation = |name: &str| {
             let all = object.pointer("/metadata/annotations");
             let value = all.and_then(|all| all.get(name)).and_then(Value::as_str);
-            value.map(|value| read::shown(value, super::MOST_MESSAGE)).unwrap_or_default()
+            value.map(|value| read::clean_text(value, super::MOST_MESSAGE)).unwrap_or_default()
         };
         Some(Self {
             meta,
@@ -97,10 +97,10 @@ impl Project for Node {
             roles: labels.keys().filter_map(|key| key.strip_prefix(ROLE)).map(str::to_owned).collect(),
             instance_type: or("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"),
             zone: or("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
-            version: read::word(object, "/status/nodeInfo/kubeletVersion"),
-            os: read::word(object, "/status/nodeInfo/osImage"),
-            kernel: read::word(object, "/status/nodeInfo/kernelVersion"),
-            runtime: read::word(object, "/status/nodeInfo/containerRuntimeVersion"),
+            version: read::short_text(object, "/status/nodeInfo/kubeletVersion"),
+            os: read::short_text(object, "/status/nodeInfo/osImage"),
+            kernel: read::short_text(object, "/status/nodeInfo/kernelVersion"),
+            runtime: read::short_text(object, "/status/nodeInfo/containerRuntimeVersion"),
             machine: annotation("machine.openshift.io/machine"),
             provider_id: read::text(object, "/spec/providerID", 500),
             taints: read::list(object, "/spec/taints").map(taint).collect(),
@@ -108,7 +108,7 @@ impl Project for Node {
             capacity: amounts(object, "/status/capacity"),
             allocatable: amounts(object, "/status/allocatable"),
             addresses: read::list(object, "/status/addresses")
-                .map(|address| (read::word(address, "/type"), read::word(address, "/address")))
+                .map(|address| (read::short_text(address, "/type"), read::short_text(address, "/address")))
                 .collect(),
             config_state: annotation("machineconfiguration.openshift.io/state"),
             config_reason: annotation("machineconfiguration.openshift.io/reason"),
@@ -129,8 +129,8 @@ impl Project for Node {
 fn taint(value: &Value) -> Taint {
     Taint {
         key: read::text(value, "/key", 317),
-        value: read::word(value, "/value"),
-        effect: read::word(value, "/effect"),
+        value: read::short_text(value, "/value"),
+        effect: read::short_text(value, "/effect"),
         added: read::time(value, "/timeAdded"),
     }
 }
@@ -139,9 +139,9 @@ fn amounts(object: &Value, at: &str) -> Amounts {
     let of = |name: &str| format!("{at}/{name}");
     Amounts {
         cpu_millis: read::millis(object, &of("cpu")),
-        memory: read::whole(object, &of("memory")),
-        storage: read::whole(object, &of("ephemeral-storage")),
-        pods: read::whole(object, &of("pods")),
+        memory: read::quantity_units(object, &of("memory")),
+        storage: read::quantity_units(object, &of("ephemeral-storage")),
+        pods: read::quantity_units(object, &of("pods")),
     }
 }
 

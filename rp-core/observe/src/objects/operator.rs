@@ -4,17 +4,17 @@ use rp_base::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Condition, Condition3, Meta, Project, Status, condition3, read};
+use super::{Condition, ConditionState, Meta, Project, Status, condition_state, read};
 
 /// A cluster operator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Operator {
     #[serde(flatten)]
     pub meta: Meta,
-    pub available: Condition3,
-    pub progressing: Condition3,
-    pub degraded: Condition3,
-    pub upgradeable: Condition3,
+    pub available: ConditionState,
+    pub progressing: ConditionState,
+    pub degraded: ConditionState,
+    pub upgradeable: ConditionState,
     /// The version of the operand `operator`; empty when it says none.
     pub version: String,
     /// Operands and their versions.
@@ -36,9 +36,9 @@ impl Project for Operator {
     fn project(object: &Value) -> Option<Self> {
         let meta = read::meta(object)?;
         let conditions = read::conditions(object, "/status/conditions");
-        let of = |kind: &str| condition3(&conditions, kind);
+        let of = |kind: &str| condition_state(&conditions, kind);
         let versions: Vec<_> = read::list(object, "/status/versions")
-            .map(|each| (read::word(each, "/name"), read::word(each, "/version")))
+            .map(|each| (read::short_text(each, "/name"), read::short_text(each, "/version")))
             .collect();
         let version =
             versions.iter().find(|(name, _)| name == "operator").map(|(_, version)| version.clone());
@@ -62,10 +62,10 @@ impl Project for Operator {
 
 fn related(value: &Value) -> RelatedObject {
     RelatedObject {
-        group: read::word(value, "/group"),
-        resource: read::word(value, "/resource"),
-        namespace: read::word(value, "/namespace"),
-        name: read::word(value, "/name"),
+        group: read::short_text(value, "/group"),
+        resource: read::short_text(value, "/resource"),
+        namespace: read::short_text(value, "/namespace"),
+        name: read::short_text(value, "/name"),
     }
 }
 
@@ -119,13 +119,13 @@ impl Project for Version {
         let conditions = read::conditions(object, "/status/conditions");
         let history: Vec<_> = read::list(object, "/status/history").map(history).collect();
         let completed = history.iter().find(|each| each.state == "Completed");
-        let progressing = condition3(&conditions, "Progressing");
+        let progressing = condition_state(&conditions, "Progressing");
         Some(Self {
             meta,
-            cluster_id: read::word(object, "/spec/clusterID"),
+            cluster_id: read::short_text(object, "/spec/clusterID"),
             current: completed.map(|each| each.version.clone()).unwrap_or_default(),
-            desired: read::word(object, "/status/desired/version"),
-            channel: read::word(object, "/spec/channel"),
+            desired: read::short_text(object, "/status/desired/version"),
+            channel: read::short_text(object, "/spec/channel"),
             updating: progressing.status.is_true().then_some(progressing.message),
             history,
             conditions,
@@ -140,8 +140,8 @@ impl Project for Version {
 
 fn history(value: &Value) -> History {
     History {
-        version: read::word(value, "/version"),
-        state: read::word(value, "/state"),
+        version: read::short_text(value, "/version"),
+        state: read::short_text(value, "/state"),
         started: read::time(value, "/startedTime"),
         completed: read::time(value, "/completionTime"),
         verified: read::flag(value, "/verified"),
@@ -150,12 +150,12 @@ fn history(value: &Value) -> History {
 
 fn updates(object: &Value) -> Vec<Available> {
     let plain = read::list(object, "/status/availableUpdates").map(|update| Available {
-        version: read::word(update, "/version"),
+        version: read::short_text(update, "/version"),
         url: read::text(update, "/url", 500),
         risk: String::new(),
     });
     let conditional = read::list(object, "/status/conditionalUpdates").map(|update| Available {
-        version: read::word(update, "/release/version"),
+        version: read::short_text(update, "/release/version"),
         url: read::text(update, "/release/url", 500),
         risk: read::list(update, "/risks")
             .map(|risk| read::message(risk, "/message"))

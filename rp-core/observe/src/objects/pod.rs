@@ -4,7 +4,7 @@ use rp_base::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Meta, Project, Status, condition3, read};
+use super::{Meta, Project, Status, condition_state, read};
 use crate::namespaces::is_system;
 
 /// A pod.
@@ -14,7 +14,7 @@ pub struct Pod {
     pub meta: Meta,
     /// `status.phase`.
     pub phase: String,
-    /// What is shown of it in one word, as `kubectl get pods` computes it: the phase, or why a container waits or ended.
+    /// Its status in one word, as `kubectl get pods` computes it: the phase, or why a container waits or ended.
     pub status: String,
     pub reason: String,
     pub message: String,
@@ -30,7 +30,7 @@ pub struct Pod {
     pub init_containers: Vec<Container>,
 }
 
-/// A container and how it is.
+/// A container and its state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Container {
     pub name: String,
@@ -41,14 +41,14 @@ pub struct Container {
     /// Why it waits or ended.
     pub reason: String,
     pub message: String,
-    /// Running since, or ended at.
+    /// Start time if it runs, end time if it ended.
     pub since: Option<Timestamp>,
     pub exit_code: Option<i64>,
     /// Why it ended the last time: reason, exit code, instant.
     pub last: Option<(String, i64, Option<Timestamp>)>,
 }
 
-/// What a container does.
+/// The state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContainerState {
@@ -64,12 +64,12 @@ impl Project for Pod {
         if !is_system(&meta.namespace) {
             return None;
         }
-        let ready = condition3(&read::conditions(object, "/status/conditions"), "Ready");
+        let ready = condition_state(&read::conditions(object, "/status/conditions"), "Ready");
         let owner = read::list(object, "/metadata/ownerReferences").next();
         let containers = containers(object, "/spec/containers", "/status/containerStatuses");
         let init_containers = containers_init(object);
-        let phase = read::word(object, "/status/phase");
-        let reason = read::word(object, "/status/reason");
+        let phase = read::short_text(object, "/status/phase");
+        let reason = read::short_text(object, "/status/reason");
         Some(Self {
             status: status(&meta, &phase, &reason, &containers, &init_containers),
             phase,
@@ -77,10 +77,10 @@ impl Project for Pod {
             message: read::message(object, "/status/message"),
             ready: ready.status,
             ready_since: ready.since,
-            node: read::word(object, "/spec/nodeName"),
-            owner_kind: owner.map(|owner| read::word(owner, "/kind")).unwrap_or_default(),
-            owner: owner.map(|owner| read::word(owner, "/name")).unwrap_or_default(),
-            ip: read::word(object, "/status/podIP"),
+            node: read::short_text(object, "/spec/nodeName"),
+            owner_kind: owner.map(|owner| read::short_text(owner, "/kind")).unwrap_or_default(),
+            owner: owner.map(|owner| read::short_text(owner, "/name")).unwrap_or_default(),
+            ip: read::short_text(object, "/status/podIP"),
             started: read::time(object, "/status/startTime"),
             containers,
             init_containers,
@@ -99,7 +99,7 @@ fn containers_init(object: &Value) -> Vec<Container> {
 
 fn containers(object: &Value, specs: &str, statuses: &str) -> Vec<Container> {
     let of = |spec: &Value| {
-        let name = read::word(spec, "/name");
+        let name = read::short_text(spec, "/name");
         let status = read::list(object, statuses).find(|status| status["name"] == spec["name"]);
         container(name, spec, status.unwrap_or(&Value::Null))
     };
@@ -124,13 +124,13 @@ fn container(name: String, spec: &Value, status: &Value) -> Container {
         ready: read::flag(status, "/ready"),
         restarts: read::number(status, "/restartCount").unwrap_or(0),
         state,
-        reason: read::word(found, "/reason"),
+        reason: read::short_text(found, "/reason"),
         message: read::message(found, "/message"),
         since: read::time(found, "/startedAt").or_else(|| read::time(found, "/finishedAt")),
         exit_code: read::number(found, "/exitCode"),
         last: last.map(|last| {
             let code = read::number(last, "/exitCode").unwrap_or(0);
-            (read::word(last, "/reason"), code, read::time(last, "/finishedAt"))
+            (read::short_text(last, "/reason"), code, read::time(last, "/finishedAt"))
         }),
     }
 }
@@ -150,7 +150,7 @@ fn status(meta: &Meta, phase: &str, reason: &str, containers: &[Container], init
     };
     let waits = |container: &&Container| {
         let done = container.state == ContainerState::Terminated && container.exit_code == Some(0);
-        // A sidecar of the init containers runs on.
+        // A restartable init container (sidecar) keeps running.
         !done && container.state != ContainerState::Running
     };
     if let Some(container) = init.iter().find(waits).filter(|_| phase == "Pending") {
@@ -174,7 +174,7 @@ impl Pod {
         self.containers.iter().filter(|container| container.ready).count()
     }
 
-    /// Ready, or finished as it should.
+    /// Ready, or finished successfully.
     pub fn is_well(&self) -> bool {
         self.phase == "Succeeded"
             || (self.phase == "Running" && self.ready.is_true() && self.meta.deleting.is_none())

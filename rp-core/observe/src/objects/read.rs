@@ -1,4 +1,4 @@
-//! Reading members of objects that may hold anything.
+//! Reads members of untrusted JSON objects.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::{
     Condition, MOST_CONDITIONS, MOST_ITEMS, MOST_LABELS, MOST_MESSAGE, MOST_NAME, MOST_VALUE, Meta, Status,
 };
 
-/// Text without control characters and without marks that turn the direction of writing, cut at `most` characters.
-pub fn shown(text: &str, most: usize) -> String {
+/// Text without control characters and without bidirectional control marks, cut at `most` characters.
+pub fn clean_text(text: &str, most: usize) -> String {
     if text.is_ascii() {
         return rp_base::text::clean(text, most);
     }
@@ -22,11 +22,11 @@ pub fn shown(text: &str, most: usize) -> String {
 
 /// The text at a JSON pointer; empty when there is none.
 pub fn text(object: &Value, at: &str, most: usize) -> String {
-    object.pointer(at).and_then(Value::as_str).map(|text| shown(text, most)).unwrap_or_default()
+    object.pointer(at).and_then(Value::as_str).map(|text| clean_text(text, most)).unwrap_or_default()
 }
 
 /// A name, reason or other short word.
-pub fn word(object: &Value, at: &str) -> String {
+pub fn short_text(object: &Value, at: &str) -> String {
     text(object, at, MOST_NAME)
 }
 
@@ -36,9 +36,9 @@ pub fn message(object: &Value, at: &str) -> String {
     if text.contains(['\n', '\r']) {
         let most = text.char_indices().nth(MOST_MESSAGE * 2).map_or(text.len(), |(at, _)| at);
         let joined = text.get(..most).unwrap_or(text).replace("\r\n", " ").replace(['\n', '\r'], " ");
-        return shown(joined.trim(), MOST_MESSAGE);
+        return clean_text(joined.trim(), MOST_MESSAGE);
     }
-    shown(text, MOST_MESSAGE)
+    clean_text(text, MOST_MESSAGE)
 }
 
 /// An RFC 3339 instant.
@@ -62,19 +62,19 @@ pub fn list<'a>(object: &'a Value, at: &str) -> impl Iterator<Item = &'a Value> 
 }
 
 /// Short words of a list of texts.
-pub fn words(object: &Value, at: &str) -> Vec<String> {
-    list(object, at).filter_map(Value::as_str).map(|text| shown(text, MOST_NAME)).collect()
+pub fn short_texts(object: &Value, at: &str) -> Vec<String> {
+    list(object, at).filter_map(Value::as_str).map(|text| clean_text(text, MOST_NAME)).collect()
 }
 
 /// A map of texts, bounded; values that are too long are cut and end in "…".
 pub fn map(object: &Value, at: &str) -> BTreeMap<String, String> {
     let Some(map) = object.pointer(at).and_then(Value::as_object) else { return BTreeMap::new() };
     let pairs = map.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
-    pairs.take(MOST_LABELS).map(|(key, value)| (shown(key, 317), cut(value))).collect()
+    pairs.take(MOST_LABELS).map(|(key, value)| (clean_text(key, 317), cut(value))).collect()
 }
 
 fn cut(value: &str) -> String {
-    let mut text = shown(value, MOST_VALUE);
+    let mut text = clean_text(value, MOST_VALUE);
     if value.char_indices().nth(MOST_VALUE).is_some() {
         text.push('…');
     }
@@ -83,12 +83,12 @@ fn cut(value: &str) -> String {
 
 /// The metadata; `None` without a name.
 pub fn meta(object: &Value) -> Option<Meta> {
-    let name = word(object, "/metadata/name");
+    let name = short_text(object, "/metadata/name");
     if name.is_empty() {
         return None;
     }
     Some(Meta {
-        namespace: word(object, "/metadata/namespace"),
+        namespace: short_text(object, "/metadata/namespace"),
         name,
         created: time(object, "/metadata/creationTimestamp"),
         deleting: time(object, "/metadata/deletionTimestamp"),
@@ -102,7 +102,7 @@ pub fn conditions(object: &Value, at: &str) -> Vec<Condition> {
 }
 
 fn condition(value: &Value) -> Option<Condition> {
-    let kind = word(value, "/type");
+    let kind = short_text(value, "/type");
     if kind.is_empty() {
         return None;
     }
@@ -115,12 +115,12 @@ fn condition(value: &Value) -> Option<Condition> {
         kind,
         status,
         since: time(value, "/lastTransitionTime"),
-        reason: word(value, "/reason"),
+        reason: short_text(value, "/reason"),
         message: message(value, "/message"),
     })
 }
 
-/// A Kubernetes quantity as thousandths; `None` when it is not one. Large values stop at the greatest number.
+/// A Kubernetes quantity as thousandths; `None` when it is not one. Large values saturate.
 ///
 /// Decimal and binary suffixes and exponents (resource.Quantity of apimachinery).
 #[expect(clippy::cast_possible_truncation, reason = "floating numbers stop at the ends of the whole ones")]
@@ -166,7 +166,7 @@ pub fn millis(object: &Value, at: &str) -> Option<i64> {
 }
 
 /// A quantity at a pointer, whole units (bytes, pods).
-pub fn whole(object: &Value, at: &str) -> Option<i64> {
+pub fn quantity_units(object: &Value, at: &str) -> Option<i64> {
     match object.pointer(at)? {
         Value::String(text) => {
             // Plain numbers keep every digit.

@@ -1,4 +1,4 @@
-//! Odd objects: nothing panics, everything is bounded.
+//! Malformed objects: nothing panics, everything is bounded.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -125,10 +125,10 @@ fn quantities_are_those_of_kubernetes() {
         assert_eq!(read::quantity_millis(text), millis, "{text}");
     }
     let object = json!({"memory": "16393244Ki", "pods": "250", "odd": ["x"], "number": 7});
-    assert_eq!(read::whole(&object, "/memory"), Some(16_393_244 * 1024));
-    assert_eq!(read::whole(&object, "/pods"), Some(250));
-    assert_eq!(read::whole(&object, "/number"), Some(7));
-    assert_eq!(read::whole(&object, "/odd"), None);
+    assert_eq!(read::quantity_units(&object, "/memory"), Some(16_393_244 * 1024));
+    assert_eq!(read::quantity_units(&object, "/pods"), Some(250));
+    assert_eq!(read::quantity_units(&object, "/number"), Some(7));
+    assert_eq!(read::quantity_units(&object, "/odd"), None);
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Project for Workload {
             return None;
         }
         let count = |at: &str| read::number(object, at).unwrap_or(0);
-        // Items of a list name no kind; the status of a daemon set has members of its own.
+        // Items of a list have no `kind`; the status of a daemon set has different members.
         let kind = match object.get("kind").and_then(Value::as_str) {
             Some("DaemonSet") => WorkloadKind::DaemonSet,
             Some("StatefulSet") => WorkloadKind::StatefulSet,
@@ -85,7 +85,7 @@ impl Project for Workload {
 }
 
 impl Workload {
-    /// As many ready as wanted.
+    /// As many replicas are ready as desired.
     pub fn is_well(&self) -> bool {
         self.ready >= self.desired && self.observed
     }

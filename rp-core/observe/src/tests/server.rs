@@ -1,4 +1,4 @@
-//! An API server in this process: lists with pages, watches, and every way to be ill.
+//! An in-process API server: paged lists, watches, and injected faults.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -25,14 +25,14 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 
-/// How a kind answers.
+/// How the server responds for a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Mood {
+pub(super) enum ServerMode {
     #[default]
     Well,
     Forbidden,
     Missing,
-    /// The connection is taken, and nothing comes.
+    /// The connection is accepted, and no response is sent.
     Silent,
     Broken,
 }
@@ -44,7 +44,7 @@ struct State {
     compacted: u64,
     objects: HashMap<String, BTreeMap<String, Value>>,
     history: Vec<(u64, String, Value)>,
-    moods: HashMap<String, Mood>,
+    moods: HashMap<String, ServerMode>,
     lists: HashMap<String, usize>,
     watches: HashMap<String, usize>,
     open: HashMap<String, usize>,
@@ -112,7 +112,7 @@ impl Api {
             tcp,
             tls: Some(tls),
             handler: Arc::new(Handle(Arc::clone(&api))),
-            limits: Limits::of(1_000),
+            limits: Limits::with_connections(1_000),
             gauge: Arc::new(Gauge::default()),
         };
         tokio::spawn(listener.serve(stop));
@@ -154,9 +154,9 @@ impl Api {
         let _ = self.news.send((state.version, String::new(), json!({"type": "BOOKMARK", "object": object})));
     }
 
-    pub(super) fn mood(&self, path: &str, mood: Mood) {
+    pub(super) fn mood(&self, path: &str, mood: ServerMode) {
         self.state.lock().moods.insert(path.to_owned(), mood);
-        if mood != Mood::Well {
+        if mood != ServerMode::Well {
             let _ = self.cut.send(());
         }
     }
@@ -237,7 +237,7 @@ impl Api {
             return full(200, format!("{}\n", json!({"type": "ERROR", "object": status})));
         }
         *state.open.entry(path.to_owned()).or_default() += 1;
-        let open = Open { api: Arc::clone(self), path: path.to_owned() };
+        let open = OpenWatch { api: Arc::clone(self), path: path.to_owned() };
         let old: Vec<_> = state
             .history
             .iter()
@@ -267,12 +267,12 @@ impl Api {
 }
 
 /// A watch that is open.
-struct Open {
+struct OpenWatch {
     api: Arc<Api>,
     path: String,
 }
 
-impl Drop for Open {
+impl Drop for OpenWatch {
     fn drop(&mut self) {
         *self.api.state.lock().open.get_mut(&self.path).unwrap() -= 1;
     }
@@ -304,22 +304,22 @@ impl Handler for Handle {
             url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let mood = self.0.state.lock().moods.get(&path).copied().unwrap_or_default();
         match mood {
-            Mood::Silent => std::future::pending().await,
-            Mood::Forbidden => status(403, "User \"sre\" cannot list resource"),
-            Mood::Missing => status(404, "404 page not found"),
-            Mood::Broken => status(500, "etcdserver: leader changed"),
-            Mood::Well if query.contains_key("watch") => self.0.watch(&path, &query),
-            Mood::Well => self.0.list(&path, &query),
+            ServerMode::Silent => std::future::pending().await,
+            ServerMode::Forbidden => status(403, "User \"sre\" cannot list resource"),
+            ServerMode::Missing => status(404, "404 page not found"),
+            ServerMode::Broken => status(500, "etcdserver: leader changed"),
+            ServerMode::Well if query.contains_key("watch") => self.0.watch(&path, &query),
+            ServerMode::Well => self.0.list(&path, &query),
         }
     }
 }
 
 /// A directory of one.
 #[derive(Debug)]
-pub(super) struct One(pub(super) Arc<Api>);
+pub(super) struct SingleTarget(pub(super) Arc<Api>);
 
 #[async_trait]
-impl Directory for One {
+impl Directory for SingleTarget {
     async fn find(&self, _: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
         let target = self.0.target.lock().clone();
         target.filter(|_| self.0.known.load(Ordering::SeqCst)).ok_or(DirectoryError::Unknown)

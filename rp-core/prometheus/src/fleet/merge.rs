@@ -16,7 +16,7 @@ pub enum Op {
     TopK(usize),
 }
 
-/// What is wanted of the fleet as a whole.
+/// The aggregation over the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aggregate {
     pub op: Op,
@@ -48,7 +48,7 @@ struct Cell {
     most: f64,
 }
 
-/// Groups of a merge; more are left out, and said.
+/// Most groups of a merge; more are left out and reported.
 const MOST_GROUPS: usize = 10_000;
 /// Samples of all groups.
 const MOST_CELLS: usize = 2_000_000;
@@ -84,7 +84,7 @@ impl Merge {
         }
     }
 
-    /// A range's series stand by their largest value.
+    /// Series of a range are ranked by their largest value.
     fn rank(&mut self, series: &Series, k: usize) {
         let largest = series.samples.iter().map(|(_, value)| *value).filter(|value| !value.is_nan());
         let Some(largest) = largest.reduce(f64::max) else { return };

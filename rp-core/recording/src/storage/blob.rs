@@ -14,13 +14,13 @@ const PIECE: u64 = 4 * 1024 * 1024;
 
 /// The container.
 #[derive(Debug, Clone)]
-pub struct BlobHome {
+pub struct BlobStorage {
     blobs: BlobStore,
     container: String,
     blocks: u32,
 }
 
-impl BlobHome {
+impl BlobStorage {
     /// Makes the container when there is none.
     ///
     /// # Errors
@@ -48,17 +48,17 @@ fn name(id: &Id, part: u32) -> String {
 }
 
 #[async_trait]
-impl Storage for BlobHome {
+impl Storage for BlobStorage {
     async fn create(&self, id: &Id) -> Result<Box<dyn Appender>, StorageError> {
         self.blobs.create_append(&self.container, &name(id, 0)).await?;
-        Ok(Box::new(End { home: self.clone(), id: id.clone(), part: 0, blocks: 0, length: 0 }))
+        Ok(Box::new(BlobAppender { home: self.clone(), id: id.clone(), part: 0, blocks: 0, length: 0 }))
     }
 
     async fn open(&self, id: &Id) -> Result<Option<Box<dyn Source>>, StorageError> {
         if !self.blobs.exists(&self.container, &name(id, 0)).await? {
             return Ok(None);
         }
-        Ok(Some(Box::new(Begin { home: self.clone(), id: id.clone(), part: 0, at: 0, over: false })))
+        Ok(Some(Box::new(BlobSource { home: self.clone(), id: id.clone(), part: 0, at: 0, over: false })))
     }
 
     async fn remove(&self, id: &Id) -> Result<(), StorageError> {
@@ -75,8 +75,8 @@ impl Storage for BlobHome {
 }
 
 #[derive(Debug)]
-struct End {
-    home: BlobHome,
+struct BlobAppender {
+    home: BlobStorage,
     id: Id,
     part: u32,
     blocks: u32,
@@ -84,9 +84,9 @@ struct End {
 }
 
 #[async_trait]
-impl Appender for End {
+impl Appender for BlobAppender {
     async fn append(&mut self, chunk: Bytes) -> Result<(), StorageError> {
-        let BlobHome { blobs, container, blocks } = &self.home;
+        let BlobStorage { blobs, container, blocks } = &self.home;
         if self.blocks >= *blocks {
             blobs.create_append(container, &name(&self.id, self.part + 1)).await?;
             (self.part, self.blocks, self.length) = (self.part + 1, 0, 0);
@@ -109,8 +109,8 @@ impl Appender for End {
 }
 
 #[derive(Debug)]
-struct Begin {
-    home: BlobHome,
+struct BlobSource {
+    home: BlobStorage,
     id: Id,
     part: u32,
     at: u64,
@@ -118,9 +118,9 @@ struct Begin {
 }
 
 #[async_trait]
-impl Source for Begin {
+impl Source for BlobSource {
     async fn piece(&mut self) -> Result<Option<Bytes>, StorageError> {
-        let BlobHome { blobs, container, .. } = &self.home;
+        let BlobStorage { blobs, container, .. } = &self.home;
         while !self.over {
             match blobs.part(container, &name(&self.id, self.part), self.at, PIECE).await? {
                 Some(piece) if piece.is_empty() => (self.part, self.at) = (self.part + 1, 0),

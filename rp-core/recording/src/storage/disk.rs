@@ -20,13 +20,13 @@ const LOCK: &str = ".lock";
 
 /// The folder.
 #[derive(Debug, Clone)]
-pub struct Disk {
+pub struct DiskStorage {
     folder: PathBuf,
     /// `None`: another process has it, or the disk knows no locks.
     lock: Option<Arc<File>>,
 }
 
-impl Disk {
+impl DiskStorage {
     /// Makes the folder (mode 0700) when there is none.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ fn lock(folder: &Path) -> Option<File> {
 }
 
 #[async_trait]
-impl Storage for Disk {
+impl Storage for DiskStorage {
     async fn create(&self, id: &Id) -> Result<Box<dyn Appender>, StorageError> {
         let path = self.file(id);
         let made = blocking("create a recording", move || {
@@ -64,7 +64,7 @@ impl Storage for Disk {
             durable::sync_name(&path)?;
             Ok(file)
         });
-        Ok(Box::new(End { file: Some(made.await?), length: 0 }))
+        Ok(Box::new(DiskAppender { file: Some(made.await?), length: 0 }))
     }
 
     async fn open(&self, id: &Id) -> Result<Option<Box<dyn Source>>, StorageError> {
@@ -73,7 +73,7 @@ impl Storage for Disk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => opened.map(Some),
         });
-        Ok(opened.await?.map(|file| Box::new(Begin { file: Some(file) }) as Box<dyn Source>))
+        Ok(opened.await?.map(|file| Box::new(DiskSource { file: Some(file) }) as Box<dyn Source>))
     }
 
     async fn remove(&self, id: &Id) -> Result<(), StorageError> {
@@ -91,14 +91,14 @@ impl Storage for Disk {
 }
 
 #[derive(Debug)]
-struct End {
+struct DiskAppender {
     /// `None` while a chunk is written, and after one that was given up.
     file: Option<File>,
     length: u64,
 }
 
 #[async_trait]
-impl Appender for End {
+impl Appender for DiskAppender {
     async fn append(&mut self, chunk: Bytes) -> Result<(), StorageError> {
         let mut file = self.file.take().ok_or(StorageError::Changed)?;
         let (before, added) = (self.length, chunk.len() as u64);
@@ -119,12 +119,12 @@ impl Appender for End {
 }
 
 #[derive(Debug)]
-struct Begin {
+struct DiskSource {
     file: Option<File>,
 }
 
 #[async_trait]
-impl Source for Begin {
+impl Source for DiskSource {
     async fn piece(&mut self) -> Result<Option<Bytes>, StorageError> {
         let Some(mut file) = self.file.take() else { return Ok(None) };
         let (file, piece) = blocking("read a recording", move || {

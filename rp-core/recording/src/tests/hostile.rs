@@ -7,16 +7,16 @@ use proptest::prelude::*;
 use rp_base::{Digest, Id, SystemRandom};
 use rp_seal::DataKey;
 
-use crate::plain::{Plain, events};
-use crate::reader::{Reader, Told};
+use crate::plain::{PlainTextParser, events};
+use crate::reader::{ExpectedEnd, Reader};
 use crate::{Fault, Source, StorageError, frame};
 
 /// Bytes in memory, in pieces.
 #[derive(Debug)]
-struct Pieces(Vec<Bytes>);
+struct ChunkedSource(Vec<Bytes>);
 
 #[async_trait]
-impl Source for Pieces {
+impl Source for ChunkedSource {
     async fn piece(&mut self) -> Result<Option<Bytes>, StorageError> {
         Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
     }
@@ -33,9 +33,9 @@ fn key(fill: u8) -> DataKey {
     DataKey::generate(&Same(fill))
 }
 
-fn read(bytes: &[u8], piece: usize, told: Told) -> (Vec<String>, Vec<Fault>) {
+fn read(bytes: &[u8], piece: usize, told: ExpectedEnd) -> (Vec<String>, Vec<Fault>) {
     let pieces = bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect();
-    let mut reader = Reader::new(Box::new(Pieces(pieces)), key(1), id(), told);
+    let mut reader = Reader::new(Box::new(ChunkedSource(pieces)), key(1), id(), told);
     let (mut texts, mut faults) = (Vec::new(), Vec::new());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     while let Some(chunk) = runtime.block_on(reader.next()).unwrap() {
@@ -49,7 +49,7 @@ fn id() -> Id {
     Id::parse("a-recording").unwrap()
 }
 
-const NOTHING: Told = Told { chunks: 0, head: Digest([0; 32]), ended: false, cut: false };
+const NOTHING: ExpectedEnd = ExpectedEnd { chunks: 0, head: Digest([0; 32]), ended: false, cut: false };
 
 fn container(texts: &[String]) -> (Vec<u8>, Vec<usize>) {
     let (mut all, mut ends, mut before) = (Vec::new(), Vec::new(), Digest::default());
@@ -69,7 +69,7 @@ fn lines() -> impl Strategy<Value = Vec<String>> {
 proptest! {
     #[test]
     fn a_container_of_any_bytes_never_panics(bytes in vec(any::<u8>(), 0..2000), piece in 1usize..600, chunks in any::<u32>()) {
-        let (texts, _) = read(&bytes, piece, Told { chunks, ..NOTHING });
+        let (texts, _) = read(&bytes, piece, ExpectedEnd { chunks, ..NOTHING });
         prop_assert!(texts.is_empty());
     }
 
@@ -115,7 +115,7 @@ proptest! {
 
     #[test]
     fn lines_that_are_no_events_never_panic(text in "(\\[?[0-9.e+-]{0,12},?\"?[a-z]?\"?,?\"?[ -~]{0,30}\"?\\]?\n){0,20}") {
-        let mut plain = Plain::default();
+        let mut plain = PlainTextParser::default();
         for (at, _, data) in events(&text) {
             plain.take(at, &data, |line| assert!(line.text.chars().count() <= 2000));
         }
@@ -123,7 +123,7 @@ proptest! {
 
     #[test]
     fn plain_text_never_holds_an_escape(text in "[\\x00-\\x7f\u{80}-\u{9f}é]{0,300}", cut in any::<prop::sample::Index>()) {
-        let mut plain = Plain::default();
+        let mut plain = PlainTextParser::default();
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         let at = if places.is_empty() { 0 } else { places[cut.index(places.len())] };
         let mut shown = String::new();

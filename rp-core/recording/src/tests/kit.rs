@@ -17,8 +17,8 @@ use rp_seal::Keyring;
 use tempfile::TempDir;
 
 use crate::{
-    Appender, Disk, Fault, Options, Parts, Policy, RecordError, Recorder, Recordings, Source, Start, Storage,
-    StorageError, What,
+    Appender, DiskStorage, Fault, Options, Policy, RecordError, Recorder, RecordingParts, Recordings,
+    SessionStart, Source, Storage, StorageError, StreamKind,
 };
 
 /// More than any cast of these tests.
@@ -56,13 +56,13 @@ impl Kit {
         let options = AuditOptions::new(CheckpointKey::generate().unwrap());
         let audit = Audit::start(Arc::clone(&store), Arc::clone(&shared), options).await.unwrap();
         let folder = TempDir::new().unwrap();
-        let disk = Disk::open(&folder.path().join("recordings")).unwrap();
+        let disk = DiskStorage::open(&folder.path().join("recordings")).unwrap();
         let storage: crate::SharedStorage = match broken {
             None => Arc::new(disk),
-            Some(broken) => Arc::new(Full { disk, broken }),
+            Some(broken) => Arc::new(FullDisk { disk, broken }),
         };
         let keyring = Keyring::generate(&SystemRandom);
-        let recordings = Recordings::new(Parts {
+        let recordings = Recordings::new(RecordingParts {
             store: Arc::clone(&store),
             keyring: keyring.clone(),
             audit: audit.clone(),
@@ -79,13 +79,13 @@ impl Kit {
     pub(super) fn again(&mut self) {
         self.clock.advance(Duration::from_secs(1));
         self.recordings = Recordings::off();
-        self.recordings = Recordings::new(Parts {
+        self.recordings = Recordings::new(RecordingParts {
             store: Arc::clone(&self.store),
             keyring: self.keyring.clone(),
             audit: self.audit.clone(),
             clock: Arc::new(self.clock.clone()),
             random: Arc::new(SystemRandom),
-            storage: Arc::new(Disk::open(&self.folder.path().join("recordings")).unwrap()),
+            storage: Arc::new(DiskStorage::open(&self.folder.path().join("recordings")).unwrap()),
             registry: Registry::new(),
             options: Options::default(),
         });
@@ -124,8 +124,8 @@ impl Kit {
         }
     }
 
-    pub(super) fn start<'a>(&self, grant: &'a Grant, place: &str) -> Start<'a> {
-        Start {
+    pub(super) fn start<'a>(&self, grant: &'a Grant, place: &str) -> SessionStart<'a> {
+        SessionStart {
             kind: RecordingKind::Ssh,
             grant,
             person: &grant.owner,
@@ -146,7 +146,7 @@ impl Kit {
     pub(super) async fn recorded(&self, place: &str, pieces: &[&str]) -> (Recording, Vec<Vec<u8>>) {
         let recorder = self.begin(place).await.unwrap().unwrap();
         for piece in pieces {
-            recorder.wrote(What::Output, piece.as_bytes()).await.unwrap();
+            recorder.wrote(StreamKind::Output, piece.as_bytes()).await.unwrap();
             let escaped = serde_json::to_string(piece).unwrap();
             self.until_stored(recorder.id(), escaped.trim_matches('"')).await;
         }
@@ -233,25 +233,25 @@ pub(super) fn text(cast: &str) -> String {
 
 /// A disk that is full.
 #[derive(Debug)]
-struct Full {
-    disk: Disk,
+struct FullDisk {
+    disk: DiskStorage,
     broken: Broken,
 }
 
 #[derive(Debug)]
-struct End {
+struct FailingAppender {
     below: Box<dyn Appender>,
     left: u32,
 }
 
 #[async_trait]
-impl Storage for Full {
+impl Storage for FullDisk {
     async fn create(&self, id: &Id) -> Result<Box<dyn Appender>, StorageError> {
         let left = match self.broken {
             Broken::AtOnce => 0,
             Broken::AfterBegin => 1,
         };
-        Ok(Box::new(End { below: self.disk.create(id).await?, left }))
+        Ok(Box::new(FailingAppender { below: self.disk.create(id).await?, left }))
     }
 
     async fn open(&self, id: &Id) -> Result<Option<Box<dyn Source>>, StorageError> {
@@ -264,7 +264,7 @@ impl Storage for Full {
 }
 
 #[async_trait]
-impl Appender for End {
+impl Appender for FailingAppender {
     async fn append(&mut self, chunk: Bytes) -> Result<(), StorageError> {
         self.left = self.left.checked_sub(1).ok_or(StorageError::Full)?;
         self.below.append(chunk).await

@@ -1,40 +1,40 @@
-//! Who may do what: locks, refusals that a test tells, deny assignments.
+//! Authorisation: locks, denials scripted by tests, deny assignments.
 
 use hyper::{Method, StatusCode};
 use serde_json::Value;
 
-use super::answer::{Answer, failure};
 use super::id::Id;
+use super::response::{ArmResponse, failure};
 use super::tree::Tree;
 
-/// Something that somebody may not do, yet or ever.
+/// A scripted denial of an action, temporary or permanent.
 #[derive(Debug, Clone, Default)]
-pub struct Forbidden {
+pub struct DenyRule {
     /// Application id or object id; `None`: everybody.
     pub subject: Option<String>,
-    /// Stands somewhere in the action, in any case: `subnets/join/action`; empty: every action.
+    /// Substring of the action, case-insensitive: `subnets/join/action`; empty: every action.
     pub action: String,
-    /// Begins the resource's id, in any case.
+    /// Prefix of the resource's id, case-insensitive.
     pub scope: String,
-    /// So many questions; `None`: until it is taken away. A right that arrives late.
+    /// Number of checks that are denied; `None`: until it is removed. Simulates delayed propagation.
     pub times: Option<u32>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Access {
-    forbidden: Vec<Forbidden>,
+    forbidden: Vec<DenyRule>,
 }
 
-/// Who asks: application id and object id.
+/// The caller: application id and object id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Who {
+pub(super) struct Caller {
     pub(super) client_id: String,
     pub(super) object_id: String,
 }
 
 impl Access {
-    pub(super) fn forbid(&mut self, one: Forbidden) {
-        self.forbidden.push(Forbidden {
+    pub(super) fn forbid(&mut self, one: DenyRule) {
+        self.forbidden.push(DenyRule {
             subject: one.subject.map(|subject| subject.to_ascii_lowercase()),
             action: one.action.to_ascii_lowercase(),
             scope: one.scope.to_ascii_lowercase(),
@@ -46,10 +46,10 @@ impl Access {
         self.forbidden.clear();
     }
 
-    /// Whether somebody may do that; counts the question.
-    pub(super) fn allows(&mut self, who: &Who, action: &str, scope: &str) -> bool {
+    /// Whether the caller may do that; counts the check.
+    pub(super) fn allows(&mut self, who: &Caller, action: &str, scope: &str) -> bool {
         let (action, scope) = (action.to_ascii_lowercase(), scope.to_ascii_lowercase());
-        let fits = |one: &&mut Forbidden| {
+        let fits = |one: &&mut DenyRule| {
             let mine = |subject: &String| *subject == who.client_id || *subject == who.object_id;
             one.times != Some(0)
                 && one.subject.as_ref().is_none_or(mine)
@@ -72,7 +72,7 @@ pub(super) fn action_of(method: &Method, kind: &str) -> String {
     }
 }
 
-pub(super) fn refused(who: &Who, action: &str, scope: &str) -> Answer {
+pub(super) fn refused(who: &Caller, action: &str, scope: &str) -> ArmResponse {
     let message = format!(
         "The client '{}' with object id '{}' does not have authorization to perform action '{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please refresh your credentials.",
         who.client_id, who.object_id
@@ -81,7 +81,7 @@ pub(super) fn refused(who: &Who, action: &str, scope: &str) -> Answer {
 }
 
 /// A lock on it, on what it is in, or (for what is deleted) on something inside.
-pub(super) fn locked(tree: &Tree, method: &Method, id: &Id) -> Result<(), Answer> {
+pub(super) fn locked(tree: &Tree, method: &Method, id: &Id) -> Result<(), ArmResponse> {
     let delete = method == Method::DELETE;
     if matches!(*method, Method::GET | Method::HEAD) || id.kind.starts_with("microsoft.authorization/") {
         return Ok(());
@@ -103,7 +103,7 @@ pub(super) fn locked(tree: &Tree, method: &Method, id: &Id) -> Result<(), Answer
 }
 
 /// A deny assignment that forbids it: everybody but those it leaves out.
-pub(super) fn denied(tree: &Tree, who: &Who, action: &str, scope: &str) -> Result<(), Answer> {
+pub(super) fn denied(tree: &Tree, who: &Caller, action: &str, scope: &str) -> Result<(), ArmResponse> {
     let scope = scope.to_ascii_lowercase();
     for (key, assignment) in tree.of_kind("microsoft.authorization/denyassignments") {
         let Some((of, _)) = key.split_once("/providers/microsoft.authorization/") else { continue };
@@ -136,7 +136,7 @@ pub(super) fn denied(tree: &Tree, who: &Who, action: &str, scope: &str) -> Resul
     Ok(())
 }
 
-/// `*` stands for anything, also for slashes.
+/// `*` matches anything, including slashes.
 fn fits(pattern: &str, action: &str) -> bool {
     let (pattern, action) = (pattern.to_ascii_lowercase(), action.to_ascii_lowercase());
     let mut parts = pattern.split('*');

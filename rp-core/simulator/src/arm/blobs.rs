@@ -7,7 +7,7 @@ use hyper::header::HeaderMap;
 use hyper::{Method, StatusCode};
 use rp_base::Timestamp;
 
-use super::answer::Answer;
+use super::response::ArmResponse;
 use super::world::World;
 
 /// Largest blob, and bytes in all.
@@ -30,14 +30,14 @@ impl Blobs {
         all.insert(container.to_owned(), all.get(container).cloned().unwrap_or_default()).is_none()
     }
 
-    /// Takes a container away with its blobs; false: there is none.
+    /// Removes a container with its blobs; false: there is none.
     pub(super) fn remove(&mut self, account: &str, container: &str) -> bool {
         let gone = self.accounts.get_mut(account).and_then(|all| all.remove(container));
         self.size -= gone.iter().flat_map(BTreeMap::values).map(|(_, bytes)| bytes.len()).sum::<usize>();
         gone.is_some()
     }
 
-    /// Takes an account away.
+    /// Removes an account.
     pub(super) fn forget(&mut self, account: &str) {
         let containers: Vec<String> =
             self.accounts.get(account).into_iter().flat_map(BTreeMap::keys).cloned().collect();
@@ -58,7 +58,7 @@ impl Blobs {
         name: &str,
         kind: String,
         bytes: Bytes,
-    ) -> Result<(), Answer> {
+    ) -> Result<(), ArmResponse> {
         if self.size + bytes.len() > MOST {
             return Err(refused(StatusCode::INSUFFICIENT_STORAGE, "SimulatorFull"));
         }
@@ -80,14 +80,14 @@ impl Blobs {
 }
 
 /// The service's error: its code in a header and in XML.
-fn refused(status: StatusCode, code: &'static str) -> Answer {
+fn refused(status: StatusCode, code: &'static str) -> ArmResponse {
     let body = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>{code}</Code><Message>simulated</Message></Error>"
     );
-    Answer::bytes(status, "application/xml", Bytes::from(body)).header("x-ms-error-code", code)
+    ArmResponse::bytes(status, "application/xml", Bytes::from(body)).header("x-ms-error-code", code)
 }
 
-/// Answers a request whose path begins with `/blob/`. `token`: it bears one that is known.
+/// Answers a request whose path begins with `/blob/`. `token`: it has a known bearer token.
 pub(super) fn answer(
     world: &World,
     method: &Method,
@@ -96,7 +96,7 @@ pub(super) fn answer(
     headers: &HeaderMap,
     token: bool,
     body: Bytes,
-) -> Answer {
+) -> ArmResponse {
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned();
     let mut words = decoded.trim_start_matches("/blob/").splitn(3, '/');
     let mut next = || words.next().unwrap_or_default().to_owned();
@@ -113,23 +113,25 @@ pub(super) fn answer(
     let mut blobs = world.blobs.lock();
     let no_blob = || refused(StatusCode::NOT_FOUND, "BlobNotFound");
     match (method, whole) {
-        (&Method::PUT, true) if blobs.create(&account, &container) => Answer::empty(StatusCode::CREATED),
+        (&Method::PUT, true) if blobs.create(&account, &container) => ArmResponse::empty(StatusCode::CREATED),
         (&Method::PUT, true) => refused(StatusCode::CONFLICT, "ContainerAlreadyExists"),
-        (&Method::DELETE, true) if blobs.remove(&account, &container) => Answer::empty(StatusCode::ACCEPTED),
+        (&Method::DELETE, true) if blobs.remove(&account, &container) => {
+            ArmResponse::empty(StatusCode::ACCEPTED)
+        }
         (&Method::DELETE, true) => refused(StatusCode::NOT_FOUND, "ContainerNotFound"),
         (&Method::PUT, false) => {
             let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
             match blobs.put(&account, &container, &name, kind.to_owned(), body) {
-                Ok(()) => Answer::empty(StatusCode::CREATED),
+                Ok(()) => ArmResponse::empty(StatusCode::CREATED),
                 Err(refused) => refused,
             }
         }
         (&Method::GET | &Method::HEAD, false) => match blobs.get(&account, &container, &name) {
-            Some((_, bytes)) => Answer::bytes(StatusCode::OK, "application/octet-stream", bytes.clone()),
+            Some((_, bytes)) => ArmResponse::bytes(StatusCode::OK, "application/octet-stream", bytes.clone()),
             None => no_blob(),
         },
         (&Method::DELETE, false) => match blobs.delete(&account, &container, &name) {
-            Some(()) => Answer::empty(StatusCode::ACCEPTED),
+            Some(()) => ArmResponse::empty(StatusCode::ACCEPTED),
             None => no_blob(),
         },
         _ => refused(StatusCode::METHOD_NOT_ALLOWED, "UnsupportedHttpVerb"),
@@ -143,7 +145,7 @@ fn signed(
     account: &str,
     whole: bool,
     pairs: &HashMap<String, String>,
-) -> Result<(), Answer> {
+) -> Result<(), ArmResponse> {
     let of = |name: &str| pairs.get(name).map_or("", String::as_str);
     let made = world.signature(account, of("srt"), of("sp"), of("se"));
     let until = Timestamp::parse(of("se")).ok();

@@ -18,7 +18,7 @@ pub fn tenant_of(subscription: &str) -> String {
     format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
 }
 
-/// The clusters' resources, made when they are asked for.
+/// The clusters' resources, generated on request.
 #[derive(Debug)]
 pub struct Clusters {
     fleet: Arc<Fleet>,

@@ -13,24 +13,24 @@ use hyper::header::HeaderMap;
 use rp_base::{Timestamp, sha256};
 use serde_json::{Value, json};
 
-use super::answer::Answer;
 use super::id::Id;
-use super::routes::Asked;
+use super::response::ArmResponse;
+use super::routes::ArmRequest;
 use super::world::World;
 
-/// Where they lie: `/serial/log` and `/serial/screen`, then the machine's id.
+/// Path prefix: `/serial/log` and `/serial/screen`, then the machine's id.
 pub(super) const PLACE: &str = "/serial/";
-/// Minutes for which an address is good unless another time is asked for, and at most.
+/// Default and maximum validity of an address, minutes.
 const MINUTES: u64 = 120;
 
-/// What tests told in place of what is made up, by the machines' lower-case ids.
+/// Logs and screenshots set by tests, which replace generated ones; by lower-case machine id.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ScriptedConsoles {
     logs: HashMap<String, Bytes>,
     screens: HashMap<String, Bytes>,
 }
 
-impl Told {
+impl ScriptedConsoles {
     pub(super) fn log(&mut self, machine: &str, log: Bytes) {
         self.logs.insert(machine.to_ascii_lowercase(), log);
     }
@@ -41,9 +41,9 @@ impl Told {
 }
 
 /// `retrieveBootDiagnosticsData`: the addresses; none where a machine has boot diagnostics off.
-pub(super) fn addresses(world: &World, asked: &Asked<'_>, id: &Id, machine: &Value) -> Answer {
+pub(super) fn addresses(world: &World, asked: &ArmRequest<'_>, id: &Id, machine: &Value) -> ArmResponse {
     if machine.pointer("/properties/diagnosticsProfile/bootDiagnostics/enabled") == Some(&json!(false)) {
-        return Answer::ok(json!({"serialConsoleLogBlobUri": null, "consoleScreenshotBlobUri": null}));
+        return ArmResponse::ok(json!({"serialConsoleLogBlobUri": null, "consoleScreenshotBlobUri": null}));
     }
     let minutes = asked.parameter("sasUriExpirationTimeInMinutes").and_then(|text| text.parse().ok());
     let minutes = minutes.unwrap_or(MINUTES).clamp(1, MINUTES);
@@ -59,24 +59,30 @@ pub(super) fn addresses(world: &World, asked: &Asked<'_>, id: &Id, machine: &Val
             .finish();
         format!("{}{path}?{query}", world.url)
     };
-    Answer::ok(json!({"serialConsoleLogBlobUri": url("log"), "consoleScreenshotBlobUri": url("screen")}))
+    ArmResponse::ok(json!({"serialConsoleLogBlobUri": url("log"), "consoleScreenshotBlobUri": url("screen")}))
 }
 
 /// Answers a request whose path begins with [`PLACE`].
-pub(super) fn answer(world: &World, told: &Told, path: &str, query: &str, headers: &HeaderMap) -> Answer {
+pub(super) fn answer(
+    world: &World,
+    told: &ScriptedConsoles,
+    path: &str,
+    query: &str,
+    headers: &HeaderMap,
+) -> ArmResponse {
     let pairs: HashMap<String, String> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let of = |name: &str| pairs.get(name).map_or("", String::as_str);
     let until = Timestamp::parse(of("se")).ok();
     if of("sig") != world.signature(path, "o", "r", of("se"))
         || until.is_none_or(|until| until <= world.clock.now())
     {
-        return Answer::bytes(StatusCode::FORBIDDEN, "application/xml", Bytes::from_static(b"<Error/>"))
+        return ArmResponse::bytes(StatusCode::FORBIDDEN, "application/xml", Bytes::from_static(b"<Error/>"))
             .header("x-ms-error-code", "AuthenticationFailed");
     }
     let rest = path.strip_prefix(PLACE).unwrap_or_default();
     let (what, key) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let Some(machine) = world.tree.find(key) else {
-        return Answer::bytes(StatusCode::NOT_FOUND, "application/xml", Bytes::from_static(b"<Error/>"))
+        return ArmResponse::bytes(StatusCode::NOT_FOUND, "application/xml", Bytes::from_static(b"<Error/>"))
             .header("x-ms-error-code", "BlobNotFound");
     };
     match what {
@@ -91,17 +97,17 @@ pub(super) fn answer(world: &World, told: &Told, path: &str, query: &str, header
     }
 }
 
-/// The whole, or the range that is asked for (RFC 9110 §14).
-fn part(kind: &'static str, bytes: Bytes, headers: &HeaderMap) -> Answer {
+/// The complete bytes, or the requested range (RFC 9110 §14).
+fn part(kind: &'static str, bytes: Bytes, headers: &HeaderMap) -> ArmResponse {
     let range = headers.get("range").and_then(|value| value.to_str().ok()?.strip_prefix("bytes="));
     let Some((from, to)) = range.and_then(|range| range.split_once('-')) else {
-        return Answer::bytes(StatusCode::OK, kind, bytes);
+        return ArmResponse::bytes(StatusCode::OK, kind, bytes);
     };
     let size = bytes.len();
     let (from, to) =
         (from.parse().unwrap_or(0), to.parse().unwrap_or(usize::MAX).saturating_add(1).min(size));
     if from >= size || from >= to {
-        return Answer::bytes(
+        return ArmResponse::bytes(
             StatusCode::RANGE_NOT_SATISFIABLE,
             "application/xml",
             Bytes::from_static(b"<Error/>"),
@@ -109,7 +115,8 @@ fn part(kind: &'static str, bytes: Bytes, headers: &HeaderMap) -> Answer {
         .header("x-ms-error-code", "InvalidRange");
     }
     let told = format!("bytes {from}-{}/{size}", to - 1);
-    Answer::bytes(StatusCode::PARTIAL_CONTENT, kind, bytes.slice(from..to)).header("content-range", &told)
+    ArmResponse::bytes(StatusCode::PARTIAL_CONTENT, kind, bytes.slice(from..to))
+        .header("content-range", &told)
 }
 
 fn name(machine: &Value) -> &str {
@@ -193,7 +200,7 @@ fn log(machine: &Value) -> String {
     out
 }
 
-/// What stands on its screen.
+/// The text on its screen.
 fn screen(machine: &Value) -> Vec<String> {
     if !runs(machine) {
         return vec!["reboot: Power down".to_owned()];

@@ -1,4 +1,4 @@
-//! What a stand-in can be told while it runs.
+//! Controls a running stand-in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::id::{GROUP, Id};
-use super::{Fault, Forbidden, Logged, Shared, Size};
+use super::{DenyRule, Fault, LoggedRequest, Shared, Size};
 
-/// What a stand-in can be told while it runs.
+/// Controls a running stand-in.
 #[derive(Debug, Clone)]
 pub struct ArmControl(pub(super) Arc<Shared>);
 
 impl ArmControl {
-    /// Makes a subscription known.
+    /// Adds a subscription.
     pub fn subscribe(&self, subscription: &str, tenant: &str) {
         self.0.world.tree.subscribe(subscription, tenant);
     }
 
-    /// The directory that a subscription belongs to; `None`: it is not known here.
+    /// The directory that a subscription belongs to; `None`: it is unknown.
     pub fn tenant(&self, subscription: &str) -> Option<String> {
         self.0.world.tree.tenant(&subscription.to_ascii_lowercase())
     }
@@ -29,13 +29,13 @@ impl ArmControl {
         self.0.issuer.open();
     }
 
-    /// Scripts an answer; faults are tried in the order in which they were told.
+    /// Scripts a response; faults are tried in the order in which they were added.
     pub fn fail(&self, fault: Fault) {
         self.0.world.script.lock().add(fault);
     }
 
     /// Forbids something, also in what access checks answer.
-    pub fn forbid(&self, forbidden: Forbidden) {
+    pub fn forbid(&self, forbidden: DenyRule) {
         self.0.world.access.lock().forbid(forbidden);
     }
 
@@ -77,7 +77,7 @@ impl ArmControl {
         self.0.world.facts.lock().set_quota(subscription, name, used, limit);
     }
 
-    /// The state of a feature `Provider/Name`; an empty one: it tells none.
+    /// Sets the state of a feature `Provider/Name`; empty: none is returned.
     pub fn feature(&self, subscription: &str, feature: &str, state: &str) {
         self.0.world.facts.lock().set_feature(subscription, feature, state);
     }
@@ -88,7 +88,7 @@ impl ArmControl {
     }
 
     /// The latest requests, oldest first.
-    pub fn requests(&self) -> Vec<Logged> {
+    pub fn requests(&self) -> Vec<LoggedRequest> {
         self.0.world.script.lock().log()
     }
 
@@ -104,10 +104,10 @@ impl ArmControl {
 
     /// Puts a resource, as a PUT would; its group is made when it is not there. False: it is refused.
     pub fn put(&self, id: &str, body: Value) -> bool {
-        let Some(id) = Id::of(id) else { return false };
+        let Some(id) = Id::parse(id) else { return false };
         let world = &self.0.world;
         let group = id.group().filter(|group| !world.tree.has_group(group)).map(str::to_owned);
-        if let Some(group) = group.filter(|_| id.kind != GROUP).and_then(|group| Id::of(&group)) {
+        if let Some(group) = group.filter(|_| id.kind != GROUP).and_then(|group| Id::parse(&group)) {
             let made = world.write(&group, json!({"location": "eastus"}));
             if made.is_err() {
                 return false;
@@ -116,13 +116,13 @@ impl ArmControl {
         world.write(&id, body).is_ok()
     }
 
-    /// A resource as it is kept; `None`: it is not there.
+    /// A resource as it is stored; `None`: it does not exist.
     pub fn get(&self, id: &str) -> Option<Value> {
         self.0.world.settle();
         self.0.world.tree.find(id)
     }
 
-    /// Takes a resource or a group away at once, whoever needs it: as if its owner had.
+    /// Removes a resource or a group at once, even if it is in use: as if its owner had done it.
     pub fn remove(&self, id: &str) {
         self.0.world.remove(&id.to_ascii_lowercase());
     }
@@ -134,19 +134,19 @@ impl ArmControl {
         all.iter().filter_map(|body| body["id"].as_str().map(str::to_owned)).collect()
     }
 
-    /// What a machine said on its serial console, in place of what is made up.
+    /// Sets the serial console log of a machine, which replaces the generated one.
     pub fn serial_log(&self, machine: &str, log: Bytes) {
         self.0.consoles.lock().log(machine, log);
     }
 
-    /// What a machine shows on its screen, in place of what is made up.
+    /// Sets the screenshot of a machine, which replaces the generated one.
     pub fn screenshot(&self, machine: &str, picture: Bytes) {
         self.0.consoles.lock().screen(machine, picture);
     }
 
-    /// What AppLens says to `{cluster}/detectors[/{id}]`, in place of what is made up.
+    /// Sets the AppLens response to `{cluster}/detectors[/{id}]`, which replaces the generated one.
     pub fn diagnosis(&self, question: &str, told: Value) {
-        self.0.diagnoses.lock().tell(question, told);
+        self.0.diagnoses.lock().set_response(question, told);
     }
 
     /// Keys of everything that was put below a scope, ordered: also parts of resources, deployments and assignments.
@@ -155,7 +155,7 @@ impl ArmControl {
         self.0.world.tree.keys(&scope.to_ascii_lowercase())
     }
 
-    /// A blob; `None`: it is not there.
+    /// A blob; `None`: it does not exist.
     pub fn blob(&self, account: &str, container: &str, name: &str) -> Option<Bytes> {
         let blobs = self.0.world.blobs.lock();
         blobs.get(account, container, name).map(|(_, bytes)| bytes.clone())

@@ -1,4 +1,4 @@
-//! AppLens: diagnoses of clusters, every question of which stands in headers (`contract/frontend.md` §8.3).
+//! AppLens: diagnoses of clusters; requests are described by headers (`contract/frontend.md` §8.3).
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use hyper::header::HeaderMap;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, failure};
 use super::id::Id;
+use super::response::{ArmResponse, failure};
 use super::routes;
-use super::token::Issued;
+use super::token::IssuedToken;
 use super::world::World;
 
-/// Where it takes questions.
+/// The path of its endpoint.
 pub const DIAGNOSES: &str = "/applens/api/invoke";
-/// Its own directory, whose tokens it takes, whoever's cluster it looks at.
+/// The directory whose tokens it accepts, independent of the cluster's directory.
 pub const DIAGNOSIS_TENANT: &str = "00000000-0000-4000-8000-0000000000a9";
 
 const CLUSTER: &str = "microsoft.redhatopenshift/openshiftclusters";
@@ -25,17 +25,17 @@ const DETECTORS: [(&str, &str, &str); 3] = [
     ("ClusterNodes", "Health of nodes", "All machines of this cluster are running."),
 ];
 
-/// What tests told in place of what is made up, by lower-case question.
+/// Responses set by tests, which replace generated ones; by lower-case path query.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeMap<String, Value>);
+pub(super) struct ScriptedDiagnoses(BTreeMap<String, Value>);
 
-impl Told {
-    pub(super) fn tell(&mut self, question: &str, told: Value) {
+impl ScriptedDiagnoses {
+    pub(super) fn set_response(&mut self, question: &str, told: Value) {
         self.0.insert(question.to_ascii_lowercase(), told);
     }
 }
 
-/// `{cluster}/detectors[/{id}]`; empty: nothing is asked.
+/// `{cluster}/detectors[/{id}]`; empty when the header is missing.
 pub(super) fn question(headers: &HeaderMap) -> &str {
     text(headers, "x-ms-path-query")
 }
@@ -44,14 +44,14 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Answers a question.
+/// Answers a request.
 pub(super) fn answer(
     world: &World,
-    told: &Told,
+    told: &ScriptedDiagnoses,
     method: &Method,
     headers: &HeaderMap,
-    issued: &Issued,
-) -> Answer {
+    issued: &IssuedToken,
+) -> ArmResponse {
     if *method != Method::POST {
         return routes::not_allowed();
     }
@@ -65,10 +65,10 @@ pub(super) fn answer(
     let missing = || failure(StatusCode::NOT_FOUND, "NotFound", "There is no such detector or resource.");
     let asked = question(headers).to_ascii_lowercase();
     if let Some(told) = told.0.get(&asked) {
-        return Answer::ok(told.clone());
+        return ArmResponse::ok(told.clone());
     }
     let Some((cluster, detector)) = asked.split_once("/detectors") else { return missing() };
-    let known = Id::of(cluster).filter(|id| id.kind == CLUSTER).is_some_and(|id| {
+    let known = Id::parse(cluster).filter(|id| id.kind == CLUSTER).is_some_and(|id| {
         let subscription = id.key.split('/').nth(2).unwrap_or_default();
         world.tree.tenant(subscription).is_some()
     });
@@ -80,10 +80,10 @@ pub(super) fn answer(
             one.map(|one| described(one, true))
         }
     };
-    found.map_or_else(missing, Answer::ok)
+    found.map_or_else(missing, ArmResponse::ok)
 }
 
-/// The first of the headers that every question has and that this one lacks.
+/// The first required header that is missing or invalid.
 fn wrong_header(headers: &HeaderMap) -> Option<&'static str> {
     let uuid = |text: &str| text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     // RFC 9110 §5.6.7: always as long as that.
@@ -99,7 +99,7 @@ fn wrong_header(headers: &HeaderMap) -> Option<&'static str> {
     good.into_iter().find(|(_, good)| !good).map(|(name, _)| name)
 }
 
-/// A detector in the service's form; `ran`: with what it found.
+/// A detector in the service's format; `ran`: with its findings.
 fn described((id, name, found): (&str, &str, &str), ran: bool) -> Value {
     let metadata = json!({"id": id, "name": name, "type": "Detector", "category": "Cluster", "author": "simulated",
         "description": name, "supportTopicList": []});

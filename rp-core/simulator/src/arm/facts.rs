@@ -32,7 +32,7 @@ const PROVIDERS: [&str; 9] = [
     "Microsoft.Resources",
     "Microsoft.Storage",
 ];
-/// Cores of a family, and of all, that a subscription may have where nothing else was told.
+/// Default core quota of a subscription, per family and in total.
 const CORES: i64 = 10_000;
 const ADDRESSES: i64 = 1_000;
 
@@ -41,7 +41,7 @@ pub(super) struct Facts {
     sizes: Vec<Size>,
     /// (subscription or empty, size in lower case).
     restricted: BTreeSet<(String, String)>,
-    /// (subscription, quota in lower case) → used beside what is in the tree, limit.
+    /// (subscription, quota in lower case) → usage in addition to the tree, limit.
     quota: BTreeMap<(String, String), (i64, i64)>,
     features: BTreeMap<(String, String), String>,
     providers: BTreeMap<(String, String), String>,
@@ -91,7 +91,7 @@ impl Facts {
         Some((found.1.clone(), i64::from(found.2)))
     }
 
-    /// Used beside the tree, and the limit.
+    /// Usage in addition to the tree, and the limit.
     pub(super) fn quota(&self, subscription: &str, name: &str) -> (i64, i64) {
         let otherwise = if name.eq_ignore_ascii_case("PublicIPAddresses") { ADDRESSES } else { CORES };
         self.quota.get(&pair(subscription, name)).copied().unwrap_or((0, otherwise))
@@ -122,7 +122,7 @@ impl Facts {
         self.sizes.iter().map(sku).collect()
     }
 
-    /// `Microsoft.Compute/EncryptionAtHost`; an empty state is one that was never told.
+    /// `Microsoft.Compute/EncryptionAtHost`; empty when the state was never set.
     pub(super) fn feature(&self, subscription: &str, provider: &str, name: &str) -> Value {
         let state = self.features.get(&pair(subscription, &format!("{provider}/{name}")));
         let id = format!(

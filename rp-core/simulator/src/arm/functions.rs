@@ -7,44 +7,44 @@ use serde_json::{Map, Value, json};
 
 use super::expression::{Expression, parse};
 
-/// What an expression may look at.
+/// What an expression can refer to.
 pub(super) trait Scope {
     fn parameter(&self, name: &str) -> Option<Value>;
-    fn variable(&self, name: &str) -> Result<Value, Wrong>;
+    fn variable(&self, name: &str) -> Result<Value, EvaluationError>;
     /// Key of the group, as it is written.
     fn group(&self) -> &str;
     fn location(&self) -> String;
     /// The index of that loop; the innermost for an empty name.
     fn copy_index(&self, name: &str) -> Option<i64>;
     /// The body of a resource, by id or by a name in the template.
-    fn resource(&self, id: &str) -> Result<Value, Wrong>;
+    fn resource(&self, id: &str) -> Result<Value, EvaluationError>;
     /// What `listKeys`, `listAccountSas` give.
-    fn listed(&self, function: &str, id: &str, body: Option<&Value>) -> Result<Value, Wrong>;
+    fn listed(&self, function: &str, id: &str, body: Option<&Value>) -> Result<Value, EvaluationError>;
 }
 
 /// Why there is no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum EvaluationError {
     /// The template is wrong.
     Template(String),
     /// It needs a resource that is not deployed yet.
     NotYet(String),
 }
 
-impl From<String> for Wrong {
+impl From<String> for EvaluationError {
     fn from(why: String) -> Self {
         Self::Template(why)
     }
 }
 
-impl From<&str> for Wrong {
+impl From<&str> for EvaluationError {
     fn from(why: &str) -> Self {
         Self::Template(why.to_owned())
     }
 }
 
 /// A value with its expressions replaced.
-pub(super) fn evaluate(value: &Value, scope: &dyn Scope) -> Result<Value, Wrong> {
+pub(super) fn evaluate(value: &Value, scope: &dyn Scope) -> Result<Value, EvaluationError> {
     match value {
         Value::String(text) => match text.strip_prefix('[') {
             Some(rest) if rest.starts_with('[') => Ok(json!(rest)),
@@ -57,13 +57,13 @@ pub(super) fn evaluate(value: &Value, scope: &dyn Scope) -> Result<Value, Wrong>
         Value::Array(all) => all.iter().map(|one| evaluate(one, scope)).collect(),
         Value::Object(members) => {
             let each = members.iter().map(|(name, one)| Ok((name.clone(), evaluate(one, scope)?)));
-            each.collect::<Result<Map<String, Value>, Wrong>>().map(Value::Object)
+            each.collect::<Result<Map<String, Value>, EvaluationError>>().map(Value::Object)
         }
         _ => Ok(value.clone()),
     }
 }
 
-fn value_of(expression: &Expression, scope: &dyn Scope) -> Result<Value, Wrong> {
+fn value_of(expression: &Expression, scope: &dyn Scope) -> Result<Value, EvaluationError> {
     match expression {
         Expression::Text(text) => Ok(json!(text)),
         Expression::Number(number) => Ok(json!(number)),
@@ -73,7 +73,7 @@ fn value_of(expression: &Expression, scope: &dyn Scope) -> Result<Value, Wrong> 
                 let named = members.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
                 named.map(|(_, value)| value.clone())
             });
-            found.ok_or_else(|| Wrong::Template(format!("there is no member '{name}'")))
+            found.ok_or_else(|| EvaluationError::Template(format!("there is no member '{name}'")))
         }
         Expression::Index(of, index) => {
             let (of, index) = (value_of(of, scope)?, value_of(index, scope)?);
@@ -81,7 +81,7 @@ fn value_of(expression: &Expression, scope: &dyn Scope) -> Result<Value, Wrong> 
                 Value::String(name) => of.get(name),
                 index => index.as_u64().and_then(|at| of.get(usize::try_from(at).unwrap_or(usize::MAX))),
             };
-            found.cloned().ok_or_else(|| Wrong::Template(format!("there is no item {index}")))
+            found.cloned().ok_or_else(|| EvaluationError::Template(format!("there is no item {index}")))
         }
         Expression::Call(name, arguments) => {
             if name == "if" {
@@ -112,10 +112,11 @@ pub(super) fn guid(parts: &[String]) -> String {
     format!("{}-{}-5{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
 }
 
-fn call(name: &str, arguments: &[Value], scope: &dyn Scope) -> Result<Value, Wrong> {
+fn call(name: &str, arguments: &[Value], scope: &dyn Scope) -> Result<Value, EvaluationError> {
     let texts: Vec<String> = arguments.iter().map(text).collect();
     let first = || texts.first().cloned().unwrap_or_default();
-    let one = || arguments.first().ok_or_else(|| Wrong::Template(format!("{name} wants an argument")));
+    let one =
+        || arguments.first().ok_or_else(|| EvaluationError::Template(format!("{name} wants an argument")));
     Ok(match name {
         "parameters" => {
             let missing = || format!("the template parameter '{}' is not found", first());
@@ -206,12 +207,12 @@ fn call(name: &str, arguments: &[Value], scope: &dyn Scope) -> Result<Value, Wro
         "last" => one()?.as_array().and_then(|all| all.last()).cloned().unwrap_or_default(),
         "createarray" => json!(arguments),
         _ if name.starts_with("list") => scope.listed(name, &first(), arguments.get(2))?,
-        _ => return Err(Wrong::Template(format!("the template function '{name}' is not valid"))),
+        _ => return Err(EvaluationError::Template(format!("the template function '{name}' is not valid"))),
     })
 }
 
 /// `resourceId([subscription], [group], type, names…)` at a scope.
-fn resource_id(scope: &str, texts: &[String]) -> Result<String, Wrong> {
+fn resource_id(scope: &str, texts: &[String]) -> Result<String, EvaluationError> {
     let at = texts.iter().position(|text| text.contains('/')).ok_or("resourceId wants a type")?;
     let words: Vec<&str> = scope.split('/').collect();
     let place = match texts.get(..at).unwrap_or_default() {
@@ -227,13 +228,13 @@ fn resource_id(scope: &str, texts: &[String]) -> Result<String, Wrong> {
 }
 
 /// `A.B/c/d` with names `x`, `y` at a place: `{place}/providers/A.B/c/x/d/y`.
-pub(super) fn joined(place: &str, kind: &str, names: &[String]) -> Result<String, Wrong> {
+pub(super) fn joined(place: &str, kind: &str, names: &[String]) -> Result<String, EvaluationError> {
     let mut types = kind.split('/');
     let provider = types.next().unwrap_or_default();
     let names: Vec<&str> = names.iter().flat_map(|name| name.split('/')).collect();
     let types: Vec<&str> = types.collect();
     if types.len() != names.len() || types.is_empty() {
-        return Err(Wrong::Template(format!(
+        return Err(EvaluationError::Template(format!(
             "the type '{kind}' wants {} names, there are {}",
             types.len(),
             names.len()

@@ -12,8 +12,8 @@ pub struct ResourcePath {
 }
 
 impl ResourcePath {
-    /// Of a whole id in lower case; `None`: it is no plain resource of a group.
-    pub(super) fn of(key: &str) -> Option<Self> {
+    /// Parses a full id in lower case; `None`: it is not a resource of a group.
+    pub(super) fn parse(key: &str) -> Option<Self> {
         let words: Vec<&str> = key.strip_prefix('/')?.split('/').collect();
         let ["subscriptions", subscription, "resourcegroups", group, "providers", provider, rest @ ..] =
             words.as_slice()
@@ -55,21 +55,21 @@ pub(super) const GROUP: &str = "microsoft.resources/resourcegroups";
 pub(super) struct Id {
     /// In lower case.
     pub(super) key: String,
-    /// As it was asked for.
+    /// As written in the request.
     pub(super) asked: String,
     /// `microsoft.network/virtualnetworks/subnets`.
     pub(super) kind: String,
 }
 
 impl Id {
-    pub(super) fn of(path: &str) -> Option<Self> {
-        match Place::of(path)? {
-            Place::Resource(id) => Some(id),
+    pub(super) fn parse(path: &str) -> Option<Self> {
+        match ArmPath::parse(path)? {
+            ArmPath::Resource(id) => Some(id),
             _ => None,
         }
     }
 
-    /// The last name, as it was asked for.
+    /// The last name, as written in the request.
     pub(super) fn name(&self) -> &str {
         self.asked.rsplit('/').next().unwrap_or_default()
     }
@@ -91,7 +91,7 @@ impl Id {
         group_of(&self.key)
     }
 
-    /// What it is below: `…/virtualnetworks/v` of a subnet; `None`: it stands for itself.
+    /// The parent resource: `…/virtualnetworks/v` of a subnet; `None`: a top-level resource.
     pub(super) fn parent(&self) -> Option<&str> {
         (self.kind.matches('/').count() > 1).then(|| {
             let (rest, _) = self.key.rsplit_once('/')?;
@@ -106,14 +106,14 @@ pub(super) fn group_of(key: &str) -> Option<&str> {
     key.get(..at).filter(|head| head.contains("/resourcegroups/"))
 }
 
-/// The subscription of a key; empty: it is of a tenant.
+/// The subscription of a key; empty for tenant-level keys.
 pub(super) fn subscription_of(key: &str) -> &str {
     key.strip_prefix("/subscriptions/").map_or("", |rest| rest.split('/').next().unwrap_or_default())
 }
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ArmPath {
     Subscriptions,
     Subscription(String),
     /// The groups of a subscription.
@@ -140,8 +140,8 @@ pub(super) enum Place {
     },
 }
 
-impl Place {
-    pub(super) fn of(path: &str) -> Option<Self> {
+impl ArmPath {
+    pub(super) fn parse(path: &str) -> Option<Self> {
         let key = path.to_ascii_lowercase();
         let words: Vec<&str> = key.strip_prefix('/')?.split('/').collect();
         if words.iter().any(|word| word.is_empty()) {
@@ -181,7 +181,7 @@ impl Place {
         Self::below(path, scope, rest)
     }
 
-    /// Behind a scope: `providers/NS(/type/name)*`, perhaps more than once, perhaps with a word at the end.
+    /// Parses what follows a scope: `providers/NS(/type/name)*`, repeated, optionally with a word at the end.
     fn below(path: &str, mut scope: String, mut rest: &[&str]) -> Option<Self> {
         let mut kind = String::new();
         loop {
@@ -202,7 +202,7 @@ impl Place {
                         return None;
                     }
                 }
-                // Words behind a group that are no provider.
+                // Segments after a group that are not a provider.
                 _ if kind.is_empty() => return None,
                 [word] => {
                     let kind = format!("{kind}/{word}");
@@ -217,7 +217,7 @@ impl Place {
         }
     }
 
-    /// Its subscription; empty: it is of a tenant.
+    /// Its subscription; empty for tenant-level paths.
     pub(super) fn subscription(&self) -> &str {
         match self {
             Self::Subscriptions => "",

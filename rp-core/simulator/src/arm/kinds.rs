@@ -1,11 +1,11 @@
-//! What is special of other kinds, and how resources are shown.
+//! The special behaviour of other resource types, and how resources are returned.
 
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, failure};
 use super::functions::guid;
 use super::id::{GROUP, Id, subscription_of};
+use super::response::{ArmResponse, failure};
 use super::world::World;
 use super::{machines, network};
 
@@ -19,7 +19,12 @@ pub fn object_id_of(client_id: &str) -> String {
 }
 
 /// Fills in what other providers fill in.
-pub(super) fn prepare(world: &World, id: &Id, body: &mut Value, old: Option<&Value>) -> Result<(), Answer> {
+pub(super) fn prepare(
+    world: &World,
+    id: &Id,
+    body: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ArmResponse> {
     let of = &mut body["properties"];
     match id.kind.as_str() {
         GROUP => {
@@ -68,7 +73,7 @@ pub(super) fn prepare(world: &World, id: &Id, body: &mut Value, old: Option<&Val
     Ok(())
 }
 
-/// What comes with a resource that was written.
+/// The resources that are created with a resource.
 pub(super) fn written(world: &World, id: &Id, _: &Value) {
     if id.kind == CONTAINER {
         let account = id.key.split('/').nth(8).unwrap_or_default();
@@ -76,7 +81,7 @@ pub(super) fn written(world: &World, id: &Id, _: &Value) {
     }
 }
 
-/// What goes with a resource.
+/// The resources that are deleted with a resource.
 pub(super) fn deleted(world: &World, id: &Id, _: &Value) {
     let account = || id.key.split('/').nth(8).unwrap_or_default();
     match id.kind.as_str() {
@@ -88,7 +93,7 @@ pub(super) fn deleted(world: &World, id: &Id, _: &Value) {
     }
 }
 
-/// A body as it is shown: with what others make of it, and what `$expand` asks for.
+/// A body as it is returned: with computed properties and what `$expand` requests.
 pub(super) fn shown(world: &World, id: &Id, mut body: Value, query: &str) -> Value {
     network::shown(world, id, &mut body);
     let expand = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "$expand");
@@ -97,7 +102,7 @@ pub(super) fn shown(world: &World, id: &Id, mut body: Value, query: &str) -> Val
         && id.kind == machines::MACHINE
         && !expand.eq_ignore_ascii_case("instanceView")
     {
-        // A virtual machine's instance view is an answer of its own.
+        // A virtual machine's instance view is a separate response.
         properties.remove("instanceView");
     }
     if let Some(state) = world.operations.lock().state(&id.key) {
@@ -116,14 +121,14 @@ pub(super) fn shown(world: &World, id: &Id, mut body: Value, query: &str) -> Val
     body
 }
 
-/// A reference becomes what it names.
+/// Replaces a reference by the resource it names.
 fn whole(world: &World, reference: &mut Value) {
     if let Some(found) = reference["id"].as_str().and_then(|id| world.tree.find(id)) {
         *reference = found;
     }
 }
 
-pub(super) fn no_group(name: &str) -> Answer {
+pub(super) fn no_group(name: &str) -> ArmResponse {
     failure(
         StatusCode::NOT_FOUND,
         "ResourceGroupNotFound",
@@ -131,7 +136,7 @@ pub(super) fn no_group(name: &str) -> Answer {
     )
 }
 
-pub(super) fn missing(id: &Id) -> Answer {
+pub(super) fn missing(id: &Id) -> ArmResponse {
     let group = id.group().and_then(|group| group.rsplit('/').next()).unwrap_or_default();
     if id.kind == GROUP {
         return no_group(id.name());

@@ -3,15 +3,20 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, failure};
 use super::functions::guid;
 use super::id::{Id, subscription_of};
+use super::response::{ArmResponse, failure};
 use super::world::World;
 
 pub(super) const CONNECTION: &str = "microsoft.network/privatelinkservices/privateendpointconnections";
 
 /// A private endpoint has a card in its subnet.
-pub(super) fn endpoint(world: &World, id: &Id, body: &mut Value, old: Option<&Value>) -> Result<(), Answer> {
+pub(super) fn endpoint(
+    world: &World,
+    id: &Id,
+    body: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ArmResponse> {
     let card =
         old.and_then(|old| old["properties"]["networkInterfaces"][0]["id"].as_str().map(str::to_owned));
     let card = card.unwrap_or_else(|| {
@@ -95,7 +100,7 @@ pub(super) fn connect(world: &World, id: &Id, body: &Value) {
     }
 }
 
-/// Changes a connection of a link service (approval), or takes it away; the connection as it is then.
+/// Changes (approves) or removes a connection of a link service; returns the connection.
 pub(super) fn change_connection(world: &World, id: &Id, change: Option<&Value>) -> Option<Value> {
     let link = id.parent()?;
     let mut found = None;
@@ -129,7 +134,7 @@ pub(super) fn change_connection(world: &World, id: &Id, change: Option<&Value>) 
     Some(found)
 }
 
-/// What goes with an endpoint: its card and its connections.
+/// Resources deleted with an endpoint: its network interface and its connections.
 pub(super) fn disconnect(world: &World, id: &Id, body: &Value) {
     for card in body["properties"]["networkInterfaces"].as_array().into_iter().flatten() {
         world.tree.delete(&card["id"].as_str().unwrap_or_default().to_ascii_lowercase());

@@ -6,15 +6,15 @@ use std::time::Duration;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::access::{self, Who};
-use super::answer::Answer;
+use super::access::{self, Caller};
 use super::consoles;
 use super::functions::guid;
 use super::id::{Id, group_of, subscription_of};
 use super::kinds;
 use super::machines::{self, MACHINE, cores};
-use super::operations::End;
-use super::routes::{Asked, not_allowed};
+use super::operations::OperationOutcome;
+use super::response::ArmResponse;
+use super::routes::{ArmRequest, not_allowed};
 use super::world::World;
 
 /// Items of one page of a list.
@@ -24,17 +24,17 @@ impl World {
     /// A list, or an action on a resource.
     pub(super) fn below(
         &self,
-        asked: &Asked<'_>,
+        asked: &ArmRequest<'_>,
         parent: &str,
         kind: &str,
         word: &str,
-    ) -> Result<Answer, Answer> {
+    ) -> Result<ArmResponse, ArmResponse> {
         if kind == "microsoft.authorization/checkaccess" {
             return Ok(self.check_access(&asked.body()?));
         }
         let subscription = subscription_of(parent);
         if *asked.method == Method::POST || word == "instanceview" {
-            let id = Id::of(parent).ok_or_else(not_allowed)?;
+            let id = Id::parse(parent).ok_or_else(not_allowed)?;
             return self.action(asked, &id, word);
         }
         if *asked.method != Method::GET {
@@ -73,20 +73,20 @@ impl World {
         Ok(self.page(asked, &all))
     }
 
-    fn listed(&self, asked: &Asked<'_>, parent: &str, kind: &str) -> Vec<Value> {
+    fn listed(&self, asked: &ArmRequest<'_>, parent: &str, kind: &str) -> Vec<Value> {
         let mut all = self.tree.list(parent, kind);
         if all.is_empty()
-            && let Some(body) = Id::of(parent).and_then(|id| self.tree.get(&id.key))
+            && let Some(body) = Id::parse(parent).and_then(|id| self.tree.get(&id.key))
         {
             // Items that the parent has in a list, and subnets that are there by themselves.
-            let id = Id::of(parent);
+            let id = Id::parse(parent);
             let body = id.map_or(body.clone(), |id| kinds::shown(self, &id, body, ""));
             let word = kind.rsplit('/').next().unwrap_or_default();
             let lists = body["properties"].as_object().into_iter().flatten();
             let list = lists.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
             all = list.and_then(|(_, list)| list.as_array().cloned()).unwrap_or_default();
         }
-        let show = |body: Value| match body["id"].as_str().and_then(Id::of) {
+        let show = |body: Value| match body["id"].as_str().and_then(Id::parse) {
             Some(id) => kinds::shown(self, &id, body, asked.query),
             None => body,
         };
@@ -94,7 +94,7 @@ impl World {
     }
 
     /// Those at a scope; with `atScope()` those above too, else those below.
-    fn at_scope(&self, asked: &Asked<'_>, scope: &str, kind: &str) -> Vec<Value> {
+    fn at_scope(&self, asked: &ArmRequest<'_>, scope: &str, kind: &str) -> Vec<Value> {
         let filter = asked.parameter("$filter").unwrap_or_default().to_ascii_lowercase();
         let principal = filter.split("principalid eq '").nth(1).and_then(|rest| rest.split('\'').next());
         let fits = |key: &str| {
@@ -129,7 +129,7 @@ impl World {
         all
     }
 
-    fn action(&self, asked: &Asked<'_>, id: &Id, word: &str) -> Result<Answer, Answer> {
+    fn action(&self, asked: &ArmRequest<'_>, id: &Id, word: &str) -> Result<ArmResponse, ArmResponse> {
         let body = self.found(id)?;
         let power = match word {
             "start" | "restart" | "redeploy" => Some("running"),
@@ -138,17 +138,20 @@ impl World {
             _ => None,
         };
         Ok(match (id.kind.as_str(), word) {
-            (MACHINE, "instanceview") => Answer::ok(body["properties"]["instanceView"].clone()),
+            (MACHINE, "instanceview") => ArmResponse::ok(body["properties"]["instanceView"].clone()),
             (MACHINE, "retrievebootdiagnosticsdata") => consoles::addresses(self, asked, id, &body),
             (MACHINE, _) if power.is_some() => {
                 access::locked(&self.tree, &Method::POST, id)?;
                 machines::power(self, id, body, power.unwrap_or_default());
-                let number = self.operations.lock().begin(self.clock.now(), End::Done(Value::Null), None);
+                let number =
+                    self.operations.lock().begin(self.clock.now(), OperationOutcome::Done(Value::Null), None);
                 let link = self.status_url(asked, id, number);
-                self.polite(Answer::empty(StatusCode::ACCEPTED).header("azure-asyncoperation", &link))
+                self.with_retry_after(
+                    ArmResponse::empty(StatusCode::ACCEPTED).header("azure-asyncoperation", &link),
+                )
             }
-            (_, "listkeys") => Answer::ok(self.account_keys(id.name())),
-            (_, "listaccountsas") => Answer::ok(self.account_sas(id.name(), &asked.body()?)),
+            (_, "listkeys") => ArmResponse::ok(self.account_keys(id.name())),
+            (_, "listaccountsas") => ArmResponse::ok(self.account_sas(id.name(), &asked.body()?)),
             (_, "generatecredentials") => {
                 let asked = asked.body()?;
                 let token =
@@ -161,13 +164,13 @@ impl World {
                 if let Some(token) = asked["tokenId"].as_str() {
                     self.remember_password(token, name, &password);
                 }
-                Answer::ok(json!({"username": token, "passwords": [password]}))
+                ArmResponse::ok(json!({"username": token, "passwords": [password]}))
             }
             (_, "sign") | (_, "accept") => {
                 let mut body = body;
                 body["properties"]["accepted"] = json!(true);
                 self.write(id, body.clone())?;
-                Answer::ok(body)
+                ArmResponse::ok(body)
             }
             _ => return Err(not_allowed()),
         })
@@ -188,8 +191,8 @@ impl World {
         });
     }
 
-    fn check_access(&self, body: &Value) -> Answer {
-        let who = Who {
+    fn check_access(&self, body: &Value) -> ArmResponse {
+        let who = Caller {
             client_id: String::new(),
             object_id: body["Subject"]["Attributes"]["ObjectId"]
                 .as_str()
@@ -204,10 +207,10 @@ impl World {
             let decision = if access.allows(&who, id, scope) { "Allowed" } else { "NotAllowed" };
             json!({"actionId": id, "isDataAction": false, "accessDecision": decision})
         });
-        Answer::ok(json!({"value": decisions.collect::<Vec<_>>()}))
+        ArmResponse::ok(json!({"value": decisions.collect::<Vec<_>>()}))
     }
 
-    pub(super) fn page(&self, asked: &Asked<'_>, all: &[Value]) -> Answer {
+    pub(super) fn page(&self, asked: &ArmRequest<'_>, all: &[Value]) -> ArmResponse {
         let number = |name: &str| asked.parameter(name).and_then(|text| text.parse().ok());
         let (skip, top) =
             (number("$skiptoken").unwrap_or(0_usize), number("$top").unwrap_or(PAGE).clamp(1, PAGE));
@@ -225,6 +228,6 @@ impl World {
                 format!("{}{}?{}&$top={top}&$skiptoken={}", self.url, asked.path, query.finish(), skip + top);
             page["nextLink"] = json!(next);
         }
-        Answer::ok(page)
+        ArmResponse::ok(page)
     }
 }

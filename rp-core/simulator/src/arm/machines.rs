@@ -3,15 +3,20 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, failure};
 use super::functions::guid;
 use super::id::{Id, subscription_of};
+use super::response::{ArmResponse, failure};
 use super::world::World;
 
 pub(super) const MACHINE: &str = "microsoft.compute/virtualmachines";
 
 /// A new machine counts against the quota and runs.
-pub(super) fn prepare(world: &World, id: &Id, body: &mut Value, old: Option<&Value>) -> Result<(), Answer> {
+pub(super) fn prepare(
+    world: &World,
+    id: &Id,
+    body: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ArmResponse> {
     if id.kind != MACHINE {
         return Ok(());
     }
@@ -29,7 +34,7 @@ pub(super) fn prepare(world: &World, id: &Id, body: &mut Value, old: Option<&Val
     }
     let name = of["osProfile"]["computerName"].as_str().unwrap_or_else(|| id.name()).to_owned();
     if let Some(profile) = of["osProfile"].as_object_mut() {
-        // Neither is ever told again.
+        // Neither is ever returned again.
         profile.remove("adminPassword");
         profile.remove("customData");
     }
@@ -58,7 +63,7 @@ pub(super) fn cores(world: &World, subscription: &str, family: Option<&str>) -> 
         .sum()
 }
 
-fn quota(world: &World, subscription: &str, size: &str) -> Result<(), Answer> {
+fn quota(world: &World, subscription: &str, size: &str) -> Result<(), ArmResponse> {
     let Some((family, wanted)) = world.facts.lock().size(size) else { return Ok(()) };
     for (name, of) in [("cores", None), (family.as_str(), Some(family.as_str()))] {
         let (used, limit) = world.facts.lock().quota(subscription, name);
@@ -74,7 +79,7 @@ fn quota(world: &World, subscription: &str, size: &str) -> Result<(), Answer> {
     Ok(())
 }
 
-/// A machine's disk is a resource of its own, which stays when the machine goes.
+/// A machine's disk is a separate resource, which stays when the machine is deleted.
 pub(super) fn written(world: &World, id: &Id, body: &Value) {
     let disk = &body["properties"]["storageProfile"]["osDisk"];
     if id.kind == MACHINE

@@ -1,4 +1,4 @@
-//! What is special of Microsoft.Network: items with ids, addresses, links, and who is in whose way.
+//! The behaviour of Microsoft.Network resources: items with ids, addresses, links, and references that block deletion.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, failure};
 use super::functions::guid;
 use super::id::{GROUP, Id, subscription_of};
 use super::links;
+use super::response::{ArmResponse, failure};
 use super::world::World;
 
 const SUBNET: &str = "microsoft.network/virtualnetworks/subnets";
@@ -22,7 +22,12 @@ const ENDPOINT: &str = "microsoft.network/privateendpoints";
 const LINK: &str = "microsoft.network/privatelinkservices";
 
 /// Fills in what the network provider fills in.
-pub(super) fn prepare(world: &World, id: &Id, body: &mut Value, old: Option<&Value>) -> Result<(), Answer> {
+pub(super) fn prepare(
+    world: &World,
+    id: &Id,
+    body: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ArmResponse> {
     if !id.kind.starts_with("microsoft.network/") {
         return Ok(());
     }
@@ -61,7 +66,7 @@ fn name_items(id: &Id, body: &mut Value) {
     }
 }
 
-fn subnet(world: &World, id: &Id, body: &mut Value) -> Result<(), Answer> {
+fn subnet(world: &World, id: &Id, body: &mut Value) -> Result<(), ArmResponse> {
     if id.parent().is_none_or(|parent| world.tree.get(parent).is_none()) {
         let message =
             "Can not perform requested operation on nested resource. Parent resource was not found.";
@@ -98,7 +103,12 @@ fn subnet(world: &World, id: &Id, body: &mut Value) -> Result<(), Answer> {
     Ok(())
 }
 
-fn address(world: &World, body: &mut Value, old: Option<&Value>, subscription: &str) -> Result<(), Answer> {
+fn address(
+    world: &World,
+    body: &mut Value,
+    old: Option<&Value>,
+    subscription: &str,
+) -> Result<(), ArmResponse> {
     let known = old.and_then(|old| old["properties"]["ipAddress"].as_str().map(str::to_owned));
     if known.is_none() {
         let (used, limit) = world.facts.lock().quota(subscription, "PublicIPAddresses");
@@ -125,7 +135,7 @@ fn address(world: &World, body: &mut Value, old: Option<&Value>, subscription: &
 }
 
 /// Items that sit in a subnet get an address of it: the one they had, the one they ask for, or the lowest free.
-fn addresses(world: &World, id: &Id, body: &mut Value, old: Option<&Value>) -> Result<(), Answer> {
+fn addresses(world: &World, id: &Id, body: &mut Value, old: Option<&Value>) -> Result<(), ArmResponse> {
     let mut here = BTreeSet::new();
     for list in ["ipConfigurations", "frontendIPConfigurations"] {
         for item in body["properties"][list].as_array_mut().into_iter().flatten() {
@@ -198,12 +208,12 @@ fn lowest(
         .find(|ip| !taken.contains(ip) && !here.contains(ip))
 }
 
-/// Takes out what is kept as resources of their own: the subnets of a network.
+/// Removes what is stored as separate resources: the subnets of a network.
 pub(super) fn inner(id: &Id, body: &mut Value) -> Option<Value> {
     (id.kind == VNET).then(|| body["properties"].as_object_mut()?.remove("subnets")).flatten()
 }
 
-/// What comes with a resource that was written.
+/// The resources that are created with a resource.
 pub(super) fn written(world: &World, id: &Id, body: &Value, inner: Option<&Value>) {
     match id.kind.as_str() {
         VNET => {
@@ -229,15 +239,15 @@ pub(super) fn written(world: &World, id: &Id, body: &Value, inner: Option<&Value
     }
 }
 
-/// What goes with a resource.
+/// The resources that are deleted with a resource.
 pub(super) fn deleted(world: &World, id: &Id, body: &Value) {
     if id.kind == ENDPOINT {
         links::disconnect(world, id, body);
     }
 }
 
-/// Whether nobody needs it any more.
-pub(super) fn deletable(world: &World, id: &Id) -> Result<(), Answer> {
+/// Whether nothing refers to it any more.
+pub(super) fn deletable(world: &World, id: &Id) -> Result<(), ArmResponse> {
     if id.kind == GROUP {
         return group_deletable(world, id);
     }
@@ -245,7 +255,7 @@ pub(super) fn deletable(world: &World, id: &Id) -> Result<(), Answer> {
         .tree
         .referrers(&id.key)
         .into_iter()
-        .filter_map(|(source, item)| Some((Id::of(&source)?.kind, source, item)))
+        .filter_map(|(source, item)| Some((Id::parse(&source)?.kind, source, item)))
         .collect();
     let by = |kinds: &[&str]| {
         users.iter().find(|(kind, ..)| kinds.contains(&kind.as_str())).map(|(_, _, item)| item.clone())
@@ -274,7 +284,7 @@ pub(super) fn deletable(world: &World, id: &Id) -> Result<(), Answer> {
 }
 
 /// Subnets of others that use a security group of this one are in the way.
-fn group_deletable(world: &World, id: &Id) -> Result<(), Answer> {
+fn group_deletable(world: &World, id: &Id) -> Result<(), ArmResponse> {
     let inside = format!("{}/", id.key);
     for group in world.tree.list(&id.key, NSG) {
         let name = group["id"].as_str().unwrap_or_default().to_ascii_lowercase();
@@ -293,7 +303,7 @@ fn group_deletable(world: &World, id: &Id) -> Result<(), Answer> {
 /// What others make of it, as it is read.
 pub(super) fn shown(world: &World, id: &Id, body: &mut Value) {
     let users = |key: &str, kinds: &[&str]| -> Vec<Value> {
-        let fits = |source: &str| Id::of(source).is_some_and(|id| kinds.contains(&id.kind.as_str()));
+        let fits = |source: &str| Id::parse(source).is_some_and(|id| kinds.contains(&id.kind.as_str()));
         let all = world.tree.named_by(key);
         all.into_iter().filter(|(source, _)| fits(source)).map(|(_, item)| json!({ "id": item })).collect()
     };
@@ -305,7 +315,7 @@ pub(super) fn shown(world: &World, id: &Id, body: &mut Value) {
                 own.push(subnet);
             }
             for subnet in &mut own {
-                if let Some(id) = subnet["id"].as_str().and_then(Id::of) {
+                if let Some(id) = subnet["id"].as_str().and_then(Id::parse) {
                     shown(world, &id, subnet);
                 }
             }

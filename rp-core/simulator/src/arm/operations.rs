@@ -1,4 +1,4 @@
-//! Operations that last: what is being done, until when, and how it ends.
+//! Long-running operations: what runs, until when, and its outcome.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 /// Operations that are remembered.
 const MOST: usize = 50_000;
 
-/// How an operation ends.
+/// The outcome of an operation.
 #[derive(Debug, Clone)]
-pub(super) enum End {
+pub(super) enum OperationOutcome {
     /// With that result, `null` when there is none.
     Done(Value),
-    /// What is at that key goes.
+    /// The resource with that key is deleted.
     Gone(String),
-    /// With that error of ARM.
+    /// Failed with that error of ARM.
     Failed(Value),
 }
 
 #[derive(Debug, Clone)]
 struct Operation {
     until: Timestamp,
-    end: End,
-    /// A 202 with `Location` has its own answers.
+    end: OperationOutcome,
+    /// Whether the operation has ended.
     ended: bool,
 }
 
@@ -36,13 +36,18 @@ pub(super) struct Operations {
     busy: BTreeMap<String, (Timestamp, &'static str)>,
     /// How long new ones last.
     pub(super) time: Duration,
-    /// Seconds that answers tell.
+    /// `Retry-After` of responses, seconds.
     pub(super) retry_after: Option<u32>,
 }
 
 impl Operations {
-    /// Begins one; its number.
-    pub(super) fn begin(&mut self, now: Timestamp, end: End, busy: Option<(&str, &'static str)>) -> u64 {
+    /// Starts an operation; returns its number.
+    pub(super) fn begin(
+        &mut self,
+        now: Timestamp,
+        end: OperationOutcome,
+        busy: Option<(&str, &'static str)>,
+    ) -> u64 {
         let until = now + self.time;
         if let Some((key, state)) = busy.filter(|_| !self.time.is_zero()) {
             self.busy.insert(key.to_owned(), (until, state));
@@ -55,14 +60,14 @@ impl Operations {
         self.next
     }
 
-    /// Ends what is due; gives what goes.
+    /// Ends operations that are due; returns the keys to delete.
     pub(super) fn settle(&mut self, now: Timestamp) -> Vec<String> {
         self.busy.retain(|_, (until, _)| *until > now);
         let due = self.all.values_mut().filter(|one| !one.ended && one.until <= now);
         due.filter_map(|one| {
             one.ended = true;
             match &one.end {
-                End::Gone(key) => Some(key.clone()),
+                OperationOutcome::Gone(key) => Some(key.clone()),
                 _ => None,
             }
         })
@@ -79,16 +84,16 @@ impl Operations {
         let one = self.all.get(&number)?;
         Some(match (&one.end, one.ended) {
             (_, false) => json!({"status": "InProgress"}),
-            (End::Failed(error), true) => json!({"status": "Failed", "error": error}),
-            (End::Done(result), true) if !result.is_null() => {
+            (OperationOutcome::Failed(error), true) => json!({"status": "Failed", "error": error}),
+            (OperationOutcome::Done(result), true) if !result.is_null() => {
                 json!({"status": "Succeeded", "properties": result})
             }
             (_, true) => json!({"status": "Succeeded"}),
         })
     }
 
-    /// How an operation ended; `None`: there is none; inside `None`: it lasts.
-    pub(super) fn end(&self, number: u64) -> Option<Option<End>> {
+    /// How an operation ended; `None`: unknown number; `Some(None)`: it is still running.
+    pub(super) fn end(&self, number: u64) -> Option<Option<OperationOutcome>> {
         let one = self.all.get(&number)?;
         Some(one.ended.then(|| one.end.clone()))
     }

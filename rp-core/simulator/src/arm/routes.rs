@@ -5,33 +5,33 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::access;
-use super::answer::{Answer, failure};
-use super::id::{GROUP, Id, Place, subscription_of};
-use super::operations::End;
-use super::token::Issued;
+use super::id::{ArmPath, GROUP, Id, subscription_of};
+use super::operations::OperationOutcome;
+use super::response::{ArmResponse, failure};
+use super::token::IssuedToken;
 use super::world::{DEPLOYMENT, World};
 use super::{kinds, links};
 
-/// A request of ARM, read.
-pub(super) struct Asked<'a> {
+/// A parsed ARM request.
+pub(super) struct ArmRequest<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
     pub(super) query: &'a str,
     pub(super) headers: &'a HeaderMap,
     /// `null` when there is none.
-    pub(super) body: Result<Value, Answer>,
-    pub(super) issued: &'a Issued,
-    /// Whether deny assignments are meant for who asks.
+    pub(super) body: Result<Value, ArmResponse>,
+    pub(super) issued: &'a IssuedToken,
+    /// Whether deny assignments apply to the caller.
     pub(super) guarded: bool,
 }
 
-impl Asked<'_> {
+impl ArmRequest<'_> {
     pub(super) fn parameter(&self, name: &str) -> Option<String> {
         let pairs = url::form_urlencoded::parse(self.query.as_bytes());
         pairs.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, text)| text.into_owned()).last()
     }
 
-    pub(super) fn body(&self) -> Result<Value, Answer> {
+    pub(super) fn body(&self) -> Result<Value, ArmResponse> {
         match &self.body {
             Ok(body) => Ok(body.clone()),
             Err(_) => {
@@ -44,37 +44,37 @@ impl Asked<'_> {
 
 impl World {
     /// Answers a request whose token and version are good.
-    pub(super) fn answer(&self, asked: &Asked<'_>, place: Place) -> Answer {
+    pub(super) fn answer(&self, asked: &ArmRequest<'_>, place: ArmPath) -> ArmResponse {
         let done = self.allowed(asked, &place).and_then(|()| match place {
-            Place::Subscriptions => Ok(self.subscriptions(asked)),
-            Place::Subscription(subscription) => Ok(Answer::ok(self.subscription(&subscription))),
-            Place::Groups(subscription) => {
+            ArmPath::Subscriptions => Ok(self.subscriptions(asked)),
+            ArmPath::Subscription(subscription) => Ok(ArmResponse::ok(self.subscription(&subscription))),
+            ArmPath::Groups(subscription) => {
                 Ok(self.page(asked, &self.tree.list(&format!("/subscriptions/{subscription}"), GROUP)))
             }
-            Place::Providers(subscription) => {
+            ArmPath::Providers(subscription) => {
                 Ok(self.page(asked, &self.facts.lock().providers(&subscription)))
             }
-            Place::Provider { subscription, provider, action } => {
+            ArmPath::Provider { subscription, provider, action } => {
                 let mut facts = self.facts.lock();
                 match action.as_deref() {
                     Some("register") => facts.set_provider(&subscription, &provider, "Registered"),
                     Some(_) => facts.set_provider(&subscription, &provider, "NotRegistered"),
                     None => {}
                 }
-                Ok(Answer::ok(facts.provider(&subscription, &provider)))
+                Ok(ArmResponse::ok(facts.provider(&subscription, &provider)))
             }
-            Place::Everything(scope) => self.everything(asked, &scope),
-            Place::Resource(id) => self.resource(asked, &id),
-            Place::Below { parent, kind, word } => self.below(asked, &parent, &kind, &word),
+            ArmPath::Everything(scope) => self.everything(asked, &scope),
+            ArmPath::Resource(id) => self.resource(asked, &id),
+            ArmPath::Below { parent, kind, word } => self.below(asked, &parent, &kind, &word),
         });
         done.unwrap_or_else(|refused| refused)
     }
 
-    fn allowed(&self, asked: &Asked<'_>, place: &Place) -> Result<(), Answer> {
+    fn allowed(&self, asked: &ArmRequest<'_>, place: &ArmPath) -> Result<(), ArmResponse> {
         let (kind, scope) = match place {
-            Place::Resource(id) => (id.kind.clone(), id.asked.clone()),
-            Place::Below { kind, parent, .. } => (kind.clone(), parent.clone()),
-            Place::Everything(scope) => ("microsoft.resources/resources".to_owned(), scope.clone()),
+            ArmPath::Resource(id) => (id.kind.clone(), id.asked.clone()),
+            ArmPath::Below { kind, parent, .. } => (kind.clone(), parent.clone()),
+            ArmPath::Everything(scope) => ("microsoft.resources/resources".to_owned(), scope.clone()),
             _ => return Ok(()),
         };
         if kind.ends_with("/checkaccess") || kind.starts_with("microsoft.resources/locations/") {
@@ -92,7 +92,7 @@ impl World {
             "tenantId": self.tree.tenant(subscription), "displayName": subscription, "state": "Enabled"})
     }
 
-    fn subscriptions(&self, asked: &Asked<'_>) -> Answer {
+    fn subscriptions(&self, asked: &ArmRequest<'_>) -> ArmResponse {
         let all = self.tree.subscriptions(asked.issued.tenant.as_deref());
         self.page(
             asked,
@@ -100,7 +100,7 @@ impl World {
         )
     }
 
-    fn everything(&self, asked: &Asked<'_>, scope: &str) -> Result<Answer, Answer> {
+    fn everything(&self, asked: &ArmRequest<'_>, scope: &str) -> Result<ArmResponse, ArmResponse> {
         if scope.contains("/resourcegroups/") && !self.tree.has_group(scope) {
             return Err(kinds::no_group(scope.rsplit('/').next().unwrap_or_default()));
         }
@@ -114,7 +114,7 @@ impl World {
         Ok(self.page(asked, &all.collect::<Vec<_>>()))
     }
 
-    fn resource(&self, asked: &Asked<'_>, id: &Id) -> Result<Answer, Answer> {
+    fn resource(&self, asked: &ArmRequest<'_>, id: &Id) -> Result<ArmResponse, ArmResponse> {
         if let Some(answer) = self.made(asked, id) {
             return answer;
         }
@@ -122,9 +122,9 @@ impl World {
             Method::GET | Method::HEAD => {
                 let body = self.found(id)?;
                 if *asked.method == Method::HEAD {
-                    return Ok(Answer::empty(StatusCode::NO_CONTENT));
+                    return Ok(ArmResponse::empty(StatusCode::NO_CONTENT));
                 }
-                Ok(Answer::ok(kinds::shown(self, id, body, asked.query)))
+                Ok(ArmResponse::ok(kinds::shown(self, id, body, asked.query)))
             }
             Method::PUT if id.kind == DEPLOYMENT => self.deployment(asked, id),
             Method::PUT => {
@@ -144,8 +144,8 @@ impl World {
         }
     }
 
-    /// A body by its id; also of an item that another resource has in a list, and a group that nobody put.
-    pub(super) fn found(&self, id: &Id) -> Result<Value, Answer> {
+    /// A body by its id; also of a list item of another resource, and of an implicit group.
+    pub(super) fn found(&self, id: &Id) -> Result<Value, ArmResponse> {
         if let Some(body) = self.tree.get(&id.key) {
             return Ok(body);
         }
@@ -172,24 +172,29 @@ impl World {
     }
 
     /// What is there without having been put: features, images, operations, connections.
-    fn made(&self, asked: &Asked<'_>, id: &Id) -> Option<Result<Answer, Answer>> {
+    fn made(&self, asked: &ArmRequest<'_>, id: &Id) -> Option<Result<ArmResponse, ArmResponse>> {
         let words: Vec<&str> = id.asked.split('/').collect();
         let last = |back: usize| words.get(words.len().checked_sub(back + 1)?).copied();
         match id.kind.as_str() {
             links::CONNECTION if *asked.method == Method::PUT => {
                 let body = asked.body().ok()?;
                 let done = links::change_connection(self, id, Some(&body));
-                Some(done.map(Answer::ok).ok_or_else(|| kinds::missing(id)))
+                Some(done.map(ArmResponse::ok).ok_or_else(|| kinds::missing(id)))
             }
             links::CONNECTION if *asked.method == Method::DELETE => {
                 let gone = links::change_connection(self, id, None);
-                Some(
-                    Ok(gone.map_or_else(|| Answer::empty(StatusCode::NO_CONTENT), |_| Answer::ok(json!({})))),
-                )
+                Some(Ok(gone.map_or_else(
+                    || ArmResponse::empty(StatusCode::NO_CONTENT),
+                    |_| ArmResponse::ok(json!({})),
+                )))
             }
             "microsoft.resources/locations/operationstatuses" => {
                 let status = self.operations.lock().status(last(0)?.parse().ok()?);
-                Some(status.map(|status| self.polite(Answer::ok(status))).ok_or_else(|| kinds::missing(id)))
+                Some(
+                    status
+                        .map(|status| self.with_retry_after(ArmResponse::ok(status)))
+                        .ok_or_else(|| kinds::missing(id)),
+                )
             }
             "microsoft.resources/locations/operationresults" => {
                 let end = self.operations.lock().end(last(0)?.parse().ok()?);
@@ -197,30 +202,34 @@ impl World {
                     None => kinds::missing(id),
                     Some(None) => {
                         let here = format!("{}{}?{}", self.url, asked.path, asked.query);
-                        self.polite(Answer::empty(StatusCode::ACCEPTED).header("location", &here))
+                        self.with_retry_after(
+                            ArmResponse::empty(StatusCode::ACCEPTED).header("location", &here),
+                        )
                     }
-                    Some(Some(End::Failed(error))) => {
-                        Answer::of(StatusCode::CONFLICT, json!({ "error": error }))
+                    Some(Some(OperationOutcome::Failed(error))) => {
+                        ArmResponse::with_body(StatusCode::CONFLICT, json!({ "error": error }))
                     }
-                    Some(Some(End::Done(result))) if !result.is_null() => Answer::ok(result),
-                    Some(Some(_)) => Answer::empty(StatusCode::NO_CONTENT),
+                    Some(Some(OperationOutcome::Done(result))) if !result.is_null() => {
+                        ArmResponse::ok(result)
+                    }
+                    Some(Some(_)) => ArmResponse::empty(StatusCode::NO_CONTENT),
                 }))
             }
             kind if kind.ends_with("/features") && id.key.contains("/providers/microsoft.features/") => {
                 let (provider, name) = (last(2)?, last(0)?);
-                Some(Ok(Answer::ok(self.facts.lock().feature(subscription_of(&id.key), provider, name))))
+                Some(Ok(ArmResponse::ok(self.facts.lock().feature(subscription_of(&id.key), provider, name))))
             }
             "microsoft.compute/locations/publishers/artifacttypes/offers/skus/versions"
                 if *asked.method == Method::GET =>
             {
-                Some(Ok(Answer::ok(json!({"id": id.asked, "name": last(0)?, "location": last(10),
+                Some(Ok(ArmResponse::ok(json!({"id": id.asked, "name": last(0)?, "location": last(10),
                     "properties": {"osDiskImage": {"operatingSystem": "Linux"}, "hyperVGeneration": "V2", "dataDiskImages": []}}))))
             }
             kind if kind.starts_with("microsoft.marketplaceordering/")
                 && self.tree.get(&id.key).is_none()
                 && *asked.method == Method::GET =>
             {
-                Some(Ok(Answer::ok(
+                Some(Ok(ArmResponse::ok(
                     json!({"id": id.asked, "name": last(0)?, "properties": {"accepted": false, "plan": last(2)?}}),
                 )))
             }
@@ -228,7 +237,7 @@ impl World {
         }
     }
 
-    fn matches(&self, asked: &Asked<'_>, id: &Id) -> Result<(), Answer> {
+    fn matches(&self, asked: &ArmRequest<'_>, id: &Id) -> Result<(), ArmResponse> {
         let of = |name: &str| asked.headers.get(name).and_then(|value| value.to_str().ok());
         let etag = self.tree.get(&id.key).map(|body| body["etag"].as_str().unwrap_or_default().to_owned());
         let absent = of("if-none-match") == Some("*");
@@ -242,7 +251,7 @@ impl World {
         Ok(())
     }
 
-    fn put(&self, asked: &Asked<'_>, id: &Id, body: Value) -> Result<Answer, Answer> {
+    fn put(&self, asked: &ArmRequest<'_>, id: &Id, body: Value) -> Result<ArmResponse, ArmResponse> {
         let created = self.write(id, body)?;
         let lasts = !self.operations.lock().time.is_zero()
             && id.kind.starts_with("microsoft.")
@@ -250,40 +259,43 @@ impl World {
             && !id.kind.starts_with("microsoft.authorization/");
         let busy = if created { "Creating" } else { "Updating" };
         let number = lasts.then(|| {
-            self.operations.lock().begin(self.clock.now(), End::Done(Value::Null), Some((&id.key, busy)))
+            self.operations.lock().begin(
+                self.clock.now(),
+                OperationOutcome::Done(Value::Null),
+                Some((&id.key, busy)),
+            )
         });
         let body = self.tree.get(&id.key).unwrap_or_default();
-        let answer = Answer::of(
+        let answer = ArmResponse::with_body(
             if created { StatusCode::CREATED } else { StatusCode::OK },
             kinds::shown(self, id, body, asked.query),
         );
         Ok(match number {
-            Some(number) => {
-                self.polite(answer.header("azure-asyncoperation", &self.status_url(asked, id, number)))
-            }
+            Some(number) => self
+                .with_retry_after(answer.header("azure-asyncoperation", &self.status_url(asked, id, number))),
             None => answer,
         })
     }
 
-    fn deployment(&self, asked: &Asked<'_>, id: &Id) -> Result<Answer, Answer> {
+    fn deployment(&self, asked: &ArmRequest<'_>, id: &Id) -> Result<ArmResponse, ArmResponse> {
         let new = self.tree.get(&id.key).is_none();
         let number = self.deploy(id, &asked.body()?)?;
         let mut body = self.tree.get(&id.key).unwrap_or_default();
-        // Even what is quick says first that it was taken.
+        // Even a quick deployment first answers that it was accepted.
         body["properties"]["provisioningState"] = json!("Accepted");
         let status = if new { StatusCode::CREATED } else { StatusCode::OK };
         let link = self.status_url(asked, id, number);
-        Ok(self.polite(Answer::of(status, body).header("azure-asyncoperation", &link)))
+        Ok(self.with_retry_after(ArmResponse::with_body(status, body).header("azure-asyncoperation", &link)))
     }
 
-    fn delete(&self, asked: &Asked<'_>, id: &Id) -> Result<Answer, Answer> {
+    fn delete(&self, asked: &ArmRequest<'_>, id: &Id) -> Result<ArmResponse, ArmResponse> {
         let there = self.tree.get(&id.key).is_some() || self.tree.has_group(&id.key);
         if !there {
             let group = id.kind == GROUP;
             return if group {
                 Err(kinds::no_group(id.name()))
             } else {
-                Ok(Answer::empty(StatusCode::NO_CONTENT))
+                Ok(ArmResponse::empty(StatusCode::NO_CONTENT))
             };
         }
         self.deletable(id)?;
@@ -291,9 +303,9 @@ impl World {
         if operations.time.is_zero() && id.kind != GROUP {
             drop(operations);
             self.remove(&id.key);
-            return Ok(Answer::ok(json!({})));
+            return Ok(ArmResponse::ok(json!({})));
         }
-        let end = End::Gone(id.key.clone());
+        let end = OperationOutcome::Gone(id.key.clone());
         let number = operations.begin(self.clock.now(), end, Some((&id.key, "Deleting")));
         drop(operations);
         let version = asked.parameter("api-version").unwrap_or_default();
@@ -302,15 +314,15 @@ impl World {
             self.url,
             subscription_of(&id.key)
         );
-        let answer = Answer::empty(StatusCode::ACCEPTED).header("location", &results);
+        let answer = ArmResponse::empty(StatusCode::ACCEPTED).header("location", &results);
         let answer = match id.kind == GROUP {
             true => answer,
             false => answer.header("azure-asyncoperation", &self.status_url(asked, id, number)),
         };
-        Ok(self.polite(answer))
+        Ok(self.with_retry_after(answer))
     }
 
-    pub(super) fn status_url(&self, asked: &Asked<'_>, id: &Id, number: u64) -> String {
+    pub(super) fn status_url(&self, asked: &ArmRequest<'_>, id: &Id, number: u64) -> String {
         let version = asked.parameter("api-version").unwrap_or_default();
         format!(
             "{}/subscriptions/{}/providers/Microsoft.Resources/locations/global/operationStatuses/{number}?api-version={version}",
@@ -319,8 +331,8 @@ impl World {
         )
     }
 
-    /// Tells when to come again, where a test wants that.
-    pub(super) fn polite(&self, answer: Answer) -> Answer {
+    /// Adds `Retry-After`, where a test configures it.
+    pub(super) fn with_retry_after(&self, answer: ArmResponse) -> ArmResponse {
         match self.operations.lock().retry_after {
             Some(seconds) => answer.header("retry-after", &seconds.to_string()),
             None => answer,
@@ -348,6 +360,6 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-pub(super) fn not_allowed() -> Answer {
+pub(super) fn not_allowed() -> ArmResponse {
     failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", "The resource does not take that method.")
 }

@@ -1,4 +1,4 @@
-//! Answers that a test or a demonstration wants, and the log of what was asked.
+//! Scripted responses for tests and demonstrations, and the log of requests.
 
 use std::collections::VecDeque;
 
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 /// The most requests that are remembered.
 const MOST: usize = 50_000;
 
-/// Something that goes wrong.
+/// A scripted fault.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// `None`: any.
     pub method: Option<Method>,
-    /// Stands somewhere in the path, in any case. Also of what a deployment writes.
+    /// Substring of the path, case-insensitive. Also applies to what a deployment writes.
     pub path: String,
-    /// How often; `None`: until it is taken away.
+    /// How often; `None`: until it is removed.
     pub times: Option<u32>,
-    pub answer: FaultAnswer,
+    pub answer: FaultResponse,
 }
 
-/// What is answered in place of the real answer.
+/// The response that replaces the real one.
 #[derive(Debug, Clone)]
-pub enum FaultAnswer {
+pub enum FaultResponse {
     Status {
         status: u16,
         code: String,
@@ -35,19 +35,19 @@ pub enum FaultAnswer {
     Error(u16, Value),
     /// Nothing, ever.
     Hang,
-    /// It is done, and the answer is lost on its way.
+    /// The request is carried out, but the response is lost.
     Lost,
     /// This, with 200.
     Body(Value),
 }
 
-impl FaultAnswer {
+impl FaultResponse {
     /// An error of ARM.
     pub fn status(status: u16, code: &str) -> Self {
         Self::Status { status, code: code.to_owned(), message: format!("scripted {code}"), retry_after: None }
     }
 
-    /// 429 that says when to come again.
+    /// 429 with `Retry-After`.
     pub fn throttled(seconds: u32) -> Self {
         let (code, message) = ("TooManyRequests".to_owned(), "scripted".to_owned());
         Self::Status { status: 429, code, message, retry_after: Some(seconds) }
@@ -75,7 +75,7 @@ impl FaultAnswer {
 
 /// One request and what it got.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged {
+pub struct LoggedRequest {
     /// Counts from 1 in the order of their ends.
     pub number: u64,
     /// When it came, by the stand-in's clock.
@@ -86,14 +86,14 @@ pub struct Logged {
     pub query: String,
     /// 0: it got no answer.
     pub status: u16,
-    /// The header `user-agent`: by which a test tells processes apart.
+    /// The header `user-agent`, by which a test distinguishes processes.
     pub agent: String,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Script {
     faults: Vec<Fault>,
-    log: VecDeque<Logged>,
+    log: VecDeque<LoggedRequest>,
     numbers: u64,
 }
 
@@ -106,7 +106,7 @@ impl Script {
         self.faults.clear();
     }
 
-    pub(super) fn answer(&mut self, method: &Method, path: &str) -> Option<FaultAnswer> {
+    pub(super) fn answer(&mut self, method: &Method, path: &str) -> Option<FaultResponse> {
         let path = path.to_ascii_lowercase();
         let fits = |fault: &Fault| {
             fault.method.as_ref().is_none_or(|of| of == method)
@@ -118,7 +118,7 @@ impl Script {
         Some(fault.answer.clone())
     }
 
-    pub(super) fn record(&mut self, mut request: Logged) {
+    pub(super) fn record(&mut self, mut request: LoggedRequest) {
         self.numbers += 1;
         request.number = self.numbers;
         if self.log.len() >= MOST {
@@ -136,7 +136,7 @@ impl Script {
         self.log.clear();
     }
 
-    pub(super) fn log(&self) -> Vec<Logged> {
+    pub(super) fn log(&self) -> Vec<LoggedRequest> {
         self.log.iter().cloned().collect()
     }
 }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, failure};
-use super::functions::{Scope, Wrong, evaluate, joined};
+use super::functions::{EvaluationError, Scope, evaluate, joined};
 use super::id::Id;
+use super::response::{ArmResponse, failure};
 use super::world::World;
 
 /// Resources of one template, loops counted.
 const MOST: usize = 800;
 
-struct Deploying<'a> {
+struct DeploymentScope<'a> {
     world: &'a World,
     group: &'a str,
     parameters: Map<String, Value>,
@@ -31,17 +31,21 @@ struct Node {
     index: Vec<(String, i64)>,
 }
 
-/// What a deployment came to.
-pub(super) struct Deployed {
+/// The result of a deployment.
+pub(super) struct DeploymentResult {
     pub(super) outputs: Value,
     /// ARM's error when it failed.
     pub(super) error: Option<Value>,
 }
 
 /// Deploys; an error is a template that is refused at once.
-pub(super) fn deploy(world: &World, group: &str, properties: &Value) -> Result<Deployed, Answer> {
+pub(super) fn deploy(
+    world: &World,
+    group: &str,
+    properties: &Value,
+) -> Result<DeploymentResult, ArmResponse> {
     let template = &properties["template"];
-    let mut scope = Deploying {
+    let mut scope = DeploymentScope {
         world,
         group,
         parameters: parameters(template, &properties["parameters"])?,
@@ -68,7 +72,7 @@ pub(super) fn deploy(world: &World, group: &str, properties: &Value) -> Result<D
                     scope.left.remove(&node.id.to_ascii_lowercase());
                 }
                 Ok(Err(answer)) => errors.push(detail(&answer)),
-                Err(Wrong::NotYet(_)) => later.push(node),
+                Err(EvaluationError::NotYet(_)) => later.push(node),
                 Err(wrong) => return Err(refused(wrong)),
             }
         }
@@ -82,24 +86,24 @@ pub(super) fn deploy(world: &World, group: &str, properties: &Value) -> Result<D
         let error = json!({"code": "DeploymentFailed",
             "message": "At least one resource deployment operation failed. Please list deployment operations for details. Please see https://aka.ms/arm-deployment-operations for usage details.",
             "details": errors});
-        return Ok(Deployed { outputs: Value::Null, error: Some(error) });
+        return Ok(DeploymentResult { outputs: Value::Null, error: Some(error) });
     }
     let mut outputs = Map::new();
     for (name, told) in template["outputs"].as_object().into_iter().flatten() {
         let value = evaluate(&told["value"], &scope).map_err(refused)?;
         outputs.insert(name.clone(), json!({"type": told["type"], "value": value}));
     }
-    Ok(Deployed { outputs: Value::Object(outputs), error: None })
+    Ok(DeploymentResult { outputs: Value::Object(outputs), error: None })
 }
 
-fn refused(wrong: Wrong) -> Answer {
-    let (Wrong::Template(why) | Wrong::NotYet(why)) = wrong;
+fn refused(wrong: EvaluationError) -> ArmResponse {
+    let (EvaluationError::Template(why) | EvaluationError::NotYet(why)) = wrong;
     let message = format!("Deployment template validation failed: '{why}'.");
     failure(StatusCode::BAD_REQUEST, "InvalidTemplate", &message)
 }
 
 /// As the deployment engine wraps what a provider answered.
-fn detail(answer: &Answer) -> Value {
+fn detail(answer: &ArmResponse) -> Value {
     let code = match answer.status {
         StatusCode::FORBIDDEN => "Forbidden",
         StatusCode::CONFLICT => "Conflict",
@@ -111,12 +115,14 @@ fn detail(answer: &Answer) -> Value {
     json!({"code": code, "message": answer.content().to_string()})
 }
 
-fn parameters(template: &Value, given: &Value) -> Result<Map<String, Value>, Answer> {
+fn parameters(template: &Value, given: &Value) -> Result<Map<String, Value>, ArmResponse> {
     let mut all = Map::new();
     for (name, told) in template["parameters"].as_object().into_iter().flatten() {
         let value = given[name].get("value").or_else(|| told.get("defaultValue"));
         let missing = || {
-            refused(Wrong::Template(format!("The value for the template parameter '{name}' is not provided")))
+            refused(EvaluationError::Template(format!(
+                "The value for the template parameter '{name}' is not provided"
+            )))
         };
         all.insert(name.clone(), value.cloned().ok_or_else(missing)?);
     }
@@ -125,14 +131,14 @@ fn parameters(template: &Value, given: &Value) -> Result<Map<String, Value>, Ans
             let why = format!(
                 "The template parameters '{name}' are not valid; they are not present in the template"
             );
-            return Err(refused(Wrong::Template(why)));
+            return Err(refused(EvaluationError::Template(why)));
         }
     }
     Ok(all)
 }
 
 /// The resources that the template makes, loops unrolled, those whose condition is false left out.
-fn nodes(scope: &mut Deploying<'_>, template: &Value) -> Result<Vec<Node>, Wrong> {
+fn nodes(scope: &mut DeploymentScope<'_>, template: &Value) -> Result<Vec<Node>, EvaluationError> {
     let mut found = Vec::new();
     for told in template["resources"].as_array().into_iter().flatten() {
         let copy = &told["copy"];
@@ -155,7 +161,7 @@ fn nodes(scope: &mut Deploying<'_>, template: &Value) -> Result<Vec<Node>, Wrong
             let id = joined(&place, kind, std::slice::from_ref(&name))?;
             scope.names.insert(name.to_ascii_lowercase(), id.to_ascii_lowercase());
             if told["apiVersion"].as_str().is_none() {
-                return Err(Wrong::Template(format!("the resource '{name}' has no apiVersion")));
+                return Err(EvaluationError::Template(format!("the resource '{name}' has no apiVersion")));
             }
             found.push(Node { told: told.clone(), id, index });
             if found.len() > MOST {
@@ -167,12 +173,12 @@ fn nodes(scope: &mut Deploying<'_>, template: &Value) -> Result<Vec<Node>, Wrong
 }
 
 /// Deploys one resource when what it depends on is there.
-fn one(scope: &Deploying<'_>, node: &Node) -> Result<Result<(), Answer>, Wrong> {
+fn one(scope: &DeploymentScope<'_>, node: &Node) -> Result<Result<(), ArmResponse>, EvaluationError> {
     for told in node.told["dependsOn"].as_array().into_iter().flatten() {
         let on = evaluate(told, scope)?.as_str().unwrap_or_default().to_ascii_lowercase();
         let key = scope.names.get(&on).cloned().unwrap_or(on);
         if scope.left.contains_key(&key) {
-            return Err(Wrong::NotYet(key));
+            return Err(EvaluationError::NotYet(key));
         }
     }
     let mut body = Map::new();
@@ -183,20 +189,21 @@ fn one(scope: &Deploying<'_>, node: &Node) -> Result<Result<(), Answer>, Wrong> 
             body.insert(name.clone(), evaluate(value, scope)?);
         }
     }
-    let id = Id::of(&node.id).ok_or_else(|| Wrong::Template(format!("'{}' is no resource", node.id)))?;
+    let id = Id::parse(&node.id)
+        .ok_or_else(|| EvaluationError::Template(format!("'{}' is no resource", node.id)))?;
     Ok(scope.world.write_in_deployment(&id, Value::Object(body)))
 }
 
-impl Scope for Deploying<'_> {
+impl Scope for DeploymentScope<'_> {
     fn parameter(&self, name: &str) -> Option<Value> {
         let mut found = self.parameters.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value.clone())
     }
 
-    fn variable(&self, name: &str) -> Result<Value, Wrong> {
+    fn variable(&self, name: &str) -> Result<Value, EvaluationError> {
         let found = self.variables.as_object().into_iter().flatten();
         let found = found.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let missing = || Wrong::Template(format!("the template variable '{name}' is not found"));
+        let missing = || EvaluationError::Template(format!("the template variable '{name}' is not found"));
         evaluate(found.ok_or_else(missing)?.1, self)
     }
 
@@ -214,23 +221,23 @@ impl Scope for Deploying<'_> {
         self.index.iter().find(fits).map(|(_, at)| *at)
     }
 
-    fn resource(&self, id: &str) -> Result<Value, Wrong> {
+    fn resource(&self, id: &str) -> Result<Value, EvaluationError> {
         let key = id.to_ascii_lowercase();
         let key = self.names.get(&key).cloned().unwrap_or(key);
         if self.left.contains_key(&key) {
-            return Err(Wrong::NotYet(key));
+            return Err(EvaluationError::NotYet(key));
         }
-        let missing = || Wrong::Template(format!("the resource '{id}' is not defined"));
+        let missing = || EvaluationError::Template(format!("the resource '{id}' is not defined"));
         self.world.tree.get(&key).ok_or_else(missing)
     }
 
-    fn listed(&self, function: &str, id: &str, body: Option<&Value>) -> Result<Value, Wrong> {
+    fn listed(&self, function: &str, id: &str, body: Option<&Value>) -> Result<Value, EvaluationError> {
         self.resource(id)?;
         let account = id.rsplit('/').next().unwrap_or_default();
         match function {
             "listkeys" => Ok(self.world.account_keys(account)),
             "listaccountsas" => Ok(self.world.account_sas(account, body.unwrap_or(&Value::Null))),
-            _ => Err(Wrong::Template(format!("the template function '{function}' is not valid"))),
+            _ => Err(EvaluationError::Template(format!("the template function '{function}' is not valid"))),
         }
     }
 }

@@ -34,7 +34,8 @@ async fn start() -> Client {
     let clock: SharedClock = Arc::new(SystemClock);
     let fleet = Arc::new(Fleet::new(7, 40, vec![], clock.now()));
     let contents = Arc::new(Clusters::new(Arc::clone(&fleet), Arc::clone(&clock)));
-    let Alone { arm, cut, .. } = Alone::start(&[("first-party", "s3cret")], contents, clock).await.unwrap();
+    let LocalArm { arm, cut, .. } =
+        LocalArm::start(&[("first-party", "s3cret")], contents, clock).await.unwrap();
     rp_net::tls::install_provider();
     let http = rp_net::http::client(None, Duration::from_secs(60)).unwrap();
     Client { arm, http, fleet, _cut: cut }
@@ -213,8 +214,8 @@ async fn answers_can_be_scripted_and_are_logged() {
     let client = start().await;
     let path = "/subscriptions/s/resourceGroups/g?api-version=2024-05-01";
     let fault = |times, answer| Fault { method: None, path: "/resourcegroups/G".into(), times, answer };
-    client.arm.fail(fault(Some(1), FaultAnswer::throttled(3)));
-    client.arm.fail(fault(None, FaultAnswer::status(500, "InternalServerError")));
+    client.arm.fail(fault(Some(1), FaultResponse::throttled(3)));
+    client.arm.fail(fault(None, FaultResponse::status(500, "InternalServerError")));
     let answer = client.http.get(client.url(path)).send().await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].to_str().unwrap()), (429, "3"));
     assert_eq!(client.get(path, "x").await.0, 500);

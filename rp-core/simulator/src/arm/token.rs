@@ -13,13 +13,13 @@ use rp_base::{SharedClock, SharedRandom, Timestamp};
 use serde_json::{Value, json};
 
 use super::Application;
-use super::access::Who;
-use super::answer::Answer;
+use super::access::Caller;
 use super::kinds::object_id_of;
+use super::response::ArmResponse;
 
-/// Where a machine asks for the token of its identity.
+/// The metadata endpoint for tokens of managed identities.
 pub(super) const METADATA: &str = "/metadata/identity/oauth2/token";
-/// Life of a token.
+/// Lifetime of a token.
 const LIFE: Duration = Duration::from_hours(1);
 /// Tokens that are remembered.
 const MOST: usize = 100_000;
@@ -32,21 +32,21 @@ pub(super) struct Issuer {
     clock: SharedClock,
     random: SharedRandom,
     /// By token.
-    tokens: Mutex<HashMap<String, Issued>>,
+    tokens: Mutex<HashMap<String, IssuedToken>>,
     /// Any application that shows a secret may have tokens.
     open: AtomicBool,
 }
 
 /// Whose token it is.
 #[derive(Debug, Clone)]
-pub(super) struct Issued {
-    /// None: the machine's, good everywhere.
+pub(super) struct IssuedToken {
+    /// `None`: the machine's, valid in every tenant.
     pub(super) tenant: Option<String>,
-    pub(super) who: Who,
+    pub(super) who: Caller,
     until: Timestamp,
 }
 
-/// The client id of the machine's own identity.
+/// The client id of the machine's managed identity.
 const MACHINE: &str = "00000000-0000-4000-8000-00000000a11e";
 
 /// The tenant of a discovery path `/{tenant}/v2.0/.well-known/openid-configuration`.
@@ -80,10 +80,10 @@ impl Issuer {
 
     /// Client credentials by secret (RFC 6749 §4.4) or by assertion (RFC 7523 §2.2); an assertion is checked by its
     /// shape and its claims, its signature is believed.
-    pub(super) fn token(&self, tenant: &str, form: &[u8]) -> Answer {
+    pub(super) fn token(&self, tenant: &str, form: &[u8]) -> ArmResponse {
         let form: HashMap<String, String> = url::form_urlencoded::parse(form).into_owned().collect();
         let of = |name: &str| form.get(name).map_or("", String::as_str);
-        // Tenants are UUIDs here; any other word is a tenant of nobody.
+        // Tenants are UUIDs here; any other word is an unknown tenant.
         if uuid_like(tenant).is_none() {
             return refused(
                 "invalid_request",
@@ -119,7 +119,7 @@ impl Issuer {
             Ok(()) => {
                 let token = self.issue(Some(tenant.to_owned()), &application.client_id);
                 let life = LIFE.as_secs();
-                Answer::of(
+                ArmResponse::with_body(
                     StatusCode::OK,
                     json!({"token_type": "Bearer", "expires_in": life, "ext_expires_in": life, "access_token": token}),
                 )
@@ -128,19 +128,19 @@ impl Issuer {
         }
     }
 
-    /// The metadata service: `Metadata: true`, or nothing is told (a page must not be able to ask).
-    pub(super) fn metadata(&self, headers: &HeaderMap, query: &str) -> Answer {
+    /// The metadata service: requires `Metadata: true`, which web pages cannot send.
+    pub(super) fn metadata(&self, headers: &HeaderMap, query: &str) -> ArmResponse {
         let pairs: HashMap<String, String> =
             url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let known = headers.get("metadata").is_some_and(|value| value == "true");
         if !known || !pairs.contains_key("api-version") || pairs.get("resource") != Some(&self.url) {
             let body = json!({"error": "invalid_request", "error_description": "Required metadata header not specified"});
-            return Answer::of(StatusCode::BAD_REQUEST, body);
+            return ArmResponse::with_body(StatusCode::BAD_REQUEST, body);
         }
         let token = self.issue(None, pairs.get("client_id").map_or(MACHINE, String::as_str));
         // Numbers as texts, as the service writes them.
         let life = LIFE.as_secs().to_string();
-        Answer::of(
+        ArmResponse::with_body(
             StatusCode::OK,
             json!({"access_token": token, "expires_in": life, "resource": self.url, "token_type": "Bearer"}),
         )
@@ -158,16 +158,16 @@ impl Issuer {
     }
 
     /// Where a tenant's endpoints are (OpenID Connect Discovery 1.0): libraries ask before they sign in.
-    pub(super) fn discovery(&self, tenant: &str) -> Answer {
+    pub(super) fn discovery(&self, tenant: &str) -> ArmResponse {
         let url = &self.url;
-        Answer::ok(json!({"issuer": format!("{url}/{tenant}/v2.0"),
+        ArmResponse::ok(json!({"issuer": format!("{url}/{tenant}/v2.0"),
             "authorization_endpoint": format!("{url}/{tenant}/oauth2/v2.0/authorize"),
             "token_endpoint": format!("{url}/{tenant}/oauth2/v2.0/token"),
             "jwks_uri": format!("{url}/{tenant}/discovery/v2.0/keys")}))
     }
 
     /// Whose token the request bears.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<Issued, &'static str> {
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<IssuedToken, &'static str> {
         let bearer =
             headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let tokens = self.tokens.lock();
@@ -181,7 +181,7 @@ impl Issuer {
     /// A token in the form of a JWT (RFC 7519), with claims that clients look at; its signature is chance.
     fn issue(&self, tenant: Option<String>, client_id: &str) -> String {
         let (client_id, now) = (client_id.to_ascii_lowercase(), self.clock.now());
-        let who = Who { object_id: object_id_of(&client_id), client_id };
+        let who = Caller { object_id: object_id_of(&client_id), client_id };
         let mut bytes = [0_u8; 32];
         self.random.fill(&mut bytes);
         let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -194,7 +194,7 @@ impl Issuer {
         if tokens.len() >= MOST {
             tokens.retain(|_, issued| issued.until > now);
         }
-        tokens.insert(token.clone(), Issued { tenant, who, until: now + LIFE });
+        tokens.insert(token.clone(), IssuedToken { tenant, who, until: now + LIFE });
         token
     }
 
@@ -229,10 +229,10 @@ impl Issuer {
     }
 }
 
-fn refused(error: &str, code: u32, message: &str) -> Answer {
+fn refused(error: &str, code: u32, message: &str) -> ArmResponse {
     let status = if error == "invalid_client" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
     let told = format!("AADSTS{code}: {message}");
-    Answer::of(status, json!({"error": error, "error_description": told, "error_codes": [code]}))
+    ArmResponse::with_body(status, json!({"error": error, "error_description": told, "error_codes": [code]}))
 }
 
 fn uuid_like(text: &str) -> Option<()> {

@@ -10,8 +10,8 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::Contents;
+use super::change_journal::{ChangeJournal, Line};
 use super::id::{GROUP, Id, ResourcePath, group_of, subscription_of};
-use super::keep::{Keep, Line};
 
 /// The most resources that may be put.
 const MOST: usize = 500_000;
@@ -33,7 +33,7 @@ struct State {
     refs: BTreeMap<String, BTreeSet<(String, String)>>,
     tenants: HashMap<String, String>,
     /// `None`: it ends with the process.
-    keep: Option<Keep>,
+    keep: Option<ChangeJournal>,
 }
 
 #[derive(Debug)]
@@ -52,10 +52,10 @@ impl Tree {
     pub(super) fn open(contents: Arc<dyn Contents>, file: Option<&Path>) -> io::Result<Self> {
         let mut state = State::default();
         if let Some(file) = file {
-            for line in Keep::read(file)? {
+            for line in ChangeJournal::read(file)? {
                 state.replay(line);
             }
-            state.keep = Some(Keep::write(file, &state.lines())?);
+            state.keep = Some(ChangeJournal::write(file, &state.lines())?);
         }
         Ok(Self { contents, state: RwLock::new(state) })
     }
@@ -64,7 +64,7 @@ impl Tree {
     pub(super) fn get(&self, key: &str) -> Option<Value> {
         match self.state.read().put.get(key) {
             Some(entry) => entry.as_ref().map(|entry| entry.body.clone()),
-            None => self.contents.get(&ResourcePath::of(key)?),
+            None => self.contents.get(&ResourcePath::parse(key)?),
         }
     }
 
@@ -102,7 +102,7 @@ impl Tree {
     /// Deletes it and everything below it; false when there was nothing.
     pub(super) fn delete(&self, key: &str) -> bool {
         let there = self.get(key).is_some() || self.has_group(key);
-        let own = ResourcePath::of(key).is_some_and(|path| self.contents.get(&path).is_some());
+        let own = ResourcePath::parse(key).is_some_and(|path| self.contents.get(&path).is_some());
         let group = own || self.contents_group(key);
         let mut state = self.state.write();
         state.note(|| Line::Gone { key: key.to_owned(), away: group });
@@ -236,7 +236,7 @@ impl State {
             self.put.remove(&one);
         }
         if away {
-            // What is there by itself stays away only while the tree remembers that.
+            // Generated resources stay deleted only while the tree remembers it.
             self.put.insert(key.to_owned(), None);
         }
     }
@@ -244,7 +244,7 @@ impl State {
     fn replay(&mut self, line: Line) {
         match line {
             Line::Put(body) => {
-                if let Some(id) = body["id"].as_str().and_then(Id::of) {
+                if let Some(id) = body["id"].as_str().and_then(Id::parse) {
                     self.insert(&id, body);
                 }
             }

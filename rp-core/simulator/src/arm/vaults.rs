@@ -8,8 +8,8 @@ use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose
 use rp_base::Timestamp;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, failure};
 use super::functions::guid;
+use super::response::{ArmResponse, failure};
 use super::world::World;
 
 /// Certificates and secrets of all vaults.
@@ -35,7 +35,7 @@ struct Certificate {
 }
 
 /// Answers a request whose path begins with `/vault/`.
-pub(super) fn answer(world: &World, method: &Method, path: &str, body: &Value) -> Answer {
+pub(super) fn answer(world: &World, method: &Method, path: &str, body: &Value) -> ArmResponse {
     let words: Vec<&str> = path.trim_start_matches("/vault/").trim_end_matches('/').split('/').collect();
     let mut vaults = world.vaults.lock();
     let of = |vault: &str, name: &str| (vault.to_ascii_lowercase(), name.to_ascii_lowercase());
@@ -69,7 +69,7 @@ impl Vaults {
         key: &(String, String),
         rest: &[&str],
         body: &Value,
-    ) -> Answer {
+    ) -> ArmResponse {
         let id = format!("{}/vault/{}/certificates/{}", world.url, key.0, key.1);
         let now = world.clock.now();
         if (method, rest) == (&Method::POST, &["create"]) {
@@ -77,7 +77,7 @@ impl Vaults {
             let policy = body["policy"].clone();
             self.certificates.insert(key.clone(), Certificate { policy, ready, pending: true });
             let operation = json!({"id": format!("{id}/pending"), "status": "inProgress", "status_details": "Pending certificate created."});
-            return Answer::of(StatusCode::ACCEPTED, operation);
+            return ArmResponse::with_body(StatusCode::ACCEPTED, operation);
         }
         let Some(found) = self.certificates.get_mut(key) else {
             let message = format!("A certificate with (name/id) {} was not found in this key vault.", key.1);
@@ -86,29 +86,29 @@ impl Vaults {
         match (method, rest) {
             (&Method::GET, ["pending"]) => {
                 let status = if found.pending { "inProgress" } else { "completed" };
-                Answer::ok(json!({"id": format!("{id}/pending"), "status": status, "target": id}))
+                ArmResponse::ok(json!({"id": format!("{id}/pending"), "status": status, "target": id}))
             }
-            (&Method::GET, ["policy"]) => Answer::ok(found.policy.clone()),
+            (&Method::GET, ["policy"]) => ArmResponse::ok(found.policy.clone()),
             (&Method::PATCH, ["policy"]) => {
                 for (name, value) in body.as_object().into_iter().flatten() {
                     found.policy[name] = value.clone();
                 }
-                Answer::ok(found.policy.clone())
+                ArmResponse::ok(found.policy.clone())
             }
             (&Method::GET, _) => {
-                Answer::ok(json!({"id": id, "policy": found.policy, "attributes": {"enabled": true}}))
+                ArmResponse::ok(json!({"id": id, "policy": found.policy, "attributes": {"enabled": true}}))
             }
             (&Method::DELETE, _) => {
                 self.certificates.remove(key);
                 self.secrets.remove(key);
-                Answer::ok(json!({"id": id, "recoveryId": id}))
+                ArmResponse::ok(json!({"id": id, "recoveryId": id}))
             }
             _ => failure(StatusCode::METHOD_NOT_ALLOWED, "BadParameter", "not here"),
         }
     }
 
     /// Makes the certificate whose time has come.
-    fn issue(&mut self, world: &World, key: &(String, String)) -> Result<(), Answer> {
+    fn issue(&mut self, world: &World, key: &(String, String)) -> Result<(), ArmResponse> {
         let now = world.clock.now();
         let due = self.certificates.get_mut(key).filter(|one| one.pending && one.ready <= now);
         let Some(found) = due else { return Ok(()) };
@@ -140,15 +140,21 @@ impl Vaults {
         secret
     }
 
-    fn secret(&mut self, world: &World, method: &Method, key: &(String, String), body: &Value) -> Answer {
+    fn secret(
+        &mut self,
+        world: &World,
+        method: &Method,
+        key: &(String, String),
+        body: &Value,
+    ) -> ArmResponse {
         let missing = || {
             let message = format!("A secret with (name/id) {} was not found in this key vault.", key.1);
             failure(StatusCode::NOT_FOUND, "SecretNotFound", &message)
         };
         match *method {
-            Method::GET => self.secrets.get(key).map_or_else(missing, |found| Answer::ok(found.clone())),
-            Method::PUT => Answer::ok(self.keep(world, key, body.clone())),
-            Method::DELETE => self.secrets.remove(key).map_or_else(missing, Answer::ok),
+            Method::GET => self.secrets.get(key).map_or_else(missing, |found| ArmResponse::ok(found.clone())),
+            Method::PUT => ArmResponse::ok(self.keep(world, key, body.clone())),
+            Method::DELETE => self.secrets.remove(key).map_or_else(missing, ArmResponse::ok),
             _ => failure(StatusCode::METHOD_NOT_ALLOWED, "BadParameter", "not here"),
         }
     }

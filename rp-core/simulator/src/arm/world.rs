@@ -1,4 +1,4 @@
-//! What happens when a resource is written or deleted, whoever asks for it.
+//! Writing and deleting resources, for all callers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,13 +8,13 @@ use rp_base::{SharedClock, SharedRandom, sha256};
 use serde_json::{Value, json};
 
 use super::access::{self, Access};
-use super::answer::{Answer, failure};
 use super::blobs::Blobs;
 use super::facts::Facts;
 use super::functions::guid;
 use super::id::{GROUP, Id, group_of};
-use super::operations::{End, Operations};
-use super::script::{FaultAnswer, Script};
+use super::operations::{OperationOutcome, Operations};
+use super::response::{ArmResponse, failure};
+use super::script::{FaultResponse, Script};
 use super::tree::Tree;
 use super::vaults::Vaults;
 use super::{kinds, machines, network, template};
@@ -81,13 +81,13 @@ impl World {
         }
     }
 
-    /// Writes a resource and everything that comes with it; gives whether it is new.
-    pub(super) fn write(&self, id: &Id, body: Value) -> Result<bool, Answer> {
+    /// Writes a resource and its companions; returns whether it is new.
+    pub(super) fn write(&self, id: &Id, body: Value) -> Result<bool, ArmResponse> {
         let _one = self.writing.lock();
-        self.write_alone(id, body)
+        self.write_single(id, body)
     }
 
-    fn write_alone(&self, id: &Id, body: Value) -> Result<bool, Answer> {
+    fn write_single(&self, id: &Id, body: Value) -> Result<bool, ArmResponse> {
         access::locked(&self.tree, &Method::PUT, id)?;
         if let Some(group) = id.group().filter(|_| id.kind != GROUP)
             && !self.tree.has_group(group)
@@ -116,25 +116,25 @@ impl World {
 
     /// Writes a child or companion of a resource that is being written.
     pub(super) fn write_with(&self, id: &str, body: Value) {
-        if let Some(id) = Id::of(id)
-            && let Err(refused) = self.write_alone(&id, body)
+        if let Some(id) = Id::parse(id)
+            && let Err(refused) = self.write_single(&id, body)
         {
             tracing::warn!(id = id.asked, answer = %refused.content(), "a companion of a resource is refused");
         }
     }
 
-    /// As [`World::write`], with the faults that are told for it.
-    pub(super) fn write_in_deployment(&self, id: &Id, body: Value) -> Result<(), Answer> {
+    /// As [`World::write`], with the scripted faults for it.
+    pub(super) fn write_in_deployment(&self, id: &Id, body: Value) -> Result<(), ArmResponse> {
         let scripted = self.script.lock().answer(&Method::PUT, &id.asked);
         let scripted = scripted.and_then(|fault| scripted_answer(&fault));
         match scripted {
             Some(answer) if !answer.status.is_success() => Err(answer),
-            _ => self.write_alone(id, body).map(|_| ()),
+            _ => self.write_single(id, body).map(|_| ()),
         }
     }
 
     /// Deploys a template. Gives the number of the operation.
-    pub(super) fn deploy(&self, id: &Id, body: &Value) -> Result<u64, Answer> {
+    pub(super) fn deploy(&self, id: &Id, body: &Value) -> Result<u64, ArmResponse> {
         let group = group_of(&id.key).map_or(0, str::len);
         let place = id.asked.get(..group).unwrap_or_default();
         let _one = self.writing.lock();
@@ -157,12 +157,12 @@ impl World {
             kept["properties"]["error"] = error.clone();
         }
         self.tree.put(id, &mut kept);
-        let end = done.error.map_or(End::Done(Value::Null), End::Failed);
+        let end = done.error.map_or(OperationOutcome::Done(Value::Null), OperationOutcome::Failed);
         Ok(self.operations.lock().begin(self.clock.now(), end, Some((&id.key, "Running"))))
     }
 
     /// Whether it may be deleted.
-    pub(super) fn deletable(&self, id: &Id) -> Result<(), Answer> {
+    pub(super) fn deletable(&self, id: &Id) -> Result<(), ArmResponse> {
         access::locked(&self.tree, &Method::DELETE, id)?;
         network::deletable(self, id)
     }
@@ -171,14 +171,14 @@ impl World {
     pub(super) fn remove(&self, key: &str) {
         let _one = self.writing.lock();
         let body = self.tree.get(key);
-        if let (Some(id), Some(body)) = (Id::of(key), &body) {
+        if let (Some(id), Some(body)) = (Id::parse(key), &body) {
             network::deleted(self, &id, body);
             kinds::deleted(self, &id, body);
         }
         if key.matches('/').count() == 4 {
-            // What is in a group goes with what belongs to it elsewhere.
+            // Resources of a group are deleted together with what belongs to them elsewhere.
             for one in self.tree.everything(key) {
-                let id = one["id"].as_str().and_then(Id::of);
+                let id = one["id"].as_str().and_then(Id::parse);
                 if let Some(id) = id {
                     network::deleted(self, &id, &one);
                     kinds::deleted(self, &id, &one);
@@ -210,7 +210,7 @@ impl World {
         json!({ "accountSasToken": query })
     }
 
-    /// What proves a signature: nobody outside knows our address and this word.
+    /// Input of the signature: outsiders do not know the address and this word.
     pub(super) fn signature(&self, account: &str, types: &str, permissions: &str, until: &str) -> String {
         let signed = format!("signature\n{}\n{account}\n{types}\n{permissions}\n{until}", self.url);
         sha256(signed.as_bytes()).to_string()
@@ -233,18 +233,18 @@ fn shown_parameters(properties: &Value) -> Value {
 }
 
 /// The answer that a fault gives; `None`: it does not end in one.
-pub(super) fn scripted_answer(fault: &FaultAnswer) -> Option<Answer> {
+pub(super) fn scripted_answer(fault: &FaultResponse) -> Option<ArmResponse> {
     let of = |status: u16| StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     match fault {
-        FaultAnswer::Status { status, code, message, retry_after } => {
+        FaultResponse::Status { status, code, message, retry_after } => {
             let answer = failure(of(*status), code, message);
             Some(match retry_after {
                 Some(seconds) => answer.header("retry-after", &seconds.to_string()),
                 None => answer,
             })
         }
-        FaultAnswer::Error(status, body) => Some(Answer::of(of(*status), body.clone())),
-        FaultAnswer::Body(body) => Some(Answer::ok(body.clone())),
-        FaultAnswer::Hang | FaultAnswer::Lost => None,
+        FaultResponse::Error(status, body) => Some(ArmResponse::with_body(of(*status), body.clone())),
+        FaultResponse::Body(body) => Some(ArmResponse::ok(body.clone())),
+        FaultResponse::Hang | FaultResponse::Lost => None,
     }
 }

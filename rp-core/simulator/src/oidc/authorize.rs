@@ -7,13 +7,13 @@ use hyper::{Request, Response, StatusCode};
 use rp_base::Id;
 
 use super::request::{self, Parameters};
-use super::state::{Code, Granted, Session};
+use super::state::{Authorization, Code, Session};
 use super::{Shared, pages};
 use crate::body::Body;
 
-/// What a client asks for, checked.
+/// A validated authorisation request.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct AuthorizationRequest {
     pub redirect_uri: String,
     pub state: Option<String>,
     scope: String,
@@ -25,16 +25,16 @@ pub(super) struct Ask {
     pub login_hint: Option<String>,
 }
 
-/// Why an ask is refused, and how it is told.
+/// Why an authorisation request is refused, and where the error is shown.
 #[derive(Debug)]
-pub(super) enum Refused {
-    /// The client or the address to return to is not known: nobody is sent anywhere.
+pub(super) enum AuthorizationError {
+    /// The client or the redirect URI is unknown: no redirect.
     Here(&'static str),
     /// RFC 6749 §4.1.2.1.
     There { redirect_uri: String, state: Option<String>, error: &'static str, why: &'static str },
 }
 
-impl Refused {
+impl AuthorizationError {
     pub(super) fn answer(self, shared: &Shared) -> Response<Body> {
         match self {
             Self::Here(why) => pages::failure(shared, StatusCode::BAD_REQUEST, why),
@@ -48,19 +48,21 @@ impl Refused {
     }
 }
 
-impl Ask {
+impl AuthorizationRequest {
     /// Checks the parameters of an authorisation request.
-    pub(super) fn read(shared: &Shared, given: &Parameters) -> Result<Self, Refused> {
+    pub(super) fn read(shared: &Shared, given: &Parameters) -> Result<Self, AuthorizationError> {
         if given.get("client_id") != Some(shared.client_id.as_str()) {
-            return Err(Refused::Here("The application that sent you here is not registered (client_id)."));
+            return Err(AuthorizationError::Here(
+                "The application that sent you here is not registered (client_id).",
+            ));
         }
         let redirect_uri = given
             .get("redirect_uri")
             .filter(|uri| shared.redirect_uris.iter().any(|known| known == uri))
-            .ok_or(Refused::Here("The address to return to is not registered (redirect_uri)."))?
+            .ok_or(AuthorizationError::Here("The address to return to is not registered (redirect_uri)."))?
             .to_owned();
         let state = given.get("state").map(str::to_owned);
-        let refuse = |error, why| Refused::There {
+        let refuse = |error, why| AuthorizationError::There {
             redirect_uri: redirect_uri.clone(),
             state: state.clone(),
             error,
@@ -89,14 +91,19 @@ impl Ask {
         })
     }
 
-    /// A refusal of this ask that the client is told.
-    pub(super) fn refuse(&self, error: &'static str, why: &'static str) -> Refused {
-        Refused::There { redirect_uri: self.redirect_uri.clone(), state: self.state.clone(), error, why }
+    /// An error that is sent to the client by redirect.
+    pub(super) fn refuse(&self, error: &'static str, why: &'static str) -> AuthorizationError {
+        AuthorizationError::There {
+            redirect_uri: self.redirect_uri.clone(),
+            state: self.state.clone(),
+            error,
+            why,
+        }
     }
 
     /// Issues a code and sends the browser back.
     pub(super) fn grant(&self, shared: &Shared, session: &Session) -> Response<Body> {
-        let granted = Granted {
+        let granted = Authorization {
             family: Id::random(&*shared.random),
             sub: session.sub.clone(),
             scope: self.scope.clone(),
@@ -149,9 +156,9 @@ fn check(given: &Parameters) -> Result<(), (&'static str, &'static str)> {
 pub(super) async fn authorize(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let cookie = request::cookie(shared, &request, "session");
     let Some((given, raw)) = request::parameters(request).await else {
-        return Refused::Here("The request is too large or not a form.").answer(shared);
+        return AuthorizationError::Here("The request is too large or not a form.").answer(shared);
     };
-    let ask = match Ask::read(shared, &given) {
+    let ask = match AuthorizationRequest::read(shared, &given) {
         Ok(ask) => ask,
         Err(refused) => return refused.answer(shared),
     };

@@ -27,8 +27,8 @@ impl Notifier {
     }
 }
 
-/// Tells the client, once, without waiting: one session (`sid`), or all of the subject.
-pub(super) fn tell(shared: &Shared, sub: Option<&str>, sid: Option<&Id>) {
+/// Sends one logout notification, without waiting: for one session (`sid`), or all of the subject.
+pub(super) fn notify(shared: &Shared, sub: Option<&str>, sid: Option<&Id>) {
     let Some(notifier) = &shared.backchannel else { return };
     let now = shared.clock.now().seconds();
     let mut claims = json!({

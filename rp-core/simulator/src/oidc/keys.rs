@@ -1,4 +1,4 @@
-//! The signing key: RS256, which every OpenID client must know (Core §15.1). Made anew at each start.
+//! The signing key: RS256, which every OpenID client must know (Core §15.1). Generated at each start.
 
 use jsonwebtoken::jwk::{Jwk, JwkSet, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};

@@ -6,7 +6,7 @@ use hyper::{Request, Response, StatusCode};
 use rp_base::{Id, sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::authorize::{Ask, Refused};
+use super::authorize::{AuthorizationError, AuthorizationRequest};
 use super::request::{self, Parameters};
 use super::state::Session;
 use super::{Account, Shared, pages};
@@ -17,16 +17,17 @@ pub(super) async fn login(shared: &Shared, request: Request<Incoming>) -> Respon
     let form_cookie = request::cookie(shared, &request, "form");
     let old_session = request::cookie(shared, &request, "session");
     let Some((given, _)) = request::parameters(request).await else {
-        return Refused::Here("The request is too large or not a form.").answer(shared);
+        return AuthorizationError::Here("The request is too large or not a form.").answer(shared);
     };
     let asked = given.get("request").unwrap_or_default();
-    let ask = match Parameters::parse(asked.as_bytes()).map(|asked| Ask::read(shared, &asked)) {
-        Some(Ok(ask)) => ask,
-        Some(Err(refused)) => return refused.answer(shared),
-        None => return Refused::Here("The request is too large.").answer(shared),
-    };
+    let ask =
+        match Parameters::parse(asked.as_bytes()).map(|asked| AuthorizationRequest::read(shared, &asked)) {
+            Some(Ok(ask)) => ask,
+            Some(Err(refused)) => return refused.answer(shared),
+            None => return AuthorizationError::Here("The request is too large.").answer(shared),
+        };
     let name = given.get("name").unwrap_or_default();
-    // Nobody can be signed in to somebody else's account by a form on another site.
+    // Login CSRF: a form on another site must not sign a user in to another account.
     if form_cookie.is_none() || form_cookie.as_deref() != given.get("form") {
         let why = "The form was too old, or cookies are blocked. Please try again.";
         return pages::sign_in(shared, asked, name, Some(why), StatusCode::BAD_REQUEST);
@@ -58,7 +59,7 @@ pub(super) async fn login(shared: &Shared, request: Request<Incoming>) -> Respon
 }
 
 /// The account of that name, when the password is its own. Every account is compared, whether or not the
-/// name fits, so that the time tells nothing.
+/// name matches, so that the timing reveals nothing.
 fn matching(shared: &Shared, name: &str, password: &str) -> Option<Account> {
     let given = sha256(password.as_bytes());
     let mut found = None;

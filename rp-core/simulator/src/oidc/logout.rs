@@ -40,7 +40,7 @@ pub(super) async fn logout(shared: &Shared, request: Request<Incoming>) -> Respo
     if let Some(secret) = cookie {
         shared.state.lock().close_session(&secret);
         if let Some(session) = &session {
-            backchannel::tell(shared, Some(&session.sub), Some(&session.sid));
+            backchannel::notify(shared, Some(&session.sub), Some(&session.sid));
         }
     }
     let mut response = match back {

@@ -12,7 +12,7 @@ use crate::body::{self, Body};
 
 const STYLE: &str = include_str!("login.css");
 
-/// The form. `asked` is the authorisation request's query, handed through.
+/// The sign-in form. `asked` is the authorisation request's query, passed through.
 pub(super) fn sign_in(
     shared: &Shared,
     asked: &str,
@@ -80,7 +80,7 @@ pub(super) fn front(shared: &Shared) -> Response<Body> {
     page(shared, StatusCode::OK, "Development sign-in", main)
 }
 
-/// An error that is not told to the client.
+/// An error page, for errors that are not sent to the client.
 pub(super) fn failure(shared: &Shared, status: StatusCode, why: &str) -> Response<Body> {
     let main = format!(
         "<h1>That did not work</h1><p class=\"alert\" role=\"alert\">{}</p>\

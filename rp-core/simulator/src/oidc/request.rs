@@ -89,7 +89,7 @@ fn cookie_name(shared: &Shared, name: &str) -> String {
     if shared.secure { format!("__Host-idp-{name}") } else { format!("idp-{name}") }
 }
 
-/// A JSON answer that nobody keeps.
+/// A JSON response that must not be cached.
 pub(super) fn json(status: StatusCode, value: &Value) -> Response<Body> {
     let mut response = Response::new(body::full(value.to_string()));
     *response.status_mut() = status;

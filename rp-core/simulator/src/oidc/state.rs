@@ -11,13 +11,13 @@ use super::limit::Attempts;
 
 /// Entries of one table.
 const MOST: usize = 20_000;
-/// A code's life (RFC 6749 §4.1.2 allows ten minutes).
+/// Lifetime of a code (RFC 6749 §4.1.2 allows ten minutes).
 pub(super) const CODE_LIFE: Duration = Duration::from_mins(1);
 pub(super) const ACCESS_LIFE: Duration = Duration::from_hours(1);
 const REFRESH_LIFE: Duration = Duration::from_hours(24 * 14);
 const SESSION_LIFE: Duration = Duration::from_hours(12);
 
-/// Somebody signed in at the provider with this browser.
+/// A browser session at the provider.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
     /// Its name in tokens; the cookie's secret is another.
@@ -26,9 +26,9 @@ pub(super) struct Session {
     pub at: Timestamp,
 }
 
-/// What was granted in one authorisation; codes and tokens of it share the family.
+/// One authorisation; its codes and tokens share the family.
 #[derive(Debug, Clone)]
-pub(super) struct Granted {
+pub(super) struct Authorization {
     pub family: Id,
     pub sub: String,
     pub scope: String,
@@ -40,20 +40,20 @@ pub(super) struct Granted {
 /// A code that was sent to the client.
 #[derive(Debug, Clone)]
 pub(super) struct Code {
-    pub granted: Granted,
+    pub granted: Authorization,
     pub redirect_uri: String,
     pub challenge: String,
     pub used: bool,
 }
 
-/// A refresh token; a used one is kept so that its return is seen.
+/// A refresh token; a used one is kept so that its reuse is detected.
 #[derive(Debug, Clone)]
 pub(super) struct Refresh {
-    pub granted: Granted,
+    pub granted: Authorization,
     pub used: bool,
 }
 
-/// A table whose entries end.
+/// A table whose entries expire.
 #[derive(Debug)]
 pub(super) struct Table<V>(HashMap<Digest, (Timestamp, V)>);
 
@@ -77,7 +77,7 @@ impl<V> Table<V> {
         Some(secret)
     }
 
-    /// The entry of that secret, while it lives.
+    /// The entry of that secret, unless it has expired.
     pub(super) fn get_mut(&mut self, secret: &str, now: Timestamp) -> Option<&mut V> {
         self.0.get_mut(&sha256(secret.as_bytes())).filter(|(end, _)| *end > now).map(|(_, value)| value)
     }
@@ -92,7 +92,7 @@ impl<V> Table<V> {
 pub(super) struct State {
     pub sessions: Table<Session>,
     pub codes: Table<Code>,
-    pub access: Table<Granted>,
+    pub access: Table<Authorization>,
     pub refresh: Table<Refresh>,
     pub attempts: Attempts,
 }
@@ -117,7 +117,7 @@ impl State {
 
     pub(super) fn issue_access(
         &mut self,
-        granted: Granted,
+        granted: Authorization,
         now: Timestamp,
         random: &dyn Random,
     ) -> Option<String> {
@@ -126,7 +126,7 @@ impl State {
 
     pub(super) fn issue_refresh(
         &mut self,
-        granted: Granted,
+        granted: Authorization,
         now: Timestamp,
         random: &dyn Random,
     ) -> Option<String> {
@@ -143,7 +143,7 @@ impl State {
         }
     }
 
-    /// Ends the sessions of a subject; tokens for offline use live on.
+    /// Ends the sessions of a subject; offline tokens stay valid.
     pub(super) fn end_sessions(&mut self, sub: &str) {
         self.sessions.0.retain(|_, (_, session)| session.sub != sub);
     }

@@ -179,7 +179,7 @@ async fn signs_in_refreshes_and_signs_out() {
     validation.validate_exp = false;
     jsonwebtoken::decode::<Value>(tokens["id_token"].as_str().unwrap(), &key, &validation).unwrap();
 
-    // Somebody with a session is not asked again, unless the client wants it.
+    // A user with a session is not asked again, unless the client requests it.
     let again =
         bench.client.get(bench.ask(&[("prompt", "none")])).header(COOKIE, &session).send().await.unwrap();
     assert!(!parameter(&back(&again), "code").is_empty());
@@ -191,7 +191,7 @@ async fn signs_in_refreshes_and_signs_out() {
         bench.client.get(bench.ask(&[("max_age", "60")])).header(COOKIE, &session).send().await.unwrap();
     assert_eq!(old.status(), StatusCode::OK);
 
-    // Groups are those of now; a refresh token that comes back ends its family.
+    // Groups are the current ones; a reused refresh token revokes its family.
     bench.provider.set_groups("sre", vec!["aro-elevated".to_owned()]);
     let first = tokens["refresh_token"].as_str().unwrap();
     let (status, renewed) =
@@ -227,7 +227,7 @@ async fn refuses_wrong_passwords_and_then_waits() {
     assert_eq!(bench.sign_in(&ask, "right").await.status(), StatusCode::TOO_MANY_REQUESTS);
     bench.clock.advance(Duration::from_secs(61));
     assert_eq!(bench.sign_in(&ask, "right").await.status(), StatusCode::SEE_OTHER);
-    // A form that was not made for this browser signs nobody in.
+    // A form that was issued to another browser is refused.
     let query = ask.split_once('?').unwrap().1;
     let fields = [("name", "sre"), ("password", "right"), ("form", "x"), ("request", query)];
     let foreign = bench.client.post(bench.url("/login")).form(&fields).send().await.unwrap();
@@ -308,7 +308,7 @@ async fn whoever_is_disabled_comes_in_no_more_and_loses_what_they_hold() {
         bench.client.get(bench.ask(&[("prompt", "none")])).header(COOKIE, &session).send().await.unwrap();
     assert_eq!(parameter(&back(&none), "error"), "login_required");
 
-    // Enabled again, the person signs in anew; what ended stays ended.
+    // After re-enabling, the user can sign in again; ended sessions stay ended.
     assert!(bench.provider.set_disabled("sre", false));
     let (status, _) = bench.exchange(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);

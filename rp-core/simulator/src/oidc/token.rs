@@ -11,26 +11,26 @@ use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 
 use super::request::{self, Parameters};
-use super::state::{ACCESS_LIFE, Granted};
+use super::state::{ACCESS_LIFE, Authorization};
 use super::{Account, Shared};
 use crate::body::Body;
 
 /// RFC 6749 §5.2.
 #[derive(Debug, Clone, Copy)]
-struct Refused(StatusCode, &'static str, &'static str);
+struct TokenError(StatusCode, &'static str, &'static str);
 
-const fn invalid_grant(why: &'static str) -> Refused {
-    Refused(StatusCode::BAD_REQUEST, "invalid_grant", why)
+const fn invalid_grant(why: &'static str) -> TokenError {
+    TokenError(StatusCode::BAD_REQUEST, "invalid_grant", why)
 }
 
-const fn invalid_request(why: &'static str) -> Refused {
-    Refused(StatusCode::BAD_REQUEST, "invalid_request", why)
+const fn invalid_request(why: &'static str) -> TokenError {
+    TokenError(StatusCode::BAD_REQUEST, "invalid_request", why)
 }
 
-const NO_CLIENT: Refused =
-    Refused(StatusCode::UNAUTHORIZED, "invalid_client", "client authentication failed");
+const NO_CLIENT: TokenError =
+    TokenError(StatusCode::UNAUTHORIZED, "invalid_client", "client authentication failed");
 
-impl Refused {
+impl TokenError {
     fn answer(self) -> Response<Body> {
         let Self(status, error, why) = self;
         let mut response = request::json(status, &json!({"error": error, "error_description": why}));
@@ -73,7 +73,7 @@ pub(super) async fn revoke(shared: &Shared, request: Request<Incoming>) -> Respo
     }
 }
 
-fn exchange(shared: &Shared, headers: &HeaderMap, given: &Parameters) -> Result<Value, Refused> {
+fn exchange(shared: &Shared, headers: &HeaderMap, given: &Parameters) -> Result<Value, TokenError> {
     if given.repeated() {
         return Err(invalid_request("a parameter is given twice"));
     }
@@ -81,12 +81,12 @@ fn exchange(shared: &Shared, headers: &HeaderMap, given: &Parameters) -> Result<
     match given.get("grant_type") {
         Some("authorization_code") => by_code(shared, given),
         Some("refresh_token") => by_refresh(shared, given),
-        _ => Err(Refused(StatusCode::BAD_REQUEST, "unsupported_grant_type", "code or refresh token only")),
+        _ => Err(TokenError(StatusCode::BAD_REQUEST, "unsupported_grant_type", "code or refresh token only")),
     }
 }
 
 /// `client_secret_basic` or `client_secret_post` (RFC 6749 §2.3.1), never both.
-fn authenticate(shared: &Shared, headers: &HeaderMap, given: &Parameters) -> Result<(), Refused> {
+fn authenticate(shared: &Shared, headers: &HeaderMap, given: &Parameters) -> Result<(), TokenError> {
     let basic = headers.get(AUTHORIZATION).map(|value| basic(value).ok_or(NO_CLIENT)).transpose()?;
     let (id, secret) = match (basic, given.get("client_secret")) {
         (Some(_), Some(_)) => return Err(invalid_request("two ways of client authentication")),
@@ -111,7 +111,7 @@ fn basic(header: &HeaderValue) -> Option<(String, String)> {
     Some((decode(id)?, decode(secret)?))
 }
 
-fn by_code(shared: &Shared, given: &Parameters) -> Result<Value, Refused> {
+fn by_code(shared: &Shared, given: &Parameters) -> Result<Value, TokenError> {
     let secret = given.get("code").ok_or(invalid_request("code is missing"))?;
     let verifier = given.get("code_verifier").ok_or(invalid_grant("code_verifier is missing"))?;
     let now = shared.clock.now();
@@ -136,7 +136,7 @@ fn by_code(shared: &Shared, given: &Parameters) -> Result<Value, Refused> {
     issue(shared, &code.granted, code.granted.nonce.as_deref())
 }
 
-fn by_refresh(shared: &Shared, given: &Parameters) -> Result<Value, Refused> {
+fn by_refresh(shared: &Shared, given: &Parameters) -> Result<Value, TokenError> {
     let secret = given.get("refresh_token").ok_or(invalid_request("refresh_token is missing"))?;
     let now = shared.clock.now();
     let granted = {
@@ -156,10 +156,11 @@ fn by_refresh(shared: &Shared, given: &Parameters) -> Result<Value, Refused> {
 }
 
 /// Access token, ID token and, when asked for, a refresh token.
-fn issue(shared: &Shared, granted: &Granted, nonce: Option<&str>) -> Result<Value, Refused> {
+fn issue(shared: &Shared, granted: &Authorization, nonce: Option<&str>) -> Result<Value, TokenError> {
     let account = shared.account(&granted.sub).ok_or(invalid_grant("the account is gone"))?;
     let now = shared.clock.now();
-    let busy = Refused(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", "too many tokens at once");
+    let busy =
+        TokenError(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", "too many tokens at once");
     let offline = granted.scope.split(' ').any(|scope| scope == "offline_access");
     let (access, refresh) = {
         let mut state = shared.state.lock();
@@ -182,7 +183,7 @@ fn issue(shared: &Shared, granted: &Granted, nonce: Option<&str>) -> Result<Valu
     }
     let id_token = shared.key.sign(&claims).map_err(|error| {
         tracing::error!(error = %rp_base::chain(&error), "an ID token could not be signed");
-        Refused(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "the token could not be signed")
+        TokenError(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "the token could not be signed")
     })?;
     let mut tokens = json!({"access_token": access, "token_type": "Bearer", "expires_in": life,
         "scope": granted.scope, "id_token": id_token});

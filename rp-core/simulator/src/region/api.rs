@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use auth::Identity;
-use path::{Place, Query};
+use path::{QueryParameters, RequestPath};
 use status::Failure;
 
-use super::fleet::{Cluster, Fleet, Shape};
+use super::fleet::{Cluster, ClusterShape, Fleet};
 use super::ingress::Routers;
 use super::objects::{self, Kind, View};
 use crate::body::{self, Body};
@@ -49,7 +49,7 @@ struct Call<'a> {
     api: &'a Api,
     view: View<'a>,
     identity: &'a Identity,
-    query: Query,
+    query: QueryParameters,
     headers: HeaderMap,
 }
 
@@ -60,10 +60,10 @@ impl Api {
     }
 
     /// The same, when its API server answers.
-    pub(super) async fn speaking(&self, cluster: &Arc<Cluster>) -> Arc<Cluster> {
+    pub(super) async fn wait_until_reachable(&self, cluster: &Arc<Cluster>) -> Arc<Cluster> {
         loop {
             let now = self.now(cluster);
-            if now.shape != Shape::Silent || self.stop.is_cancelled() {
+            if now.shape != ClusterShape::Silent || self.stop.is_cancelled() {
                 return now;
             }
             tokio::select! {
@@ -100,8 +100,8 @@ impl Api {
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Failure> {
         let identity = auth::impersonate(identity, request.headers())?;
-        let query = Query::parse(request.uri().query().unwrap_or_default())?;
-        let place = Place::parse(request.uri().path())?;
+        let query = QueryParameters::parse(request.uri().query().unwrap_or_default())?;
+        let place = RequestPath::parse(request.uri().path())?;
         let call = Call {
             api: self,
             view: View { cluster, now: self.clock.now() },
@@ -110,8 +110,8 @@ impl Api {
             headers: request.headers().clone(),
         };
         match place {
-            Place::Other(path) => call.other(request.method(), &path),
-            Place::Resource(resource) => call.resource(request, &resource).await,
+            RequestPath::Other(path) => call.other(request.method(), &path),
+            RequestPath::Resource(resource) => call.resource(request, &resource).await,
         }
     }
 }
@@ -179,7 +179,7 @@ impl Call<'_> {
             return Err(Failure::not_simulated());
         }
         let answer = match table::wanted(&self.headers) {
-            Some(version) => table::of(kind, &[object], &self.view, version, &json!({})),
+            Some(version) => table::from_objects(kind, &[object], &self.view, version, &json!({})),
             None => object,
         };
         Ok(json_answer(StatusCode::OK, &answer))

@@ -20,17 +20,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
 use super::api::{Api, Identity};
-use super::fleet::{Cluster, Fleet, Shape};
+use super::fleet::{Cluster, ClusterShape, Fleet};
 use super::ingress::Routers;
 use super::installed::Installs;
-use super::{Pair, RegionError, RegionIdentity, ssh};
+use super::{CertificatePair, RegionError, RegionIdentity, ssh};
 use crate::body::{self, Body};
 
 /// Tunnels at once.
 const TUNNELS: usize = 32_768;
 /// For the TLS handshake inside a tunnel.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long a silent cluster keeps a dialler waiting before the proxy gives up.
+/// How long a silent cluster blocks a dial before the proxy gives up.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// What a port leads to.
@@ -41,8 +41,8 @@ enum Service {
     Ssh(usize),
 }
 
-/// What the handler needs.
-pub(super) struct Parts {
+/// Options of the handler.
+pub(super) struct TunnelOptions {
     pub fleet: Arc<Fleet>,
     pub installs: Installs,
     pub tls: Arc<ServerConfig>,
@@ -73,7 +73,10 @@ pub(super) fn api_tls(identity: &RegionIdentity) -> Result<Arc<ServerConfig>, Re
 }
 
 /// The configuration of one: its leaf, and client certificates of that authority.
-pub(super) fn server_tls(client_authority: &str, server: &Pair) -> Result<Arc<ServerConfig>, RegionError> {
+pub(super) fn server_tls(
+    client_authority: &str,
+    server: &CertificatePair,
+) -> Result<Arc<ServerConfig>, RegionError> {
     let trusted = Arc::new(roots(client_authority, "the authority of clients")?);
     let verifier = WebPkiClientVerifier::builder_with_provider(trusted, provider())
         .build()
@@ -93,7 +96,7 @@ pub(super) fn server_tls(client_authority: &str, server: &Pair) -> Result<Arc<Se
 }
 
 impl Tunnels {
-    pub(super) fn new(parts: Parts) -> Self {
+    pub(super) fn new(parts: TunnelOptions) -> Self {
         let mut http = auto::Builder::new(TokioExecutor::new());
         http.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_mins(2));
         http.http2()
@@ -155,8 +158,8 @@ impl Handler for Tunnels {
             Err((status, why)) => return answer(status, why),
         };
         match cluster.shape {
-            Shape::Refusing => return answer(StatusCode::GATEWAY_TIMEOUT, "dial: i/o timeout"),
-            Shape::Silent => {
+            ClusterShape::Refusing => return answer(StatusCode::GATEWAY_TIMEOUT, "dial: i/o timeout"),
+            ClusterShape::Silent => {
                 tokio::select! {
                     () = tokio::time::sleep(SILENCE) => {}
                     () = self.inner.stop.stop.cancelled() => {}
@@ -201,7 +204,7 @@ impl Inner {
         peer: IpAddr,
         _slot: OwnedSemaphorePermit,
     ) {
-        // One that was installed has its own authority and certificate.
+        // An installed cluster has its own CA and certificate.
         let own = cluster.installed.as_ref().map(|installed| TlsAcceptor::from(Arc::clone(&installed.tls)));
         let tls = own.as_ref().unwrap_or(&self.tls);
         let accepted = tokio::select! {
@@ -223,8 +226,8 @@ impl Inner {
             let (api, cluster, identity) =
                 (Arc::clone(&self.api), Arc::clone(&cluster), Arc::clone(&identity));
             async move {
-                // A cluster that fell silent answers when it speaks again.
-                let cluster = api.speaking(&cluster).await;
+                // A silent cluster answers as soon as its fault has healed.
+                let cluster = api.wait_until_reachable(&cluster).await;
                 Ok::<_, Infallible>(api.handle(&cluster, &identity, request).await)
             }
         });

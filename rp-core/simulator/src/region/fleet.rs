@@ -1,10 +1,10 @@
 //! The clusters, each a function of (seed, index).
 
+mod cluster_names;
 mod dice;
 mod document;
-mod passing;
 mod shape;
-mod words;
+mod transient_fault;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use rp_base::Timestamp;
 
-use super::installed::{Installed, NewCluster};
+use super::installed::{InstalledCluster, NewCluster};
 pub(super) use dice::Dice;
-pub use passing::{Episode, Faults, Passing};
-pub use shape::{Shape, Trouble};
+pub use shape::{ClusterShape, DegradedOperator};
+pub use transient_fault::{Episode, Faults, TransientFault};
 
 /// Azure locations with the short form that appears in names.
 const LOCATIONS: [(&str, &str); 8] = [
@@ -59,7 +59,7 @@ pub struct Cluster {
     pub location: String,
     /// `x.y.z` that runs.
     pub version: String,
-    /// `x.y.z` that an upgrade goes to; the same as `version` without one.
+    /// The target `x.y.z` of an upgrade; the same as `version` without one.
     pub wanted: String,
     /// `gitVersion` of its API server.
     pub kubernetes: &'static str,
@@ -68,10 +68,10 @@ pub struct Cluster {
     pub infra_id: String,
     pub workers: usize,
     /// As it is now.
-    pub shape: Shape,
-    /// As it is without passing faults.
-    pub base: Shape,
-    /// The passing fault that it has or had lately.
+    pub shape: ClusterShape,
+    /// Its state without transient faults.
+    pub base: ClusterShape,
+    /// The transient fault that it has or recently had.
     pub episode: Option<Episode>,
     pub created: Timestamp,
     /// When the cluster came into the state it is in.
@@ -81,7 +81,7 @@ pub struct Cluster {
     /// How far its installation is, of a hundred.
     pub(super) rolled: u8,
     /// It came while the region runs.
-    pub(super) installed: Option<Arc<Installed>>,
+    pub(super) installed: Option<Arc<InstalledCluster>>,
 }
 
 impl Fleet {
@@ -114,21 +114,23 @@ impl Fleet {
             return None;
         }
         let mut dice = Dice::new(self.seed, index as u64);
-        let shape = Shape::of(index, &mut dice);
+        let shape = ClusterShape::draw(index, &mut dice);
         // Two of three are in the first location.
         let place = if dice.below(3) > 0 { 0 } else { dice.below(self.locations.len()) };
         let location = self.locations.get(place)?.clone();
         let short =
             LOCATIONS.iter().find(|(name, _)| *name == location).map_or(&*location, |(_, short)| short);
-        let (word, purpose, round) = words::name(self.seed, index);
+        let (word, purpose, round) = cluster_names::name(self.seed, index);
         let name = format!("{word}-{purpose}-{short}-{round:02}");
         // Teams have a subscription or a few, of about a dozen clusters each.
         let team = dice.below((self.count / 12).clamp(3, 900));
         let subscription = Dice::new(self.seed, 0xA5A5_0000 + team as u64).uuid();
         let (minor, last_patch, kubernetes) = VERSIONS[dice.below(VERSIONS.len())];
         let patch = last_patch - u32::try_from(dice.below(4)).unwrap_or(0).min(last_patch - 1);
-        let version =
-            format!("4.{minor}.{}", if shape == Shape::Upgrading { patch.saturating_sub(1) } else { patch });
+        let version = format!(
+            "4.{minor}.{}",
+            if shape == ClusterShape::Upgrading { patch.saturating_sub(1) } else { patch }
+        );
         let age = Duration::from_mins(60 * 24 * (20 + dice.below(900) as u64) + dice.below(1440) as u64);
         let created = self.epoch
             - if shape.is_installing() { Duration::from_mins(8 + dice.below(30) as u64) } else { age };
@@ -137,8 +139,8 @@ impl Fleet {
             index,
             resource_group: format!(
                 "{}-{}",
-                words::GROUPS[team % words::GROUPS.len()],
-                words::STAGES[dice.below(words::STAGES.len())]
+                cluster_names::GROUPS[team % cluster_names::GROUPS.len()],
+                cluster_names::STAGES[dice.below(cluster_names::STAGES.len())]
             ),
             subscription,
             domain: format!("{}.{location}.aroapp.invalid", dice.letters(8)),
@@ -195,8 +197,8 @@ impl Cluster {
             domain: about.domain.clone(),
             infra_id: about.infra_id.clone(),
             workers: about.workers,
-            shape: Shape::Refusing,
-            base: Shape::Refusing,
+            shape: ClusterShape::Refusing,
+            base: ClusterShape::Refusing,
             episode: None,
             created: about.began,
             since: about.began,
@@ -212,7 +214,7 @@ impl Cluster {
         if let Some(installed) = &self.installed {
             return Some(installed.about.private_ip);
         }
-        if self.shape == Shape::Bootstrapping {
+        if self.shape == ClusterShape::Bootstrapping {
             return None;
         }
         let octet = |number: usize| u8::try_from(number).ok();

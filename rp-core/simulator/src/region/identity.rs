@@ -32,7 +32,7 @@ pub enum IdentityError {
 
 /// A certificate and its key, as PEM.
 #[derive(Debug, Clone)]
-pub struct Pair {
+pub struct CertificatePair {
     pub certificate: String,
     pub key: Secret<String>,
 }
@@ -43,13 +43,13 @@ pub struct RegionIdentity {
     /// The region's CA: signed all the others.
     pub ca: String,
     /// Server certificate of every API server; its name is `kubernetes`.
-    pub api: Pair,
+    pub api: CertificatePair,
     /// Client certificate of `system:aro-sre`.
-    pub sre: Pair,
+    pub sre: CertificatePair,
     /// Client certificate of `system:aro-service` in `system:masters`.
-    pub service: Pair,
+    pub service: CertificatePair,
     /// Client certificate for the CONNECT proxy.
-    pub proxy_client: Pair,
+    pub proxy_client: CertificatePair,
     /// Of the user `core` on every machine: RSA as PKCS#1 DER.
     pub machine_key: Secret<Vec<u8>>,
     folder: PathBuf,
@@ -66,10 +66,10 @@ impl RegionIdentity {
         if !folder.join("ca.crt").exists() {
             create(folder, now)?;
         }
-        let pair = |name: &str| -> Result<Pair, IdentityError> {
+        let pair = |name: &str| -> Result<CertificatePair, IdentityError> {
             let certificate = read(&folder.join(format!("{name}.crt")))?;
             let key = Secret::new(read(&folder.join(format!("{name}.key")))?);
-            Ok(Pair { certificate, key })
+            Ok(CertificatePair { certificate, key })
         };
         Ok(Self {
             ca: read(&folder.join("ca.crt"))?,
@@ -122,7 +122,7 @@ fn create(folder: &Path, now: Timestamp) -> Result<(), IdentityError> {
         write(&folder.join(format!("{name}.crt")), &certificate)?;
         write(&folder.join(format!("{name}.key")), &key.serialize_pem())?;
     }
-    // Last: its presence says that the folder is complete.
+    // Written last: its presence marks the folder as complete.
     write(&folder.join("ca.crt"), &ca_pem)
 }
 
@@ -157,7 +157,7 @@ pub fn server_leaf(
     key: &Secret<String>,
     domain: &str,
     now: Timestamp,
-) -> Result<Pair, IdentityError> {
+) -> Result<CertificatePair, IdentityError> {
     let authority_key = KeyPair::from_pem(key.expose())?;
     let mut authority = CertificateParams::new(Vec::new())?;
     authority.distinguished_name = subject(certificate)?;
@@ -175,7 +175,7 @@ pub fn server_leaf(
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let key = KeyPair::generate()?;
     let certificate = leaf.signed_by(&key, &issuer)?.pem();
-    Ok(Pair { certificate, key: Secret::new(key.serialize_pem()) })
+    Ok(CertificatePair { certificate, key: Secret::new(key.serialize_pem()) })
 }
 
 /// The subject of a certificate, which is the issuer of what it signs.

@@ -1,4 +1,4 @@
-//! The routers of simulated clusters: TLS with a certificate that nobody signed, and a page for each route.
+//! The routers of simulated clusters: TLS with a self-signed certificate, and a page for each route.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) fn is_router(namespace: &str, pod: &str, port: u16) -> bool {
     namespace == "openshift-ingress" && pod.starts_with("router-default-") && port == HTTPS
 }
 
-/// All routers of the region: one key, so that a browser may pin it whichever pod it comes to.
+/// All routers of the region share one key, so that a browser may pin it.
 #[derive(Debug)]
 pub(super) struct Routers {
     key: KeyPair,
@@ -88,7 +88,7 @@ impl Routers {
     }
 }
 
-/// By the route of that host; without one what OpenShift's router says.
+/// Answers for the route of that host; without one, with the error page of OpenShift's router.
 fn answer(view: &View<'_>, request: &Request<Incoming>) -> Response<Body> {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let host = host.strip_suffix(":443").unwrap_or(host).to_ascii_lowercase();

@@ -1,9 +1,9 @@
-//! Clusters that come while the region runs: what an installer brings up, from its first answer to the last operator.
+//! Clusters that are installed while the region runs, from the API server's first response to the last operator.
 //!
-//! Where such a cluster stands is a function of the time since its installation began, as with all others; what clients
+//! The state of such a cluster is a function of the time since its installation began, as with all others; what clients
 //! write into it is kept in memory.
 
-mod kept;
+mod written_objects;
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -15,10 +15,10 @@ use parking_lot::RwLock;
 use rp_base::{SharedClock, Timestamp};
 use rustls::ServerConfig;
 
-pub(super) use kept::{Kept, Key, merge};
+pub(super) use written_objects::{Key, WrittenObjects, merge};
 
-use super::fleet::{Cluster, Shape};
-use super::identity::Pair;
+use super::fleet::{Cluster, ClusterShape};
+use super::identity::CertificatePair;
 use super::objects::OPERATORS;
 use super::{RegionError, connect};
 
@@ -51,12 +51,12 @@ pub struct NewCluster {
     /// PEM of the authority whose client certificates it accepts.
     pub client_authority: String,
     /// What its API server shows.
-    pub server: Pair,
+    pub server: CertificatePair,
     pub began: Timestamp,
     pub rollout: Rollout,
 }
 
-/// How an installation goes.
+/// The timeline of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollout {
     /// Until the API server answers.
@@ -66,21 +66,21 @@ pub struct Rollout {
     pub fault: Option<InstallFault>,
 }
 
-/// How an installation goes wrong.
+/// How an installation fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstallFault {
-    /// It stops at this operator, which stays degraded, and says so at the end.
+    /// It stops at this operator, which stays degraded, and reports it at the end.
     Operator(String),
     /// The API server never answers, and the installation never ends.
     NoApi,
 }
 
-/// Where an installation is.
+/// The status of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Installing {
-    /// There is none of that name.
+pub enum InstallStatus {
+    /// No installation has that name.
     Unknown,
-    /// What it does, for people.
+    /// The current step, as text for users.
     Running(String),
     Complete,
     Failed {
@@ -91,19 +91,19 @@ pub enum Installing {
 
 /// A cluster that was installed.
 #[derive(Debug)]
-pub(super) struct Installed {
+pub(super) struct InstalledCluster {
     pub(super) about: NewCluster,
     pub(super) tls: Arc<ServerConfig>,
-    pub(super) kept: Kept,
+    pub(super) kept: WrittenObjects,
     gone: AtomicBool,
-    /// As fresh as on its first day; what varies over time is filled in by [`Installed::at`].
+    /// As fresh as on its first day; what varies over time is filled in by [`InstalledCluster::at`].
     template: Cluster,
 }
 
-/// All of a region, and the way to have more.
+/// The installed clusters of a region, and how to add more.
 #[derive(Debug, Clone)]
 pub struct Installs {
-    by_key: Arc<RwLock<HashMap<String, Arc<Installed>>>>,
+    by_key: Arc<RwLock<HashMap<String, Arc<InstalledCluster>>>>,
     clock: SharedClock,
 }
 
@@ -121,7 +121,7 @@ impl Installs {
             return Ok(());
         }
         let tls = connect::server_tls(&about.client_authority, &about.server)?;
-        let installed = Installed::new(about, tls);
+        let installed = InstalledCluster::new(about, tls);
         let mut all = self.by_key.write();
         if all.len() >= MOST {
             return Err(RegionError::TooMany);
@@ -131,12 +131,12 @@ impl Installs {
     }
 
     /// Where it is now.
-    pub fn state(&self, key: &str) -> Installing {
+    pub fn state(&self, key: &str) -> InstallStatus {
         let installed = self.by_key.read().get(key).cloned();
-        installed.map_or(Installing::Unknown, |installed| installed.state(self.clock.now()))
+        installed.map_or(InstallStatus::Unknown, |installed| installed.state(self.clock.now()))
     }
 
-    /// Takes a cluster away with everything that was written into it; none is as good.
+    /// Removes a cluster with everything that was written into it; no error when there is none.
     pub fn remove(&self, key: &str) {
         if let Some(installed) = self.by_key.write().remove(key) {
             installed.gone.store(true, Ordering::Relaxed);
@@ -145,8 +145,9 @@ impl Installs {
 
     /// Names of all, with the instant when the installation of each began.
     pub fn all(&self) -> Vec<(String, Timestamp, Option<InstallFault>)> {
-        let told =
-            |one: &Arc<Installed>| (one.about.key.clone(), one.about.began, one.about.rollout.fault.clone());
+        let told = |one: &Arc<InstalledCluster>| {
+            (one.about.key.clone(), one.about.began, one.about.rollout.fault.clone())
+        };
         self.by_key.read().values().map(told).collect()
     }
 
@@ -155,7 +156,7 @@ impl Installs {
         let Some(installed) = self.by_key.read().get(key).cloned() else { return Vec::new() };
         let Rollout { api, operators, .. } = installed.about.rollout;
         let complete = installed.about.began + api + operators;
-        let all = super::machines(&Installed::at(&installed, complete), complete);
+        let all = super::machines(&InstalledCluster::at(&installed, complete), complete);
         all.into_iter().map(|machine| (machine.name, machine.master, machine.zone)).collect()
     }
 
@@ -163,15 +164,15 @@ impl Installs {
     pub(super) fn at(&self, ip: Ipv4Addr) -> Option<Cluster> {
         let all = self.by_key.read();
         let installed = all.values().find(|installed| installed.about.private_ip == ip)?;
-        Some(Installed::at(installed, self.clock.now()))
+        Some(InstalledCluster::at(installed, self.clock.now()))
     }
 }
 
-impl Installed {
+impl InstalledCluster {
     fn new(about: NewCluster, tls: Arc<ServerConfig>) -> Self {
         Self {
             template: Cluster::fresh(&about),
-            kept: Kept::default(),
+            kept: WrittenObjects::default(),
             gone: AtomicBool::new(false),
             about,
             tls,
@@ -193,10 +194,12 @@ impl Installed {
     pub(super) fn at(this: &Arc<Self>, now: Timestamp) -> Cluster {
         let part = this.part(now);
         let (shape, part) = match part {
-            _ if this.gone.load(Ordering::Relaxed) => (Shape::Silent, part.unwrap_or(0)),
-            None => (Shape::Refusing, 0),
-            Some(part) if part < PARTS || this.about.rollout.fault.is_some() => (Shape::Finishing, part),
-            Some(part) => (Shape::Healthy, part),
+            _ if this.gone.load(Ordering::Relaxed) => (ClusterShape::Silent, part.unwrap_or(0)),
+            None => (ClusterShape::Refusing, 0),
+            Some(part) if part < PARTS || this.about.rollout.fault.is_some() => {
+                (ClusterShape::Finishing, part)
+            }
+            Some(part) => (ClusterShape::Healthy, part),
         };
         let rollout = &this.about.rollout;
         let since =
@@ -219,27 +222,27 @@ impl Installed {
         }
     }
 
-    fn state(&self, now: Timestamp) -> Installing {
+    fn state(&self, now: Timestamp) -> InstallStatus {
         let Some(part) = self.part(now) else {
-            return Installing::Running("the API server does not answer yet".to_owned());
+            return InstallStatus::Running("the API server does not answer yet".to_owned());
         };
         let all = OPERATORS.len();
         let ready = ready(part, self.stuck());
         match self.stuck() {
-            Some(operator) if part >= PARTS => Installing::Failed {
+            Some(operator) if part >= PARTS => InstallStatus::Failed {
                 reason: "OperatorNotAvailable".to_owned(),
                 message: format!(
                     "{ready} of {all} cluster operators are available; {operator} is not: {}",
                     STUCK_MESSAGE
                 ),
             },
-            None if part >= PARTS => Installing::Complete,
-            _ => Installing::Running(format!("{ready} of {all} cluster operators are available")),
+            None if part >= PARTS => InstallStatus::Complete,
+            _ => InstallStatus::Running(format!("{ready} of {all} cluster operators are available")),
         }
     }
 }
 
-/// What an operator says that never becomes available.
+/// The message of an operator that never becomes available.
 const STUCK_MESSAGE: &str = "its deployment has no ready replica: the image cannot be pulled";
 
 /// Operators that are available, of those in order of name.
@@ -258,13 +261,13 @@ impl Cluster {
         Some(ready(self.rolled, installed.stuck()))
     }
 
-    /// The operator that never becomes available, with its words.
+    /// The operator that never becomes available, with its message.
     pub(super) fn stuck_operator(&self) -> Option<(&str, &'static str)> {
         self.installed.as_ref()?.stuck().map(|name| (name, STUCK_MESSAGE))
     }
 
     /// The same at another instant; `None`: it is one of those that always were there.
     pub(super) fn reinstalled(&self, now: Timestamp) -> Option<Self> {
-        self.installed.as_ref().map(|installed| Installed::at(installed, now))
+        self.installed.as_ref().map(|installed| InstalledCluster::at(installed, now))
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of objects of a simulated cluster, made when they are asked for.
+//! The kinds of objects of a simulated cluster, generated on request.
 
 mod configuration;
 mod events;
@@ -169,7 +169,7 @@ pub(super) fn find(group: &str, version: &str, plural: &str) -> Option<&'static 
     KINDS.iter().find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
 }
 
-/// Metadata of an object, with the label that says that it is simulated.
+/// Metadata of an object, with the label that marks it as simulated.
 fn metadata(view: &View<'_>, kind: &str, namespace: Option<&str>, name: &str, labels: &Value) -> Value {
     let part = format!("{kind}/{}/{name}", namespace.unwrap_or_default());
     let mut labels = labels.clone();

@@ -30,16 +30,16 @@ use super::fleet::{Cluster, Fleet};
 use super::objects::View;
 use crate::body::{self, Body};
 
-/// What listens in a pod.
+/// The service that listens in a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::region) enum Served {
+pub(in crate::region) enum MonitoringService {
     Prometheus,
     Alertmanager,
 }
 
-impl Served {
-    /// What listens on a port of a pod.
-    pub(in crate::region) fn of(namespace: &str, pod: &str, port: u16) -> Option<Self> {
+impl MonitoringService {
+    /// The service that listens on a port of a pod.
+    pub(in crate::region) fn at_port(namespace: &str, pod: &str, port: u16) -> Option<Self> {
         match (namespace, port) {
             ("openshift-monitoring", 9090)
                 if pod.starts_with("prometheus-k8s-") || pod.starts_with("thanos-querier-") =>
@@ -56,7 +56,7 @@ impl Served {
 
 /// Serves one connection.
 pub(in crate::region) async fn serve(
-    served: Served,
+    served: MonitoringService,
     cluster: Cluster,
     (fleet, clock): (Arc<Fleet>, SharedClock),
     stream: DuplexStream,
@@ -103,7 +103,7 @@ impl Params {
 }
 
 async fn answer(
-    served: Served,
+    served: MonitoringService,
     cluster: Cluster,
     now: Timestamp,
     request: Request<Incoming>,
@@ -135,12 +135,17 @@ async fn answer(
     response
 }
 
-fn evaluated(served: Served, view: &View<'_>, path: &str, params: &Params) -> (StatusCode, String) {
+fn evaluated(
+    served: MonitoringService,
+    view: &View<'_>,
+    path: &str,
+    params: &Params,
+) -> (StatusCode, String) {
     let answered = match served {
-        Served::Prometheus => {
+        MonitoringService::Prometheus => {
             prometheus(view, path, params).map(|data| json!({"status": "success", "data": data}))
         }
-        Served::Alertmanager => alerts::alertmanager(view, path),
+        MonitoringService::Alertmanager => alerts::alertmanager(view, path),
     };
     let (status, value) = match answered {
         Ok(value) => (StatusCode::OK, value),
@@ -212,7 +217,7 @@ fn selected(view: &View<'_>, selector: &str) -> Result<Vec<BTreeMap<String, Stri
     Ok(engine::select(view, selector)?.into_iter().map(|series| series.labels()).collect())
 }
 
-/// Every label with its values, of what was asked for.
+/// Every label of the selected series, with its values.
 fn labels(view: &View<'_>, params: &Params) -> Result<BTreeMap<String, BTreeSet<String>>, Refusal> {
     let matches = params.all("match[]");
     let mut sets = Vec::new();

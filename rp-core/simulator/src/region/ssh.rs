@@ -1,6 +1,6 @@
 //! SSH servers of simulated machines: masters behind the private endpoint, workers by direct-tcpip through a master.
 //!
-//! Whoever is `core` and proves any key may in, for clusters that are installed here have keys that we never see. A machine's
+//! User `core` is accepted with any key, because the keys of installed clusters are not known here. A machine's
 //! host keys are a function of its UID.
 
 mod shell;
@@ -100,7 +100,7 @@ pub(super) fn public_keys(cluster: &Cluster, name: &str) -> String {
 fn host_keys(cluster: &Cluster, name: &str) -> Vec<PrivateKey> {
     let uid = cluster.dice(&format!("machines/openshift-machine-api/{name}")).uuid();
     let made = [Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 }, Algorithm::Ed25519].map(|algorithm| {
-        let mut random = Rolling(cluster.dice(&format!("host key {uid} {algorithm}")));
+        let mut random = SeededRng(cluster.dice(&format!("host key {uid} {algorithm}")));
         PrivateKey::random(&mut random, algorithm)
     });
     made.into_iter().filter_map(Result::ok).collect()
@@ -138,10 +138,10 @@ fn der(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, content, rest))
 }
 
-/// Dice as a source of keys: the same machine has the same keys. Good for a simulation only.
-struct Rolling(Dice);
+/// Deterministic source of host keys: the same machine has the same keys. For simulation only.
+struct SeededRng(Dice);
 
-impl TryRng for Rolling {
+impl TryRng for SeededRng {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -161,13 +161,13 @@ impl TryRng for Rolling {
     }
 }
 
-impl TryCryptoRng for Rolling {}
+impl TryCryptoRng for SeededRng {}
 
 /// One connection.
 struct Server {
     machine: Machine,
     shells: HashMap<ChannelId, Shell>,
-    /// Channels that asked for a terminal.
+    /// Channels that requested a terminal.
     terminals: HashMap<ChannelId, ()>,
 }
 
@@ -176,7 +176,7 @@ impl Server {
         &mut self,
         channel: ChannelId,
         session: &mut Session,
-        said: shell::Said,
+        said: shell::ShellOutput,
     ) -> Result<(), russh::Error> {
         if !said.out.is_empty() {
             session.data(channel, said.out)?;

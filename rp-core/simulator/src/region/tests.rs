@@ -6,7 +6,7 @@ mod fleet;
 mod installed;
 mod streams;
 
-/// Whether a cluster operator says that it is degraded.
+/// Whether a cluster operator reports that it is degraded.
 fn degraded(operator: &serde_json::Value) -> bool {
     let conditions = operator["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|c| c["type"] == "Degraded" && c["status"] == "True")

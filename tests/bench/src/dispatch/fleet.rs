@@ -93,7 +93,7 @@ impl Workers {
             store: SharedStore::clone(&fleet.store),
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
-            manager: Arc::new(Nothing(tell)),
+            manager: Arc::new(RecordingManager(tell)),
             settings,
             registry: registry.clone(),
             statsd: Statsd::none(),
@@ -111,7 +111,7 @@ impl Workers {
     }
 
     /// Waits until so many operations have ended.
-    pub(super) async fn ended(&self, count: usize) -> Result<()> {
+    pub(super) async fn wait_until_ended(&self, count: usize) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         loop {
             let shown = self.registry.render();
@@ -134,10 +134,10 @@ impl Workers {
 
 /// Does nothing, and tells that it was asked.
 #[derive(Debug)]
-struct Nothing(watch::Sender<(usize, Instant)>);
+struct RecordingManager(watch::Sender<(usize, Instant)>);
 
 #[async_trait]
-impl Manager for Nothing {
+impl Manager for RecordingManager {
     async fn run(&self, _: Job) -> Result<Outcome, Failure> {
         self.0.send_modify(|(count, at)| {
             *count += 1;

@@ -15,7 +15,7 @@ const COMPRESSED: usize = 128 * 1024;
 
 /// One answer, ready to be sent.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CannedResponse {
     pub(crate) plain: Bytes,
     /// As an API server's fastest level compresses it.
     pub(crate) gzip: Option<Bytes>,
@@ -26,7 +26,7 @@ pub(crate) struct Answer {
 /// Everything that the cluster answers.
 #[derive(Debug)]
 pub(crate) struct Fixture {
-    pub(crate) answers: HashMap<String, Answer>,
+    pub(crate) answers: HashMap<String, CannedResponse>,
     /// Alertmanager's.
     pub(crate) alerts: Bytes,
 }
@@ -56,7 +56,8 @@ impl Fixture {
         ensure!(output.status.success(), "{} cannot be unpacked", path.display());
         let text = String::from_utf8(output.stdout)?;
         let file: File<'_> = serde_json::from_str(&text)?;
-        let answers = file.answers.into_iter().map(|(path, answer)| Ok((path, Answer::new(answer.get())?)));
+        let answers =
+            file.answers.into_iter().map(|(path, answer)| Ok((path, CannedResponse::new(answer.get())?)));
         Ok(Self {
             answers: answers.collect::<Result<_>>()?,
             alerts: Bytes::copy_from_slice(file.alerts.get().as_bytes()),
@@ -64,7 +65,7 @@ impl Fixture {
     }
 }
 
-impl Answer {
+impl CannedResponse {
     fn new(text: &str) -> Result<Self> {
         let list: Option<List<'_>> = serde_json::from_str(text).ok();
         let Some(list) = list else { return Self::whole(text.to_owned(), None) };

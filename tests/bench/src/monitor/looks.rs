@@ -61,14 +61,14 @@ pub(crate) struct LookArgs {
 }
 
 #[derive(Debug)]
-struct Many(Vec<Arc<Target>>);
+struct FixedDirectory(Vec<Arc<Target>>);
 
 fn number(id: &ResourceId) -> Option<usize> {
     id.name().strip_prefix('c')?.parse().ok()
 }
 
 #[async_trait]
-impl Directory for Many {
+impl Directory for FixedDirectory {
     async fn find(&self, id: &ResourceId) -> Result<Arc<Target>, DirectoryError> {
         number(id).and_then(|at| self.0.get(at)).cloned().ok_or(DirectoryError::Unknown)
     }
@@ -104,7 +104,7 @@ fn view(at: usize) -> Result<ClusterView> {
     Ok(view)
 }
 
-struct Looker {
+struct Inspector {
     check: Check,
     views: Vec<Arc<ClusterView>>,
     room: Semaphore,
@@ -113,7 +113,7 @@ struct Looker {
     took: AtomicU64,
 }
 
-impl Looker {
+impl Inspector {
     async fn look(&self, at: usize, number: u64) {
         let Some(view) = self.views.get(at) else { return };
         let Ok(_room) = self.room.acquire().await else { return };
@@ -127,7 +127,7 @@ impl Looker {
     }
 }
 
-fn looker(args: &LookArgs) -> Result<Looker> {
+fn looker(args: &LookArgs) -> Result<Inspector> {
     let ca = std::fs::read_to_string(&args.ca)?;
     let targets: Vec<Arc<Target>> =
         (0..args.clusters).map(|at| Ok(Arc::new(target(at, &args.url, &ca)?))).collect::<Result<_>>()?;
@@ -154,7 +154,7 @@ fn looker(args: &LookArgs) -> Result<Looker> {
         detail: Detail::All,
     });
     let check = Check::new(CheckParts {
-        directory: Arc::new(Many(targets)),
+        directory: Arc::new(FixedDirectory(targets)),
         dialer: Dialer::new(DialerOptions {
             private: PrivateWay::Direct,
             networks: Networks::new(vec!["127.0.0.0/8".parse()?], Vec::new()),
@@ -173,7 +173,7 @@ fn looker(args: &LookArgs) -> Result<Looker> {
             ..CheckOptions::default()
         },
     });
-    Ok(Looker {
+    Ok(Inspector {
         check,
         views,
         room: Semaphore::new(AT_ONCE),
@@ -212,7 +212,7 @@ fn cpu() -> Result<f64> {
     Ok((field(11)? + field(12)?) / 100.0)
 }
 
-async fn burst(looker: &Arc<Looker>, looks: u64) -> Result<()> {
+async fn burst(looker: &Arc<Inspector>, looks: u64) -> Result<()> {
     let next = Arc::new(AtomicUsize::new(0));
     let lanes = (0..16).map(|_| {
         let (looker, next) = (Arc::clone(looker), Arc::clone(&next));
@@ -234,7 +234,7 @@ async fn burst(looker: &Arc<Looker>, looks: u64) -> Result<()> {
 }
 
 /// Every cluster once a minute, spread over the minute; a tick that is due while the look before still runs is missed.
-async fn minutes(looker: &Arc<Looker>, minutes: u32) -> Result<u64> {
+async fn minutes(looker: &Arc<Inspector>, minutes: u32) -> Result<u64> {
     let clusters = u32::try_from(looker.views.len())?;
     let began = tokio::time::Instant::now() + Duration::from_millis(100);
     let tasks: Vec<_> = (0..clusters)

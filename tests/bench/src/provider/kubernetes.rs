@@ -11,7 +11,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use tests_kit::{ControlPlane, GENEROUS, until};
 
-use super::load::{Ask, Target};
+use super::load::{RequestKind, Target};
 use super::ours::body;
 use crate::tls;
 
@@ -85,12 +85,12 @@ impl Target for KubernetesTarget {
         Arc::clone(&self.tls)
     }
 
-    fn request(&self, ask: Ask) -> Result<Request<Full<Bytes>>> {
+    fn request(&self, ask: RequestKind) -> Result<Request<Full<Bytes>>> {
         let request = Request::builder()
             .header("host", "127.0.0.1")
             .header("authorization", format!("Bearer {}", self.token))
             .header("content-type", "application/json");
-        if ask == Ask::Put {
+        if ask == RequestKind::Put {
             let n = self.made.fetch_add(1, Ordering::Relaxed);
             let object: Value = json!({
                 "apiVersion": format!("{GROUP}/v1"), "kind": "Cluster",

@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 
 /// What is asked in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum RequestKind {
     /// Makes something new.
     Put,
     /// Reads something that was made.
@@ -32,7 +32,7 @@ pub(crate) trait Target: Send + Sync {
     fn tls(&self) -> Arc<rustls::ClientConfig>;
 
     /// The next request; its path is absolute.
-    fn request(&self, ask: Ask) -> Result<Request<Full<Bytes>>>;
+    fn request(&self, ask: RequestKind) -> Result<Request<Full<Bytes>>>;
 }
 
 pub(crate) type Connection = SendRequest<Full<Bytes>>;
@@ -46,13 +46,13 @@ pub(crate) struct Load {
 
 impl Load {
     /// Requests a second, and the time of each, sorted.
-    pub(crate) async fn run(self, target: &dyn Target, ask: Ask) -> Result<(f64, Vec<Duration>)> {
+    pub(crate) async fn run(self, target: &dyn Target, ask: RequestKind) -> Result<(f64, Vec<Duration>)> {
         let mut open = Vec::with_capacity(self.connections);
         for _ in 0..self.connections {
             open.push(connect(target).await?);
         }
         let began = Instant::now();
-        let rounds = open.into_iter().map(|connection| self.one(target, ask, connection, began));
+        let rounds = open.into_iter().map(|connection| self.run_connection(target, ask, connection, began));
         let times = futures_util::future::try_join_all(rounds).await?;
         let took = began.elapsed().as_secs_f64();
         let mut times: Vec<Duration> = times.into_iter().flatten().collect();
@@ -62,10 +62,10 @@ impl Load {
         Ok((times.len() as f64 / took, times))
     }
 
-    async fn one(
+    async fn run_connection(
         self,
         target: &dyn Target,
-        ask: Ask,
+        ask: RequestKind,
         mut connection: Connection,
         began: Instant,
     ) -> Result<Vec<Duration>> {
@@ -108,7 +108,7 @@ pub(crate) async fn opened(target: &dyn Target, count: usize) -> Result<Vec<Conn
     let mut open = Vec::with_capacity(count);
     for _ in 0..count {
         let mut connection = connect(target).await?;
-        send(&mut connection, target.request(Ask::Get)?).await?;
+        send(&mut connection, target.request(RequestKind::Get)?).await?;
         open.push(connection);
     }
     Ok(open)

@@ -13,7 +13,7 @@ use rp_client::{Client, ClientOptions, ClusterId};
 use serde_json::{Value, json};
 use tests_kit::{Aro, AroOptions, Folder, Postgres, cluster_body};
 
-use super::load::{Ask, Target};
+use super::load::{RequestKind, Target};
 use crate::tls;
 
 const VERSION: &str = "2025-07-25";
@@ -152,10 +152,10 @@ impl Target for ProviderTarget {
         Arc::clone(&self.tls)
     }
 
-    fn request(&self, ask: Ask) -> Result<Request<Full<Bytes>>> {
+    fn request(&self, ask: RequestKind) -> Result<Request<Full<Bytes>>> {
         let request =
             Request::builder().header("host", "localhost").header("content-type", "application/json");
-        if ask == Ask::Put && self.made.load(Ordering::Relaxed) < self.most {
+        if ask == RequestKind::Put && self.made.load(Ordering::Relaxed) < self.most {
             let n = self.first + self.made.fetch_add(1, Ordering::Relaxed);
             let body = Full::new(Bytes::from(body_in(self.subscription, n).to_string()));
             return Ok(request.method("PUT").uri(self.path(n)).body(body)?);

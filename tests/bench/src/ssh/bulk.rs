@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 
 use super::SshScale;
-use super::hosts::{CIPHER, Client, Held, Hosts, JUMP};
+use super::hosts::{CIPHER, Client, Hosts, JUMP, SharedConnection};
 use super::site::{OPENSSH, Site};
 use crate::measure::{Spread, cpu, tree_cpu};
 use crate::report;
@@ -18,25 +18,25 @@ const AIM_CPU: f64 = 1.2;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What stands between client and machine.
-struct Way<'a> {
+struct Route<'a> {
     name: &'a str,
     shown: &'a str,
-    between: Between,
-    held: Held,
+    between: Proxy,
+    held: SharedConnection,
     /// Seconds of CPU for a gigabyte; megabytes a second.
     costs: Vec<f64>,
     speeds: Vec<f64>,
 }
 
 #[derive(Clone, Copy)]
-enum Between {
+enum Proxy {
     /// Our process, by its group.
     Ours(u32),
     /// The jump host's `sshd`, with the processes of its connections.
     Jump(u32),
 }
 
-impl Between {
+impl Proxy {
     fn cpu(self) -> Result<Duration> {
         match self {
             Self::Ours(group) => cpu(group),
@@ -66,14 +66,14 @@ pub(crate) async fn run(hosts: &Hosts, plain: &Site, modern: &Site, scale: &SshS
         ],
     );
     let rows = [
-        (JUMP, "OpenSSH jump host (ProxyJump)", Between::Jump(hosts.jump.process.pid())),
-        (first.name, "aro, AES-CTR towards the machine (as it ships)", Between::Ours(plain.pid())),
-        (second.name, "aro, AES-GCM towards the machine", Between::Ours(modern.pid())),
+        (JUMP, "OpenSSH jump host (ProxyJump)", Proxy::Jump(hosts.jump.process.pid())),
+        (first.name, "aro, AES-CTR towards the machine (as it ships)", Proxy::Ours(plain.pid())),
+        (second.name, "aro, AES-GCM towards the machine", Proxy::Ours(modern.pid())),
     ];
     let mut ways = Vec::new();
     for (name, shown, between) in rows {
         let held = client.hold(name).await?;
-        ways.push(Way { name, shown, between, held, costs: Vec::new(), speeds: Vec::new() });
+        ways.push(Route { name, shown, between, held, costs: Vec::new(), speeds: Vec::new() });
     }
     for (title, up) in [("to the machine", true), ("from the machine", false)] {
         for way in &mut ways {
@@ -86,7 +86,7 @@ pub(crate) async fn run(hosts: &Hosts, plain: &Site, modern: &Site, scale: &SshS
 
 async fn compare(
     client: &Client,
-    ways: &mut [Way<'_>],
+    ways: &mut [Route<'_>],
     title: &str,
     up: bool,
     scale: &SshScale,
@@ -115,9 +115,10 @@ async fn compare(
         }
     }
     let its = ways.first().context("the peer")?;
-    let (its_cost, its_speed) = (Spread::of(&its.costs)?.median, Spread::of(&its.speeds)?.median);
+    let (its_cost, its_speed) =
+        (Spread::from_samples(&its.costs)?.median, Spread::from_samples(&its.speeds)?.median);
     for (at, way) in ways.iter().enumerate() {
-        let (cost, speed) = (Spread::of(&way.costs)?, Spread::of(&way.speeds)?.median);
+        let (cost, speed) = (Spread::from_samples(&way.costs)?, Spread::from_samples(&way.speeds)?.median);
         let mut cells = vec![
             title.to_owned(),
             way.shown.to_owned(),
@@ -144,7 +145,7 @@ async fn compare(
 }
 
 /// One transfer on the connection that is held; every byte is counted at its end.
-async fn pass(client: &Client, way: &Way<'_>, up: bool, bytes: u64) -> Result<()> {
+async fn pass(client: &Client, way: &Route<'_>, up: bool, bytes: u64) -> Result<()> {
     let script = if up {
         r#"head -c "$4" /dev/zero | "$0" -F "$1" -o "ControlPath=$2" "$3" 'wc -c'"#
     } else {

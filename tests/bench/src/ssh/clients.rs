@@ -39,9 +39,9 @@ pub(crate) struct ClientArgs {
 }
 
 /// Takes any host key: what is measured is the other end.
-pub(crate) struct Trusting;
+pub(crate) struct AcceptAnyHostKey;
 
-impl Handler for Trusting {
+impl Handler for AcceptAnyHostKey {
     type Error = russh::Error;
 
     async fn check_server_key(&mut self, _: &PublicKeyOrCertificate) -> Result<bool, russh::Error> {
@@ -52,7 +52,7 @@ impl Handler for Trusting {
 /// A session, with the connection that it is the only one of.
 pub(crate) struct Shell {
     pub(crate) channel: Channel<Msg>,
-    _connection: Handle<Trusting>,
+    _connection: Handle<AcceptAnyHostKey>,
 }
 
 /// Opens all sessions, says `{"got": N}` when each runs, and holds them until it is killed or one of them ends.
@@ -99,20 +99,20 @@ async fn open(args: &ClientArgs, key: Arc<PrivateKey>, certificate: Certificate)
 }
 
 /// A connection before anybody signed in.
-pub(crate) async fn connect(address: SocketAddr) -> Result<Handle<Trusting>> {
+pub(crate) async fn connect(address: SocketAddr) -> Result<Handle<AcceptAnyHostKey>> {
     let tcp = TcpStream::connect(address).await?;
     tcp.set_nodelay(true)?;
-    Ok(connect_stream(Arc::new(Config::default()), tcp, Trusting).await?)
+    Ok(connect_stream(Arc::new(Config::default()), tcp, AcceptAnyHostKey).await?)
 }
 
 impl Shell {
-    async fn open(connection: Handle<Trusting>) -> Result<Self> {
+    async fn open(connection: Handle<AcceptAnyHostKey>) -> Result<Self> {
         let channel = connection.channel_open_session().await?;
         Ok(Self { channel, _connection: connection })
     }
 
     /// A shell on a terminal.
-    pub(crate) async fn on_terminal(connection: Handle<Trusting>) -> Result<Self> {
+    pub(crate) async fn on_terminal(connection: Handle<AcceptAnyHostKey>) -> Result<Self> {
         let mut shell = Self::open(connection).await?;
         shell.channel.request_pty(true, "xterm", 80, 24, 0, 0, &[]).await?;
         shell.agreed().await?;

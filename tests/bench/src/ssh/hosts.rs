@@ -52,7 +52,7 @@ impl Hosts {
 
     /// The client's configuration with ways by the jump host and by each of these bastions: name, port, user, and the file of
     /// a key with its certificate.
-    pub(crate) fn client(&self, bastions: &[&super::site::Pass]) -> Result<Client> {
+    pub(crate) fn client(&self, bastions: &[&super::site::BastionAccess]) -> Result<Client> {
         let known = |server: &Server| format!("[127.0.0.1]:{} {}\n", server.port, server.host_key.public);
         let mut known = format!("{}{}", known(&self.machine), known(&self.jump));
         let (person, user) = (self.person.file.display(), &self.user);
@@ -133,7 +133,7 @@ impl Client {
     }
 
     /// Opens a connection that others share; it is there when this returns.
-    pub(crate) async fn hold(&self, way: &str) -> Result<Held> {
+    pub(crate) async fn hold(&self, way: &str) -> Result<SharedConnection> {
         let socket = beside(&self.config, &format!("-{way}"));
         let path = format!("ControlPath={}", socket.display());
         let child = self.ssh().args(["-M", "-N", "-o", &path, way]).spawn()?;
@@ -143,7 +143,7 @@ impl Client {
             Ok(())
         };
         tests_kit::until("the connection is there", GENEROUS, look).await.context(way.to_owned())?;
-        Ok(Held { socket, _child: child })
+        Ok(SharedConnection { socket, _child: child })
     }
 }
 
@@ -154,7 +154,7 @@ fn ready(command: &mut tokio::process::Command) {
 
 /// A connection of the client's that others share. Dropped: gone.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct SharedConnection {
     pub(crate) socket: PathBuf,
     _child: tokio::process::Child,
 }

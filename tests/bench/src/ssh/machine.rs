@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::hosts::Hosts;
 use super::keys::Key;
-use crate::{far, peers, report};
+use crate::{fake_api_server, peers, report};
 
 /// Bytes of one write.
 const PIECE: usize = 16 * 1024;
@@ -30,20 +30,20 @@ pub(crate) struct MachineArgs {
 
 /// The machine as a process.
 #[derive(Debug)]
-pub(crate) struct Many {
+pub(crate) struct SimulatedMachines {
     pub(crate) port: u16,
     pub(crate) host_key: Key,
     _process: Process,
 }
 
 /// Starts it.
-pub(crate) async fn start(hosts: &Hosts) -> Result<Many> {
+pub(crate) async fn start(hosts: &Hosts) -> Result<SimulatedMachines> {
     let host_key = Key::new(&hosts.folder, "many-host").await?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("ssh-machine").arg("--host-key").arg(&host_key.file);
     let process = Process::start(&hosts.folder, "ssh-machine", &mut command)?;
     let port = peers::listening(&process).await?.port();
-    Ok(Many { port, host_key, _process: process })
+    Ok(SimulatedMachines { port, host_key, _process: process })
 }
 
 /// Serves until it is killed; says where on its first line.
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: MachineArgs) -> Result<()> {
     });
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     report::line(serde_json::json!({ "listen": listener.local_addr()?.to_string() }));
-    let text = Bytes::from(far::text(PIECE));
+    let text = Bytes::from(fake_api_server::text(PIECE));
     loop {
         let (tcp, _) = listener.accept().await?;
         let guest = Guest { channels: HashMap::new(), text: text.clone() };

@@ -15,16 +15,16 @@ use crate::stream::{Direction, Subject, open, pass};
 /// Of what it takes unrecorded.
 const AIM: f64 = 3.0;
 
-/// A kubeconfig of the site, taken apart.
-struct Taken {
+/// The address, CA, path and token of a kubeconfig of the site.
+struct ParsedKubeconfig {
     address: SocketAddr,
     ca_pem: String,
     path: String,
     token: String,
 }
 
-impl Taken {
-    async fn of(site: &Site) -> Result<Self> {
+impl ParsedKubeconfig {
+    async fn fetch(site: &Site) -> Result<Self> {
         let text = site.session.kubeconfig(&site.cluster, "write", "benchmark of recording", None).await?;
         let url = kubeconfig_server(&text)?;
         let rest = url.strip_prefix("https://").context("a kubeconfig's server is https")?;
@@ -40,7 +40,7 @@ impl Taken {
 
 /// Prints the table.
 pub(crate) async fn run(plain: &Site, recording: &Site, scale: &SshScale) -> Result<()> {
-    let taken = [Taken::of(plain).await?, Taken::of(recording).await?];
+    let taken = [ParsedKubeconfig::fetch(plain).await?, ParsedKubeconfig::fetch(recording).await?];
     let names = ["not recorded", "recorded"];
     let subjects: Vec<Subject<'_>> = taken
         .iter()
@@ -77,14 +77,14 @@ pub(crate) async fn run(plain: &Site, recording: &Site, scale: &SshScale) -> Res
         &format!("CPU time of {} MiB of text from an exec by WebSocket", scale.mebibytes),
         &["", "least, s/GB", "median, s/GB", "MB/s", "recorded ÷ not (medians)", "aim", ""],
     );
-    let ratio = Spread::of(&costs[1])?.median / Spread::of(&costs[0])?.median;
+    let ratio = Spread::from_samples(&costs[1])?.median / Spread::from_samples(&costs[0])?.median;
     for (at, name) in names.iter().enumerate() {
-        let cost = Spread::of(&costs[at])?;
+        let cost = Spread::from_samples(&costs[at])?;
         let mut cells = vec![
             (*name).to_owned(),
             format!("{:.3}", cost.least),
             format!("{:.3}", cost.median),
-            format!("{:.0}", Spread::of(&speeds[at])?.median),
+            format!("{:.0}", Spread::from_samples(&speeds[at])?.median),
         ];
         cells.extend(match at {
             0 => Default::default(),

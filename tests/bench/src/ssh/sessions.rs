@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tests_kit::Process;
 
-use super::site::{LIBRARY, Pass, Site};
+use super::site::{BastionAccess, LIBRARY, Site};
 use crate::measure::{cpu, resident};
 use crate::report;
 
@@ -106,7 +106,13 @@ async fn is_there(site: &Site, count: usize) -> Result<()> {
 }
 
 /// Starts the clients; each has its session when this returns.
-async fn open(site: &Site, pass: &Pass, name: &str, count: usize, program: Option<&str>) -> Result<Process> {
+async fn open(
+    site: &Site,
+    pass: &BastionAccess,
+    name: &str,
+    count: usize,
+    program: Option<&str>,
+) -> Result<Process> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["ssh-clients", "--address", &pass.address().to_string(), "--user", &pass.user]);
     command.arg("--key").arg(&pass.key).arg("--certificate").arg(&pass.certificate);

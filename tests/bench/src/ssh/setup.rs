@@ -20,11 +20,11 @@ pub(crate) async fn run(hosts: &Hosts, site: &Site, count: usize) -> Result<()> 
     let ways = [(JUMP, "OpenSSH jump host (ProxyJump)"), (pass.name, "aro")];
     let mut times = [Vec::new(), Vec::new()];
     for way in ways {
-        one(&client, way.0).await?;
+        time_connection(&client, way.0).await?;
     }
     for _ in 0..count {
         for (way, times) in ways.iter().zip(&mut times) {
-            times.push(one(&client, way.0).await?);
+            times.push(time_connection(&client, way.0).await?);
         }
     }
     report::table(
@@ -52,7 +52,7 @@ pub(crate) async fn run(hosts: &Hosts, site: &Site, count: usize) -> Result<()> 
     Ok(())
 }
 
-async fn one(client: &Client, way: &str) -> Result<Duration> {
+async fn time_connection(client: &Client, way: &str) -> Result<Duration> {
     let mut command = client.ssh();
     command.args([way, "true"]);
     let began = Instant::now();

@@ -9,7 +9,7 @@ use tests_kit::{Aro, AroOptions, GENEROUS, Session, until};
 
 use super::hosts::Hosts;
 use super::keys::{Key, beside};
-use super::machine::Many;
+use super::machine::SimulatedMachines;
 use crate::ours::kubeconfig;
 use crate::start::get;
 
@@ -20,9 +20,9 @@ pub(crate) const LIBRARY: &str = "node-1";
 const REASON: &str = "benchmark of the bastion";
 
 /// What a cluster is made of here.
-pub(crate) struct Around<'a> {
+pub(crate) struct Environment<'a> {
     pub(crate) hosts: &'a Hosts,
-    pub(crate) many: &'a Many,
+    pub(crate) many: &'a SimulatedMachines,
     /// Stands for the API server.
     pub(crate) far: SocketAddr,
     pub(crate) ca_pem: &'a str,
@@ -41,7 +41,7 @@ pub(crate) struct Site {
 
 /// What a client needs to come in: a certificate for the person's key, with the bastion's address.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub(crate) struct BastionAccess {
     pub(crate) name: &'static str,
     pub(crate) port: u16,
     pub(crate) user: String,
@@ -50,7 +50,7 @@ pub(crate) struct Pass {
     pub(crate) known_hosts: Vec<String>,
 }
 
-impl Pass {
+impl BastionAccess {
     pub(crate) fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }
@@ -58,7 +58,7 @@ impl Pass {
 
 impl Site {
     pub(crate) async fn start(
-        around: &Around<'_>,
+        around: &Environment<'_>,
         name: &'static str,
         more: &[(&str, &str)],
     ) -> Result<Self> {
@@ -108,7 +108,7 @@ impl Site {
     }
 
     /// An access to a machine, with a certificate that is good for some minutes.
-    pub(crate) async fn pass(&self, machine: &str) -> Result<Pass> {
+    pub(crate) async fn pass(&self, machine: &str) -> Result<BastionAccess> {
         let ask = json!({ "kind": "ssh", "target": self.cluster, "machine": machine, "plugin": true, "reason": REASON });
         let given = self.session.post("/api/v1/grants", &ask).await?.ok()?.json()?;
         let id = given["grant"]["id"].as_str().with_context(|| format!("no grant: {given}"))?;
@@ -120,7 +120,7 @@ impl Site {
         let certificate = beside(&self.person.file, &format!("-{}-{machine}-cert.pub", self.name));
         std::fs::write(&certificate, text("certificate")?)?;
         let known_hosts = certified["known_hosts"].as_array().context("known_hosts")?;
-        Ok(Pass {
+        Ok(BastionAccess {
             name: self.name,
             port: u16::try_from(certified["port"].as_u64().context("a port")?)?,
             user: text("user")?.to_owned(),

@@ -25,14 +25,14 @@ const EXEC: &str = "/api/v1/namespaces/default/pods/web/exec?command=sh&command=
 const RESET: &str = "\x07\0\0\0\x01";
 
 /// A stream that runs, until its end.
-pub(super) struct Running {
+pub(super) struct LiveStream {
     pub(super) what: String,
     pub(super) grant: String,
     pub(super) ended: JoinHandle<Result<Instant>>,
 }
 
 /// A grant and the token that it gave.
-struct Given {
+struct GrantToken {
     id: String,
     token: String,
 }
@@ -46,10 +46,10 @@ pub(super) struct Streams {
     cluster: String,
     /// The path of the API proxy.
     api: String,
-    kubeconfig: Given,
+    kubeconfig: GrantToken,
     /// A token that a plug-in took: a child of its grant.
-    plugin: Given,
-    tunnel: Given,
+    plugin: GrantToken,
+    tunnel: GrantToken,
     terminal: String,
     ssh: String,
     user: String,
@@ -58,7 +58,12 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub(super) async fn take(world: &Replicas, alice: &Session, cluster: &str, round: usize) -> Result<Self> {
+    pub(super) async fn open_grants(
+        world: &Replicas,
+        alice: &Session,
+        cluster: &str,
+        round: usize,
+    ) -> Result<Self> {
         let reason = format!("revoked on two replicas, round {round}");
         let grant = async |kind: &str, more: Value| {
             let mut body = json!({ "kind": kind, "target": cluster, "reason": reason });
@@ -86,9 +91,9 @@ impl Streams {
             cluster: cluster.to_owned(),
             api: server.strip_prefix(&world.proxy_url).context("the balancer's address")?.to_owned(),
             // `aro1_KIND_ID_…`
-            kubeconfig: Given { id: token.split('_').nth(2).context("a grant's id")?.to_owned(), token },
-            plugin: Given { id: plugin, token: text(&taken, "/token")? },
-            tunnel: Given { id: text(&tunnel, "/grant/id")?, token: text(&tunnel, "/token")? },
+            kubeconfig: GrantToken { id: token.split('_').nth(2).context("a grant's id")?.to_owned(), token },
+            plugin: GrantToken { id: plugin, token: text(&taken, "/token")? },
+            tunnel: GrantToken { id: text(&tunnel, "/grant/id")?, token: text(&tunnel, "/token")? },
             terminal: terminal(alice, cluster, &reason).await?,
             ssh,
             user: text(&certified, "/user")?,
@@ -103,12 +108,12 @@ impl Streams {
     }
 
     /// Opens one of each; every one of them has said something.
-    pub(super) async fn open(&self, replica: &Replica) -> Result<Vec<Running>> {
+    pub(super) async fn open(&self, replica: &Replica) -> Result<Vec<LiveStream>> {
         let name = &replica.name;
         let kubeconfig = &self.kubeconfig;
         let mut running = Vec::new();
         let mut add = |what: &str, grant: &str, ended| {
-            running.push(Running { what: format!("{what} on {name}"), grant: grant.to_owned(), ended });
+            running.push(LiveStream { what: format!("{what} on {name}"), grant: grant.to_owned(), ended });
         };
         for (what, given) in [("watch", kubeconfig), ("watch of a plug-in", &self.plugin)] {
             let wire = self.api(replica, given, "/api/v1/pods?watch=true", "").await?;
@@ -137,7 +142,7 @@ impl Streams {
         Ok(wire)
     }
 
-    async fn api(&self, replica: &Replica, given: &Given, path: &str, headers: &str) -> Result<Wire> {
+    async fn api(&self, replica: &Replica, given: &GrantToken, path: &str, headers: &str) -> Result<Wire> {
         let headers = format!("Authorization: Bearer {}\r\n{headers}", given.token);
         self.send(&replica.proxy_url, &format!("{}{path}", self.api), &headers).await
     }
@@ -173,9 +178,9 @@ impl Streams {
     }
 
     /// A command on the machine that waits for input.
-    async fn shell(&self, replica: &Replica) -> Result<(Handle<Trusting>, Channel<Msg>)> {
+    async fn shell(&self, replica: &Replica) -> Result<(Handle<AcceptAnyHostKey>, Channel<Msg>)> {
         let connecting =
-            russh::client::connect(Arc::new(Config::default()), ("127.0.0.1", replica.ssh), Trusting);
+            russh::client::connect(Arc::new(Config::default()), ("127.0.0.1", replica.ssh), AcceptAnyHostKey);
         let mut handle = tokio::time::timeout(GENEROUS, connecting).await.context("no connection")??;
         let (key, certificate) = (Arc::clone(&self.key), self.certificate.clone());
         let signed = handle.authenticate_openssh_cert(&self.user, key, certificate).await?;
@@ -232,16 +237,16 @@ async fn reset(mut wire: Wire) -> Result<()> {
     wire.says(RESET).await
 }
 
-async fn shell_over(handle: Handle<Trusting>, mut channel: Channel<Msg>) -> Result<()> {
+async fn shell_over(handle: Handle<AcceptAnyHostKey>, mut channel: Channel<Msg>) -> Result<()> {
     while channel.wait().await.is_some_and(|message| !matches!(message, ChannelMsg::Close)) {}
     drop(handle);
     Ok(())
 }
 
 /// Whom it meets is the business of other stories.
-struct Trusting;
+struct AcceptAnyHostKey;
 
-impl russh::client::Handler for Trusting {
+impl russh::client::Handler for AcceptAnyHostKey {
     type Error = russh::Error;
 
     async fn check_server_key(&mut self, _: &PublicKeyOrCertificate) -> Result<bool, russh::Error> {

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rp_base::{Clock as _, SystemClock};
-use rp_simulator::arm::{Alone, ArmControl, Nothing, object_id_of};
+use rp_simulator::arm::{ArmControl, EmptyContents, LocalArm, object_id_of};
 use serde_json::{Value, json};
 use tests_kit::Folder;
 
@@ -21,11 +21,12 @@ const OWN_TENANT: &str = "00000000-0000-4000-8000-0000000000b0";
 const CLIENT: &str = "00000000-0000-4000-8000-0000000000de";
 
 /// It ends with this.
-pub(super) struct Azure(Alone);
+pub(super) struct Azure(LocalArm);
 
 impl Azure {
     pub(super) async fn start(folder: &Folder) -> Result<Self> {
-        let azure = Self(Alone::start(&[(CLIENT, "none")], Arc::new(Nothing), Arc::new(SystemClock)).await?);
+        let azure =
+            Self(LocalArm::start(&[(CLIENT, "none")], Arc::new(EmptyContents), Arc::new(SystemClock)).await?);
         let control = azure.control();
         control.open_directory();
         control.subscribe(SUB, SUB);

@@ -11,7 +11,7 @@ use reqwest::Method;
 use rp_base::Timestamp;
 use rp_database::{PostgresOptions, PostgresStore, SharedStore, Span};
 use rp_documents::{ClusterDocument, Collection, Lease, Leased as _};
-use rp_simulator::arm::Logged;
+use rp_simulator::arm::LoggedRequest;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -19,7 +19,7 @@ use super::azure::{group, group_of};
 
 /// A turn on a cluster's document: from the claim until its lease was given back.
 #[derive(Debug, Clone)]
-pub(super) struct Turn {
+pub(super) struct LeaseTerm {
     pub(super) pid: u32,
     /// The cluster's name.
     pub(super) cluster: String,
@@ -29,7 +29,7 @@ pub(super) struct Turn {
     pub(super) ended: Option<(Timestamp, String)>,
 }
 
-impl Turn {
+impl LeaseTerm {
     fn holds(&self, at: Timestamp) -> bool {
         self.began <= at && (self.was_lost() || self.ended.as_ref().is_none_or(|(end, _)| at <= *end))
     }
@@ -41,8 +41,8 @@ impl Turn {
 }
 
 /// The turns that a process's log tells of.
-pub(super) fn turns(pid: u32, log: &str) -> Result<Vec<Turn>> {
-    let mut all: Vec<Turn> = Vec::new();
+pub(super) fn turns(pid: u32, log: &str) -> Result<Vec<LeaseTerm>> {
+    let mut all: Vec<LeaseTerm> = Vec::new();
     // Of a killed process the last line may not be whole.
     for line in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let cluster = line["span"]["resource_name"].as_str().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn turns(pid: u32, log: &str) -> Result<Vec<Turn>> {
         let at = Timestamp::parse(line["timestamp"].as_str().unwrap_or_default())
             .with_context(|| line.to_string())?;
         if message == "dequeued" {
-            all.push(Turn { pid, cluster: cluster.to_owned(), token, began: at, ended: None });
+            all.push(LeaseTerm { pid, cluster: cluster.to_owned(), token, began: at, ended: None });
         } else if message == "done" {
             let of = all.iter_mut().find(|turn| turn.cluster == cluster && turn.token == token);
             let how = line["result"].as_str().unwrap_or_default().to_owned();
@@ -63,22 +63,22 @@ pub(super) fn turns(pid: u32, log: &str) -> Result<Vec<Turn>> {
 }
 
 /// The requests that write to a cluster's group in Azure.
-pub(super) fn writes(requests: Vec<Logged>) -> impl Iterator<Item = Logged> {
-    let of = |request: &Logged| {
+pub(super) fn writes(requests: Vec<LoggedRequest>) -> impl Iterator<Item = LoggedRequest> {
+    let of = |request: &LoggedRequest| {
         !matches!(request.method, Method::GET | Method::HEAD) && group_of(&request.path).is_some()
     };
     requests.into_iter().filter(of)
 }
 
-/// Whoever writes to a cluster's group holds the cluster's lease, and nobody writes any more after the next holder did.
+/// Only the holder of a cluster's lease writes to its group, and no earlier holder writes after the next one did.
 /// Gives how many holders wrote.
-pub(super) fn one_at_a_time(writes: &[Logged], number: usize, turns: &[&Turn]) -> Result<usize> {
+pub(super) fn one_at_a_time(writes: &[LoggedRequest], number: usize, turns: &[&LeaseTerm]) -> Result<usize> {
     let group = group(number);
-    let mut own: Vec<&Logged> =
+    let mut own: Vec<&LoggedRequest> =
         writes.iter().filter(|write| group_of(&write.path).as_ref() == Some(&group)).collect();
     own.sort_by_key(|write| (write.came, write.number));
     ensure!(!own.is_empty(), "no writes");
-    let mut wrote: Vec<&Turn> = Vec::new();
+    let mut wrote: Vec<&LeaseTerm> = Vec::new();
     for write in own {
         let pid = pid(write)?;
         let turn = turns.iter().rfind(|turn| turn.pid == pid && turn.holds(write.came)).copied();
@@ -95,7 +95,7 @@ pub(super) fn one_at_a_time(writes: &[Logged], number: usize, turns: &[&Turn]) -
     Ok(wrote.len())
 }
 
-fn pid(request: &Logged) -> Result<u32> {
+fn pid(request: &LoggedRequest) -> Result<u32> {
     let told = request.agent.split_once("pid ").map(|(_, rest)| rest.trim_end_matches(')'));
     told.and_then(|pid| pid.parse().ok()).with_context(|| format!("{request:?} does not say whose it is"))
 }

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn data(size: usize) -> Up {
-    Up::Data(Bytes::from(vec![7; size]))
+fn data(size: usize) -> ClientMessage {
+    ClientMessage::Data(Bytes::from(vec![7; size]))
 }
 
 #[tokio::test]
@@ -13,7 +13,7 @@ async fn what_is_taken_makes_room() {
     inlet.push(data(SOFT - SMALL)).await;
     assert!(!inlet.is_slow());
     let message = outlet.up.recv().await.unwrap();
-    outlet.flow.took(size_of(&message));
+    outlet.flow.release(size_of(&message));
     assert_eq!(inlet.flow.waiting.load(Ordering::Relaxed), 0);
 }
 
@@ -36,7 +36,7 @@ async fn a_slow_machine_slows_the_client_down_and_bounds_what_waits() {
 async fn messages_without_data_count_too() {
     let (inlet, outlet) = channel(&CancellationToken::new());
     for _ in 0..SOFT / SMALL {
-        inlet.push(Up::Size { cols: 80, rows: 24, width: 0, height: 0 }).await;
+        inlet.push(ClientMessage::Size { cols: 80, rows: 24, width: 0, height: 0 }).await;
     }
     assert!(!inlet.is_slow());
     assert_eq!(outlet.flow.waiting.load(Ordering::Relaxed), SOFT / SMALL * SMALL);
@@ -49,7 +49,7 @@ async fn a_cut_channel_keeps_nobody_waiting() {
     for _ in 0..1000 {
         inlet.push(data(32 * 1024)).await;
     }
-    assert_eq!(inlet.ask(Ask::Shell).await, Err(None));
+    assert_eq!(inlet.ask(ChannelRequest::Shell).await, Err(None));
 }
 
 #[tokio::test]
@@ -59,13 +59,15 @@ async fn an_answer_outruns_the_end_that_comes_with_it() {
         let cut = inlet.cut.child_token();
         let asked = Inlet { up: inlet.up.clone(), flow: Arc::clone(&inlet.flow), cut };
         let machine = async {
-            let Some((Up::Ask(_, reply), size)) = outlet.next().await else { panic!("no question") };
-            // Before whoever asked is woken by the one, the other has happened too.
+            let Some((ClientMessage::Request(_, reply), size)) = outlet.next().await else {
+                panic!("no question")
+            };
+            // Both happen before the waiting request is woken.
             reply.send(answer.clone()).unwrap();
             asked.cut.cancel();
-            outlet.took(size);
+            outlet.release(size);
         };
-        let (heard, ()) = tokio::join!(asked.ask(Ask::Shell), machine);
+        let (heard, ()) = tokio::join!(asked.ask(ChannelRequest::Shell), machine);
         assert_eq!(heard, answer);
     }
 }
@@ -77,14 +79,14 @@ async fn whoever_asks_is_told_when_nobody_will_answer() {
         let (message, _) = outlet.next().await.unwrap();
         drop(message);
     };
-    let (heard, ()) = tokio::join!(inlet.ask(Ask::Shell), machine);
+    let (heard, ()) = tokio::join!(inlet.ask(ChannelRequest::Shell), machine);
     assert_eq!(heard, Err(None));
     let machine = async {
         let message = outlet.next().await.unwrap();
         inlet.cut.cancel();
         message
     };
-    let (heard, _held) = tokio::join!(inlet.ask(Ask::Shell), machine);
+    let (heard, _held) = tokio::join!(inlet.ask(ChannelRequest::Shell), machine);
     assert_eq!(heard, Err(None));
 }
 
@@ -96,23 +98,23 @@ async fn a_channel_whose_task_is_gone_takes_everything_and_keeps_nothing() {
         inlet.push(data(32 * 1024)).await;
     }
     assert_eq!(inlet.flow.waiting.load(Ordering::Relaxed), 0);
-    assert_eq!(inlet.ask(Ask::Shell).await, Err(None));
+    assert_eq!(inlet.ask(ChannelRequest::Shell).await, Err(None));
 }
 
 /// What a hostile client may send, in any order.
-fn any_message() -> impl Strategy<Value = Up> {
+fn any_message() -> impl Strategy<Value = ClientMessage> {
     prop_oneof![
-        vec(any::<u8>(), 0..4000).prop_map(|bytes| Up::Data(Bytes::from(bytes))),
+        vec(any::<u8>(), 0..4000).prop_map(|bytes| ClientMessage::Data(Bytes::from(bytes))),
         (any::<u32>(), vec(any::<u8>(), 0..100))
-            .prop_map(|(kind, bytes)| Up::Extended(kind, Bytes::from(bytes))),
-        Just(()).prop_map(|()| Up::Eof),
-        any::<(u32, u32, u32, u32)>().prop_map(|(cols, rows, width, height)| Up::Size {
+            .prop_map(|(kind, bytes)| ClientMessage::Extended(kind, Bytes::from(bytes))),
+        Just(()).prop_map(|()| ClientMessage::Eof),
+        any::<(u32, u32, u32, u32)>().prop_map(|(cols, rows, width, height)| ClientMessage::Size {
             cols,
             rows,
             width,
             height
         }),
-        "\\PC{0,20}".prop_map(|name| Up::Signal(Sig::Custom(name))),
+        "\\PC{0,20}".prop_map(|name| ClientMessage::Signal(Sig::Custom(name))),
     ]
 }
 
@@ -137,7 +139,7 @@ proptest! {
             drop(inlet);
             let mut taken = Vec::new();
             while let Some(message) = outlet.up.recv().await {
-                outlet.flow.took(size_of(&message));
+                outlet.flow.release(size_of(&message));
                 taken.push(format!("{message:?}"));
             }
             assert_eq!(sent, taken);

@@ -47,7 +47,7 @@ fn whoever_takes_over_goes_on_with_the_log() {
     assert_eq!((all.attempt, all.steps.len(), all.steps[1].attempts), (2, 2, 2));
     assert_eq!(all.lines.len(), 1);
     assert_eq!(all.unknown["future"], 1);
-    // One that began elsewhere is told as interrupted.
+    // A step that another process began is recorded as interrupted.
     let mut other = empty();
     start(&mut other, "action.c", 1);
     let all = joined(before, &other);

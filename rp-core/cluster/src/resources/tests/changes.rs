@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::world::{GROUP, World, subnet};
-use super::{Named, making, run};
+use super::{NamedStep, making, run};
 use crate::resources::deploy::deploy;
 use crate::resources::{addresses, balancer, base, bootstrap, machines, zone_migration};
 
-const RECONCILE: Named =
+const RECONCILE: NamedStep =
     ("reconcileLoadBalancerProfile", |c| Box::pin(balancer::reconcile_load_balancer_profile(c)));
 const COUNT: &str = "/properties/networkProfile/loadBalancerProfile/managedOutboundIps/count";
 
@@ -78,10 +78,10 @@ async fn effective_addresses_are_told_as_they_are() {
 
 #[tokio::test]
 async fn the_internal_balancer_gets_zones_and_keeps_its_address() {
-    const MIGRATE: Named = ("migrateInternalLoadBalancerZones", |c| {
+    const MIGRATE: NamedStep = ("migrateInternalLoadBalancerZones", |c| {
         Box::pin(zone_migration::migrate_internal_load_balancer_zones(c))
     });
-    const SSH: Named = ("fixSSH", |c| Box::pin(machines::fix_ssh(c)));
+    const SSH: NamedStep = ("fixSSH", |c| Box::pin(machines::fix_ssh(c)));
     let mut world = World::new(&[("/properties/zones", json!([]))]).await;
     run(&mut world, &making(), 1).await;
     let address = world.context.document().text_at("/properties/apiserverProfile/intIp");
@@ -117,7 +117,7 @@ async fn the_internal_balancer_gets_zones_and_keeps_its_address() {
 
 #[tokio::test]
 async fn cards_of_masters_are_in_their_pools() {
-    const SSH: Named = ("fixSSH", |c| Box::pin(machines::fix_ssh(c)));
+    const SSH: NamedStep = ("fixSSH", |c| Box::pin(machines::fix_ssh(c)));
     let mut world = World::new(&[]).await;
     run(&mut world, &making(), 1).await;
     let text = machines::fix_ssh(&World::new(&[]).await.context).await;
@@ -164,7 +164,7 @@ async fn cards_of_masters_are_in_their_pools() {
 
 #[tokio::test]
 async fn the_bootstrap_goes_and_repairs_may_be_repeated() {
-    const REPAIRS: [Named; 5] = [
+    const REPAIRS: [NamedStep; 5] = [
         ("removeBootstrap", |c| Box::pin(bootstrap::remove_bootstrap(c))),
         ("removeBootstrapIgnition", |c| Box::pin(bootstrap::remove_bootstrap_ignition(c))),
         ("createOrUpdateDenyAssignment", |c| Box::pin(base::create_or_update_deny_assignment(c))),
@@ -188,7 +188,7 @@ async fn the_bootstrap_goes_and_repairs_may_be_repeated() {
 
 #[tokio::test]
 async fn machines_of_the_template_come_and_the_bootstrap_goes() {
-    const THEN: [Named; 4] = [
+    const THEN: [NamedStep; 4] = [
         ("removeBootstrap", |c| Box::pin(bootstrap::remove_bootstrap(c))),
         ("removeBootstrapIgnition", |c| Box::pin(bootstrap::remove_bootstrap_ignition(c))),
         ("startVMs", |c| Box::pin(machines::start_vms(c))),

@@ -1,33 +1,33 @@
 //! What goes wrong with Azure, and what becomes of it.
 
 use http::Method;
-use rp_simulator::arm::{Fault, FaultAnswer, Forbidden};
+use rp_simulator::arm::{DenyRule, Fault, FaultResponse};
 use serde_json::json;
 
 use super::world::{FIRST_PARTY, GROUP, OURS, World, subnet};
 use super::{making, removing, run};
 use crate::cleanup::delete_resource_group;
 use crate::resources::{base, dns, group, oidc, rbac, subnets};
-use crate::step::Act;
+use crate::step::ActionFn;
 
-fn once(method: &Method, path: &str, answer: FaultAnswer) -> Fault {
+fn once(method: &Method, path: &str, answer: FaultResponse) -> Fault {
     Fault { method: Some(method.clone()), path: path.to_owned(), times: Some(1), answer }
 }
 
-fn told(status: u16, code: &str, message: &str, retry_after: Option<u32>) -> FaultAnswer {
-    FaultAnswer::Status { status, code: code.to_owned(), message: message.to_owned(), retry_after }
+fn told(status: u16, code: &str, message: &str, retry_after: Option<u32>) -> FaultResponse {
+    FaultResponse::Status { status, code: code.to_owned(), message: message.to_owned(), retry_after }
 }
 
 /// Faults that go away: the first write of every step meets one.
-fn passing() -> Vec<(&'static str, FaultAnswer)> {
+fn passing() -> Vec<(&'static str, FaultResponse)> {
     vec![
-        ("429 with Retry-After", FaultAnswer::throttled(7)),
+        ("429 with Retry-After", FaultResponse::throttled(7)),
         ("429 without", told(429, "TooManyRequests", "slow down", None)),
         ("409 with Retry-After", told(409, "AnotherOperationInProgress", "busy", Some(3))),
         ("409 that asks for patience", told(409, "Conflict", "Please retry later", None)),
         ("500", told(500, "InternalServerError", "oh", None)),
         ("503", told(503, "ServiceUnavailable", "oh", None)),
-        ("done, and the answer lost", FaultAnswer::Lost),
+        ("done, and the answer lost", FaultResponse::Lost),
     ]
 }
 
@@ -54,14 +54,14 @@ async fn faults_that_pass_change_nothing() {
 }
 
 /// Runs one step and gives its error's text.
-async fn error(world: &World, step: Act) -> String {
+async fn error(world: &World, step: ActionFn) -> String {
     step(&world.context).await.unwrap_err().to_string()
 }
 
 #[tokio::test]
 async fn policies_are_told_to_the_customer() {
     let world = World::new(&[]).await;
-    let policy = || FaultAnswer::policy("No link services", "Corp");
+    let policy = || FaultResponse::policy("No link services", "Corp");
     world.arm.fail(once(&Method::PUT, "/subnets/master", policy()));
     let text = error(&world, |c| Box::pin(subnets::set_master_subnet_policies(c))).await;
     assert_eq!(
@@ -112,11 +112,11 @@ async fn what_a_deployment_meets_is_told_as_azure_told_it() {
     assert!(text.contains("PublicIPCountLimitReached"), "{text}");
     world.arm.quota(super::world::CUSTOMER, "PublicIPAddresses", 0, 100);
     // Rights that arrive late are no failure: whoever runs the step asks again.
-    let late = Forbidden {
+    let late = DenyRule {
         subject: Some(FIRST_PARTY.to_owned()),
         action: "deployments/write".to_owned(),
         times: Some(1),
-        ..Forbidden::default()
+        ..DenyRule::default()
     };
     world.arm.forbid(late);
     let failed = base::deploy_base_resource_template(&world.context).await.unwrap_err();

@@ -137,7 +137,7 @@ async fn platform_identities_get_roles_and_trust_and_lose_it() {
     assert!(world.arm.put(&account, json!({"location": "eastus"})));
     world.arm.put(&format!("{account}/blobServices/default/containers/$web"), json!({}));
     let before = everything(&world);
-    let first: [super::Named; 2] = [
+    let first: [super::NamedStep; 2] = [
         ("platformWorkloadIdentityIDs", |c| {
             Box::pin(resources::identities::platform_workload_identity_ids(c))
         }),
@@ -145,7 +145,7 @@ async fn platform_identities_get_roles_and_trust_and_lose_it() {
     ];
     run(&mut world, &first, 2).await;
     run(&mut world, &making(), 2).await;
-    let then: [super::Named; 3] = [
+    let then: [super::NamedStep; 3] = [
         ("createOIDC", |c| Box::pin(resources::oidc::create_oidc(c))),
         ("federateIdentityCredentials", |c| Box::pin(resources::federated::federate_identity_credentials(c))),
         ("ensurePlatformWorkloadIdentityRBAC", |c| {

@@ -1,7 +1,7 @@
 //! What happens in the middle of an operation, and who is told what of it.
 
 use http::Method;
-use rp_simulator::arm::{Fault, FaultAnswer};
+use rp_simulator::arm::{Fault, FaultResponse};
 use serde_json::json;
 
 use super::world::{GROUP, World, subnet};
@@ -11,7 +11,7 @@ use crate::Failure;
 /// What the customer and the operation's log are told of a step's error.
 fn ends_with(error: crate::StepError) -> (String, String) {
     match crate::convert::failure(None, error, GROUP) {
-        Failure::Told { told, detail } => (told.to_string(), detail),
+        Failure::Customer { told, detail } => (told.to_string(), detail),
         Failure::Internal(detail) => (String::new(), detail),
         other => panic!("{other}"),
     }
@@ -52,7 +52,7 @@ async fn a_certificate_of_ours_that_ended_is_not_the_customers_matter_and_its_su
         method: Some(Method::POST),
         path: "/oauth2/v2.0/token".to_owned(),
         times: None,
-        answer: FaultAnswer::Error(401, json!({"error": "invalid_client", "error_description": words})),
+        answer: FaultResponse::Error(401, json!({"error": "invalid_client", "error_description": words})),
     });
     for (name, step) in &making()[1..3] {
         let (customer, log) = ends_with(step(&world.context).await.unwrap_err());

@@ -1,6 +1,6 @@
 //! The validation and the choice of zones, with Azure asked.
 
-use rp_simulator::arm::{Forbidden, object_id_of};
+use rp_simulator::arm::{DenyRule, object_id_of};
 use serde_json::json;
 
 use super::making;
@@ -10,8 +10,8 @@ use crate::resources::identities::platform_workload_identity_ids;
 use crate::resources::zones::validate_zones;
 use crate::validation::validate_resources;
 
-fn forbid(subject: &str, action: &str, times: Option<u32>) -> Forbidden {
-    Forbidden { subject: Some(object_id_of(subject)), action: action.to_owned(), scope: String::new(), times }
+fn forbid(subject: &str, action: &str, times: Option<u32>) -> DenyRule {
+    DenyRule { subject: Some(object_id_of(subject)), action: action.to_owned(), scope: String::new(), times }
 }
 
 async fn told(world: &World) -> String {
@@ -91,8 +91,7 @@ async fn platform_identities_must_be_those_of_the_version() {
     );
     world.arm.remove(&credential);
     let object = disk["objectId"].as_str().unwrap().to_owned();
-    let lacks =
-        Forbidden { subject: Some(object), action: "subnets/join".to_owned(), ..Forbidden::default() };
+    let lacks = DenyRule { subject: Some(object), action: "subnets/join".to_owned(), ..DenyRule::default() };
     world.arm.forbid(lacks);
     let text = told(&world).await;
     assert_eq!(

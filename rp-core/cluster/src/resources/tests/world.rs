@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rp_azure::{
-    Arm, ArmOptions, AzureClients, CloudClients, Credential, Endpoints, Habits, Polling, Repeat, RetryPolicy,
-    Sleep,
+    Arm, ArmOptions, AzureClients, CallSettings, CloudClients, Credential, Endpoints, Polling, Repeat,
+    RetryPolicy, Sleep,
 };
 use rp_base::{Secret, SharedClock, SharedRandom, SystemClock, SystemRandom};
 use rp_documents::cluster::Worker;
@@ -16,12 +16,12 @@ use rp_documents::{ClusterDocument, Leased as _, RoleSetDocument};
 use rp_kube::KubeClient;
 use rp_net::Target;
 use rp_seal::Keyring;
-use rp_simulator::arm::{Alone, ArmControl, Nothing, object_id_of};
+use rp_simulator::arm::{ArmControl, EmptyContents, LocalArm, object_id_of};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::{
-    Environment, Features, GatewayRecord, Gateways, OidcStorage, Periods, ReachClusters, RoleSets,
+    ClusterClients, Environment, Features, GatewayRecord, Gateways, OidcStorage, Periods, RoleSets,
 };
 use crate::harness::documents::typed;
 use crate::harness::subscription;
@@ -51,9 +51,9 @@ impl Sleep for NoSleep {
     }
 }
 
-/// The lease holder's pen over a document in memory.
+/// [`Progress`] of a document in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryProgress {
     document: Mutex<Value>,
     pub(crate) lines: Mutex<Vec<String>>,
     /// The lease is somebody else's.
@@ -61,7 +61,7 @@ pub(crate) struct Memory {
 }
 
 #[async_trait]
-impl Progress for Memory {
+impl Progress for MemoryProgress {
     async fn read(&self) -> Result<Arc<ClusterDocument>, ProgressError> {
         Ok(Arc::new(typed(self.document.lock().clone())))
     }
@@ -86,30 +86,30 @@ impl Progress for Memory {
         Ok(())
     }
 
-    fn tell(&self, event: StepEvent<'_>) {
+    fn record_event(&self, event: StepEvent<'_>) {
         if let StepEvent::Line { text, .. } = event {
             self.lines.lock().push(text.to_owned());
         }
     }
 
-    async fn bill(&self, _: &str, _: &str, _: &str) -> Result<(), ProgressError> {
+    async fn create_billing_record(&self, _: &str, _: &str, _: &str) -> Result<(), ProgressError> {
         Ok(())
     }
 
-    async fn end_bill(&self) -> Result<(), ProgressError> {
+    async fn end_billing_record(&self) -> Result<(), ProgressError> {
         Ok(())
     }
 }
 
 /// The gateway's records.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
+pub(crate) struct MemoryGateways {
     all: Mutex<BTreeMap<String, GatewayRecord>>,
-    /// The next one is made, and nobody hears of it.
+    /// The next record is created, but the answer is lost.
     pub(crate) silent: Mutex<bool>,
 }
 
-impl Records {
+impl MemoryGateways {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.all.lock().len()
@@ -117,7 +117,7 @@ impl Records {
 }
 
 #[async_trait]
-impl Gateways for Records {
+impl Gateways for MemoryGateways {
     async fn get(&self, link_id: &str) -> Result<Option<GatewayRecord>, String> {
         Ok(self.all.lock().get(link_id).cloned())
     }
@@ -136,10 +136,10 @@ impl Gateways for Records {
 }
 
 #[derive(Debug)]
-struct Sets;
+struct FixedRoleSets;
 
 #[async_trait]
-impl RoleSets for Sets {
+impl RoleSets for FixedRoleSets {
     async fn all(&self) -> Result<Vec<RoleSetDocument>, String> {
         let role = |operator: &str, id: &str, account: &str| {
             json!({"operatorName": operator, "roleDefinitionName": operator,
@@ -160,10 +160,10 @@ pub(crate) const DISK_ROLE: &str = "5b7237c5-45e1-49d6-bc18-a1f62f400748";
 pub(crate) const REGISTRY_ROLE: &str = "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5";
 
 #[derive(Debug)]
-struct Nobody;
+struct NoInstaller;
 
 #[async_trait]
-impl Installer for Nobody {
+impl Installer for NoInstaller {
     async fn begin(&self, _: &Value) -> Result<(), InstallError> {
         Err(InstallError::Refused("not here".to_owned()))
     }
@@ -177,7 +177,7 @@ impl Installer for Nobody {
     }
 }
 
-impl ReachClusters for Nobody {
+impl ClusterClients for NoInstaller {
     fn client(&self, _: Arc<Target>) -> Result<KubeClient, StepError> {
         Err(StepError::other("not here"))
     }
@@ -187,16 +187,16 @@ impl ReachClusters for Nobody {
 pub(crate) struct World {
     pub(crate) arm: ArmControl,
     pub(crate) context: Context,
-    pub(crate) memory: Arc<Memory>,
-    pub(crate) records: Arc<Records>,
+    pub(crate) memory: Arc<MemoryProgress>,
+    pub(crate) records: Arc<MemoryGateways>,
     environment: Arc<Environment>,
-    _alone: Alone,
+    _alone: LocalArm,
 }
 
 impl World {
     /// A cluster with a service principal, changed by the test.
     pub(crate) async fn new(changes: &[(&str, Value)]) -> Self {
-        Self::of(serde_json::to_value(cluster(changes).envelope()).unwrap()).await
+        Self::from_document(serde_json::to_value(cluster(changes).envelope()).unwrap()).await
     }
 
     /// One with platform identities.
@@ -204,16 +204,17 @@ impl World {
         let mut changes = workload_identity();
         let own = format!("{SHOP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/aro");
         changes.push(("/managedServiceIdentity/userAssignedIdentities", json!({ own: {} })));
-        Self::of(serde_json::to_value(cluster(&changes).envelope()).unwrap()).await
+        Self::from_document(serde_json::to_value(cluster(&changes).envelope()).unwrap()).await
     }
 
-    async fn of(mut document: Value) -> Self {
+    async fn from_document(mut document: Value) -> Self {
         rp_net::tls::install_provider();
         let applications = [(FIRST_PARTY, "secret"), (PRINCIPAL, "secret")];
-        let alone = Alone::start(&applications, Arc::new(Nothing), Arc::new(SystemClock)).await.unwrap();
+        let alone =
+            LocalArm::start(&applications, Arc::new(EmptyContents), Arc::new(SystemClock)).await.unwrap();
         let arm = alone.arm.control();
         seed(&arm);
-        let records = Arc::<Records>::default();
+        let records = Arc::<MemoryGateways>::default();
         let environment = Arc::new(environment(&alone.url, &records));
         let place = format!("OpenShiftClusters/{}/clientSecret", document["id"].as_str().unwrap());
         let sealed = environment.keyring.seal(b"secret", &place).unwrap().0;
@@ -222,7 +223,7 @@ impl World {
             set(&mut document, &format!("{principal}/clientSecret"), json!(sealed));
             set(&mut document, &format!("{principal}/spObjectId"), json!(object_id_of(PRINCIPAL)));
         }
-        let memory = Arc::new(Memory { document: Mutex::new(document), ..Memory::default() });
+        let memory = Arc::new(MemoryProgress { document: Mutex::new(document), ..MemoryProgress::default() });
         let context = context(&environment, &memory);
         Self { arm, context, memory, records, environment, _alone: alone }
     }
@@ -266,7 +267,7 @@ pub(crate) fn subnet(name: &str) -> String {
     format!("{SHOP}/providers/Microsoft.Network/virtualNetworks/net/subnets/{name}")
 }
 
-fn context(environment: &Arc<Environment>, memory: &Arc<Memory>) -> Context {
+fn context(environment: &Arc<Environment>, memory: &Arc<MemoryProgress>) -> Context {
     let job = Job {
         operation: Operation::Create,
         document: Arc::new(typed(memory.document.lock().clone())),
@@ -330,7 +331,7 @@ fn seed(arm: &ArmControl) {
     }
 }
 
-fn environment(url: &str, records: &Arc<Records>) -> Environment {
+fn environment(url: &str, records: &Arc<MemoryGateways>) -> Environment {
     let (clock, random): (SharedClock, SharedRandom) = (Arc::new(SystemClock), Arc::new(SystemRandom));
     Environment {
         region: "eastus".to_owned(),
@@ -355,13 +356,13 @@ fn environment(url: &str, records: &Arc<Records>) -> Environment {
         features: Features::default(),
         azure: clients(url, &clock, &random),
         certificates: None,
-        role_sets: Arc::new(Sets),
+        role_sets: Arc::new(FixedRoleSets),
         gateways: Some(Arc::clone(records) as Arc<dyn Gateways>),
-        installer: Arc::new(Nobody),
+        installer: Arc::new(NoInstaller),
         keyring: Keyring::generate(&SystemRandom),
         clock,
         random,
-        clusters: Arc::new(Nobody),
+        clusters: Arc::new(NoInstaller),
         periods: Periods {
             poll: Duration::from_millis(1),
             authorization_retry: Duration::from_millis(1),
@@ -384,8 +385,9 @@ fn clients(url: &str, clock: &SharedClock, random: &SharedRandom) -> Arc<dyn Azu
         retry: RetryPolicy::STEPS,
         patience: Duration::from_secs(120),
     };
-    let habits = Habits { repeat: Repeat::STEPS, polling: Polling::STEPS, sleep: Arc::new(NoSleep) };
-    let first_party = Arm::with(options, habits).unwrap();
+    let call_settings =
+        CallSettings { repeat: Repeat::STEPS, polling: Polling::STEPS, sleep: Arc::new(NoSleep) };
+    let first_party = Arm::with(options, call_settings).unwrap();
     let managed_identity = first_party.with_credential(own());
     Arc::new(CloudClients::new(first_party, managed_identity))
 }

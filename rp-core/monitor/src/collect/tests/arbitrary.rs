@@ -1,4 +1,4 @@
-//! Whatever a cluster answers: no collector panics, and what is told is sound.
+//! For arbitrary responses: no collector panics, and the output is valid.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::collect::{CLUSTER_VERSION, HEALTHZ, OPENSHIFT5, PING, provisioning, told_by};
+use crate::collect::{CLUSTER_VERSION, HEALTHZ, OPENSHIFT5, PING, metrics_of_collector, provisioning};
 use crate::sample::{MOST_SERIES, Sample, budget};
 use crate::{health, hive, mirror};
 
-/// Names that collectors read, so that arbitrary objects reach deep into them.
+/// Member names that collectors read, so that arbitrary objects exercise them deeply.
 const KEYS: &[&str] = &[
     "metadata",
     "name",
@@ -123,45 +123,45 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Needs of everybody, with what is asked only in certain cases.
-fn every_need() -> Vec<Need> {
-    let mut needs: Vec<Need> = super::super::pods::NAMESPACES.map(Need::Pods).to_vec();
+/// Resources of all collectors, including those requested only in certain cases.
+fn every_need() -> Vec<Resource> {
+    let mut needs: Vec<Resource> = super::super::pods::NAMESPACES.map(Resource::Pods).to_vec();
     needs.extend([
-        Need::ClusterVersion,
-        Need::ClusterOperators,
-        Need::Nodes,
-        Need::Machines,
-        Need::MachineSets,
-        Need::Pools,
-        Need::OperatorDeployments,
-        Need::LogDaemonSets,
-        Need::AroCluster,
-        Need::VirtualMachines,
-        Need::IngressControllers,
-        Need::RouterServices,
-        Need::Certificate("x-ingress".to_owned()),
-        Need::Certificate("x-apiserver".to_owned()),
-        Need::EtcdCertificates,
-        Need::Proxy,
-        Need::Network,
-        Need::Dns,
-        Need::Infrastructure,
-        Need::Credentials,
-        Need::Alerts,
-        Need::HiveDeployment("n".to_owned()),
-        Need::HiveSync("n".to_owned()),
+        Resource::ClusterVersion,
+        Resource::ClusterOperators,
+        Resource::Nodes,
+        Resource::Machines,
+        Resource::MachineSets,
+        Resource::Pools,
+        Resource::OperatorDeployments,
+        Resource::LogDaemonSets,
+        Resource::AroCluster,
+        Resource::VirtualMachines,
+        Resource::IngressControllers,
+        Resource::RouterServices,
+        Resource::Certificate("x-ingress".to_owned()),
+        Resource::Certificate("x-apiserver".to_owned()),
+        Resource::EtcdCertificates,
+        Resource::Proxy,
+        Resource::Network,
+        Resource::Dns,
+        Resource::Infrastructure,
+        Resource::Credentials,
+        Resource::Alerts,
+        Resource::HiveDeployment("n".to_owned()),
+        Resource::HiveSync("n".to_owned()),
     ]);
     needs
 }
 
-/// The body in the shape that gets past the envelope.
-fn shaped(need: &Need, value: &Value) -> Value {
+/// The body wrapped so that the envelope parses.
+fn shaped(need: &Resource, value: &Value) -> Value {
     let list = || match value {
         Value::Array(_) => value.clone(),
         other => json!([other, other]),
     };
     match need {
-        Need::Alerts => list(),
+        Resource::Alerts => list(),
         _ if need.request().paged => json!({"items": list()}),
         _ => value.clone(),
     }
@@ -174,15 +174,15 @@ fn check(values: &[Value], imported: bool) {
     if imported {
         cluster.id = ResourceId::imported("mine").unwrap();
     }
-    let seen = Seen::new(Arc::new(cluster), NOW, true, "commit");
+    let seen = ClusterObjects::new(Arc::new(cluster), NOW, true, "commit");
     for (need, value) in every_need().iter().zip(values.iter().cycle()) {
-        // An object that is none is a malformed answer, which is the fetcher's to tell.
+        // A body that is not an object is a malformed response, which the fetcher reports.
         if seen.page(need, shaped(need, value).to_string().as_bytes()).is_err() {
             seen.fail(need, FetchError::Malformed("x".to_owned()));
         }
     }
     seen.subnets(BTreeMap::from([("/s".to_owned(), Ok(vec!["10.0.0.0/24".to_owned()]))]));
-    let mut told = Told::new(true);
+    let mut told = CollectorOutput::new(true);
     provisioning(&seen, &mut told);
     let all =
         COLLECTORS.iter().chain(hive::COLLECTORS).chain([&HEALTHZ, &PING, &CLUSTER_VERSION, &OPENSHIFT5]);
@@ -192,7 +192,7 @@ fn check(values: &[Value], imported: bool) {
         let _ = (collector.run)(&seen, &mut told);
         if COLLECTORS.iter().any(|other| other.name == collector.name) {
             let its = |sample: &Sample| {
-                told_by(collector.name).iter().any(|metric| std::ptr::eq(*metric, sample.metric))
+                metrics_of_collector(collector.name).iter().any(|metric| std::ptr::eq(*metric, sample.metric))
             };
             assert!(told.samples[before..].iter().all(its), "{}", collector.name);
         }
@@ -215,7 +215,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_refused_or_read(body in prop::collection::vec(any::<u8>(), 0..200)) {
-        let seen = Seen::new(Arc::new(aro()), NOW, true, "commit");
+        let seen = ClusterObjects::new(Arc::new(aro()), NOW, true, "commit");
         for need in every_need() {
             let _ = seen.page(&need, &body);
         }

@@ -55,56 +55,57 @@ fn document(number: usize) -> DocumentKey {
     DocumentKey::new(false, &format!("document-{number}"))
 }
 
-struct Bench {
+struct PlanBench {
     plan: Plan,
     start: Instant,
     now: Instant,
     hour: i64,
-    deeds: Vec<Deed>,
+    actions: Vec<Action>,
     tenancy: Tenancy,
 }
 
-impl Bench {
+impl PlanBench {
     fn new(rules: Rules) -> Self {
         let now = Instant::now();
-        let plan = Plan::new(rules, Seeded::shared(7), Known::default(), now);
-        Self { plan, start: now, now, hour: 100, deeds: Vec::new(), tenancy: Tenancy::Of("tenant".into()) }
+        let plan = Plan::new(rules, Seeded::shared(7), ClusterIndex::default(), now);
+        Self { plan, start: now, now, hour: 100, actions: Vec::new(), tenancy: Tenancy::Of("tenant".into()) }
     }
 
     fn with(count: usize) -> Self {
         let mut bench = Self::new(rules());
-        bench.own(Buckets::all());
-        (0..count).for_each(|number| bench.tell(Event::Seen(Arc::new(view(number)))));
+        bench.set_owned(Buckets::all());
+        (0..count).for_each(|number| bench.apply(Event::Seen(Arc::new(view(number)))));
         bench
     }
 
-    fn tell(&mut self, event: Event) {
-        self.plan.apply(event, self.now, &mut self.deeds);
+    fn apply(&mut self, event: Event) {
+        self.plan.apply(event, self.now, &mut self.actions);
     }
 
-    fn own(&mut self, buckets: Buckets) {
-        self.plan.own(buckets, self.now, &mut self.deeds);
+    fn set_owned(&mut self, buckets: Buckets) {
+        self.plan.set_owned(buckets, self.now, &mut self.actions);
     }
 
-    /// Everything that is due now.
-    fn begin(&mut self) -> Vec<Start> {
+    /// Begins every look that is due.
+    fn begin(&mut self) -> Vec<LookStart> {
         let tenancy = self.tenancy.clone();
-        while self.plan.start(self.now, self.hour, |_| tenancy.clone(), &mut self.deeds) {}
-        let (looks, rest) =
-            std::mem::take(&mut self.deeds).into_iter().partition(|deed| matches!(deed, Deed::Look(_)));
-        self.deeds = rest;
-        let start = |deed| match deed {
-            Deed::Look(start) => Some(*start),
+        while self.plan.start(self.now, self.hour, |_| tenancy.clone(), &mut self.actions) {}
+        let (looks, rest) = std::mem::take(&mut self.actions)
+            .into_iter()
+            .partition(|action| matches!(action, Action::Look(_)));
+        self.actions = rest;
+        let start = |action| match action {
+            Action::Look(start) => Some(*start),
             _ => None,
         };
         Vec::into_iter(looks).filter_map(start).collect()
     }
 
     fn done(&mut self, key: &Arc<str>) {
-        self.plan.done(key, self.now, &mut self.deeds);
+        self.plan.done(key, self.now, &mut self.actions);
     }
 
-    /// Lets time pass, with looks that take no time; when each cluster was looked at.
+    /// Advances time, with looks that take no time; returns when each cluster was looked at.
     fn run(&mut self, length: Duration) -> BTreeMap<String, Vec<Duration>> {
         let mut looked: BTreeMap<String, Vec<Duration>> = BTreeMap::new();
         let end = self.now + length;
@@ -123,23 +124,23 @@ impl Bench {
     }
 
     fn forgotten(&mut self) -> usize {
-        let deeds = std::mem::take(&mut self.deeds);
-        deeds.iter().filter(|deed| matches!(deed, Deed::Forget(_))).count()
+        let actions = std::mem::take(&mut self.actions);
+        actions.iter().filter(|action| matches!(action, Action::Forget(_))).count()
     }
 
     fn removed(&mut self) -> Vec<String> {
-        let deeds = std::mem::take(&mut self.deeds);
-        let removed = |deed| match deed {
-            Deed::Remove { document, .. } => Some(document.to_string()),
+        let actions = std::mem::take(&mut self.actions);
+        let removed = |action| match action {
+            Action::Remove { document, .. } => Some(document.to_string()),
             _ => None,
         };
-        deeds.into_iter().filter_map(removed).collect()
+        actions.into_iter().filter_map(removed).collect()
     }
 }
 
 #[test]
 fn each_cluster_once_a_minute_and_never_a_burst() {
-    let mut bench = Bench::with(3000);
+    let mut bench = PlanBench::with(3000);
     let looked = bench.run(MINUTE * 4);
     assert_eq!(looked.len(), 3000);
     let mut all: Vec<Duration> = Vec::new();
@@ -161,7 +162,7 @@ fn each_cluster_once_a_minute_and_never_a_burst() {
 
 #[test]
 fn after_a_pause_each_missed_tick_is_dropped_and_the_rest_is_spread() {
-    let mut bench = Bench::with(600);
+    let mut bench = PlanBench::with(600);
     bench.run(MINUTE * 2);
     bench.now += MINUTE * 5;
     bench.plan.take_missed();
@@ -177,11 +178,11 @@ fn after_a_pause_each_missed_tick_is_dropped_and_the_rest_is_spread() {
 
 #[test]
 fn a_bucket_that_comes_back_while_its_cluster_is_looked_at_starts_no_second_look() {
-    let mut bench = Bench::with(1);
+    let mut bench = PlanBench::with(1);
     bench.now += MINUTE;
     let started = bench.begin();
-    bench.own(Buckets::none());
-    bench.own(Buckets::all());
+    bench.set_owned(Buckets::none());
+    bench.set_owned(Buckets::all());
     bench.now += MINUTE * 2;
     assert!(bench.begin().is_empty(), "it is still looked at");
     bench.done(&started[0].key);
@@ -190,7 +191,7 @@ fn a_bucket_that_comes_back_while_its_cluster_is_looked_at_starts_no_second_look
     bench.now += MINUTE;
     assert_eq!(bench.begin()[0].round.number, 2);
 
-    bench.own(Buckets::none());
+    bench.set_owned(Buckets::none());
     assert_eq!(bench.forgotten(), 0, "not while it is looked at");
     bench.done(&started[0].key);
     assert_eq!((bench.forgotten(), bench.plan.workers()), (1, 0));
@@ -199,17 +200,17 @@ fn a_bucket_that_comes_back_while_its_cluster_is_looked_at_starts_no_second_look
 
 #[test]
 fn a_document_that_goes_while_its_cluster_is_looked_at() {
-    let mut bench = Bench::with(2);
+    let mut bench = PlanBench::with(2);
     bench.now += MINUTE;
     let started = bench.begin();
     assert_eq!(started.len(), 1, "one at a time");
     let number = if started[0].key.ends_with('0') { 0 } else { 1 };
-    bench.tell(Event::Gone(document(number)));
+    bench.apply(Event::Gone(document(number)));
     assert!(started[0].cancel.is_cancelled());
     assert!(bench.removed().is_empty(), "the look could write it again");
     bench.done(&started[0].key);
     assert_eq!(bench.removed(), [format!("document-{number}")]);
-    bench.tell(Event::Gone(document(1 - number)));
+    bench.apply(Event::Gone(document(1 - number)));
     assert_eq!(bench.removed(), [format!("document-{}", 1 - number)]);
     assert_eq!((bench.plan.watched(), bench.plan.workers(), bench.plan.running()), (0, 0, 0));
     assert!(bench.plan.clusters.is_empty());
@@ -217,40 +218,40 @@ fn a_document_that_goes_while_its_cluster_is_looked_at() {
 
 #[test]
 fn made_anew_under_the_same_name_it_is_another_document() {
-    let mut bench = Bench::with(1);
+    let mut bench = PlanBench::with(1);
     let mut again = view(0);
     again.document = "document-again".to_owned();
-    bench.tell(Event::Seen(Arc::new(again)));
-    bench.tell(Event::Gone(document(0)));
+    bench.apply(Event::Seen(Arc::new(again)));
+    bench.apply(Event::Gone(document(0)));
     assert_eq!(bench.removed(), ["document-0"]);
     assert_eq!((bench.plan.watched(), bench.plan.workers()), (1, 1));
 }
 
 #[test]
 fn a_cluster_that_is_taken_away_stops_and_what_was_mirrored_stays_until_it_is_gone() {
-    let mut bench = Bench::with(1);
+    let mut bench = PlanBench::with(1);
     let mut leaving = view(0);
     leaving.provisioning_state = "Deleting".to_owned();
-    bench.tell(Event::Seen(Arc::new(leaving)));
+    bench.apply(Event::Seen(Arc::new(leaving)));
     assert_eq!((bench.plan.watched(), bench.plan.workers()), (0, 0));
     assert!(bench.removed().is_empty());
-    bench.tell(Event::Gone(document(0)));
+    bench.apply(Event::Gone(document(0)));
     assert_eq!(bench.removed(), ["document-0"]);
 }
 
 #[test]
 fn comparing_with_the_store_drops_what_is_not_there() {
-    let mut bench = Bench::with(3);
+    let mut bench = PlanBench::with(3);
     let ids = HashSet::from(["document-1".into()]);
-    bench.tell(Event::Living { imported: true, ids: HashSet::new() });
+    bench.apply(Event::Living { imported: true, ids: HashSet::new() });
     assert_eq!(bench.plan.watched(), 3, "imported ones are apart");
-    bench.tell(Event::Living { imported: false, ids });
+    bench.apply(Event::Living { imported: false, ids });
     assert_eq!(bench.plan.watched(), 1);
 }
 
 #[test]
 fn hours_and_network_security_groups() {
-    let mut bench = Bench::with(1);
+    let mut bench = PlanBench::with(1);
     let mut rounds = Vec::new();
     for minute in 0..22 {
         bench.now += MINUTE;
@@ -267,14 +268,15 @@ fn hours_and_network_security_groups() {
 
 #[test]
 fn an_invalid_subscription_is_told_every_half_hour() {
-    let mut bench = Bench::with(1);
+    let mut bench = PlanBench::with(1);
     bench.tenancy = Tenancy::Invalid;
     for _ in 0..61 {
         bench.now += MINUTE;
         assert!(bench.begin().is_empty());
     }
-    let warned = bench.deeds.iter().filter(|deed| matches!(deed, Deed::Skipped { warn: true, .. })).count();
-    let skipped = bench.deeds.iter().filter(|deed| matches!(deed, Deed::Skipped { .. })).count();
+    let warned =
+        bench.actions.iter().filter(|action| matches!(action, Action::Skipped { warn: true, .. })).count();
+    let skipped = bench.actions.iter().filter(|action| matches!(action, Action::Skipped { .. })).count();
     assert_eq!((skipped, warned), (61, 3));
     bench.tenancy = Tenancy::Of("other".into());
     bench.now += MINUTE;
@@ -284,10 +286,10 @@ fn an_invalid_subscription_is_told_every_half_hour() {
 
 #[test]
 fn before_the_subscriptions_are_read_nothing_is_skipped() {
-    let mut bench = Bench::with(1);
+    let mut bench = PlanBench::with(1);
     bench.tenancy = Tenancy::NotReady;
     bench.now += MINUTE;
-    assert!(bench.begin().is_empty() && bench.deeds.is_empty());
+    assert!(bench.begin().is_empty() && bench.actions.is_empty());
     bench.tenancy = Tenancy::Of("tenant".into());
     bench.now += PUT_OFF;
     assert_eq!(bench.begin().len(), 1);
@@ -299,31 +301,31 @@ fn imported_clusters_can_be_left_out() {
         let id = ResourceId::imported("edge").unwrap();
         Event::Seen(Arc::new(ClusterView::bare("edge".to_owned(), id, Source::Imported)))
     };
-    let mut bench = Bench::with(0);
-    bench.tell(imported());
+    let mut bench = PlanBench::with(0);
+    bench.apply(imported());
     assert_eq!(bench.plan.watched(), 1);
-    let mut bench = Bench::new(Rules { imported: false, ..rules() });
-    bench.tell(imported());
+    let mut bench = PlanBench::new(Rules { imported: false, ..rules() });
+    bench.apply(imported());
     assert_eq!(bench.plan.watched(), 0);
 }
 
 #[test]
 fn a_bucket_never_changes() {
-    let mut bench = Bench::with(1);
+    let mut bench = PlanBench::with(1);
     let mut moved = view(0);
     moved.bucket = 9;
-    bench.tell(Event::Seen(Arc::new(moved)));
+    bench.apply(Event::Seen(Arc::new(moved)));
     let mut only_first = Buckets::none();
     only_first.insert(0);
-    bench.own(only_first);
+    bench.set_owned(only_first);
     assert_eq!(bench.plan.workers(), 1);
 }
 
 #[test]
 fn no_more_looks_at_once_than_allowed() {
-    let mut bench = Bench::new(Rules { most: 3, ..rules() });
-    bench.own(Buckets::all());
-    (0..600).for_each(|number| bench.tell(Event::Seen(Arc::new(view(number)))));
+    let mut bench = PlanBench::new(Rules { most: 3, ..rules() });
+    bench.set_owned(Buckets::all());
+    (0..600).for_each(|number| bench.apply(Event::Seen(Arc::new(view(number)))));
     let mut started = Vec::new();
     for _ in 0..50 {
         bench.now += Duration::from_secs(2);
@@ -337,9 +339,9 @@ fn no_more_looks_at_once_than_allowed() {
 
 #[test]
 fn beside_people_fewer_looks_run_at_once() {
-    let mut bench = Bench::new(Rules { shared: true, ..rules() });
-    bench.own(Buckets::all());
-    (0..400).for_each(|number| bench.tell(Event::Seen(Arc::new(view(number)))));
+    let mut bench = PlanBench::new(Rules { shared: true, ..rules() });
+    bench.set_owned(Buckets::all());
+    (0..400).for_each(|number| bench.apply(Event::Seen(Arc::new(view(number)))));
     for _ in 0..100 {
         bench.now += Duration::from_secs(2);
         bench.begin();
@@ -348,7 +350,7 @@ fn beside_people_fewer_looks_run_at_once() {
 }
 
 #[derive(Debug, Clone)]
-enum Happens {
+enum TestEvent {
     Seen(usize),
     Leaving(usize),
     Gone(usize),
@@ -357,47 +359,47 @@ enum Happens {
     Ends(usize),
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn happens() -> impl Strategy<Value = TestEvent> {
     prop_oneof![
-        (0usize..12).prop_map(Happens::Seen),
-        (0usize..12).prop_map(Happens::Leaving),
-        (0usize..12).prop_map(Happens::Gone),
-        (0u8..=13).prop_map(Happens::Owns),
-        (1u64..90).prop_map(Happens::Passes),
-        (0usize..12).prop_map(Happens::Ends),
+        (0usize..12).prop_map(TestEvent::Seen),
+        (0usize..12).prop_map(TestEvent::Leaving),
+        (0usize..12).prop_map(TestEvent::Gone),
+        (0u8..=13).prop_map(TestEvent::Owns),
+        (1u64..90).prop_map(TestEvent::Passes),
+        (0usize..12).prop_map(TestEvent::Ends),
     ]
 }
 
 proptest! {
-    /// Whatever happens: no cluster is looked at twice at once, only what is there and ours is looked at, numbers agree.
+    /// In any sequence of events: no two looks of one cluster at once, only existing and owned clusters, counts agree.
     #[test]
     fn invariants(story in proptest::collection::vec(happens(), 1..120)) {
-        let mut bench = Bench::new(rules());
+        let mut bench = PlanBench::new(rules());
         let mut looking: Vec<Arc<str>> = Vec::new();
         let (mut there, mut owned) = (HashSet::new(), 0u8);
         for event in story {
             match event {
-                Happens::Seen(number) => {
+                TestEvent::Seen(number) => {
                     there.insert(number);
-                    bench.tell(Event::Seen(Arc::new(view(number))));
+                    bench.apply(Event::Seen(Arc::new(view(number))));
                 }
-                Happens::Leaving(number) => {
+                TestEvent::Leaving(number) => {
                     there.remove(&number);
                     let mut leaving = view(number);
                     leaving.provisioning_state = "Deleting".to_owned();
-                    bench.tell(Event::Seen(Arc::new(leaving)));
+                    bench.apply(Event::Seen(Arc::new(leaving)));
                 }
-                Happens::Gone(number) => {
+                TestEvent::Gone(number) => {
                     there.remove(&number);
-                    bench.tell(Event::Gone(document(number)));
+                    bench.apply(Event::Gone(document(number)));
                 }
-                Happens::Owns(below) => {
+                TestEvent::Owns(below) => {
                     owned = below;
                     let mut buckets = Buckets::none();
                     (0..below).for_each(|bucket| buckets.insert(bucket));
-                    bench.own(buckets);
+                    bench.set_owned(buckets);
                 }
-                Happens::Passes(seconds) => {
+                TestEvent::Passes(seconds) => {
                     bench.now += Duration::from_secs(seconds);
                     for start in bench.begin() {
                         prop_assert!(!looking.contains(&start.key), "{} twice at once", start.key);
@@ -406,7 +408,7 @@ proptest! {
                         looking.push(start.key);
                     }
                 }
-                Happens::Ends(which) => {
+                TestEvent::Ends(which) => {
                     if !looking.is_empty() {
                         let key = looking.swap_remove(which % looking.len());
                         bench.done(&key);
@@ -419,7 +421,7 @@ proptest! {
             prop_assert!(bench.plan.workers() >= wanted && bench.plan.workers() <= wanted + looking.len());
             prop_assert_eq!(bench.plan.looking().len(), looking.len());
         }
-        // Nobody is forgotten: with every look ended, each that is wanted is looked at within two intervals.
+        // No cluster is forgotten: when every look has ended, each owned cluster is looked at within two intervals.
         for key in looking.drain(..) {
             bench.done(&key);
         }

@@ -7,8 +7,10 @@ use super::*;
 
 const GROUP: &str = "/subscriptions/00000000-0000-0000-0000-000000000009/resourceGroups/kept";
 
-async fn started(file: &Path) -> Alone {
-    Alone::start_with(&[], Arc::new(Nothing), Arc::new(SystemClock), Some(file.to_owned())).await.unwrap()
+async fn started(file: &Path) -> LocalArm {
+    LocalArm::start_with(&[], Arc::new(EmptyContents), Arc::new(SystemClock), Some(file.to_owned()))
+        .await
+        .unwrap()
 }
 
 fn network(name: &str) -> String {
@@ -33,7 +35,7 @@ async fn what_is_put_changed_and_deleted_is_so_at_the_next_start() {
         assert!(first.arm.put(&account, json!({})));
         assert!(first.arm.put(&format!("{account}/blobServices/default/containers/box"), json!({})));
     }
-    // Somebody was killed in the middle of a line.
+    // The process was killed in the middle of a line.
     std::fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(b"{\"put\":{\"id").unwrap();
     for _ in 0..2 {
         let again = started(&file).await;
@@ -54,6 +56,6 @@ async fn what_is_put_changed_and_deleted_is_so_at_the_next_start() {
         ));
     }
     std::fs::write(&file, "no line\n").unwrap();
-    let refused = Alone::start_with(&[], Arc::new(Nothing), Arc::new(SystemClock), Some(file)).await;
+    let refused = LocalArm::start_with(&[], Arc::new(EmptyContents), Arc::new(SystemClock), Some(file)).await;
     assert!(refused.unwrap_err().to_string().contains("line 1"));
 }

@@ -1,4 +1,4 @@
-//! Networks: addresses, links, who is in whose way; locks, rights, policies.
+//! Networks: addresses, links, references that block deletion; locks, rights, policies.
 
 use super::*;
 
@@ -176,15 +176,15 @@ async fn groups_go_with_everything_unless_locked() {
 async fn rights_that_are_missing_or_arrive_late() {
     let net = Net::start().await;
     let control = net.client.arm.control();
-    control.forbid(Forbidden { action: "subnets/write".into(), times: Some(1), ..Forbidden::default() });
+    control.forbid(DenyRule { action: "subnets/write".into(), times: Some(1), ..DenyRule::default() });
     let body = || Some(json!({"properties": {"addressPrefix": "10.9.0.0/29"}}));
     let (status, refused) = net.ask(Method::PUT, "virtualNetworks/v/subnets/s", body()).await;
     assert_eq!((status, code(&refused)), (403, "AuthorizationFailed"));
     assert_eq!(net.ask(Method::PUT, "virtualNetworks/v/subnets/s", body()).await.0, 200);
-    control.forbid(Forbidden {
+    control.forbid(DenyRule {
         subject: Some("someone".into()),
         action: "join".into(),
-        ..Forbidden::default()
+        ..DenyRule::default()
     });
     let asked = |who: &str| {
         json!({"Subject": {"Attributes": {"ObjectId": who}}, "Resource": {"Id": net.id("virtualNetworks/v")},
@@ -198,7 +198,7 @@ async fn rights_that_are_missing_or_arrive_late() {
     assert_eq!(decided(body), ["NotAllowed", "Allowed"]);
     let (_, body) = net.client.ask(Method::POST, path, &net.token, Some(asked("another"))).await;
     assert_eq!(decided(body), ["Allowed", "Allowed"]);
-    // A deny assignment is meant only for whom a test says.
+    // A deny assignment applies only to the caller that a test names.
     let deny = format!("{}/providers/Microsoft.Authorization/denyAssignments/d", net.group);
     assert!(control.put(&deny, json!({"properties": {"denyAssignmentName": "d", "excludePrincipals": [],
         "permissions": [{"actions": ["*/write", "*/delete"], "notActions": ["Microsoft.Network/publicIPAddresses/*"]}]}})));

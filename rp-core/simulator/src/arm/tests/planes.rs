@@ -1,4 +1,4 @@
-//! What stands beside the resource manager: vaults, blobs, the directory, facts of subscriptions.
+//! Services besides the resource manager: vaults, blobs, the directory, facts of subscriptions.
 
 use super::*;
 
@@ -31,11 +31,11 @@ async fn blobs_are_read_and_written_by_signature_and_by_token() {
     assert_eq!(send(Method::GET, url("c/dir/b"), true, "").await.0, 404);
 }
 
-trait Later {
+trait HourLater {
     fn now_plus_hour(&self) -> rp_base::Timestamp;
 }
 
-impl Later for SystemClock {
+impl HourLater for SystemClock {
     fn now_plus_hour(&self) -> rp_base::Timestamp {
         rp_base::Clock::now(self) + Duration::from_hours(1)
     }
@@ -129,7 +129,7 @@ async fn an_answer_is_lost_after_it_was_done() {
         method: Some(Method::PUT),
         path: "/things/one".into(),
         times: Some(1),
-        answer: FaultAnswer::Lost,
+        answer: FaultResponse::Lost,
     };
     client.arm.fail(fault);
     let path = format!("{group}/providers/Example.Kind/things/one?api-version=2024-05-01");

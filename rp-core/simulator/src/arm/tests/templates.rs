@@ -84,7 +84,7 @@ async fn a_wrong_template_is_refused_and_a_failing_one_fails() {
         method: Some(Method::PUT),
         path: "/many/n1".into(),
         times: Some(1),
-        answer: FaultAnswer::quota(),
+        answer: FaultResponse::quota(),
     };
     client.arm.fail(fault);
     let (_, _, link) = deploy(&client, &token, &group, template(), parameters.clone()).await;

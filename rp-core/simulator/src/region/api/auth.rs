@@ -1,4 +1,4 @@
-//! Who asks, and what they may (`contract/portal.md` §11.2, `contract/operator.md` §8.26).
+//! Authentication and authorisation (`contract/portal.md` §11.2, `contract/operator.md` §8.26).
 
 use hyper::header::HeaderMap;
 use rustls_pki_types::CertificateDer;
@@ -59,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// Refuses with the API server's own words.
+    /// Refuses with the API server's error message.
     pub(super) fn authorize(&self, verb: &'static str, at: &Resource) -> Result<(), Failure> {
         let resource = at.full();
         if self.may(verb, &at.group, &resource, at.name.as_deref()) {

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Call;
 use super::path::Resource;
-use super::shell::{self, Done, Editor, Place};
+use super::shell::{self, CommandOutput, Editor, ShellContext};
 use super::status::Failure;
 use crate::body::Body;
 use crate::region::{objects, ssh};
@@ -57,7 +57,7 @@ pub(super) fn answer(
     let (accept, protocol) = handshake(&call.headers).ok_or_else(|| {
         Failure::bad("Upgrade request required: the simulated region speaks WebSocket (v4, v5)")
     })?;
-    // The daemon of the machine's configuration sees the machine's own files.
+    // The machine config daemon sees the host's files.
     let node = pod["spec"]["nodeName"].as_str().filter(|_| name.starts_with("machine-config-daemon-"));
     let host_keys = node.map(|node| ssh::public_keys(call.view.cluster, node)).unwrap_or_default();
     let session = Session {
@@ -72,7 +72,7 @@ pub(super) fn answer(
     Ok(switch(&mut request, (accept, protocol), "exec", |upgraded| session.serve(upgraded)))
 }
 
-/// Answers a handshake and serves what comes of it; `what` names it in the log.
+/// Answers a handshake and serves the session; `what` names it in the log.
 pub(super) fn switch<F, E>(
     request: &mut Request<Incoming>,
     (accept, protocol): (HeaderValue, &'static str),
@@ -158,8 +158,8 @@ impl Session {
         Ok(())
     }
 
-    fn place(&self) -> Place<'_> {
-        Place { pod: &self.pod, now: self.clock.now(), host_keys: &self.host_keys }
+    fn place(&self) -> ShellContext<'_> {
+        ShellContext { pod: &self.pod, now: self.clock.now(), host_keys: &self.host_keys }
     }
 
     /// Runs the command; gives its exit code.
@@ -168,7 +168,7 @@ impl Session {
         let place = self.place();
         let done = match shell::shell(&words) {
             Some(None) if self.stdin => return self.interactive(socket).await,
-            Some(None) => Done::default(),
+            Some(None) => CommandOutput::default(),
             Some(Some(script)) => shell::script(script, &place),
             None => shell::run(&words, &place),
         };
@@ -181,7 +181,7 @@ impl Session {
         Ok(done.code)
     }
 
-    async fn print(&self, socket: &mut Socket, done: &Done) -> Result<(), Error> {
+    async fn print(&self, socket: &mut Socket, done: &CommandOutput) -> Result<(), Error> {
         let text = |text: &str| if self.tty { text.replace('\n', "\r\n") } else { text.to_owned() };
         if !done.out.is_empty() {
             send(socket, STDOUT, text(&done.out).as_bytes()).await?;
@@ -252,7 +252,7 @@ impl Session {
             match (data.first(), data.get(1)) {
                 (Some(&STDIN), _) => return Ok(Some(data.slice(1..))),
                 (Some(&CLOSE), Some(&STDIN)) => return Ok(None),
-                // Terminal sizes, and channels that nobody reads.
+                // Terminal sizes, and channels that are not read.
                 _ => {}
             }
         }
@@ -269,7 +269,7 @@ async fn send(socket: &mut Socket, channel: u8, data: &[u8]) -> Result<(), Error
     socket.send(Message::Binary(message.freeze())).await
 }
 
-/// How the command ended, as the status channel says it.
+/// The exit status of the command, in the format of the status channel.
 fn status(code: u8) -> Value {
     if code == 0 {
         return json!({"metadata": {}, "status": "Success"});

@@ -31,7 +31,7 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
         metadata["remainingItemCount"] = json!(all.len() - end);
     }
     let answer = match table::wanted(&call.headers) {
-        Some(version) => table::of(kind, page, &call.view, version, &metadata),
+        Some(version) => table::from_objects(kind, page, &call.view, version, &metadata),
         None => json!({
             "kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(), "metadata": metadata,
             "items": page,
@@ -42,24 +42,24 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
 
 /// The objects that a request is about.
 pub(super) fn select(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Result<Vec<Value>, Failure> {
-    Ok(Choice::read(call, at)?.of(kind, &call.view))
+    Ok(ObjectQuery::read(call, at)?.select(kind, &call.view))
 }
 
-/// What a request asks for of a kind.
-pub(super) struct Choice {
+/// Which objects of a kind a request selects.
+pub(super) struct ObjectQuery {
     selector: Selector,
     namespace: Option<String>,
     name: Option<String>,
 }
 
-impl Choice {
+impl ObjectQuery {
     pub(super) fn read(call: &Call<'_>, at: &Resource) -> Result<Self, Failure> {
         let (namespace, name) = (at.namespace.clone(), at.name.clone());
         Ok(Self { selector: Selector::read(&call.query)?, namespace, name })
     }
 
-    /// The objects as they are in that view.
-    pub(super) fn of(&self, kind: &Kind, view: &View<'_>) -> Vec<Value> {
+    /// The selected objects in that view.
+    pub(super) fn select(&self, kind: &Kind, view: &View<'_>) -> Vec<Value> {
         let mut all = super::objects::all(kind, view);
         all.retain(|object| {
             self.namespace.as_deref().is_none_or(|ns| object["metadata"]["namespace"] == ns)

@@ -6,14 +6,14 @@ use url::form_urlencoded;
 
 use super::status::Failure;
 
-/// What a path names.
+/// A parsed request path.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum RequestPath {
     Resource(Resource),
     Other(String),
 }
 
-/// A resource path, taken apart.
+/// A parsed resource path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Resource {
     pub group: String,
@@ -26,7 +26,7 @@ pub(super) struct Resource {
     watch: bool,
 }
 
-impl Place {
+impl RequestPath {
     /// Reads `/api/v1/…` and `/apis/{group}/{version}/…`; everything else is another path.
     pub(super) fn parse(path: &str) -> Result<Self, Failure> {
         if path.len() > 8192 {
@@ -72,7 +72,7 @@ impl Place {
 
 impl Resource {
     /// The Kubernetes verb of a request.
-    pub(super) fn verb(&self, method: &Method, query: &Query) -> &'static str {
+    pub(super) fn verb(&self, method: &Method, query: &QueryParameters) -> &'static str {
         match *method {
             Method::GET | Method::HEAD => {
                 if self.watch || self.name.is_none() && query.flag("watch") {
@@ -103,9 +103,9 @@ impl Resource {
 
 /// A query.
 #[derive(Debug, Default)]
-pub(super) struct Query(Vec<(String, String)>);
+pub(super) struct QueryParameters(Vec<(String, String)>);
 
-impl Query {
+impl QueryParameters {
     /// Reads a query of at most 16 KiB and 256 parameters.
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         let pairs: Vec<_> = form_urlencoded::parse(text.as_bytes()).into_owned().take(257).collect();

@@ -23,7 +23,7 @@ use super::status::Failure;
 use crate::body::Body;
 use crate::region::ingress::{Routers, is_router};
 use crate::region::objects;
-use crate::region::prometheus::{Served, serve};
+use crate::region::prometheus::{MonitoringService, serve};
 
 const DATA: u8 = 0;
 const ERROR: u8 = 1;
@@ -46,7 +46,7 @@ pub(super) fn answer(
         Failure::bad("Upgrade request required: the simulated region forwards ports over WebSocket (v4)")
     })?;
     let listens = pod["status"]["containerStatuses"][0]["ready"] == true;
-    let listener = match Served::of(&namespace, &name, port) {
+    let listener = match MonitoringService::at_port(&namespace, &name, port) {
         Some(served) => Some(Listener::Monitoring(served)),
         None => is_router(&namespace, &name, port).then(|| Listener::Router(Arc::clone(&call.api.routers))),
     };
@@ -63,7 +63,7 @@ pub(super) fn answer(
 
 /// What listens in a pod.
 enum Listener {
-    Monitoring(Served),
+    Monitoring(MonitoringService),
     Router(Arc<Routers>),
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::path::Query;
+use super::path::QueryParameters;
 use super::status::Failure;
 
 /// One condition on a text.
@@ -41,7 +41,7 @@ const MOST: usize = 64;
 
 impl Selector {
     /// Reads `labelSelector` and `fieldSelector`.
-    pub(super) fn read(query: &Query) -> Result<Self, Failure> {
+    pub(super) fn read(query: &QueryParameters) -> Result<Self, Failure> {
         let mut selector = Self::default();
         for text in split(query.get("labelSelector").unwrap_or_default()) {
             selector.labels.push(label(text)?);
@@ -68,7 +68,7 @@ impl Selector {
     }
 }
 
-/// Parts between commas that stand in no parentheses.
+/// Parts between commas outside of parentheses.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
     text.split(move |c| {

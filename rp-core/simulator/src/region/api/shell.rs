@@ -2,15 +2,15 @@
 
 use rp_base::Timestamp;
 
-/// What is said once when a shell opens.
+/// The greeting of a new shell.
 pub(in crate::region) const GREETING: &str = "This is a simulated container: echo, ls, date, hostname, whoami, env, cat, true, false, sleep and exit work.\n";
 
 /// Where a machine's public host keys are, as its daemon sees them.
 const HOST_KEYS: &str = "/rootfs/etc/ssh/ssh_host_*_key.pub";
 
-/// What a command did.
+/// The output and exit status of a command.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::region) struct Done {
+pub(in crate::region) struct CommandOutput {
     pub out: String,
     pub err: String,
     pub code: u8,
@@ -20,9 +20,9 @@ pub(in crate::region) struct Done {
     pub copy: bool,
 }
 
-/// What a command is told.
+/// The environment of a command.
 #[derive(Debug)]
-pub(in crate::region) struct Place<'a> {
+pub(in crate::region) struct ShellContext<'a> {
     pub pod: &'a str,
     pub now: Timestamp,
     /// What `/rootfs/etc/ssh/ssh_host_*_key.pub` has; empty: there are no such files here.
@@ -43,8 +43,8 @@ pub(in crate::region) fn shell<'a>(command: &[&'a str]) -> Option<Option<&'a str
 }
 
 /// Runs a script: commands on lines and between `;`, until one exits.
-pub(in crate::region) fn script(text: &str, place: &Place<'_>) -> Done {
-    let mut all = Done::default();
+pub(in crate::region) fn script(text: &str, place: &ShellContext<'_>) -> CommandOutput {
+    let mut all = CommandOutput::default();
     for line in text.split(['\n', ';']).take(1000) {
         let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
         if words.is_empty() {
@@ -55,15 +55,15 @@ pub(in crate::region) fn script(text: &str, place: &Place<'_>) -> Done {
         all.err.push_str(&done.err);
         all.code = done.code;
         if done.exit || done.copy || all.out.len() > 1 << 20 {
-            return Done { exit: done.exit, copy: done.copy, ..all };
+            return CommandOutput { exit: done.exit, copy: done.copy, ..all };
         }
     }
     all
 }
 
 /// Runs one command.
-pub(in crate::region) fn run(words: &[&str], place: &Place<'_>) -> Done {
-    let out = |text: String| Done { out: text, ..Done::default() };
+pub(in crate::region) fn run(words: &[&str], place: &ShellContext<'_>) -> CommandOutput {
+    let out = |text: String| CommandOutput { out: text, ..CommandOutput::default() };
     let (program, arguments) = words.split_first().map_or(("", [].as_slice()), |(p, a)| (*p, a));
     match program.rsplit('/').next().unwrap_or_default() {
         "echo" => out(format!("{}\n", arguments.join(" "))),
@@ -74,16 +74,20 @@ pub(in crate::region) fn run(words: &[&str], place: &Place<'_>) -> Done {
         "pwd" => out("/\n".to_owned()),
         "env" => out(format!("HOSTNAME={}\nSIMULATED=true\nPATH=/usr/bin:/bin\n", place.pod)),
         "cat" if !place.host_keys.is_empty() && arguments == [HOST_KEYS] => out(place.host_keys.to_owned()),
-        "cat" if arguments.is_empty() => Done { copy: true, ..Done::default() },
-        "true" | ":" | "sleep" | "cd" | "stty" | "clear" | "command" => Done::default(),
-        "false" => Done { code: 1, ..Done::default() },
+        "cat" if arguments.is_empty() => CommandOutput { copy: true, ..CommandOutput::default() },
+        "true" | ":" | "sleep" | "cd" | "stty" | "clear" | "command" => CommandOutput::default(),
+        "false" => CommandOutput { code: 1, ..CommandOutput::default() },
         "exit" => {
             let code = arguments.first().and_then(|code| code.parse().ok()).unwrap_or(0);
-            Done { code, exit: true, ..Done::default() }
+            CommandOutput { code, exit: true, ..CommandOutput::default() }
         }
         other => {
             let other = rp_base::text::clean(other, 100);
-            Done { err: format!("sh: {other}: not in this simulation\n"), code: 127, ..Done::default() }
+            CommandOutput {
+                err: format!("sh: {other}: not in this simulation\n"),
+                code: 127,
+                ..CommandOutput::default()
+            }
         }
     }
 }
@@ -152,7 +156,8 @@ impl Editor {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'_> = Place { pod: "p-0", now: Timestamp::from_seconds(0), host_keys: "" };
+    const PLACE: ShellContext<'_> =
+        ShellContext { pod: "p-0", now: Timestamp::from_seconds(0), host_keys: "" };
 
     #[test]
     fn runs_scripts_until_they_exit() {

@@ -7,7 +7,7 @@ use super::json_answer;
 use crate::body::Body;
 use crate::region::objects::Kind;
 
-/// A request that is not answered with what it asked for.
+/// A failed request, returned as a `Status`.
 #[derive(Debug)]
 pub(super) struct Failure {
     status: StatusCode,

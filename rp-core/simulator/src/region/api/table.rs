@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::region::objects::{Cell, Kind, View};
 
-/// The version of the table that a client asks for, when it wants one.
+/// The version of the table that a client requests, if any.
 pub(super) fn wanted(headers: &HeaderMap) -> Option<&'static str> {
     let accept = headers.get(ACCEPT)?.to_str().ok()?;
     // The first form that we can give wins.
@@ -30,7 +30,13 @@ pub(super) fn wanted(headers: &HeaderMap) -> Option<&'static str> {
 }
 
 /// A table of objects.
-pub(super) fn of(kind: &Kind, objects: &[Value], view: &View<'_>, version: &str, metadata: &Value) -> Value {
+pub(super) fn from_objects(
+    kind: &Kind,
+    objects: &[Value],
+    view: &View<'_>,
+    version: &str,
+    metadata: &Value,
+) -> Value {
     let columns: Vec<Value> = kind
         .columns
         .iter()

@@ -16,10 +16,10 @@ use super::path::Resource;
 use super::status::Failure;
 use super::{Call, list, table};
 use crate::body::{self, Body};
-use crate::region::fleet::{Cluster, Dice, Fleet, Shape};
+use crate::region::fleet::{Cluster, ClusterShape, Dice, Fleet};
 use crate::region::objects::{Kind, View};
 
-/// The longest watch, whatever was asked for.
+/// The longest watch, even if the client requests a longer one.
 const LONGEST: Duration = Duration::from_hours(1);
 /// Older versions are expired, seconds.
 const HISTORY: i64 = 600;
@@ -28,13 +28,13 @@ const BOOKMARK: u64 = 12;
 /// Objects that change while a watch is open.
 const CHANGING: usize = 4;
 
-/// A watch that goes on after its first events.
+/// A watch that continues after its first events.
 struct Watch {
     kind: &'static Kind,
     cluster: Cluster,
     clock: SharedClock,
     fleet: Arc<Fleet>,
-    choice: list::Choice,
+    choice: list::ObjectQuery,
     table: Option<&'static str>,
     objects: Vec<Value>,
     bookmarks: bool,
@@ -51,8 +51,8 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
     let version =
         call.query.number("resourceVersion").map_err(|_| Failure::bad("invalid resource version"))?;
     let cluster = since(call, version.unwrap_or(0))?;
-    let choice = list::Choice::read(call, at)?;
-    let objects = choice.of(kind, &call.view);
+    let choice = list::ObjectQuery::read(call, at)?;
+    let objects = choice.select(kind, &call.view);
     let initial = call.query.flag("sendInitialEvents");
     let life = call.query.number("timeoutSeconds")?.filter(|n| *n > 0).map_or(LONGEST, Duration::from_secs);
     let mut watch = Watch {
@@ -89,7 +89,7 @@ pub(super) fn answer(call: &Call<'_>, kind: &'static Kind, at: &Resource) -> Res
     Ok(response)
 }
 
-/// The cluster at the version from which a watch goes on, so that what changed since is told.
+/// The cluster at the version from which a watch continues, so that later changes are sent.
 fn since(call: &Call<'_>, version: u64) -> Result<Cluster, Failure> {
     let now = call.view.now.seconds();
     let current = call.view.cluster;
@@ -129,7 +129,7 @@ impl Watch {
             self.ticks += 1;
             let mut piece = Vec::new();
             if let Some(current) = self.fleet.changed(&self.cluster, self.clock.now()) {
-                if current.shape == Shape::Silent {
+                if current.shape == ClusterShape::Silent {
                     continue;
                 }
                 self.turn(current, &mut piece);
@@ -161,11 +161,11 @@ impl Watch {
         self.write(into, "MODIFIED", &object);
     }
 
-    /// The cluster got into trouble, or out of it: what differs is told.
+    /// The cluster's faults changed: sends the objects that differ.
     fn turn(&mut self, current: Cluster, into: &mut Vec<u8>) {
         let now = self.clock.now();
-        let before = self.choice.of(self.kind, &View { cluster: &self.cluster, now });
-        let after = self.choice.of(self.kind, &View { cluster: &current, now });
+        let before = self.choice.select(self.kind, &View { cluster: &self.cluster, now });
+        let after = self.choice.select(self.kind, &View { cluster: &current, now });
         self.cluster = current;
         for old in before.iter().filter(|old| !after.iter().any(|new| name(new) == name(old))) {
             self.write(into, "DELETED", old);
@@ -197,7 +197,8 @@ impl Watch {
         let line = match self.table {
             Some(version) => {
                 let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-                let table = table::of(self.kind, std::slice::from_ref(object), &view, version, &metadata);
+                let table =
+                    table::from_objects(self.kind, std::slice::from_ref(object), &view, version, &metadata);
                 json!({"type": event, "object": table})
             }
             None => json!({"type": event, "object": object}),

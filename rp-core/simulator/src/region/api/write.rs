@@ -1,4 +1,4 @@
-//! Changes of objects: only in clusters that were installed here, whose steps write configuration. Others are read-only.
+//! Writes of objects: only in installed clusters, where install steps write configuration. Others are read-only.
 
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same every time (SplitMix64, Steele, Lea and Flood 2014).
+//! Deterministic pseudo-random numbers (SplitMix64, Steele, Lea and Flood 2014).
 
 /// A stream of numbers of a seed.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rp_base::Timestamp;
 use rp_documents::cluster::{
-    InstallPhase, Intent, Member, Outcome, Properties, Shape as Json, Shared, Worker,
+    FromJson as Json, InstallPhase, Intent, Member, Outcome, Properties, Shared, Worker,
 };
 use rp_documents::health::CollectorResult;
 use rp_documents::{
@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::shape::UNKIND;
-use super::{Cluster, Shape};
+use super::{Cluster, ClusterShape};
 
 /// 2100-01-01, in seconds since 1970.
 const END_OF_TIME: i64 = 4_102_444_800;
@@ -48,7 +48,7 @@ impl Cluster {
             unknown: Unknown::new(),
         };
         if self.shape.provisioning_state().is_queued() {
-            // What stands still for ever is nobody's work: no worker takes it.
+            // A document that never changes state is not offered to workers.
             let lease = Lease { owner: "simulation".to_owned(), expires: END_OF_TIME, ..Lease::default() };
             document.set_lease(&lease);
             document.async_operation_id.set(Worker::holding(&lease), self.dice("operation").uuid());
@@ -57,7 +57,7 @@ impl Cluster {
     }
 
     fn cluster(&self, id: ResourceId, managed: &str) -> OpenShiftCluster {
-        let note = if self.shape == Shape::Hostile { UNKIND[0] } else { "platform" };
+        let note = if self.shape == ClusterShape::Hostile { UNKIND[0] } else { "platform" };
         OpenShiftCluster {
             id,
             location: member(&self.location),
@@ -85,9 +85,9 @@ impl Cluster {
         let running = state.is_queued() && state != ProvisioningState::Creating;
         let last = running || state == ProvisioningState::Maintenance;
         let failed = match self.shape {
-            Shape::FailedCreate => Some(ProvisioningState::Creating),
-            Shape::FailedUpdate => Some(ProvisioningState::Updating),
-            Shape::FailedAdminUpdate => Some(ProvisioningState::AdminUpdating),
+            ClusterShape::FailedCreate => Some(ProvisioningState::Creating),
+            ClusterShape::FailedUpdate => Some(ProvisioningState::Updating),
+            ClusterShape::FailedAdminUpdate => Some(ProvisioningState::AdminUpdating),
             _ => None,
         };
         let commit = self.dice("commit").letters(7);
@@ -102,7 +102,7 @@ impl Cluster {
             "lastProvisioningState": last.then_some(ProvisioningState::Succeeded),
             "failedProvisioningState": failed,
             "lastAdminUpdateError": self.admin_error(),
-            "maintenanceState": if self.shape == Shape::Maintenance { "Planned" } else { "None" },
+            "maintenanceState": if self.shape == ClusterShape::Maintenance { "Planned" } else { "None" },
             "createdAt": self.created,
             "createdBy": commit,
             "provisionedBy": commit,
@@ -159,15 +159,15 @@ impl Cluster {
             .collect()
     }
 
-    /// Documentation addresses (RFC 5737): never somebody's.
+    /// Documentation addresses (RFC 5737): never assigned.
     pub(in crate::region) fn public_ip(&self, salt: usize) -> String {
         format!("203.0.113.{}", (self.index * 7 + salt) % 254 + 1)
     }
 
     fn install(&self) -> Option<Value> {
         let phase = match self.shape {
-            Shape::Bootstrapping | Shape::FailedCreate => InstallPhase::Bootstrap.name(),
-            Shape::Finishing => InstallPhase::RemoveBootstrap.name(),
+            ClusterShape::Bootstrapping | ClusterShape::FailedCreate => InstallPhase::Bootstrap.name(),
+            ClusterShape::Finishing => InstallPhase::RemoveBootstrap.name(),
             _ => return None,
         };
         Some(json!({"phase": phase, "now": self.since}))
@@ -175,19 +175,19 @@ impl Cluster {
 
     fn admin_error(&self) -> String {
         match self.shape {
-            Shape::FailedAdminUpdate => {
+            ClusterShape::FailedAdminUpdate => {
                 "step [Condition apiServersReady, timeout 30m0s] failed: timed out waiting \
                 for the condition: kube-apiserver has 2 of 3 instances at revision 41"
                     .to_owned()
             }
-            Shape::Hostile => UNKIND.join("\n"),
+            ClusterShape::Hostile => UNKIND.join("\n"),
             _ => String::new(),
         }
     }
 
     /// What the last look saw; `None` while there is nothing to look at.
     pub fn health(&self) -> Option<ClusterHealth> {
-        if self.shape == Shape::Bootstrapping {
+        if self.shape == ClusterShape::Bootstrapping {
             return None;
         }
         let mut dice = self.dice("health");
@@ -196,7 +196,7 @@ impl Cluster {
             CollectorResult { name: name.to_owned(), error: self.collector_error(name), took_ms: None }
         });
         let ends = match self.shape {
-            Shape::CertificateEnding => 2 + dice.below(6),
+            ClusterShape::CertificateEnding => 2 + dice.below(6),
             _ => 40 + dice.below(600),
         };
         let nodes = if answers { 3 + self.workers } else { 0 };
@@ -220,14 +220,14 @@ impl Cluster {
     /// Why a part of the look failed.
     fn collector_error(&self, collector: &str) -> Option<String> {
         let text = match (self.shape, collector) {
-            (Shape::Refusing | Shape::Silent, _) => "no answer from the API server within 10 s",
-            (Shape::FailedCreate, "clusteroperators") => {
+            (ClusterShape::Refusing | ClusterShape::Silent, _) => "no answer from the API server within 10 s",
+            (ClusterShape::FailedCreate, "clusteroperators") => {
                 "9 of 34 cluster operators are available; the installation stopped: bootstrap did not complete within 60 min"
             }
-            (Shape::FailedUpdate, "nodes") => {
+            (ClusterShape::FailedUpdate, "nodes") => {
                 "the update stopped: node was not drained within 20 min: cannot evict pod as it would violate the pod's disruption budget"
             }
-            (Shape::Hostile, "alerts") => UNKIND[3],
+            (ClusterShape::Hostile, "alerts") => UNKIND[3],
             _ => return None,
         };
         Some(text.to_owned())
@@ -235,13 +235,13 @@ impl Cluster {
 
     fn alerts(&self) -> Vec<String> {
         let names: &[&str] = match self.shape {
-            Shape::Degraded => &["ClusterOperatorDegraded", "KubePodNotReady"],
-            Shape::NodeDown | Shape::FailedUpdate => {
+            ClusterShape::Degraded => &["ClusterOperatorDegraded", "KubePodNotReady"],
+            ClusterShape::NodeDown | ClusterShape::FailedUpdate => {
                 &["KubeNodeNotReady", "KubeNodeUnreachable", "TargetDown"]
             }
-            Shape::Hostile => &["ClusterOperatorDegraded", UNKIND[0], UNKIND[2]],
-            Shape::CertificateEnding => &["IngressCertificateExpiring"],
-            Shape::Upgrading => &["KubeDaemonSetRolloutStuck"],
+            ClusterShape::Hostile => &["ClusterOperatorDegraded", UNKIND[0], UNKIND[2]],
+            ClusterShape::CertificateEnding => &["IngressCertificateExpiring"],
+            ClusterShape::Upgrading => &["KubeDaemonSetRolloutStuck"],
             _ => &[],
         };
         names.iter().map(|&name| name.to_owned()).collect()

@@ -1,12 +1,12 @@
-//! What state a simulated cluster is in.
+//! The states of simulated clusters.
 
 use rp_documents::ProvisioningState as State;
 
 use super::{Cluster, Dice, Episode};
 
-/// What is the matter with a cluster.
+/// The state or fault of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum ClusterShape {
     Healthy,
     /// One to three cluster operators are degraded.
     Degraded,
@@ -15,7 +15,7 @@ pub enum Shape {
     Upgrading,
     /// The ingress certificate ends within days.
     CertificateEnding,
-    /// Valid texts that break careless pages: markup, right-to-left marks, very long ones.
+    /// Valid texts that break careless pages: markup, right-to-left marks, very long texts.
     Hostile,
     /// Creating, phase `InstallPhaseBootstrap`: no API server yet.
     Bootstrapping,
@@ -29,36 +29,36 @@ pub enum Shape {
     AdminUpdating,
     Deleting,
     Maintenance,
-    /// The way to it answers 504.
+    /// The proxy answers 504 for it.
     Refusing,
-    /// The way to it never answers.
+    /// The proxy never answers for it.
     Silent,
 }
 
 /// Shapes and how many of a thousand clusters have them.
-const WEIGHTS: [(Shape, usize); 17] = [
-    (Shape::Healthy, 852),
-    (Shape::Degraded, 26),
-    (Shape::NodeDown, 20),
-    (Shape::Upgrading, 22),
-    (Shape::CertificateEnding, 10),
-    (Shape::Hostile, 4),
-    (Shape::Bootstrapping, 8),
-    (Shape::Finishing, 5),
-    (Shape::FailedCreate, 8),
-    (Shape::FailedUpdate, 9),
-    (Shape::FailedAdminUpdate, 6),
-    (Shape::Updating, 8),
-    (Shape::AdminUpdating, 6),
-    (Shape::Deleting, 5),
-    (Shape::Maintenance, 4),
-    (Shape::Refusing, 4),
-    (Shape::Silent, 3),
+const WEIGHTS: [(ClusterShape, usize); 17] = [
+    (ClusterShape::Healthy, 852),
+    (ClusterShape::Degraded, 26),
+    (ClusterShape::NodeDown, 20),
+    (ClusterShape::Upgrading, 22),
+    (ClusterShape::CertificateEnding, 10),
+    (ClusterShape::Hostile, 4),
+    (ClusterShape::Bootstrapping, 8),
+    (ClusterShape::Finishing, 5),
+    (ClusterShape::FailedCreate, 8),
+    (ClusterShape::FailedUpdate, 9),
+    (ClusterShape::FailedAdminUpdate, 6),
+    (ClusterShape::Updating, 8),
+    (ClusterShape::AdminUpdating, 6),
+    (ClusterShape::Deleting, 5),
+    (ClusterShape::Maintenance, 4),
+    (ClusterShape::Refusing, 4),
+    (ClusterShape::Silent, 3),
 ];
 
-impl Shape {
+impl ClusterShape {
     /// Among the first clusters every shape appears once, so that a small region shows all of them.
-    pub(super) fn of(index: usize, dice: &mut Dice) -> Self {
+    pub(super) fn draw(index: usize, dice: &mut Dice) -> Self {
         let roll = dice.below(1000);
         if index < 3 * WEIGHTS.len() {
             return if index % 3 == 1 { WEIGHTS[index / 3].0 } else { Self::Healthy };
@@ -107,7 +107,7 @@ impl Shape {
 
 /// A degraded cluster operator.
 #[derive(Debug, Clone)]
-pub struct Trouble {
+pub struct DegradedOperator {
     pub operator: &'static str,
     pub reason: &'static str,
     pub message: String,
@@ -164,26 +164,26 @@ pub(in crate::region) const UNKIND: [&str; 5] = [
 
 impl Cluster {
     /// The cluster operators that are degraded.
-    pub fn troubles(&self) -> Vec<Trouble> {
+    pub fn troubles(&self) -> Vec<DegradedOperator> {
         self.troubles_in(self.shape, self.lasting())
     }
 
-    /// Whether the passing fault that healed was this operator's.
+    /// Whether the healed transient fault was this operator's.
     pub fn was_troubled(&self, operator: &str) -> bool {
         let healed = self.episode.filter(|episode| episode.healed.is_some());
         healed.is_some_and(|episode| {
-            self.troubles_in(Shape::Degraded, Some(episode))
+            self.troubles_in(ClusterShape::Degraded, Some(episode))
                 .iter()
                 .any(|trouble| trouble.operator == operator)
         })
     }
 
-    fn troubles_in(&self, shape: Shape, episode: Option<Episode>) -> Vec<Trouble> {
+    fn troubles_in(&self, shape: ClusterShape, episode: Option<Episode>) -> Vec<DegradedOperator> {
         let mut dice = self.troubled_dice("troubles", episode);
         let count = match shape {
-            Shape::Degraded => 1 + dice.below(3),
-            Shape::Hostile => 2,
-            Shape::NodeDown | Shape::FailedUpdate => 1,
+            ClusterShape::Degraded => 1 + dice.below(3),
+            ClusterShape::Hostile => 2,
+            ClusterShape::NodeDown | ClusterShape::FailedUpdate => 1,
             _ => 0,
         };
         let first = dice.below(TROUBLES.len());
@@ -192,19 +192,19 @@ impl Cluster {
                 let (operator, reason, message) = TROUBLES[(first + n) % TROUBLES.len()];
                 let node = format!("{}-master-{}", self.infra_id, dice.below(3));
                 let message = match (shape, n) {
-                    (Shape::Hostile, 0) => UNKIND.join(" "),
-                    // Operators have been seen to quote whole manifests.
-                    (Shape::Hostile, _) => {
+                    (ClusterShape::Hostile, 0) => UNKIND.join(" "),
+                    // Real operators sometimes quote complete manifests.
+                    (ClusterShape::Hostile, _) => {
                         format!("{} {}", UNKIND[0], "every word of a very long message ".repeat(2000))
                     }
                     _ => message.replace("{}", &node),
                 };
-                Trouble { operator, reason, message }
+                DegradedOperator { operator, reason, message }
             })
             .collect()
     }
 
-    /// Dice that roll anew with each passing fault.
+    /// Random numbers that differ for each transient fault.
     fn troubled_dice(&self, part: &str, episode: Option<Episode>) -> Dice {
         match episode {
             Some(episode) => self.dice(&format!("{part}/{}", episode.number)),
@@ -215,8 +215,8 @@ impl Cluster {
     /// How many nodes are not ready: the last master, or workers.
     pub fn nodes_down(&self) -> usize {
         match self.shape {
-            Shape::NodeDown => 1 + self.troubled_dice("down", self.lasting()).below(2),
-            Shape::FailedUpdate => 1,
+            ClusterShape::NodeDown => 1 + self.troubled_dice("down", self.lasting()).below(2),
+            ClusterShape::FailedUpdate => 1,
             _ => 0,
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::nodes::nodes;
 use super::{Cell, Kind, View, column, instant, metadata};
-use crate::region::fleet::Shape;
+use crate::region::fleet::ClusterShape;
 
 pub(super) const EVENTS: Kind = Kind {
     group: "",
@@ -32,8 +32,8 @@ fn about(event: &Value) -> Value {
     json!(format!("{}/{}", of("kind").to_lowercase(), of("name")))
 }
 
-/// What is told of an event.
-struct Told {
+/// The content of an event.
+struct EventSummary {
     namespace: &'static str,
     kind: &'static str,
     name: String,
@@ -47,7 +47,7 @@ fn list(view: &View<'_>) -> Vec<Value> {
     let mut told = Vec::new();
     for node in nodes(view) {
         if !node.ready {
-            told.push(Told {
+            told.push(EventSummary {
                 namespace: "default",
                 kind: "Node",
                 name: node.name.clone(),
@@ -59,7 +59,7 @@ fn list(view: &View<'_>) -> Vec<Value> {
         }
     }
     for trouble in view.cluster.troubles() {
-        told.push(Told {
+        told.push(EventSummary {
             namespace: "openshift-cluster-version",
             kind: "ClusterOperator",
             name: trouble.operator.to_owned(),
@@ -69,8 +69,8 @@ fn list(view: &View<'_>) -> Vec<Value> {
             count: 38,
         });
     }
-    if view.cluster.shape == Shape::Upgrading {
-        told.push(Told {
+    if view.cluster.shape == ClusterShape::Upgrading {
+        told.push(EventSummary {
             namespace: "openshift-cluster-version",
             kind: "ClusterVersion",
             name: "version".to_owned(),
@@ -80,7 +80,7 @@ fn list(view: &View<'_>) -> Vec<Value> {
             count: 1,
         });
     }
-    told.push(Told {
+    told.push(EventSummary {
         namespace: "openshift-azure-operator",
         kind: "Deployment",
         name: "aro-operator-master".to_owned(),
@@ -95,7 +95,7 @@ fn list(view: &View<'_>) -> Vec<Value> {
     events
 }
 
-fn object(view: &View<'_>, number: usize, told: &Told) -> Value {
+fn object(view: &View<'_>, number: usize, told: &EventSummary) -> Value {
     let mut dice = view.cluster.dice(&format!("event/{number}"));
     let name = format!("{}.{:016x}", told.name, dice.next());
     let last = view.now - Duration::from_secs(20 + dice.below(1800) as u64);

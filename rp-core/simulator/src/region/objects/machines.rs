@@ -1,4 +1,4 @@
-//! Machines and machine sets, which stand behind the nodes.
+//! Machines and machine sets of the nodes.
 
 use serde_json::{Value, json};
 

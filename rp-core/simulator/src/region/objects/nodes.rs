@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{AGE, Cell, Column, Kind, NAME, View, column, instant, metadata, wide};
-use crate::region::fleet::{Passing, Shape};
+use crate::region::fleet::{ClusterShape, TransientFault};
 
 pub(super) const NODES: Kind = Kind {
     group: "",
@@ -70,13 +70,13 @@ pub(in crate::region) fn nodes(view: &View<'_>) -> Vec<Node> {
         _ if cluster.installed.is_some() => {
             cluster.workers * usize::from(cluster.rolled.saturating_sub(50)).min(40) / 40
         }
-        Shape::Finishing => cluster.workers / 2,
+        ClusterShape::Finishing => cluster.workers / 2,
         _ => cluster.workers,
     };
     let total = 3 + workers;
     let mut dice = cluster.dice("nodes");
     let down = cluster.nodes_down();
-    let upgraded = if cluster.shape == Shape::Upgrading { dice.below(total) } else { total };
+    let upgraded = if cluster.shape == ClusterShape::Upgrading { dice.below(total) } else { total };
     (0..total)
         .map(|number| {
             let zone = number % 3 + 1;
@@ -92,7 +92,7 @@ pub(in crate::region) fn nodes(view: &View<'_>) -> Vec<Node> {
                 zone,
                 // The last master, then the last worker.
                 ready: !(down > 0 && number == 2 || down > 1 && number + 1 == total),
-                cordoned: cluster.shape == Shape::Upgrading && number == upgraded,
+                cordoned: cluster.shape == ClusterShape::Upgrading && number == upgraded,
                 updated: number < upgraded,
                 ip: format!("10.0.{}.{}", if master { 0 } else { 2 }, number + 5),
             }
@@ -171,7 +171,7 @@ fn conditions(view: &View<'_>, node: &Node) -> Value {
         view.cluster.troubled_since()
     };
     // The last master is the first that fails.
-    let came_back = view.cluster.healed(Passing::Nodes).filter(|_| node.name.ends_with("-master-2"));
+    let came_back = view.cluster.healed(TransientFault::Nodes).filter(|_| node.name.ends_with("-master-2"));
     let since = match node.ready {
         true => came_back.unwrap_or(view.cluster.created),
         false => view.cluster.troubled_since(),

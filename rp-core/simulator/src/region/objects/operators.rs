@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, instant, metadata, status_of};
-use crate::region::fleet::{Passing, Shape};
+use crate::region::fleet::{ClusterShape, TransientFault};
 
 /// The operators of a cluster of this product.
 pub(in crate::region) const OPERATORS: [&str; 34] = [
@@ -131,23 +131,23 @@ fn operators(view: &View<'_>) -> Vec<Value> {
     names.sort_unstable();
     let ready = match cluster.shape {
         _ if cluster.installed.is_some() => cluster.operators_ready().unwrap_or(0),
-        Shape::Finishing => 12 + dice.below(18),
-        Shape::FailedCreate => 9,
+        ClusterShape::Finishing => 12 + dice.below(18),
+        ClusterShape::FailedCreate => 9,
         _ => names.len(),
     };
-    let moved = if cluster.shape == Shape::Upgrading { 10 + dice.below(20) } else { names.len() };
+    let moved = if cluster.shape == ClusterShape::Upgrading { 10 + dice.below(20) } else { names.len() };
     let object = |(number, name): (usize, &&'static str)| {
         let trouble = troubles.iter().find(|trouble| trouble.operator == *name);
         let version = if number < moved { &cluster.wanted } else { &cluster.version };
         let began = cluster.began(name);
         let available = number < ready;
-        let progressing = !available || cluster.shape == Shape::Upgrading && number == moved;
+        let progressing = !available || cluster.shape == ClusterShape::Upgrading && number == moved;
         let stuck = cluster.stuck_operator().filter(|(stuck, _)| stuck == name && cluster.rolled > 50);
         let (degraded_reason, degraded_message) =
             trouble.map_or(("AsExpected", ""), |t| (t.reason, t.message.as_str()));
         let (degraded_reason, degraded_message) =
             stuck.map_or((degraded_reason, degraded_message), |(_, words)| ("ImagePullBackOff", words));
-        let healed = cluster.healed(Passing::Operators).filter(|_| cluster.was_troubled(name));
+        let healed = cluster.healed(TransientFault::Operators).filter(|_| cluster.was_troubled(name));
         let since = if trouble.is_some() { cluster.troubled_since() } else { healed.unwrap_or(began) };
         let conditions = json!([
             condition(
@@ -189,7 +189,7 @@ fn operators(view: &View<'_>) -> Vec<Value> {
 
 fn versions(view: &View<'_>) -> Vec<Value> {
     let cluster = view.cluster;
-    let busy = matches!(cluster.shape, Shape::Upgrading | Shape::Finishing);
+    let busy = matches!(cluster.shape, ClusterShape::Upgrading | ClusterShape::Finishing);
     let image = |version: &str| format!("quay.invalid/simulated/ocp-release:{version}-x86_64");
     let update = |version: &str, state: &str, at| {
         json!({"state": state, "version": version, "image": image(version), "startedTime": instant(at),
@@ -197,10 +197,10 @@ fn versions(view: &View<'_>) -> Vec<Value> {
     };
     let mut history = vec![update(
         &cluster.version,
-        if cluster.shape == Shape::Finishing { "Partial" } else { "Completed" },
+        if cluster.shape == ClusterShape::Finishing { "Partial" } else { "Completed" },
         cluster.created,
     )];
-    if cluster.shape == Shape::Upgrading {
+    if cluster.shape == ClusterShape::Upgrading {
         history.insert(0, update(&cluster.wanted, "Partial", cluster.since));
     }
     let progress = if busy {
@@ -214,7 +214,7 @@ fn versions(view: &View<'_>) -> Vec<Value> {
     let conditions = json!([
         condition(
             "Available",
-            cluster.shape != Shape::Finishing,
+            cluster.shape != ClusterShape::Finishing,
             "",
             &format!("Done applying {}", cluster.version),
             cluster.created

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::workloads::{Form, WORKLOADS};
+use super::workloads::{WORKLOADS, WorkloadKind};
 use super::{AGE, Cell, Kind, NAME, View, column, metadata};
 
 const fn kind(
@@ -161,7 +161,9 @@ fn services(view: &View<'_>) -> Vec<Value> {
     all.extend(
         WORKLOADS
             .iter()
-            .filter(|workload| matches!(workload.form, Form::Deployment(2..) | Form::StatefulSet(_)))
+            .filter(|workload| {
+                matches!(workload.form, WorkloadKind::Deployment(2..) | WorkloadKind::StatefulSet(_))
+            })
             .map(|workload| {
                 router(one(
                     workload.namespace,
@@ -204,7 +206,7 @@ fn user(view: &View<'_>, name: &str) -> Value {
         "metadata": metadata(view, "users", None, name, &json!({})), "identities": null, "groups": null})
 }
 
-/// `users/~`: who asks (`oc whoami`).
+/// `users/~`: the caller (`oc whoami`).
 pub(in crate::region) fn me(view: &View<'_>, name: &str, groups: &[String]) -> Value {
     let mut user = user(view, name);
     user["groups"] = json!(groups);

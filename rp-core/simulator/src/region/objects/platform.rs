@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::nodes::nodes;
 use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, metadata, single, status_of};
-use crate::region::fleet::Shape;
+use crate::region::fleet::ClusterShape;
 
 pub(super) const POOLS: Kind = Kind {
     short: &["mcp"],
@@ -57,7 +57,7 @@ fn pools(view: &View<'_>) -> Vec<Value> {
         let members = all.iter().filter(|node| node.master == masters).count();
         let ready = all.iter().filter(|node| node.master == masters && node.ready).count();
         // Masters are brought up to date before workers.
-        let updating = cluster.shape == Shape::Upgrading && !masters;
+        let updating = cluster.shape == ClusterShape::Upgrading && !masters;
         let since = cluster.since;
         let mut pool = object(view, &POOLS, None, name, &json!({"paused": false}));
         pool["status"] = json!({

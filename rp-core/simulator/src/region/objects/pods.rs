@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::nodes::{Node, nodes};
-use super::workloads::{Form, WORKLOADS, Workload};
+use super::workloads::{WORKLOADS, Workload, WorkloadKind};
 use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, metadata, wide};
 
 pub(super) const PODS: Kind = Kind {
@@ -45,7 +45,7 @@ struct Pod<'a> {
     workload: &'static Workload,
     name: String,
     node: &'a Node,
-    /// Restarts again and again, as its operator says.
+    /// Restarts repeatedly, as its operator reports.
     crashing: bool,
 }
 
@@ -92,13 +92,13 @@ fn pods<'a>(
     let mut dice = view.cluster.dice(workload.name);
     let hash = dice.letters(9);
     let count = match workload.form {
-        Form::Deployment(count) | Form::StatefulSet(count) => count,
-        Form::Static => 3,
-        Form::DaemonSet => nodes.len(),
+        WorkloadKind::Deployment(count) | WorkloadKind::StatefulSet(count) => count,
+        WorkloadKind::Static => 3,
+        WorkloadKind::DaemonSet => nodes.len(),
     };
     for number in 0..count {
         let at = match workload.form {
-            Form::StatefulSet(_) | Form::Deployment(_)
+            WorkloadKind::StatefulSet(_) | WorkloadKind::Deployment(_)
                 if matches!(workload.operator, "ingress" | "monitoring") =>
             {
                 3 + number
@@ -107,10 +107,10 @@ fn pods<'a>(
         };
         let Some(node) = nodes.get(at % nodes.len().max(1)) else { continue };
         let name = match workload.form {
-            Form::StatefulSet(_) => format!("{}-{number}", workload.name),
-            Form::Static => format!("{}-{}", workload.name, node.name),
-            Form::DaemonSet => format!("{}-{}", workload.name, dice.letters(5)),
-            Form::Deployment(_) => format!("{}-{hash}-{}", workload.name, dice.letters(5)),
+            WorkloadKind::StatefulSet(_) => format!("{}-{number}", workload.name),
+            WorkloadKind::Static => format!("{}-{}", workload.name, node.name),
+            WorkloadKind::DaemonSet => format!("{}-{}", workload.name, dice.letters(5)),
+            WorkloadKind::Deployment(_) => format!("{}-{hash}-{}", workload.name, dice.letters(5)),
         };
         into.push(Pod { workload, name, node, crashing: troubled && number + 1 == count });
     }

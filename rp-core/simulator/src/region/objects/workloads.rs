@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::nodes::nodes;
 use super::{AGE, Cell, Column, Kind, NAME, View, column, metadata};
 
-/// Where copies of a workload run.
+/// The kind of a workload and the number of its replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum WorkloadKind {
     /// On any nodes, that many.
     Deployment(usize),
     /// With stable names, that many.
@@ -18,19 +18,19 @@ pub(super) enum Form {
     Static,
 }
 
-/// One workload: namespace, name, form, the operator that stands for it.
+/// One workload: namespace, name, form, the operator that manages it.
 #[derive(Debug)]
 pub(super) struct Workload {
     pub namespace: &'static str,
     pub name: &'static str,
-    pub form: Form,
+    pub form: WorkloadKind,
     pub operator: &'static str,
 }
 
 const fn workload(
     namespace: &'static str,
     name: &'static str,
-    form: Form,
+    form: WorkloadKind,
     operator: &'static str,
 ) -> Workload {
     Workload { namespace, name, form, operator }
@@ -38,80 +38,100 @@ const fn workload(
 
 /// In order of namespace.
 pub(super) const WORKLOADS: [Workload; 39] = [
-    workload("openshift-apiserver", "apiserver", Form::Deployment(3), "openshift-apiserver"),
+    workload("openshift-apiserver", "apiserver", WorkloadKind::Deployment(3), "openshift-apiserver"),
     workload(
         "openshift-apiserver-operator",
         "openshift-apiserver-operator",
-        Form::Deployment(1),
+        WorkloadKind::Deployment(1),
         "openshift-apiserver",
     ),
-    workload("openshift-authentication", "oauth-openshift", Form::Deployment(3), "authentication"),
+    workload("openshift-authentication", "oauth-openshift", WorkloadKind::Deployment(3), "authentication"),
     workload(
         "openshift-authentication-operator",
         "authentication-operator",
-        Form::Deployment(1),
+        WorkloadKind::Deployment(1),
         "authentication",
     ),
-    workload("openshift-azure-operator", "aro-operator-master", Form::Deployment(1), "aro"),
-    workload("openshift-azure-operator", "aro-operator-worker", Form::Deployment(1), "aro"),
+    workload("openshift-azure-operator", "aro-operator-master", WorkloadKind::Deployment(1), "aro"),
+    workload("openshift-azure-operator", "aro-operator-worker", WorkloadKind::Deployment(1), "aro"),
     workload(
         "openshift-cloud-controller-manager",
         "azure-cloud-controller-manager",
-        Form::Deployment(2),
+        WorkloadKind::Deployment(2),
         "cloud-controller-manager",
     ),
-    workload("openshift-cluster-csi-drivers", "azure-disk-csi-driver-node", Form::DaemonSet, "storage"),
-    workload("openshift-cluster-node-tuning-operator", "tuned", Form::DaemonSet, "node-tuning"),
-    workload("openshift-cluster-version", "cluster-version-operator", Form::Deployment(1), "config-operator"),
-    workload("openshift-console", "console", Form::Deployment(2), "console"),
-    workload("openshift-console", "downloads", Form::Deployment(2), "console"),
+    workload(
+        "openshift-cluster-csi-drivers",
+        "azure-disk-csi-driver-node",
+        WorkloadKind::DaemonSet,
+        "storage",
+    ),
+    workload("openshift-cluster-node-tuning-operator", "tuned", WorkloadKind::DaemonSet, "node-tuning"),
+    workload(
+        "openshift-cluster-version",
+        "cluster-version-operator",
+        WorkloadKind::Deployment(1),
+        "config-operator",
+    ),
+    workload("openshift-console", "console", WorkloadKind::Deployment(2), "console"),
+    workload("openshift-console", "downloads", WorkloadKind::Deployment(2), "console"),
     workload(
         "openshift-controller-manager",
         "controller-manager",
-        Form::Deployment(3),
+        WorkloadKind::Deployment(3),
         "openshift-controller-manager",
     ),
-    workload("openshift-dns", "dns-default", Form::DaemonSet, "dns"),
-    workload("openshift-dns-operator", "dns-operator", Form::Deployment(1), "dns"),
-    workload("openshift-etcd", "etcd", Form::Static, "etcd"),
-    workload("openshift-etcd-operator", "etcd-operator", Form::Deployment(1), "etcd"),
+    workload("openshift-dns", "dns-default", WorkloadKind::DaemonSet, "dns"),
+    workload("openshift-dns-operator", "dns-operator", WorkloadKind::Deployment(1), "dns"),
+    workload("openshift-etcd", "etcd", WorkloadKind::Static, "etcd"),
+    workload("openshift-etcd-operator", "etcd-operator", WorkloadKind::Deployment(1), "etcd"),
     workload(
         "openshift-image-registry",
         "cluster-image-registry-operator",
-        Form::Deployment(1),
+        WorkloadKind::Deployment(1),
         "image-registry",
     ),
-    workload("openshift-image-registry", "image-registry", Form::Deployment(2), "image-registry"),
-    workload("openshift-ingress", "router-default", Form::Deployment(2), "ingress"),
-    workload("openshift-ingress-canary", "ingress-canary", Form::DaemonSet, "ingress"),
-    workload("openshift-insights", "insights-operator", Form::Deployment(1), "insights"),
-    workload("openshift-kube-apiserver", "kube-apiserver", Form::Static, "kube-apiserver"),
+    workload("openshift-image-registry", "image-registry", WorkloadKind::Deployment(2), "image-registry"),
+    workload("openshift-ingress", "router-default", WorkloadKind::Deployment(2), "ingress"),
+    workload("openshift-ingress-canary", "ingress-canary", WorkloadKind::DaemonSet, "ingress"),
+    workload("openshift-insights", "insights-operator", WorkloadKind::Deployment(1), "insights"),
+    workload("openshift-kube-apiserver", "kube-apiserver", WorkloadKind::Static, "kube-apiserver"),
     workload(
         "openshift-kube-controller-manager",
         "kube-controller-manager",
-        Form::Static,
+        WorkloadKind::Static,
         "kube-controller-manager",
     ),
-    workload("openshift-kube-scheduler", "openshift-kube-scheduler", Form::Static, "kube-scheduler"),
-    workload("openshift-machine-api", "machine-api-controllers", Form::Deployment(1), "machine-api"),
-    workload("openshift-machine-config-operator", "machine-config-daemon", Form::DaemonSet, "machine-config"),
+    workload("openshift-kube-scheduler", "openshift-kube-scheduler", WorkloadKind::Static, "kube-scheduler"),
+    workload("openshift-machine-api", "machine-api-controllers", WorkloadKind::Deployment(1), "machine-api"),
+    workload(
+        "openshift-machine-config-operator",
+        "machine-config-daemon",
+        WorkloadKind::DaemonSet,
+        "machine-config",
+    ),
     workload(
         "openshift-machine-config-operator",
         "machine-config-operator",
-        Form::Deployment(1),
+        WorkloadKind::Deployment(1),
         "machine-config",
     ),
-    workload("openshift-marketplace", "marketplace-operator", Form::Deployment(1), "marketplace"),
-    workload("openshift-monitoring", "alertmanager-main", Form::StatefulSet(2), "monitoring"),
-    workload("openshift-monitoring", "cluster-monitoring-operator", Form::Deployment(1), "monitoring"),
-    workload("openshift-monitoring", "node-exporter", Form::DaemonSet, "monitoring"),
-    workload("openshift-monitoring", "prometheus-k8s", Form::StatefulSet(2), "monitoring"),
-    workload("openshift-monitoring", "thanos-querier", Form::Deployment(2), "monitoring"),
-    workload("openshift-multus", "multus", Form::DaemonSet, "network"),
-    workload("openshift-network-operator", "network-operator", Form::Deployment(1), "network"),
-    workload("openshift-oauth-apiserver", "apiserver", Form::Deployment(3), "authentication"),
-    workload("openshift-ovn-kubernetes", "ovnkube-node", Form::DaemonSet, "network"),
-    workload("openshift-service-ca", "service-ca", Form::Deployment(1), "service-ca"),
+    workload("openshift-marketplace", "marketplace-operator", WorkloadKind::Deployment(1), "marketplace"),
+    workload("openshift-monitoring", "alertmanager-main", WorkloadKind::StatefulSet(2), "monitoring"),
+    workload(
+        "openshift-monitoring",
+        "cluster-monitoring-operator",
+        WorkloadKind::Deployment(1),
+        "monitoring",
+    ),
+    workload("openshift-monitoring", "node-exporter", WorkloadKind::DaemonSet, "monitoring"),
+    workload("openshift-monitoring", "prometheus-k8s", WorkloadKind::StatefulSet(2), "monitoring"),
+    workload("openshift-monitoring", "thanos-querier", WorkloadKind::Deployment(2), "monitoring"),
+    workload("openshift-multus", "multus", WorkloadKind::DaemonSet, "network"),
+    workload("openshift-network-operator", "network-operator", WorkloadKind::Deployment(1), "network"),
+    workload("openshift-oauth-apiserver", "apiserver", WorkloadKind::Deployment(3), "authentication"),
+    workload("openshift-ovn-kubernetes", "ovnkube-node", WorkloadKind::DaemonSet, "network"),
+    workload("openshift-service-ca", "service-ca", WorkloadKind::Deployment(1), "service-ca"),
 ];
 
 const REPLICAS: &[Column] = &[NAME, column("Ready", Cell::Of(ready)), AGE];
@@ -125,7 +145,7 @@ pub(super) const DEPLOYMENTS: Kind = Kind {
     namespaced: true,
     short: &["deploy"],
     categories: &["all"],
-    list: |view| list(view, "Deployment", "deployments", |form| matches!(form, Form::Deployment(_))),
+    list: |view| list(view, "Deployment", "deployments", |form| matches!(form, WorkloadKind::Deployment(_))),
     columns: REPLICAS,
 };
 
@@ -138,7 +158,9 @@ pub(super) const STATEFULSETS: Kind = Kind {
     namespaced: true,
     short: &["sts"],
     categories: &["all"],
-    list: |view| list(view, "StatefulSet", "statefulsets", |form| matches!(form, Form::StatefulSet(_))),
+    list: |view| {
+        list(view, "StatefulSet", "statefulsets", |form| matches!(form, WorkloadKind::StatefulSet(_)))
+    },
     columns: REPLICAS,
 };
 
@@ -151,7 +173,7 @@ pub(super) const DAEMONSETS: Kind = Kind {
     namespaced: true,
     short: &["ds"],
     categories: &["all"],
-    list: |view| list(view, "DaemonSet", "daemonsets", |form| form == Form::DaemonSet),
+    list: |view| list(view, "DaemonSet", "daemonsets", |form| form == WorkloadKind::DaemonSet),
     columns: &[
         NAME,
         column("Desired", Cell::Of(|set| number(&set["status"]["desiredNumberScheduled"]))),
@@ -169,7 +191,7 @@ fn ready(object: &Value) -> Value {
     json!(format!("{}/{}", of("readyReplicas"), of("replicas")))
 }
 
-fn list(view: &View<'_>, kind: &str, plural: &str, wanted: fn(Form) -> bool) -> Vec<Value> {
+fn list(view: &View<'_>, kind: &str, plural: &str, wanted: fn(WorkloadKind) -> bool) -> Vec<Value> {
     let nodes = nodes(view);
     let down = nodes.iter().filter(|node| !node.ready).count();
     let troubles = view.cluster.troubles();
@@ -183,7 +205,7 @@ fn list(view: &View<'_>, kind: &str, plural: &str, wanted: fn(Form) -> bool) -> 
                 labels["version"] = json!("simulated");
             }
             let (spec, status) = match workload.form {
-                Form::Deployment(count) | Form::StatefulSet(count) => {
+                WorkloadKind::Deployment(count) | WorkloadKind::StatefulSet(count) => {
                     let ready = count - troubled.min(count - 1);
                     (
                         json!({"replicas": count, "selector": {"matchLabels": {"app": workload.name}}}),
@@ -191,7 +213,7 @@ fn list(view: &View<'_>, kind: &str, plural: &str, wanted: fn(Form) -> bool) -> 
                             "updatedReplicas": count, "observedGeneration": 1}),
                     )
                 }
-                Form::DaemonSet | Form::Static => (
+                WorkloadKind::DaemonSet | WorkloadKind::Static => (
                     json!({"selector": {"matchLabels": {"app": workload.name}}}),
                     json!({"desiredNumberScheduled": nodes.len(), "currentNumberScheduled": nodes.len(),
                         "numberReady": nodes.len() - down, "numberAvailable": nodes.len() - down,

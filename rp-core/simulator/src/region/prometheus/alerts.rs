@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use rp_base::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::fleet::{Episode, Passing};
+use super::super::fleet::{Episode, TransientFault};
 use super::super::objects::View;
 use super::super::objects::nodes::nodes;
 use super::engine::Refusal;
@@ -58,7 +58,7 @@ fn alerts(view: &View<'_>) -> Vec<Alert> {
             since: cluster.troubled_since(),
         });
     }
-    if let Some(episode) = cluster.lasting().filter(|episode| episode.what == Passing::Alert) {
+    if let Some(episode) = cluster.lasting().filter(|episode| episode.what == TransientFault::Alert) {
         all.push(passing(episode));
     }
     if cluster.index.is_multiple_of(5) {

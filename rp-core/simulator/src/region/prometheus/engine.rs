@@ -62,9 +62,9 @@ impl Refusal {
     }
 }
 
-/// What an expression gives at one instant.
+/// The value of an expression at one instant.
 #[derive(Debug, Clone)]
-enum Seen {
+enum EvaluatedValue {
     Scalar(f64),
     Text(String),
     Vector(Vector),
@@ -79,9 +79,9 @@ pub(super) fn evaluate(view: &View<'_>, node: &Node, time: f64) -> Result<Value,
         return Ok(engine.matrix(selector, time));
     }
     Ok(match engine.at(node, time)? {
-        Seen::Scalar(value) => json!({"resultType": "scalar", "result": sample(time, value)}),
-        Seen::Text(text) => json!({"resultType": "string", "result": [time, text]}),
-        Seen::Vector(rows) => {
+        EvaluatedValue::Scalar(value) => json!({"resultType": "scalar", "result": sample(time, value)}),
+        EvaluatedValue::Text(text) => json!({"resultType": "string", "result": [time, text]}),
+        EvaluatedValue::Vector(rows) => {
             let rows: Vec<Value> = rows
                 .into_iter()
                 .map(|(labels, value)| json!({"metric": labels, "value": sample(time, value)}))
@@ -115,9 +115,9 @@ pub(super) fn range(view: &View<'_>, node: &Node, start: f64, end: f64, step: f6
         #[expect(clippy::cast_precision_loss, reason = "at most 11,000")]
         let time = start + step * number as f64;
         let seen = match engine.at(node, time)? {
-            Seen::Scalar(value) => vec![(Labels::new(), value)],
-            Seen::Vector(rows) => rows,
-            Seen::Text(_) => {
+            EvaluatedValue::Scalar(value) => vec![(Labels::new(), value)],
+            EvaluatedValue::Vector(rows) => rows,
+            EvaluatedValue::Text(_) => {
                 return Err(Refusal::bad(
                     "invalid expression type \"string\" for range query, must be Scalar or instant Vector",
                 ));
@@ -155,7 +155,7 @@ pub(super) fn select(view: &View<'_>, selector: &Selector) -> Result<Vec<Canned>
         selector.matchers.iter().find(|matcher| matcher.label == "__name__" && matcher.op == Op::Is);
     let name = selector.name.as_deref().or(by_name.map(|matcher| matcher.value.as_str()));
     let mut found = match name {
-        Some(name) => series::of(view, name),
+        Some(name) => series::canned(view, name),
         None => series::all(view),
     };
     for matcher in &selector.matchers {
@@ -176,7 +176,7 @@ type Test = Box<dyn Fn(&str) -> bool>;
 fn test(matcher: &Matcher) -> Result<Test, Refusal> {
     let value = matcher.value.clone();
     let like = || {
-        // Anchored, as Prometheus anchors them; the crate's own bound on size holds.
+        // Anchored, as Prometheus anchors them; the size limit of the regex crate applies.
         Regex::new(&format!("^(?s:{})$", matcher.value)).map_err(|_| {
             Refusal::bad(format!("invalid parameter \"query\": error parsing regexp: {:?}", matcher.value))
         })
@@ -243,17 +243,17 @@ impl Engine {
         json!({"resultType": "matrix", "result": rows})
     }
 
-    fn at(&self, node: &Node, time: f64) -> Result<Seen, Refusal> {
+    fn at(&self, node: &Node, time: f64) -> Result<EvaluatedValue, Refusal> {
         match &node.expr {
-            Expr::Number(number) => Ok(Seen::Scalar(*number)),
-            Expr::Text(text) => Ok(Seen::Text(text.clone())),
+            Expr::Number(number) => Ok(EvaluatedValue::Scalar(*number)),
+            Expr::Text(text) => Ok(EvaluatedValue::Text(text.clone())),
             Expr::Parens(of) | Expr::Positive(of) => self.at(of, time),
             Expr::Negative(of) => Ok(match self.at(of, time)? {
-                Seen::Scalar(value) => Seen::Scalar(-value),
-                Seen::Vector(rows) => {
-                    Seen::Vector(rows.into_iter().map(|(labels, value)| (bare(labels), -value)).collect())
-                }
-                Seen::Text(_) => {
+                EvaluatedValue::Scalar(value) => EvaluatedValue::Scalar(-value),
+                EvaluatedValue::Vector(rows) => EvaluatedValue::Vector(
+                    rows.into_iter().map(|(labels, value)| (bare(labels), -value)).collect(),
+                ),
+                EvaluatedValue::Text(_) => {
                     return Err(Refusal::bad(
                         "unary expression only allowed on expressions of type scalar or instant vector",
                     ));
@@ -265,7 +265,7 @@ impl Engine {
             Expr::Selector(selector) => {
                 let time = Self::shifted(selector, time);
                 let rows = self.series(selector).iter();
-                Ok(Seen::Vector(
+                Ok(EvaluatedValue::Vector(
                     rows.filter_map(|(series, labels)| Some((labels.clone(), series.at(time)?))).collect(),
                 ))
             }
@@ -281,14 +281,14 @@ impl Engine {
 
     fn vector(&self, node: &Node, time: f64) -> Result<Vector, Refusal> {
         match self.at(node, time)? {
-            Seen::Vector(rows) => Ok(rows),
+            EvaluatedValue::Vector(rows) => Ok(rows),
             _ => Err(Refusal::bad("expected type instant vector")),
         }
     }
 
     fn scalar(&self, node: Option<&Node>, time: f64) -> Result<f64, Refusal> {
         match node.map(|node| self.at(node, time)).transpose()? {
-            Some(Seen::Scalar(value)) => Ok(value),
+            Some(EvaluatedValue::Scalar(value)) => Ok(value),
             _ => Err(Refusal::bad("expected type scalar")),
         }
     }
@@ -300,7 +300,7 @@ impl Engine {
         param: Option<&Node>,
         of: &Node,
         time: f64,
-    ) -> Result<Seen, Refusal> {
+    ) -> Result<EvaluatedValue, Refusal> {
         let rows = self.vector(of, time)?;
         let mut groups: BTreeMap<Labels, Vector> = BTreeMap::new();
         for (labels, value) in rows {
@@ -314,7 +314,7 @@ impl Engine {
                 rows.sort_by(|a, b| if op == "topk" { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
                 kept.extend(rows.into_iter().take(k));
             }
-            return Ok(Seen::Vector(kept));
+            return Ok(EvaluatedValue::Vector(kept));
         }
         let fold = |rows: &Vector| {
             let values = rows.iter().map(|(_, value)| *value);
@@ -332,10 +332,10 @@ impl Engine {
         };
         let folded: Result<Vector, Refusal> =
             groups.into_iter().map(|(labels, rows)| Ok((labels, fold(&rows)?))).collect();
-        Ok(Seen::Vector(folded?))
+        Ok(EvaluatedValue::Vector(folded?))
     }
 
-    fn call(&self, name: &str, args: &[Node], time: f64) -> Result<Seen, Refusal> {
+    fn call(&self, name: &str, args: &[Node], time: f64) -> Result<EvaluatedValue, Refusal> {
         if let Some(over) = over_time(name) {
             let Some(Expr::Selector(selector)) = args.first().map(|arg| &arg.expr) else {
                 return Err(Refusal::not_simulated(format!(
@@ -353,18 +353,20 @@ impl Engine {
                 let labels = if keeps { labels.clone() } else { bare(labels.clone()) };
                 Some((labels, over(series, at, width)?))
             });
-            return Ok(Seen::Vector(rows.collect()));
+            return Ok(EvaluatedValue::Vector(rows.collect()));
         }
-        let each = |change: &dyn Fn(f64) -> f64| -> Result<Seen, Refusal> {
+        let each = |change: &dyn Fn(f64) -> f64| -> Result<EvaluatedValue, Refusal> {
             let first = args
                 .first()
                 .ok_or_else(|| Refusal::bad(format!("expected arguments in call to {name:?}")))?;
             let rows = self.vector(first, time)?;
-            Ok(Seen::Vector(rows.into_iter().map(|(labels, value)| (bare(labels), change(value))).collect()))
+            Ok(EvaluatedValue::Vector(
+                rows.into_iter().map(|(labels, value)| (bare(labels), change(value))).collect(),
+            ))
         };
         match name {
-            "time" => Ok(Seen::Scalar(time)),
-            "vector" => Ok(Seen::Vector(vec![(Labels::new(), self.scalar(args.first(), time)?)])),
+            "time" => Ok(EvaluatedValue::Scalar(time)),
+            "vector" => Ok(EvaluatedValue::Vector(vec![(Labels::new(), self.scalar(args.first(), time)?)])),
             "abs" => each(&f64::abs),
             "ceil" => each(&f64::ceil),
             "floor" => each(&f64::floor),
@@ -383,22 +385,22 @@ impl Engine {
                     .ok_or_else(|| Refusal::bad(format!("expected arguments in call to {name:?}")))?;
                 let mut rows = self.vector(first, time)?;
                 Ok(match (name, rows.as_slice()) {
-                    ("scalar", [(_, value)]) => Seen::Scalar(*value),
-                    ("scalar", _) => Seen::Scalar(f64::NAN),
-                    ("absent", []) => Seen::Vector(vec![(Labels::new(), 1.0)]),
-                    ("absent", _) => Seen::Vector(Vec::new()),
+                    ("scalar", [(_, value)]) => EvaluatedValue::Scalar(*value),
+                    ("scalar", _) => EvaluatedValue::Scalar(f64::NAN),
+                    ("absent", []) => EvaluatedValue::Vector(vec![(Labels::new(), 1.0)]),
+                    ("absent", _) => EvaluatedValue::Vector(Vec::new()),
                     _ => {
                         rows.sort_by(
                             |a, b| if name == "sort" { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) },
                         );
-                        Seen::Vector(rows)
+                        EvaluatedValue::Vector(rows)
                     }
                 })
             }
             "histogram_quantile" => {
                 let quantile = self.scalar(args.first(), time)?;
                 let buckets = args.get(1).ok_or_else(|| Refusal::bad("expected 2 arguments"))?;
-                Ok(Seen::Vector(operators::quantile(quantile, self.vector(buckets, time)?)))
+                Ok(EvaluatedValue::Vector(operators::quantile(quantile, self.vector(buckets, time)?)))
             }
             name => Err(Refusal::not_simulated(format!("the function {name}()"))),
         }

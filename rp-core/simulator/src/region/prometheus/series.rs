@@ -20,7 +20,7 @@ pub(super) struct Canned {
     curve: Curve,
 }
 
-/// How a value goes.
+/// How a value changes over time.
 #[derive(Debug, Clone, Copy)]
 enum Curve {
     Flat(f64),
@@ -124,7 +124,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Every series of a cluster.
 pub(super) fn all(view: &View<'_>) -> Vec<Canned> {
-    names().flat_map(|name| of(view, name)).collect()
+    names().flat_map(|name| canned(view, name)).collect()
 }
 
 /// `/api/v1/metadata`.
@@ -142,7 +142,7 @@ pub(super) fn metadata(metric: Option<&str>) -> Value {
 
 /// `/api/v1/targets`.
 pub(super) fn targets(view: &View<'_>) -> Value {
-    let active: Vec<Value> = of(view, "up")
+    let active: Vec<Value> = canned(view, "up")
         .iter()
         .map(|up| {
             let good = up.at(0.0) == Some(1.0);
@@ -216,7 +216,7 @@ fn between(dice: &mut Dice, least: f64, most: f64) -> f64 {
 }
 
 /// Every series of a name.
-pub(super) fn of(view: &View<'_>, name: &str) -> Vec<Canned> {
+pub(super) fn canned(view: &View<'_>, name: &str) -> Vec<Canned> {
     let Some(name) = names().find(|known| *known == name) else { return Vec::new() };
     let mut maker = Maker { view, name, made: Vec::new() };
     let nodes = nodes(view);

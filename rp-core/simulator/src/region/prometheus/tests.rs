@@ -64,7 +64,7 @@ fn arithmetic_is_exact() {
     assert_eq!(rows("topk(2, node_load1)").len(), 2);
     assert_eq!(rows("up unless up{job!=\"etcd\"}").len(), 3);
     assert!(rows("absent(nothing)").len() == 1 && rows("nothing").is_empty());
-    // In one question: two are asked at two instants.
+    // In one query: two would be evaluated at two instants.
     let apart = "sum(increase(apiserver_request_total[5m])) / 300 - sum(rate(apiserver_request_total[5m]))";
     assert!(number(apart).abs() < 1e-6);
     assert!(

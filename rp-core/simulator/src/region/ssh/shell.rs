@@ -1,17 +1,17 @@
-//! What a simulated machine can do: a few commands that people look with, and it says that it is simulated.
+//! The shell of a simulated machine: a few diagnostic commands; its greeting says that it is simulated.
 
 use rp_base::Timestamp;
 
-use crate::region::api::shell::{Editor, Place, run, script};
+use crate::region::api::shell::{Editor, ShellContext, run, script};
 use crate::region::fleet::Cluster;
 use crate::region::objects::nodes::Node;
 
 /// Lines of one command's input.
 const MOST_LINES: usize = 1000;
 
-/// What is sent to whoever typed.
+/// The output that is sent to the client.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ShellOutput {
     pub out: Vec<u8>,
     pub err: Vec<u8>,
     /// Exit status.
@@ -32,11 +32,11 @@ pub(super) struct Shell {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing was asked for yet.
+    /// No command or shell was requested yet.
     New,
     /// Lines are run.
     Lines { tty: bool },
-    /// What comes in goes back.
+    /// Input is echoed.
     Copying,
 }
 
@@ -58,11 +58,11 @@ impl Shell {
     }
 
     /// A shell that reads lines.
-    pub(super) fn begin(&mut self, tty: bool, now: Timestamp) -> Said {
+    pub(super) fn begin(&mut self, tty: bool, now: Timestamp) -> ShellOutput {
         self.state = State::Lines { tty };
         self.editor = Editor::new(tty);
         if !tty {
-            return Said::default();
+            return ShellOutput::default();
         }
         let greeting = format!(
             "Red Hat Enterprise Linux CoreOS {} (simulated)\r\nThis machine is simulated: hostname, uname, uptime, \
@@ -70,22 +70,22 @@ impl Shell {
             self.version,
             self.prompt()
         );
-        Said { out: greeting.into_bytes(), ..Said::default() }
+        ShellOutput { out: greeting.into_bytes(), ..ShellOutput::default() }
     }
 
     /// One command.
-    pub(super) fn exec(&mut self, command: &str, now: Timestamp) -> Said {
-        let mut said = Said::default();
+    pub(super) fn exec(&mut self, command: &str, now: Timestamp) -> ShellOutput {
+        let mut said = ShellOutput::default();
         match self.lines(command, now, &mut said) {
-            Went::Copy => self.state = State::Copying,
-            Went::On | Went::Exit => said.ended = Some(self.code),
+            LineOutcome::Copy => self.state = State::Copying,
+            LineOutcome::On | LineOutcome::Exit => said.ended = Some(self.code),
         }
         said
     }
 
     /// What was typed.
-    pub(super) fn typed(&mut self, data: &[u8], now: Timestamp) -> Said {
-        let mut said = Said::default();
+    pub(super) fn typed(&mut self, data: &[u8], now: Timestamp) -> ShellOutput {
+        let mut said = ShellOutput::default();
         let State::Lines { tty } = self.state else {
             if self.state == State::Copying {
                 said.out = data.to_vec();
@@ -96,7 +96,7 @@ impl Shell {
             let key = self.editor.key(*byte);
             said.out.extend_from_slice(&key.echo);
             let exit = match &key.line {
-                Some(line) => matches!(self.lines(line, now, &mut said), Went::Exit),
+                Some(line) => matches!(self.lines(line, now, &mut said), LineOutcome::Exit),
                 None => key.end,
             };
             if exit {
@@ -111,8 +111,8 @@ impl Shell {
     }
 
     /// Nothing more will be typed.
-    pub(super) fn end(&mut self, now: Timestamp) -> Said {
-        let mut said = Said::default();
+    pub(super) fn end(&mut self, now: Timestamp) -> ShellOutput {
+        let mut said = ShellOutput::default();
         if matches!(self.state, State::Lines { .. }) {
             let rest = self.editor.rest();
             self.lines(&rest, now, &mut said);
@@ -123,7 +123,7 @@ impl Shell {
         said
     }
 
-    fn lines(&mut self, text: &str, now: Timestamp, said: &mut Said) -> Went {
+    fn lines(&mut self, text: &str, now: Timestamp, said: &mut ShellOutput) -> LineOutcome {
         let tty = self.state == State::Lines { tty: true };
         for line in text.split(['\n', ';']).take(MOST_LINES) {
             let words: Vec<&str> =
@@ -132,9 +132,9 @@ impl Shell {
             if words.is_empty() {
                 continue;
             }
-            let place = Place { pod: &self.name, now, host_keys: "" };
+            let place = ShellContext { pod: &self.name, now, host_keys: "" };
             let done = match self.own(words, now) {
-                Some(out) => crate::region::api::shell::Done { out, ..Default::default() },
+                Some(out) => crate::region::api::shell::CommandOutput { out, ..Default::default() },
                 // A script within a command.
                 None => match crate::region::api::shell::shell(words) {
                     Some(Some(inner)) => script(inner, &place),
@@ -148,13 +148,13 @@ impl Shell {
             to.extend_from_slice(screen(done.err).as_bytes());
             self.code = done.code;
             if done.exit {
-                return Went::Exit;
+                return LineOutcome::Exit;
             }
             if done.copy {
-                return Went::Copy;
+                return LineOutcome::Copy;
             }
         }
-        Went::On
+        LineOutcome::On
     }
 
     /// What only a machine has.
@@ -215,8 +215,8 @@ impl Shell {
     }
 }
 
-/// How lines ended.
-enum Went {
+/// How the execution of lines ended.
+enum LineOutcome {
     On,
     Copy,
     Exit,

@@ -8,9 +8,9 @@ use rp_documents::Side;
 use serde_json::{Value, json};
 
 use super::client::{Bench, DEADLINE, ask, json as read};
-use crate::region::Shape;
+use crate::region::ClusterShape;
 
-fn index_of(bench: &Bench, shape: Shape) -> usize {
+fn index_of(bench: &Bench, shape: ClusterShape) -> usize {
     bench.region.fleet().clusters().find(|cluster| cluster.shape == shape && cluster.index > 0).unwrap().index
 }
 
@@ -29,8 +29,9 @@ async fn reads_what_a_cluster_page_needs() {
         items.iter().filter(|item| super::degraded(item)).count()
     };
     assert_eq!(degraded(&operators), 0);
-    let (_, sick) =
-        bench.get(index_of(&bench, Shape::Degraded), "/apis/config.openshift.io/v1/clusteroperators").await;
+    let (_, sick) = bench
+        .get(index_of(&bench, ClusterShape::Degraded), "/apis/config.openshift.io/v1/clusteroperators")
+        .await;
     assert!(degraded(&sick) > 0);
     let (_, me) = bench.get(0, "/apis/user.openshift.io/v1/users/~").await;
     assert_eq!(me["metadata"]["name"], "system:aro-sre");
@@ -117,7 +118,7 @@ async fn the_read_only_identity_reads_only() {
     let (status, body) = send("DELETE", &format!("{pods}/{pod}"), true, None, json!({})).await;
     assert_eq!((status, &body["reason"]), (405, &json!("MethodNotAllowed")));
     assert_eq!(send("GET", "/api/v1/secrets", true, None, json!({})).await.0, 200);
-    // Itself with extras, as the proxy does; nobody else.
+    // It may impersonate itself with extras, as the proxy does, and no other user.
     assert_eq!(send("GET", pods, false, Some("system:aro-sre"), json!({})).await.0, 200);
     assert_eq!(send("GET", pods, false, Some("juno"), json!({})).await.0, 403);
     assert_eq!(send("GET", pods, true, Some("juno"), json!({})).await.0, 403);
@@ -154,13 +155,13 @@ async fn nobody_comes_in_without_a_certificate() {
 async fn unreachable_clusters_answer_504_or_never() {
     let bench = Bench::new().await;
     let ip = |shape| bench.region.private_ip(index_of(&bench, shape)).unwrap().into();
-    let refused = bench.dial(ip(Shape::Refusing), DEADLINE).await.unwrap_err();
+    let refused = bench.dial(ip(ClusterShape::Refusing), DEADLINE).await.unwrap_err();
     assert_eq!((refused.side, refused.timed_out), (Side::Cluster, false));
-    let silent = bench.dial(ip(Shape::Silent), Duration::from_millis(200)).await.unwrap_err();
+    let silent = bench.dial(ip(ClusterShape::Silent), Duration::from_millis(200)).await.unwrap_err();
     assert_eq!((silent.side, silent.timed_out), (Side::Cluster, true));
     let nobody = bench.dial("10.1.2.3".parse().unwrap(), DEADLINE).await.unwrap_err();
     assert_eq!(nobody.side, Side::Us);
-    let bootstrapping = index_of(&bench, Shape::Bootstrapping);
+    let bootstrapping = index_of(&bench, ClusterShape::Bootstrapping);
     assert!(
         bench.region.private_ip(bootstrapping).is_none() && bench.region.kubeconfigs(bootstrapping).is_none()
     );

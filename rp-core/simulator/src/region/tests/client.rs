@@ -1,4 +1,4 @@
-//! A client that goes the way of the product: dialer, CONNECT, mTLS, HTTP.
+//! A client that connects as the product does: dialer, CONNECT, mTLS, HTTP.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_rustls::client::TlsStream;
 
-use crate::region::{Faults, Pair, Region, RegionIdentity, RegionOptions};
+use crate::region::{CertificatePair, Faults, Region, RegionIdentity, RegionOptions};
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -34,7 +34,7 @@ pub(super) struct Bench {
     _folder: TempDir,
 }
 
-fn credential(pair: &Pair) -> Credential {
+fn credential(pair: &CertificatePair) -> Credential {
     Credential::Certificate { chain_pem: pair.certificate.clone(), key_pem: pair.key.clone() }
 }
 
@@ -91,7 +91,12 @@ impl Bench {
     }
 
     /// TLS with a cluster's API server.
-    pub(super) async fn tls(&self, index: usize, pair: Option<&Pair>, alpn: &[u8]) -> TlsStream<Stream> {
+    pub(super) async fn tls(
+        &self,
+        index: usize,
+        pair: Option<&CertificatePair>,
+        alpn: &[u8],
+    ) -> TlsStream<Stream> {
         let ip = self.region.private_ip(index).unwrap();
         let stream = self.dial(ip.into(), DEADLINE).await.unwrap();
         let credential = pair.map(credential);
@@ -103,7 +108,7 @@ impl Bench {
     pub(super) async fn send(
         &self,
         index: usize,
-        pair: &Pair,
+        pair: &CertificatePair,
         request: Request<Full<Bytes>>,
     ) -> Response<Incoming> {
         let stream = self.tls(index, Some(pair), b"h2").await;
@@ -120,7 +125,7 @@ impl Bench {
         &self,
         ip: IpAddr,
         authority: &str,
-        pair: &Pair,
+        pair: &CertificatePair,
         request: Request<Full<Bytes>>,
     ) -> Response<Incoming> {
         let stream = self.dial(ip, DEADLINE).await.unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rp_base::Timestamp;
 use serde_json::json;
 
-use crate::region::fleet::{Fleet, Shape};
+use crate::region::fleet::{ClusterShape, Fleet};
 use crate::region::objects::{KINDS, View};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_795_000_000);
@@ -22,7 +22,7 @@ fn ten_thousand_clusters_differ_and_are_mostly_healthy() {
     let names: HashSet<&str> = all.iter().map(|(_, _, cluster)| cluster.name.as_str()).collect();
     assert_eq!((keys.len(), ids.len()), (10_000, 10_000));
     assert!(names.len() > 9_000, "{}", names.len());
-    let healthy = all.iter().filter(|(_, _, cluster)| cluster.shape == Shape::Healthy).count();
+    let healthy = all.iter().filter(|(_, _, cluster)| cluster.shape == ClusterShape::Healthy).count();
     assert!((8_200..8_800).contains(&healthy), "{healthy}");
     let subscriptions: HashSet<&str> = all.iter().map(|(_, _, c)| c.subscription.as_str()).collect();
     assert!(subscriptions.len() > 100);

@@ -11,7 +11,7 @@ use rp_base::{ManualClock, Secret, SharedClock, Timestamp};
 use serde_json::{Value, json};
 
 use super::client::{Bench, DEADLINE, ask, json as read};
-use crate::region::{InstallFault, Installing, NewCluster, Pair, Rollout, server_leaf};
+use crate::region::{CertificatePair, InstallFault, InstallStatus, NewCluster, Rollout, server_leaf};
 
 const IP: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 4);
 const NAME: &str =
@@ -21,7 +21,7 @@ const NAME: &str =
 struct Authority {
     certificate: String,
     key: Secret<String>,
-    client: Pair,
+    client: CertificatePair,
 }
 
 fn authority(name: &str) -> Authority {
@@ -37,7 +37,7 @@ fn authority(name: &str) -> Authority {
     leaf.distinguished_name.push(DnType::OrganizationName, "system:masters");
     let leaf_key = KeyPair::generate().unwrap();
     let client = leaf.signed_by(&leaf_key, &issuer).unwrap().pem();
-    let client = Pair { certificate: client, key: Secret::new(leaf_key.serialize_pem()) };
+    let client = CertificatePair { certificate: client, key: Secret::new(leaf_key.serialize_pem()) };
     Authority { certificate, key: Secret::new(key.serialize_pem()), client }
 }
 
@@ -104,7 +104,7 @@ impl Installed {
         all["items"].as_array().unwrap().iter().filter(available).count()
     }
 
-    fn state(&self) -> Installing {
+    fn state(&self) -> InstallStatus {
         self.bench.region.installs().state(NAME)
     }
 }
@@ -113,7 +113,7 @@ impl Installed {
 async fn operators_and_nodes_come_one_after_the_other() {
     let it = Installed::begin(None).await;
     assert!(it.bench.dial(IP.into(), DEADLINE).await.is_err(), "there is no API server yet");
-    assert!(matches!(it.state(), Installing::Running(_)));
+    assert!(matches!(it.state(), InstallStatus::Running(_)));
     it.clock.advance(Duration::from_secs(31));
     let first = it.available().await;
     assert_eq!(it.get("/api/v1/nodes").await["items"].as_array().unwrap().len(), 3);
@@ -121,11 +121,11 @@ async fn operators_and_nodes_come_one_after_the_other() {
     let later = it.available().await;
     assert!(first < later && later < 34, "{first}, {later}");
     it.clock.advance(Duration::from_secs(60));
-    assert_eq!((it.available().await, it.state()), (34, Installing::Complete));
+    assert_eq!((it.available().await, it.state()), (34, InstallStatus::Complete));
     assert_eq!(it.get("/api/v1/nodes").await["items"].as_array().unwrap().len(), 6);
     let version = it.get("/apis/config.openshift.io/v1/clusterversions/version").await;
     assert_eq!(version["status"]["history"][0]["state"], "Completed");
-    // It is who and where its customer said.
+    // Its identity and location are as the customer requested.
     let machines =
         it.get("/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines").await;
     let subnets: std::collections::BTreeSet<_> = machines["items"]
@@ -143,7 +143,7 @@ async fn operators_and_nodes_come_one_after_the_other() {
     );
     assert_eq!(principal["data"]["azure_client_id"], client);
     it.bench.region.installs().remove(NAME);
-    assert_eq!(it.state(), Installing::Unknown);
+    assert_eq!(it.state(), InstallStatus::Unknown);
     assert!(it.bench.dial(IP.into(), DEADLINE).await.is_err(), "it is gone");
 }
 
@@ -151,13 +151,13 @@ async fn operators_and_nodes_come_one_after_the_other() {
 async fn one_that_stops_says_at_which_operator() {
     let it = Installed::begin(Some(InstallFault::Operator("etcd".to_owned()))).await;
     it.clock.advance(Duration::from_secs(200));
-    let Installing::Failed { message, .. } = it.state() else { panic!("{:?}", it.state()) };
+    let InstallStatus::Failed { message, .. } = it.state() else { panic!("{:?}", it.state()) };
     assert!(message.contains("etcd is not"), "{message}");
     let etcd = it.get("/apis/config.openshift.io/v1/clusteroperators/etcd").await;
     assert!(super::degraded(&etcd), "{etcd}");
     let silent = Installed::begin(Some(InstallFault::NoApi)).await;
     silent.clock.advance(Duration::from_secs(10_000));
-    assert!(matches!(silent.state(), Installing::Running(_)));
+    assert!(matches!(silent.state(), InstallStatus::Running(_)));
     assert!(silent.bench.dial(IP.into(), DEADLINE).await.is_err());
 }
 

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::client::{Bench, DEADLINE, ask};
 use crate::region::Faults;
-use crate::region::fleet::{Episode, Passing};
+use crate::region::fleet::{Episode, TransientFault};
 
 /// Reads until the text is what is looked for; gives its lines.
 async fn lines_until(body: &mut Incoming, wanted: impl Fn(&str) -> bool) -> Vec<String> {
@@ -48,7 +48,7 @@ async fn a_watch_tells_of_faults_that_come_and_heal() {
     let clock = ManualClock::at(Timestamp::from_seconds(1_795_000_000));
     let bench = Bench::at(Some(faults), Arc::new(clock.clone())).await;
     let cluster = bench.region.fleet().cluster(0).unwrap();
-    // The instant decides what is wrong: it is gone to, not waited for, so that the cluster never is silent here.
+    // The clock decides which fault is active: it is advanced, so that the cluster is never silent here.
     let go_to = |wanted: fn(&Episode) -> bool| {
         while !bench.region.fleet().episode(&cluster, clock.now()).as_ref().is_some_and(wanted) {
             clock.advance(Duration::from_secs(1));
@@ -65,12 +65,12 @@ async fn a_watch_tells_of_faults_that_come_and_heal() {
         (event["type"] == "MODIFIED" && is).then(|| event["object"]["metadata"]["name"].clone())
     };
 
-    go_to(|episode| episode.what == Passing::Operators && episode.healed.is_none());
+    go_to(|episode| episode.what == TransientFault::Operators && episode.healed.is_none());
     let lines =
         lines_until(&mut body, |text| text.lines().any(|line| degraded(line, "True").is_some())).await;
     let bad = lines.iter().find_map(|line| degraded(line, "True")).unwrap();
 
-    go_to(|episode| episode.what == Passing::Operators && episode.healed.is_some());
+    go_to(|episode| episode.what == TransientFault::Operators && episode.healed.is_some());
     let well = |line: &str| degraded(line, "False").as_ref() == Some(&bad);
     lines_until(&mut body, |text| text.lines().any(well)).await;
 }

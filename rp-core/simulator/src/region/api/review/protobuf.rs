@@ -9,7 +9,7 @@ const MAGIC: &[u8] = b"k8s\0";
 const RESOURCE: [&str; 7] = ["namespace", "verb", "group", "version", "resource", "subresource", "name"];
 const NON_RESOURCE: [&str; 2] = ["path", "verb"];
 
-/// The review as JSON would have said it; `None` when it is not such a message.
+/// The review as JSON; `None` when it is not such a message.
 pub(super) fn read(bytes: &[u8]) -> Option<Value> {
     let unknown = bytes.strip_prefix(MAGIC)?;
     let (type_meta, raw) = (field(unknown, 1)?, field(unknown, 2).unwrap_or_default());

@@ -4,22 +4,30 @@ use std::collections::BTreeMap;
 
 use rp_promql::ast::{Binary, Matching};
 
-use super::{Labels, Refusal, Seen, Vector, bare};
+use super::{EvaluatedValue, Labels, Refusal, Vector, bare};
 
 /// `left op right`.
-pub(super) fn apply(binary: &Binary, left: Seen, right: Seen) -> Result<Seen, Refusal> {
+pub(super) fn apply(
+    binary: &Binary,
+    left: EvaluatedValue,
+    right: EvaluatedValue,
+) -> Result<EvaluatedValue, Refusal> {
     let op = binary.op.as_str();
     if binary.matching.as_ref().is_some_and(|matching| matching.side.is_some()) {
         return Err(Refusal::not_simulated("group_left and group_right"));
     }
     match (left, right) {
-        (Seen::Scalar(a), Seen::Scalar(b)) => match comparison(op) {
-            Some(compare) => Ok(Seen::Scalar(f64::from(u8::from(compare(a, b))))),
-            None => arithmetic(op).map(|compute| Seen::Scalar(compute(a, b))),
+        (EvaluatedValue::Scalar(a), EvaluatedValue::Scalar(b)) => match comparison(op) {
+            Some(compare) => Ok(EvaluatedValue::Scalar(f64::from(u8::from(compare(a, b))))),
+            None => arithmetic(op).map(|compute| EvaluatedValue::Scalar(compute(a, b))),
         },
-        (Seen::Vector(rows), Seen::Scalar(b)) => with_number(binary, rows, |value| (value, b)),
-        (Seen::Scalar(a), Seen::Vector(rows)) => with_number(binary, rows, |value| (a, value)),
-        (Seen::Vector(left), Seen::Vector(right)) => between(binary, left, right),
+        (EvaluatedValue::Vector(rows), EvaluatedValue::Scalar(b)) => {
+            with_number(binary, rows, |value| (value, b))
+        }
+        (EvaluatedValue::Scalar(a), EvaluatedValue::Vector(rows)) => {
+            with_number(binary, rows, |value| (a, value))
+        }
+        (EvaluatedValue::Vector(left), EvaluatedValue::Vector(right)) => between(binary, left, right),
         _ => Err(Refusal::bad("binary expression must contain only scalar and instant vector types")),
     }
 }
@@ -53,14 +61,18 @@ fn arithmetic(op: &str) -> Result<fn(f64, f64) -> f64, Refusal> {
     })
 }
 
-fn with_number(binary: &Binary, rows: Vector, sides: impl Fn(f64) -> (f64, f64)) -> Result<Seen, Refusal> {
+fn with_number(
+    binary: &Binary,
+    rows: Vector,
+    sides: impl Fn(f64) -> (f64, f64),
+) -> Result<EvaluatedValue, Refusal> {
     let Some(compare) = comparison(&binary.op) else {
         let compute = arithmetic(&binary.op)?;
         let computed = rows.into_iter().map(|(labels, value)| {
             let (a, b) = sides(value);
             (bare(labels), compute(a, b))
         });
-        return Ok(Seen::Vector(computed.collect()));
+        return Ok(EvaluatedValue::Vector(computed.collect()));
     };
     let kept = rows.into_iter().filter_map(|(labels, value)| {
         let (a, b) = sides(value);
@@ -70,7 +82,7 @@ fn with_number(binary: &Binary, rows: Vector, sides: impl Fn(f64) -> (f64, f64))
             (false, false) => None,
         }
     });
-    Ok(Seen::Vector(kept.collect()))
+    Ok(EvaluatedValue::Vector(kept.collect()))
 }
 
 fn key(matching: Option<&Matching>, labels: &Labels) -> Labels {
@@ -86,7 +98,7 @@ fn key(matching: Option<&Matching>, labels: &Labels) -> Labels {
         .collect()
 }
 
-fn between(binary: &Binary, left: Vector, right: Vector) -> Result<Seen, Refusal> {
+fn between(binary: &Binary, left: Vector, right: Vector) -> Result<EvaluatedValue, Refusal> {
     let matching = binary.matching.as_ref();
     let mut others: BTreeMap<Labels, f64> = BTreeMap::new();
     let set = matches!(binary.op.as_str(), "and" | "or" | "unless");
@@ -110,7 +122,7 @@ fn between(binary: &Binary, left: Vector, right: Vector) -> Result<Seen, Refusal
         if binary.op == "or" {
             rows.extend(right.into_iter().filter(|(labels, _)| !had.contains(&key(matching, labels))));
         }
-        return Ok(Seen::Vector(rows));
+        return Ok(EvaluatedValue::Vector(rows));
     }
     let mut rows: BTreeMap<Labels, (Labels, f64)> = BTreeMap::new();
     for (labels, a) in left {
@@ -126,7 +138,7 @@ fn between(binary: &Binary, left: Vector, right: Vector) -> Result<Seen, Refusal
             return Err(many("left"));
         }
     }
-    Ok(Seen::Vector(rows.into_values().collect()))
+    Ok(EvaluatedValue::Vector(rows.into_values().collect()))
 }
 
 fn many(side: &str) -> Refusal {
