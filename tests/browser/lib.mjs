@@ -44,6 +44,15 @@ export function listen(page) {
   return errors;
 }
 
+/**
+ * Takes out what htmx printed about answers 401: a page that polls while its person signs out gets one before the browser
+ * has left it. Other statuses, and what came before the error numbered `from`, stay errors.
+ */
+export function dropSignedOut(errors, from) {
+  const polled = ["Response Status Error Code 401", "htmx:"];
+  errors.splice(from, errors.length, ...errors.slice(from).filter((each) => !polled.some((words) => each.startsWith(words))));
+}
+
 /** Goes to an address of the portal and through the provider's form, as `who` (`account`, `password`). */
 export async function signIn(page, path = "/", who = input) {
   await page.goto(input.url + path);

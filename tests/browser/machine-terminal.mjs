@@ -1,6 +1,6 @@
 // A person at a machine's shell, a second one who looks on; the first signs out, comes back, and is cut.
 import { writeFileSync } from "node:fs";
-import { fillIn, input, nameField, signIn, story, violations } from "./lib.mjs";
+import { dropSignedOut, fillIn, input, nameField, signIn, story, violations } from "./lib.mjs";
 import { becomes, focus, picture, run, screen, shows, LIMIT } from "./terminals.mjs";
 
 const ask = (name) => writeFileSync(`${process.env.FOLDER}/${name}`, "");
@@ -70,8 +70,6 @@ await story(async (page, context, errors) => {
   await page.getByTestId("term-cut").waitFor({ timeout: LIMIT });
   const cut = await page.getByTestId("term-cut").innerText();
   found.push(...(await violations(page)));
-  // The page's own polling may find that the person has signed out.
-  const polled = ["Response Status Error Code 401", "htmx:"];
-  errors.splice(0, errors.length, ...errors.filter((each) => !polled.some((words) => each.startsWith(words))));
+  dropSignedOut(errors, 0);
   return { violations: found, badge, cells: sizes, typed, signedOut, watchedOut, cut };
 });

@@ -1,6 +1,6 @@
-import { input, nameField, signIn, story, violations } from "./lib.mjs";
+import { dropSignedOut, input, nameField, signIn, story, violations } from "./lib.mjs";
 
-await story(async (page, context) => {
+await story(async (page, context, errors) => {
   const found = [];
   await signIn(page);
   if (input.import) await importCluster(page, context);
@@ -34,8 +34,10 @@ await story(async (page, context) => {
   const cookie = cookies.find((one) => one.name.startsWith("__Host-")) ?? cookies[0];
 
   await page.getByTestId("person").locator("summary").click();
+  const before = errors.length;
   await page.getByTestId("sign-out").click();
   await page.waitForURL((url) => !url.pathname.startsWith("/access"));
+  dropSignedOut(errors, before);
   // The cookie as it was, from outside the browser's jar.
   const after = await context.request.get(`${input.url}/api/info`, {
     headers: { accept: "application/json", cookie: `${cookie.name}=${cookie.value}` },

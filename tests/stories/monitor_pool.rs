@@ -16,8 +16,8 @@ use fleet::{Fleet, INTERVAL, Inspection};
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// A worker may believe that its buckets are its own until its document must have expired; the look that it began last
-/// ends an interval later at most.
-const LONG: Duration = fleet::TTL.saturating_add(INTERVAL);
+/// ends an interval later at most. One more interval is for a machine that is busy.
+const LONG: Duration = fleet::TTL.saturating_add(INTERVAL.saturating_mul(2));
 
 /// Numbers that a seed repeats (PCG's multiplier).
 struct Dice(u64);
