@@ -45,7 +45,7 @@ impl Drop for SamplingGuard {
 pub(crate) async fn profile(asked: &HeapProfileQuery) -> Response {
     let mut control = match control() {
         Ok(control) => control,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     if control.activated() {
         return dumped(tokio::task::spawn_blocking(move || control.dump_pprof()).await);
@@ -63,7 +63,7 @@ pub(crate) async fn profile(asked: &HeapProfileQuery) -> Response {
 pub(crate) fn switch(word: &str) -> Response {
     let mut control = match control() {
         Ok(control) => control,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     let done = match word.trim() {
         "on" if control.activated() => Ok(()),
@@ -81,12 +81,12 @@ pub(crate) fn switch(word: &str) -> Response {
 }
 
 /// The process has one heap profiler: one caller at a time.
-fn control() -> Result<OwnedMutexGuard<JemallocProfCtl>, Response> {
+fn control() -> Result<OwnedMutexGuard<JemallocProfCtl>, (StatusCode, &'static str)> {
     let none =
         "no heap profile: the allocator was built or started without prof:true; /debug/memory has sizes\n";
-    let one = PROF_CTL.as_ref().ok_or_else(|| (StatusCode::NOT_IMPLEMENTED, none).into_response())?;
+    let one = PROF_CTL.as_ref().ok_or((StatusCode::NOT_IMPLEMENTED, none))?;
     let busy = "another heap profile is being taken; try again later\n";
-    Arc::clone(one).try_lock_owned().map_err(|_| (StatusCode::CONFLICT, busy).into_response())
+    Arc::clone(one).try_lock_owned().map_err(|_| (StatusCode::CONFLICT, busy))
 }
 
 fn dumped<E: std::fmt::Display, J: std::fmt::Display>(outcome: Result<Result<Vec<u8>, E>, J>) -> Response {
