@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 
-use rp_base::text;
+use rp_base::{csv, text};
 use serde_json::Value;
 
 use crate::CliError;
@@ -134,17 +134,7 @@ pub(crate) fn separated(rows: &[Value], columns: &[Column<'_>]) -> String {
     let mut out = heads.collect::<Vec<_>>().join(",");
     out.push('\n');
     for row in rows {
-        let cells = columns.iter().map(|(_, cell)| {
-            let text = text::clean(&cell(row), 10_000);
-            let runs = text.starts_with(['=', '+', '-', '@']);
-            if runs || text.contains(['"', ',', '\n', '\r']) {
-                let mark = if runs { "'" } else { "" };
-                format!("\"{mark}{}\"", text.replace('"', "\"\""))
-            } else {
-                text
-            }
-        });
-        out.push_str(&cells.collect::<Vec<_>>().join(","));
+        csv::row(&mut out, columns.iter().map(|(_, cell)| text::clean(&cell(row), 10_000)));
         out.push('\n');
     }
     out

@@ -4,6 +4,7 @@
 
 mod backoff;
 mod clock;
+pub mod csv;
 pub mod durable;
 mod error_chain;
 mod hash;

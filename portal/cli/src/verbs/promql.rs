@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rp_base::csv;
 use serde_json::{Value, json};
 
 use crate::args::{Format, PromqlArgs};
@@ -168,28 +169,23 @@ impl FleetResult {
         let mut text = String::from("cluster");
         for label in &labels {
             text.push(',');
-            text.push_str(&field(label));
+            csv::value(&mut text, label);
         }
         text.push_str(",time,value\r\n");
         for row in &self.rows {
-            let mut start = field(&cell(row, &["/metric/cluster"]));
+            let mut start = String::new();
+            csv::value(&mut start, &cell(row, &["/metric/cluster"]));
             for label in &labels {
                 start.push(',');
-                start.push_str(&field(row["metric"][*label].as_str().unwrap_or_default()));
+                csv::value(&mut start, row["metric"][*label].as_str().unwrap_or_default());
             }
             for (at, value) in samples(row) {
-                text.push_str(&format!("{start},{at},{}\r\n", field(&value)));
+                text.push_str(&format!("{start},{at},"));
+                csv::value(&mut text, &value);
+                text.push_str("\r\n");
             }
         }
         text
-    }
-}
-
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
     }
 }
 

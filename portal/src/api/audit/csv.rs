@@ -97,30 +97,21 @@ fn line(out: &mut String, head: &[String; 10], tail: [String; 9]) {
 }
 
 fn row(out: &mut String, cells: &[String; 19]) {
-    for (at, cell) in cells.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        out.push_str(&quoted(cell));
-    }
+    rp_base::csv::row(out, cells.iter().map(|cell| rp_base::text::clean(cell, 32_000)));
     out.push_str("\r\n");
-}
-
-/// A spreadsheet runs what begins like a formula: such text gets an apostrophe before it.
-fn quoted(cell: &str) -> String {
-    let cell = rp_base::text::clean(cell, 32_000);
-    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let cell = if formula { format!("'{cell}") } else { cell };
-    if cell.contains([',', '"', '\n', '\r']) || formula {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn quoted(text: &str) -> String {
+        let mut cells: [String; 19] = Default::default();
+        cells[0] = text.to_owned();
+        let mut out = String::new();
+        row(&mut out, &cells);
+        out.strip_suffix(&format!("{}\r\n", ",".repeat(18))).unwrap_or_default().to_owned()
+    }
 
     #[test]
     fn cells_run_nothing_and_stay_cells() {

@@ -72,24 +72,7 @@ fn cells(entry: &Entry) -> [String; 21] {
 }
 
 fn row(out: &mut String, cells: &[String]) {
-    for (at, cell) in cells.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        // A spreadsheet would run what begins so.
-        let runs = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        let quoted = runs || cell.contains(['"', ',', '\n', '\r']);
-        if !quoted {
-            out.push_str(cell);
-            continue;
-        }
-        out.push('"');
-        if runs {
-            out.push('\'');
-        }
-        out.push_str(&cell.replace('"', "\"\""));
-        out.push('"');
-    }
+    rp_base::csv::row(out, cells);
     out.push_str("\r\n");
 }
 
