@@ -1,5 +1,7 @@
 //! Two replicas, a balancer, a database, a provider and a real cluster.
 
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -64,10 +66,15 @@ impl Replicas {
                 &format!("{name}.toml"),
                 settings(&name, [port, own, admin, ssh], &provider.issuer, outage, more),
             )?;
+            if n > 0 {
+                // The first made the keyring; each replica has a file of its own, as on machines of their own.
+                let made = std::fs::read_to_string(folder.path().join("replica-0.keyring.json"))?;
+                write_private(&folder, &format!("{name}.keyring.json"), &made)?;
+            }
             let process = serve(&folder, &name)?;
             let (here, proxy) = (format!("https://localhost:{own}"), format!("https://127.0.0.1:{own}"));
             let replica = Replica { process, url: here, proxy_url: proxy, ssh, name };
-            // One after the other: the first makes the keyring.
+            // One after the other: the others start with the keyring of the first.
             replica.ready(&authority).await?;
             replicas.push(replica);
         }
@@ -163,6 +170,15 @@ impl Replica {
     }
 }
 
+/// Puts a file that only its owner may read in place with a rename, as the documentation asks for keyrings.
+pub(super) fn write_private(folder: &Folder, name: &str, text: &str) -> Result<()> {
+    let path = folder.path().join(name);
+    let new = path.with_extension("new");
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    file.write_all(text.as_bytes())?;
+    Ok(std::fs::rename(new, path)?)
+}
+
 fn serve(folder: &Folder, name: &str) -> Result<Process> {
     let mut command = Command::new(binary("aro")?);
     command.args(["portal", "--config", &format!("{name}.toml")]).current_dir(folder.path());
@@ -190,7 +206,7 @@ kind = "postgres"
 url_file = "database"
 outage = "{outage}"
 [keys]
-keyring_file = "keyring.json"
+keyring_file = "{name}.keyring.json"
 [audit]
 checkpoint_key_file = "{name}.p8"
 spool_file = "{name}.spool"
