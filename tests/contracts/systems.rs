@@ -89,7 +89,7 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 31] = [
+const FOLDERS: [(&str, &str); 34] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -113,7 +113,10 @@ const FOLDERS: [(&str, &str); 31] = [
     ("rp-recording", "rp-core/recording"),
     ("rp-runtime", "rp-core/runtime"),
     ("rp-seal", "rp-core/seal"),
-    ("rp-simulator", "rp-core/simulator"),
+    ("rp-simulator-azure", "rp-core/simulator/azure"),
+    ("rp-simulator-oidc", "rp-core/simulator/oidc"),
+    ("rp-simulator-region", "rp-core/simulator/region"),
+    ("rp-simulator", "rp-core/simulator/src"),
     ("rp-tunnel", "rp-core/tunnel"),
     ("proxy", "proxy"),
     ("web", "web"),

@@ -18,8 +18,8 @@ use rp_monitor::emit::ClusterDims;
 use rp_monitor::nsg::{NsgMonitor, SubnetPrefixes};
 use rp_monitor::{ClusterView, Round, WorkerProfile};
 use rp_net::Source;
-use rp_simulator::arm::{ArmStandIn, Clusters, Fault, FaultResponse, LocalArm, tenant_of};
-use rp_simulator::region::{Cluster, Fleet};
+use rp_simulator::fleet::{Cluster, Fleet};
+use rp_simulator_azure::{ArmStandIn, Clusters, Fault, FaultResponse, LocalArm, tenant_of};
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -17,10 +17,10 @@ use rp_azure::{
 use rp_base::{Clock as _, ManualClock, Secret, SharedClock, SystemClock, SystemRandom};
 use rp_frontend::{AzureChecks, CreateChecks as _};
 use rp_metrics::Registry;
-use rp_simulator::arm::{
+use rp_simulator::fleet::Fleet;
+use rp_simulator_azure::{
     ArmControl, Clusters, DenyRule, Fault, FaultResponse, LocalArm, object_id_of, tenant_of,
 };
-use rp_simulator::region::Fleet;
 use serde_json::{Value, json};
 use tests_kit::part;
 use tokio_util::sync::DropGuard;

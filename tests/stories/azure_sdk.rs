@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use rp_base::{SystemClock, SystemRandom};
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
-use rp_simulator::arm::{Application, ArmOptions, ArmStandIn, EmptyContents};
+use rp_simulator_azure::{Application, ArmOptions, ArmStandIn, EmptyContents};
 use tests_kit::{part, workspace};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

@@ -192,7 +192,7 @@ async fn left_in_azure(region: &Region, wanted: &ClusterSpec) -> Result<Vec<Stri
             ("client_secret", text("clientSecret")),
             ("scope", format!("{url}/.default")),
         ];
-        let tenant = rp_simulator::arm::tenant_of(subscription);
+        let tenant = rp_simulator_azure::tenant_of(subscription);
         let token = http.post(format!("{url}/{tenant}/oauth2/v2.0/token")).form(&form).send().await?;
         let token: Value = token.json().await?;
         let token = token["access_token"].as_str().with_context(|| format!("{token}"))?;

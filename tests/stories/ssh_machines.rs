@@ -21,8 +21,9 @@ use rp_net::{
     ConnectProxy, Credential, Dialer, DialerOptions, Endpoint, Networks, Port, PrivateWay, Source, SshKey,
     SshMachine, SshTarget, Target,
 };
-use rp_simulator::region::{CertificatePair, ClusterShape};
-use rp_simulator::{Region, RegionIdentity, RegionOptions};
+use rp_simulator::fleet::ClusterShape;
+use rp_simulator::installed::CertificatePair;
+use rp_simulator_region::{Region, RegionIdentity, RegionOptions};
 use russh::client::{Handle, Msg};
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PrivateKeyWithHashAlg, PublicKeyOrCertificate};
 use russh::{Channel, ChannelMsg};

@@ -1,7 +1,7 @@
 //! The accounts of the built-in sign-in: made once per folder, with random passwords.
 
 use rp_base::{Id, Random, Secret};
-use rp_simulator::Account;
+use rp_simulator_oidc::Account;
 use serde::{Deserialize, Serialize};
 
 /// What an account may do; groups as [`GROUPS`] maps them to roles.

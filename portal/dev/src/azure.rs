@@ -8,8 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rp_base::{Clock as _, Random as _, SharedClock, SystemClock, SystemRandom};
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
-use rp_simulator::Region;
-use rp_simulator::arm::{Application, ArmOptions, ArmStandIn};
+use rp_simulator::fleet::Fleet;
+use rp_simulator_azure::{Application, ArmOptions, ArmStandIn, Clusters};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -47,7 +47,7 @@ pub(crate) fn start(
     listener: TcpListener,
     folder: &Folder,
     kept: &DevState,
-    region: &Region,
+    fleet: &Arc<Fleet>,
     clock: &SharedClock,
     stop: &Stop,
 ) -> anyhow::Result<ArmStandIn> {
@@ -57,7 +57,7 @@ pub(crate) fn start(
         tls: Some(ServerTls::load(files, &[b"h2", b"http/1.1"], ClientAuth::None)?),
         url: format!("https://localhost:{}", kept.ports.azure).parse()?,
         applications: applications(),
-        contents: Arc::new(region.azure(Arc::clone(clock))),
+        contents: Arc::new(Clusters::new(Arc::clone(fleet), Arc::clone(clock))),
         file: Some(folder.file("azure.jsonl")),
         clock: Arc::clone(clock),
         random: Arc::new(SystemRandom),

@@ -14,7 +14,7 @@ use rp_documents::subscription::{Subscription, SubscriptionProperties};
 use rp_documents::{SubscriptionDocument, SubscriptionState, Unknown};
 use rp_metrics::Statsd;
 use rp_runtime::Lifecycle;
-use rp_simulator::arm::{ArmControl, ArmStandIn, object_id_of, tenant_of};
+use rp_simulator_azure::{ArmControl, ArmStandIn, object_id_of, tenant_of};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use rp_api::CloudError;
 use rp_api::vm_sizes::{self, Role};
 use rp_frontend::{AzureChecks, CreateChecks};
-use rp_simulator::arm::ArmControl;
+use rp_simulator_azure::ArmControl;
 use serde_json::Value;
 
 /// Asks about subscriptions that the stand-in knows, in their own directories.

@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode, header};
 use portal::PortalState;
 use rp_documents::Person;
 use rp_runtime::Lifecycle;
-use rp_simulator::OidcProvider;
+use rp_simulator_oidc::OidcProvider;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;

@@ -15,8 +15,9 @@ use rp_base::{Secret, SharedClock, Timestamp, chain};
 use rp_cluster::{InstallError, InstallState, Installer};
 use rp_core::Services;
 use rp_documents::{Collection, Sealed};
-use rp_simulator::arm::ArmControl;
-use rp_simulator::region::{InstallFault, InstallStatus, Installs, NewCluster, Rollout, server_leaf};
+use rp_simulator::installed::{InstallFault, InstallStatus, NewCluster, Rollout};
+use rp_simulator_azure::ArmControl;
+use rp_simulator_region::{Installs, server_leaf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

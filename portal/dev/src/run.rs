@@ -15,7 +15,9 @@ use rp_frontend::AzureChecks;
 use rp_net::listen::Stop;
 use rp_net::tls::{ClientAuth, ServerFiles, ServerTls};
 use rp_runtime::Lifecycle;
-use rp_simulator::{Backchannel, Faults, OidcOptions, OidcProvider, Region, RegionIdentity, RegionOptions};
+use rp_simulator::fleet::Faults;
+use rp_simulator_oidc::{Backchannel, OidcOptions, OidcProvider};
+use rp_simulator_region::{Region, RegionIdentity, RegionOptions};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -51,7 +53,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
         tick: TICK,
         stop: stop.clone(),
     })?;
-    let stand_in = azure::start(bind(kept.ports.azure).await?, &folder, &kept, &region, &clock, &stop)?;
+    let stand_in =
+        azure::start(bind(kept.ports.azure).await?, &folder, &kept, region.fleet(), &clock, &stop)?;
     let services = Services::open(&settings).await?;
     seed::seed(&region, &services, settings.monitor.enabled).await?;
     offers::seed(&services).await?;
@@ -231,8 +234,8 @@ format = "text"
         rp = ports.rp,
         ssh = ports.ssh,
         azure_client = names::CLIENT_ID,
-        lens = rp_simulator::arm::DIAGNOSES,
-        lens_tenant = rp_simulator::arm::DIAGNOSIS_TENANT,
+        lens = rp_simulator_azure::DIAGNOSES,
+        lens_tenant = rp_simulator_azure::DIAGNOSIS_TENANT,
         // A laptop has better things to do than ten thousand looks in fifteen seconds.
         interval = if clusters > 1000 { "60s" } else { "15s" },
     );

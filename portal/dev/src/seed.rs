@@ -8,8 +8,8 @@ use rp_database::Draft;
 use rp_documents::cluster::{ClusterSecret, Worker};
 use rp_documents::subscription::{Subscription, SubscriptionProperties};
 use rp_documents::{Collection, Document, Leased as _, SubscriptionDocument, SubscriptionState, Unknown};
-use rp_simulator::Region;
-use rp_simulator::arm::tenant_of;
+use rp_simulator_azure::tenant_of;
+use rp_simulator_region::Region;
 
 /// Documents written in one transaction.
 const BATCH: usize = 200;

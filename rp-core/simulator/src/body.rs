@@ -9,19 +9,19 @@ use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 
 /// The body of every answer.
-pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// All at once.
-pub(crate) fn full(content: impl Into<Bytes>) -> Body {
+pub fn full(content: impl Into<Bytes>) -> Body {
     Full::new(content.into()).boxed_unsync()
 }
 
 /// Piece by piece, each sent as soon as it is there.
-pub(crate) fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+pub fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Body {
     StreamBody::new(pieces.map(|piece| Ok(Frame::data(piece)))).boxed_unsync()
 }
 
 /// Reads a request's body of at most `most` bytes; `None` when it is larger or the client went away.
-pub(crate) async fn read(body: Incoming, most: usize) -> Option<Bytes> {
+pub async fn read(body: Incoming, most: usize) -> Option<Bytes> {
     Limited::new(body, most).collect().await.ok().map(http_body_util::Collected::to_bytes)
 }

@@ -1,13 +1,13 @@
-//! A simulated region: OpenID provider, CONNECT proxy and OpenShift-shaped clusters as real listeners.
+//! The simulated clusters as data: what each is, what it contains and how it changes over time; and the bodies of answers.
 //!
-//! For development and for stories that need a fleet. Nothing here replaces a real component where a test
-//! can use it, and nothing here decides about access outside the simulation. Everything that a simulated
-//! cluster serves is marked: header `X-Aro-Simulated`, label `aro.openshift.io/simulated`.
+//! Nothing listens here. `rp-simulator-region` serves the clusters' API servers, `rp-simulator-azure` what Azure has of
+//! them. A cluster is a function of (seed, index), so no state is kept for it. Every object is marked with the label
+//! `aro.openshift.io/simulated`.
 
-pub mod arm;
-mod body;
-pub mod oidc;
-pub mod region;
-
-pub use oidc::{Account, Backchannel, OidcOptions, OidcProvider};
-pub use region::{Faults, Region, RegionIdentity, RegionOptions};
+pub mod body;
+pub mod fleet;
+pub mod installed;
+pub mod machines;
+pub mod objects;
+#[cfg(test)]
+mod tests;

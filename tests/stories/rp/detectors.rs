@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Method;
 use rp_base::{Clock as _, SystemClock};
-use rp_simulator::arm::{
+use rp_simulator_azure::{
     ArmControl, DIAGNOSES, DIAGNOSIS_TENANT, EmptyContents, Fault, FaultResponse, LocalArm,
 };
 use serde_json::{Value, json};

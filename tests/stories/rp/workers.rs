@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use futures_util::future::{try_join, try_join_all};
 use parking_lot::Mutex;
 use reqwest::Method;
-use rp_simulator::arm::{ArmControl, LoggedRequest};
+use rp_simulator_azure::{ArmControl, LoggedRequest};
 use serde_json::{Value, json};
 use tests_kit::{Answer, Postgres, until};
 use tokio::sync::watch;

@@ -8,7 +8,7 @@ use rp_azure::{
     Polling, Repeat, RetryPolicy,
 };
 use rp_base::{Secret, SystemClock, SystemRandom};
-use rp_simulator::arm::{ArmControl, EmptyContents, LocalArm};
+use rp_simulator_azure::{ArmControl, EmptyContents, LocalArm};
 use serde_json::{Value, json};
 
 use super::{PRINCIPAL, RP_SUBSCRIPTION, RP_TENANT, SUBSCRIPTION, TENANT};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rp_metrics::{Registry, Statsd};
-use rp_simulator::arm::{Fault, FaultResponse};
+use rp_simulator_azure::{Fault, FaultResponse};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rp_base::{Clock as _, SystemClock};
-use rp_simulator::arm::{ArmControl, EmptyContents, LocalArm, object_id_of};
+use rp_simulator_azure::{ArmControl, EmptyContents, LocalArm, object_id_of};
 use serde_json::{Value, json};
 use tests_kit::Folder;
 

@@ -11,7 +11,7 @@ use reqwest::Method;
 use rp_base::Timestamp;
 use rp_database::{PostgresOptions, PostgresStore, SharedStore, Span};
 use rp_documents::{ClusterDocument, Collection, Lease, Leased as _};
-use rp_simulator::arm::LoggedRequest;
+use rp_simulator_azure::LoggedRequest;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 

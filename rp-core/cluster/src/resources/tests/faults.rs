@@ -1,7 +1,7 @@
 //! What goes wrong with Azure, and what becomes of it.
 
 use http::Method;
-use rp_simulator::arm::{DenyRule, Fault, FaultResponse};
+use rp_simulator_azure::{DenyRule, Fault, FaultResponse};
 use serde_json::json;
 
 use super::world::{FIRST_PARTY, GROUP, OURS, World, subnet};

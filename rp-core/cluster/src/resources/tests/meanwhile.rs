@@ -1,7 +1,7 @@
 //! What happens in the middle of an operation, and who is told what of it.
 
 use http::Method;
-use rp_simulator::arm::{Fault, FaultResponse};
+use rp_simulator_azure::{Fault, FaultResponse};
 use serde_json::json;
 
 use super::world::{GROUP, World, subnet};

@@ -1,6 +1,6 @@
 //! The validation and the choice of zones, with Azure asked.
 
-use rp_simulator::arm::{DenyRule, object_id_of};
+use rp_simulator_azure::{DenyRule, object_id_of};
 use serde_json::json;
 
 use super::making;

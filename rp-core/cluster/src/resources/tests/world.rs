@@ -16,7 +16,7 @@ use rp_documents::{ClusterDocument, Leased as _, RoleSetDocument};
 use rp_kube::KubeClient;
 use rp_net::Target;
 use rp_seal::Keyring;
-use rp_simulator::arm::{ArmControl, EmptyContents, LocalArm, object_id_of};
+use rp_simulator_azure::{ArmControl, EmptyContents, LocalArm, object_id_of};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

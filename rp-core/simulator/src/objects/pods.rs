@@ -1,0 +1,177 @@
+//! Pods of the platform's workloads.
+
+use serde_json::{Value, json};
+
+use super::nodes::{Node, nodes};
+use super::workloads::{WORKLOADS, Workload, WorkloadKind};
+use super::{AGE, Cell, Column, Kind, NAME, View, column, condition, metadata, wide};
+
+pub(super) const PODS: Kind = Kind {
+    group: "",
+    version: "v1",
+    plural: "pods",
+    singular: "pod",
+    kind: "Pod",
+    namespaced: true,
+    short: &["po"],
+    categories: &["all"],
+    list,
+    columns: COLUMNS,
+};
+
+const COLUMNS: &[Column] = &[
+    NAME,
+    column("Ready", Cell::Of(ready)),
+    column("Status", Cell::Of(state)),
+    column("Restarts", Cell::Of(|pod| pod["status"]["containerStatuses"][0]["restartCount"].clone())),
+    AGE,
+    wide("IP", Cell::At("/status/podIP")),
+    wide("Node", Cell::At("/spec/nodeName")),
+];
+
+fn ready(pod: &Value) -> Value {
+    let statuses = pod["status"]["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ready = statuses.iter().filter(|status| status["ready"] == true).count();
+    json!(format!("{ready}/{}", statuses.len()))
+}
+
+fn state(pod: &Value) -> Value {
+    let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"];
+    if waiting.is_string() { waiting.clone() } else { pod["status"]["phase"].clone() }
+}
+
+/// One pod, before it is JSON.
+struct Pod<'a> {
+    workload: &'static Workload,
+    name: String,
+    node: &'a Node,
+    /// Restarts repeatedly, as its operator reports.
+    crashing: bool,
+}
+
+fn list(view: &View<'_>) -> Vec<Value> {
+    let nodes = nodes(view);
+    let troubles = view.cluster.troubles();
+    let mut all = Vec::new();
+    for workload in &WORKLOADS {
+        let troubled = troubles.iter().any(|trouble| trouble.operator == workload.operator);
+        pods(view, workload, &nodes, troubled, &mut all);
+    }
+    all.iter().map(|pod| object(view, pod)).collect()
+}
+
+/// Names of a workload's pods.
+pub fn pod_names(view: &View<'_>, name: &str) -> Vec<String> {
+    let nodes = nodes(view);
+    let mut made = Vec::new();
+    for workload in WORKLOADS.iter().filter(|workload| workload.name == name) {
+        pods(view, workload, &nodes, false, &mut made);
+    }
+    made.into_iter().map(|pod| pod.name).collect()
+}
+
+/// Namespace, pod and container of what runs.
+pub fn containers(view: &View<'_>) -> Vec<(String, String, String)> {
+    let nodes = nodes(view);
+    let mut made = Vec::new();
+    for workload in &WORKLOADS {
+        pods(view, workload, &nodes, false, &mut made);
+    }
+    made.into_iter()
+        .map(|pod| (pod.workload.namespace.to_owned(), pod.name, pod.workload.name.to_owned()))
+        .collect()
+}
+
+fn pods<'a>(
+    view: &View<'_>,
+    workload: &'static Workload,
+    nodes: &'a [Node],
+    troubled: bool,
+    into: &mut Vec<Pod<'a>>,
+) {
+    let mut dice = view.cluster.dice(workload.name);
+    let hash = dice.letters(9);
+    let count = match workload.form {
+        WorkloadKind::Deployment(count) | WorkloadKind::StatefulSet(count) => count,
+        WorkloadKind::Static => 3,
+        WorkloadKind::DaemonSet => nodes.len(),
+    };
+    for number in 0..count {
+        let at = match workload.form {
+            WorkloadKind::StatefulSet(_) | WorkloadKind::Deployment(_)
+                if matches!(workload.operator, "ingress" | "monitoring") =>
+            {
+                3 + number
+            }
+            _ => number,
+        };
+        let Some(node) = nodes.get(at % nodes.len().max(1)) else { continue };
+        let name = match workload.form {
+            WorkloadKind::StatefulSet(_) => format!("{}-{number}", workload.name),
+            WorkloadKind::Static => format!("{}-{}", workload.name, node.name),
+            WorkloadKind::DaemonSet => format!("{}-{}", workload.name, dice.letters(5)),
+            WorkloadKind::Deployment(_) => format!("{}-{hash}-{}", workload.name, dice.letters(5)),
+        };
+        into.push(Pod { workload, name, node, crashing: troubled && number + 1 == count });
+    }
+}
+
+fn object(view: &View<'_>, pod: &Pod<'_>) -> Value {
+    let workload = pod.workload;
+    let namespace = workload.namespace;
+    let component = match workload.name {
+        "thanos-querier" => "thanos-query",
+        "prometheus-k8s" => "prometheus",
+        "alertmanager-main" => "alertmanager",
+        name => name,
+    };
+    let mut labels = json!({"app": workload.name, "k8s-app": workload.name, "app.kubernetes.io/name": component,
+        "app.kubernetes.io/part-of": workload.operator});
+    if workload.name == "router-default" {
+        labels["ingresscontroller.operator.openshift.io/deployment-ingresscontroller"] = json!("default");
+    }
+    let metadata = metadata(view, "pods", Some(namespace), &pod.name, &labels);
+    let image = format!("quay.invalid/simulated/{}:{}", workload.name, view.cluster.version);
+    let mut dice = view.cluster.dice(&pod.name);
+    let ready = pod.node.ready && !pod.crashing;
+    let started = metadata["creationTimestamp"].clone();
+    let running = json!({"running": {"startedAt": started}});
+    let waiting = json!({"waiting": {"reason": "CrashLoopBackOff",
+        "message": "back-off 5m0s restarting failed container"}});
+    let names = [workload.name, "kube-rbac-proxy"];
+    let statuses: Vec<Value> = names
+        .iter()
+        .enumerate()
+        .map(|(number, name)| {
+            let bad = pod.crashing && number == 0;
+            json!({"name": name, "ready": pod.node.ready && !bad, "started": !bad, "image": image,
+                "imageID": "", "restartCount": if bad { 40 + dice.below(300) } else { dice.below(3) },
+                "state": if bad { &waiting } else { &running }})
+        })
+        .collect();
+    let containers: Vec<Value> = names
+        .iter()
+        .map(|name| {
+            json!({"name": name, "image": image,
+        "resources": {"requests": {"cpu": "10m", "memory": "50Mi"}}})
+        })
+        .collect();
+    let ip = format!("10.{}.{}.{}", 128 + pod.node.zone, dice.below(250), 2 + dice.below(250));
+    let (why, since) = if ready {
+        ("", view.cluster.created)
+    } else {
+        ("ContainersNotReady", view.cluster.troubled_since())
+    };
+    json!({
+        "kind": "Pod", "apiVersion": "v1", "metadata": metadata,
+        "spec": {"nodeName": pod.node.name, "containers": containers, "serviceAccountName": workload.name,
+            "restartPolicy": "Always", "priorityClassName": "system-cluster-critical"},
+        "status": {"phase": "Running", "podIP": ip, "hostIP": pod.node.ip, "startTime": started,
+            "qosClass": "Burstable", "containerStatuses": statuses,
+            "conditions": [
+                condition("Initialized", true, "", "", view.cluster.created),
+                condition("Ready", ready, why, "", since),
+                condition("PodScheduled", true, "", "", view.cluster.created),
+            ]},
+    })
+}
