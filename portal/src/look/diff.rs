@@ -1,135 +1,64 @@
-//! Two texts, line by line: the shortest way from one to the other (Myers, "An O(ND) Difference Algorithm and Its
-//! Variations"), bounded in work.
+//! Two texts, line by line, as rows for a page. The comparison is `similar`'s, with its bound on work.
 
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use web::DiffRow;
 
 /// Equal lines around a difference.
 const AROUND: usize = 3;
-/// Lines that are removed and added, at most; beyond, all of the middle counts as changed.
-const MOST_EDITS: usize = 1_000;
+/// From here on what is left to compare counts as changed: only texts that are made for it take so long.
+const LONGEST: Duration = Duration::from_millis(50);
 /// Rows of an answer.
 const MOST_ROWS: usize = 4_000;
 
-#[derive(Clone, Copy)]
-enum Edit {
-    Same(usize, usize),
-    Removed(usize),
-    Added(usize),
-}
-
 /// Rows of the comparison, none when nothing differs, and whether rows are left out.
 pub(crate) fn diff(before: &[String], after: &[String]) -> (Vec<DiffRow>, bool) {
-    let start = before.iter().zip(after).take_while(|(a, b)| a == b).count();
-    let (a, b) = (&before[start..], &after[start..]);
-    let end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
-    if a.is_empty() && b.is_empty() {
+    let ops = edits(before, after);
+    if ops.iter().all(|op| matches!(op, DiffOp::Equal { .. })) {
         return (Vec::new(), false);
     }
-    let middle = shortest(a, b)
-        .unwrap_or_else(|| (0..a.len()).map(Edit::Removed).chain((0..b.len()).map(Edit::Added)).collect());
-    let shift = |edit| match edit {
-        Edit::Same(i, j) => Edit::Same(i + start, j + start),
-        Edit::Removed(i) => Edit::Removed(i + start),
-        Edit::Added(j) => Edit::Added(j + start),
-    };
-    let tail = (before.len() - end..before.len()).zip(after.len() - end..after.len());
-    let edits: Vec<Edit> = (0..start)
-        .map(|i| Edit::Same(i, i))
-        .chain(middle.into_iter().map(shift))
-        .chain(tail.map(|(i, j)| Edit::Same(i, j)))
-        .collect();
-    let mut rows = rows(&edits, before, after);
+    let mut rows = Vec::new();
+    for (at, op) in ops.iter().enumerate() {
+        if matches!(op, DiffOp::Equal { .. }) {
+            fold(&mut rows, op, before, (at == 0, at + 1 == ops.len()));
+        } else {
+            beside(&mut rows, op, before, after);
+        }
+    }
     let cut = rows.len() > MOST_ROWS;
     rows.truncate(MOST_ROWS);
     (rows, cut)
 }
 
-/// The edits of a shortest script; `None` when it is too long.
-fn shortest(a: &[String], b: &[String]) -> Option<Vec<Edit>> {
-    let most = (a.len() + b.len()).min(MOST_EDITS);
-    // Diagonals x - y = k stand at k + middle; each holds how far into `a` it is reached.
-    let middle = most + 1;
-    let mut reached = vec![0_usize; 2 * middle + 1];
-    // Before each step: the diagonals -d-1 to d+1.
-    let mut trace: Vec<Vec<usize>> = Vec::new();
-    for d in 0..=most {
-        trace.push(reached[middle - d - 1..=middle + d + 1].to_vec());
-        for k in (middle - d..=middle + d).step_by(2) {
-            let down = k == middle - d || (k != middle + d && reached[k - 1] < reached[k + 1]);
-            let mut x = if down { reached[k + 1] } else { reached[k - 1] + 1 };
-            let mut y = x + middle - k;
-            while x < a.len() && y < b.len() && a[x] == b[y] {
-                (x, y) = (x + 1, y + 1);
-            }
-            reached[k] = x;
-            if x >= a.len() && y >= b.len() {
-                return Some(walk_back(&trace, a.len(), b.len()));
-            }
-        }
-    }
-    None
+fn edits(before: &[String], after: &[String]) -> Vec<DiffOp> {
+    capture_diff_slices_deadline(Algorithm::Myers, before, after, Some(Instant::now() + LONGEST))
 }
 
-/// From the end to the start, step by step.
-fn walk_back(trace: &[Vec<usize>], mut x: usize, mut y: usize) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    for (d, reached) in trace.iter().enumerate().rev() {
-        // Diagonal k stands at k + d + 1 here.
-        let k = x + d + 1 - y;
-        let down = k == 1 || (k != 2 * d + 1 && reached[k - 1] < reached[k + 1]);
-        let from = if down { k + 1 } else { k - 1 };
-        let (before_x, before_y) =
-            if d == 0 { (0, 0) } else { (reached[from], reached[from] + d + 1 - from) };
-        while x > before_x && y > before_y {
-            (x, y) = (x - 1, y - 1);
-            edits.push(Edit::Same(x, y));
+/// Equal lines; what is far from any difference becomes a gap. `ends`: nothing comes before or after them.
+fn fold(rows: &mut Vec<DiffRow>, op: &DiffOp, before: &[String], ends: (bool, bool)) {
+    let same = op.old_range().len();
+    let (head, tail) = (if ends.0 { 0 } else { AROUND }, if ends.1 { 0 } else { AROUND });
+    for (n, (i, j)) in op.old_range().zip(op.new_range()).enumerate() {
+        if n < head || n + tail >= same {
+            rows.push(DiffRow::Same(i + 1, j + 1, before[i].clone()));
+        } else if n == head {
+            rows.push(DiffRow::Gap(same.saturating_sub(head + tail)));
         }
-        if d > 0 {
-            edits.push(if down { Edit::Added(before_y) } else { Edit::Removed(before_x) });
-        }
-        (x, y) = (before_x, before_y);
     }
-    edits.reverse();
-    edits
 }
 
-/// Removed and added lines beside each other, equal ones folded.
-fn rows(edits: &[Edit], before: &[String], after: &[String]) -> Vec<DiffRow> {
-    let mut rows = Vec::new();
-    let mut at = 0;
-    while at < edits.len() {
-        let same = edits[at..].iter().take_while(|edit| matches!(edit, Edit::Same(..))).count();
-        if same > 0 {
-            let (first, last) = (at == 0, at + same == edits.len());
-            let (head, tail) = (if first { 0 } else { AROUND }, if last { 0 } else { AROUND });
-            for (n, edit) in edits[at..at + same].iter().enumerate() {
-                let Edit::Same(i, j) = *edit else { continue };
-                if n < head || n + tail >= same {
-                    rows.push(DiffRow::Same(i + 1, j + 1, before[i].clone()));
-                } else if n == head {
-                    rows.push(DiffRow::Gap(same.saturating_sub(head + tail)));
-                }
-            }
-            at += same;
-        }
-        let changed = edits[at..].iter().take_while(|edit| !matches!(edit, Edit::Same(..))).count();
-        let part = &edits[at..at + changed];
-        let removed: Vec<usize> =
-            part.iter().filter_map(|e| if let Edit::Removed(i) = e { Some(*i) } else { None }).collect();
-        let added: Vec<usize> =
-            part.iter().filter_map(|e| if let Edit::Added(j) = e { Some(*j) } else { None }).collect();
-        for n in 0..removed.len().max(added.len()) {
-            rows.push(match (removed.get(n), added.get(n)) {
-                (Some(&i), Some(&j)) => DiffRow::Changed(i + 1, before[i].clone(), j + 1, after[j].clone()),
-                (Some(&i), None) => DiffRow::Removed(i + 1, before[i].clone()),
-                (None, Some(&j)) => DiffRow::Added(j + 1, after[j].clone()),
-                (None, None) => continue,
-            });
-        }
-        at += changed;
+/// Removed and added lines beside each other.
+fn beside(rows: &mut Vec<DiffRow>, op: &DiffOp, before: &[String], after: &[String]) {
+    let (mut removed, mut added) = (op.old_range(), op.new_range());
+    loop {
+        rows.push(match (removed.next(), added.next()) {
+            (Some(i), Some(j)) => DiffRow::Changed(i + 1, before[i].clone(), j + 1, after[j].clone()),
+            (Some(i), None) => DiffRow::Removed(i + 1, before[i].clone()),
+            (None, Some(j)) => DiffRow::Added(j + 1, after[j].clone()),
+            (None, None) => return,
+        });
     }
-    rows
 }
 
 #[cfg(test)]
@@ -144,21 +73,16 @@ mod tests {
 
     /// Applies the edits and gives what comes out.
     fn apply(before: &[String], after: &[String]) -> Vec<String> {
-        let edits = shortest(before, after).expect("short enough");
         let mut out = Vec::new();
         let mut next = 0;
-        for edit in edits {
-            match edit {
-                Edit::Same(i, j) => {
-                    assert_eq!((i, &before[i]), (next, &after[j]));
-                    next += 1;
-                    out.push(before[i].clone());
-                }
-                Edit::Removed(i) => {
-                    assert_eq!(i, next);
-                    next += 1;
-                }
-                Edit::Added(j) => out.push(after[j].clone()),
+        for op in edits(before, after) {
+            assert_eq!((op.old_range().start, op.new_range().start), (next, out.len()));
+            next = op.old_range().end;
+            if matches!(op, DiffOp::Equal { .. }) {
+                assert_eq!(before[op.old_range()], after[op.new_range()]);
+                out.extend_from_slice(&before[op.old_range()]);
+            } else {
+                out.extend_from_slice(&after[op.new_range()]);
             }
         }
         assert_eq!(next, before.len());
@@ -194,6 +118,15 @@ mod tests {
         let after: Vec<String> = (0..20_000).map(|n| format!("b{n}")).collect();
         let (rows, cut) = diff(&before, &after);
         assert!(cut && rows.len() == MOST_ROWS);
+    }
+
+    #[test]
+    fn what_is_made_to_take_long_still_leads_from_one_to_the_other() {
+        let words = |from: u32| -> Vec<String> {
+            (from..from + 20_000).map(|n| (n.wrapping_mul(2_654_435_761) >> 24).to_string()).collect()
+        };
+        let (before, after) = (words(0), words(1_000_000));
+        assert_eq!(apply(&before, &after), after);
     }
 
     proptest! {
