@@ -1,33 +1,16 @@
 //! Text for a terminal, without what could steer one: escape sequences other than colours, and control characters, are
 //! removed as the bytes pass. Only the beginning of an unfinished sequence is buffered.
 
-/// Parameters of a sequence that are looked at.
-const LONGEST: usize = 64;
+mod sequence;
 
-/// The position within an escape sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum EscapeState {
-    #[default]
-    Text,
-    /// After ESC.
-    Escape,
-    /// After ESC and an intermediate byte.
-    Intermediate,
-    /// In a control sequence.
-    Control,
-    /// In a string for the terminal.
-    String,
-    /// In such a string, after ESC.
-    StringEscape,
-    /// After the first byte of a two-byte C1 control in UTF-8.
-    C1,
-}
+pub use sequence::{SequenceParser, Token};
 
-/// Cleans a stream of bytes piece by piece (ECMA-48 §5.4, §5.6, §8.3.117).
+/// Cleans a stream of bytes piece by piece.
 #[derive(Debug, Default)]
 pub struct Cleaner {
-    at: EscapeState,
-    held: Vec<u8>,
+    sequence: SequenceParser,
+    /// After the first byte of what may be a two-byte C1 control in UTF-8.
+    c1: bool,
     /// Whether colours pass.
     pub colours: bool,
 }
@@ -41,89 +24,51 @@ impl Cleaner {
     /// The bytes without what could control a terminal.
     pub fn clean(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(piece.len());
-        for &byte in piece {
-            self.byte(byte, &mut out);
+        let mut rest = piece;
+        while !rest.is_empty() {
+            // Nearly all is plain text, and copied as it is.
+            if self.sequence.is_text() && !self.c1 {
+                let plain = rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len());
+                out.extend_from_slice(&rest[..plain]);
+                rest = &rest[plain..];
+            }
+            if let Some((byte, after)) = rest.split_first() {
+                self.byte(*byte, &mut out);
+                rest = after;
+            }
         }
         out
     }
 
     fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
-        match self.at {
-            EscapeState::Text => match byte {
-                0x1b => self.at = EscapeState::Escape,
-                // UTF-8 of U+0080 to U+00BF begins so; the first half are controls.
-                0xc2 => self.at = EscapeState::C1,
-                b'\n' | b'\t' | 0x20..=0x7e | 0x80.. => out.push(byte),
+        if std::mem::take(&mut self.c1) {
+            match byte {
+                0x80..=0x9f => return,
+                0xa0..=0xbf => return out.extend_from_slice(&[0xc2, byte]),
+                // The byte before it began nothing.
                 _ => {}
-            },
-            EscapeState::C1 => {
-                self.at = EscapeState::Text;
-                if byte >= 0xa0 {
-                    out.extend_from_slice(&[0xc2, byte]);
-                } else if byte < 0x80 {
-                    self.byte(byte, out);
-                }
-            }
-            EscapeState::Escape => {
-                self.held.clear();
-                self.at = match byte {
-                    b'[' => EscapeState::Control,
-                    b']' | b'P' | b'X' | b'^' | b'_' => EscapeState::String,
-                    0x20..=0x2f => EscapeState::Intermediate,
-                    0x1b => EscapeState::Escape,
-                    _ => EscapeState::Text,
-                };
-                if byte == b'\n' {
-                    out.push(b'\n');
-                }
-            }
-            EscapeState::Intermediate => {
-                if !(0x20..=0x2f).contains(&byte) {
-                    self.at = EscapeState::Text;
-                }
-            }
-            EscapeState::Control => match byte {
-                0x20..=0x3f => {
-                    if self.held.len() < LONGEST {
-                        self.held.push(byte);
-                    }
-                }
-                b'm' => {
-                    self.at = EscapeState::Text;
-                    let numbers = self.held.iter().all(|b| b.is_ascii_digit() || matches!(b, b';' | b':'));
-                    if self.colours && numbers && self.held.len() < LONGEST {
-                        out.extend_from_slice(b"\x1b[");
-                        out.extend_from_slice(&self.held);
-                        out.push(b'm');
-                    }
-                }
-                0x1b => self.at = EscapeState::Escape,
-                b'\n' => {
-                    self.at = EscapeState::Text;
-                    out.push(byte);
-                }
-                _ => self.at = EscapeState::Text,
-            },
-            EscapeState::String => match byte {
-                0x07 => self.at = EscapeState::Text,
-                0x1b => self.at = EscapeState::StringEscape,
-                // A line end terminates an unfinished sequence, so that it does not swallow the next line.
-                b'\n' => {
-                    self.at = EscapeState::Text;
-                    out.push(byte);
-                }
-                _ => {}
-            },
-            EscapeState::StringEscape => {
-                if byte == b'\\' {
-                    self.at = EscapeState::Text;
-                } else {
-                    self.at = EscapeState::Escape;
-                    self.byte(byte, out);
-                }
             }
         }
+        match self.sequence.push(char::from(byte)) {
+            // UTF-8 of U+0080 to U+00BF begins so; the first half are controls.
+            Some(Token::Text('\u{c2}')) => self.c1 = true,
+            Some(Token::Text(_)) if is_plain(byte) => out.push(byte),
+            Some(Token::Control('m')) if self.colours => {
+                let numbers = |p: &&str| p.bytes().all(|b| b.is_ascii_digit() || matches!(b, b';' | b':'));
+                if let Some(parameters) = self.sequence.parameters().filter(numbers) {
+                    out.extend_from_slice(b"\x1b[");
+                    out.extend_from_slice(parameters.as_bytes());
+                    out.push(b'm');
+                }
+            }
+            _ => {}
+        }
     }
+}
+
+/// Whether a byte of text passes by itself.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\t' | 0x20..=0x7e | 0x80..=0xc1 | 0xc3..)
 }
 
 #[cfg(test)]
@@ -159,6 +104,8 @@ mod tests {
         assert_eq!(clean("größe λ 東京 \u{a0}".as_bytes(), false), "größe λ 東京 \u{a0}");
         assert_eq!(clean(b"\x1b]0;never ended\nnext", true), "\nnext");
         assert_eq!(clean(b"\xc2\x1b[31mx", false), "x");
+        assert_eq!(clean(b"\xc2\xc2\x9b31mx", true), "31mx");
+        assert_eq!(clean("\x1b[3\u{9b}éx".as_bytes(), true), "éx");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 //! left out, what a carriage return wrote over left in.
 
 use rp_base::Timestamp;
+use rp_base::terminal::{SequenceParser, Token};
 
 /// Characters of a line; longer ones are cut in pieces.
 const MOST: usize = 2000;
@@ -14,25 +15,10 @@ pub(crate) struct Line {
     pub(crate) text: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Mode {
-    #[default]
-    Text,
-    /// After ESC.
-    Escape,
-    /// `ESC ( B` and its like: one more.
-    Charset,
-    /// `ESC [` until a letter.
-    Control,
-    /// OSC, DCS, PM, APC, SOS: until BEL or `ESC \`.
-    Words,
-    WordsEscape,
-}
-
 /// Takes text as it was written and gives lines.
 #[derive(Debug, Default)]
 pub(crate) struct PlainTextParser {
-    mode: Mode,
+    sequence: SequenceParser,
     line: String,
     at: u64,
     length: usize,
@@ -42,25 +28,16 @@ impl PlainTextParser {
     /// Text of an instant; lines that end are given to `ended`.
     pub(crate) fn take(&mut self, at: u64, text: &str, mut ended: impl FnMut(Line)) {
         for c in text.chars() {
-            self.mode = match (self.mode, c) {
-                (Mode::Text, '\u{1b}') => Mode::Escape,
-                (Mode::Text, '\u{9b}') => Mode::Control,
-                (Mode::Text, _) => {
+            match self.sequence.push(c) {
+                // The same as `ESC [`.
+                Some(Token::Text('\u{9b}')) => self.sequence.begin_control(),
+                Some(Token::Text(c)) => {
                     if let Some(line) = self.shown(at, c) {
                         ended(line);
                     }
-                    Mode::Text
                 }
-                (Mode::Escape, '[') => Mode::Control,
-                (Mode::Escape, ']' | 'P' | '^' | '_' | 'X') => Mode::Words,
-                (Mode::Escape, '(' | ')' | '*' | '+' | '#' | '%') => Mode::Charset,
-                (Mode::Control, '\u{20}'..='\u{3f}') => Mode::Control,
-                (Mode::Words, '\u{1b}') => Mode::WordsEscape,
-                (Mode::WordsEscape, '\\') | (Mode::Words, '\u{7}') => Mode::Text,
-                (Mode::Words | Mode::WordsEscape, _) => Mode::Words,
-                (Mode::Escape | Mode::Control | Mode::Charset, '\u{1b}') => Mode::Escape,
-                (Mode::Escape | Mode::Control | Mode::Charset, _) => Mode::Text,
-            };
+                _ => {}
+            }
         }
     }
 

@@ -4,31 +4,15 @@
 //! SOS), what a terminal answers to (its answers would be typed at the shell of whoever watches), modes of keyboard and
 //! mouse, resets, printing, the bell, and characters that turn the direction of text.
 
-/// Characters of a control sequence; longer ones are none of ours.
-const LONGEST: usize = 64;
+use rp_base::terminal::{SequenceParser, Token};
+
 /// A number in one, such as how often a letter is repeated.
 const LARGEST: u32 = 9_999;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum EscapeState {
-    #[default]
-    Text,
-    /// After ESC.
-    Escape,
-    /// After ESC and an intermediate character; `true`: it names a set of letters that may be chosen.
-    Intermediate(bool),
-    /// After `ESC [`.
-    Control,
-    /// In a string for the terminal, and after an ESC there.
-    Words,
-    WordsEscape,
-}
 
 /// Takes text as it was shown and gives what may be shown again.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
-    at: EscapeState,
-    held: String,
+    sequence: SequenceParser,
     /// It is on the other screen of the two.
     other: bool,
     /// Lines that scroll were narrowed.
@@ -56,83 +40,41 @@ impl Screen {
         if std::mem::take(&mut self.other) {
             out.push_str("\x1b[?1049l");
         }
-        self.at = EscapeState::Text;
+        self.sequence = SequenceParser::default();
         out
     }
 
     fn character(&mut self, c: char, out: &mut String) {
-        // Cancels what has begun, as in a terminal.
-        if matches!(c, '\u{18}' | '\u{1a}') {
-            self.at = EscapeState::Text;
-            return;
-        }
-        self.at = match self.at {
-            EscapeState::Text => text(c, out),
-            EscapeState::Escape => self.escape(c, out),
-            EscapeState::Intermediate(letters) => {
-                if letters && matches!(c, '0' | 'A' | 'B') {
-                    out.push_str(&format!("\x1b({c}"));
-                }
-                if c == '\u{1b}' { EscapeState::Escape } else { EscapeState::Text }
-            }
-            EscapeState::Control => self.control(c, out),
-            EscapeState::Words => match c {
-                '\u{7}' => EscapeState::Text,
-                '\u{1b}' => EscapeState::WordsEscape,
-                // The end of a line ends a sequence that was not terminated.
-                '\n' => text(c, out),
-                _ => EscapeState::Words,
-            },
-            EscapeState::WordsEscape if c == '\\' => EscapeState::Text,
-            EscapeState::WordsEscape => self.escape(c, out),
-        };
-    }
-
-    fn escape(&mut self, c: char, out: &mut String) -> EscapeState {
-        self.held.clear();
-        match c {
-            '[' => EscapeState::Control,
-            ']' | 'P' | 'X' | '^' | '_' => EscapeState::Words,
-            ' '..='/' => EscapeState::Intermediate(c == '('),
-            '\u{1b}' => EscapeState::Escape,
+        match self.sequence.push(c) {
+            Some(Token::Text(c)) if is_shown(c) => out.push(c),
             // Cursor kept and taken back, lines up and down.
-            '7' | '8' | 'D' | 'E' | 'M' => {
+            Some(Token::Escape(last @ ('7' | '8' | 'D' | 'E' | 'M'))) => {
                 out.push('\u{1b}');
-                out.push(c);
-                EscapeState::Text
+                out.push(last);
             }
-            '\n' => text(c, out),
-            _ => EscapeState::Text,
-        }
-    }
-
-    fn control(&mut self, c: char, out: &mut String) -> EscapeState {
-        match c {
-            ' '..='?' => {
-                if self.held.len() <= LONGEST {
-                    self.held.push(c);
-                }
-                EscapeState::Control
+            // A set of letters that may be chosen.
+            Some(Token::Intermediate('(', set @ ('0' | 'A' | 'B'))) => {
+                out.push_str("\x1b(");
+                out.push(set);
             }
-            '@'..='~' => {
-                if self.may(c) {
-                    out.push_str(&format!("\x1b[{}{c}", self.held));
-                }
-                EscapeState::Text
+            Some(Token::Control(last)) if self.may(last) => {
+                out.push_str("\x1b[");
+                out.push_str(self.sequence.parameters().unwrap_or_default());
+                out.push(last);
             }
-            '\u{1b}' => EscapeState::Escape,
-            _ => text(c, out),
+            _ => {}
         }
     }
 
     /// Whether a control sequence passes.
     fn may(&mut self, last: char) -> bool {
-        let (own, numbers) = match self.held.strip_prefix('?') {
+        let Some(held) = self.sequence.parameters() else { return false };
+        let (own, numbers) = match held.strip_prefix('?') {
             Some(rest) => (true, rest),
-            None => (false, self.held.as_str()),
+            None => (false, held),
         };
         let small = |number: &str| number.is_empty() || number.parse::<u32>().is_ok_and(|n| n <= LARGEST);
-        if self.held.len() > LONGEST || !numbers.split([';', ':']).all(small) {
+        if !numbers.split([';', ':']).all(small) {
             return false;
         }
         match (own, last) {
@@ -173,15 +115,12 @@ impl Screen {
     }
 }
 
-fn text(c: char, out: &mut String) -> EscapeState {
+fn is_shown(c: char) -> bool {
     match c {
-        '\u{1b}' => return EscapeState::Escape,
-        '\n' | '\r' | '\t' | '\u{8}' => out.push(c),
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
-        c if c.is_control() => {}
-        c => out.push(c),
+        '\n' | '\r' | '\t' | '\u{8}' => true,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
+        c => !c.is_control(),
     }
-    EscapeState::Text
 }
 
 #[cfg(test)]
