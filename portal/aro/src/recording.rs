@@ -7,7 +7,8 @@ use anyhow::{Context as _, anyhow};
 use rp_azure::{BlobAccess, BlobStore};
 use rp_config::{BlobCredential, RecordingStorage, Settings};
 use rp_core::Services;
-use rp_recording::{BlobStorage, DiskStorage, Options, Policy, RecordingParts, Recordings, SharedStorage};
+use rp_recording::{DiskStorage, Options, Policy, RecordingParts, Recordings, SharedStorage};
+use rp_recording_blobs::BlobStorage;
 use rp_runtime::Lifecycle;
 
 /// From one look at what is to be removed to the next.

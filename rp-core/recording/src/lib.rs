@@ -34,5 +34,5 @@ pub use reader::Reader;
 pub use recorder::Recorder;
 pub use recordings::{Recordings, SessionStart};
 pub use search::{Hit, SearchQuery, SearchResults};
-pub use storage::{Appender, BlobStorage, DiskStorage, SharedStorage, Source, Storage, StorageError};
+pub use storage::{Appender, DiskStorage, SharedStorage, Source, Storage, StorageError};
 pub use writer::EVERY;

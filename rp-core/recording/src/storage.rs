@@ -1,6 +1,5 @@
-//! Where containers stand.
+//! Where containers stand. Those in blobs of Azure: `rp-recording-blobs`.
 
-mod blob;
 mod disk;
 
 use std::fmt::Debug;
@@ -10,7 +9,6 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rp_base::Id;
 
-pub use blob::BlobStorage;
 pub use disk::DiskStorage;
 
 /// A storage that many parts share.
@@ -28,7 +26,7 @@ pub enum StorageError {
         cause: std::io::Error,
     },
     #[error("the blob storage refuses")]
-    Blob(#[from] rp_azure::AzureError),
+    Blob(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Another process wrote to our recording.
     #[error("the recording is not as it was left")]
     Changed,

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use rp_azure::{ArmOptions, BlobAccess, BlobStore, Credential, Endpoints, RetryPolicy, SasRequest};
 use rp_base::{Clock as _, Id, Secret, SystemClock, SystemRandom, Timestamp};
 use rp_metrics::Registry;
-use rp_recording::{BlobStorage, Storage as _};
+use rp_recording::Storage as _;
+use rp_recording_blobs::BlobStorage;
 use serde_json::Value;
 use tests_kit::{Folder, GENEROUS, Process, part, until};
 

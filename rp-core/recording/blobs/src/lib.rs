@@ -1,11 +1,10 @@
-//! Append blobs of one container: `ID/0000`, and a next one whenever one has as many blocks as it may.
+//! Recordings in append blobs of one Azure container: `ID/0000`, and a next one whenever one has as many blocks as it may.
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rp_azure::BlobStore;
+use rp_azure::{AzureError, BlobStore};
 use rp_base::Id;
-
-use super::{Appender, Source, Storage, StorageError};
+use rp_recording::{Appender, Source, Storage, StorageError};
 
 /// An append blob takes 50,000 blocks.
 const BLOCKS: u32 = 49_000;
@@ -26,7 +25,7 @@ impl BlobStorage {
     /// # Errors
     /// The storage refuses.
     pub async fn open(blobs: BlobStore, container: &str) -> Result<Self, StorageError> {
-        blobs.create_container(container).await?;
+        blobs.create_container(container).await.map_err(refused)?;
         Ok(Self::new(blobs, container))
     }
 
@@ -43,6 +42,10 @@ impl BlobStorage {
     }
 }
 
+fn refused(error: AzureError) -> StorageError {
+    StorageError::Blob(error.into())
+}
+
 fn name(id: &Id, part: u32) -> String {
     format!("{id}/{part:04}")
 }
@@ -50,12 +53,12 @@ fn name(id: &Id, part: u32) -> String {
 #[async_trait]
 impl Storage for BlobStorage {
     async fn create(&self, id: &Id) -> Result<Box<dyn Appender>, StorageError> {
-        self.blobs.create_append(&self.container, &name(id, 0)).await?;
+        self.blobs.create_append(&self.container, &name(id, 0)).await.map_err(refused)?;
         Ok(Box::new(BlobAppender { home: self.clone(), id: id.clone(), part: 0, blocks: 0, length: 0 }))
     }
 
     async fn open(&self, id: &Id) -> Result<Option<Box<dyn Source>>, StorageError> {
-        if !self.blobs.exists(&self.container, &name(id, 0)).await? {
+        if !self.blobs.exists(&self.container, &name(id, 0)).await.map_err(refused)? {
             return Ok(None);
         }
         Ok(Some(Box::new(BlobSource { home: self.clone(), id: id.clone(), part: 0, at: 0, over: false })))
@@ -64,11 +67,11 @@ impl Storage for BlobStorage {
     async fn remove(&self, id: &Id) -> Result<(), StorageError> {
         // The last first: what is left after an end in the middle is found from its begin.
         let mut parts = 1;
-        while self.blobs.exists(&self.container, &name(id, parts)).await? {
+        while self.blobs.exists(&self.container, &name(id, parts)).await.map_err(refused)? {
             parts += 1;
         }
         for part in (0..parts).rev() {
-            self.blobs.delete(&self.container, &name(id, part)).await?;
+            self.blobs.delete(&self.container, &name(id, part)).await.map_err(refused)?;
         }
         Ok(())
     }
@@ -88,7 +91,7 @@ impl Appender for BlobAppender {
     async fn append(&mut self, chunk: Bytes) -> Result<(), StorageError> {
         let BlobStorage { blobs, container, blocks } = &self.home;
         if self.blocks >= *blocks {
-            blobs.create_append(container, &name(&self.id, self.part + 1)).await?;
+            blobs.create_append(container, &name(&self.id, self.part + 1)).await.map_err(refused)?;
             (self.part, self.blocks, self.length) = (self.part + 1, 0, 0);
         }
         let (name, added) = (name(&self.id, self.part), chunk.len() as u64);
@@ -96,11 +99,11 @@ impl Appender for BlobAppender {
             Ok(()) => {}
             // A try whose answer got lost, made again: it stands there, once.
             Err(error) if error.code == "AppendPositionConditionNotMet" => {
-                if blobs.length(container, &name).await? != Some(self.length + added) {
+                if blobs.length(container, &name).await.map_err(refused)? != Some(self.length + added) {
                     return Err(StorageError::Changed);
                 }
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(refused(error)),
         }
         self.blocks += 1;
         self.length += added;
@@ -122,7 +125,8 @@ impl Source for BlobSource {
     async fn piece(&mut self) -> Result<Option<Bytes>, StorageError> {
         let BlobStorage { blobs, container, .. } = &self.home;
         while !self.over {
-            match blobs.part(container, &name(&self.id, self.part), self.at, PIECE).await? {
+            let name = name(&self.id, self.part);
+            match blobs.part(container, &name, self.at, PIECE).await.map_err(refused)? {
                 Some(piece) if piece.is_empty() => (self.part, self.at) = (self.part + 1, 0),
                 Some(piece) => {
                     self.at += piece.len() as u64;
