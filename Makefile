@@ -38,7 +38,7 @@ check: ## Format and lints
 pictures: parts ## Pictures of every page in every state, wide and narrow, in every theme, and what axe says
 	tests/browser/pictures
 
-generated: ## Write docs/reference anew
+generated: ## Write docs/reference and the picture of the crates anew
 	cargo build -p aro
 	mkdir -p docs/reference
 	target/debug/aro print config-reference > docs/reference/configuration.md
@@ -49,6 +49,8 @@ generated: ## Write docs/reference anew
 	rm -rf docs/reference/swagger
 	set -e; for version in $$(sed -n 's/^### \(20[^ ]*\) (\(stable\|preview\)).*/\1/p' docs/reference/api-versions.md); do \
 		target/debug/aro print swagger $$version --into docs/reference/swagger; done
+	cargo run -q -p tests-kit --example crates > target/crates.svg
+	mv target/crates.svg docs/architecture/crates.svg
 
 bench: ## Speed and memory beside other programs, as it ships
 	tests/parts/install bench

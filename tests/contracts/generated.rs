@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use tests_kit::{binary, workspace};
+use tests_kit::{binary, crates_picture, workspace};
 
 /// What `aro print` prints, and the file that holds it.
 const GENERATED: [(&str, &str); 5] = [
@@ -26,6 +26,14 @@ fn references_are_what_the_software_prints() -> Result<()> {
         let committed = std::fs::read_to_string(workspace().join(file)).with_context(|| file.to_owned())?;
         ensure!(printed(&[what])? == committed, "{file} is stale; write it anew: make generated");
     }
+    Ok(())
+}
+
+#[test]
+fn the_picture_of_the_crates_is_fresh() -> Result<()> {
+    let file = "docs/architecture/crates.svg";
+    let committed = std::fs::read_to_string(workspace().join(file)).with_context(|| file.to_owned())?;
+    ensure!(crates_picture()? == committed, "{file} is stale; write it anew: make generated");
     Ok(())
 }
 
