@@ -3,6 +3,9 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 
+# Where tests/parts/install puts programs.
+PARTS = $(or $(ARO_PARTS_DIR),$(HOME)/.cache/aro-parts)/bin
+
 # Arguments for aro-dev, e.g. make dev ARGS="--clusters 500".
 ARGS ?=
 
@@ -29,10 +32,14 @@ parts: ## The real programs that the tests run against
 test: ## Every test; installs the real parts meanwhile
 	tests/run
 
-check: ## Format and lints
+check: ## Format, lints, dependencies, and advisories where their database can be reached
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	@if command -v cargo-deny > /dev/null; then cargo deny check; else echo 'cargo-deny is not installed: no check of licences and advisories'; fi
+	tests/parts/install
+	$(PARTS)/cargo-machete --skip-target-dir
+	$(PARTS)/cargo-deny --locked check bans licenses sources
+	@if git ls-remote -q https://github.com/RustSec/advisory-db HEAD > /dev/null 2>&1; then $(PARTS)/cargo-deny --locked check advisories; \
+	else echo 'the database of advisories cannot be reached: no check of advisories'; fi
 	@if command -v typos > /dev/null; then typos; else echo 'typos is not installed: no check of spelling'; fi
 
 pictures: parts ## Pictures of every page in every state, wide and narrow, in every theme, and what axe says

@@ -1,8 +1,9 @@
 //! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers,
-//! generated files, citations and links, the systems checklist, text that no file may contain.
+//! generated files, dependencies, citations and links, the systems checklist, text that no file may contain.
 
 mod arrows;
 mod citations;
+mod dependencies;
 mod generated;
 mod links;
 mod monitoring;
