@@ -1,8 +1,10 @@
 //! Contracts of the workspace with itself and with the world: arrows between crates, routes and callers,
-//! generated files, dependencies, citations and links, the systems checklist, text that no file may contain.
+//! generated files, dependencies, citations and links, the systems checklist, text that no file may contain, lookups
+//! of a cluster's members by name.
 
 mod arrows;
 mod citations;
+mod cluster_types;
 mod dependencies;
 mod generated;
 mod links;

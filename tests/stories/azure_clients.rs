@@ -15,6 +15,7 @@ use rp_azure::{
     Vault,
 };
 use rp_base::{Clock as _, ManualClock, Secret, SharedClock, SystemClock, SystemRandom};
+use rp_documents::{OpenShiftCluster, ResourceId};
 use rp_frontend::{AzureChecks, CreateChecks as _};
 use rp_metrics::Registry;
 use rp_simulator::fleet::Fleet;
@@ -359,9 +360,11 @@ async fn vaults_directory_rights_and_records() -> Result<()> {
 async fn a_new_cluster_is_checked_by_what_azure_says() -> Result<()> {
     let cloud = Cloud::start().await?;
     let checks = AzureChecks::new(cloud.clients.first_party());
-    let cluster = json!({"location": "eastus", "properties": {
+    let id = ResourceId::from_parts(&cloud.subscription, "group", "checked")?;
+    let cluster: OpenShiftCluster =
+        serde_json::from_value(json!({"id": id, "location": "eastus", "properties": {
         "masterProfile": {"vmSize": "Standard_D8s_v5", "encryptionAtHost": "Enabled"},
-        "workerProfiles": [{"vmSize": "Standard_D4s_v5", "count": 3}]}});
+        "workerProfiles": [{"vmSize": "Standard_D4s_v5", "count": 3}]}}))?;
     let refused = async || match checks.check(&cloud.subscription, &cloud.tenant, &cluster).await {
         Ok(()) => String::new(),
         Err(error) => format!("{} {} {}", error.status, error.body.code, error.body.target),

@@ -4,9 +4,9 @@
 use async_trait::async_trait;
 use rp_api::CloudError;
 use rp_api::vm_sizes::{self, Role};
+use rp_documents::OpenShiftCluster;
 use rp_frontend::{AzureChecks, CreateChecks};
 use rp_simulator_azure::ArmControl;
-use serde_json::Value;
 
 /// Asks about subscriptions that the stand-in knows, in their own directories.
 #[derive(Debug)]
@@ -17,7 +17,12 @@ pub(crate) struct KnownChecks {
 
 #[async_trait]
 impl CreateChecks for KnownChecks {
-    async fn check(&self, subscription: &str, tenant: &str, cluster: &Value) -> Result<(), CloudError> {
+    async fn check(
+        &self,
+        subscription: &str,
+        tenant: &str,
+        cluster: &OpenShiftCluster,
+    ) -> Result<(), CloudError> {
         let known = self.azure.tenant(subscription);
         if !known.is_some_and(|known| known.eq_ignore_ascii_case(tenant)) {
             return Ok(());

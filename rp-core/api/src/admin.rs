@@ -8,12 +8,6 @@ use crate::schema::{Change, Member, Members, Shape, map, member, object, objects
 use crate::version::{JsonDialect, Version};
 use crate::versions::first_members;
 
-/// Tasks that make the backend work; the empty one is `Everything`.
-pub const WORK: [&str; 5] =
-    ["Everything", "OperatorUpdate", "CertificatesRenewal", "SyncClusterObject", "MigrateLoadBalancer"];
-/// Tasks that only tell the customer.
-pub const SIGNALS: [&str; 3] = ["Pending", "None", "CustomerActionNeeded"];
-
 pub(crate) fn version() -> Version {
     let newest = crate::versions::all().pop();
     let of = newest.map_or_else(first_members, |newest| newest.cluster);
@@ -213,17 +207,6 @@ fn many_machines(name: &'static str, says: &'static str) -> Member {
     members.insert(2, member("diskSizeGB", Shape::Int, "The size of a disk, in gigabytes."));
     members.insert(4, member("count", Shape::Int, "How many machines."));
     objects(name, says, members)
-}
-
-/// Checks the task of an update.
-///
-/// # Errors
-/// 400 `InvalidParameter`: there is no such task.
-pub fn check_task(task: &str) -> Result<(), CloudError> {
-    if task.is_empty() || WORK.contains(&task) || SIGNALS.contains(&task) {
-        return Ok(());
-    }
-    Err(CloudError::invalid("properties.maintenanceTask", "Invalid enum parameter."))
 }
 
 /// Lets a PATCH start from the default flags when it asks for that.

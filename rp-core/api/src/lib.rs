@@ -16,7 +16,6 @@ mod error;
 pub mod render;
 pub mod response;
 pub mod schema;
-pub mod state;
 pub mod swagger;
 pub mod text;
 pub mod validate;

@@ -4,9 +4,7 @@
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use rp_base::{Random, Secret};
-use rp_documents::cluster::{
-    ClusterSecret, Install, InstallPhase, LoadBalancerProfile, ManagedOutboundIps, Outcome, Shared, Worker,
-};
+use rp_documents::cluster::{ClusterSecret, Install, InstallPhase, Outcome, Shared, Worker};
 use rp_documents::{Leased as _, OpenShiftCluster};
 
 use crate::context::Context;
@@ -167,36 +165,8 @@ pub(crate) async fn ensure_defaults(context: &Context) -> Result<(), StepError> 
 }
 
 fn fill_defaults(cluster: &mut OpenShiftCluster, by: Worker) {
-    let properties = &mut cluster.properties;
-    let network = &mut *properties.network_profile;
-    for (member, value) in [
-        (&mut properties.master_profile.encryption_at_host, "Disabled"),
-        (&mut properties.cluster_profile.fips_validated_modules, "Disabled"),
-        (&mut properties.maintenance_task, "Everything"),
-        (&mut network.outbound_type, "Loadbalancer"),
-        (&mut network.preconfigured_nsg, "Disabled"),
-    ] {
-        fill(member, by, value);
-    }
-    for worker in properties.worker_profiles.elements_mut().iter_mut().filter(|worker| worker.get().is_some())
-    {
-        fill(&mut worker.encryption_at_host, by, "Disabled");
-    }
-    if &*network.outbound_type == "Loadbalancer" && network.load_balancer_profile.is_none() {
-        let one = ManagedOutboundIps { count: Shared::new(by, 1), ..ManagedOutboundIps::default() };
-        let profile = LoadBalancerProfile {
-            managed_outbound_ips: Shared::new(by, one),
-            ..LoadBalancerProfile::default()
-        };
-        network.load_balancer_profile.set(by, profile);
-    }
-}
-
-/// Sets what is absent, null or empty.
-fn fill(member: &mut Shared<String>, by: Worker, value: &str) {
-    if member.is_none() || member.get().is_some_and(String::is_empty) {
-        member.set(by, value);
-    }
+    cluster.properties.fill_defaults(by);
+    cluster.properties.fill_maintenance_task(by);
 }
 
 /// Says which release did a whole maintenance; the last of its steps.

@@ -2,13 +2,15 @@
 //!
 //! Every member of the contract has a type, a place and an owner here. Members that this version of the software does
 //! not know, nulls, and JSON of another shape are kept: a document that is read and written back is the same text.
-//! JSON values of a cluster are used only where versions of the API are converted ([`ClusterRecord`]).
+//! A cluster is a JSON value only where versions of the API are converted (`rp-frontend`, `clusters/version_json.rs`).
 
+mod defaults;
 mod envelope;
 mod identity;
 mod install;
 mod maintenance;
 mod member;
+mod mirrored;
 mod object;
 mod profiles;
 mod properties;
@@ -18,15 +20,13 @@ mod shape;
 mod string_enum;
 pub mod writer;
 
-pub use envelope::{
-    ClusterDocument, ClusterRecord, CorrelationData, OpenShiftCluster, Position, Retry, SystemData,
-};
+pub use envelope::{ClusterDocument, CorrelationData, OpenShiftCluster, Position, Retry, SystemData};
 pub use identity::{
     ManagedServiceIdentity, PlatformWorkloadIdentity, PlatformWorkloadIdentityProfile,
     ServicePrincipalProfile, UserAssignedIdentity,
 };
 pub use install::{Install, InstallPhase};
-pub use maintenance::MaintenanceState;
+pub use maintenance::{MaintenanceState, MaintenanceTask};
 pub use member::{Intent, Member, Outcome, Shared};
 pub use object::Object;
 pub use profiles::{

@@ -34,7 +34,7 @@ pub mod wire_error;
 
 pub use audit::{Actor, Entry, Outcome, Phase};
 pub use billing::{Billing, BillingDocument};
-pub use cluster::{ClusterDocument, ClusterRecord, OpenShiftCluster, ProvisioningState};
+pub use cluster::{ClusterDocument, OpenShiftCluster, ProvisioningState};
 pub use collection::{Collection, Document};
 pub use elevation::{Decision, Elevation, ElevationMethod, ElevationState, Review};
 pub use gateway::{Gateway, GatewayDocument};

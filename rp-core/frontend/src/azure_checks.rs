@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rp_api::{CloudError, vm_sizes};
 use rp_azure::{Arm, AzureError, ErrorClass, Sku, SubscriptionFacts, Usage};
-use serde_json::Value;
+use rp_documents::OpenShiftCluster;
 
 use crate::dependencies::CreateChecks;
 
@@ -34,7 +34,12 @@ impl AzureChecks {
 
 #[async_trait]
 impl CreateChecks for AzureChecks {
-    async fn check(&self, subscription: &str, tenant: &str, cluster: &Value) -> Result<(), CloudError> {
+    async fn check(
+        &self,
+        subscription: &str,
+        tenant: &str,
+        cluster: &OpenShiftCluster,
+    ) -> Result<(), CloudError> {
         let client = self.first_party.in_tenant(tenant);
         match tokio::time::timeout(PATIENCE, all(&client, subscription, cluster)).await {
             Ok(Err(Refusal::Contract(error))) => Err(error),
@@ -110,31 +115,30 @@ struct Profile<'a> {
     encrypted: bool,
 }
 
-fn profiles(cluster: &Value) -> Vec<Profile<'_>> {
-    let of = &cluster["properties"];
-    let masters = ("properties.masterProfile".to_owned(), MASTERS, &of["masterProfile"]);
-    let workers = of["workerProfiles"].as_array().into_iter().flatten().enumerate();
-    let workers = workers.map(|(at, told)| {
-        (format!("properties.workerProfiles[{at}]"), told["count"].as_i64().unwrap_or_default(), told)
+fn profiles(cluster: &OpenShiftCluster) -> Vec<Profile<'_>> {
+    let masters = &cluster.properties.master_profile;
+    let masters = Profile {
+        path: "properties.masterProfile".to_owned(),
+        size: &masters.vm_size,
+        count: MASTERS,
+        encrypted: &*masters.encryption_at_host == "Enabled",
+    };
+    let workers = cluster.properties.worker_profiles.iter().enumerate().map(|(at, workers)| Profile {
+        path: format!("properties.workerProfiles[{at}]"),
+        size: &workers.vm_size,
+        count: *workers.count,
+        encrypted: &*workers.encryption_at_host == "Enabled",
     });
-    std::iter::once(masters)
-        .chain(workers)
-        .map(|(path, count, told)| Profile {
-            path,
-            size: told["vmSize"].as_str().unwrap_or_default(),
-            count,
-            encrypted: told["encryptionAtHost"] == "Enabled",
-        })
-        .collect()
+    std::iter::once(masters).chain(workers).collect()
 }
 
 /// All queries run concurrently; their results are checked in the contract's order.
 async fn all<A: SubscriptionFacts + Sync + ?Sized>(
     azure: &A,
     subscription: &str,
-    cluster: &Value,
+    cluster: &OpenShiftCluster,
 ) -> Result<(), Refusal> {
-    let location = cluster["location"].as_str().unwrap_or_default();
+    let location = &*cluster.location;
     let profiles = profiles(cluster);
     let encrypted = encrypted(&profiles);
     let feature = async {
@@ -257,7 +261,7 @@ fn quota(wanted: &BTreeMap<&'static str, i64>, usages: &[Usage]) -> Result<(), C
 #[cfg(test)]
 mod tests {
     use rp_azure::ErrorKind;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -310,14 +314,17 @@ mod tests {
         }
     }
 
+    const ID: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.RedHatOpenShift/openShiftClusters/c";
+
     fn cluster() -> Value {
-        json!({"location": "eastus", "properties": {
+        json!({"id": ID, "location": "eastus", "properties": {
             "masterProfile": {"vmSize": "Standard_D8s_v5"},
             "workerProfiles": [{"vmSize": "Standard_D4s_v5", "count": 3}]}})
     }
 
     async fn refused(told: &FakeSubscription, cluster: &Value) -> String {
-        match all(told, "sub", cluster).await {
+        let cluster: OpenShiftCluster = serde_json::from_value(cluster.clone()).unwrap();
+        match all(told, "sub", &cluster).await {
             Ok(()) => String::new(),
             Err(Refusal::Contract(error)) => error.to_string(),
             Err(Refusal::Azure(error)) => format!("azure: {error}"),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, request};
 use http_body_util::{BodyExt as _, Limited};
 use rp_api::{CloudError, Version};
-use serde_json::Value;
+use rp_documents::cluster::SystemData;
 use url::Url;
 
 use crate::edge::Edge;
@@ -25,8 +25,8 @@ pub(crate) struct Call {
     pub(crate) referer: Url,
     pub(crate) body: Bytes,
     pub(crate) correlation: Correlation,
-    /// Members of `X-Ms-Arm-Resource-System-Data`; `None` without the header.
-    pub(crate) system_data: Option<Value>,
+    /// `X-Ms-Arm-Resource-System-Data`; `None` without the header.
+    pub(crate) system_data: Option<SystemData>,
     /// `x-ms-identity-url`.
     pub(crate) identity_url: Option<String>,
     /// `x-ms-home-tenant-id`.

@@ -4,17 +4,28 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use rp_api::CloudError;
-use rp_api::state::is_passing;
-use rp_documents::SubscriptionState;
-use serde_json::{Value, json};
+use rp_documents::cluster::ClusterSecret;
+use rp_documents::cluster::provisioning::Refusal;
+use rp_documents::{ClusterDocument, SubscriptionState};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document;
 use crate::fault::Fault;
 use crate::path::{ClusterPath, KIND, PROVIDER, no_such_type};
 use crate::response::{HttpResponse, json_response};
 use crate::{secrets, subscriptions};
+
+/// The body of an answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AdminCredentials {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubeadmin_password: Option<String>,
+    kubeadmin_username: &'static str,
+}
 
 /// The password of `kubeadmin`.
 pub(crate) async fn password(
@@ -25,12 +36,12 @@ pub(crate) async fn password(
     let version = call.version(KIND)?;
     let offered = version.name != "admin";
     let found = find(parts, call, path, offered).await?;
-    let secret = secrets::show(&parts.keyring, &found.id, found.cluster(), "/properties/kubeadminPassword")?;
-    let mut body = json!({"kubeadminUsername": "kubeadmin"});
-    if !secret.is_empty() {
-        let text = String::from_utf8(secret).map_err(|_| Fault::Stored("a password is no text"))?;
-        body["kubeadminPassword"] = Value::from(text);
-    }
+    let secret = secrets::show(&parts.keyring, &found, ClusterSecret::KubeadminPassword)?;
+    let text = String::from_utf8(secret).map_err(|_| Fault::Stored("a password is no text"))?;
+    let body = AdminCredentials {
+        kubeadmin_password: Some(text).filter(|text| !text.is_empty()),
+        kubeadmin_username: "kubeadmin",
+    };
     Ok(json_response(StatusCode::OK, &body))
 }
 
@@ -42,8 +53,7 @@ pub(crate) async fn kubeconfig(
 ) -> Result<HttpResponse, Fault> {
     let version = call.version(KIND)?;
     let found = find(parts, call, path, version.admin_kubeconfig).await?;
-    let secret =
-        secrets::show(&parts.keyring, &found.id, found.cluster(), "/properties/userAdminKubeconfig")?;
+    let secret = secrets::show(&parts.keyring, &found, ClusterSecret::UserAdminKubeconfig)?;
     Ok(json_response(StatusCode::OK, &json!({"kubeconfig": STANDARD.encode(secret)})))
 }
 
@@ -52,7 +62,7 @@ async fn find(
     call: &Call,
     path: &ClusterPath,
     offered: bool,
-) -> Result<Document, Fault> {
+) -> Result<ClusterDocument, Fault> {
     if !offered {
         return Err(no_such_type(KIND, PROVIDER, &call.api_version).into());
     }
@@ -61,11 +71,10 @@ async fn find(
         return Err(CloudError::bad("InvalidRequestContent", "", message).into());
     }
     subscriptions::allow(parts, &path.subscription, &[SubscriptionState::Registered]).await?;
-    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
-    if is_passing(found.cluster()) {
-        let now = found.cluster()["properties"]["provisioningState"].as_str().unwrap_or_default();
-        let message = format!("Request is not allowed in provisioningState '{now}'.");
-        return Err(CloudError::bad("RequestNotAllowed", "", message).into());
+    let found = document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?.value;
+    let properties = &found.cluster.properties;
+    if properties.is_passing() {
+        return Err(Refusal::State(properties.provisioning_state.word().to_owned()).into());
     }
     Ok(found)
 }

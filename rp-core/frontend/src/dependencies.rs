@@ -8,9 +8,9 @@ use http::request;
 use rp_api::CloudError;
 use rp_base::{SharedClock, SharedRandom};
 use rp_database::SharedStore;
+use rp_documents::OpenShiftCluster;
 use rp_seal::Keyring;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::admin::{AdminParts, AdminRole};
 use crate::detectors::Detectors;
@@ -79,7 +79,12 @@ pub trait CreateChecks: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// The contract's refusal.
-    async fn check(&self, subscription: &str, tenant: &str, cluster: &Value) -> Result<(), CloudError>;
+    async fn check(
+        &self,
+        subscription: &str,
+        tenant: &str,
+        cluster: &OpenShiftCluster,
+    ) -> Result<(), CloudError>;
 }
 
 /// What can be installed, as it was last read from the store (`contract/frontend.md` §12.1).

@@ -8,7 +8,7 @@ use rp_documents::SubscriptionDocument;
 use serde_json::{Value, json};
 
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document;
 use crate::fault::{Fault, internal, unavailable};
 use crate::path::ClusterPath;
 use crate::response::{HttpResponse, compact_json};
@@ -119,15 +119,15 @@ async fn cluster<'a>(
     parts: &'a FrontendParts,
     path: &ClusterPath,
 ) -> Result<(String, String, &'a dyn Detectors), Fault> {
-    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let found = document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     let subscriptions = Typed::<SubscriptionDocument>::new(parts.store.clone());
     if subscriptions.get(&path.subscription).await?.is_none() {
         let message = format!("Request is not allowed in unregistered subscription '{}'.", path.subscription);
         return Err(CloudError::bad("InvalidSubscriptionState", "", message).into());
     }
-    let text = |name: &str| found.cluster()[name].as_str().unwrap_or_default().to_owned();
     let detectors = parts.detectors.as_deref().ok_or_else(unavailable)?;
-    Ok((text("id"), text("location"), detectors))
+    let cluster = &found.value.cluster;
+    Ok((cluster.id.to_string(), cluster.location.to_string(), detectors))
 }
 
 fn detector_view(cluster: &str, location: &str, id: &str, told: &Value) -> Value {

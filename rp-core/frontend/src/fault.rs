@@ -3,6 +3,7 @@
 use rp_api::CloudError;
 use rp_base::chain;
 use rp_database::StoreError;
+use rp_documents::cluster::provisioning::Refusal;
 use rp_seal::SealError;
 
 /// Why a request failed.
@@ -36,6 +37,23 @@ impl Fault {
                 internal()
             }
         }
+    }
+}
+
+/// A state that does not allow the request (`contract/api.md` §6).
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        let message = match refusal {
+            Refusal::State(state) => format!("Request is not allowed in provisioningState '{state}'."),
+            Refusal::CreationFailed => {
+                "Request is not allowed on cluster whose creation failed. Delete the cluster.".to_owned()
+            }
+            Refusal::DeletionFailed => {
+                "Request is not allowed on cluster whose deletion failed. Delete the cluster.".to_owned()
+            }
+            Refusal::UnknownFailure => return Self::Refused(internal()),
+        };
+        Self::Refused(CloudError::bad("RequestNotAllowed", "", message))
     }
 }
 

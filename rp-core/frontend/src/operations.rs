@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document;
 use crate::fault::Fault;
 use crate::path::{ClusterPath, PROVIDER};
 use crate::response::{HttpResponse, accepted_at, empty, json_response, with_retry_after};
@@ -54,12 +54,12 @@ impl NewOperation {
 
     /// There is no work for the backend: it is recorded as done, with the cluster as now stored (
     /// `contract/backend.md` "Do better" 17). No other process would end it.
-    pub(crate) fn complete(&mut self, at: Timestamp, cluster: &Value) {
+    pub(crate) fn complete(&mut self, at: Timestamp, cluster: Value) {
         let operation = &mut self.document.async_operation;
         "Succeeded".clone_into(&mut operation.initial_status);
         "Succeeded".clone_into(&mut operation.status);
         operation.end_time = Some(at);
-        self.document.open_shift_cluster = Some(cluster.clone());
+        self.document.open_shift_cluster = Some(cluster);
     }
 
     pub(crate) fn status_path(&self) -> String {
@@ -142,8 +142,8 @@ async fn find(
     if !theirs {
         return Err(missing().into());
     }
-    let cluster = Document::find(&parts.store, &found.open_shift_cluster_key).await?;
-    let running = cluster.is_some_and(|cluster| cluster.body["asyncOperationId"].as_str() == Some(id));
+    let cluster = document::find(&parts.store, &found.open_shift_cluster_key).await?;
+    let running = cluster.is_some_and(|cluster| *cluster.value.async_operation_id == *id);
     Ok((found, running))
 }
 

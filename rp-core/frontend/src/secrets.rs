@@ -1,85 +1,72 @@
-//! A stored cluster's secrets: open for the length of a request, sealed in the store
-//! (`contract/api.md` §1.3).
-//!
-//! Each is sealed in its place `OpenShiftClusters/ID/MEMBER`, where MEMBER is the last name of its path.
+//! A stored cluster's secrets: open for the length of a request, sealed in the store (`contract/api.md` §1.3).
 
-use rp_documents::Sealed;
+use rp_documents::cluster::{ClusterSecret, Edge};
+use rp_documents::{ClusterDocument, OpenShiftCluster, Sealed};
 use rp_seal::Keyring;
-use serde_json::Value;
 
 use crate::fault::Fault;
 
 /// Those that a request can read or write; what only the backend makes stays sealed.
-const OPENED: [&str; 2] =
-    ["/properties/clusterProfile/pullSecret", "/properties/servicePrincipalProfile/clientSecret"];
+const OPENED: [ClusterSecret; 2] = [ClusterSecret::PullSecret, ClusterSecret::ClientSecret];
 
-fn associated_data(document: &str, pointer: &str) -> String {
-    let member = pointer.rsplit('/').next().unwrap_or_default();
-    format!("OpenShiftClusters/{document}/{member}")
-}
-
-/// Opens what a request may compare or keep.
+/// A copy of the cluster in which the secrets that a request may compare or keep are plain text.
 ///
 /// # Errors
 /// A value was sealed by a key that we do not have, or in another place.
-pub(crate) fn open(keyring: &Keyring, document: &str, cluster: &mut Value) -> Result<(), Fault> {
-    for pointer in OPENED {
-        if let Some(Value::String(text)) = cluster.pointer_mut(pointer)
-            && !text.is_empty()
-        {
-            let (plain, _) = keyring.open_any(&Sealed(text.clone()), &associated_data(document, pointer))?;
-            *text = String::from_utf8(plain.expose().clone())
-                .map_err(|_| Fault::Stored("a secret is no text"))?;
+pub(crate) fn opened(keyring: &Keyring, document: &ClusterDocument) -> Result<Box<OpenShiftCluster>, Fault> {
+    let mut cluster = document.cluster.clone();
+    for secret in OPENED {
+        if let Some(sealed) = secret.sealed_in(&document.cluster) {
+            let (plain, _) = keyring.open_any(sealed, &secret.place(&document.id))?;
+            let text = String::from_utf8(plain.expose().clone());
+            secret.open_in(&mut cluster, text.map_err(|_| Fault::Stored("a secret is no text"))?);
         }
     }
-    Ok(())
+    Ok(cluster)
 }
 
-/// Seals them again. A value that is still what `before` opened to keeps its sealed text, so that an update that does
-/// not touch a secret does not write it.
+/// A stored cluster, and the copy that it opened to.
+#[derive(Clone, Copy)]
+pub(crate) struct Before<'a> {
+    pub(crate) sealed: &'a OpenShiftCluster,
+    pub(crate) opened: &'a OpenShiftCluster,
+}
+
+/// Seals them again, in the document of that id. A value that is still what `before` opened to keeps its sealed text,
+/// so that an update that does not touch a secret does not write it.
 ///
 /// # Errors
 /// Sealing failed.
 pub(crate) fn seal(
     keyring: &Keyring,
     document: &str,
-    before: Option<(&Value, &Value)>,
-    cluster: &mut Value,
+    before: Option<Before<'_>>,
+    cluster: &mut OpenShiftCluster,
 ) -> Result<(), Fault> {
-    for pointer in OPENED {
-        let kept = before.and_then(|(sealed, opened)| {
-            let same = opened.pointer(pointer) == cluster.pointer(pointer);
-            sealed.pointer(pointer).filter(|_| same).cloned()
-        });
-        if let Some(value) = cluster.pointer_mut(pointer)
-            && let Value::String(text) = value
-            && !text.is_empty()
-        {
-            *value = match kept {
-                Some(kept) => kept,
-                None => Value::from(keyring.seal(text.as_bytes(), &associated_data(document, pointer))?.0),
-            };
+    for secret in OPENED {
+        let Some(plain) = secret.sealed_in(cluster) else { continue };
+        let same = before.filter(|before| secret.sealed_in(before.opened) == Some(plain));
+        let sealed: Sealed = match same.and_then(|before| secret.sealed_in(before.sealed)) {
+            Some(kept) => kept.clone(),
+            None => keyring.seal(plain.0.as_bytes(), &secret.place(document))?,
+        };
+        if let Some(member) = secret.intent_mut(cluster) {
+            member.set(Edge::accepting(), sealed);
         }
     }
     Ok(())
 }
 
-/// Opens one value that an answer shows.
+/// Opens one value that an answer shows; empty: there is none.
 ///
 /// # Errors
-/// As [`open`].
+/// As [`opened`].
 pub(crate) fn show(
     keyring: &Keyring,
-    document: &str,
-    cluster: &Value,
-    pointer: &str,
+    document: &ClusterDocument,
+    secret: ClusterSecret,
 ) -> Result<Vec<u8>, Fault> {
-    match cluster.pointer(pointer).and_then(Value::as_str) {
-        None | Some("") => Ok(Vec::new()),
-        Some(text) => {
-            let (plain, _) =
-                keyring.open_any(&Sealed(text.to_owned()), &associated_data(document, pointer))?;
-            Ok(plain.expose().clone())
-        }
-    }
+    let Some(sealed) = secret.sealed_in(&document.cluster) else { return Ok(Vec::new()) };
+    let (plain, _) = keyring.open_any(sealed, &secret.place(&document.id))?;
+    Ok(plain.expose().clone())
 }

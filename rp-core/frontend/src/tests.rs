@@ -18,7 +18,7 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use rp_api::CloudError;
 use rp_base::{ManualClock, SystemRandom, Timestamp};
-use rp_database::{SharedStore, in_memory};
+use rp_database::{Expect, SharedStore, in_memory};
 use rp_documents::Collection;
 use rp_seal::Keyring;
 use serde_json::{Value, json};
@@ -146,10 +146,11 @@ impl Api {
     pub(crate) async fn finish(&self, state: &str) {
         let key = id("c").to_lowercase();
         let stored = self.store.get_by_key(Collection::OpenShiftClusters, &key).await.unwrap().unwrap();
-        let mut found = crate::document::Document::from_stored(stored).unwrap();
-        found.body["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
-        found.body.as_object_mut().unwrap().remove("asyncOperationId");
-        found.replace(&self.store).await.unwrap();
+        let mut body: Value = serde_json::from_str(&stored.body).unwrap();
+        body["openShiftCluster"]["properties"]["provisioningState"] = json!(state);
+        body.as_object_mut().unwrap().remove("asyncOperationId");
+        let (expect, draft) = (Expect::Version(stored.version), stored.with_body(body.to_string()));
+        self.store.replace(Collection::OpenShiftClusters, draft, expect).await.unwrap();
     }
 }
 

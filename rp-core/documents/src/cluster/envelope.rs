@@ -9,76 +9,61 @@ use super::member::{Intent, Outcome, Shared};
 use super::object::{object, optional_objects, required};
 use super::properties::Properties;
 use super::shape::{Instant, Map};
-use super::writer::Worker;
-use crate::{Collection, Document, Lease, Leased, ResourceId};
+use super::writer::{Edge, Worker};
+use crate::{Collection, Document, Lease, Leased, ResourceId, Unknown};
 
-/// Declares a document whose member `openShiftCluster` has that type.
-macro_rules! envelope {
-    ($(#[$about:meta])* $name:ident of $cluster:ty) => {
-        object! {
-            $(#[$about])*
-            pub struct $name {
-                /// The operation that runs. The edge names it, the worker removes it at its end.
-                "asyncOperationId" => async_operation_id: Shared<String>,
-                /// 0 to 255: shards work for monitors.
-                "bucket" => bucket: Intent<i64>,
-                /// Lower-cased client id of the service principal, or resource id of the cluster's own identity.
-                "clientIdKey" => client_id_key: Intent<String>,
-                /// Lower-cased id of the managed resource group.
-                "clusterResourceGroupIdKey" => cluster_resource_group_id_key: Intent<String>,
-                /// Of the request that began the operation. Removed at its end.
-                "correlationData" => correlation_data: Shared<CorrelationData>,
-                /// How often the document was taken. The edge resets it with an accepted request.
-                "dequeues" => dequeues: Shared<i64>,
-                /// The `clientIdKey` before the last change; its reservation may have to be given back.
-                "formerClientIdKey" => former_client_id_key: Intent<String>,
-                /// A lower-case UUID.
-                "id" => id: String,
-                /// The lower-cased resource id; unique.
-                "key" => key: String,
-                "leaseExpires" => lease_expires: Outcome<i64>,
-                "leaseOwner" => lease_owner: Outcome<String>,
-                "leaseToken" => lease_token: Outcome<i64>,
-                "openShiftCluster" => cluster: $cluster,
-                /// Progress of the operation.
-                "operation" => operation: Outcome<Position>,
-                /// The subscription id.
-                "partitionKey" => partition_key: String,
-                /// How often in a row the operation was put off.
-                "retry" => retry: Outcome<Retry>,
-            }
-        }
-
-        impl Document for $name {
-            const COLLECTION: Collection = Collection::OpenShiftClusters;
-
-            fn id(&self) -> &str {
-                &self.id
-            }
-
-            fn partition(&self) -> &str {
-                &self.partition_key
-            }
-
-            fn unique_key(&self) -> Option<Cow<'_, str>> {
-                Some(Cow::Borrowed(&self.key))
-            }
-        }
-    };
-}
-
-envelope! {
+object! {
     /// One stored cluster.
-    ClusterDocument of Box<OpenShiftCluster>
+    pub struct ClusterDocument {
+        /// The operation that runs. The edge names it, the worker removes it at its end.
+        "asyncOperationId" => async_operation_id: Shared<String>,
+        /// 0 to 255: shards work for monitors.
+        "bucket" => bucket: Intent<i64>,
+        /// Lower-cased client id of the service principal, or resource id of the cluster's own identity.
+        "clientIdKey" => client_id_key: Intent<String>,
+        /// Lower-cased id of the managed resource group.
+        "clusterResourceGroupIdKey" => cluster_resource_group_id_key: Intent<String>,
+        /// Of the request that began the operation. Removed at its end.
+        "correlationData" => correlation_data: Shared<CorrelationData>,
+        /// How often the document was taken. The edge resets it with an accepted request.
+        "dequeues" => dequeues: Shared<i64>,
+        /// The `clientIdKey` before the last change; its reservation may have to be given back.
+        "formerClientIdKey" => former_client_id_key: Intent<String>,
+        /// A lower-case UUID.
+        "id" => id: String,
+        /// The lower-cased resource id; unique.
+        "key" => key: String,
+        "leaseExpires" => lease_expires: Outcome<i64>,
+        "leaseOwner" => lease_owner: Outcome<String>,
+        "leaseToken" => lease_token: Outcome<i64>,
+        "openShiftCluster" => cluster: Box<OpenShiftCluster>,
+        /// Progress of the operation.
+        "operation" => operation: Outcome<Position>,
+        /// The subscription id.
+        "partitionKey" => partition_key: String,
+        /// How often in a row the operation was put off.
+        "retry" => retry: Outcome<Retry>,
+    }
 }
 
-envelope! {
-    /// One stored cluster whose member `openShiftCluster` is JSON, for the edge: versions of the API convert it.
-    ClusterRecord of Value
+impl Document for ClusterDocument {
+    const COLLECTION: Collection = Collection::OpenShiftClusters;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn partition(&self) -> &str {
+        &self.partition_key
+    }
+
+    fn unique_key(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.key))
+    }
 }
 
 // Boxed: a document is moved through many futures.
-required!(Box<OpenShiftCluster>, Value);
+required!(Box<OpenShiftCluster>);
 
 impl Leased for ClusterDocument {
     fn lease(&self) -> Lease {
@@ -106,6 +91,29 @@ impl Leased for ClusterDocument {
 }
 
 impl ClusterDocument {
+    /// A document of that id with its cluster and nothing else. The key and the partition are those of the cluster.
+    pub fn new(id: impl Into<String>, cluster: Box<OpenShiftCluster>) -> Self {
+        Self {
+            async_operation_id: Shared::default(),
+            bucket: Intent::default(),
+            client_id_key: Intent::default(),
+            cluster_resource_group_id_key: Intent::default(),
+            correlation_data: Shared::default(),
+            dequeues: Shared::default(),
+            former_client_id_key: Intent::default(),
+            id: id.into(),
+            key: cluster.id.key().to_owned(),
+            lease_expires: Outcome::default(),
+            lease_owner: Outcome::default(),
+            lease_token: Outcome::default(),
+            partition_key: cluster.id.subscription().to_owned(),
+            cluster,
+            operation: Outcome::default(),
+            retry: Outcome::default(),
+            unknown: Unknown::new(),
+        }
+    }
+
     /// How often in a row its operation was put off.
     pub fn retries(&self) -> u32 {
         u32::try_from(*self.retry.count).unwrap_or(u32::MAX)
@@ -173,6 +181,44 @@ object! {
     }
 }
 
+impl OpenShiftCluster {
+    /// A cluster of that id without any other member.
+    pub fn new(id: ResourceId) -> Self {
+        Self {
+            id,
+            location: Intent::default(),
+            managed_service_identity: Shared::default(),
+            name: Intent::default(),
+            properties: Properties::default(),
+            system_data: Intent::default(),
+            tags: Intent::default(),
+            kind: Intent::default(),
+            unknown: Unknown::new(),
+        }
+    }
+
+    /// The same without members that are null, at every depth: documents leave absent values out.
+    ///
+    /// # Errors
+    /// Does not happen: what was read can be written and read again.
+    pub fn without_nulls(&self) -> Result<Self, serde_json::Error> {
+        let mut json = serde_json::to_value(self)?;
+        remove_nulls(&mut json);
+        serde_json::from_value(json)
+    }
+}
+
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
+    }
+}
+
 object! {
     /// Who created and last modified the resource (ARM's `systemData`).
     #[derive(Default)]
@@ -183,6 +229,25 @@ object! {
         "lastModifiedAt" => last_modified_at: Intent<Instant>,
         "lastModifiedBy" => last_modified_by: Intent<String>,
         "lastModifiedByType" => last_modified_by_type: Intent<String>,
+    }
+}
+
+impl SystemData {
+    /// Takes over what ARM sent of it: each text that is not empty.
+    pub fn take_over(&mut self, _by: Edge, sent: &Self) {
+        replace_if_sent(&mut self.created_at, &sent.created_at);
+        replace_if_sent(&mut self.created_by, &sent.created_by);
+        replace_if_sent(&mut self.created_by_type, &sent.created_by_type);
+        replace_if_sent(&mut self.last_modified_at, &sent.last_modified_at);
+        replace_if_sent(&mut self.last_modified_by, &sent.last_modified_by);
+        replace_if_sent(&mut self.last_modified_by_type, &sent.last_modified_by_type);
+    }
+}
+
+/// A text that is no instant is taken over too: it is shown as it was sent.
+fn replace_if_sent<T: Clone + serde::Serialize>(member: &mut Intent<T>, sent: &Intent<T>) {
+    if matches!(serde_json::to_value(sent), Ok(Value::String(text)) if !text.is_empty()) {
+        *member = sent.clone();
     }
 }
 

@@ -1,8 +1,9 @@
 //! The maintenance state that customers see (`contract/api.md` §5, §6).
 
+use super::defaults::fill_text;
 use super::properties::Properties;
 use super::string_enum::string_enum;
-use super::writer::{Edge, Worker};
+use super::writer::{ByBoth, Edge, MayWrite, Worker};
 
 string_enum! {
     /// The maintenance signal.
@@ -18,14 +19,34 @@ string_enum! {
     }
 }
 
-impl MaintenanceState {
-    /// The state that a task sets which changes the signal and nothing else.
-    pub fn from_signal(task: &str) -> Option<Self> {
-        match task {
-            "Pending" => Some(Self::Pending),
-            "None" => Some(Self::None),
-            "CustomerActionNeeded" => Some(Self::CustomerActionNeeded),
-            _ => None,
+string_enum! {
+    /// What an administrator can ask for by `properties.maintenanceTask`.
+    pub enum MaintenanceTask {
+        /// What an update without a task does.
+        Everything = "Everything",
+        OperatorUpdate = "OperatorUpdate",
+        CertificatesRenewal = "CertificatesRenewal",
+        SyncClusterObject = "SyncClusterObject",
+        MigrateLoadBalancer = "MigrateLoadBalancer",
+        /// A signal, as the two that follow.
+        Pending = "Pending",
+        None = "None",
+        CustomerActionNeeded = "CustomerActionNeeded",
+    }
+}
+
+impl MaintenanceTask {
+    /// The state that the task sets, if it changes the signal and nothing else.
+    pub const fn signal(self) -> Option<MaintenanceState> {
+        match self {
+            Self::Pending => Some(MaintenanceState::Pending),
+            Self::None => Some(MaintenanceState::None),
+            Self::CustomerActionNeeded => Some(MaintenanceState::CustomerActionNeeded),
+            Self::Everything
+            | Self::OperatorUpdate
+            | Self::CertificatesRenewal
+            | Self::SyncClusterObject
+            | Self::MigrateLoadBalancer => None,
         }
     }
 }
@@ -33,10 +54,16 @@ impl MaintenanceState {
 impl Properties {
     /// Carries out a task that only changes the signal; `false`: the task is work.
     pub fn signal_maintenance(&mut self, by: Edge) -> bool {
-        let Some(state) = MaintenanceState::from_signal(&self.maintenance_task) else { return false };
+        let task = MaintenanceTask::named(&self.maintenance_task);
+        let Some(state) = task.and_then(MaintenanceTask::signal) else { return false };
         self.maintenance_state.put(Some(state));
         self.maintenance_task.clear(by);
         true
+    }
+
+    /// An administrators' update without a task does everything.
+    pub fn fill_maintenance_task(&mut self, by: impl MayWrite<ByBoth>) {
+        fill_text(&mut self.maintenance_task, by, MaintenanceTask::Everything.name());
     }
 
     /// Maintenance begins.

@@ -39,6 +39,12 @@ impl ProvisioningState {
         matches!(self, Self::Creating | Self::Deleting)
     }
 
+    /// The same, or it failed to be: its API server cannot be queried then. `failed` is the operation that failed.
+    pub fn is_passing_or_failed(self, failed: Option<Self>) -> bool {
+        let state = if self == Self::Failed { failed } else { Some(self) };
+        state.is_some_and(Self::is_passing)
+    }
+
     /// Where an event leads; `None`: the event cannot happen in this state.
     fn after(self, event: Event) -> Option<TransitionTarget> {
         TRANSITIONS.iter().find(|row| row.from == Some(self) && row.event == event).map(|row| row.to)
@@ -170,13 +176,10 @@ pub enum Refusal {
 }
 
 impl Properties {
-    /// Whether the cluster is being created or deleted, or that failed: its API server cannot be queried then.
+    /// As [`ProvisioningState::is_passing_or_failed`].
     pub fn is_passing(&self) -> bool {
-        let is_passing = |state: &ProvisioningState| state.is_passing();
-        match self.provisioning_state.get() {
-            Some(ProvisioningState::Failed) => self.failed_provisioning_state.get().is_some_and(is_passing),
-            state => state.is_some_and(is_passing),
-        }
+        let failed = self.failed_provisioning_state.get().copied();
+        self.provisioning_state.get().is_some_and(|state| state.is_passing_or_failed(failed))
     }
 
     /// Whether the cluster's state allows the request.

@@ -1,7 +1,7 @@
 //! The sealed members of a cluster: where each stands and the name that it is sealed under (`contract/api.md` §1.3).
 
 use super::envelope::OpenShiftCluster;
-use super::member::Outcome;
+use super::member::{Intent, Outcome};
 use crate::Sealed;
 
 /// A sealed member.
@@ -88,17 +88,23 @@ impl ClusterSecret {
         })
     }
 
+    /// The member, for the edge; `None`: the cluster's own.
+    pub fn intent_mut(self, cluster: &mut OpenShiftCluster) -> Option<&mut Intent<Sealed>> {
+        let properties = &mut cluster.properties;
+        match self {
+            Self::PullSecret => Some(&mut properties.cluster_profile.pull_secret),
+            Self::ClientSecret => Some(&mut properties.service_principal_profile.client_secret),
+            _ => None,
+        }
+    }
+
     /// Puts the plain text in the place of the sealed one, in a copy of the cluster that is not stored.
     pub fn open_in(self, copy: &mut OpenShiftCluster, plain: String) {
         let plain = Some(Sealed(plain));
-        match self {
-            Self::PullSecret => copy.properties.cluster_profile.pull_secret.put(plain),
-            Self::ClientSecret => copy.properties.service_principal_profile.client_secret.put(plain),
-            other => {
-                if let Some(member) = other.outcome_mut(copy) {
-                    member.put(plain);
-                }
-            }
+        if let Some(member) = self.intent_mut(copy) {
+            member.put(plain);
+        } else if let Some(member) = self.outcome_mut(copy) {
+            member.put(plain);
         }
     }
 }

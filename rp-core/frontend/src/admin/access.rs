@@ -12,13 +12,13 @@ use rp_access::{Access, Caller, IssueError, IssueRequest, IssuedGrant};
 use rp_api::CloudError;
 use rp_base::text::clean;
 use rp_base::{Id, chain};
-use rp_documents::{GrantKind, ResourceId, Rights};
+use rp_documents::{GrantKind, Rights};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document::{self, StoredCluster};
 use crate::fault::{Fault, internal, unavailable};
 use crate::path::ClusterPath;
 use crate::response::{HttpResponse, json_response};
@@ -61,7 +61,7 @@ pub(super) async fn kubeconfig(
     path: &ClusterPath,
     elevated: bool,
 ) -> Result<HttpResponse, Fault> {
-    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let found = document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     let issuer = parts.admin.issuer.as_ref().ok_or_else(|| {
         not_configured("Portal serving certificate is not available; the kubeconfig endpoint is disabled.")
     })?;
@@ -76,7 +76,7 @@ pub(super) async fn kubeconfig(
         ttl_seconds = life.as_secs(),
         "admin kubeconfig create"
     );
-    let ask = issue_request(GrantKind::Kubeconfig, &found, rights, life)?;
+    let ask = issue_request(GrantKind::Kubeconfig, &found, rights, life);
     let issued = issuer.issue(parts, call, &person, ask).await?;
     let server = format!("{}{}/kubeconfig/proxy", issuer.proxy, path.key());
     let text = rp_kube::write::issued(&server, issuer.ca_pem.as_deref(), &issued.token);
@@ -101,7 +101,7 @@ pub(super) async fn ssh(
     call: &Call,
     path: &ClusterPath,
 ) -> Result<HttpResponse, Fault> {
-    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let found = document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     let off = || not_configured("Portal SSH host key is not available; the SSH endpoint is disabled.");
     let issuer = parts.admin.issuer.as_ref().ok_or_else(off)?;
     let door = issuer.ssh.as_ref().ok_or_else(off)?;
@@ -124,7 +124,7 @@ pub(super) async fn ssh(
         "admin ssh create"
     );
     let life = SHELL.min(issuer.access.policy().longest(Rights::Write));
-    let ask = issue_request(GrantKind::Ssh, &found, Rights::Write, life)?;
+    let ask = issue_request(GrantKind::Ssh, &found, Rights::Write, life);
     let ask = IssueRequest { machine: Some(format!("master-{master}")), ..ask };
     let issued = issuer.issue(parts, call, &person, ask).await?;
     let command = door.command(user);
@@ -152,23 +152,10 @@ fn not_configured(message: &str) -> CloudError {
     CloudError::new(503, "InternalServerError", "", message)
 }
 
-fn issue_request(
-    kind: GrantKind,
-    found: &Document,
-    rights: Rights,
-    life: Duration,
-) -> Result<IssueRequest, Fault> {
-    let id = found.cluster()["id"].as_str().unwrap_or_default();
-    let target = ResourceId::parse(id).map_err(|_| Fault::Stored("a cluster has no resource id"))?;
-    Ok(IssueRequest {
-        life: Some(life),
-        ..IssueRequest::new(
-            kind,
-            Some(target),
-            rights,
-            "asked for by automation over the admin API".to_owned(),
-        )
-    })
+fn issue_request(kind: GrantKind, found: &StoredCluster, rights: Rights, life: Duration) -> IssueRequest {
+    let target = found.value.cluster.id.clone();
+    let reason = "asked for by automation over the admin API".to_owned();
+    IssueRequest { life: Some(life), ..IssueRequest::new(kind, Some(target), rights, reason) }
 }
 
 impl Issuer {
@@ -210,12 +197,10 @@ fn issue_error(error: &IssueError) -> CloudError {
 
 /// The person for whom it is issued, as ARM reports (`contract/frontend.md` "Do better" 22: nobody is refused).
 fn person(parts: &FrontendParts, call: &Call) -> Result<String, CloudError> {
-    let said = |name: &str| {
-        let data = call.system_data.as_ref()?;
-        data.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
-    };
-    let name = said("lastModifiedBy").or_else(|| said("createdBy")).map(|name| clean(name, MOST_NAME));
-    let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
+    let data = call.system_data.as_ref();
+    let names = data.map(|data| [data.last_modified_by.trim(), data.created_by.trim()]);
+    let name = names.into_iter().flatten().find(|name| !name.is_empty());
+    let name = name.map(|name| clean(name, MOST_NAME)).filter(|name| !name.is_empty()).ok_or_else(|| {
         CloudError::invalid("", "The caller identity could not be determined from the request.")
     })?;
     parts.admin.roles.check_recipient(call.principal.as_deref(), &name)?;

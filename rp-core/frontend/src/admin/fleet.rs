@@ -4,14 +4,14 @@ use http::StatusCode;
 use rp_base::Timestamp;
 use rp_base::text::contains_ignore_case;
 use rp_database::Span;
-use rp_documents::Collection;
+use rp_documents::cluster::{Instant, Intent};
+use rp_documents::{ClusterDocument, Collection};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::call::Call;
 use crate::clusters;
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document;
 use crate::fault::Fault;
 use crate::response::{HttpResponse, json_response};
 
@@ -66,7 +66,7 @@ pub(super) async fn list_all(parts: &FrontendParts, call: &Call) -> Result<HttpR
         let full = found.len() == AT_ONCE as usize;
         after = found.last().and_then(|last| last.unique_key.clone()).filter(|_| full);
         for stored in found {
-            let line = summarize(&Document::from_stored(stored)?);
+            let line = summarize(&document::read(&stored)?);
             lines.extend(Some(line).filter(|line| filter.matches(line)));
         }
         if after.is_none() {
@@ -98,28 +98,27 @@ impl ClusterFilter {
     }
 }
 
-fn summarize(document: &Document) -> ClusterSummary {
-    let cluster = document.cluster();
-    let text =
-        |pointer: &str| cluster.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let instant = |pointer: &str| {
-        let at = cluster.pointer(pointer).and_then(Value::as_str).and_then(|at| Timestamp::parse(at).ok());
-        at.map(|at| Timestamp::from_seconds(at.seconds()).to_string()).unwrap_or_default()
+fn summarize(document: &ClusterDocument) -> ClusterSummary {
+    let ClusterDocument { id, cluster, .. } = document;
+    let properties = &cluster.properties;
+    let instant = |at: &Intent<Instant>| {
+        let at = at.get().map(|at| Timestamp::from_seconds(at.at().seconds()));
+        at.map(|at| at.to_string()).unwrap_or_default()
     };
-    let id = text("/id");
-    let segment = |at: usize| id.split('/').nth(at).unwrap_or_default().to_owned();
+    let resource_id = cluster.id.to_string();
     ClusterSummary {
-        key: document.id.clone(),
-        name: text("/name"),
-        subscription: segment(2),
-        resource_group: segment(4),
-        provisioning_state: text("/properties/provisioningState"),
-        failed_provisioning_state: text("/properties/failedProvisioningState"),
-        version: text("/properties/clusterProfile/version"),
-        created_at: instant("/properties/createdAt"),
-        created_by: text("/properties/createdBy"),
-        provisioned_by: text("/properties/provisionedBy"),
-        last_modified: instant("/systemData/lastModifiedAt"),
-        resource_id: id,
+        key: id.clone(),
+        name: cluster.name.to_string(),
+        // As written.
+        subscription: resource_id.split('/').nth(2).unwrap_or_default().to_owned(),
+        resource_group: cluster.id.resource_group().to_owned(),
+        provisioning_state: properties.provisioning_state.word().to_owned(),
+        failed_provisioning_state: properties.failed_provisioning_state.word().to_owned(),
+        version: properties.cluster_profile.version.to_string(),
+        created_at: instant(&properties.created_at),
+        created_by: properties.created_by.to_string(),
+        provisioned_by: properties.provisioned_by.to_string(),
+        last_modified: instant(&cluster.system_data.last_modified_at),
+        resource_id,
     }
 }

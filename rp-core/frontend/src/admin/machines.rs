@@ -14,7 +14,7 @@ use rp_documents::SubscriptionDocument;
 use super::failed;
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document;
 use crate::fault::Fault;
 use crate::path::ClusterPath;
 use crate::response::HttpResponse;
@@ -29,11 +29,10 @@ pub(super) async fn serial_console(
     call: &Call,
     path: &ClusterPath,
 ) -> Result<HttpResponse, Fault> {
-    let found = Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    let found = document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     known(parts, path).await?;
     let machine = machine(call)?;
-    let group =
-        found.cluster()["properties"]["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default();
+    let group = &found.value.cluster.properties.cluster_profile.resource_group_id;
     let boot = parts.admin.machines.clone();
     let boot = boot.ok_or_else(|| failed("machines cannot be asked for from here"))?;
     let text = read(&boot, group, machine).await?;

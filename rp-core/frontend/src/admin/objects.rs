@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{failed, kubernetes, rules};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document;
 use crate::fault::Fault;
 use crate::path::ClusterPath;
 use crate::response::HttpResponse;
@@ -36,7 +36,7 @@ pub(super) async fn get(
     call: &Call,
     path: &ClusterPath,
 ) -> Result<HttpResponse, Fault> {
-    Document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
+    document::find(&parts.store, &path.key()).await?.ok_or_else(|| path.missing())?;
     let asked = ObjectQuery::from_call(call)?;
     if asked.unrestricted {
         // A read beyond the platform's namespaces is logged, too.

@@ -1,15 +1,17 @@
 //! A new cluster (`contract/frontend.md` §6.3).
 
 use http::StatusCode;
-use rp_api::{CloudError, Version, convert, decode, defaults, text, validate};
-use rp_documents::{SubscriptionDocument, SubscriptionState};
-use serde_json::{Value, json};
+use rp_api::{CloudError, Version, text, validate};
+use rp_documents::cluster::{Edge, FeatureProfile, Intent};
+use rp_documents::{ClusterDocument, OpenShiftCluster, ResourceId, SubscriptionDocument, SubscriptionState};
 
+use super::accept::{fill_defaults, identity, record_acceptance, system_data};
 use super::unique_names::{self, UniqueName};
-use super::{cluster_response, correlation, identity, system_data, validation_context};
+use super::version_json::SentCluster;
+use super::{cluster_response, validation_context};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
-use crate::document::{NewCluster, confirm_write};
+use crate::document::{self, confirm_write};
 use crate::fault::Fault;
 use crate::operations::NewOperation;
 use crate::path::ClusterPath;
@@ -38,7 +40,7 @@ pub(super) async fn create(
         // delete a cluster that is created in it.
         subscriptions::allow(parts, &path.subscription, &[SubscriptionState::Registered]).await?;
     }
-    identities(parts, &cluster, version_of(&cluster))?;
+    identities(parts, &cluster, &cluster.properties.cluster_profile.version)?;
     check_offered(parts, &cluster)?;
     system_data(call, &mut cluster);
     identity(call, &mut cluster)?;
@@ -55,7 +57,7 @@ pub(super) fn validate_put(
 ) -> Result<(), Fault> {
     let cluster = decoded_cluster(parts, path, version, body)?;
     check_offered(parts, &cluster)?;
-    Ok(identities(parts, &cluster, version_of(&cluster))?)
+    Ok(identities(parts, &cluster, &cluster.properties.cluster_profile.version)?)
 }
 
 /// The cluster that a request asks for, checked by itself; secrets open.
@@ -64,34 +66,34 @@ fn decoded_cluster(
     path: &ClusterPath,
     version: &Version,
     body: &[u8],
-) -> Result<Value, Fault> {
-    let mut cluster = skeleton(parts, path);
-    let mut sent = convert::put_base(version, &cluster);
-    convert::without_read_only(version, &mut sent);
-    decode::decode_into(version, &mut sent, body)?;
-    if sent["properties"]["clusterProfile"]["version"].as_str().unwrap_or_default().is_empty() {
-        sent["properties"]["clusterProfile"]["version"] = Value::from(default_version(parts)?);
+) -> Result<Box<OpenShiftCluster>, Fault> {
+    let skeleton = skeleton(parts, path)?;
+    let mut sent = SentCluster::decode(version, &skeleton, body)?;
+    if !sent.has_openshift_version() {
+        sent.set_openshift_version(default_version(parts)?);
     }
-    validate::create(&validation_context(parts, path, version, &cluster), &sent)?;
-    convert::create(version, &sent, &mut cluster);
-    Ok(cluster)
+    validate::create(&validation_context(parts, path, version, &skeleton), sent.json())?;
+    sent.create(version, &skeleton)
 }
 
-fn skeleton(parts: &FrontendParts, path: &ClusterPath) -> Value {
-    let name = path.original.rsplit('/').next().unwrap_or_default();
-    json!({
-        "id": path.original,
-        "name": name,
-        "type": rp_api::RESOURCE_TYPE,
-        "properties": {
-            "architectureVersion": 1,
-            "provisioningState": "Succeeded",
-            "createdAt": parts.clock.now(),
-            "createdBy": parts.commit,
-            "provisionedBy": parts.commit,
-            "featureProfile": {"gatewayEnabled": parts.gateway},
-        }
-    })
+/// What a new cluster has whatever is sent.
+fn skeleton(parts: &FrontendParts, path: &ClusterPath) -> Result<OpenShiftCluster, Fault> {
+    let edge = Edge::accepting();
+    let id = ResourceId::parse(&path.original).map_err(|_| path.missing())?;
+    let name = id.name().to_owned();
+    let mut cluster = OpenShiftCluster::new(id);
+    cluster.name.set(edge, name);
+    cluster.kind.set(edge, rp_api::RESOURCE_TYPE);
+    let properties = &mut cluster.properties;
+    properties.architecture_version.set(edge, 1);
+    properties.created_at.set(edge, parts.clock.now());
+    properties.created_by.set(edge, parts.commit.as_str());
+    properties.provisioned_by.set(edge, parts.commit.as_str());
+    let gateway = Intent::new(edge, parts.gateway);
+    properties
+        .feature_profile
+        .set(edge, FeatureProfile { gateway_enabled: gateway, ..FeatureProfile::default() });
+    Ok(cluster)
 }
 
 fn default_version(parts: &FrontendParts) -> Result<String, CloudError> {
@@ -103,8 +105,8 @@ fn default_version(parts: &FrontendParts) -> Result<String, CloudError> {
 }
 
 /// The version can be installed (`contract/api.md` §12.2).
-fn check_offered(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudError> {
-    let version = version_of(cluster);
+fn check_offered(parts: &FrontendParts, cluster: &OpenShiftCluster) -> Result<(), CloudError> {
+    let version = &*cluster.properties.cluster_profile.version;
     if text::version(version).is_some() && parts.offers.versions().iter().any(|offered| offered == version) {
         return Ok(());
     }
@@ -112,18 +114,16 @@ fn check_offered(parts: &FrontendParts, cluster: &Value) -> Result<(), CloudErro
     Err(CloudError::invalid("properties.clusterProfile.version", message))
 }
 
-/// The version of OpenShift that a cluster has.
-pub(super) fn version_of(cluster: &Value) -> &str {
-    cluster["properties"]["clusterProfile"]["version"].as_str().unwrap_or_default()
-}
-
 /// The identities are those that the platform's operators of the version need (`contract/api.md` §12.4).
-pub(super) fn identities(parts: &FrontendParts, cluster: &Value, version: &str) -> Result<(), CloudError> {
-    let properties = &cluster["properties"];
-    let profile = &properties["platformWorkloadIdentityProfile"];
-    let Some(given) = profile["platformWorkloadIdentities"].as_object() else { return Ok(()) };
-    let later =
-        profile["upgradeableTo"].as_str().filter(|later| text::version(later) > text::version(version));
+pub(super) fn identities(
+    parts: &FrontendParts,
+    cluster: &OpenShiftCluster,
+    version: &str,
+) -> Result<(), CloudError> {
+    let profile = &cluster.properties.platform_workload_identity_profile;
+    let Some(given) = profile.platform_workload_identities.get() else { return Ok(()) };
+    let later = profile.upgradeable_to.get().map(String::as_str);
+    let later = later.filter(|later| text::version(later) > text::version(version));
     let mut minors: Vec<String> =
         [Some(version), later].into_iter().flatten().filter_map(text::minor).collect();
     minors.dedup();
@@ -154,13 +154,12 @@ pub(super) fn identities(parts: &FrontendParts, cluster: &Value, version: &str) 
     Err(CloudError::bad("PlatformWorkloadIdentityMismatch", target, message))
 }
 
-fn set_initial_state(cluster: &mut Value) {
-    let properties = &mut cluster["properties"];
-    let group =
-        properties["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default().to_ascii_lowercase();
-    properties["clusterProfile"]["resourceGroupId"] = Value::from(group);
-    properties["provisioningState"] = Value::from("Creating");
-    defaults::fill(cluster);
+fn set_initial_state(cluster: &mut OpenShiftCluster) {
+    let (edge, properties) = (Edge::accepting(), &mut cluster.properties);
+    let group = properties.cluster_profile.resource_group_id.to_ascii_lowercase();
+    properties.cluster_profile.resource_group_id.set(edge, group);
+    properties.create(edge);
+    fill_defaults(cluster);
 }
 
 async fn write(
@@ -168,33 +167,27 @@ async fn write(
     call: &Call,
     path: &ClusterPath,
     version: &Version,
-    mut cluster: Value,
+    mut cluster: Box<OpenShiftCluster>,
 ) -> Result<HttpResponse, Fault> {
     let id = parts.random.uuid().to_string();
-    let group =
-        cluster["properties"]["clusterProfile"]["resourceGroupId"].as_str().unwrap_or_default().to_owned();
+    let group = cluster.properties.cluster_profile.resource_group_id.to_string();
     let client = unique_names::client_key(&cluster);
     let key = path.key();
     let held =
         unique_names::hold(parts, &key, [UniqueName::client(&cluster, &client), UniqueName::group(&group)])
             .await?;
-    let begun = NewOperation::new(parts, path, "Creating");
-    let answer = cluster_response(StatusCode::CREATED, version, &cluster);
+    let begun = NewOperation::new(parts, path, cluster.properties.provisioning_state.word());
+    let answer = cluster_response(StatusCode::CREATED, version, &cluster)?;
     secrets::seal(&parts.keyring, &id, None, &mut cluster)?;
     let mut bucket = [0u8; 1];
     parts.random.fill(&mut bucket);
-    let new = NewCluster {
-        id: &id,
-        key: &key,
-        subscription: &path.subscription,
-        bucket: bucket[0],
-        operation: begun.id(),
-        group_key: &group,
-        client_key: &client,
-        correlation: correlation(call, parts),
-        cluster,
-    };
-    let written = new.create(&parts.store).await;
+    let edge = Edge::accepting();
+    let mut new = ClusterDocument::new(id, cluster);
+    new.bucket.set(edge, bucket[0]);
+    new.cluster_resource_group_id_key.set(edge, group);
+    new.client_id_key.set(edge, client);
+    record_acceptance(&mut new, call, parts, &begun);
+    let written = document::create(&parts.store, new).await;
     confirm_write(&parts.store, &key, begun.id(), written).await?;
     let (recorded, ()) = tokio::join!(begun.record(parts), held.keep());
     recorded?;

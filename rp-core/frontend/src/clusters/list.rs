@@ -2,16 +2,16 @@
 
 use futures_util::future::join_all;
 use http::StatusCode;
+use rp_api::Version;
 use rp_api::response::ClusterResponse;
-use rp_api::{Version, convert};
 use rp_database::Span;
 use rp_documents::Collection;
 use serde::Serialize;
 
-use super::enriched;
+use super::{enriched, version_json};
 use crate::call::Call;
 use crate::dependencies::FrontendParts;
-use crate::document::Document;
+use crate::document;
 use crate::fault::Fault;
 use crate::paging::{PAGE, PagedList};
 use crate::path::KIND;
@@ -59,11 +59,12 @@ pub(crate) async fn page(
     let mut last = None;
     let mut documents = Vec::with_capacity(PAGE as usize);
     for stored in found.into_iter().take(PAGE as usize) {
-        last = stored.unique_key.clone();
-        documents.push(Document::from_stored(stored)?);
+        documents.push(document::read(&stored)?);
+        last = stored.unique_key;
     }
     let clusters = join_all(documents.iter().map(|document| enriched(parts, document))).await;
-    let shown: Vec<_> = clusters.iter().map(|cluster| convert::to_answer(version, cluster)).collect();
+    let shown = clusters.iter().map(|cluster| version_json::answer(version, cluster));
+    let shown = shown.collect::<Result<Vec<_>, _>>()?;
     let next_link = last.filter(|_| more).map(|last| list.next(parts, call, &last)).transpose()?;
     let value = shown.iter().map(|shown| ClusterResponse { version, shown }).collect();
     Ok(json_response(StatusCode::OK, &ClusterListResponse { value, next_link }))

@@ -6,8 +6,7 @@ use std::time::Duration;
 use rp_api::CloudError;
 use rp_base::chain;
 use rp_database::{Expect, StoreError, Typed, Versioned};
-use rp_documents::Reservation;
-use serde_json::Value;
+use rp_documents::{OpenShiftCluster, Reservation};
 
 use crate::dependencies::FrontendParts;
 use crate::fault::Fault;
@@ -24,8 +23,8 @@ pub(super) struct UniqueName {
 }
 
 impl UniqueName {
-    pub(super) fn client(cluster: &Value, client: &str) -> Self {
-        let message = if cluster["properties"]["servicePrincipalProfile"].is_object() {
+    pub(super) fn client(cluster: &OpenShiftCluster, client: &str) -> Self {
+        let message = if cluster.properties.service_principal_profile.get().is_some() {
             format!(
                 "The provided service principal with client ID '{client}' is already in use by a cluster."
             )
@@ -46,13 +45,10 @@ fn client_name(client: &str) -> String {
 }
 
 /// The cluster's Azure identity: the client id, or its managed identity (`contract/api.md` §2).
-pub(super) fn client_key(cluster: &Value) -> String {
-    let client = cluster["properties"]["servicePrincipalProfile"]["clientId"].as_str();
-    let identity = || {
-        let map = cluster["managedServiceIdentity"]["userAssignedIdentities"].as_object();
-        map.and_then(|map| map.keys().next()).map(String::as_str)
-    };
-    key_of(client.or_else(identity).unwrap_or_default())
+pub(super) fn client_key(cluster: &OpenShiftCluster) -> String {
+    let client = cluster.properties.service_principal_profile.client_id.get();
+    let identity = || cluster.managed_service_identity.user_assigned_identities.keys().next();
+    key_of(client.or_else(identity).map(String::as_str).unwrap_or_default())
 }
 
 /// A caller's string as part of a key: lower case, or a digest if it cannot be part of a key.

@@ -10,7 +10,7 @@ use rp_base::{ManualClock, SystemRandom, Timestamp};
 use rp_database::{Expect, SharedStore, Typed, in_memory};
 use rp_documents::{SubscriptionDocument, SubscriptionState};
 use rp_seal::Keyring;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{Notify, Semaphore};
 
 use super::{Api, SUB, VERSION, id, parts, path, wanted};
@@ -192,8 +192,13 @@ struct Slow(SharedStore);
 
 #[async_trait]
 impl CreateChecks for Slow {
-    async fn check(&self, subscription: &str, tenant: &str, cluster: &Value) -> Result<(), CloudError> {
-        assert_eq!((subscription, tenant, cluster["location"].as_str()), (SUB, "t", Some("eastus")));
+    async fn check(
+        &self,
+        subscription: &str,
+        tenant: &str,
+        cluster: &rp_documents::OpenShiftCluster,
+    ) -> Result<(), CloudError> {
+        assert_eq!((subscription, tenant, &*cluster.location), (SUB, "t", "eastus"));
         let subscriptions = Typed::<SubscriptionDocument>::new(self.0.clone());
         let mut found = subscriptions.get(subscription).await.unwrap().unwrap().value;
         found.subscription.state = SubscriptionState::Deleted;
