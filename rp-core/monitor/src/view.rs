@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use rp_base::{Timestamp, sha256};
-use rp_documents::{BucketLooks, ClusterDocument, ImportedCluster, ResourceId};
+use rp_documents::cluster::{self, Instant, Properties, Shared};
+use rp_documents::{BucketLooks, ClusterDocument, ImportedCluster, ProvisioningState, ResourceId};
 use rp_net::Source;
-use serde::Deserialize;
 
 /// The stripped copy of one cluster's document.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +57,7 @@ pub struct ClusterView {
 }
 
 /// The projection of a worker profile.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerProfile {
     pub name: String,
     /// Azure id of the subnet.
@@ -67,21 +66,47 @@ pub struct WorkerProfile {
 }
 
 impl ClusterView {
-    /// Reads the stored JSON of a cluster's document: only the members that are kept are looked at, so that a
-    /// document with invalid other members is monitored all the same.
+    /// Reads the stored text of a cluster's document. Members of another shape than the contract's read as absent, so
+    /// that a document with one of them is monitored all the same.
     ///
     /// # Errors
     /// The text is not JSON, or has no id or no resource id.
     pub fn from_body(body: &str) -> Result<Self, serde_json::Error> {
-        Ok(serde_json::from_str::<Stored>(body)?.view())
+        Ok(Self::from_document(&serde_json::from_str(body)?))
     }
 
     /// The same from a document that is already parsed.
-    ///
-    /// # Errors
-    /// As [`ClusterView::from_body`]; does not happen with a document that came from a store.
-    pub fn from_document(document: &ClusterDocument) -> Result<Self, serde_json::Error> {
-        Self::from_body(&serde_json::to_string(document)?)
+    pub fn from_document(document: &ClusterDocument) -> Self {
+        let cluster = &*document.cluster;
+        let of = &cluster.properties;
+        let network = &of.network_profile;
+        let hive_namespace = Some(of.hive_profile.namespace.to_string()).filter(|name| !name.is_empty());
+        Self {
+            // The contract has 256 buckets; a larger number is folded into a byte so that the cluster is monitored.
+            bucket: u8::try_from(document.bucket.rem_euclid(256)).unwrap_or(0),
+            location: cluster.location.to_string(),
+            provisioning_state: of.provisioning_state.word().to_owned(),
+            failed_provisioning_state: of.failed_provisioning_state.word().to_owned(),
+            provisioned_by: of.provisioned_by.to_string(),
+            created_at: of.created_at.get().map(Instant::at),
+            maintenance_state: of.maintenance_state.word().to_owned(),
+            domain: of.cluster_profile.domain.to_string(),
+            version: of.cluster_profile.version.to_string(),
+            pod_cidr: network.pod_cidr.to_string(),
+            service_cidr: network.service_cidr.to_string(),
+            private_endpoint_ip: network.private_endpoint_ip.to_string(),
+            preconfigured_nsg: network.preconfigured_nsg.to_string(),
+            master_subnet: of.master_profile.subnet_id.to_string(),
+            workers: worker_profiles(of),
+            workload_identity: !of.platform_workload_identity_profile.is_none(),
+            service_principal: !of.service_principal_profile.is_none(),
+            client_id: of.service_principal_profile.client_id.to_string(),
+            api_url: of.apiserver_profile.url.to_string(),
+            api_ip: of.apiserver_profile.ip.to_string(),
+            visibility: of.apiserver_profile.visibility.to_string(),
+            hive_namespace,
+            ..Self::bare(document.id.clone(), cluster.id.clone(), Source::Aro)
+        }
     }
 
     /// An imported cluster: fields that only our own cluster documents have stay empty.
@@ -129,10 +154,9 @@ impl ClusterView {
     /// Whether it is monitored in this state (`contract/monitor.md` §4.1): not while it is created or
     /// deleted.
     pub fn is_watched(&self) -> bool {
-        let passing = |state: &str| matches!(state, "Creating" | "Deleting");
-        let state = self.provisioning_state.as_str();
-        let failed_so = state == "Failed" && passing(&self.failed_provisioning_state);
-        !passing(state) && !failed_so
+        let failed = ProvisioningState::named(&self.failed_provisioning_state);
+        !ProvisioningState::named(&self.provisioning_state)
+            .is_some_and(|state| state.is_passing_or_failed(failed))
     }
 
     /// Id of the document that holds the time of its last look.
@@ -146,118 +170,15 @@ pub fn bucket_of(id: &ResourceId) -> u8 {
     sha256(id.key().as_bytes()).0[0]
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Stored {
-    id: String,
-    #[serde(default)]
-    bucket: u16,
-    open_shift_cluster: Cluster,
-}
-
-#[derive(Deserialize)]
-struct Cluster {
-    id: ResourceId,
-    #[serde(default)]
-    location: String,
-    #[serde(default)]
-    properties: Properties,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Properties {
-    provisioning_state: String,
-    failed_provisioning_state: Option<String>,
-    provisioned_by: String,
-    created_at: Option<String>,
-    maintenance_state: Option<String>,
-    cluster_profile: ClusterProfile,
-    network_profile: NetworkProfile,
-    master_profile: MasterProfile,
-    worker_profiles: Option<Vec<WorkerProfile>>,
-    worker_profiles_status: Option<Vec<WorkerProfile>>,
-    apiserver_profile: ApiServerProfile,
-    hive_profile: Option<HiveProfile>,
-    service_principal_profile: Option<ServicePrincipal>,
-    platform_workload_identity_profile: Option<serde::de::IgnoredAny>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ClusterProfile {
-    domain: String,
-    version: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct NetworkProfile {
-    pod_cidr: String,
-    service_cidr: String,
-    private_endpoint_ip: String,
-    #[serde(rename = "preconfiguredNSG")]
-    preconfigured_nsg: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct MasterProfile {
-    subnet_id: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ApiServerProfile {
-    visibility: String,
-    url: String,
-    ip: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct HiveProfile {
-    namespace: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ServicePrincipal {
-    client_id: String,
-}
-
-impl Stored {
-    fn view(self) -> ClusterView {
-        let Cluster { id, location, properties: of } = self.open_shift_cluster;
-        let mut workers = of.worker_profiles_status.or(of.worker_profiles).unwrap_or_default();
-        workers.shrink_to_fit();
-        ClusterView {
-            // The contract has 256 buckets; a larger number is folded into a byte so that the cluster is monitored.
-            bucket: u8::try_from(self.bucket % 256).unwrap_or(0),
-            location,
-            provisioning_state: of.provisioning_state,
-            failed_provisioning_state: of.failed_provisioning_state.unwrap_or_default(),
-            provisioned_by: of.provisioned_by,
-            created_at: of.created_at.and_then(|at| Timestamp::parse(&at).ok()),
-            maintenance_state: of.maintenance_state.unwrap_or_default(),
-            domain: of.cluster_profile.domain,
-            version: of.cluster_profile.version,
-            pod_cidr: of.network_profile.pod_cidr,
-            service_cidr: of.network_profile.service_cidr,
-            private_endpoint_ip: of.network_profile.private_endpoint_ip,
-            preconfigured_nsg: of.network_profile.preconfigured_nsg,
-            master_subnet: of.master_profile.subnet_id,
-            workers,
-            workload_identity: of.platform_workload_identity_profile.is_some(),
-            service_principal: of.service_principal_profile.is_some(),
-            client_id: of.service_principal_profile.unwrap_or_default().client_id,
-            api_url: of.apiserver_profile.url,
-            api_ip: of.apiserver_profile.ip,
-            visibility: of.apiserver_profile.visibility,
-            hive_namespace: of.hive_profile.map(|hive| hive.namespace).filter(|name| !name.is_empty()),
-            ..ClusterView::bare(self.id, id, Source::Aro)
-        }
-    }
+/// The profiles as they are, where the document has them, else those of the creation.
+fn worker_profiles(of: &Properties) -> Vec<WorkerProfile> {
+    let profiles = of.worker_profiles_status.get().or(of.worker_profiles.get());
+    let view = |profile: &Shared<cluster::WorkerProfile>| WorkerProfile {
+        name: profile.name.to_string(),
+        subnet_id: profile.subnet_id.to_string(),
+        count: *profile.count,
+    };
+    profiles.into_iter().flatten().map(view).collect()
 }
 
 #[cfg(test)]
@@ -313,9 +234,13 @@ mod tests {
 
     #[test]
     fn a_bucket_that_is_absent_is_the_first() {
-        let body = json!({"id": "a", "openShiftCluster": {"id": ID}});
-        let view = ClusterView::from_body(&body.to_string()).unwrap();
+        let read = |id: &str| {
+            let cluster = json!({"id": id, "properties": {}});
+            let body = json!({"id": "a", "key": "k", "partitionKey": "p", "openShiftCluster": cluster});
+            ClusterView::from_body(&body.to_string())
+        };
+        let view = read(ID).unwrap();
         assert_eq!((view.bucket, view.looks_id().as_str()), (0, "bucket-000"));
-        assert!(ClusterView::from_body(r#"{"id": "a", "openShiftCluster": {"id": "x"}}"#).is_err());
+        assert!(read("x").is_err());
     }
 }

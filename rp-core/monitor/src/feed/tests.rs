@@ -75,8 +75,9 @@ fn cluster(id: &str) -> rp_database::Draft {
     let of = rp_documents::ResourceId::from_parts("00000000-0000-0000-0000-000000000001", "g", id).unwrap();
     raw(
         id,
-        json!({"id": id, "openShiftCluster": {"id": of, "properties": {"provisioningState": "Succeeded"}}})
-            .to_string(),
+        json!({"id": id, "key": of.key(), "partitionKey": of.subscription(),
+            "openShiftCluster": {"id": of, "properties": {"provisioningState": "Succeeded"}}})
+        .to_string(),
     )
 }
 
