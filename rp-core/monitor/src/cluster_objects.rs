@@ -207,12 +207,12 @@ impl ClusterObjects {
         list machines() Resource::Machines => Machines, o::Machine;
         list machine_sets() Resource::MachineSets => MachineSets, o::MachineSet;
         list pools() Resource::Pools => Pools, o::Pool;
-        list operator_deployments() Resource::OperatorDeployments => Deployments, o::Deployment;
-        list log_daemon_sets() Resource::LogDaemonSets => DaemonSets, o::DaemonSet;
+        list operator_deployments() Resource::OperatorDeployments => Deployments, o::Workload;
+        list log_daemon_sets() Resource::LogDaemonSets => DaemonSets, o::Workload;
         list pods(namespace: &'static str) Resource::Pods(namespace) => Pods, o::Pod;
         list virtual_machines() Resource::VirtualMachines => VirtualMachines, o::VirtualMachine;
         list ingress_controllers() Resource::IngressControllers => IngressControllers, o::IngressController;
-        list router_services() Resource::RouterServices => RouterServices, o::RouterService;
+        list router_services() Resource::RouterServices => RouterServices, o::Service;
         list etcd_certificates() Resource::EtcdCertificates => Certificates, o::SecretCertificate;
         list alerts() Resource::Alerts => Alerts, o::Alert;
     }

@@ -7,7 +7,7 @@ use rp_documents::ClusterHealth;
 
 use crate::cluster_objects::ClusterObjects;
 use crate::collect::{self, Version};
-use crate::objects::{ClusterOperator, ClusterVersion, Node, status_of};
+use crate::objects::ClusterVersion;
 use crate::runner::CollectorOutcome;
 
 /// Maximum number of names kept per kind.
@@ -43,13 +43,13 @@ pub fn health(
     health.healthz = seen.healthz_code();
     versions(seen, &mut health);
     if let Ok(operators) = seen.operators() {
-        let bad = operators.iter().filter(|operator| is_degraded(operator));
+        let bad = operators.iter().filter(|operator| operator.state().is_bad());
         health.operators_degraded = names(bad.map(|operator| operator.metadata.name.as_str()));
     }
     if let Ok(nodes) = seen.nodes() {
         health.nodes = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         health.nodes_not_ready =
-            u32::try_from(nodes.iter().filter(|node| !is_ready(node)).count()).unwrap_or(u32::MAX);
+            u32::try_from(nodes.iter().filter(|node| !node.ready().is_true()).count()).unwrap_or(u32::MAX);
     }
     if let Ok(alerts) = seen.alerts() {
         let firing = alerts.iter().filter(|alert| {
@@ -80,23 +80,9 @@ fn versions(seen: &ClusterObjects, health: &mut ClusterHealth) {
     health.updating_to = updating_to(&version, &health.version);
 }
 
-/// The version that is being installed: the newest entry of the history that is not complete.
+/// The version that is being installed; empty: none.
 fn updating_to(version: &ClusterVersion, running: &str) -> String {
-    let newest = version.status.history.first();
-    let partial =
-        newest.filter(|entry| entry.state.as_str() == "Partial").map(|entry| entry.version.as_str());
-    let progressing = status_of(&version.status.conditions, "Progressing") == Some("True");
-    let desired = Some(version.status.desired.version.as_str()).filter(|_| progressing);
-    partial.or(desired).filter(|to| *to != running).unwrap_or_default().to_owned()
-}
-
-fn is_degraded(operator: &ClusterOperator) -> bool {
-    let conditions = &operator.status.conditions;
-    status_of(conditions, "Degraded") == Some("True") || status_of(conditions, "Available") == Some("False")
-}
-
-fn is_ready(node: &Node) -> bool {
-    status_of(&node.status.conditions, "Ready") == Some("True")
+    version.installing().filter(|to| *to != running).unwrap_or_default().to_owned()
 }
 
 /// Sorted and without duplicates, so that equal health gives an equal document.

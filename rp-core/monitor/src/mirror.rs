@@ -8,7 +8,7 @@ use rp_base::Secret;
 use rp_documents::{MirroredIngress, MirroredWorkers};
 
 use crate::cluster_objects::{ClusterObjects, Resource};
-use crate::objects::{Credentials, IngressController, MachineSet, RouterService};
+use crate::objects::{Credentials, IngressController, MachineSet, Service};
 
 /// The owner of a router's service.
 const OWNER: &str = "ingresscontroller.operator.openshift.io/owning-ingresscontroller";
@@ -91,11 +91,10 @@ pub fn draft(seen: &ClusterObjects) -> MirrorDraft {
     }
 }
 
-fn ingress_profiles(controllers: &[IngressController], services: &[RouterService]) -> Vec<MirroredIngress> {
+fn ingress_profiles(controllers: &[IngressController], services: &[Service]) -> Vec<MirroredIngress> {
     let ip_of = |name: &str| {
         let service = services.iter().find(|service| service.metadata.labels.get(OWNER) == Some(name))?;
-        let first = service.status.load_balancer.ingress.first()?;
-        Some(first.ip.as_str().to_owned())
+        service.address().map(str::to_owned)
     };
     let visibility = |controller: &IngressController| {
         let Some(strategy) = &controller.spec.endpoint_publishing_strategy else { return "Public" };
@@ -124,7 +123,7 @@ fn worker_profiles(sets: &[MachineSet], subscription: &str) -> Vec<MirroredWorke
 fn worker_profile(set: &MachineSet, subscription: &str) -> MirroredWorkers {
     let mut profile = MirroredWorkers {
         name: set.metadata.name.as_str().to_owned(),
-        count: set.spec.replicas.0.unwrap_or(1),
+        count: set.desired(),
         ..MirroredWorkers::default()
     };
     let provider = set.spec.template.spec.provider_spec.value.as_ref();
@@ -135,7 +134,7 @@ fn worker_profile(set: &MachineSet, subscription: &str) -> MirroredWorkers {
     let (group, vnet) = (provider.network_resource_group.as_str(), provider.vnet.as_str());
     let subnet = provider.subnet.as_str();
     profile.vm_size = provider.vm_size.as_str().to_owned();
-    profile.disk_size_gb = provider.os_disk.size.0;
+    profile.disk_size_gb = provider.os_disk.size_gb.0;
     profile.subnet_id = format!(
         "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Network/virtualNetworks/{vnet}/subnets/{subnet}"
     );

@@ -1,28 +1,17 @@
-//! The members of Kubernetes objects that collectors read; all other members are skipped
-//! while parsing. A member that is missing, null or of the wrong type counts as absent; it
-//! never makes a list unreadable.
+//! The objects that collectors read: the types of `rp_openshift`, of which a look keeps what collectors read, with
+//! every text cut. All other members are skipped while parsing.
 
-mod azure;
-mod lenient;
-mod network;
+mod alert;
 mod page;
-mod platform;
-mod workload;
 
-use serde::Deserialize;
+use rp_openshift as openshift;
+use rp_openshift::{Member, Reader, Skipped};
 
-pub use azure::{Credentials, IngressController, MachineSet, RouterService};
-pub use lenient::{Int, Text};
-pub use network::{Dns, Infrastructure, Network, Proxy};
+pub use alert::Alert;
+pub use openshift::{Credentials, Dns, Int, Text};
 pub(crate) use page::{ArrayBody, Envelope, ObjectBody};
-pub use platform::{
-    AroCluster, ClusterOperator, ClusterSync, ClusterVersion, HiveDeployment, Machine, Node, Pool, SyncSet,
-};
-pub use workload::{Alert, Container, DaemonSet, Deployment, Pod, SecretCertificate, VirtualMachine};
 
-use lenient::{list, picked};
-
-/// Labels and annotations that collectors read; others are not kept.
+/// Labels and annotations that collectors read, in order; others are not kept.
 const KEPT: &[&str] = &[
     "aro.openshift.io/lastSubnetReconcileTimestamp",
     "flavor",
@@ -38,56 +27,47 @@ const KEPT: &[&str] = &[
     "workload",
 ];
 
-/// Some of an object's labels or annotations.
-#[derive(Debug, Default, Clone)]
-pub struct SelectedKeys(Vec<(&'static str, Text<512>)>);
+/// Keeps what collectors read in every look.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct LookReader;
 
-impl SelectedKeys {
-    /// The value of a key; `None` when it is not set.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(name, _)| *name == key).map(|(_, text)| text.as_str())
-    }
+impl Reader for LookReader {
+    const LABELS: Option<&'static [&'static str]> = Some(KEPT);
+    type Text<const MOST: usize> = Text<MOST>;
+    type More<T: Member> = Skipped;
 }
 
-/// `metadata`.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct Meta {
-    pub name: Text<253>,
-    pub namespace: Text<253>,
-    pub generation: Int,
-    #[serde(deserialize_with = "picked")]
-    pub labels: SelectedKeys,
-    #[serde(deserialize_with = "picked")]
-    pub annotations: SelectedKeys,
+/// Keeps all members: for the objects of which the API of the resource provider shows details.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct MirrorReader;
+
+impl Reader for MirrorReader {
+    const LABELS: Option<&'static [&'static str]> = Some(KEPT);
+    type Text<const MOST: usize> = Text<MOST>;
+    type More<T: Member> = T;
 }
 
-/// One of `status.conditions`.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct Condition {
-    #[serde(rename = "type")]
-    pub kind: Text<253>,
-    pub status: Text<64>,
-    pub reason: Text<253>,
-    pub message: Text<1024>,
-}
-
-/// A status of which only the conditions are read.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub struct Conditions {
-    #[serde(deserialize_with = "list")]
-    pub conditions: Vec<Condition>,
-}
-
-/// The status of the condition of this type.
-pub fn status_of<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a str> {
-    conditions
-        .iter()
-        .find(|condition| condition.kind.as_str() == kind)
-        .map(|condition| condition.status.as_str())
-}
+pub type AroCluster = openshift::AroCluster<LookReader>;
+pub type ClusterOperator = openshift::ClusterOperator<LookReader>;
+pub type ClusterSync = openshift::ClusterSync<LookReader>;
+pub type ClusterVersion = openshift::ClusterVersion<LookReader>;
+pub type Condition = openshift::Condition<LookReader>;
+pub type HiveDeployment = openshift::HiveDeployment<LookReader>;
+pub type Infrastructure = openshift::Infrastructure<LookReader>;
+pub type IngressController = openshift::IngressController<LookReader>;
+pub type Machine = openshift::Machine<LookReader>;
+pub type MachineSet = openshift::MachineSet<MirrorReader>;
+pub type Meta = openshift::Meta<LookReader>;
+pub type Network = openshift::Network<LookReader>;
+pub type Node = openshift::Node<LookReader>;
+pub type Pod = openshift::Pod<LookReader>;
+pub type Pool = openshift::Pool<LookReader>;
+pub type Proxy = openshift::Proxy<LookReader>;
+pub type SecretCertificate = openshift::SecretCertificate<LookReader>;
+pub type Service = openshift::Service<LookReader>;
+pub type SyncSet = openshift::SyncSet<LookReader>;
+pub type VirtualMachine = openshift::VirtualMachine<LookReader>;
+pub type Workload = openshift::Workload<LookReader>;
 
 #[cfg(test)]
 mod allocations;

@@ -12,7 +12,7 @@ use super::output::owned_text;
 use super::{CollectError, CollectorOutput};
 use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
-use crate::objects::{Condition, Deployment};
+use crate::objects::{Condition, Workload};
 use crate::sample::Sample;
 
 /// When the operator last repaired a subnet.
@@ -29,18 +29,11 @@ pub(super) fn heartbeat(seen: &ClusterObjects, told: &mut CollectorOutput) -> Re
         let deployment = deployments.iter().find(|deployment| deployment.metadata.name.as_str() == name);
         told.int(
             &cluster::ARO_OPERATOR_HEARTBEAT,
-            i64::from(deployment.is_some_and(is_ready)),
+            i64::from(deployment.is_some_and(Workload::is_rolled_out)),
             [name.into()],
         );
     }
     Ok(())
-}
-
-fn is_ready(deployment: &Deployment) -> bool {
-    let (wanted, status) = (deployment.spec.replicas.0.unwrap_or(1), &deployment.status);
-    let counts = [status.available_replicas, status.updated_replicas, status.replicas];
-    counts.into_iter().all(|count| count.or_zero() == wanted)
-        && deployment.metadata.generation.or_zero() == status.observed_generation.or_zero()
 }
 
 pub(super) fn conditions(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {

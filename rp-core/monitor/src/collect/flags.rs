@@ -78,7 +78,7 @@ pub(super) fn flags(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result
 
 /// Default flags with another value, or none (`DNE`).
 fn different(cluster: &AroCluster) -> impl Iterator<Item = (&'static str, &str)> {
-    let set = cluster.spec.flags.as_deref();
+    let set = cluster.spec.flags.0.as_deref();
     DEFAULTS.iter().filter(move |_| set.is_some()).filter_map(move |(name, default)| {
         let set = set.unwrap_or_default();
         let at = set.binary_search_by(|(flag, _)| flag.as_str().cmp(name));

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rp_openshift::MainRole;
+
 use super::conditions::{NODES, POOLS, is_known};
 use super::operators::count;
 use super::output::owned_text;
@@ -10,10 +12,6 @@ use crate::cluster_objects::ClusterObjects;
 use crate::names::cluster;
 use crate::objects::{Machine, Meta, Node};
 use crate::sample::{Sample, Text};
-
-const MACHINE_ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
-const MACHINE_SET: &str = "machine.openshift.io/cluster-api-machineset";
-const MACHINE: &str = "machine.openshift.io/machine";
 
 pub(super) fn pools(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let pools = seen.pools()?;
@@ -54,8 +52,7 @@ impl<'a> MachineInfo<'a> {
     /// `None`: the provider spec cannot be read.
     fn machine(machine: &'a Machine) -> Option<Self> {
         let value = machine.spec.provider_spec.value.as_ref()?;
-        let label = |key| machine.metadata.labels.get(key).unwrap_or_default();
-        Some(Self { role: label(MACHINE_ROLE), set: label(MACHINE_SET), spot: value.spot })
+        Some(Self { role: machine.role(), set: machine.labelled_set(), spot: value.spot.0 })
     }
 
     fn spot(self) -> Text {
@@ -103,7 +100,7 @@ pub(super) fn nodes(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result
         .collect();
     let mut roles = Roles::default();
     for node in nodes.iter() {
-        let of = node.metadata.annotations.get(MACHINE).and_then(|key| machines.get(key)).copied();
+        let of = node.machine().and_then(|key| machines.get(key)).copied();
         let of = of.unwrap_or_default();
         let name = || owned_text(node.metadata.name.as_str());
         for condition in node.status.conditions.iter().filter(|it| !is_known(NODES, it)) {
@@ -146,20 +143,14 @@ impl Roles {
 
     /// Counts one; `false`: its role is unknown.
     fn count(&mut self, node: &Node) -> bool {
-        let is = |label| node.metadata.labels.get(label).is_some();
-        // The first that is there, in this order.
-        let number = if is("node-role.kubernetes.io/master") {
-            &mut self.master
-        } else if is("node-role.kubernetes.io/worker") {
-            &mut self.worker
-        } else if is("node-role.kubernetes.io/infra") {
-            &mut self.infra
-        } else {
-            self.unknown += 1;
-            return false;
+        let (number, known) = match node.main_role() {
+            Some(MainRole::Master) => (&mut self.master, true),
+            Some(MainRole::Worker) => (&mut self.worker, true),
+            Some(MainRole::Infra) => (&mut self.infra, true),
+            None => (&mut self.unknown, false),
         };
         *number += 1;
-        true
+        known
     }
 }
 
@@ -170,6 +161,10 @@ mod tests {
     use super::super::tests::{CollectorBench, aro, named};
     use super::*;
     use crate::cluster_objects::Resource;
+
+    const MACHINE_ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
+    const MACHINE_SET: &str = "machine.openshift.io/cluster-api-machineset";
+    const MACHINE: &str = "machine.openshift.io/machine";
 
     #[test]
     fn pools_tell_what_is_unexpected_and_how_many() {

@@ -49,12 +49,9 @@ pub(super) fn versions(seen: &ClusterObjects, told: &mut CollectorOutput) -> Res
     let Some(desired) = seen.versions().desired else { return Ok(()) };
     let desired = desired.to_string();
     for operator in operators.iter() {
-        for version in &operator.status.versions {
-            if version.name.as_str() == "operator" && version.version.as_str() != desired {
-                let dims =
-                    [owned_text(operator.metadata.name.as_str()), owned_text(version.version.as_str())];
-                told.push(Sample::one(&cluster::OPERATOR_VERSIONS, dims));
-            }
+        for version in operator.own_versions().filter(|version| *version != desired) {
+            let dims = [operator.metadata.name.as_str(), version].map(owned_text);
+            told.push(Sample::one(&cluster::OPERATOR_VERSIONS, dims));
         }
     }
     Ok(())

@@ -42,7 +42,7 @@ pub(super) fn pods(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<
 fn one(pod: &Pod, namespace: &'static str, told: &mut CollectorOutput) {
     let (name, node) = (pod.metadata.name.as_str(), pod.spec.node_name.as_str());
     let status = &pod.status;
-    let is_over = status.phase.as_str() == "Succeeded";
+    let is_over = pod.is_over();
     if !is_over && status.reason.as_str() != "Preempting" {
         for condition in status.conditions.iter().filter(|it| !is_known(PODS, it)) {
             let (kind, value) = (owned_text(condition.kind.as_str()), owned_text(condition.status.as_str()));
@@ -50,16 +50,13 @@ fn one(pod: &Pod, namespace: &'static str, told: &mut CollectorOutput) {
             told.logged(Sample::one(&cluster::POD_CONDITIONS, dims), condition.message.as_str());
         }
     }
-    let mut restarts = 0_i64;
-    for container in &status.container_statuses {
-        restarts = restarts.saturating_add(container.restart_count.or_zero());
-        let Some(waiting) = container.state.waiting.as_ref().filter(|_| !is_over) else { continue };
-        let last = container.last_state.terminated.as_ref();
-        let last = owned_text(last.map(|last| last.reason.as_str()).unwrap_or_default());
-        let (container, reason) = (owned_text(container.name.as_str()), owned_text(waiting.reason.as_str()));
-        let dims = [owned_text(name), namespace.into(), owned_text(node), container, reason, last];
-        told.logged(Sample::one(&cluster::POD_CONTAINERS, dims), waiting.message.as_str());
+    for container in status.container_statuses.iter().filter(|_| !is_over) {
+        let Some((reason, message)) = container.waiting() else { continue };
+        let words = [node, container.name.as_str(), reason, container.last_end()].map(owned_text);
+        let dims = [owned_text(name), namespace.into()].into_iter().chain(words);
+        told.logged(Sample::one(&cluster::POD_CONTAINERS, dims), message);
     }
+    let restarts = pod.restarts();
     if restarts >= MANY_RESTARTS {
         told.logged(Sample::int(&cluster::POD_RESTARTS, restarts, [owned_text(name), namespace.into()]), "");
     }

@@ -17,8 +17,7 @@ const ALWAYS: [&str; 5] = ["localhost", "127.0.0.1", ".svc", ".cluster.local", "
 const WIRE_SERVER: &str = "168.63.129.16";
 
 fn is_enabled(proxy: &Proxy) -> bool {
-    let spec = &proxy.spec;
-    !(spec.http_proxy.is_empty() && spec.https_proxy.is_empty() && spec.no_proxy.is_empty())
+    !proxy.spec.is_empty()
 }
 
 pub(super) fn needs(seen: &ClusterObjects) -> Vec<Resource> {
@@ -68,7 +67,7 @@ fn missing(
 ) -> Result<Vec<String>, CollectError> {
     let mut missing = MissingEntries { listed, found: Vec::new() };
     ALWAYS.iter().for_each(|entry| missing.address(entry));
-    if seen.dns()?.is_none_or(|dns| dns.spec.servers.is_empty()) {
+    if seen.dns()?.is_none_or(|dns| dns.spec.servers.0 == 0) {
         missing.address(WIRE_SERVER);
     }
     if !seen.is_imported() {
@@ -81,7 +80,7 @@ fn missing(
         network.spec.service_network.iter().for_each(|network| missing.address(network.as_str()));
     }
     if let Some(aro) = seen.aro_cluster()? {
-        for domain in &aro.spec.gateway_domains {
+        for domain in aro.spec.gateway_domains.iter() {
             missing.host(&domain.as_str().to_lowercase());
         }
         let domain = aro.spec.domain.as_str();

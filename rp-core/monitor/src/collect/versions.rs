@@ -56,8 +56,8 @@ pub struct Versions {
 
 impl Versions {
     pub fn from_cluster_version(version: &ClusterVersion) -> Self {
-        let (actual, desired) = texts(version);
-        Self { actual: actual.and_then(Version::parse), desired: desired.and_then(Version::parse) }
+        let parsed = |text: Option<&str>| text.and_then(Version::parse);
+        Self { actual: parsed(version.current()), desired: parsed(version.wanted()) }
     }
 
     pub(super) fn actual_text(&self) -> Text {
@@ -77,18 +77,9 @@ fn text(version: Option<&Version>) -> Text {
     version.map(ToString::to_string).unwrap_or_default().into()
 }
 
-/// Actual and desired as they are written.
-fn texts(version: &ClusterVersion) -> (Option<&str>, Option<&str>) {
-    let done = version.status.history.iter().find(|entry| entry.state.as_str() == "Completed");
-    let wanted = [&version.spec.desired_update.version, &version.status.desired.version];
-    let wanted = wanted.into_iter().find(|version| !version.is_empty());
-    (done.map(|entry| entry.version.as_str()), wanted.map(|version| version.as_str()))
-}
-
 pub(super) fn prefetch(seen: &ClusterObjects, told: &mut CollectorOutput) -> Result<(), CollectError> {
     let Some(version) = seen.version()? else { return Ok(()) };
-    let (actual, desired) = texts(&version);
-    for (which, text) in [("actual", actual), ("desired", desired)] {
+    for (which, text) in [("actual", version.current()), ("desired", version.wanted())] {
         if let Some(text) = text.filter(|text| Version::parse(text).is_none()) {
             let fields = vec![("which".into(), which.into()), ("version".into(), owned_text(text))];
             told.line(Level::Error, "the version of the cluster cannot be read", fields);

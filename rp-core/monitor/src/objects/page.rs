@@ -1,8 +1,7 @@
 //! Response bodies: one object, one page of a list, a JSON array.
 
+use rp_openshift::lenient::{all, maybe, object};
 use serde::de::{Deserialize, Deserializer, Error};
-
-use super::lenient::{all, maybe, object};
 
 /// Maximum size of a continue token, bytes.
 const MOST_TOKEN: usize = 16 << 10;
