@@ -161,7 +161,7 @@ mod tests {
     use serde_json::json;
 
     fn node(name: &str) -> Node {
-        Node::project(&json!({"metadata": {"name": name}})).unwrap()
+        Node::from_json(&json!({"metadata": {"name": name}})).unwrap()
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         let at = Timestamp::from_seconds(1_700_000_000);
         let mut snapshot = ClusterSnapshot::empty(at);
         let object = json!({"metadata": {"name": "w", "namespace": "openshift-dns"}});
-        snapshot.deployments = Slice::live(vec![Workload::project(&object).unwrap()], at);
+        snapshot.deployments = Slice::live(vec![Workload::from_json(&object).unwrap()], at);
         snapshot.daemon_sets = Slice::live(Vec::new(), at);
         snapshot.stateful_sets.state = SliceState::Missing;
         let all = answer(&snapshot, &Kind::WORKLOADS, &ObjectsQuery::default());

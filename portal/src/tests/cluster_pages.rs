@@ -96,7 +96,7 @@ fn user() -> CurrentUser {
 }
 
 fn slice<T: Project>(kit: &Kit, objects: &[Value]) -> Slice<T> {
-    let items = objects.iter().filter_map(T::project).collect();
+    let items = objects.iter().filter_map(T::from_json).collect();
     Slice::live(items, kit.state.0.clock.now())
 }
 

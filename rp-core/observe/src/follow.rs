@@ -7,7 +7,6 @@ use std::time::Duration;
 use rp_base::{Backoff, Timestamp};
 use rp_kube::KubeClient;
 use rp_net::Cost;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::cluster::Cluster;
 use crate::kinds::Kind;
 use crate::metrics::{KindLabels, ListLabels, ObserveMetrics};
-use crate::objects::Project;
+use crate::objects::read::clean_text;
+use crate::objects::{MOST_NAME, Project};
 use crate::observer::{Inner, ObserverParts};
 use crate::snapshot::{ClusterSnapshot, Slice, SliceState};
 use crate::watch_error::{WatchError, retry_delay};
@@ -193,7 +193,7 @@ impl<T: Project> Follower<T> {
         let version = loop {
             self.base.parts.budget.take(&self.base.cluster.id, Cost::LIST).await?;
             let most = kind.row().most;
-            let page = wire::page(client, kind, limit, more.as_deref(), |object| {
+            let page = wire::page(client, kind, limit, more.as_deref(), |object: &T::Object| {
                 if let Some(item) = T::project(object) {
                     left_out += usize::from(!keep(&mut fresh, item, most));
                 }
@@ -240,7 +240,7 @@ impl<T: Project> Follower<T> {
         }
         loop {
             tokio::select! {
-                line = timeout(limits.silence, watch.next()) => match line {
+                line = timeout(limits.silence, watch.next::<T::Object>()) => match line {
                     Ok(line) => {
                         let Some(line) = line? else { return Ok(()) };
                         *failures = 0;
@@ -259,19 +259,21 @@ impl<T: Project> Follower<T> {
     }
 
     /// Applies a change; returns the resource version after it.
-    fn apply(&mut self, line: Line) -> Option<String> {
+    fn apply(&mut self, line: Line<T::Object>) -> Option<String> {
         self.as_of = Some(self.now());
+        let project = |object: Option<T::Object>| object.as_ref().and_then(T::project);
+        let name = (line.namespace.as_str(), line.name.as_str());
         match line.change {
             Change::Put(object) => {
                 self.count();
-                match T::project(&object) {
+                match project(object) {
                     Some(item) => self.put(item),
-                    None => self.remove(&object),
+                    None => self.remove(name, false),
                 }
             }
             Change::Gone(object) => {
                 self.count();
-                self.remove(&object);
+                self.remove(name, project(object).is_some());
             }
             Change::Bookmark => {}
         }
@@ -297,12 +299,12 @@ impl<T: Project> Follower<T> {
         self.dirty = true;
     }
 
-    fn remove(&mut self, object: &Value) {
-        let name = crate::objects::read::short_text(object, "/metadata/name");
-        let namespace = crate::objects::read::short_text(object, "/metadata/namespace");
-        if self.objects.remove(&(namespace.into(), name.into())).is_some() {
+    /// Removes the object of that namespace and name. `counted`: if it is not held, it was left out.
+    fn remove(&mut self, (namespace, name): (&str, &str), counted: bool) {
+        let clean = |text: &str| clean_text(text, MOST_NAME).into();
+        if self.objects.remove(&(clean(namespace), clean(name))).is_some() {
             self.dirty = true;
-        } else if T::project(object).is_some() {
+        } else if counted {
             self.left_out = self.left_out.saturating_sub(1);
         }
     }
@@ -408,7 +410,7 @@ mod tests {
     fn event(n: usize) -> Event {
         let at = Timestamp::from_seconds(i64::try_from(n).unwrap());
         let object = json!({"metadata": {"namespace": "openshift-etcd", "name": format!("e{n}")}, "lastTimestamp": at});
-        Event::project(&object).unwrap()
+        Event::from_json(&object).unwrap()
     }
 
     #[test]
@@ -422,7 +424,7 @@ mod tests {
         let held = events.len();
         assert!(!keep(&mut events, event(1), held), "older than all that are held");
         let mut nodes = Objects::new();
-        let node = |name: &str| Node::project(&json!({"metadata": {"name": name}})).unwrap();
+        let node = |name: &str| Node::from_json(&json!({"metadata": {"name": name}})).unwrap();
         assert!(keep(&mut nodes, node("a"), 1));
         assert!(!keep(&mut nodes, node("b"), 1));
         assert!(keep(&mut nodes, node("a"), 1), "a known one is replaced");

@@ -1,4 +1,4 @@
-//! Projections of a cluster's objects: small plain structs, every text cleaned and bounded.
+//! Projections of a cluster's objects (`rp_openshift`) for display: small plain structs, every text cleaned and bounded.
 //!
 //! Projection never fails on odd input: a member that is missing or of another type counts as absent, and only an
 //! object without a name is skipped. Times in the future are kept; pages show "in 3 h".
@@ -15,16 +15,20 @@ mod tests;
 mod workload;
 
 use rp_base::Timestamp;
+use rp_openshift::lenient::maybe;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+pub use rp_openshift::{ContainerState, Status, WorkloadKind};
 
 pub use cluster::{AroCluster, Etcd, Infrastructure, IngressController, Network, Proxy};
 pub use event::Event;
 pub use machine::{ControlPlaneMachineSet, Machine, MachineSet, Pool};
 pub use node::{Amounts, Node, Taint};
 pub use operator::{Available, History, Operator, RelatedObject, Version};
-pub use pod::{Container, ContainerState, Pod};
-pub use workload::{Workload, WorkloadKind};
+pub use pod::{Container, Pod};
+pub use workload::Workload;
 
 /// Longest name, characters (RFC 1123 subdomain).
 pub const MOST_NAME: usize = 253;
@@ -41,8 +45,11 @@ pub const MOST_ITEMS: usize = 100;
 
 /// An object kind that can be projected.
 pub trait Project: Serialize + Clone + std::fmt::Debug + PartialEq + Send + Sync + Sized + 'static {
+    /// The object as the API server sends it.
+    type Object: DeserializeOwned + Send;
+
     /// The projection of an object; `None`: it has no name, or is not relevant.
-    fn project(object: &Value) -> Option<Self>;
+    fn project(object: &Self::Object) -> Option<Self>;
 
     /// Namespace (empty: none) and name.
     fn key(&self) -> (&str, &str);
@@ -50,6 +57,11 @@ pub trait Project: Serialize + Clone + std::fmt::Debug + PartialEq + Send + Sync
     /// Time of last relevance, for kinds whose oldest objects are evicted for newer ones.
     fn age(&self) -> Option<Timestamp> {
         None
+    }
+
+    /// The projection of an object in JSON; `None` also when it is no object.
+    fn from_json(object: &Value) -> Option<Self> {
+        Self::project(&maybe(object).ok()??)
     }
 }
 
@@ -72,30 +84,6 @@ pub struct ConditionState {
     pub since: Option<Timestamp>,
     pub reason: String,
     pub message: String,
-}
-
-/// `True`, `False`, or `Unknown`, also when it is absent or has another value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize)]
-pub enum Status {
-    True,
-    False,
-    #[default]
-    Unknown,
-}
-
-impl Status {
-    /// The value in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-
-    pub const fn is_true(self) -> bool {
-        matches!(self, Self::True)
-    }
 }
 
 impl Condition {

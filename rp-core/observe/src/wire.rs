@@ -6,7 +6,10 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Limited};
 use rp_base::text::clean;
 use rp_kube::{KubeBody, KubeClient};
+use rp_openshift::WholeText;
+use rp_openshift::lenient::object;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -44,12 +47,12 @@ struct WireMeta {
 }
 
 /// Requests a page and passes every object to `each`. Objects are decoded one at a time and not kept.
-pub(crate) async fn page(
+pub(crate) async fn page<T: DeserializeOwned>(
     client: &KubeClient,
     kind: Kind,
     limit: usize,
     more: Option<&str>,
-    mut each: impl FnMut(&Value),
+    mut each: impl FnMut(&T),
 ) -> Result<Page, WatchError> {
     let mut pairs = vec![("limit", limit.to_string())];
     pairs.extend(more.map(|more| ("continue", more.to_owned())));
@@ -96,19 +99,23 @@ fn refusal(body: &[u8]) -> String {
     status["message"].as_str().map(|message| clean(message, 300)).unwrap_or_default()
 }
 
-/// One line of a watch.
+/// One line of a watch. An object that cannot be read is `None`.
 #[derive(Debug)]
-pub(crate) enum Change {
-    Put(Value),
-    Gone(Value),
+pub(crate) enum Change<T> {
+    Put(Option<T>),
+    Gone(Option<T>),
     Bookmark,
 }
 
 /// A change, and the resource version from which a watch goes on after it.
 #[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) change: Change,
+pub(crate) struct Line<T> {
+    pub(crate) change: Change<T>,
     pub(crate) version: Option<String>,
+    /// Of the object that changed.
+    pub(crate) namespace: WholeText,
+    /// Of the object that changed.
+    pub(crate) name: WholeText,
 }
 
 /// An open watch.
@@ -140,7 +147,7 @@ impl Watch {
     }
 
     /// The next change; `None`: the server ended the watch normally. Cancel-safe: may be dropped and called again.
-    pub(crate) async fn next(&mut self) -> Result<Option<Line>, WatchError> {
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<Line<T>>, WatchError> {
         loop {
             if let Some(line) = self.line() {
                 let read = read_line(&line, self.kind)?;
@@ -185,31 +192,50 @@ impl Watch {
 struct WireEvent<'a> {
     #[serde(rename = "type", default)]
     kind: &'a str,
-    #[serde(default)]
-    object: Value,
+    #[serde(borrow, default)]
+    object: Option<&'a RawValue>,
+}
+
+/// What every line needs of its object.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireObject {
+    #[serde(deserialize_with = "object")]
+    metadata: WireObjectMeta,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct WireObjectMeta {
+    resource_version: WholeText,
+    namespace: WholeText,
+    name: WholeText,
 }
 
 /// Reads a line; `None`: an empty line, or a type that we do not know.
-fn read_line(line: &[u8], kind: Kind) -> Result<Option<Line>, WatchError> {
+fn read_line<T: DeserializeOwned>(line: &[u8], kind: Kind) -> Result<Option<Line<T>>, WatchError> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
     let event: WireEvent<'_> = serde_json::from_slice(line)
         .map_err(|_| WatchError::away("The API server sent a change that cannot be read."))?;
+    let json = event.object.map_or("null", RawValue::get);
     if event.kind == "ERROR" {
-        let code = event.object["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
-        let message = clean(event.object["message"].as_str().unwrap_or_default(), 300);
+        let object: Value = serde_json::from_str(json).unwrap_or_default();
+        let code = object["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+        let message = clean(object["message"].as_str().unwrap_or_default(), 300);
         return Err(WatchError::of_status(code, &message, kind));
     }
-    let version =
-        event.object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
+    let WireObjectMeta { resource_version, namespace, name } =
+        serde_json::from_str::<WireObject>(json).unwrap_or_default().metadata;
+    let version = (!resource_version.is_empty()).then(|| resource_version.as_str().to_owned());
     let change = match event.kind {
-        "ADDED" | "MODIFIED" => Change::Put(event.object),
-        "DELETED" => Change::Gone(event.object),
+        "ADDED" | "MODIFIED" => Change::Put(serde_json::from_str(json).ok()),
+        "DELETED" => Change::Gone(serde_json::from_str(json).ok()),
         "BOOKMARK" => Change::Bookmark,
         _ => return Ok(None),
     };
-    Ok(Some(Line { change, version }))
+    Ok(Some(Line { change, version, namespace, name }))
 }
 
 #[cfg(test)]
@@ -219,8 +245,10 @@ mod tests {
     #[test]
     fn lines_are_read_whatever_they_hold() {
         let line = br#"{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"7"}}}"#;
+        let read_line = read_line::<Value>;
         let read = read_line(line, Kind::Nodes).unwrap().unwrap();
-        assert!(matches!(read.change, Change::Put(_)));
+        assert!(matches!(read.change, Change::Put(Some(_))));
+        assert_eq!((read.namespace.as_str(), read.name.as_str()), ("", "a"));
         assert_eq!(read.version.as_deref(), Some("7"));
         let gone = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
         assert!(matches!(read_line(gone, Kind::Nodes), Err(WatchError::Expired)));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rp_openshift::{self as openshift, Whole};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Condition, Meta, Project, read};
 
@@ -19,17 +19,17 @@ pub struct Etcd {
 }
 
 impl Project for Etcd {
-    fn project(object: &Value) -> Option<Self> {
-        let number = |value: &Value, at: &str| read::number(value, at).unwrap_or(0);
+    type Object = openshift::Etcd<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let revisions = |node: &openshift::EtcdNode<Whole>| {
+            let (current, target) = (node.current_revision.or_zero(), node.target_revision.or_zero());
+            (read::short(&node.node_name), current, target)
+        };
         Some(Self {
-            meta: read::meta(object)?,
-            conditions: read::conditions(object, "/status/conditions"),
-            nodes: read::list(object, "/status/nodeStatuses")
-                .map(|node| {
-                    let (now, wanted) = (number(node, "/currentRevision"), number(node, "/targetRevision"));
-                    (read::short_text(node, "/nodeName"), now, wanted)
-                })
-                .collect(),
+            meta: read::meta(&object.metadata)?,
+            conditions: read::conditions(&object.status.conditions),
+            nodes: read::list(&object.status.node_statuses, revisions),
         })
     }
 
@@ -54,20 +54,20 @@ pub struct Infrastructure {
 }
 
 impl Project for Infrastructure {
-    fn project(object: &Value) -> Option<Self> {
+    type Object = openshift::Infrastructure<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let (status, platform) = (&object.status, &object.status.platform_status);
         Some(Self {
-            meta: read::meta(object)?,
-            infra_name: read::short_text(object, "/status/infrastructureName"),
-            platform: read::short_text(object, "/status/platformStatus/type"),
-            api_url: read::text(object, "/status/apiServerURL", 500),
-            api_internal_url: read::text(object, "/status/apiServerInternalURI", 500),
-            control_plane_topology: read::short_text(object, "/status/controlPlaneTopology"),
-            resource_group: read::short_text(object, "/status/platformStatus/azure/resourceGroupName"),
-            network_resource_group: read::short_text(
-                object,
-                "/status/platformStatus/azure/networkResourceGroupName",
-            ),
-            cloud: read::short_text(object, "/status/platformStatus/azure/cloudName"),
+            meta: read::meta(&object.metadata)?,
+            infra_name: read::short(&status.infrastructure_name),
+            platform: read::short(&platform.kind),
+            api_url: read::text(&status.api_server, 500),
+            api_internal_url: read::text(&status.api_internal, 500),
+            control_plane_topology: read::short(&status.control_plane_topology),
+            resource_group: read::short(&platform.azure.resource_group_name),
+            network_resource_group: read::short(&platform.azure.network_resource_group_name),
+            cloud: read::short(&platform.azure.cloud_name),
         })
     }
 
@@ -92,18 +92,19 @@ pub struct Network {
 }
 
 impl Project for Network {
-    fn project(object: &Value) -> Option<Self> {
-        let status = read::short_text(object, "/status/networkType");
-        let networks = read::list(object, "/status/clusterNetwork");
+    type Object = openshift::Network<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let status = &object.status;
         Some(Self {
-            meta: read::meta(object)?,
-            kind: if status.is_empty() { read::short_text(object, "/spec/networkType") } else { status },
-            mtu: read::number(object, "/status/clusterNetworkMTU"),
-            cluster_networks: networks
-                .map(|each| (read::short_text(each, "/cidr"), read::number(each, "/hostPrefix").unwrap_or(0)))
-                .collect(),
-            service_networks: read::short_texts(object, "/status/serviceNetwork"),
-            migrating: object.pointer("/status/migration").is_some_and(Value::is_object),
+            meta: read::meta(&object.metadata)?,
+            kind: read::short_text(object.kind()),
+            mtu: status.mtu.0,
+            cluster_networks: read::list(&status.cluster_network, |range| {
+                (read::short(&range.cidr), range.host_prefix.or_zero())
+            }),
+            service_networks: read::short_texts(&status.service_network),
+            migrating: status.migration.is_some(),
         })
     }
 
@@ -126,19 +127,22 @@ pub struct Proxy {
 }
 
 impl Project for Proxy {
-    fn project(object: &Value) -> Option<Self> {
-        let no_proxy = read::text(object, "/status/noProxy", 20_000);
+    type Object = openshift::Proxy<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let status = &object.status;
+        let no_proxy = read::text(&status.no_proxy, 20_000);
         Some(Self {
-            meta: read::meta(object)?,
-            http: without_user(&read::text(object, "/status/httpProxy", 500)),
-            https: without_user(&read::text(object, "/status/httpsProxy", 500)),
+            meta: read::meta(&object.metadata)?,
+            http: without_user(&read::text(&status.http_proxy, 500)),
+            https: without_user(&read::text(&status.https_proxy, 500)),
             no_proxy: no_proxy
                 .split(',')
                 .map(str::trim)
                 .filter(|e| !e.is_empty())
                 .map(str::to_owned)
                 .collect(),
-            trusted_ca: read::short_text(object, "/spec/trustedCA/name"),
+            trusted_ca: read::short(&object.spec.trusted_ca.name),
         })
     }
 
@@ -175,17 +179,18 @@ pub struct IngressController {
 }
 
 impl Project for IngressController {
-    fn project(object: &Value) -> Option<Self> {
-        let status = read::short_text(object, "/status/domain");
-        const STRATEGY: &str = "/status/endpointPublishingStrategy/loadBalancer/scope";
+    type Object = openshift::IngressController<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let certificate = object.spec.default_certificate.as_ref();
         Some(Self {
-            meta: read::meta(object)?,
-            domain: if status.is_empty() { read::short_text(object, "/spec/domain") } else { status },
-            replicas: read::number(object, "/spec/replicas").unwrap_or(2),
-            available: read::number(object, "/status/availableReplicas").unwrap_or(0),
-            certificate: read::short_text(object, "/spec/defaultCertificate/name"),
-            scope: read::short_text(object, STRATEGY),
-            conditions: read::conditions(object, "/status/conditions"),
+            meta: read::meta(&object.metadata)?,
+            domain: read::short_text(object.domain()),
+            replicas: object.desired(),
+            available: object.status.available_replicas.or_zero(),
+            certificate: certificate.map(|secret| read::short(&secret.name)).unwrap_or_default(),
+            scope: read::short_text(object.scope()),
+            conditions: read::conditions(&object.status.conditions),
         })
     }
 
@@ -207,13 +212,16 @@ pub struct AroCluster {
 }
 
 impl Project for AroCluster {
-    fn project(object: &Value) -> Option<Self> {
+    type Object = openshift::AroCluster<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let flags = object.spec.flags.0.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
         Some(Self {
-            meta: read::meta(object)?,
-            operator_version: read::short_text(object, "/status/operatorVersion"),
-            conditions: read::conditions(object, "/status/conditions"),
-            flags: read::map(object, "/spec/operatorflags"),
-            gateway_domains: read::short_texts(object, "/spec/gatewayDomains"),
+            meta: read::meta(&object.metadata)?,
+            operator_version: read::short(&object.status.operator_version),
+            conditions: read::conditions(&object.status.conditions),
+            flags: read::map(flags),
+            gateway_domains: read::short_texts(&object.spec.gateway_domains),
         })
     }
 

@@ -1,8 +1,8 @@
 //! Events of the system namespaces and of the cluster's own objects.
 
 use rp_base::Timestamp;
+use rp_openshift::{self as openshift, Whole};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Meta, Project, read};
 use crate::namespaces::is_system;
@@ -31,34 +31,28 @@ pub struct Event {
 }
 
 impl Project for Event {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
+    type Object = openshift::Event<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let about = &object.involved_object;
         // Events of nodes and other objects without a namespace stand in `default`.
-        let of_cluster =
-            meta.namespace == "default" && read::short_text(object, "/involvedObject/namespace").is_empty();
+        let of_cluster = meta.namespace == "default" && about.namespace.is_empty();
         if !of_cluster && !is_system(&meta.namespace) {
             return None;
         }
-        let series = read::time(object, "/series/lastObservedTime");
-        let at = read::time(object, "/eventTime").or(meta.created);
-        let component = read::short_text(object, "/source/component");
-        let count = read::number(object, "/series/count").or_else(|| read::number(object, "/count"));
         Some(Self {
-            kind: read::short_text(object, "/type"),
-            reason: read::short_text(object, "/reason"),
-            message: read::message(object, "/message"),
-            object_kind: read::short_text(object, "/involvedObject/kind"),
-            object_namespace: read::short_text(object, "/involvedObject/namespace"),
-            object_name: read::short_text(object, "/involvedObject/name"),
-            first: read::time(object, "/firstTimestamp").or(at),
-            last: series.or_else(|| read::time(object, "/lastTimestamp")).or(at),
-            count: count.unwrap_or(1).max(1),
-            from: if component.is_empty() {
-                read::short_text(object, "/reportingComponent")
-            } else {
-                component
-            },
-            host: read::short_text(object, "/source/host"),
+            kind: read::short(&object.kind),
+            reason: read::short(&object.reason),
+            message: read::message(&object.message),
+            object_kind: read::short(&about.kind),
+            object_namespace: read::short(&about.namespace),
+            object_name: read::short(&about.name),
+            first: object.first(),
+            last: object.last(),
+            count: object.times(),
+            from: read::short_text(object.reporter()),
+            host: read::short(&object.source.host),
             meta,
         })
     }

@@ -1,8 +1,8 @@
 //! Machines, machine sets, and machine config pools.
 
 use rp_base::Timestamp;
+use rp_openshift::{self as openshift, ProviderSpec, Whole, WholeText};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Condition, Meta, Project, read};
 
@@ -34,37 +34,34 @@ pub struct Machine {
 }
 
 impl Project for Machine {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
-        let labels = object.pointer("/metadata/labels");
-        let label = |name: &str| {
-            let value = labels.and_then(|labels| labels.get(name)).and_then(Value::as_str);
-            value.map(|value| read::clean_text(value, super::MOST_NAME)).unwrap_or_default()
+    type Object = openshift::Machine<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let (spec, status) = (&object.spec, &object.status);
+        let provider = spec.provider_spec.value.as_ref();
+        // What the machine controller found is a label; what was wanted stands in the provider spec.
+        let found = |name: &str, wanted: fn(&ProviderSpec<Whole>) -> &WholeText| {
+            let label = object.metadata.labels.get(name).filter(|label| !label.is_empty());
+            let wanted = || provider.map(|provider| wanted(provider).as_str());
+            label.or_else(wanted).map(read::short_text).unwrap_or_default()
         };
-        let provider = provider_spec(object, "/spec/providerSpec/value");
-        let owner = read::list(object, "/metadata/ownerReferences")
-            .find(|owner| matches!(owner["kind"].as_str(), Some("MachineSet" | "ControlPlaneMachineSet")))
-            .map(|owner| read::short_text(owner, "/name"));
         Some(Self {
-            phase: read::short_text(object, "/status/phase"),
-            node: read::short_text(object, "/status/nodeRef/name"),
-            set: owner.unwrap_or_else(|| label("machine.openshift.io/cluster-api-machineset")),
-            role: label("machine.openshift.io/cluster-api-machine-role"),
-            zone: Some(label("machine.openshift.io/zone"))
-                .filter(|zone| !zone.is_empty())
-                .unwrap_or_else(|| provider.text("zone")),
-            vm_size: Some(label("machine.openshift.io/instance-type"))
-                .filter(|size| !size.is_empty())
-                .unwrap_or_else(|| provider.text("vmSize")),
-            provider_id: read::text(object, "/spec/providerID", 500),
-            vm_state: read::short_text(object, "/status/providerStatus/vmState"),
-            error_reason: read::short_text(object, "/status/errorReason"),
-            error_message: read::message(object, "/status/errorMessage"),
-            updated: read::time(object, "/status/lastUpdated"),
-            last_operation: read::message(object, "/status/lastOperation/description"),
-            last_operation_at: read::time(object, "/status/lastOperation/lastUpdated"),
-            spot: provider.has("spotVMOptions"),
-            conditions: read::conditions(object, "/status/conditions"),
+            phase: read::short(&status.phase),
+            node: read::short(&status.node_ref.name),
+            set: read::short_text(object.set()),
+            role: read::short_text(object.role()),
+            zone: found("machine.openshift.io/zone", |provider| &provider.zone),
+            vm_size: found("machine.openshift.io/instance-type", |provider| &provider.vm_size),
+            provider_id: read::text(&spec.provider_id, 500),
+            vm_state: read::short(&status.provider_status.vm_state),
+            error_reason: read::short(&status.error_reason),
+            error_message: read::message(&status.error_message),
+            updated: status.last_updated.0,
+            last_operation: read::message(&status.last_operation.description),
+            last_operation_at: status.last_operation.last_updated.0,
+            spot: provider.is_some_and(|provider| provider.spot.0),
+            conditions: read::conditions(&status.conditions),
             meta,
         })
     }
@@ -112,34 +109,29 @@ pub struct MachineSet {
 }
 
 impl Project for MachineSet {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
-        let provider = provider_spec(object, "/spec/template/spec/providerSpec/value");
-        let annotations = object.pointer("/metadata/annotations");
-        let bound = |name: &str| {
-            let value = annotations.and_then(|all| all.get(name)).and_then(Value::as_str);
-            value.and_then(|value| value.parse().ok())
-        };
-        let least = bound("machine.openshift.io/cluster-api-autoscaler-node-group-min-size");
-        let most = bound("machine.openshift.io/cluster-api-autoscaler-node-group-max-size");
-        let count = |at: &str| read::number(object, at);
+    type Object = openshift::MachineSet<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let status = &object.status;
+        let provider = object.spec.template.spec.provider_spec.value.clone().unwrap_or_default();
         Some(Self {
-            role: role(object),
-            desired: count("/spec/replicas").unwrap_or(1),
-            replicas: count("/status/replicas").unwrap_or(0),
-            ready: count("/status/readyReplicas").unwrap_or(0),
-            available: count("/status/availableReplicas").unwrap_or(0),
-            vm_size: provider.text("vmSize"),
-            zone: provider.text("zone"),
-            vnet: provider.text("vnet"),
-            subnet: provider.text("subnet"),
-            disk_type: provider.disk("storageAccountType"),
-            disk_gb: provider.get("osDisk").and_then(|disk| get(disk, "diskSizeGB")).and_then(Value::as_i64),
-            public_load_balancer: provider.text("publicLoadBalancer"),
-            error_reason: read::short_text(object, "/status/errorReason"),
-            error_message: read::message(object, "/status/errorMessage"),
-            spot: provider.has("spotVMOptions"),
-            autoscaled: least.zip(most),
+            role: read::short_text(object.role()),
+            desired: object.desired(),
+            replicas: status.replicas.or_zero(),
+            ready: status.ready_replicas.or_zero(),
+            available: status.available_replicas.or_zero(),
+            vm_size: read::short(&provider.vm_size),
+            zone: read::short(&provider.zone),
+            vnet: read::short(&provider.vnet),
+            subnet: read::short(&provider.subnet),
+            disk_type: read::short(&provider.os_disk.managed_disk.storage_account_type),
+            disk_gb: provider.os_disk.size_gb.0,
+            public_load_balancer: read::short(&provider.public_load_balancer),
+            error_reason: read::short(&status.error_reason),
+            error_message: read::message(&status.error_message),
+            spot: provider.spot.0,
+            autoscaled: object.autoscaled(),
             meta,
         })
     }
@@ -147,13 +139,6 @@ impl Project for MachineSet {
     fn key(&self) -> (&str, &str) {
         (&self.meta.namespace, &self.meta.name)
     }
-}
-
-fn role(object: &Value) -> String {
-    let name = "machine.openshift.io/cluster-api-machine-type";
-    let places = ["/metadata/labels", "/spec/template/metadata/labels"];
-    let found = places.iter().find_map(|at| object.pointer(at)?.get(name)?.as_str());
-    found.map(|role| read::clean_text(role, super::MOST_NAME)).unwrap_or_default()
 }
 
 /// The set of machines of the control plane, `machine.openshift.io/v1`.
@@ -175,24 +160,24 @@ pub struct ControlPlaneMachineSet {
 }
 
 impl Project for ControlPlaneMachineSet {
-    fn project(object: &Value) -> Option<Self> {
-        const TEMPLATE: &str = "/spec/template/machines_v1beta1_machine_openshift_io";
-        let meta = read::meta(object)?;
-        let provider = provider_spec(object, &format!("{TEMPLATE}/spec/providerSpec/value"));
-        let count = |at: &str| read::number(object, at).unwrap_or(0);
+    type Object = openshift::ControlPlaneMachineSet<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let (spec, status) = (&object.spec, &object.status);
+        let template = &spec.template.machines;
+        let provider = template.spec.provider_spec.value.as_ref();
         Some(Self {
-            state: read::short_text(object, "/spec/state"),
-            strategy: read::short_text(object, "/spec/strategy/type"),
-            desired: count("/spec/replicas"),
-            replicas: count("/status/replicas"),
-            ready: count("/status/readyReplicas"),
-            updated: count("/status/updatedReplicas"),
-            unavailable: count("/status/unavailableReplicas"),
-            vm_size: provider.text("vmSize"),
-            zones: read::list(object, &format!("{TEMPLATE}/failureDomains/azure"))
-                .map(|domain| read::short_text(domain, "/zone"))
-                .collect(),
-            conditions: read::conditions(object, "/status/conditions"),
+            state: read::short(&spec.state),
+            strategy: read::short(&spec.strategy.kind),
+            desired: spec.replicas.or_zero(),
+            replicas: status.replicas.or_zero(),
+            ready: status.ready_replicas.or_zero(),
+            updated: status.updated_replicas.or_zero(),
+            unavailable: status.unavailable_replicas.or_zero(),
+            vm_size: provider.map(|provider| read::short(&provider.vm_size)).unwrap_or_default(),
+            zones: read::list(&template.failure_domains.azure, |domain| read::short(&domain.zone)),
+            conditions: read::conditions(&status.conditions),
             meta,
         })
     }
@@ -220,58 +205,26 @@ pub struct Pool {
 }
 
 impl Project for Pool {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
-        let count = |at: &str| read::number(object, at).unwrap_or(0);
+    type Object = openshift::Pool<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let (spec, status) = (&object.spec, &object.status);
         Some(Self {
-            paused: read::flag(object, "/spec/paused"),
-            machines: count("/status/machineCount"),
-            ready: count("/status/readyMachineCount"),
-            updated: count("/status/updatedMachineCount"),
-            unavailable: count("/status/unavailableMachineCount"),
-            degraded: count("/status/degradedMachineCount"),
-            configuration: read::short_text(object, "/status/configuration/name"),
-            wanted: read::short_text(object, "/spec/configuration/name"),
-            conditions: read::conditions(object, "/status/conditions"),
+            paused: spec.paused,
+            machines: status.machine_count.or_zero(),
+            ready: status.ready_machine_count.or_zero(),
+            updated: status.updated_machine_count.or_zero(),
+            unavailable: status.unavailable_machine_count.or_zero(),
+            degraded: status.degraded_machine_count.or_zero(),
+            configuration: read::short(&status.configuration.name),
+            wanted: read::short(&spec.configuration.name),
+            conditions: read::conditions(&status.conditions),
             meta,
         })
     }
 
     fn key(&self) -> (&str, &str) {
         ("", &self.meta.name)
-    }
-}
-
-/// A provider spec, whose keys are matched without regard to case (`contract/portal.md` §8.9).
-struct ProviderSpec<'a>(Option<&'a Value>);
-
-fn provider_spec<'a>(object: &'a Value, at: &str) -> ProviderSpec<'a> {
-    ProviderSpec(object.pointer(at))
-}
-
-fn get<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
-    let map = value.as_object()?;
-    map.get(key)
-        .or_else(|| map.iter().find(|(each, _)| each.eq_ignore_ascii_case(key)).map(|(_, value)| value))
-}
-
-impl ProviderSpec<'_> {
-    fn get(&self, key: &str) -> Option<&Value> {
-        get(self.0?, key)
-    }
-
-    fn has(&self, key: &str) -> bool {
-        self.get(key).is_some_and(|value| !value.is_null())
-    }
-
-    fn text(&self, key: &str) -> String {
-        let text = self.get(key).and_then(Value::as_str);
-        text.map(|text| read::clean_text(text, super::MOST_NAME)).unwrap_or_default()
-    }
-
-    fn disk(&self, key: &str) -> String {
-        let disk = self.get("osDisk").and_then(|disk| get(disk, "managedDisk"));
-        let text = disk.and_then(|disk| get(disk, key)).and_then(Value::as_str);
-        text.map(|text| read::clean_text(text, super::MOST_NAME)).unwrap_or_default()
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rp_base::Timestamp;
+use rp_openshift::{self as openshift, Whole};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Condition, Meta, Project, Status, condition_state, read};
 
@@ -68,22 +68,20 @@ pub struct Amounts {
     pub pods: Option<i64>,
 }
 
-const ROLE: &str = "node-role.kubernetes.io/";
-
 impl Project for Node {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
-        let labels = read::map(object, "/metadata/labels");
+    type Object = openshift::Node<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let (spec, status) = (&object.spec, &object.status);
+        let labels = read::map(object.metadata.labels.iter());
         let label = |name: &str| labels.get(name).cloned().unwrap_or_default();
         let or =
             |name: &str, old: &str| Some(label(name)).filter(|l| !l.is_empty()).unwrap_or_else(|| label(old));
-        let conditions = read::conditions(object, "/status/conditions");
+        let conditions = read::conditions(&status.conditions);
         let ready = condition_state(&conditions, "Ready");
-        let pressures =
-            conditions.iter().filter(|c| c.kind != "Ready" && c.status.is_true()).cloned().collect();
         let annotation = |name: &str| {
-            let all = object.pointer("/metadata/annotations");
-            let value = all.and_then(|all| all.get(name)).and_then(Value::as_str);
+            let value = object.metadata.annotations.get(name);
             value.map(|value| read::clean_text(value, super::MOST_MESSAGE)).unwrap_or_default()
         };
         Some(Self {
@@ -92,32 +90,29 @@ impl Project for Node {
             ready_since: ready.since,
             ready_reason: ready.reason,
             ready_message: ready.message,
-            schedulable: !read::flag(object, "/spec/unschedulable"),
-            pressures,
-            roles: labels.keys().filter_map(|key| key.strip_prefix(ROLE)).map(str::to_owned).collect(),
+            schedulable: !spec.unschedulable,
+            pressures: object.pressures().take(super::MOST_CONDITIONS).filter_map(read::condition).collect(),
+            roles: roles(object),
             instance_type: or("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"),
             zone: or("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
-            version: read::short_text(object, "/status/nodeInfo/kubeletVersion"),
-            os: read::short_text(object, "/status/nodeInfo/osImage"),
-            kernel: read::short_text(object, "/status/nodeInfo/kernelVersion"),
-            runtime: read::short_text(object, "/status/nodeInfo/containerRuntimeVersion"),
-            machine: annotation("machine.openshift.io/machine"),
-            provider_id: read::text(object, "/spec/providerID", 500),
-            taints: read::list(object, "/spec/taints").map(taint).collect(),
+            version: read::short(&status.node_info.kubelet_version),
+            os: read::short(&status.node_info.os_image),
+            kernel: read::short(&status.node_info.kernel_version),
+            runtime: read::short(&status.node_info.container_runtime_version),
+            machine: read::clean_text(object.machine().unwrap_or_default(), super::MOST_MESSAGE),
+            provider_id: read::text(&spec.provider_id, 500),
+            taints: read::list(&spec.taints, taint),
             conditions,
-            capacity: amounts(object, "/status/capacity"),
-            allocatable: amounts(object, "/status/allocatable"),
-            addresses: read::list(object, "/status/addresses")
-                .map(|address| (read::short_text(address, "/type"), read::short_text(address, "/address")))
-                .collect(),
+            capacity: amounts(&status.capacity),
+            allocatable: amounts(&status.allocatable),
+            addresses: read::list(&status.addresses, |address| {
+                (read::short(&address.kind), read::short(&address.address))
+            }),
             config_state: annotation("machineconfiguration.openshift.io/state"),
             config_reason: annotation("machineconfiguration.openshift.io/reason"),
-            volumes_attached: object
-                .pointer("/status/volumesAttached")
-                .and_then(Value::as_array)
-                .map_or(0, Vec::len),
+            volumes_attached: status.volumes_attached.0,
             labels,
-            annotations: read::map(object, "/metadata/annotations"),
+            annotations: read::map(object.metadata.annotations.iter()),
         })
     }
 
@@ -126,22 +121,28 @@ impl Project for Node {
     }
 }
 
-fn taint(value: &Value) -> Taint {
+/// In order, as the labels that are kept.
+fn roles(object: &openshift::Node<Whole>) -> Vec<String> {
+    let mut roles = read::list(&object.roles().collect::<Vec<_>>(), |role| read::clean_text(role, 317));
+    roles.sort_unstable();
+    roles
+}
+
+fn taint(taint: &openshift::Taint<Whole>) -> Taint {
     Taint {
-        key: read::text(value, "/key", 317),
-        value: read::short_text(value, "/value"),
-        effect: read::short_text(value, "/effect"),
-        added: read::time(value, "/timeAdded"),
+        key: read::text(&taint.key, 317),
+        value: read::short(&taint.value),
+        effect: read::short(&taint.effect),
+        added: taint.time_added.0,
     }
 }
 
-fn amounts(object: &Value, at: &str) -> Amounts {
-    let of = |name: &str| format!("{at}/{name}");
+const fn amounts(capacity: &openshift::Capacity) -> Amounts {
     Amounts {
-        cpu_millis: read::millis(object, &of("cpu")),
-        memory: read::quantity_units(object, &of("memory")),
-        storage: read::quantity_units(object, &of("ephemeral-storage")),
-        pods: read::quantity_units(object, &of("pods")),
+        cpu_millis: capacity.cpu.millis,
+        memory: capacity.memory.units,
+        storage: capacity.ephemeral_storage.units,
+        pods: capacity.pods.units,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Cluster operators and the cluster's version.
 
 use rp_base::Timestamp;
+use rp_openshift::{self as openshift, OperatorState, Whole};
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{Condition, ConditionState, Meta, Project, Status, condition_state, read};
+use super::{Condition, ConditionState, Meta, Project, condition_state, read};
 
 /// A cluster operator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,24 +33,23 @@ pub struct RelatedObject {
 }
 
 impl Project for Operator {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
-        let conditions = read::conditions(object, "/status/conditions");
+    type Object = openshift::ClusterOperator<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let conditions = read::conditions(&object.status.conditions);
         let of = |kind: &str| condition_state(&conditions, kind);
-        let versions: Vec<_> = read::list(object, "/status/versions")
-            .map(|each| (read::short_text(each, "/name"), read::short_text(each, "/version")))
-            .collect();
-        let version =
-            versions.iter().find(|(name, _)| name == "operator").map(|(_, version)| version.clone());
         Some(Self {
             meta,
             available: of("Available"),
             progressing: of("Progressing"),
             degraded: of("Degraded"),
             upgradeable: of("Upgradeable"),
-            version: version.unwrap_or_default(),
-            versions,
-            related_objects: read::list(object, "/status/relatedObjects").map(related).collect(),
+            version: object.own_versions().next().map(read::short_text).unwrap_or_default(),
+            versions: read::list(&object.status.versions, |operand| {
+                (read::short(&operand.name), read::short(&operand.version))
+            }),
+            related_objects: read::list(&object.status.related_objects, related),
             conditions,
         })
     }
@@ -60,19 +59,19 @@ impl Project for Operator {
     }
 }
 
-fn related(value: &Value) -> RelatedObject {
+fn related(object: &openshift::RelatedObject<Whole>) -> RelatedObject {
     RelatedObject {
-        group: read::short_text(value, "/group"),
-        resource: read::short_text(value, "/resource"),
-        namespace: read::short_text(value, "/namespace"),
-        name: read::short_text(value, "/name"),
+        group: read::short(&object.group),
+        resource: read::short(&object.resource),
+        namespace: read::short(&object.namespace),
+        name: read::short(&object.name),
     }
 }
 
 impl Operator {
     /// Available and not degraded.
     pub fn is_well(&self) -> bool {
-        self.available.status.is_true() && self.degraded.status == Status::False
+        OperatorState { available: self.available.status, degraded: self.degraded.status }.is_well()
     }
 }
 
@@ -114,20 +113,20 @@ pub struct Available {
 }
 
 impl Project for Version {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
-        let conditions = read::conditions(object, "/status/conditions");
-        let history: Vec<_> = read::list(object, "/status/history").map(history).collect();
-        let completed = history.iter().find(|each| each.state == "Completed");
+    type Object = openshift::ClusterVersion<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
+        let conditions = read::conditions(&object.status.conditions);
         let progressing = condition_state(&conditions, "Progressing");
         Some(Self {
             meta,
-            cluster_id: read::short_text(object, "/spec/clusterID"),
-            current: completed.map(|each| each.version.clone()).unwrap_or_default(),
-            desired: read::short_text(object, "/status/desired/version"),
-            channel: read::short_text(object, "/spec/channel"),
+            cluster_id: read::short(&object.spec.cluster_id),
+            current: object.current().map(read::short_text).unwrap_or_default(),
+            desired: read::short(&object.status.desired.version),
+            channel: read::short(&object.spec.channel),
             updating: progressing.status.is_true().then_some(progressing.message),
-            history,
+            history: read::list(&object.status.history, history),
             conditions,
             available_updates: updates(object),
         })
@@ -138,29 +137,27 @@ impl Project for Version {
     }
 }
 
-fn history(value: &Value) -> History {
+fn history(entry: &openshift::HistoryEntry<Whole>) -> History {
     History {
-        version: read::short_text(value, "/version"),
-        state: read::short_text(value, "/state"),
-        started: read::time(value, "/startedTime"),
-        completed: read::time(value, "/completionTime"),
-        verified: read::flag(value, "/verified"),
+        version: read::short(&entry.version),
+        state: read::short(&entry.state),
+        started: entry.started_time.0,
+        completed: entry.completion_time.0,
+        verified: entry.verified,
     }
 }
 
-fn updates(object: &Value) -> Vec<Available> {
-    let plain = read::list(object, "/status/availableUpdates").map(|update| Available {
-        version: read::short_text(update, "/version"),
-        url: read::text(update, "/url", 500),
-        risk: String::new(),
-    });
-    let conditional = read::list(object, "/status/conditionalUpdates").map(|update| Available {
-        version: read::short_text(update, "/release/version"),
-        url: read::text(update, "/release/url", 500),
-        risk: read::list(update, "/risks")
-            .map(|risk| read::message(risk, "/message"))
-            .next()
-            .unwrap_or_default(),
-    });
-    plain.chain(conditional).collect()
+fn updates(object: &openshift::ClusterVersion<Whole>) -> Vec<Available> {
+    let available = |release: &openshift::Release<Whole>, risk: String| Available {
+        version: read::short(&release.version),
+        url: read::text(&release.url, 500),
+        risk,
+    };
+    let mut updates =
+        read::list(&object.status.available_updates, |release| available(release, String::new()));
+    updates.extend(read::list(&object.status.conditional_updates, |update| {
+        let risk = update.risks.first().map(|risk| read::message(&risk.message));
+        available(&update.release, risk.unwrap_or_default())
+    }));
+    updates
 }

@@ -1,10 +1,10 @@
 //! Pods of the system namespaces.
 
 use rp_base::Timestamp;
+use rp_openshift::{self as openshift, ContainerState, Status, Whole};
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{Meta, Project, Status, condition_state, read};
+use super::{MOST_ITEMS, Meta, Project, read};
 use crate::namespaces::is_system;
 
 /// A pod.
@@ -48,42 +48,31 @@ pub struct Container {
     pub last: Option<(String, i64, Option<Timestamp>)>,
 }
 
-/// The state of a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ContainerState {
-    Waiting,
-    Running,
-    Terminated,
-    Unknown,
-}
-
 impl Project for Pod {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
+    type Object = openshift::Pod<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
         if !is_system(&meta.namespace) {
             return None;
         }
-        let ready = condition_state(&read::conditions(object, "/status/conditions"), "Ready");
-        let owner = read::list(object, "/metadata/ownerReferences").next();
-        let containers = containers(object, "/spec/containers", "/status/containerStatuses");
-        let init_containers = containers_init(object);
-        let phase = read::short_text(object, "/status/phase");
-        let reason = read::short_text(object, "/status/reason");
+        let (spec, status) = (&object.spec, &object.status);
+        let ready = openshift::condition(&status.conditions, "Ready");
+        let owner = object.metadata.owner_references.first();
         Some(Self {
-            status: status(&meta, &phase, &reason, &containers, &init_containers),
-            phase,
-            reason,
-            message: read::message(object, "/status/message"),
-            ready: ready.status,
-            ready_since: ready.since,
-            node: read::short_text(object, "/spec/nodeName"),
-            owner_kind: owner.map(|owner| read::short_text(owner, "/kind")).unwrap_or_default(),
-            owner: owner.map(|owner| read::short_text(owner, "/name")).unwrap_or_default(),
-            ip: read::short_text(object, "/status/podIP"),
-            started: read::time(object, "/status/startTime"),
-            containers,
-            init_containers,
+            status: read::short_text(&object.word()),
+            phase: read::short(&status.phase),
+            reason: read::short(&status.reason),
+            message: read::message(&status.message),
+            ready: object.ready(),
+            ready_since: ready.and_then(|ready| ready.last_transition_time.0),
+            node: read::short(&spec.node_name),
+            owner_kind: owner.map(|owner| read::short(&owner.kind)).unwrap_or_default(),
+            owner: owner.map(|owner| read::short(&owner.name)).unwrap_or_default(),
+            ip: read::short(&status.pod_ip),
+            started: status.start_time.0,
+            containers: object.containers().take(MOST_ITEMS).map(container).collect(),
+            init_containers: object.init_containers().take(MOST_ITEMS).map(container).collect(),
             meta,
         })
     }
@@ -93,74 +82,21 @@ impl Project for Pod {
     }
 }
 
-fn containers_init(object: &Value) -> Vec<Container> {
-    containers(object, "/spec/initContainers", "/status/initContainerStatuses")
-}
-
-fn containers(object: &Value, specs: &str, statuses: &str) -> Vec<Container> {
-    let of = |spec: &Value| {
-        let name = read::short_text(spec, "/name");
-        let status = read::list(object, statuses).find(|status| status["name"] == spec["name"]);
-        container(name, spec, status.unwrap_or(&Value::Null))
-    };
-    read::list(object, specs).map(of).collect()
-}
-
-fn container(name: String, spec: &Value, status: &Value) -> Container {
-    let at = |state: &str| status.pointer("/state").and_then(|all| all.get(state)).filter(|s| s.is_object());
-    let (state, found) = if let Some(found) = at("running") {
-        (ContainerState::Running, found)
-    } else if let Some(found) = at("terminated") {
-        (ContainerState::Terminated, found)
-    } else if let Some(found) = at("waiting") {
-        (ContainerState::Waiting, found)
-    } else {
-        (ContainerState::Unknown, &Value::Null)
-    };
-    let last = status.pointer("/lastState/terminated").filter(|last| last.is_object());
+fn container((spec, status): openshift::ContainerPair<'_>) -> Container {
+    let (state, detail) = status.map_or((ContainerState::Unknown, None), |status| status.state.current());
+    let last = status.and_then(|status| status.last_state.terminated.as_ref());
     Container {
-        name,
-        image: read::text(spec, "/image", 500),
-        ready: read::flag(status, "/ready"),
-        restarts: read::number(status, "/restartCount").unwrap_or(0),
+        name: read::short(&spec.name),
+        image: read::text(&spec.image, 500),
+        ready: status.is_some_and(|status| status.ready),
+        restarts: status.map_or(0, |status| status.restart_count.or_zero()),
         state,
-        reason: read::short_text(found, "/reason"),
-        message: read::message(found, "/message"),
-        since: read::time(found, "/startedAt").or_else(|| read::time(found, "/finishedAt")),
-        exit_code: read::number(found, "/exitCode"),
-        last: last.map(|last| {
-            let code = read::number(last, "/exitCode").unwrap_or(0);
-            (read::short_text(last, "/reason"), code, read::time(last, "/finishedAt"))
-        }),
+        reason: detail.map(|detail| read::short(&detail.reason)).unwrap_or_default(),
+        message: detail.map(|detail| read::message(&detail.message)).unwrap_or_default(),
+        since: detail.and_then(|detail| detail.started_at.0.or(detail.finished_at.0)),
+        exit_code: detail.and_then(|detail| detail.exit_code.0),
+        last: last.map(|last| (read::short(&last.reason), last.exit_code.or_zero(), last.finished_at.0)),
     }
-}
-
-fn status(meta: &Meta, phase: &str, reason: &str, containers: &[Container], init: &[Container]) -> String {
-    if meta.deleting.is_some() {
-        return "Terminating".to_owned();
-    }
-    let why = |container: &Container| match container.state {
-        ContainerState::Waiting => (!container.reason.is_empty()).then(|| container.reason.clone()),
-        ContainerState::Terminated if phase == "Running" || container.exit_code.unwrap_or(0) != 0 => {
-            let code = container.exit_code.unwrap_or(0);
-            let reason = container.reason.clone();
-            Some(if reason.is_empty() { format!("ExitCode:{code}") } else { reason })
-        }
-        _ => None,
-    };
-    let waits = |container: &&Container| {
-        let done = container.state == ContainerState::Terminated && container.exit_code == Some(0);
-        // A restartable init container (sidecar) keeps running.
-        !done && container.state != ContainerState::Running
-    };
-    if let Some(container) = init.iter().find(waits).filter(|_| phase == "Pending") {
-        return match why(container) {
-            Some(reason) if reason != "PodInitializing" => format!("Init:{reason}"),
-            _ => "Init".to_owned(),
-        };
-    }
-    let found = containers.iter().find_map(why);
-    found.unwrap_or_else(|| if reason.is_empty() { phase.to_owned() } else { reason.to_owned() })
 }
 
 impl Pod {

@@ -7,7 +7,7 @@ use super::*;
 
 fn project_all(object: &Value) {
     fn one<T: Project>(object: &Value) {
-        if let Some(item) = T::project(object) {
+        if let Some(item) = T::from_json(object) {
             let (namespace, name) = item.key();
             assert!(!name.is_empty());
             assert!(name.chars().count() <= MOST_NAME && namespace.chars().count() <= MOST_NAME);
@@ -103,32 +103,6 @@ proptest! {
         project_all(&json!({"metadata": {"name": "a", "namespace": "openshift-etcd"}, "spec": spec, "status": status}));
         project_all(&json!({"metadata": object, "spec": {"template": spec}, "status": {"conditions": status}}));
     }
-
-    #[test]
-    fn arbitrary_quantities_never_panic(text in "[-+0-9.eEkKMGTPimun]{0,45}") {
-        let _ = read::quantity_millis(&text);
-    }
-}
-
-#[test]
-fn quantities_are_those_of_kubernetes() {
-    for (text, millis) in [
-        ("4", Some(4_000)),
-        ("3500m", Some(3_500)),
-        ("16Ki", Some(16_384_000)),
-        ("1e3", Some(1_000_000)),
-        ("0.5", Some(500)),
-        ("", None),
-        ("4 cores", None),
-        ("1e99", None),
-    ] {
-        assert_eq!(read::quantity_millis(text), millis, "{text}");
-    }
-    let object = json!({"memory": "16393244Ki", "pods": "250", "odd": ["x"], "number": 7});
-    assert_eq!(read::quantity_units(&object, "/memory"), Some(16_393_244 * 1024));
-    assert_eq!(read::quantity_units(&object, "/pods"), Some(250));
-    assert_eq!(read::quantity_units(&object, "/number"), Some(7));
-    assert_eq!(read::quantity_units(&object, "/odd"), None);
 }
 
 #[test]
@@ -136,7 +110,7 @@ fn readiness_is_of_the_condition_and_not_of_its_place() {
     let node = |conditions: Value, unschedulable: Value| {
         let object = json!({"metadata": {"name": "n"}, "spec": {"unschedulable": unschedulable},
             "status": {"conditions": conditions}});
-        Node::project(&object).unwrap()
+        Node::from_json(&object).unwrap()
     };
     let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"});
     let pressure = json!({"type": "MemoryPressure", "status": "True", "message": "little left"});
@@ -162,7 +136,7 @@ fn huge_and_hostile_members_are_bounded() {
             "labels": {"big": "y".repeat(1_000_000)}, "creationTimestamp": "9999-01-01T00:00:00Z"},
         "status": {"conditions": conditions},
     });
-    let node = Node::project(&object).unwrap();
+    let node = Node::from_json(&object).unwrap();
     assert_eq!(node.meta.name.chars().count(), MOST_NAME);
     assert!(!node.meta.name.contains(['\u{202e}', '\n']));
     assert_eq!(node.conditions.len(), MOST_CONDITIONS);
@@ -178,7 +152,7 @@ fn pods_are_shown_in_one_word() {
     let pod = |status: Value| {
         let object = json!({"metadata": {"name": "p", "namespace": "openshift-dns"},
             "spec": {"containers": [{"name": "c", "image": "i"}], "initContainers": [{"name": "i"}]}, "status": status});
-        Pod::project(&object).unwrap()
+        Pod::from_json(&object).unwrap()
     };
     let loops = pod(json!({"phase": "Running",
         "initContainerStatuses": [{"name": "i", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}],
@@ -192,7 +166,7 @@ fn pods_are_shown_in_one_word() {
     let evicted = pod(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}));
     assert_eq!(evicted.status, "Evicted");
     let customer = json!({"metadata": {"name": "p", "namespace": "shop"}});
-    assert!(Pod::project(&customer).is_none());
+    assert!(Pod::from_json(&customer).is_none());
 }
 
 #[test]
@@ -200,21 +174,21 @@ fn provider_specs_are_read_in_any_case() {
     let object = json!({"metadata": {"name": "s", "namespace": "openshift-machine-api"}, "spec": {"template": {"spec":
         {"providerSpec": {"value": {"VMSize": "Standard_D4s_v5", "vnet": "v", "OSDisk": {"managedDisk":
             {"StorageAccountType": "Premium_LRS"}, "diskSizeGB": 128}}}}}}});
-    let set = MachineSet::project(&object).unwrap();
+    let set = MachineSet::from_json(&object).unwrap();
     assert_eq!(
         (set.vm_size.as_str(), set.disk_type.as_str(), set.disk_gb),
         ("Standard_D4s_v5", "Premium_LRS", Some(128))
     );
     assert_eq!(set.desired, 1, "unset means one");
     let odd = json!({"metadata": {"name": "s"}, "spec": {"template": {"spec": {"providerSpec": {"value": "text"}}}}});
-    assert_eq!(MachineSet::project(&odd).unwrap().vm_size, "");
+    assert_eq!(MachineSet::from_json(&odd).unwrap().vm_size, "");
 }
 
 #[test]
 fn a_proxys_password_is_not_kept() {
     let object = json!({"metadata": {"name": "cluster"}, "status": {"httpProxy": "http://u:secret@proxy:3128",
         "noProxy": ".svc, localhost,"}});
-    let proxy = Proxy::project(&object).unwrap();
+    let proxy = Proxy::from_json(&object).unwrap();
     assert_eq!(proxy.http, "http://proxy:3128");
     assert_eq!(proxy.no_proxy, [".svc", "localhost"]);
 }

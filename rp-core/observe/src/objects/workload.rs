@@ -1,29 +1,10 @@
 //! Deployments, daemon sets and stateful sets of the system namespaces.
 
+use rp_openshift::{self as openshift, Whole, WorkloadKind};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Condition, Meta, Project, read};
 use crate::namespaces::is_system;
-
-/// Which kind of workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub enum WorkloadKind {
-    Deployment,
-    DaemonSet,
-    StatefulSet,
-}
-
-impl WorkloadKind {
-    /// The kind's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deployment => "Deployment",
-            Self::DaemonSet => "DaemonSet",
-            Self::StatefulSet => "StatefulSet",
-        }
-    }
-}
 
 /// A workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,38 +24,24 @@ pub struct Workload {
 }
 
 impl Project for Workload {
-    fn project(object: &Value) -> Option<Self> {
-        let meta = read::meta(object)?;
+    type Object = openshift::Workload<Whole>;
+
+    fn project(object: &Self::Object) -> Option<Self> {
+        let meta = read::meta(&object.metadata)?;
         if !is_system(&meta.namespace) {
             return None;
         }
-        let count = |at: &str| read::number(object, at).unwrap_or(0);
-        // Items of a list have no `kind`; the status of a daemon set has different members.
-        let kind = match object.get("kind").and_then(Value::as_str) {
-            Some("DaemonSet") => WorkloadKind::DaemonSet,
-            Some("StatefulSet") => WorkloadKind::StatefulSet,
-            Some(_) => WorkloadKind::Deployment,
-            None if object.pointer("/status/desiredNumberScheduled").is_some() => WorkloadKind::DaemonSet,
-            None if object.pointer("/spec/serviceName").is_some() => WorkloadKind::StatefulSet,
-            None => WorkloadKind::Deployment,
-        };
-        let daemon = kind == WorkloadKind::DaemonSet;
-        let generation = count("/metadata/generation");
         Some(Self {
-            kind,
-            desired: if daemon {
-                count("/status/desiredNumberScheduled")
-            } else {
-                read::number(object, "/spec/replicas").unwrap_or(1)
-            },
-            ready: count(if daemon { "/status/numberReady" } else { "/status/readyReplicas" }),
-            updated: count(if daemon { "/status/updatedNumberScheduled" } else { "/status/updatedReplicas" }),
-            available: count(if daemon { "/status/numberAvailable" } else { "/status/availableReplicas" }),
-            images: read::list(object, "/spec/template/spec/containers")
-                .map(|container| read::text(container, "/image", 500))
-                .collect(),
-            conditions: read::conditions(object, "/status/conditions"),
-            observed: count("/status/observedGeneration") >= generation,
+            kind: object.kind(),
+            desired: object.desired(),
+            ready: object.ready(),
+            updated: object.updated(),
+            available: object.available(),
+            images: read::list(&object.spec.template.spec.containers, |container| {
+                read::text(&container.image, 500)
+            }),
+            conditions: read::conditions(&object.status.conditions),
+            observed: object.is_observed(),
             meta,
         })
     }
