@@ -12,7 +12,7 @@ use rp_cluster::{
     CertificateVault, ClusterManager, Environment, Features, Gateways, InstallError, InstallState, Installer,
     OidcStorage, Periods, PrivateLinkClients, RoleSets, StepMetrics,
 };
-use rp_config::{AzureCredential, RpOidc, RpResources, Settings};
+use rp_config::{AzureCredential, AzureEnvironment, RpOidc, RpResources, Settings};
 use rp_database::Typed;
 use rp_documents::RoleSetDocument;
 use rp_metrics::Statsd;
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_mins(15);
 /// A part cannot be made; the message names it.
 pub fn start(services: &Services, life: &Lifecycle) -> anyhow::Result<Option<JoinHandle<()>>> {
     let settings = &services.settings;
-    let (Some(place), Some(_)) = (&settings.rp.place, &settings.azure.credential) else {
+    let (Some(place), Some(_)) = (&settings.rp.resources, settings.azure.identity()) else {
         tracing::warn!("no workers here: rp.subscription or azure.credential is not set");
         return Ok(None);
     };
@@ -88,7 +88,7 @@ const fn worker_settings(backend: &rp_config::Backend) -> rp_backend::Settings {
 /// # Errors
 /// The settings do not tell it.
 pub fn domain(settings: &Settings) -> anyhow::Result<String> {
-    settings.rp.domain.clone().ok_or_else(|| anyhow!("rp.domain is not set"))
+    settings.rp.api.domain.clone().ok_or_else(|| anyhow!("rp.domain is not set"))
 }
 
 /// The Azure location that this is in.
@@ -106,13 +106,13 @@ fn log_missing_settings(settings: &Settings, place: &RpResources) {
             "rp.certificate_vault is not set: clusters show the certificates of their installation"
         );
     }
-    if place.oidc.is_none() {
+    if settings.rp.oidc.is_none() {
         tracing::warn!("rp.oidc_account is not set: clusters with workload identities are refused");
     }
     if place.registry_id.is_empty() {
         tracing::warn!("rp.registry_id is not set: clusters get no tokens of the registry");
     }
-    if !settings.rp.gateway && place.gateway_group.is_empty() {
+    if !settings.rp.api.gateway && place.gateway_group.is_empty() {
         tracing::info!("rp.gateway is off: clusters reach the outside without a gateway");
     }
     tracing::warn!("{}: creations end at the step runInstaller", NoInstaller::WHY);
@@ -120,7 +120,7 @@ fn log_missing_settings(settings: &Settings, place: &RpResources) {
 
 fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Environment> {
     let settings = &services.settings;
-    if settings.rp.gateway && place.gateway_group.is_empty() {
+    if settings.rp.api.gateway && place.gateway_group.is_empty() {
         anyhow::bail!(
             "rp.gateway_group is not set: name the gateway's resource group, or set rp.gateway = false"
         );
@@ -144,9 +144,9 @@ fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Envir
         endpoint_subnet: place.endpoint_subnet.clone(),
         registry_id: place.registry_id.clone(),
         registry_host: place.registry_host.clone(),
-        fp_client_id: settings.azure.credential.as_ref().map(client_id).unwrap_or_default(),
+        fp_client_id: settings.azure.identity().as_ref().map(client_id).unwrap_or_default(),
         fp_service_principal: place.service_principal.clone(),
-        oidc: place.oidc.as_ref().map(|oidc| issuers(settings, oidc)),
+        oidc: settings.rp.oidc.as_ref().and_then(|oidc| issuers(settings, oidc)),
         certificate_issuer: place.certificate_issuer.clone(),
         commit: VERSION.to_owned(),
         features: Features::default(),
@@ -164,18 +164,19 @@ fn environment(services: &Services, place: &RpResources) -> anyhow::Result<Envir
 }
 
 /// Where the documents of issuers are written and read.
-fn issuers(settings: &Settings, oidc: &RpOidc) -> OidcStorage {
-    let cloud = if settings.azure.environment.eq_ignore_ascii_case("AzureUSGovernmentCloud") {
-        "blob.core.usgovcloudapi.net"
-    } else {
-        "blob.core.windows.net"
+fn issuers(settings: &Settings, oidc: &RpOidc) -> Option<OidcStorage> {
+    let cloud = match settings.azure.environment {
+        AzureEnvironment::UsGovernment => "blob.core.usgovcloudapi.net",
+        AzureEnvironment::Public => "blob.core.windows.net",
     };
-    let own = || format!("https://{}.{cloud}", oidc.account);
-    OidcStorage {
-        account: oidc.account.clone(),
-        blob_url: oidc.storage.as_ref().map_or_else(own, |url| url.as_str().trim_end_matches('/').to_owned()),
-        endpoint: oidc.endpoint.clone(),
-    }
+    let (account, endpoint) = oidc.place()?;
+    let own = || format!("https://{account}.{cloud}");
+    let storage = oidc.oidc_storage.as_ref();
+    Some(OidcStorage {
+        account: account.to_owned(),
+        blob_url: storage.map_or_else(own, |url| url.as_str().trim_end_matches('/').to_owned()),
+        endpoint: endpoint.to_owned(),
+    })
 }
 
 fn client_id(credential: &AzureCredential) -> String {

@@ -14,7 +14,7 @@ use axum::extract::ConnectInfo;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use rp_azure::{AppLens, CallPolicy, Cloud, Endpoints, RetryPolicy};
-use rp_config::Settings;
+use rp_config::{Settings, Word as _};
 use rp_frontend::{
     AdminParts, AdminRole, AdminRoles, AppLensDetectors, AzureChecks, ClusterConnector, CreateChecks,
     Detectors, Edge, Frontend, FrontendParts, Issuer, Metrics, ReadyWindow, SshEndpoint, StoreOffers,
@@ -77,11 +77,11 @@ pub async fn start(
     register_metrics(&services.registry, &gauge);
     let callers = inputs.callers;
     let api = Frontend::new(parts(services, life, inputs).await?);
-    let address = settings.rp.listen;
+    let address = settings.rp.api.listen;
     let tls = tls(settings, life, callers)?;
     let tcp = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let limits = listener_limits::web(settings, "rp", &services.registry);
-    let limits = Limits { begun: Some(settings.rp.read_time), ..limits };
+    let limits = Limits { begun: Some(settings.rp.answers.read_time), ..limits };
     let handler = Arc::new(Api { router: api.router(), origins: Arc::clone(&limits.origins) });
     let listener = Listener { tcp, tls: Some(tls), handler, limits, gauge };
     let stop = Stop { stop: life.stopping(), cut: life.cutting() };
@@ -139,13 +139,13 @@ fn checks(
 /// Hosts that may stand in the addresses of answers: those of the settings, else the cloud's resource manager with the
 /// hosts below it (regions have their own), and ourselves.
 fn referers(settings: &Settings) -> anyhow::Result<Vec<String>> {
-    let told = &settings.rp.referers;
+    let told = &settings.rp.answers.referers;
     if !told.is_empty() {
         return Ok(told.clone());
     }
-    let cloud: Cloud = settings.azure.environment.parse().context("azure.environment")?;
+    let cloud: Cloud = settings.azure.environment.word().parse().context("azure.environment")?;
     let manager = Endpoints::for_cloud(cloud).map(|endpoints| endpoints.resource_manager);
-    let all = [manager.as_ref(), settings.azure.resource_manager.as_ref(), settings.rp.url.as_ref()];
+    let all = [manager.as_ref(), settings.azure.resource_manager.as_ref(), settings.rp.api.url.as_ref()];
     let hosts = all.into_iter().flatten().filter_map(url::Url::host_str).map(str::to_ascii_lowercase);
     let mut hosts: Vec<String> = hosts.flat_map(|host| [format!(".{host}"), host]).collect();
     if hosts.iter().any(|host| host == "localhost") {
@@ -165,11 +165,11 @@ fn detectors(services: &Services) -> Option<Arc<dyn Detectors>> {
 
 /// What each person may do for whom the admin tool calls.
 fn roles(settings: &Settings) -> AdminRoles {
-    let told = &settings.rp.admin_roles;
+    let told = &settings.rp.admin;
     AdminRoles::new([
-        (AdminRole::Reader, told.readers.as_slice()),
-        (AdminRole::Operator, told.operators.as_slice()),
-        (AdminRole::Elevated, told.elevated.as_slice()),
+        (AdminRole::Reader, told.admin_readers.as_slice()),
+        (AdminRole::Operator, told.admin_operators.as_slice()),
+        (AdminRole::Elevated, told.admin_elevated.as_slice()),
     ])
 }
 
@@ -179,7 +179,7 @@ async fn parts(
     inputs: FrontendInputs,
 ) -> anyhow::Result<FrontendParts> {
     let settings = &services.settings;
-    let told = &settings.rp;
+    let (told, answers) = (&settings.rp.api, &settings.rp.answers);
     let missing = |key: &str| anyhow!("{key} is not set");
     let FrontendInputs { callers, checks: own, ssh } = inputs;
     Ok(FrontendParts {
@@ -198,9 +198,9 @@ async fn parts(
         edge: Edge {
             audit: Some(services.audit.clone()),
             metrics: Metrics::new(&services.registry, services.statsd.service(STATSD)),
-            ready: ReadyWindow::new(told.ready_delay, life.leaving()),
-            read_time: told.read_time,
-            poll_after: told.poll_after,
+            ready: ReadyWindow::new(answers.ready_delay, life.leaving()),
+            read_time: answers.read_time,
+            poll_after: answers.poll_after,
             referers: referers(settings)?,
             own: told.url.clone().ok_or_else(|| missing("rp.url"))?,
             ..Edge::default()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rp_azure::{CallPolicy, Observer, RetryPolicy};
 use rp_base::chain;
-use rp_config::{Settings, StoreKind};
+use rp_config::{Settings, StoreKind, Word as _};
 use rp_documents::ResourceId;
 use rp_kube::lean::LeanOptions;
 use rp_monitor::check::{Check, CheckOptions, CheckParts, HiveMonitor, Records, SideMonitor};
@@ -52,7 +52,7 @@ pub async fn start(
         let checked = ready.check();
         async move { checked }
     });
-    let watch = Watch::new(vec![services.settings.keys.keyring_file.clone()]);
+    let watch = Watch::new(services.settings.followed(&["keys"]));
     process::follow_files(&services, life, watch, None, None)?;
     tracing::info!("looking at clusters");
     Ok(MonitorRole { task: run(service, life), services: Some(services) })
@@ -202,6 +202,6 @@ fn emitters(services: &Services) -> anyhow::Result<Emitters> {
         cluster: services.statsd.clusters(),
         clock: Arc::clone(&services.clock),
         registry: services.registry.clone(),
-        detail: services.settings.metrics.detail.parse().context("metrics.detail")?,
+        detail: services.settings.metrics.detail.word().parse().context("metrics.detail")?,
     }))
 }

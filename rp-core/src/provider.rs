@@ -34,7 +34,7 @@ pub async fn start(
     rp_audit::register_metrics(registry);
     let readiness = process::start_admin(&services, life, log).await?;
     let access = services.access().await?;
-    let watch = Watch::new(vec![services.settings.keys.keyring_file.clone()]);
+    let watch = Watch::new(services.settings.followed(&["keys"]));
     process::follow_files(&services, life, watch, None, Some(access))?;
     let frontend =
         frontend::start(&services, life, FrontendInputs { ssh, ..FrontendInputs::default() }).await?;
@@ -56,7 +56,7 @@ pub async fn within(
     life: &Lifecycle,
     inputs: FrontendInputs,
 ) -> anyhow::Result<Option<Provider>> {
-    if !services.settings.rp.enabled {
+    if !services.settings.rp.api.enabled {
         return Ok(None);
     }
     let callers = inputs.callers;

@@ -102,6 +102,7 @@ const FOLDERS: [(&str, &str); 34] = [
     ("rp-client", "rp-core/client"),
     ("rp-cluster", "rp-core/cluster"),
     ("rp-config", "rp-core/config"),
+    ("rp-settings", "rp-core/settings"),
     ("rp-database", "rp-core/database"),
     ("rp-documents", "rp-core/documents"),
     ("rp-frontend", "rp-core/frontend"),

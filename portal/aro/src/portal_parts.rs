@@ -63,7 +63,7 @@ fn site(settings: &Settings, simulated: bool) -> anyhow::Result<Site> {
         region: settings.azure.region.clone().unwrap_or_else(|| "local".to_owned()),
         version: VERSION.to_owned(),
         simulated,
-        run_books: RunBooks::new(settings.portal.run_books.clone()),
+        run_books: RunBooks::new(settings.portal.runbooks.clone()),
     })
 }
 
@@ -156,6 +156,7 @@ fn session_rules(settings: &Settings) -> SessionRules {
 
 fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
     let oidc = settings.oidc.as_ref().ok_or_else(|| anyhow!("oidc.issuer is not set"))?;
+    let options = &oidc.options;
     let auth = match &oidc.credential {
         OidcCredential::Secret(file) => ClientAuth::Secret(file.read()?),
         OidcCredential::Key { key_file, cert_file } => {
@@ -168,19 +169,19 @@ fn oidc(settings: &Settings) -> anyhow::Result<OidcConfig> {
             }
         }
     };
-    let ca_pem = oidc.ca_file.as_deref().map(read).transpose()?;
+    let ca_pem = options.ca_file.as_deref().map(read).transpose()?;
     // Providers compare the issuer as text: no slash at its end unless a path has one.
     let issuer = oidc.issuer.as_str().trim_end_matches('/');
     Ok(OidcConfig {
-        scopes: oidc.scopes.iter().filter(|scope| *scope != "openid").cloned().collect(),
-        identity_claim: oidc.identity_claim.clone(),
-        groups_claim: oidc.groups_claim.clone(),
-        groups_source: match &oidc.groups_from {
+        scopes: options.scopes.iter().filter(|scope| *scope != "openid").cloned().collect(),
+        identity_claim: options.identity_claim.clone(),
+        groups_claim: options.groups_claim.clone(),
+        groups_source: match &options.groups_from {
             GroupSource::Token => GroupsSource::Token,
             GroupSource::Userinfo => GroupsSource::Userinfo,
             GroupSource::Address(url) => GroupsSource::Address(url.clone()),
         },
-        api_audience: oidc.api_audience.clone(),
+        api_audience: options.api_audience.clone(),
         ca_pem,
         ..OidcConfig::new(issuer, &oidc.client_id, auth)
     })

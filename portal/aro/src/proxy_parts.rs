@@ -1,6 +1,5 @@
 //! The parts of the proxy over the process's services: what tools reach clusters by.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,10 +123,4 @@ pub(crate) fn server_tls(settings: &Settings) -> anyhow::Result<Option<Arc<Serve
     let files = ServerFiles { certificate: tls.cert_file.clone(), key: tls.key_file.path().to_owned() };
     let loaded = ServerTls::load(files, &[b"h2", b"http/1.1"], ClientAuth::None).context("[tls]")?;
     Ok(Some(loaded))
-}
-
-/// What is read again when it changes.
-pub(crate) fn reloaded_files(settings: &Settings) -> Vec<PathBuf> {
-    let tls = settings.tls.iter().flat_map(|tls| [tls.cert_file.clone(), tls.key_file.path().to_owned()]);
-    tls.chain([settings.keys.keyring_file.clone()]).collect()
 }

@@ -46,7 +46,7 @@ pub async fn start(
     let settings = &*services.settings;
     let gauge = Arc::new(Gauge::default());
     metrics::register(&services.registry, &gauge);
-    let watch = Watch::new(proxy_parts::reloaded_files(settings));
+    let watch = Watch::new(settings.followed(&["tls", "keys"]));
     process::start_admin(&services, life, log).await?;
     services.statsd.beat(STATSD, life);
     let access = services.access().await?;

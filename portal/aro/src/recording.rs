@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rp_azure::{BlobAccess, BlobStore};
-use rp_config::{BlobCredential, RecordingStorage, Settings};
+use rp_config::{BlobCredential, RecordingPolicy, RecordingStorage, Settings};
 use rp_core::Services;
 use rp_recording::{DiskStorage, Options, Policy, RecordingParts, Recordings, SharedStorage};
 use rp_recording_blobs::BlobStorage;
@@ -25,10 +25,10 @@ pub(crate) async fn recordings(services: &Services, life: &Lifecycle) -> anyhow:
     let settings = &services.settings;
     let told = &settings.recording;
     let Some(home) = &told.home else { return Ok(Recordings::off()) };
-    let policy = match told.policy.as_str() {
-        "required" => Policy::Required,
-        "wanted" => Policy::Wanted,
-        _ => Policy::Off,
+    let policy = match told.rules.policy {
+        RecordingPolicy::Required => Policy::Required,
+        RecordingPolicy::Wanted => Policy::Wanted,
+        RecordingPolicy::Off => Policy::Off,
     };
     let recordings = Recordings::new(RecordingParts {
         store: Arc::clone(&services.store),
@@ -40,8 +40,8 @@ pub(crate) async fn recordings(services: &Services, life: &Lifecycle) -> anyhow:
         registry: services.registry.clone(),
         options: Options {
             policy,
-            input: told.input,
-            keep: told.keep,
+            input: told.rules.input,
+            keep: told.rules.keep,
             pages: pages(settings),
             ..Options::default()
         },

@@ -117,7 +117,7 @@ fn prepare(stand_in: &ArmControl, settings: &Settings, pairs: usize) {
     let endpoints = json!([{"name": ENDPOINT_SUBNET, "properties": {"addressPrefix": "10.8.0.0/16",
         "privateEndpointNetworkPolicies": "Disabled"}}]);
     put(stand_in, &network(&own, ENDPOINT_NETWORK), vnet(location, "10.8.0.0/16", &endpoints));
-    let zone = settings.rp.domain.as_deref().unwrap_or_default();
+    let zone = settings.rp.api.domain.as_deref().unwrap_or_default();
     let zone = format!("{own}/providers/Microsoft.Network/dnsZones/{zone}");
     put(stand_in, &zone, json!({"location": "global", "properties": {}}));
     let customer = group(CUSTOMER, CUSTOMER_GROUP);

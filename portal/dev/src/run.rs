@@ -59,7 +59,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<()> {
     seed::seed(&region, &services, settings.monitor.enabled).await?;
     offers::seed(&services).await?;
     let takes = Duration::from_millis(args.install_millis.max(1));
-    let domain = settings.rp.domain.clone().unwrap_or_default();
+    let domain = settings.rp.api.domain.clone().unwrap_or_default();
     let installer =
         RegionInstaller::open(region.installs(), &folder, &services, takes, domain, stand_in.control())
             .await?;

@@ -1,44 +1,36 @@
 //! Settings: `aro.toml`, the environment and flags, read into one typed tree, with all mistakes at once.
 //!
-//! Precedence (`contract/rules.md` §5.16): flag, `ARO_SECTION__KEY`, the contract's names
-//! (`contract/portal.md` §1.1), file.
-//! [`parse`] is a pure function of its [`Input`]; [`load`] reads the process's environment and a file for it.
+//! Each section is declared once, below `sections`, in the language of `rp-settings`; [`parse`] and [`reference_markdown`]
+//! come from the declarations. [`load`] reads the process's environment and a file.
 
-mod azure;
-mod backend;
-mod check;
-mod keys;
 mod load;
-mod mistakes;
-mod monitor;
-mod parse;
-mod reader;
-mod recording;
-mod reference;
-mod rp;
-mod secret_file;
+mod sections;
 mod settings;
-mod sinks;
-mod source;
-mod ssh;
-mod values;
 
-pub use azure::{Azure, AzureCredential, DiagnosisEndpoint};
-pub use backend::Backend;
 pub use load::{LoadError, load};
-pub use mistakes::{Mistake, Mistakes};
-pub use monitor::Monitor;
-pub use parse::{File, Input, Override, parse};
-pub use recording::{BlobCredential, Recording, RecordingStorage};
-pub use reference::reference_markdown;
-pub use rp::{AdminRoles, ArmCallers, CallerCertificate, Rp, RpOidc, RpResources, TokenCheck, Tokens};
-pub use secret_file::{SecretFile, SecretFileError};
-pub use settings::{
-    Access, Audit, AuditSink, AuditSinkTarget, GroupSource, Imports, Keys, Limits, Listen, Log, LogFormat,
-    Metrics, Oidc, OidcCredential, Outage, Portal, Postgres, PostgresUrl, PrivateLink, PrivateLinkMode,
-    Proxy, Roles, Session, Settings, Store, StoreKind, Terminal, Tls,
+pub use rp_settings::{File, Input, Mistake, Mistakes, Override, SecretFile, SecretFileError, Word};
+pub use sections::access::{Access, Elevation, Imports, Robots, SelfServiceRights};
+pub use sections::audit::{Audit, AuditSink, AuditSinkTarget};
+pub use sections::azure::{Azure, AzureCredential, AzureEnvironment, CredentialKind, DiagnosisEndpoint};
+pub use sections::backend::Backend;
+pub use sections::limits::Limits;
+pub use sections::listen::Listen;
+pub use sections::metrics::{Log, LogFormat, Metrics, MetricsDetail};
+pub use sections::monitor::Monitor;
+pub use sections::oidc::{GroupSource, Oidc, OidcCredential, OidcOptions, Roles};
+pub use sections::portal::{Portal, Proxy};
+pub use sections::private_link::{PrivateLink, PrivateLinkMode};
+pub use sections::prometheus::Prometheus;
+pub use sections::recording::{BlobCredential, Recording, RecordingPolicy, RecordingRules, RecordingStorage};
+pub use sections::rp::{
+    AdminCallers, ArmCallers, CallerCertificate, Rp, RpAnswers, RpApi, RpOidc, RpResources, TokenCheck,
+    TokenPolicy, Tokens,
 };
-pub use ssh::Ssh;
+pub use sections::session::Session;
+pub use sections::store::{Keys, Outage, Postgres, Store, StoreKind};
+pub use sections::terminal::{Ssh, Terminal};
+pub use sections::tls::Tls;
+pub use settings::{Settings, parse, reference_markdown};
 
 /// Keys that a role cannot do without, for [`Input::needs`].
 pub mod needs {

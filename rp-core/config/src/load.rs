@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::parse::{File, Input, Override, parse};
-use crate::{Mistakes, Settings};
+use rp_settings::{File, Input, Mistakes, Override};
+
+use crate::{Settings, parse};
 
 /// Larger files are no settings.
 const MOST: u64 = 1024 * 1024;

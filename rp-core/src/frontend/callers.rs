@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, ensure};
-use rp_azure::{Cloud, Endpoints};
 use rp_base::chain;
-use rp_config::{CallerCertificate, Settings, TokenCheck as TokenCheckSettings};
+use rp_config::{
+    AzureEnvironment, CallerCertificate, Settings, TokenCheck as TokenCheckSettings, TokenPolicy,
+};
 use rp_frontend::auth::{
     self, ArmCertificates, ArmOptions, CertificateCheck, Mise, NamedClient, TokenCheck, TokenIssuer,
     TokenRules,
@@ -17,9 +18,6 @@ use url::Url;
 
 use super::Callers;
 use crate::{Services, files, reload};
-
-/// Where ARM publishes its certificates in clouds without an address of their own for that.
-const ARM_PORT: u16 = 24582;
 
 /// Whom the process takes.
 ///
@@ -32,14 +30,14 @@ pub(super) fn authorizer(
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
     let told = &services.settings.rp;
     if callers == Callers::Everybody {
-        let address = told.listen;
+        let address = told.api.listen;
         ensure!(
             address.ip().is_loopback(),
             "rp.listen: {address} is not on loopback, and everybody may call"
         );
         return Ok(Arc::new(AllowAll));
     }
-    let admin = told.admin.as_ref().map(|admin| named(admin, &told.admin_certificates, life));
+    let admin = told.admin.certificate().map(|admin| named(&admin, &told.admin.admin_certificates, life));
     let admin = admin.transpose().context("rp.admin_ca_file")?;
     if admin.is_none() {
         tracing::warn!("rp.admin_ca_file is not set: nobody calls the admin API");
@@ -48,7 +46,7 @@ pub(super) fn authorizer(
         arm: arm(services, life)?,
         admin,
         tokens: tokens(services)?,
-        tokens_required: told.tokens.as_ref().is_some_and(|tokens| tokens.required),
+        tokens_required: told.tokens.tokens == TokenPolicy::Require,
         clock: Arc::clone(&services.clock),
     }))
 }
@@ -56,17 +54,17 @@ pub(super) fn authorizer(
 /// ARM's certificates: published, or by authorities of the settings.
 fn arm(services: &Services, life: &Lifecycle) -> anyhow::Result<Arc<dyn CertificateCheck>> {
     let told = &services.settings.rp.arm;
-    if let Some(certificate) = &told.certificate {
-        return named(certificate, &[], life).context("rp.arm_ca_file");
+    if let Some(certificate) = told.certificate() {
+        return named(&certificate, &[], life).context("rp.arm_ca_file");
     }
-    let endpoint = match &told.metadata {
+    let endpoint = match &told.arm_metadata {
         Some(endpoint) => endpoint.clone(),
         None => published_at(&services.settings)?,
     };
     let options = ArmOptions {
         endpoint,
-        ca_pem: told.metadata_ca_file.as_deref().map(files::read).transpose()?,
-        refresh: told.refresh,
+        ca_pem: told.arm_metadata_ca_file.as_deref().map(files::read).transpose()?,
+        refresh: told.arm_refresh,
         clock: Arc::clone(&services.clock),
     };
     let arm = ArmCertificates::new(options).context("rp.arm_metadata_ca_file")?;
@@ -78,27 +76,20 @@ fn arm(services: &Services, life: &Lifecycle) -> anyhow::Result<Arc<dyn Certific
 
 /// Where the cloud's ARM publishes.
 fn published_at(settings: &Settings) -> anyhow::Result<Url> {
-    let text = match settings.azure.environment.as_str() {
-        "AzurePublicCloud" => "https://admin.management.azure.com",
-        "AzureUSGovernmentCloud" => "https://admin.management.usgovcloudapi.net",
-        other => {
-            let cloud: Cloud = other.parse().context("azure.environment")?;
-            let own = Endpoints::for_cloud(cloud).ok_or_else(|| anyhow!("the cloud has no endpoints"))?;
-            let mut url = own.resource_manager;
-            url.set_port(Some(ARM_PORT)).map_err(|()| anyhow!("the cloud's endpoint has no port"))?;
-            return Ok(url);
-        }
+    let text = match settings.azure.environment {
+        AzureEnvironment::Public => "https://admin.management.azure.com",
+        AzureEnvironment::UsGovernment => "https://admin.management.usgovcloudapi.net",
     };
     Ok(text.parse()?)
 }
 
 /// Certificates of authorities, which are read again when their file changes. `more`: further names, with their roles.
 fn named(
-    told: &CallerCertificate,
+    told: &CallerCertificate<'_>,
     more: &[(String, String)],
     life: &Lifecycle,
 ) -> anyhow::Result<Arc<dyn CertificateCheck>> {
-    let mut client = NamedClient::new(&files::read(&told.ca_file)?, &told.common_name)?;
+    let mut client = NamedClient::new(&files::read(told.ca_file)?, told.common_name)?;
     for (name, role) in more {
         let most: AdminRole = role.parse().map_err(|()| anyhow!("rp.admin_certificates: no role {role}"))?;
         client = client.and(name, most);
@@ -118,17 +109,18 @@ fn named(
 }
 
 fn tokens(services: &Services) -> anyhow::Result<Option<Arc<dyn TokenCheck>>> {
-    let Some(told) = &services.settings.rp.tokens else { return Ok(None) };
-    Ok(Some(match &told.check {
+    let told = &services.settings.rp.tokens;
+    let Some(check) = told.check() else { return Ok(None) };
+    Ok(Some(match check {
         TokenCheckSettings::Mise { address } => Arc::new(Mise::new(address.clone()).context("rp.mise")?),
-        TokenCheckSettings::Own { issuer, audience, applications, roles, ca_file } => {
+        TokenCheckSettings::Own { issuer, audience } => {
             let rules = TokenRules {
                 issuer: issuer.as_str().trim_end_matches('/').to_owned(),
-                audience: audience.clone(),
-                applications: applications.clone(),
-                roles: roles.clone(),
+                audience: audience.to_owned(),
+                applications: told.token_applications.clone(),
+                roles: told.token_roles.clone(),
             };
-            let ca = ca_file.as_deref().map(files::read).transpose()?;
+            let ca = told.token_ca_file.as_deref().map(files::read).transpose()?;
             let clock = Arc::clone(&services.clock);
             Arc::new(TokenIssuer::new(rules, ca.as_deref(), clock).context("rp.token_ca_file")?)
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use rp_access::{Access, AccessParts, KubeconfigParts, Outage, Policy, StoreDirectory};
-use rp_config::Settings;
+use rp_config::{SelfServiceRights, Settings};
 use rp_documents::{Rights, Role};
 use rp_net::{Budget, BudgetLimits, PerMinute};
 
@@ -81,7 +81,7 @@ fn policy(settings: &Settings) -> Policy {
         max_streams: settings.access.max_streams,
         max_requests: settings.access.max_requests,
         elevation_self_service: settings.elevation.self_service.clone(),
-        self_service_rights: if settings.elevation.self_service_admin {
+        self_service_rights: if settings.elevation.self_service_rights == SelfServiceRights::Admin {
             Rights::Admin
         } else {
             Rights::Write

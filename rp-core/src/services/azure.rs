@@ -11,7 +11,7 @@ use rp_azure::{
     Tenants,
 };
 use rp_base::{Secret, SharedClock, SharedRandom};
-use rp_config::{AzureCredential, Settings};
+use rp_config::{AzureCredential, Settings, Word as _};
 use rp_database::Typed;
 use rp_documents::SubscriptionDocument;
 use rp_metrics::Registry;
@@ -59,7 +59,7 @@ impl Azure {
             client: None,
             tenants,
         };
-        let own = settings.azure.credential.as_ref().map(credential).transpose()?;
+        let own = settings.azure.identity().as_ref().map(credential).transpose()?;
         inner.client = own.map(|own| inner.connect(own)).transpose()?;
         Ok(Self(Arc::new(inner)))
     }
@@ -113,13 +113,13 @@ impl Inner {
 /// Where the parts of Azure are: the cloud's, unless the settings name another resource manager, which then has all of
 /// them.
 fn endpoints(told: &rp_config::Azure) -> anyhow::Result<Endpoints> {
-    let cloud: Cloud = told.environment.parse().context("azure.environment")?;
+    let cloud: Cloud = told.environment.word().parse().context("azure.environment")?;
     let found = of_cloud(cloud, told.resource_manager.as_ref(), told.authority.as_ref());
     let mut found = found.ok_or_else(|| anyhow!("azure.environment: the cloud has no endpoints"))?;
-    if let Some(told) = &told.diagnosis {
+    if let Some(told) = told.diagnosed_at() {
         let own = found.diagnosis.as_ref().map_or(&found.scope, |own| &own.scope);
-        let scope = told.scope.as_ref().unwrap_or(own).clone();
-        found.diagnosis = Some(Diagnosis { url: told.url.clone(), scope, tenant: told.tenant.clone() });
+        let scope = told.scope.unwrap_or(own).to_owned();
+        found.diagnosis = Some(Diagnosis { url: told.url.clone(), scope, tenant: told.tenant.to_owned() });
     }
     Ok(found)
 }

@@ -36,7 +36,7 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Dialer> {
 /// Where imported clusters may be: never our own listeners.
 pub fn networks(settings: &Settings) -> Networks {
     let web = [settings.listen.portal, settings.listen.admin];
-    let rp = settings.rp.enabled.then_some(settings.rp.listen);
+    let rp = settings.rp.api.enabled.then_some(settings.rp.api.listen);
     let own = web.into_iter().chain(settings.ssh.listen).chain(rp);
     Networks::new(settings.imports.allow.clone(), own.collect())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rp_audit::{IfxOrigin, SinkFormat, SinkOptions, SinkPolicy, SinkTarget, SyslogTarget};
-use rp_config::{AuditSink, AuditSinkTarget, SecretFile, SecretFileError, Settings};
+use rp_config::{AuditSink, AuditSinkTarget, SecretFile, SecretFileError, Settings, Word as _};
 use rp_net::tls::{TlsError, client_config};
 use rustls_pki_types::ServerName;
 
@@ -45,7 +45,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 pub fn audit_sinks(settings: &Settings) -> Result<Vec<SinkOptions>, SinkOpenError> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let place = Arc::new(IfxOrigin {
-        cloud: settings.azure.environment.clone(),
+        cloud: settings.azure.environment.word().to_owned(),
         host: host.trim().to_owned(),
         region: settings.azure.region.clone().unwrap_or_default(),
     });

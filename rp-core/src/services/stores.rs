@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rp_base::SharedClock;
-use rp_config::{Postgres, PostgresUrl, SecretFileError, Settings, StoreKind};
+use rp_config::{Postgres, SecretFileError, Settings, StoreKind};
 use rp_database::{PostgresOptions, PostgresStore, SharedStore, SqliteOptions, SqliteStore, StoreError};
 use rp_documents::Collection;
 use rp_metrics::{Kind, Registry, Spec};
@@ -102,9 +102,9 @@ pub async fn open_postgres(options: &PostgresOptions) -> Result<SharedStore, Sto
 /// # Errors
 /// A file cannot be read, or the URL is none.
 pub fn postgres_options(postgres: &Postgres) -> Result<PostgresOptions, StoreOpenError> {
-    let mut options = match &postgres.url {
-        PostgresUrl::Text(url) => PostgresOptions::from_url(url),
-        PostgresUrl::File(file) => PostgresOptions::from_url(file.read()?.expose()),
+    let mut options = match &postgres.url_file {
+        Some(file) => PostgresOptions::from_url(file.read()?.expose()),
+        None => PostgresOptions::from_url(postgres.url.as_deref().unwrap_or_default()),
     }
     .map_err(StoreOpenError::Url)?;
     if let Some(file) = &postgres.password_file {
@@ -113,7 +113,7 @@ pub fn postgres_options(postgres: &Postgres) -> Result<PostgresOptions, StoreOpe
     if let Some(path) = &postgres.ca_file {
         options = options.with_roots(&read(path)?);
     }
-    if let Some((certificate, key)) = &postgres.client {
+    if let (Some(certificate), Some(key)) = (&postgres.client_cert_file, &postgres.client_key_file) {
         options = options.with_client(&read(certificate)?, &key.read()?);
     }
     options.max_connections = postgres.connections;

@@ -10,7 +10,7 @@ use url::{Host, Url};
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// Reads `8h`, `1h30m`, `250ms`: whole numbers, each unit at most once, larger ones first.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut millis: u64 = 0;
     let mut units = UNITS.iter();
@@ -27,7 +27,7 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
 }
 
 /// Writes a duration so that [`duration`] reads it back.
-pub(crate) fn show_duration(duration: Duration) -> String {
+pub fn show_duration(duration: Duration) -> String {
     let mut rest = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let mut out = String::new();
     for (unit, factor) in UNITS {
@@ -40,7 +40,7 @@ pub(crate) fn show_duration(duration: Duration) -> String {
 }
 
 /// Reads an `http(s)` URL without user, query and fragment; `https` unless the host is this machine.
-pub(crate) fn url(text: &str) -> Option<Url> {
+pub fn url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let host = url.host()?;
     let scheme = url.scheme() == "https" || (url.scheme() == "http" && is_local(&host));
@@ -76,7 +76,7 @@ pub(crate) fn database(text: &str) -> Option<String> {
 }
 
 /// Reads `host:port` without resolving it.
-pub(crate) fn dial(text: &str) -> Option<String> {
+pub fn dial(text: &str) -> Option<String> {
     let (host, port) = text.rsplit_once(':')?;
     let good = !host.is_empty()
         && !host.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/' || c == '@')

@@ -1,11 +1,12 @@
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use rp_settings::{File, Key, Override};
 
 use super::*;
-use crate::keys::KEYS;
-use crate::{OidcCredential, PostgresUrl, PrivateLinkMode, StoreKind, needs};
+use crate::{LogFormat, OidcCredential, PrivateLinkMode, StoreKind, needs};
 
 fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -70,7 +71,7 @@ fn reads_a_whole_file() {
     let oidc = settings.oidc.unwrap();
     assert!(matches!(oidc.credential, OidcCredential::Key { cert_file: Some(_), .. }));
     assert_eq!(
-        (oidc.scopes.join(" "), oidc.groups_claim),
+        (oidc.options.scopes.join(" "), oidc.options.groups_claim),
         ("openid profile".to_owned(), "groups".to_owned())
     );
     assert_eq!(settings.access.max_life, Duration::from_secs(86_400));
@@ -95,7 +96,7 @@ fn the_store_is_in_one_place() {
     let store = |text: &str| read(text, &[], &[], &[]);
     let settings = store("[store]\nkind = \"postgres\"\nurl = \"postgres://aro@db1,db2/aro\"\n").unwrap();
     let StoreKind::Postgres(postgres) = settings.store.kind else { panic!("SQLite") };
-    assert!(matches!(postgres.url, PostgresUrl::Text(url) if url == "postgres://aro@db1,db2/aro"));
+    assert_eq!((postgres.url.as_deref(), postgres.url_file), (Some("postgres://aro@db1,db2/aro"), None));
     assert_eq!((postgres.connections, settings.audit.path), (12, None));
     let text = "[store]\nkind = \"postgres\"\nurl_file = \"db\"\n[audit]\npath = \"a.db\"\n";
     assert_eq!(store(text).unwrap().audit.path, Some(PathBuf::from("/etc/aro/a.db")));
@@ -116,12 +117,63 @@ fn the_store_is_in_one_place() {
 }
 
 #[test]
-fn every_key_of_the_table_is_read() {
-    let mut reader = Reader::new(Values::new(), &[], Vec::new());
+fn every_key_of_the_catalogue_is_read() {
+    let mut reader = Reader::of_defaults();
     let _ = assemble(&mut reader);
-    let all: std::collections::BTreeSet<&str> = KEYS.iter().map(|key| key.path).collect();
-    assert_eq!(reader.asked, all);
-    assert_eq!(reader.mistakes, []);
+    let all: BTreeSet<&str> = CATALOGUE.keys().map(|key| key.path).collect();
+    assert_eq!(*reader.asked(), all);
+    assert_eq!(reader.mistakes(), []);
+}
+
+#[test]
+fn keys_are_unique_and_stand_in_their_section() {
+    let mut paths = BTreeSet::new();
+    for section in CATALOGUE.0 {
+        for group in *section {
+            assert_eq!(group.section, section[0].section);
+            for key in group.keys {
+                assert!(paths.insert(key.path), "{}", key.path);
+                assert_eq!(key.path.split_once('.').unwrap().0, group.section);
+            }
+        }
+    }
+    let sections: BTreeSet<&str> = CATALOGUE.0.iter().map(|section| section[0].section).collect();
+    assert_eq!(sections.len(), CATALOGUE.0.len());
+}
+
+#[test]
+fn suggests_what_was_meant() {
+    let nearest = |key: &str| {
+        let flag = [Override { key, value: "", flag: "--x" }];
+        told(read("", &[], &flag, &[]))[0].split_once("did you mean ").map(|(_, near)| near.to_owned())
+    };
+    for (wrong, right) in [
+        ("acess.max_life", "access.max_life?"),
+        ("access.maxlife", "access.max_life?"),
+        ("oidc.client_secret", "oidc.client_secret_file?"),
+        ("portal.groups_claim", "oidc.groups_claim?"),
+    ] {
+        assert_eq!(nearest(wrong).as_deref(), Some(right));
+    }
+    assert_eq!(nearest("something.else_entirely"), None);
+}
+
+#[test]
+fn every_key_has_a_row() {
+    let page = reference_markdown();
+    assert_eq!(page.matches("\n| `").count(), CATALOGUE.keys().count());
+    assert!(page.contains(
+        "| `client_id` | a text | – | Our client id at the provider. | `AZURE_PORTAL_CLIENT_ID` |"
+    ));
+    assert!(page.contains("| `scopes` | a list of texts | `[\"openid\", \"profile\"]` |"));
+}
+
+#[test]
+fn files_that_are_read_again_are_those_of_the_declarations() {
+    let settings = read(WHOLE, &[], &[], &[]).unwrap();
+    let expected = ["/etc/aro/tls.crt", "/run/secrets/tls.key", "keyring.json"].map(PathBuf::from);
+    assert_eq!(settings.followed(&["tls", "keys"]), expected);
+    assert_eq!(settings.followed(&["keys"]), expected[2..]);
 }
 
 #[test]
@@ -269,8 +321,8 @@ fn what_may_be_a_secret_is_never_shown() {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in "\\PC{0,200}", value in "\\PC{0,40}", at in 0..KEYS.len()) {
-        let key = &KEYS[at];
+    fn no_text_makes_it_panic(text in "\\PC{0,200}", value in "\\PC{0,40}", at in 0..CATALOGUE.keys().count()) {
+        let key: &Key = CATALOGUE.keys().nth(at).unwrap();
         let name = key.environment();
         let flags = [Override { key: key.path, value: &value, flag: "--x" }];
         let _ = read(&text, &[(&name, &value)], &[], &[key.path]);

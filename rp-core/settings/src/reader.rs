@@ -9,23 +9,44 @@ use ipnet::IpNet;
 use rp_base::text::clean;
 use url::Url;
 
-use crate::keys::{self, Kind};
+use crate::setting::{Key, Kind};
 use crate::source::{RawSetting, RawValue, Values};
-use crate::{Mistake, SecretFile, values};
+use crate::{Mistake, SecretFile, Word, values};
 
 /// Reads keys. After a mistake it continues with a default value, which is discarded in the end.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader {
     values: Values,
-    needs: &'a [&'a str],
+    needs: Vec<String>,
     pub(crate) mistakes: Vec<Mistake>,
-    /// Keys that were read: a test checks that every key of the table is among them.
-    pub(crate) asked: BTreeSet<&'static str>,
+    asked: BTreeSet<&'static str>,
+    followed: Vec<(&'static str, PathBuf)>,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) const fn new(values: Values, needs: &'a [&'a str], mistakes: Vec<Mistake>) -> Self {
-        Self { values, needs, mistakes, asked: BTreeSet::new() }
+impl Reader {
+    pub(crate) const fn new(values: Values, needs: Vec<String>, mistakes: Vec<Mistake>) -> Self {
+        Self { values, needs, mistakes, asked: BTreeSet::new(), followed: Vec::new() }
+    }
+
+    /// One that finds nothing set, so that it gives the defaults.
+    pub const fn of_defaults() -> Self {
+        Self::new(Values::new(), Vec::new(), Vec::new())
+    }
+
+    /// Every mistake so far.
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.mistakes
+    }
+
+    /// Keys that were read: a test checks that every key of the catalogue is among them.
+    pub const fn asked(&self) -> &BTreeSet<&'static str> {
+        &self.asked
+    }
+
+    /// Keys whose files are read again when they change, with the files: those declared with
+    /// [`Setting::followed`](crate::Setting::followed) that were read so far.
+    pub fn followed(&self) -> &[(&'static str, PathBuf)] {
+        &self.followed
     }
 
     /// Where a key's value was set; empty when it was not set.
@@ -34,19 +55,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the key is set.
-    pub(crate) fn is_set(&self, key: &str) -> bool {
+    pub fn is_set(&self, key: &str) -> bool {
         self.values.contains_key(key)
     }
 
-    pub(crate) fn mistake(&mut self, key: &str, message: impl Into<String>) {
+    /// Adds a mistake: what is wrong with the key, and what would be right.
+    pub fn mistake(&mut self, key: &str, message: impl Into<String>) {
         let mistake = Mistake { key: key.to_owned(), place: self.place(key), message: message.into() };
         self.mistakes.push(mistake);
     }
 
     /// The value with its kind: as found, or the default. `None` when there is neither.
-    fn found(&mut self, path: &'static str) -> Option<(RawSetting, Kind)> {
+    fn found(&mut self, key: &'static Key) -> Option<(RawSetting, Kind)> {
+        let path = key.path;
         self.asked.insert(path);
-        let key = keys::find(path)?;
         let default = || RawSetting {
             raw: RawValue::Loose(key.default.to_owned()),
             place: String::new(),
@@ -57,7 +79,7 @@ impl<'a> Reader<'a> {
             Some(found) => found.clone(),
             None if !key.default.is_empty() => default(),
             None => {
-                if self.needs.contains(&path) {
+                if self.needs.iter().any(|needed| needed == path) {
                     self.mistake(
                         path,
                         format!(
@@ -74,8 +96,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A scalar, read by `read`.
-    fn scalar<T>(&mut self, path: &'static str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let (found, kind) = self.found(path)?;
+    fn scalar<T>(&mut self, key: &'static Key, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let (found, kind) = self.found(key)?;
         let text = match (&found.raw, kind) {
             (RawValue::Loose(text), _) => text,
             (RawValue::Whole(text), Kind::Count { .. }) => text,
@@ -88,25 +110,25 @@ impl<'a> Reader<'a> {
             }
             (RawValue::Text(text), kind) if !matches!(kind, Kind::Count { .. } | Kind::Switch) => text,
             (raw, kind) => {
-                self.mistake(path, wrong(kind, raw));
+                self.mistake(key.path, wrong(kind, raw));
                 return None;
             }
         };
         let value = read(text).filter(|_| !text.is_empty());
         if value.is_none() {
-            self.mistake(path, wrong(kind, &found.raw));
+            self.mistake(key.path, wrong(kind, &found.raw));
         }
         value
     }
 
     /// A list; each part read by `read`.
-    fn list<T>(&mut self, path: &'static str, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
-        let Some((found, kind)) = self.found(path) else { return Vec::new() };
+    fn list<T>(&mut self, key: &'static Key, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        let Some((found, kind)) = self.found(key) else { return Vec::new() };
         let parts = match &found.raw {
             RawValue::Loose(text) => values::comma_list(text),
             RawValue::List(parts) => parts.clone(),
             raw => {
-                self.mistake(path, wrong(kind, raw));
+                self.mistake(key.path, wrong(kind, raw));
                 return Vec::new();
             }
         };
@@ -114,101 +136,99 @@ impl<'a> Reader<'a> {
         for part in parts {
             match read(&part).filter(|_| !part.trim().is_empty()) {
                 Some(value) => out.push(value),
-                None => self.mistake(path, wrong(kind, &RawValue::Text(part))),
+                None => self.mistake(key.path, wrong(kind, &RawValue::Text(part))),
             }
         }
         out
     }
 
-    pub(crate) fn text(&mut self, path: &'static str) -> Option<String> {
-        self.scalar(path, |text| {
+    pub fn text(&mut self, key: &'static Key) -> Option<String> {
+        self.scalar(key, |text| {
             (!text.trim().is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
         })
     }
 
-    pub(crate) fn word(&mut self, path: &'static str) -> String {
-        let words = match keys::find(path).map(|key| key.kind) {
-            Some(Kind::Word(words)) => words,
-            _ => &[],
-        };
-        self.scalar(path, |text| {
-            words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| (*word).to_owned())
-        })
-        .unwrap_or_default()
+    /// One of the words of an enum.
+    pub fn word<T: Word>(&mut self, key: &'static Key) -> T {
+        let words = T::WORDS.iter().zip(T::VALUES);
+        let named = |text: &str| words.clone().find(|(word, _)| word.eq_ignore_ascii_case(text));
+        self.scalar(key, |text| named(text).map(|(_, value)| *value)).unwrap_or_default()
     }
 
-    pub(crate) fn url(&mut self, path: &'static str) -> Option<Url> {
-        self.scalar(path, values::url)
+    pub fn url(&mut self, key: &'static Key) -> Option<Url> {
+        self.scalar(key, values::url)
     }
 
-    pub(crate) fn origin(&mut self, path: &'static str) -> Option<Url> {
-        self.scalar(path, values::origin)
+    pub fn origin(&mut self, key: &'static Key) -> Option<Url> {
+        self.scalar(key, values::origin)
     }
 
-    pub(crate) fn listen(&mut self, path: &'static str) -> SocketAddr {
-        self.scalar(path, |text| text.parse().ok()).unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())
+    pub fn listen(&mut self, key: &'static Key) -> SocketAddr {
+        self.scalar(key, |text| text.parse().ok()).unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())
     }
 
-    pub(crate) fn dial(&mut self, path: &'static str) -> Option<String> {
-        self.scalar(path, values::dial)
+    pub fn dial(&mut self, key: &'static Key) -> Option<String> {
+        self.scalar(key, values::dial)
     }
 
-    pub(crate) fn file(&mut self, path: &'static str) -> Option<PathBuf> {
-        let text = self.text(path)?;
-        let folder = self.values.get(path).and_then(|found| found.folder.clone());
-        Some(folder.unwrap_or_default().join(text))
+    pub fn file(&mut self, key: &'static Key) -> Option<PathBuf> {
+        let text = self.text(key)?;
+        let file = self.folder(key.path).join(text);
+        if key.followed {
+            self.followed.push((key.path, file.clone()));
+        }
+        Some(file)
     }
 
     /// From where relative paths in a key's value count.
-    pub(crate) fn folder(&self, path: &str) -> PathBuf {
+    pub fn folder(&self, path: &str) -> PathBuf {
         self.values.get(path).and_then(|found| found.folder.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn secret(&mut self, path: &'static str) -> Option<SecretFile> {
-        self.file(path).map(SecretFile::new)
+    pub fn secret(&mut self, key: &'static Key) -> Option<SecretFile> {
+        self.file(key).map(SecretFile::new)
     }
 
-    pub(crate) fn database(&mut self, path: &'static str) -> Option<String> {
-        self.scalar(path, values::database)
+    pub fn database(&mut self, key: &'static Key) -> Option<String> {
+        self.scalar(key, values::database)
     }
 
-    pub(crate) fn duration(&mut self, path: &'static str) -> Duration {
-        self.scalar(path, |text| values::duration(text).filter(|duration| !duration.is_zero()))
-            .unwrap_or_default()
+    pub fn duration(&mut self, key: &'static Key) -> Option<Duration> {
+        self.scalar(key, |text| values::duration(text).filter(|duration| !duration.is_zero()))
     }
 
     /// A number within the key's bounds, which fit the type asked for.
-    pub(crate) fn count<T: TryFrom<u64> + Default>(&mut self, path: &'static str) -> T {
-        let (least, most) = match keys::find(path).map(|key| key.kind) {
-            Some(Kind::Count { least, most }) => (least, most),
+    pub fn count<T: TryFrom<u64> + Default>(&mut self, key: &'static Key) -> T {
+        let (least, most) = match key.kind {
+            Kind::Count { least, most } => (least, most),
             _ => (0, 0),
         };
         let read = |text: &str| {
             text.parse::<u64>().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok())
         };
-        self.scalar(path, read).unwrap_or_default()
+        self.scalar(key, read).unwrap_or_default()
     }
 
-    pub(crate) fn switch(&mut self, path: &'static str) -> bool {
-        self.scalar(path, |text| text.parse().ok()).unwrap_or_default()
+    pub fn switch(&mut self, key: &'static Key) -> bool {
+        self.scalar(key, |text| text.parse().ok()).unwrap_or_default()
     }
 
-    pub(crate) fn texts(&mut self, path: &'static str) -> Vec<String> {
-        self.list(path, |text| (!text.contains(char::is_control)).then(|| text.trim().to_owned()))
+    pub fn texts(&mut self, key: &'static Key) -> Vec<String> {
+        self.list(key, |text| (!text.contains(char::is_control)).then(|| text.trim().to_owned()))
     }
 
     /// Groups; by the contract's names they are UUIDs (`contract/portal.md` §1.1).
-    pub(crate) fn groups(&mut self, path: &'static str) -> Vec<String> {
-        let groups = self.texts(path);
-        let contract = self.values.get(path).and_then(|found| found.contract);
+    pub fn groups(&mut self, key: &'static Key) -> Vec<String> {
+        let groups = self.texts(key);
+        let contract = self.values.get(key.path).and_then(|found| found.contract);
         for group in groups.iter().filter(|_| contract.is_some()).filter(|group| !values::is_uuid(group)) {
-            self.mistake(path, format!("expected the UUIDs of groups, got {:?}", clean(group, 80)));
+            self.mistake(key.path, format!("expected the UUIDs of groups, got {:?}", clean(group, 80)));
         }
         groups
     }
 
-    pub(crate) fn networks(&mut self, path: &'static str) -> Vec<IpNet> {
-        self.list(path, values::network)
+    pub fn networks(&mut self, key: &'static Key) -> Vec<IpNet> {
+        self.list(key, values::network)
     }
 }
 

@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::reader::Reader;
-use crate::settings::{AuditSink, AuditSinkTarget};
-use crate::{SecretFile, values};
+use rp_settings::{Key, Reader, SecretFile, values};
+use url::Url;
 
-const SINKS: &str = "audit.sinks";
-const KNOWN: &str = "audit.known_keys";
 /// Sinks of one process.
 const MOST: usize = 8;
 /// Default of `after`: how long `policy=refuse` waits before it refuses.
@@ -19,38 +16,79 @@ const ROTATE: u64 = 100 << 20;
 /// The least that makes sense.
 const LEAST_ROTATE: u64 = 64 << 10;
 
+/// A copy of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditSink {
+    /// Names its place in the log; no two are the same.
+    pub name: String,
+    pub to: AuditSinkTarget,
+    /// The records of `contract/portal.md` §17.3 instead of our own lines.
+    pub ifx: bool,
+    /// Refuse what needs an entry when the sink takes nothing for so long; `None`: go on, with an alarm.
+    pub refuse_after: Option<Duration>,
+}
+
+/// Where a copy goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditSinkTarget {
+    File {
+        path: PathBuf,
+        /// Bytes.
+        rotate: u64,
+        /// 0: all.
+        keep: usize,
+        sync: bool,
+    },
+    /// `host:port`.
+    SyslogTcp(String),
+    SyslogTls {
+        /// `host:port`.
+        address: String,
+        ca_file: PathBuf,
+    },
+    /// `host:port`.
+    SyslogUdp(String),
+    SyslogUnix(PathBuf),
+    Http {
+        url: Url,
+        token_file: Option<SecretFile>,
+        /// Beside the system's.
+        ca_file: Option<PathBuf>,
+    },
+}
+
 /// Every sink; mistakes are kept.
-pub(crate) fn sinks(r: &mut Reader<'_>) -> Vec<AuditSink> {
-    let (texts, folder) = (r.texts(SINKS), r.folder(SINKS));
+pub(super) fn read(r: &mut Reader, key: &'static Key) -> Vec<AuditSink> {
+    let (texts, folder) = (r.texts(key), r.folder(key.path));
     let mut sinks: Vec<AuditSink> = Vec::new();
     for text in texts.iter().take(MOST) {
         match sink(text, &folder) {
             Ok(sink) if sinks.iter().any(|other| other.name == sink.name) => {
                 let message = format!("two sinks are named {}: tell them apart by name=…", sink.name);
-                r.mistake(SINKS, message);
+                r.mistake(key.path, message);
             }
             Ok(sink) => sinks.push(sink),
             // Options may name files, never secrets; the target is still shown without them.
             Err(message) => {
                 let place = text.split('#').next().unwrap_or_default();
-                r.mistake(SINKS, format!("{:?}: {message}", rp_base::text::clean(place, 80)));
+                r.mistake(key.path, format!("{:?}: {message}", rp_base::text::clean(place, 80)));
             }
         }
     }
     if texts.len() > MOST {
-        r.mistake(SINKS, format!("at most {MOST} sinks, got {}", texts.len()));
+        r.mistake(key.path, format!("at most {MOST} sinks, got {}", texts.len()));
     }
     sinks
 }
 
 /// Public keys: 32 bytes each, Base 64.
-pub(crate) fn known_keys(r: &mut Reader<'_>) -> Vec<[u8; 32]> {
+pub(super) fn known_keys(r: &mut Reader, key: &'static Key) -> Vec<[u8; 32]> {
     let mut keys = Vec::new();
-    for text in r.texts(KNOWN) {
+    for text in r.texts(key) {
         match base64_32(&text) {
             Some(key) => keys.push(key),
             None => r.mistake(
-                KNOWN,
+                key.path,
                 "expected public keys of 32 bytes in Base 64, as `aro audit key` prints them",
             ),
         }
@@ -192,17 +230,17 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<AuditSink, String> {
+    fn read_sink(text: &str) -> Result<AuditSink, String> {
         sink(text, Path::new("/etc/aro"))
     }
 
     #[test]
     fn every_kind_is_read() {
-        let file = read("file:audit.jsonl#rotate=1MiB&keep=3&policy=refuse&after=0s&name=disk").unwrap();
+        let file = read_sink("file:audit.jsonl#rotate=1MiB&keep=3&policy=refuse&after=0s&name=disk").unwrap();
         let path = PathBuf::from("/etc/aro/audit.jsonl");
         assert_eq!(file.to, AuditSinkTarget::File { path, rotate: 1 << 20, keep: 3, sync: true });
         assert_eq!((file.name.as_str(), file.ifx, file.refuse_after), ("disk", false, Some(Duration::ZERO)));
-        let plain = read("file:/var/log/audit.jsonl#sync=false&format=ifx").unwrap();
+        let plain = read_sink("file:/var/log/audit.jsonl#sync=false&format=ifx").unwrap();
         let path = PathBuf::from("/var/log/audit.jsonl");
         assert_eq!(plain.to, AuditSinkTarget::File { path, rotate: ROTATE, keep: 0, sync: false });
         assert_eq!((plain.name.as_str(), plain.ifx, plain.refuse_after), ("file", true, None));
@@ -218,9 +256,9 @@ mod tests {
                 },
             ),
         ] {
-            assert_eq!(read(text).unwrap().to, to, "{text}");
+            assert_eq!(read_sink(text).unwrap().to, to, "{text}");
         }
-        let http = read("https://siem.example/ingest#token_file=token").unwrap();
+        let http = read_sink("https://siem.example/ingest#token_file=token").unwrap();
         assert!(matches!(http.to, AuditSinkTarget::Http { token_file: Some(_), ca_file: None, .. }));
     }
 
@@ -240,7 +278,7 @@ mod tests {
             ("syslog+tcp://h", "a host and port"),
             ("http://far.example/x", "http only for this machine"),
         ] {
-            let message = read(text).unwrap_err();
+            let message = read_sink(text).unwrap_err();
             assert!(message.contains(told), "{text}: {message}");
         }
     }

@@ -1,13 +1,40 @@
 //! Where values come from: file, environment, flags; flattened to `section.key` with its place.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use crate::Mistake;
-use crate::keys::{self, KEYS, Key, SECTIONS};
-use crate::parse::{File, Override};
+use crate::setting::Key;
+use crate::{Catalogue, Mistake};
+
+/// The text of `aro.toml` with its path, which names places and from whose folder relative paths count.
+#[derive(Debug, Clone, Copy)]
+pub struct File<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
+}
+
+/// A value by a flag.
+#[derive(Debug, Clone, Copy)]
+pub struct Override<'a> {
+    /// `section.key`.
+    pub key: &'a str,
+    /// As in the environment; lists with commas.
+    pub value: &'a str,
+    /// What to call it in a mistake, such as `--listen`.
+    pub flag: &'a str,
+}
+
+/// Everything that settings are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    pub file: Option<File<'a>>,
+    pub environment: &'a BTreeMap<String, String>,
+    pub overrides: &'a [Override<'a>],
+    /// Keys that must be there.
+    pub needs: &'a [&'a str],
+}
 
 /// A value before it is parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +63,7 @@ pub(crate) struct RawSetting {
 pub(crate) type Values = BTreeMap<&'static str, RawSetting>;
 
 /// Reads a file into `values`.
-pub(crate) fn file(file: &File<'_>, values: &mut Values, mistakes: &mut Vec<Mistake>) {
+pub(crate) fn file(all: Catalogue, file: &File<'_>, values: &mut Values, mistakes: &mut Vec<Mistake>) {
     let name = file
         .path
         .file_name()
@@ -56,17 +83,17 @@ pub(crate) fn file(file: &File<'_>, values: &mut Values, mistakes: &mut Vec<Mist
     for (section, value) in table.get_ref() {
         let at = place(section.span().start);
         let Some(inner) = value.get_ref().as_table() else {
-            mistakes.push(not_a_section(section.get_ref(), at));
+            mistakes.push(not_a_section(all, section.get_ref(), at));
             continue;
         };
-        if !SECTIONS.iter().any(|(known, _)| known == section.get_ref()) && inner.is_empty() {
-            mistakes.push(unknown(section.get_ref(), at));
+        if !all.has_section(section.get_ref()) && inner.is_empty() {
+            mistakes.push(unknown(all, section.get_ref(), at));
         }
         for (name, value) in inner {
             let path = format!("{}.{}", section.get_ref(), name.get_ref());
             let at = place(name.span().start);
-            match keys::find(&path) {
-                None => mistakes.push(unknown(&path, at)),
+            match all.find(&path) {
+                None => mistakes.push(unknown(all, &path, at)),
                 Some(key) => {
                     let found = RawSetting {
                         raw: raw(value.get_ref()),
@@ -97,11 +124,12 @@ fn raw(value: &DeValue<'_>) -> RawValue {
 
 /// Reads the environment: the contract's names first, so that `ARO_` names override them.
 pub(crate) fn environment(
+    all: Catalogue,
     environment: &BTreeMap<String, String>,
     values: &mut Values,
     mistakes: &mut Vec<Mistake>,
 ) {
-    for key in KEYS {
+    for key in all.keys() {
         let Some(contract) = key.contract else { continue };
         let Some(value) = environment.get(contract.name).filter(|value| !value.is_empty()) else { continue };
         let raw = RawValue::Loose((contract.value)(value));
@@ -111,8 +139,8 @@ pub(crate) fn environment(
     }
     for (name, value) in environment {
         let Some(path) = ours(name) else { continue };
-        match keys::find(&path) {
-            None => mistakes.push(unknown(&path, name.clone())),
+        match all.find(&path) {
+            None => mistakes.push(unknown(all, &path, name.clone())),
             // An empty variable is one that is not set.
             Some(_) if value.is_empty() => {}
             Some(key) => loose(key, value, name.clone(), values),
@@ -127,10 +155,15 @@ fn ours(name: &str) -> Option<String> {
 }
 
 /// Takes values from flags.
-pub(crate) fn overrides(overrides: &[Override<'_>], values: &mut Values, mistakes: &mut Vec<Mistake>) {
+pub(crate) fn overrides(
+    all: Catalogue,
+    overrides: &[Override<'_>],
+    values: &mut Values,
+    mistakes: &mut Vec<Mistake>,
+) {
     for Override { key, value, flag } in overrides {
-        match keys::find(key) {
-            None => mistakes.push(unknown(key, (*flag).to_owned())),
+        match all.find(key) {
+            None => mistakes.push(unknown(all, key, (*flag).to_owned())),
             Some(key) => loose(key, value, (*flag).to_owned(), values),
         }
     }
@@ -143,19 +176,19 @@ fn loose(key: &'static Key, value: &str, place: String, values: &mut Values) {
     );
 }
 
-fn unknown(path: &str, place: String) -> Mistake {
-    let message = match keys::nearest(path) {
+fn unknown(all: Catalogue, path: &str, place: String) -> Mistake {
+    let message = match all.nearest(path) {
         Some(near) => format!("no such key; did you mean {near}?"),
         None => "no such key".to_owned(),
     };
     Mistake { key: rp_base::text::clean(path, 80), place, message }
 }
 
-fn not_a_section(name: &str, place: String) -> Mistake {
-    let known = SECTIONS.iter().any(|(known, _)| *known == name);
+fn not_a_section(all: Catalogue, name: &str, place: String) -> Mistake {
+    let known = all.has_section(name);
     if known {
         let message = format!("is a section: write [{name}] on a line of its own and its keys below");
         return Mistake { key: name.to_owned(), place, message };
     }
-    unknown(name, place)
+    unknown(all, name, place)
 }

@@ -1,12 +1,13 @@
-//! `docs/reference/configuration.md`, made of the table of keys.
+//! `docs/reference/configuration.md`, made of the declarations.
 
 use std::fmt::Write as _;
 
-use crate::keys::{KEYS, Key, Kind, SECTIONS};
+use crate::Catalogue;
+use crate::setting::{Key, Kind};
 
 const INTRODUCTION: &str = "# Configuration
 
-<!-- Generated from rp-core/config/src/keys.rs. -->
+<!-- Generated from the sections of rp-core/config/src/sections.rs. -->
 
 One file, `aro.toml`. A value by a flag wins over the environment `ARO_SECTION__KEY`, that over the contract's names (last
 column), that over the file. In the environment lists are written with commas; an empty variable counts as not set. Durations
@@ -16,18 +17,32 @@ mistakes are told at once: `aro check-config`.
 ";
 
 /// The reference page, Markdown.
-pub fn reference_markdown() -> String {
+pub(crate) fn markdown(all: Catalogue) -> String {
     let mut out = INTRODUCTION.to_owned();
-    for (section, help) in SECTIONS {
+    for section in all.0 {
+        let Some(first) = section.first() else { continue };
+        let (name, about) = (first.section, text(first.about));
         let _ = write!(
             out,
-            "\n## [{section}]\n\n{help}\n\n| Key | Value | Default | Meaning | Also |\n|---|---|---|---|---|\n"
+            "
+## [{name}]
+
+{about}
+
+| Key | Value | Default | Meaning | Also |
+|---|---|---|---|---|
+"
         );
-        for key in KEYS.iter().filter(|key| key.path.split('.').next() == Some(section)) {
+        for key in section.iter().flat_map(|group| group.keys) {
             row(&mut out, key);
         }
     }
     out
+}
+
+/// One line of the lines of a documentation, each of which begins with a blank.
+fn text(lines: &[&str]) -> String {
+    lines.concat().trim_start().to_owned()
 }
 
 fn row(out: &mut String, key: &Key) {
@@ -42,20 +57,5 @@ fn row(out: &mut String, key: &Key) {
         (text, _) => format!("`\"{text}\"`"),
     };
     let also = key.contract.map_or_else(String::new, |contract| format!("`{}`", contract.name));
-    let _ = writeln!(out, "| `{name}` | {} | {default} | {} | {also} |", key.kind.expects(), key.help);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_key_has_a_row() {
-        let page = reference_markdown();
-        assert_eq!(page.matches("\n| `").count(), KEYS.len());
-        assert!(page.contains(
-            "| `client_id` | a text | – | Our client id at the provider. | `AZURE_PORTAL_CLIENT_ID` |"
-        ));
-        assert!(page.contains("| `scopes` | a list of texts | `[\"openid\", \"profile\"]` |"));
-    }
+    let _ = writeln!(out, "| `{name}` | {} | {default} | {} | {also} |", key.kind.expects(), text(key.help));
 }
