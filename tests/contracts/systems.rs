@@ -89,7 +89,7 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 34] = [
+const FOLDERS: [(&str, &str); 35] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
