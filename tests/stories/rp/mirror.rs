@@ -128,7 +128,7 @@ impl World {
         let clock: SharedClock = Arc::new(SystemClock);
         let plane = &self.openshift.plane;
         let token = Credential::Token(plane.admin_token().to_owned().into());
-        let view = ClusterView::from_document(&self.document().await?)?;
+        let view = ClusterView::from_document(&self.document().await?);
         let target = Target {
             id: ResourceId::parse(path("real").split('?').next().unwrap_or_default())?,
             source: Source::Aro,
