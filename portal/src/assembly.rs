@@ -4,12 +4,15 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, post};
+use portal_api as api;
+use portal_model::state::PortalState;
+use portal_pages as pages;
+use portal_session::backchannel;
+use portal_session::fault::Fault;
 
-use crate::fault::Fault;
 use crate::gate::{Gate, gate};
 use crate::routes::{Handler, Method, Route, table};
-use crate::state::PortalState;
-use crate::{api, auth, layers, live, pages};
+use crate::{layers, ready};
 
 /// The whole portal behind one router: no socket is opened, so tests send requests into it. The front
 /// service puts `ConnectInfo<SocketAddr>` into each request.
@@ -36,12 +39,12 @@ fn method_router(state: &PortalState, route: &'static Route) -> MethodRouter<Por
         };
     }
     let methods = match route.handler {
-        Handler::Ready => on!(pages::ready),
-        Handler::Asset => on!(pages::asset),
-        Handler::Login => on!(auth::login),
-        Handler::Callback => on!(auth::callback),
-        Handler::Logout => on!(auth::logout),
-        Handler::BackchannelLogout => on!(auth::backchannel),
+        Handler::Ready => on!(ready::ready),
+        Handler::Asset => on!(pages::assets::asset),
+        Handler::Login => on!(pages::login::login),
+        Handler::Callback => on!(pages::callback::callback),
+        Handler::Logout => on!(pages::logout::logout),
+        Handler::BackchannelLogout => on!(backchannel::backchannel),
         Handler::CliLogin => on!(pages::signin::page),
         Handler::CliLoginDecide => on!(pages::signin::decide),
         Handler::DevicePage => on!(pages::device::page),
@@ -67,7 +70,7 @@ fn method_router(state: &PortalState, route: &'static Route) -> MethodRouter<Por
         Handler::ClusterMachinesList => on!(api::cluster_legacy::machines),
         Handler::ClusterMachineSetsList => on!(api::cluster_legacy::machine_sets),
         Handler::V1Objects => on!(api::cluster_objects::list),
-        Handler::LivePage => on!(live::stream),
+        Handler::LivePage => on!(pages::live_stream::stream),
         Handler::V1Grants => on!(api::grants::list),
         Handler::V1Grant => on!(api::grants::get),
         Handler::V1GrantNew => on!(api::grants::create),
@@ -204,7 +207,7 @@ fn method_router(state: &PortalState, route: &'static Route) -> MethodRouter<Por
         Handler::StatisticsTab => on!(pages::statistics::tab),
         Handler::MetricsDialog => on!(pages::metrics::dialog),
         Handler::MetricsNew => on!(pages::metrics::issue),
-        Handler::KeysPage => on!(pages::keys),
+        Handler::KeysPage => on!(pages::keys::page),
     };
     let gate_state = Gate { state: state.clone(), route };
     methods.layer(DefaultBodyLimit::max(route.body)).layer(from_fn_with_state(gate_state, gate))

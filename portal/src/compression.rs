@@ -1,4 +1,4 @@
-//! Content encodings that a client accepts, and the compression of pages. A page is compressed as a whole before it is
+//! Compression of pages. A page is compressed as a whole before it is
 //! sent, so that no encoder stays in memory for a client that does not read.
 
 use std::io::Write as _;
@@ -9,36 +9,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderValue, header};
 use http_body::Body as _;
+use portal_session::accepted_encodings::AcceptedEncodings;
 
 /// Sizes of pages that are compressed: the upper bound limits the memory that one response holds.
 const SIZES: std::ops::RangeInclusive<u64> = 256..=1024 * 1024;
-
-/// Content encodings that a client accepts (RFC 9110 §12.5.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AcceptedEncodings {
-    pub(crate) gzip: bool,
-    pub(crate) brotli: bool,
-}
-
-impl AcceptedEncodings {
-    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
-        let mut accepted = Self { gzip: false, brotli: false };
-        let values = headers.get_all(header::ACCEPT_ENCODING);
-        for item in values.iter().flat_map(|value| value.to_str().unwrap_or_default().split(',')) {
-            let (name, weight) = item.split_once(';').unwrap_or((item, ""));
-            let weight = weight.trim().strip_prefix("q=").and_then(|q| q.parse::<f32>().ok());
-            let wanted = weight.is_none_or(|weight| weight > 0.0);
-            match name.trim().to_ascii_lowercase().as_str() {
-                "gzip" => accepted.gzip = wanted,
-                "br" => accepted.brotli = wanted,
-                _ => {}
-            }
-        }
-        accepted
-    }
-}
 
 /// Compresses pages only. Tokens and data are never compressed together with text from outside.
 pub(crate) async fn pack(request: Request, next: Next) -> Response {
@@ -66,7 +42,7 @@ pub(crate) async fn pack(request: Request, next: Next) -> Response {
         }
         Err(error) => {
             tracing::error!(error = %rp_base::chain(&error), "a page could not be packed");
-            crate::fault::Fault::internal().into_response()
+            portal_session::fault::Fault::internal().into_response()
         }
     }
 }
@@ -80,28 +56,4 @@ fn gzip(page: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(page.len() / 4), Compression::default());
     encoder.write_all(page)?;
     encoder.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_client_takes_is_read_with_its_weights() {
-        for (text, gzip, brotli) in [
-            ("", false, false),
-            ("gzip", true, false),
-            ("gzip, deflate, br, zstd", true, true),
-            ("GZIP;q=0, br;q=0.5", false, true),
-            ("gzip; q=0.0,x", false, false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(text));
-            assert_eq!(
-                AcceptedEncodings::from_headers(&headers),
-                AcceptedEncodings { gzip, brotli },
-                "{text}"
-            );
-        }
-    }
 }

@@ -7,17 +7,18 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
+use portal_model::state::PortalState;
+use portal_session::client::{by_client_token, is_client_token};
+use portal_session::context::{Context, ResponseKind, RouteName, Shared};
+use portal_session::csrf;
+use portal_session::fault::Fault;
+use portal_session::session_user::SessionUser;
+use portal_session::user::{CurrentUser, missing};
 use rp_access::{Caller, Refusal};
 use rp_documents::{GrantKind, Outcome, ResourceId, Side};
 use tower_sessions::Session;
 
-use crate::auth::{SessionUser, by_client_token, is_client_token};
-use crate::context::{Context, ResponseKind, Shared};
-use crate::csrf;
-use crate::fault::Fault;
 use crate::routes::{AllowedCaller, AuditClass, Route};
-use crate::state::PortalState;
-use crate::user::{CurrentUser, missing};
 
 /// What the gate of one route needs.
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ pub(crate) async fn gate(State(gate): State<Gate>, mut request: Request, next: N
     let Some(context) = request.extensions().get::<Shared>().cloned() else {
         return Fault::internal().into_response();
     };
-    let _ = context.route.set(gate.route);
+    let _ = context.route.set(RouteName { method: gate.route.method.name(), path: gate.route.path });
     let started = Instant::now();
     let target = target(request.uri().path());
     let response = match admit(&gate, &context, &mut request).await {
@@ -93,9 +94,9 @@ fn refused_token(why: impl Into<String>) -> Fault {
 
 async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<CurrentUser, Fault> {
     if is_client_token(token) {
-        return by_client_token(&gate.state, context, token).await;
+        return by_client_token(&gate.state.session, context, token).await;
     }
-    let access = &gate.state.0.access;
+    let access = &gate.state.session.access;
     let live = access.authenticate(token, context.from).await.map_err(|refusal| match refusal {
         Refusal::Unsure | Refusal::Unavailable => Fault::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -118,16 +119,21 @@ async fn by_token(gate: &Gate, context: &Context, token: &str) -> Result<Current
 }
 
 async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result<CurrentUser, Fault> {
-    let parts = &gate.state.0;
     let found = SessionUser::load(session).await.map_err(|_| {
         Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
             .why("Your session cannot be looked up now; it is not lost.")
             .action("Try again in a moment.")
     })?;
     let user = found.ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
-    let key = parts.sign_in.sessions.key(session).ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
-    let session_ends = Some(parts.sign_in.sessions.end_of(user.signed_in));
-    let roles = parts.access.policy().roles_of(&user.person.groups);
+    let key = gate
+        .state
+        .session
+        .sign_in
+        .sessions
+        .key(session)
+        .ok_or_else(|| Fault::status(StatusCode::UNAUTHORIZED))?;
+    let session_ends = Some(gate.state.session.sign_in.sessions.end_of(user.signed_in));
+    let roles = gate.state.session.access.policy().roles_of(&user.person.groups);
     let caller = Caller {
         person: user.person,
         roles,
@@ -135,13 +141,12 @@ async fn by_session(gate: &Gate, context: &Context, session: &Session) -> Result
         request_id: context.id.clone(),
         via: rp_access::Via::Session,
     };
-    let csrf = csrf::token(&parts.keyring, &*parts.random, &key);
+    let csrf = csrf::token(&gate.state.session.keyring, &*gate.state.session.random, &key);
     Ok(CurrentUser { caller, csrf, session_ends, session: Some(key), auth_time: user.auth_time })
 }
 
 /// Reads the body (bounded) for the form field, and puts it back.
 async fn check_csrf(gate: &Gate, request: &mut Request) -> Result<(), Fault> {
-    let parts = &gate.state.0;
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let bytes = to_bytes(body, gate.route.body).await.map_err(|_| {
         let most = gate.route.body / 1024;
@@ -149,8 +154,14 @@ async fn check_csrf(gate: &Gate, request: &mut Request) -> Result<(), Fault> {
             .why(format!("This address takes {most} KiB at most. Nothing was changed."))
     })?;
     let session = request.extensions().get::<Session>().ok_or_else(Fault::internal)?;
-    let key = parts.sign_in.sessions.key(session).ok_or_else(Fault::internal)?;
-    csrf::check(&parts.keyring, &key, &parts.site.urls.portal, request.headers(), &bytes)?;
+    let key = gate.state.session.sign_in.sessions.key(session).ok_or_else(Fault::internal)?;
+    csrf::check(
+        &gate.state.session.keyring,
+        &key,
+        &gate.state.session.site.urls.portal,
+        request.headers(),
+        &bytes,
+    )?;
     *request.body_mut() = Body::from(bytes);
     Ok(())
 }
@@ -205,7 +216,7 @@ async fn record(
     let result = Outcome { status: status.as_u16(), word: word.to_owned(), side };
     let verb = verb(gate.route);
     gate.state
-        .0
+        .session
         .note(&user.caller, verb, result, |entry| {
             entry.target = target;
             entry.query = without_cluster_prefix(gate.route.path).to_owned();

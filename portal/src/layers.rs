@@ -1,6 +1,7 @@
 //! The layers around the router, outermost first.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -8,32 +9,34 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use portal_model::state::PortalState;
+use portal_pages::answer::failure;
+use portal_pages::frame::frame;
+use portal_pages::signin::FormTarget;
+use portal_session::context::{Context, Shared};
+use portal_session::fault::Fault;
+use portal_session::metrics::RequestLabels;
+use portal_session::session_store::COOKIE;
 use rp_base::Id;
 use rp_documents::{ResourceId, Side};
 use rp_net::door::ConnectionHandle;
-use std::sync::Arc;
 use tower::ServiceBuilder;
 use tower::util::MapRequestLayer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_sessions::SessionManagerLayer;
 use tower_sessions::cookie::SameSite;
 
-use crate::auth::COOKIE;
 use crate::compression::pack;
-use crate::context::{Context, Shared};
-use crate::fault::Fault;
-use crate::metrics::RequestLabels;
-use crate::pages::frame;
-use crate::pages::signin::FormTarget;
-use crate::routes::Handler;
-use crate::state::PortalState;
 
 /// Limit for the time until a handler responds; the bodies of streams are not covered.
 const TIME_OUT: Duration = Duration::from_secs(30);
 
+/// Routes whose requests are not logged: probes, and what every page loads.
+const QUIET: [&str; 3] = ["/healthz/ready", "/static/{*path}", "/favicon.ico"];
+
 /// Puts the layers around the routes.
 pub(crate) fn with_layers(state: PortalState, routes: Router) -> Router {
-    let sessions = SessionManagerLayer::new(state.0.sign_in.sessions.store())
+    let sessions = SessionManagerLayer::new(state.session.sign_in.sessions.store())
         .with_name(COOKIE)
         .with_secure(true)
         .with_http_only(true)
@@ -62,7 +65,7 @@ pub(crate) fn with_layers(state: PortalState, routes: Router) -> Router {
 }
 
 async fn observe(State(state): State<PortalState>, mut request: Request, next: Next) -> Response {
-    let id = Id::random(&*state.0.random);
+    let id = Id::random(&*state.session.random);
     let context: Shared = Arc::new(Context::from_request(&request, id));
     request.extensions_mut().insert(Arc::clone(&context));
     let (started, method) = (Instant::now(), request.method().clone());
@@ -85,12 +88,12 @@ fn log(state: &PortalState, context: &Context, method: &Method, status: StatusCo
     let pattern = route.map_or("none", |route| route.path);
     let labels = RequestLabels {
         route: pattern,
-        method: route.map_or("other", |route| route.method.name()),
+        method: route.map_or("other", |route| route.method),
         code: status.as_u16(),
     };
-    state.0.metrics.requests.with(&labels).inc();
-    state.0.metrics.duration.observe(took.as_secs_f64());
-    if matches!(route.map(|route| route.handler), Some(Handler::Ready | Handler::Asset)) {
+    state.session.metrics.requests.with(&labels).inc();
+    state.session.metrics.duration.observe(took.as_secs_f64());
+    if QUIET.contains(&pattern) {
         return;
     }
     tracing::info!(
@@ -108,7 +111,7 @@ fn log(state: &PortalState, context: &Context, method: &Method, status: StatusCo
 
 async fn protect(State(state): State<PortalState>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    let mut targets = state.0.sign_in.provider.form_targets();
+    let mut targets = state.session.sign_in.provider.form_targets();
     if let Some(FormTarget(more)) = response.extensions().get() {
         targets.push(' ');
         targets.push_str(more);
@@ -149,7 +152,7 @@ async fn render_fault(State(state): State<PortalState>, request: Request, next: 
         None if is_bodyless_error(&response) => Fault::status(response.status()),
         None => return response,
     };
-    let mut dressed = fault.render(&context, frame(&state, &context));
+    let mut dressed = failure(&fault, &context, frame(&state, &context));
     for (name, value) in response.headers() {
         if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {
             dressed.headers_mut().append(name, value.clone());

@@ -2,8 +2,8 @@
 //! (`contract/portal.md` §8 and "Do better" 28).
 
 mod route_docs;
-mod schemas;
 
+use portal_api::schemas;
 use serde_json::{Map, Value, json};
 
 use crate::routes::{AllowedCaller, Method, Route, table};

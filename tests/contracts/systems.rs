@@ -89,7 +89,7 @@ fn every_named_test_exists() -> Result<()> {
     Ok(())
 }
 
-const FOLDERS: [(&str, &str); 35] = [
+const FOLDERS: [(&str, &str); 39] = [
     ("stories", "tests/stories"),
     ("contracts", "tests/contracts"),
     ("powercut", "tests/powercut"),
@@ -122,7 +122,11 @@ const FOLDERS: [(&str, &str); 35] = [
     ("proxy", "proxy"),
     ("web", "web"),
     ("portal", "portal/src"),
+    ("portal-api", "portal/api"),
     ("portal-cli", "portal/cli"),
+    ("portal-model", "portal/model"),
+    ("portal-pages", "portal/pages"),
+    ("portal-session", "portal/session"),
     ("aro", "portal/aro"),
     ("aro-dev", "portal/dev"),
 ];

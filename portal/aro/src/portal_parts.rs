@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use portal::auth::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig};
-use portal::{
-    ClusterAccess, Link, LiveLimits, PortalParts, PortalState, RunBooks, SessionRules, SignInParts, Site,
-    Urls, VmSource,
-};
+use portal_model::live_limits::LiveLimits;
+use portal_model::parts::{ClusterAccess, PortalParts};
+use portal_model::state::PortalState;
+use portal_model::vms::VmSource;
+use portal_session::config::{AssertionAudience, ClientAuth, GroupsSource, OidcConfig, SessionRules};
+use portal_session::run_books::RunBooks;
+use portal_session::site::{Link, Site, Urls};
+use portal_session::state::SignInParts;
 use proxy::ApiProxy;
 use proxy::terminal::{Shells, TerminalOptions, TerminalParts, Terminals};
 use rp_access::Access;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use ipnet::IpNet;
-use portal::{ClusterAccess, PortalState};
+use portal_model::parts::ClusterAccess;
+use portal_model::state::PortalState;
 use proxy::terminal::Shells;
 use proxy::tunnel_endpoint::TunnelApi;
 use rp_access::Access;

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::routing::post;
 use axum::{Json, Router};
 use http::{HeaderMap, StatusCode, header};
-use portal::PortalState;
+use portal_model::state::PortalState;
 use rp_documents::Person;
 use rp_runtime::Lifecycle;
 use rp_simulator_oidc::OidcProvider;

@@ -5,6 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use portal_model::index::Entry;
+use portal_model::vms::VmSource;
+use portal_pages::live::TabInput;
+use portal_pages::objects;
+use portal_session::user::CurrentUser;
 use rp_access::{Caller, Via};
 use rp_azure::{AzureError, ErrorKind, PowerState, VmState, VmStates};
 use rp_base::Id;
@@ -16,11 +21,6 @@ use web::objects::Vm;
 use web::{Frame, Tab};
 
 use super::kit::{Kit, RES, until};
-use crate::index::Entry;
-use crate::live::TabInput;
-use crate::pages::objects;
-use crate::user::CurrentUser;
-use crate::vms::VmSource;
 
 /// Azure, as it would answer.
 #[derive(Default)]
@@ -67,7 +67,7 @@ async fn azure_is_asked_once_a_minute_and_pages_do_not_wait_for_it() {
     let azure = Arc::new(Azure::default());
     let source = VmSource::new(Arc::clone(&azure) as _);
     let kit = Kit::with(|parts| parts.vm_states = Some(source)).await;
-    let (entry, vms) = (entry(&kit), &kit.state.0.vms);
+    let (entry, vms) = (entry(&kit), &kit.state.model.vms);
     assert_eq!(vms.state_of(&entry, "master-2"), Vm::NotAsked("Azure is being asked.".to_owned()));
     vms.look(&entry);
     vms.look(&entry);
@@ -97,13 +97,13 @@ fn user() -> CurrentUser {
 
 fn slice<T: Project>(kit: &Kit, objects: &[Value]) -> Slice<T> {
     let items = objects.iter().filter_map(T::from_json).collect();
-    Slice::live(items, kit.state.0.clock.now())
+    Slice::live(items, kit.state.session.clock.now())
 }
 
 fn snapshot(kit: &Kit) -> ClusterSnapshot {
     let ready = json!({"type": "Ready", "status": "False", "reason": "KubeletDown", "message": "<b>down</b>",
         "lastTransitionTime": "2026-11-21T11:00:00Z"});
-    let mut seen = ClusterSnapshot::empty(kit.state.0.clock.now());
+    let mut seen = ClusterSnapshot::empty(kit.state.session.clock.now());
     seen.nodes = slice::<Node>(
         kit,
         &[
@@ -128,7 +128,8 @@ fn snapshot(kit: &Kit) -> ClusterSnapshot {
 async fn what_is_unchanged_gives_the_same_bytes_and_each_part_has_its_element() {
     let kit = Kit::new().await;
     let (entry, user) = (entry(&kit), user());
-    let frame = Frame { now: kit.state.0.clock.now().seconds(), region: "weu".into(), ..Frame::default() };
+    let frame =
+        Frame { now: kit.state.session.clock.now().seconds(), region: "weu".into(), ..Frame::default() };
     let later =
         Frame { request_id: "another".into(), csrf: "another".into(), path: "/x".into(), ..frame.clone() };
     let seen = Arc::new(snapshot(&kit));

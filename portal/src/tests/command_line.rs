@@ -231,11 +231,11 @@ async fn a_code_gives_what_the_groups_of_now_give() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(Some(Role::Sre)).await;
     let ask = agreed(&kit, &cookie).await;
-    kit.state.0.sign_in.sessions.set_groups("sub-sre", &["g-viewer".to_owned()]).await.unwrap();
+    kit.state.session.sign_in.sessions.set_groups("sub-sre", &["g-viewer".to_owned()]).await.unwrap();
     let given = post(&kit, "/api/v1/login/token", &ask).await.json();
     assert_eq!(given["person"]["roles"], json!(["viewer"]), "{given}");
     let ask = agreed(&kit, &cookie).await;
-    kit.state.0.sign_in.sessions.set_groups("sub-sre", &[]).await.unwrap();
+    kit.state.session.sign_in.sessions.set_groups("sub-sre", &[]).await.unwrap();
     let answer = post(&kit, "/api/v1/login/token", &ask).await;
     assert_eq!(answer.status, 403, "{answer:?}");
 }

@@ -8,6 +8,13 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use http::{HeaderMap, Request, StatusCode, header};
+use portal_model::live_limits::LiveLimits;
+use portal_model::parts::{ClusterAccess, PortalParts};
+use portal_model::state::PortalState;
+use portal_session::config::SessionRules;
+use portal_session::config::{ClientAuth, OidcConfig};
+use portal_session::site::{Site, Urls};
+use portal_session::state::SignInParts;
 use proxy::prom::{Prom, PromLimits, PromParts};
 use rp_access::{Access, AccessParts, IssueRequest, Policy};
 use rp_audit::{Audit, AuditOptions, CheckpointKey};
@@ -24,10 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::provider::FakeProvider;
-use crate::auth::{ClientAuth, OidcConfig};
-use crate::{
-    ClusterAccess, LiveLimits, PortalParts, PortalState, SessionRules, SignInParts, Site, Urls, app,
-};
+use crate::app;
 
 pub(super) const PORTAL: &str = "https://portal.example:8443";
 pub(super) const RES: &str = "/subscriptions/0000aaaa-0000-0000-0000-00000000000f/resourcegroups/my.rg/providers/microsoft.redhatopenshift/openshiftclusters/harbor-01";
@@ -264,7 +268,7 @@ impl Kit {
                 version: "abc".to_owned(),
                 simulated: true,
                 regions: Vec::new(),
-                run_books: crate::RunBooks::default(),
+                run_books: portal_session::run_books::RunBooks::default(),
             },
             metrics: Registry::new(),
             vm_states: None,
@@ -276,30 +280,33 @@ impl Kit {
 
     /// Another process on the same store.
     pub(super) async fn replica(&self) -> Self {
-        let parts = &self.state.0;
         let state = PortalState::new(PortalParts {
             clusters: ClusterAccess {
-                prom: prom(&parts.audit, &parts.clock),
-                api: api(&parts.access, &parts.clock),
-                terminals: terminals(&parts.access, &parts.clock),
-                places: places(&parts.store),
+                prom: prom(&self.state.session.audit, &self.state.session.clock),
+                api: api(&self.state.session.access, &self.state.session.clock),
+                terminals: terminals(&self.state.session.access, &self.state.session.clock),
+                places: places(&self.state.session.store),
                 budget: Budget::unlimited(),
-                observer: observer(&parts.clock),
-                recordings: parts.clusters.recordings.clone(),
+                observer: observer(&self.state.session.clock),
+                recordings: self.state.model.clusters.recordings.clone(),
                 ssh: None,
                 networks: Networks::new(Vec::new(), Vec::new()),
                 network_names: Vec::new(),
             },
             live: LiveLimits::default(),
             stopping: CancellationToken::new(),
-            store: Arc::clone(&parts.store),
-            audit: parts.audit.clone(),
-            access: Arc::clone(&parts.access),
-            keyring: parts.keyring.clone(),
-            clock: Arc::clone(&parts.clock),
-            random: Arc::clone(&parts.random),
-            sign_in: sign_in(&self.provider, parts.sign_in.rules),
-            site: Site { regions: Vec::new(), run_books: crate::RunBooks::default(), ..parts.site.clone() },
+            store: Arc::clone(&self.state.session.store),
+            audit: self.state.session.audit.clone(),
+            access: Arc::clone(&self.state.session.access),
+            keyring: self.state.session.keyring.clone(),
+            clock: Arc::clone(&self.state.session.clock),
+            random: Arc::clone(&self.state.session.random),
+            sign_in: sign_in(&self.provider, self.state.session.sign_in.rules),
+            site: Site {
+                regions: Vec::new(),
+                run_books: portal_session::run_books::RunBooks::default(),
+                ..self.state.session.site.clone()
+            },
             metrics: Registry::new(),
             vm_states: None,
         })
@@ -358,7 +365,7 @@ impl Kit {
     /// A robot of that name; the settings say that the client `app-1` is `deployer`.
     pub(super) async fn robot(&self, name: &str) {
         let person = person(Some(Role::Admin));
-        let access = &self.state.0.access;
+        let access = &self.state.session.access;
         let caller = rp_access::Caller {
             roles: access.policy().roles_of(&person.groups),
             person,
@@ -381,7 +388,7 @@ impl Kit {
     /// A token of that kind.
     pub(super) async fn token(&self, role: Role, kind: GrantKind) -> String {
         let person = person(Some(role));
-        let access = &self.state.0.access;
+        let access = &self.state.session.access;
         let caller = rp_access::Caller {
             roles: access.policy().roles_of(&person.groups),
             person,
@@ -428,7 +435,7 @@ impl Kit {
         let asked = rp_audit::Query { verb: Some(verb.to_owned()), ..rp_audit::Query::default() };
         let started = tokio::time::Instant::now();
         loop {
-            let found = self.state.0.audit.search(&asked).await.unwrap();
+            let found = self.state.session.audit.search(&asked).await.unwrap();
             if let Some(entry) = found.entries.iter().find(|entry| entry.verb == verb) {
                 return entry.clone();
             }

@@ -55,7 +55,7 @@ async fn the_empty_request_gives_the_contracts_file() {
 }}"#
     );
     assert_eq!(answer.body, golden);
-    let live = kit.state.0.access.authenticate(&token, [192, 0, 2, 7].into()).await.unwrap();
+    let live = kit.state.session.access.authenticate(&token, [192, 0, 2, 7].into()).await.unwrap();
     assert_eq!(live.grant.rights, rp_documents::Rights::Read);
     assert_eq!((live.grant.not_after.seconds() - kit.now()), 6 * 3600);
     let entry = kit.audited("grant.issue").await;

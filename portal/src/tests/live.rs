@@ -7,13 +7,13 @@ use axum::body::{Body, BodyDataStream};
 use axum::extract::ConnectInfo;
 use futures_util::StreamExt as _;
 use http::{Request, StatusCode};
+use portal_model::live_limits::LiveLimits;
 use rp_database::Expect;
 use rp_documents::{Collection, GrantKind, Phase, Role};
 use tokio::time::timeout;
 use tower::ServiceExt as _;
 
 use super::kit::{Kit, RES, until};
-use crate::LiveLimits;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -116,7 +116,7 @@ async fn a_process_that_stops_says_so() {
     let cookie = kit.cookie(Some(Role::Viewer)).await;
     let mut page = LiveStream::open(&kit, &cookie, "overview").await;
     page.until("a state", |text| text.contains("event: state")).await;
-    kit.state.0.stopping.cancel();
+    kit.state.model.stopping.cancel();
     page.ends("stopping").await;
 }
 

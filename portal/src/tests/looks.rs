@@ -28,7 +28,7 @@ impl SignedIn {
             name: "sre@example.com".to_owned(),
             groups: vec!["g-sre".to_owned()],
         };
-        let access = &kit.state.0.access;
+        let access = &kit.state.session.access;
         let caller = Caller {
             roles: access.policy().roles_of(&person.groups),
             person,
@@ -56,7 +56,7 @@ impl SignedIn {
 
     async fn grant(&self) -> Result<(), Refusal> {
         let from = "192.0.2.9".parse().unwrap();
-        self.kit.state.0.access.authenticate(&self.token, from).await.map(drop)
+        self.kit.state.session.access.authenticate(&self.token, from).await.map(drop)
     }
 
     /// After so many minutes.
@@ -108,7 +108,9 @@ async fn a_refused_refresh_ends_sessions_and_grants() {
         let late = signed.kit.token(Role::Sre, GrantKind::Cli).await;
         signed.look(1).await;
         assert_eq!(signed.kit.store.count(Collection::SignIns).await.unwrap(), 0);
-        assert!(signed.kit.state.0.access.authenticate(&late, "192.0.2.7".parse().unwrap()).await.is_err());
+        assert!(
+            signed.kit.state.session.access.authenticate(&late, "192.0.2.7".parse().unwrap()).await.is_err()
+        );
         let entry = signed.kit.audited("sign-in.look").await;
         assert_eq!((entry.actor.name.as_str(), entry.query), ("sre@example.com", format!("refused {code}")));
     }
@@ -134,10 +136,10 @@ async fn lost_groups_take_rights_away_and_the_last_takes_all() {
 async fn groups_that_could_not_be_written_at_the_sign_in_are_written_by_the_next_look() {
     let signed = SignedIn::new().await;
     // The process died between keeping the token and writing the groups.
-    let (sign_ins, now) = (&signed.kit.state.0.sign_in.sign_ins, signed.kit.state.0.clock.now());
+    let (sign_ins, now) = (&signed.kit.state.session.sign_in.sign_ins, signed.kit.state.session.clock.now());
     let record = sign_ins.all().await.unwrap().remove(0);
     let held = sign_ins.open(&record.value).unwrap();
-    signed.kit.state.0.sign_in.sessions.set_groups("sub-sre", &["g-viewer".to_owned()]).await.unwrap();
+    signed.kit.state.session.sign_in.sessions.set_groups("sub-sre", &["g-viewer".to_owned()]).await.unwrap();
     let person = person(Some(Role::Sre));
     sign_ins.keep(&person, &held.token, now).await.unwrap();
     signed.look(5).await;
@@ -205,7 +207,7 @@ async fn a_sign_in_without_any_role_ends_what_the_person_held() {
 #[tokio::test]
 async fn whoever_writes_beside_a_look_loses_no_token_and_ends_no_new_sign_in() {
     let signed = SignedIn::new().await;
-    let (sign_ins, now) = (&signed.kit.state.0.sign_in.sign_ins, signed.kit.state.0.clock.now());
+    let (sign_ins, now) = (&signed.kit.state.session.sign_in.sign_ins, signed.kit.state.session.clock.now());
     let only = async || sign_ins.all().await.unwrap().remove(0);
     let touch = async || {
         let stored = signed.kit.store.list(Collection::SignIns, None, None, 1).await.unwrap().items.remove(0);

@@ -8,10 +8,9 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use parking_lot::Mutex;
+use portal_session::exchange::{Exchange, ExchangeError};
 use rp_base::{Clock as _, ManualClock};
 use serde_json::{Value, json};
-
-use crate::auth::{Exchange, ExchangeError};
 
 pub(super) const ISSUER: &str = "https://login.example/tenant/v2.0";
 

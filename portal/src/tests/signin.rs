@@ -1,12 +1,12 @@
 //! How a login travels, and every way it can go wrong.
 
 use axum::body::Body;
+use portal_session::config::GroupsSource;
 use rp_documents::Role;
 use serde_json::json;
 use url::Url;
 
 use super::kit::{Kit, TestResponse, get, script};
-use crate::auth::GroupsSource;
 
 /// Begins a sign-in; gives the answer, its cookie and `state`.
 async fn begin(kit: &Kit, back: &str) -> (TestResponse, String, String) {
@@ -257,7 +257,7 @@ async fn a_dangerous_action_takes_a_sign_in_of_the_last_minutes() {
     let kit = Kit::new().await;
     let cookie = sign_in(&kit, "/").await.cookie("__Host-aro").unwrap();
     let user = async |cookie: &str| {
-        let session = kit.state.0.sign_in.sessions.store();
+        let session = kit.state.session.sign_in.sessions.store();
         let id = cookie.split_once('=').unwrap().1.parse().unwrap();
         let record = tower_sessions::SessionStore::load(&session, &id).await.unwrap().unwrap();
         let auth_time = record.data["user"]["auth_time"].clone();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::body::Body;
+use portal_model::ssh::SshParts;
 use proxy::ssh::host_keys::HostKeys;
 use proxy::ssh::keys::{KeyParts, ServiceKeys};
 use proxy::ssh::machines::{Machine, MachineRoute, Machines, MachinesError};
@@ -18,7 +19,6 @@ use rp_net::{
 use rp_seal::Keyring;
 
 use super::kit::{Kit, PORTAL, RES, script};
-use crate::SshParts;
 
 const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
 
@@ -111,7 +111,7 @@ async fn the_contracts_request_gives_command_and_password_and_nothing_else() {
     let (command, password) = (told["command"].as_str().unwrap(), told["password"].as_str().unwrap());
     let golden = format!("{{\n    \"command\": \"{command}\",\n    \"password\": \"{password}\"\n}}\n");
     assert_eq!(answer.body, golden);
-    let line = kit.state.0.clusters.ssh.as_ref().unwrap().keys.known_hosts_line("ssh.example", 2222);
+    let line = kit.state.model.clusters.ssh.as_ref().unwrap().keys.known_hosts_line("ssh.example", 2222);
     assert_eq!(
         command,
         format!(
@@ -120,7 +120,7 @@ async fn the_contracts_request_gives_command_and_password_and_nothing_else() {
     );
     assert!(line.starts_with("[ssh.example]:2222 ssh-ed25519 "), "{line}");
     let here = [192, 0, 2, 7].into();
-    let live = kit.state.0.access.redeem_ssh(password, "elevated", here).await.unwrap();
+    let live = kit.state.session.access.redeem_ssh(password, "elevated", here).await.unwrap();
     assert_eq!((live.grant.kind, live.grant.machine.as_deref()), (GrantKind::Ssh, Some("master-2")));
 }
 
@@ -138,8 +138,13 @@ async fn bodies_that_are_none_are_refused_in_the_contracts_order() {
     assert_eq!(role.status, 403, "{role:?}");
     let answer = kit.unsafe_call(Role::Elevated, "POST", &new(), "{}").await;
     assert_eq!((answer.status.as_u16(), answer.json()["code"].as_str()), (403, Some("elevation_needed")));
-    let grants =
-        kit.state.0.access.list(&rp_access::GrantFilter { limit: 10, ..Default::default() }).await.unwrap();
+    let grants = kit
+        .state
+        .session
+        .access
+        .list(&rp_access::GrantFilter { limit: 10, ..Default::default() })
+        .await
+        .unwrap();
     assert!(grants.items.is_empty());
     let cookie = kit.cookie(Some(Role::Elevated)).await;
     let csrf = kit.csrf(&cookie).await;
@@ -161,7 +166,7 @@ async fn a_newer_request_names_machine_and_options() {
     assert_eq!(told["machine"], "harbor-x-worker-a", "{told}");
     assert_eq!(told["known_hosts"].as_array().unwrap().len(), 2);
     let id = told["grant"].as_str().unwrap();
-    let live = kit.state.0.access.live_by_id(id, [192, 0, 2, 7].into()).await.unwrap();
+    let live = kit.state.session.access.live_by_id(id, [192, 0, 2, 7].into()).await.unwrap();
     assert!(live.grant.options.agent_forwarding && live.grant.destinations == ["localhost:9090"]);
     for (wrong, says) in [
         (r#"{"machine": "worker-z", "reason": "look at the kubelet"}"#, "no machine worker-z"),
@@ -205,7 +210,7 @@ async fn the_dialog_shows_the_machines_and_the_password_once() {
     let password =
         given.body.split("data-testid=\"ssh-password\">").nth(1).unwrap().split('<').next().unwrap();
     let here = [192, 0, 2, 7].into();
-    let live = kit.state.0.access.redeem_ssh(password, "elevated", here).await.unwrap();
+    let live = kit.state.session.access.redeem_ssh(password, "elevated", here).await.unwrap();
     assert_eq!(live.grant.machine.as_deref(), Some("harbor-x-master-0"));
 }
 
@@ -265,14 +270,14 @@ async fn an_administrator_trusts_a_changed_key_and_it_is_on_record() {
     assert_eq!(kit.form(Role::Admin, &trust, &other).await.status, 409);
     let done = kit.form(Role::Admin, &trust, &fields).await;
     assert_eq!(done.status, 303, "{done:?}");
-    let parts = kit.state.0.clusters.ssh.as_ref().unwrap();
+    let parts = kit.state.model.clusters.ssh.as_ref().unwrap();
     let known = parts.host_keys.get(&id, "uid-master-0").await.unwrap().unwrap();
     assert_eq!(
         (known.keys, known.learned, known.refused),
         (vec![KEY.to_owned()], HostKeySource::Person, None)
     );
     let query = rp_audit::Query { verb: Some("host-key.trust".to_owned()), limit: 10, ..Default::default() };
-    let entries = kit.state.0.audit.search(&query).await.unwrap().entries;
+    let entries = kit.state.session.audit.search(&query).await.unwrap().entries;
     assert!(
         entries.iter().any(|entry| entry.query == print && entry.name == "harbor-x-master-0"),
         "{entries:?}"

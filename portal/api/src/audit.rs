@@ -1,0 +1,193 @@
+//! `/api/v1/audit`: search, export, report and proof.
+
+mod csv;
+
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use futures_util::stream::{self, StreamExt as _};
+use http::{HeaderValue, header};
+use portal_model::named_cluster::cluster;
+use portal_model::state::PortalState;
+use portal_model::time_range::Range;
+use portal_session::fault::Fault;
+use portal_session::json::json;
+use portal_session::refusals;
+use rp_audit::{Audit, AuditError, ReportQuery};
+use rp_base::{Id, chain};
+use rp_documents::Entry;
+use serde::Deserialize;
+
+use crate::answer::{Items, MOST};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AuditQuery {
+    person: Option<String>,
+    /// A resource id, or the name of one cluster.
+    target: Option<String>,
+    verb: Option<String>,
+    text: Option<String>,
+    grant: Option<String>,
+    /// RFC 3339, or a day; UTC without a zone.
+    from: Option<String>,
+    /// Exclusive; a day is taken whole.
+    to: Option<String>,
+    limit: Option<usize>,
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+fn some(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn range(from: Option<&str>, to: Option<&str>) -> Result<Range, Fault> {
+    Range::read(from.unwrap_or_default(), to.unwrap_or_default()).map_err(Fault::bad_input)
+}
+
+fn asked(state: &PortalState, query: AuditQuery) -> Result<rp_audit::Query, Fault> {
+    let target = match some(query.target) {
+        None => None,
+        Some(text) => Some(cluster(state, &text).ok_or_else(Fault::no_cluster)?),
+    };
+    let grant = some(query.grant).map(|text| Id::parse(&text)).transpose();
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    Ok(rp_audit::Query {
+        person: some(query.person),
+        target,
+        verb: some(query.verb),
+        text: some(query.text),
+        grant: grant.map_err(|error| Fault::bad_input(error.to_string()))?,
+        from: range.from,
+        to: range.to,
+        limit: query.limit.unwrap_or(100).clamp(1, MOST),
+        continuation: some(query.next),
+    })
+}
+
+/// Entries, newest first.
+pub async fn search(
+    State(state): State<PortalState>,
+    Query(query): Query<AuditQuery>,
+) -> Result<Response, Fault> {
+    let asked = asked(&state, query)?;
+    let found = state.session.audit.search(&asked).await.map_err(|error| refusals::audit_search(&error))?;
+    let items: Vec<Entry> = found.entries;
+    json(&Items { items, total: None, next: found.continuation })
+}
+
+/// A file in the answer.
+fn file(body: Body, kind: &'static str, name: &str) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    response
+}
+
+/// The progress of an export.
+struct Export {
+    audit: Audit,
+    query: rp_audit::Query,
+    /// Nothing narrows it: the signed statements come at its end, so that the file can be verified.
+    whole: bool,
+    done: bool,
+}
+
+impl Export {
+    async fn next(mut self) -> Option<(Result<String, AuditError>, Self)> {
+        if self.done {
+            return None;
+        }
+        let outcome = self.part().await;
+        // A part that failed ends the file in the middle: the client sees that it is broken.
+        self.done |= outcome.is_err();
+        Some((outcome, self))
+    }
+
+    async fn part(&mut self) -> Result<String, AuditError> {
+        let found = self.audit.search_lines(&self.query).await.inspect_err(|error| {
+            tracing::error!(error = %chain(error), "an export of the audit broke off");
+        })?;
+        let mut lines = found.lines;
+        self.query.continuation = found.continuation;
+        if self.query.continuation.is_none() {
+            self.done = true;
+            if self.whole {
+                lines.extend(self.audit.checkpoint_lines().await?);
+            }
+        }
+        let mut text = lines.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+/// All entries of a search as JSON lines, newest first, each as it is stored; streamed.
+pub async fn export(
+    State(state): State<PortalState>,
+    Query(query): Query<AuditQuery>,
+) -> Result<Response, Fault> {
+    let query = rp_audit::Query { limit: MOST, continuation: None, ..asked(&state, query)? };
+    let whole = query.person.is_none()
+        && query.target.is_none()
+        && query.verb.is_none()
+        && query.text.is_none()
+        && query.grant.is_none()
+        && query.from.is_none()
+        && query.to.is_none();
+    let audit = state.session.audit.clone();
+    // The first part is read before the response begins, so that an early failure gets an HTTP status.
+    let mut export = Export { audit, query, whole, done: false };
+    let first = export.part().await.map_err(|error| refusals::audit_search(&error))?;
+    let rest = stream::unfold(export, Export::next);
+    // Fused, because the compression layer polls once more after the end, which an unfold does not allow.
+    let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest).fuse());
+    Ok(file(body, "application/x-ndjson", "audit.jsonl"))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AccessReportQuery {
+    target: Option<String>,
+    person: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    /// `json` or `csv`: as a file.
+    format: Option<String>,
+}
+
+/// Who had access to a cluster, why, and what they did.
+pub async fn report(
+    State(state): State<PortalState>,
+    Query(query): Query<AccessReportQuery>,
+) -> Result<Response, Fault> {
+    let target =
+        some(query.target).map(|text| cluster(&state, &text).ok_or_else(Fault::no_cluster)).transpose()?;
+    let name = target.as_ref().map_or_else(|| "all".to_owned(), |id| id.name().to_ascii_lowercase());
+    let range = range(query.from.as_deref(), query.to.as_deref())?;
+    let asked = ReportQuery { target, person: some(query.person), from: range.from, to: range.to };
+    let report = state.session.audit.report(&asked).await.map_err(|error| refusals::audit_search(&error))?;
+    match query.format.as_deref().unwrap_or_default() {
+        "" => json(&report),
+        "json" => {
+            let body = json(&report)?.into_body();
+            Ok(file(body, "application/json", &format!("access-{name}.json")))
+        }
+        "csv" => {
+            let text = csv::report(&report);
+            Ok(file(Body::from(text), "text/csv; charset=utf-8", &format!("access-{name}.csv")))
+        }
+        _ => Err(Fault::bad_input("format is json or csv")),
+    }
+}
+
+/// State of the log: heads of the chains, last signed checkpoint, copies.
+pub async fn proof(State(state): State<PortalState>) -> Result<Response, Fault> {
+    json(&state.session.audit.proof())
+}

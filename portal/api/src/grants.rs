@@ -1,0 +1,420 @@
+//! `/api/v1/grants`.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use portal_model::grant_fields::{parse, rights, words};
+use portal_model::grant_search::{GrantStateFilter, Search};
+use portal_model::state::PortalState;
+use portal_session::fault::Fault;
+use portal_session::json::json;
+use portal_session::refusals;
+use portal_session::user::CurrentUser;
+use rp_access::{GrantView, IssueRequest, RevokeScope};
+use rp_base::{Id, Timestamp};
+use rp_documents::grant::{GrantState, Revocation};
+use rp_documents::{Grant, GrantKind, GrantOptions, ResourceId, Rights, Role, StreamRecord};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Items, MOST, Owner, ReasonRequest, body};
+use crate::elevations::ElevationView;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct GrantsQuery {
+    /// Everybody's: auditors and admins.
+    all: bool,
+    /// One's own: the default.
+    mine: bool,
+    /// Only those that work.
+    active: bool,
+    target: Option<String>,
+    /// Subject or account.
+    owner: Option<String>,
+    state: Option<String>,
+    kind: Option<String>,
+    q: Option<String>,
+    limit: Option<usize>,
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+/// A grant as scripts see it: without the hash of its secret.
+#[derive(Serialize)]
+struct GrantSummary {
+    id: Id,
+    kind: &'static str,
+    state: &'static str,
+    owner: Owner,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<ResourceId>,
+    /// The rights as issued.
+    rights: &'static str,
+    /// The rights in force now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rights_now: Option<&'static str>,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ticket: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    destinations: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elevation_id: Option<Id>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Id>,
+    created: Timestamp,
+    not_after: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked: Option<Revocation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_from: Option<String>,
+}
+
+/// A row of a list: how many streams are open.
+#[derive(Serialize)]
+struct GrantRow {
+    #[serde(flatten)]
+    grant: GrantSummary,
+    streams: usize,
+}
+
+/// One grant in full: which streams are open, and the elevation behind it.
+#[derive(Serialize)]
+struct GrantDetail {
+    #[serde(flatten)]
+    grant: GrantSummary,
+    streams: Vec<ReplicaStreams>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elevation: Option<ElevationView>,
+}
+
+#[derive(Serialize)]
+struct ReplicaStreams {
+    replica: String,
+    count: usize,
+    first_opened: Timestamp,
+    what: Vec<String>,
+}
+
+impl From<&StreamRecord> for ReplicaStreams {
+    fn from(record: &StreamRecord) -> Self {
+        Self {
+            replica: record.replica.clone(),
+            count: record.count,
+            first_opened: record.first_opened,
+            what: record.what.clone(),
+        }
+    }
+}
+
+pub const fn state_name(state: GrantState) -> &'static str {
+    match state {
+        GrantState::Active => "active",
+        GrantState::Expired => "expired",
+        GrantState::Revoked => "revoked",
+    }
+}
+
+fn summary(grant: &Grant, now: Timestamp) -> GrantSummary {
+    GrantSummary {
+        id: grant.id.clone(),
+        kind: grant.kind.name(),
+        state: state_name(grant.state(now)),
+        owner: Owner { sub: grant.owner.sub.clone(), name: grant.owner.name.clone() },
+        target: grant.target.clone(),
+        rights: grant.rights.name(),
+        rights_now: None,
+        reason: grant.reason.clone(),
+        ticket: grant.ticket.clone(),
+        destinations: grant.destinations.clone(),
+        elevation_id: grant.elevation_id.clone(),
+        parent: grant.parent.clone(),
+        created: grant.created,
+        not_after: grant.not_after,
+        revoked: grant.revoked.clone(),
+        last_used: None,
+        last_from: None,
+    }
+}
+
+fn from_view(view: &GrantView, now: Timestamp) -> GrantSummary {
+    GrantSummary {
+        rights_now: (view.state == GrantState::Active).then(|| view.rights.name()),
+        last_used: view.last_used,
+        last_from: view.last_from.clone(),
+        ..summary(&view.grant, now)
+    }
+}
+
+/// My grants, newest first; `all=true` for auditors and admins.
+pub async fn list(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Query(query): Query<GrantsQuery>,
+) -> Result<Response, Fault> {
+    let some = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let owner = some(query.owner);
+    if (query.all || owner.as_ref().is_some_and(|owner| !user.is(owner))) && !user.has(Role::Admin) {
+        user.require(Role::Auditor)?;
+    }
+    if query.all && query.mine {
+        return Err(Fault::bad_input("mine and all exclude each other"));
+    }
+    let target = some(query.target).as_deref().map(ResourceId::parse).transpose();
+    let kind = some(query.kind).map(|kind| GrantKind::from_name(&kind).ok_or(kind)).transpose();
+    let wanted = match some(query.state).as_deref() {
+        None if query.active => GrantStateFilter::Active,
+        None | Some("any") => GrantStateFilter::Any,
+        Some("active") => GrantStateFilter::Active,
+        Some("expired") => GrantStateFilter::Expired,
+        Some("revoked") => GrantStateFilter::Revoked,
+        Some("ended") => GrantStateFilter::Ended,
+        Some(_) => return Err(Fault::bad_input("state is active, expired, revoked, ended or any")),
+    };
+    let mut search = Search {
+        target: target.map_err(|error| Fault::bad_input(error.to_string()))?,
+        kind: kind
+            .map_err(|_| Fault::bad_input("kind is the name of a kind of grant, such as kubeconfig"))?,
+        wanted,
+        text: some(query.q),
+        limit: query.limit.unwrap_or(MOST).clamp(1, MOST),
+        continuation: some(query.next),
+        ..Search::default()
+    };
+    match owner {
+        Some(owner) if !user.is(&owner) => search.person = Some(owner),
+        None if query.all => {}
+        _ => search.owner_sub = Some(user.caller.person.sub.clone()),
+    }
+    let found = search.run(&state).await?;
+    let now = state.session.clock.now();
+    let row = |view: &GrantView| GrantRow { grant: from_view(view, now), streams: view.streams };
+    json(&Items { items: found.items.iter().map(row).collect(), total: None, next: found.next })
+}
+
+/// One grant: its owner, auditors and admins.
+pub async fn get(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+) -> Result<Response, Fault> {
+    let view = state
+        .session
+        .access
+        .get(&user.caller, &parse(&id)?)
+        .await
+        .map_err(|error| refusals::access(&error))?;
+    let now = state.session.clock.now();
+    json(&GrantDetail {
+        grant: from_view(&view, now),
+        streams: view.open.iter().map(ReplicaStreams::from).collect(),
+        elevation: view.elevation.as_deref().map(|elevation| ElevationView::new(elevation, now)),
+    })
+}
+
+/// Ends a grant.
+pub async fn revoke(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    Query(query): Query<ReasonRequest>,
+) -> Result<Response, Fault> {
+    let id = parse(&id)?;
+    let revoked = state.session.access.revoke(&user.caller, &id, words(query.why)).await;
+    let grant = revoked.map_err(|error| refusals::access(&error))?;
+    json(&GrantRow { grant: summary(&grant, state.session.clock.now()), streams: 0 })
+}
+
+#[derive(Debug, Deserialize)]
+pub struct ExtendRequest {
+    life: u64,
+}
+
+/// Moves the end of one's own grant.
+pub async fn extend(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let life: ExtendRequest = body(&bytes)?;
+    let id = parse(&id)?;
+    let extended = state.session.access.extend(&user.caller, &id, Duration::from_secs(life.life)).await;
+    let grant = extended.map_err(|error| refusals::extend(&error))?;
+    json(&summary(&grant, state.session.clock.now()))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RevokeAllRequest {
+    /// Subject or account.
+    person: Option<String>,
+    cluster: Option<String>,
+    everything: bool,
+    why: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct RevokedResponse {
+    pub revoked: u64,
+}
+
+/// Ends all of a person, of a cluster, or all.
+pub async fn revoke_all(
+    State(state): State<PortalState>,
+    portal_session::context::Ctx(context): portal_session::context::Ctx,
+    user: CurrentUser,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let asked: RevokeAllRequest = body(&bytes)?;
+    let scope = match (asked.person, asked.cluster, asked.everything) {
+        (Some(person), None, false) if user.is(&person) => {
+            RevokeScope::Person(user.caller.person.sub.clone())
+        }
+        (Some(person), None, false) => {
+            user.require(Role::Admin)?;
+            let found = portal_model::grant_search::person(&state, &person).await?;
+            RevokeScope::Person(found.ok_or_else(|| portal_model::grant_search::unknown_person(&person))?.sub)
+        }
+        (None, Some(cluster), false) => RevokeScope::Cluster(
+            ResourceId::parse(&cluster).map_err(|error| Fault::bad_input(error.to_string()))?,
+        ),
+        (None, None, true) => {
+            user.require(Role::Admin)?;
+            user.require_fresh(&state.session, &context.came_from)?;
+            RevokeScope::Everything
+        }
+        _ => return Err(Fault::bad_input("Name one of person, cluster, everything")),
+    };
+    let revoked = state.session.access.revoke_all(&user.caller, scope, words(asked.why)).await;
+    json(&RevokedResponse { revoked: revoked.map_err(|error| refusals::access(&error))? })
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct NewGrant {
+    target: Option<String>,
+    kind: String,
+    rights: Option<String>,
+    reason: String,
+    ticket: Option<String>,
+    /// Seconds.
+    life: Option<u64>,
+    /// Tokens come from `/token`: none is given here.
+    plugin: bool,
+    /// `host:port` each. Of a tunnel, none: the cluster's console and what it needs; of a shell: what may be forwarded.
+    destinations: Vec<String>,
+    /// Of a shell; without it every machine of the cluster.
+    machine: Option<String>,
+    /// Of a shell.
+    agent_forwarding: bool,
+}
+
+#[derive(Serialize)]
+struct IssueGrantResponse<'a> {
+    grant: GrantSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ca: Option<&'a str>,
+}
+
+/// The validated grant request.
+async fn issue_request(
+    state: &PortalState,
+    kind: GrantKind,
+    id: &ResourceId,
+    asked: NewGrant,
+) -> Result<IssueRequest, Fault> {
+    let shell = matches!(kind, GrantKind::Ssh | GrantKind::Tunnel);
+    let wanted = match asked.rights.as_deref() {
+        // A shell always has write rights, whatever the request names.
+        _ if shell => Rights::Write,
+        None => Rights::Read,
+        Some(name) => rights(name).ok_or_else(|| Fault::bad_input("rights are read, write or admin"))?,
+    };
+    let destinations = match kind {
+        GrantKind::Tunnel => portal_model::tunnels::destinations(state, id, &asked.destinations).await?,
+        GrantKind::Ssh => portal_model::ssh::destinations(&asked.destinations).map_err(Fault::bad_input)?,
+        _ => Vec::new(),
+    };
+    let machine = match asked.machine.filter(|_| kind == GrantKind::Ssh) {
+        Some(name) => Some(portal_model::ssh::parts(state)?.name(id, &name).await.map_err(Fault::bad_input)?),
+        None => None,
+    };
+    Ok(IssueRequest {
+        destinations,
+        machine,
+        options: GrantOptions { agent_forwarding: asked.agent_forwarding && kind == GrantKind::Ssh },
+        ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
+        life: asked.life.map(Duration::from_secs),
+        ..IssueRequest::new(kind, Some(id.clone()), wanted, asked.reason)
+    })
+}
+
+/// Issues a grant.
+pub async fn create(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let asked: NewGrant = body(&bytes)?;
+    let kind = match asked.kind.as_str() {
+        "kubeconfig" => GrantKind::Kubeconfig,
+        "metrics" => GrantKind::Metrics,
+        "page" => GrantKind::Page,
+        "tunnel" => GrantKind::Tunnel,
+        "ssh" => GrantKind::Ssh,
+        _ => return Err(Fault::bad_input("kind is kubeconfig, metrics, page, ssh or tunnel")),
+    };
+    let target =
+        asked.target.as_deref().ok_or_else(|| Fault::bad_input("target is the resource ID of a cluster"))?;
+    let target = ResourceId::parse(target).map_err(|error| Fault::bad_input(error.to_string()))?;
+    let entry = state.model.index.snapshot().get(&target).cloned().ok_or_else(Fault::no_cluster)?;
+    let plugin = asked.plugin && matches!(kind, GrantKind::Kubeconfig | GrantKind::Ssh);
+    let ask = issue_request(&state, kind, &entry.id, asked).await?;
+    let issued =
+        state.session.access.issue(&user.caller, ask).await.map_err(|error| refusals::issue(&error))?;
+    let urls = &state.session.site.urls;
+    let door = match kind {
+        GrantKind::Kubeconfig => Some("kubeconfig/proxy"),
+        GrantKind::Metrics => Some("prometheus"),
+        GrantKind::Tunnel => Some("tunnel"),
+        _ => None,
+    };
+    let server = |door| format!("{}{}/{door}", urls.proxy.origin().ascii_serialization(), entry.id.key());
+    json(&IssueGrantResponse {
+        grant: summary(&issued.grant, state.session.clock.now()),
+        token: (!plugin).then(|| issued.token.expose().as_str()),
+        server: door.map(server),
+        ca: door.and(urls.ca_pem.as_deref()),
+    })
+}
+
+#[derive(Serialize)]
+struct GrantTokenResponse<'a> {
+    token: &'a str,
+    not_after: Timestamp,
+}
+
+/// A further token of one's own grant, for a short while: for the credential plug-in of kubectl.
+pub async fn token(
+    State(state): State<PortalState>,
+    user: CurrentUser,
+    Path(id): Path<String>,
+) -> Result<Response, Fault> {
+    let access = &state.session.access;
+    let renewed = access.renew(&parse(&id)?, &user.caller, access.policy().renew_life).await;
+    let issued = renewed.map_err(|error| refusals::renew(&error))?;
+    let mut response =
+        json(&GrantTokenResponse { token: issued.token.expose(), not_after: issued.grant.not_after })?;
+    *response.status_mut() = StatusCode::OK;
+    Ok(response)
+}

@@ -1,0 +1,25 @@
+//! What pages and JSON show alike: the index of clusters, what is read from a cluster, grants, imports, recordings,
+//! views; and [`state::PortalState`], which every handler works with. No address and no page is in here.
+
+pub mod cluster_rows;
+pub mod grant_fields;
+pub mod grant_search;
+pub mod host_keys;
+pub mod import_ssh;
+pub mod imports;
+pub mod index;
+pub mod live_limits;
+pub mod look;
+pub mod named_cluster;
+pub mod operations;
+pub mod parts;
+pub mod prom;
+pub mod recordings;
+pub mod saved;
+pub mod session_follow;
+pub mod ssh;
+pub mod state;
+pub mod time_range;
+pub mod tunnels;
+pub mod views;
+pub mod vms;

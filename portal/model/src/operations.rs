@@ -1,0 +1,285 @@
+//! Logs of operations, as pages need them: what each cluster is doing now, and whole logs of clusters that somebody
+//! looks at. Follows the change feed; the writer is the backend.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use rp_base::chain;
+use rp_database::{SharedStore, StoreError, Typed};
+use rp_documents::{Collection, OperationLog};
+use serde_json::Value;
+use tokio::sync::watch;
+use web::objects::{Run, RunLine, RunStep};
+
+/// Changes are batched for this long.
+const POLL: Duration = Duration::from_millis(250);
+/// Logs read at once: each may have tens of KiB.
+const BATCH: u32 = 50;
+/// Logs of one cluster that are looked through.
+const MOST: usize = 500;
+/// Newest logs of a cluster that are kept while somebody looks.
+const KEPT: usize = 30;
+
+/// What a cluster is doing now.
+#[derive(Debug, Clone)]
+pub struct CurrentOperation {
+    pub id: String,
+    /// "Bootstrap, step 14 of 49: …".
+    pub sentence: String,
+}
+
+/// The logs of clusters.
+#[derive(Debug)]
+pub struct Operations {
+    store: Typed<OperationLog>,
+    /// By the cluster's lower-cased resource id.
+    doing: ArcSwap<HashMap<String, Arc<CurrentOperation>>>,
+    /// Counts changes of what clusters are doing.
+    generation: AtomicU64,
+    looked: Mutex<HashMap<String, Weak<Slot>>>,
+}
+
+/// One cluster's logs, newest first.
+type Logs = Arc<Vec<OperationLog>>;
+
+#[derive(Debug)]
+struct Slot {
+    key: String,
+    logs: watch::Sender<Option<Logs>>,
+    /// Serializes reads, so that an older result never replaces a newer one.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Keeps the logs of one cluster current until it is dropped.
+#[derive(Debug)]
+pub struct OperationsWatch {
+    changed: watch::Receiver<Option<Logs>>,
+    _slot: Arc<Slot>,
+}
+
+impl OperationsWatch {
+    /// When the logs have changed.
+    pub async fn changed(&mut self) {
+        if self.changed.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub fn mark_seen(&mut self) {
+        self.changed.mark_unchanged();
+    }
+}
+
+impl Operations {
+    /// Follows from now on; what runs already is read in the background.
+    pub fn start(store: &SharedStore) -> Arc<Self> {
+        let operations = Arc::new(Self {
+            store: Typed::new(Arc::clone(store)),
+            doing: ArcSwap::default(),
+            generation: AtomicU64::new(0),
+            looked: Mutex::new(HashMap::new()),
+        });
+        let news = store.subscribe(Collection::OperationLogs);
+        tokio::spawn(follow(Arc::downgrade(&operations), news));
+        operations
+    }
+
+    /// What the cluster of that lower-cased resource id is doing.
+    pub fn current(&self, key: &str) -> Option<Arc<CurrentOperation>> {
+        self.doing.load().get(key).cloned()
+    }
+
+    /// Counts changes of [`Operations::current`].
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// The logs of a watched cluster, newest first; `None`: it is not watched, or its logs cannot be read.
+    pub fn logs(&self, key: &str) -> Option<Logs> {
+        let slot = self.looked.lock().get(key).and_then(Weak::upgrade)?;
+        slot.logs.borrow().clone()
+    }
+
+    /// Reads the logs of a cluster, and keeps them current until the returned watch is dropped.
+    pub async fn watch(&self, key: &str) -> OperationsWatch {
+        let (slot, fresh) = {
+            let mut looked = self.looked.lock();
+            match looked.get(key).and_then(Weak::upgrade) {
+                Some(slot) => (slot, false),
+                None => {
+                    looked.retain(|_, slot| slot.strong_count() > 0);
+                    let slot = Arc::new(Slot {
+                        key: key.to_owned(),
+                        logs: watch::Sender::new(None),
+                        turn: tokio::sync::Mutex::default(),
+                    });
+                    looked.insert(key.to_owned(), Arc::downgrade(&slot));
+                    (slot, true)
+                }
+            }
+        };
+        if fresh || slot.logs.borrow().is_none() {
+            self.read(&slot).await;
+        }
+        OperationsWatch { changed: slot.logs.subscribe(), _slot: slot }
+    }
+
+    async fn read(&self, slot: &Slot) {
+        let _turn = slot.turn.lock().await;
+        match self.all(&slot.key).await {
+            Ok(logs) => slot.logs.send_modify(|now| *now = Some(Arc::new(logs))),
+            Err(error) => tracing::warn!(error = %chain(&error), "logs of operations cannot be read"),
+        }
+    }
+
+    /// The newest logs of a cluster, newest first.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    pub async fn all(&self, key: &str) -> Result<Vec<OperationLog>, StoreError> {
+        let mut logs = Vec::new();
+        let mut after: Option<String> = None;
+        while logs.len() < MOST {
+            let page = self.store.list(Some(key), after.as_deref(), BATCH).await?;
+            logs.extend(page.items.into_iter().map(|log| log.value));
+            after = page.continuation;
+            if after.is_none() {
+                break;
+            }
+        }
+        logs.sort_by(|a, b| b.started.cmp(&a.started).then_with(|| b.id.cmp(&a.id)));
+        logs.truncate(KEPT);
+        Ok(logs)
+    }
+
+    /// One log.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn one(&self, key: &str, id: &str) -> Result<Option<OperationLog>, StoreError> {
+        let found = self.store.get(id).await?.map(|log| log.value);
+        Ok(found.filter(|log| log.key == key))
+    }
+
+    /// Applies what changed after the cursor; the next one, and whether there is more at once.
+    async fn apply(
+        &self,
+        cursor: i64,
+        running: &mut HashMap<String, String>,
+    ) -> Result<(i64, bool), StoreError> {
+        let changes = self.store.changes(cursor, BATCH).await?;
+        if changes.items.is_empty() {
+            return Ok((changes.cursor, changes.more));
+        }
+        let mut doing = HashMap::clone(&self.doing.load());
+        let mut touched = Vec::new();
+        for change in changes.items {
+            let log = change.document.map(|document| document.value);
+            let key = log.as_ref().map(|log| log.key.clone()).or_else(|| running.get(&change.id).cloned());
+            let Some(key) = key else { continue };
+            match log.filter(|log| log.ended.is_none()) {
+                Some(log) => {
+                    running.insert(change.id.clone(), key.clone());
+                    let sentence = run(&log).sentence();
+                    doing.insert(key.clone(), Arc::new(CurrentOperation { id: change.id, sentence }));
+                }
+                None => {
+                    running.remove(&change.id);
+                    if doing.get(&key).is_some_and(|doing| doing.id == change.id) {
+                        doing.remove(&key);
+                    }
+                }
+            }
+            touched.push(key);
+        }
+        self.doing.store(Arc::new(doing));
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        touched.sort_unstable();
+        touched.dedup();
+        for key in touched {
+            let slot = self.looked.lock().get(&key).and_then(Weak::upgrade);
+            if let Some(slot) = slot {
+                self.read(&slot).await;
+            }
+        }
+        Ok((changes.cursor, changes.more))
+    }
+}
+
+async fn follow(operations: Weak<Operations>, mut news: watch::Receiver<u64>) {
+    let mut cursor = 0;
+    let mut running = HashMap::new();
+    loop {
+        let Some(operations) = operations.upgrade() else { return };
+        match operations.apply(cursor, &mut running).await {
+            Ok((next, more)) => {
+                cursor = next;
+                if more {
+                    continue;
+                }
+            }
+            Err(StoreError::Closed) => return,
+            Err(error) => tracing::warn!(error = %chain(&error), "operations cannot be followed"),
+        }
+        drop(operations);
+        // The poll finds writes of other processes.
+        let changed = tokio::time::timeout(POLL, news.changed()).await;
+        if matches!(changed, Ok(Err(_))) {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+/// The log as pages show it.
+pub fn run(log: &OperationLog) -> Run {
+    Run {
+        id: log.id.clone(),
+        kind: log.kind.clone(),
+        phase: log.phase.clone(),
+        started: log.started.seconds(),
+        ended: log.ended.map(rp_base::Timestamp::seconds),
+        result: log.result.clone(),
+        error: log.error.clone(),
+        attempt: log.attempt,
+        planned: log.planned,
+        steps: log.steps.iter().map(step).collect(),
+        lines: log.lines.iter().map(line).collect(),
+        diagnostics: log.diagnostics.iter().map(|each| (each.name.clone(), each.text.clone())).collect(),
+        asked_by: log.asked_by.clone(),
+        correlation: correlation(log.correlation.as_ref()),
+    }
+}
+
+fn step(step: &rp_documents::operation_log::StepRecord) -> RunStep {
+    RunStep {
+        name: step.name.clone(),
+        at: step.at,
+        started: step.started.seconds(),
+        took_ms: step.took_ms,
+        attempts: step.attempts,
+        message: step.message.clone(),
+        failed: step.failed,
+    }
+}
+
+fn line(line: &rp_documents::operation_log::LogLine) -> RunLine {
+    RunLine { at: line.at.seconds(), level: line.level.clone(), text: line.text.clone() }
+}
+
+/// The names of the request in other systems (`contract/api.md`), as far as the document has them.
+fn correlation(data: Option<&Value>) -> Vec<(String, String)> {
+    let of = |name: &str| data.and_then(|data| data.get(name)).and_then(Value::as_str).unwrap_or_default();
+    [
+        ("Correlation ID", "correlationId"),
+        ("Client request ID", "clientRequestId"),
+        ("Request ID", "requestID"),
+    ]
+    .into_iter()
+    .map(|(label, name)| (label.to_owned(), of(name).to_owned()))
+    .filter(|(_, value)| !value.is_empty())
+    .collect()
+}

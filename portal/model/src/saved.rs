@@ -1,0 +1,48 @@
+//! What people keep under a name, queries and views alike: its name, and the entry of each change.
+
+use http::StatusCode;
+use portal_session::fault::Fault;
+use portal_session::user::CurrentUser;
+use rp_documents::{Outcome, ResourceId, Side};
+
+use crate::state::PortalState;
+
+const MOST_NAME: usize = 100;
+
+/// A durable entry before the change.
+///
+/// # Errors
+/// The entry cannot be written.
+pub async fn record(
+    state: &PortalState,
+    user: &CurrentUser,
+    verb: &str,
+    name: &str,
+    query: &str,
+    cluster: Option<&ResourceId>,
+) -> Result<(), Fault> {
+    let fill = |entry: &mut rp_documents::Entry| {
+        entry.target = cluster.cloned();
+        name.clone_into(&mut entry.name);
+        entry.query = query.chars().take(2000).collect();
+        entry.result = Outcome { status: 200, word: "ok".to_owned(), side: None };
+    };
+    state.session.promise(&user.caller, verb, fill).await.map_err(|error| Fault::audit(&error))
+}
+
+/// 422 with that sentence.
+pub fn invalid(what: impl Into<String>) -> Fault {
+    Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, what)
+}
+
+/// A name without blanks around it.
+///
+/// # Errors
+/// 422: it is empty or too long.
+pub fn name(text: &str) -> Result<String, Fault> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > MOST_NAME {
+        return Err(invalid(format!("A name has 1 to {MOST_NAME} characters")));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,108 @@
+//! Confirmation dialogs, and the redirect after the action.
+
+use axum::response::Response;
+use http::StatusCode;
+use portal_session::context::{Context, ResponseKind};
+use portal_session::fault::Fault;
+use portal_session::flash::Flash;
+use portal_session::return_path::return_path;
+use web::{ConfirmField, ConfirmPage, Frame, Link, NavItem};
+
+use crate::answer::{answer, see_other};
+
+/// The fields that confirmation dialogs post.
+#[derive(Debug, Default)]
+pub struct DialogForm {
+    /// Where the person came from.
+    pub back: String,
+    pub why: String,
+    /// Seconds of an extension or an overlap.
+    pub life: String,
+    pub note: String,
+    pub fine: String,
+    pub confirm: String,
+    // Of "revoke all".
+    pub mine: String,
+    pub person: String,
+    pub cluster: String,
+    pub everything: String,
+}
+
+impl DialogForm {
+    /// From a form; of a name the last counts, and what is not asked for is left out.
+    pub fn read(body: &[u8]) -> Self {
+        let mut answered = Self::default();
+        for (name, value) in url::form_urlencoded::parse(body) {
+            let field = match name.as_ref() {
+                "back" => &mut answered.back,
+                "why" => &mut answered.why,
+                "life" => &mut answered.life,
+                "note" => &mut answered.note,
+                "fine" => &mut answered.fine,
+                "confirm" => &mut answered.confirm,
+                "mine" => &mut answered.mine,
+                "person" => &mut answered.person,
+                "cluster" => &mut answered.cluster,
+                "everything" => &mut answered.everything,
+                _ => continue,
+            };
+            *field = value.into_owned();
+        }
+        answered
+    }
+}
+
+/// The page to return to: the one that opened the dialog, else `home`.
+pub fn back_to(context: &Context, home: &str) -> String {
+    let came = context.came_from.as_str();
+    let own = came.split('?').next() == Some(context.path());
+    if came == "/" || own { home.to_owned() } else { came.to_owned() }
+}
+
+/// Redirects to the page that opened the dialog, with a notice of the action.
+pub fn done(answered: &DialogForm, home: &str, flash: Flash) -> Response {
+    let back = return_path(Some(&answered.back).filter(|back| !back.is_empty()).map(String::as_str));
+    let back = if back == "/" { home } else { &back };
+    flash.set_cookie_on(see_other(back))
+}
+
+/// The field for the reason.
+pub fn why(value: &str, required: bool, hint: &str) -> ConfirmField {
+    ConfirmField {
+        name: "why",
+        label: "Why".to_owned(),
+        hint: hint.to_owned(),
+        value: value.to_owned(),
+        required,
+        ..ConfirmField::default()
+    }
+}
+
+/// A confirmation dialog with its frame and its return link.
+pub fn question(frame: Frame, place: NavItem, back: Link) -> ConfirmPage {
+    ConfirmPage {
+        frame: Frame { place, ..frame },
+        back,
+        icon: "info",
+        kind: "primary",
+        ..ConfirmPage::default()
+    }
+}
+
+/// The response to a refused action: the dialog with the typed values, or JSON.
+pub fn refused(context: &Context, mut page: ConfirmPage, fault: Fault) -> Result<Response, Fault> {
+    if context.wants == ResponseKind::Json {
+        return Err(fault);
+    }
+    let failure = fault.failure(&page.frame);
+    // Errors that another attempt may resolve keep the form; others replace it.
+    let mends = fault.status.is_server_error()
+        || fault.code == "sign_in_again"
+        || fault.status == StatusCode::UNPROCESSABLE_ENTITY;
+    if mends {
+        page.error = Some(failure);
+    } else {
+        page.failure = Some(failure);
+    }
+    answer(context, fault.status, &page)
+}

@@ -1,0 +1,296 @@
+//! The pages of what a cluster is made of: overview, operators, nodes, machines, machine sets, control plane. A page
+//! and the stream that keeps it current are rendered from the same functions.
+
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use http::{StatusCode, Uri};
+use portal_model::index::Entry;
+use portal_model::state::PortalState;
+use portal_session::context::{Context, Ctx};
+use portal_session::fault::Fault;
+use portal_session::user::CurrentUser;
+use web::objects::{
+    Board, ClusterObjects, MonitorFindings, Overview, Problem, control_plane_panels, looks, machine_board,
+    machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel, operator_board,
+    operators_panel, overview_board, problems, version_panel,
+};
+use web::{ClusterPage, ItemHead, Link, NavItem, Tab, TabCount, TableFilter, TableQuery};
+
+use crate::answer::answer;
+use crate::cluster_head;
+use crate::cluster_head::PageOptions;
+use crate::cluster_path::ClusterPath;
+use crate::cluster_rows::{RowContext, estate};
+use crate::frame::frame;
+use crate::live;
+use crate::live::{Fragment, TabInput};
+
+/// How long the first byte waits for a cluster that was not watched; the rest arrives by the live stream.
+const MOMENT: Duration = Duration::from_millis(250);
+/// Maximum wait of a request with `wait`.
+const WAIT: Duration = Duration::from_secs(12);
+
+/// What a page shows.
+#[derive(Debug)]
+pub struct ObjectsView {
+    pub board: Board,
+    pub item: Option<ItemHead>,
+    pub filter: Option<TableFilter>,
+    pub looks: Vec<TabCount>,
+    /// The object does not exist, although its kind has been listed.
+    pub gone: bool,
+    /// No data has arrived yet.
+    pub waiting: bool,
+}
+
+/// A page of objects: the list, or one of them.
+pub async fn page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    RawQuery(query): RawQuery,
+    uri: Uri,
+) -> Result<Response, Fault> {
+    let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let (tab, item) = parse_path(uri.path(), id.key().len()).ok_or_else(Fault::not_found)?;
+    let query = query.unwrap_or_default();
+    let (mut page, gone) = tab_page(&state, &context, &user, &entry, tab, &item, &query).await;
+    page.grants = web::Section::Rows(Vec::new(), cluster_head::active(&state, &user, &entry).await);
+    let status = if gone { StatusCode::NOT_FOUND } else { StatusCode::OK };
+    answer(&context, status, &page)
+}
+
+/// Tab and item of a path; the item is decoded.
+fn parse_path(path: &str, cluster: usize) -> Option<(Tab, String)> {
+    let rest = path.get(cluster..)?.trim_matches('/');
+    let (segment, item) = rest.split_once('/').unwrap_or((rest, ""));
+    let item = percent_encoding::percent_decode_str(item).decode_utf8().ok()?;
+    let tab = if segment.is_empty() { Tab::Overview } else { Tab::from_segment(segment)? };
+    Some((tab, item.into_owned()))
+}
+
+/// The page of a tab without its list of access; and whether its object is gone.
+pub async fn tab_page(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+    tab: Tab,
+    item: &str,
+    query: &str,
+) -> (ClusterPage, bool) {
+    let mut frame = frame(state, context);
+    frame.place = NavItem::Clusters;
+    let viewing = entry.reachable.then(|| live::watch(state, entry, tab)).flatten();
+    let looking = live::watch_operations(state, entry, tab).await;
+    let snapshot = match &viewing {
+        Some(viewing) => viewing.settled(if PageOptions::read(query).wait { WAIT } else { MOMENT }).await,
+        None => std::sync::Arc::new(rp_observe::ClusterSnapshot::empty(state.session.clock.now())),
+    };
+    let input = TabInput { state, entry, user, frame: &frame, snapshot, item, query };
+    let shown = objects_view(tab, &input);
+    let mut about = cluster_head::cluster(entry, user);
+    about.looks = shown.looks;
+    let mut page = ClusterPage {
+        tab,
+        cluster: about,
+        board: shown.board,
+        item: shown.item,
+        filter: shown.filter,
+        waiting: shown.waiting && viewing.is_some(),
+        ..ClusterPage::default()
+    };
+    if viewing.is_some() || looking.is_some() {
+        page.frame = frame.clone();
+        page.live = live::bar(&input, tab, &parts(&page));
+    }
+    page.frame = frame;
+    (page, shown.gone)
+}
+
+/// The content of a tab from the current data.
+pub fn objects_view(tab: Tab, input: &TabInput<'_>) -> ObjectsView {
+    let base = input.entry.path();
+    let now = input.frame.now;
+    input.state.model.vms.look(input.entry);
+    let vm = |name: &str| input.state.model.vms.state_of(input.entry, name);
+    let beside = RowContext { base: &base, books: &input.state.session.site.run_books, vm: &vm };
+    let estate = estate(&input.snapshot, &beside);
+    let look = monitor_findings(input.entry, input.state);
+    let found = problems(&base, &estate, &look, now);
+    let counts = looks(&found);
+    let waiting =
+        !estate.nodes.known() && matches!(estate.nodes.state, web::objects::ObservationState::Loading);
+    let mut shown = ObjectsView {
+        board: Board::default(),
+        item: None,
+        filter: None,
+        looks: counts,
+        gone: false,
+        waiting,
+    };
+    if input.item.is_empty() {
+        list(tab, input, &base, estate, look, &found, &mut shown);
+    } else {
+        item_board(tab, input.item, &base, &estate, &mut shown);
+    }
+    shown
+}
+
+fn list(
+    tab: Tab,
+    input: &TabInput<'_>,
+    base: &str,
+    estate: ClusterObjects,
+    look: MonitorFindings,
+    found: &[Problem],
+    shown: &mut ObjectsView,
+) {
+    let pairs = url::form_urlencoded::parse(input.query.as_bytes());
+    let query = TableQuery::read(format!("{base}/{}", tab.segment()), pairs);
+    let count = |all: usize| u64::try_from(all).ok();
+    let mut filter = |what: &'static str, known: bool, all: usize, wrong: usize| {
+        let told = |n: usize| if known { count(n) } else { None };
+        shown.filter =
+            Some(TableFilter { query: query.clone(), what, problems: told(wrong), all: told(all) });
+    };
+    let panel = match tab {
+        Tab::Nodes => {
+            let wrong = estate.nodes.rows.iter().filter(|row| row.wrong()).count();
+            filter("nodes", estate.nodes.known(), estate.nodes.rows.len(), wrong);
+            nodes_panel(base, &estate.nodes, Some(&query))
+        }
+        Tab::Machines => {
+            let wrong = estate.machines.rows.iter().filter(|row| row.wrong()).count();
+            filter("machines", estate.machines.known(), estate.machines.rows.len(), wrong);
+            machines_panel(base, &estate.machines, Some(&query))
+        }
+        Tab::MachineSets => {
+            let wrong = estate.sets.rows.iter().filter(|row| row.wrong()).count();
+            filter("machine sets", estate.sets.known(), estate.sets.rows.len(), wrong);
+            machine_sets_panel(base, &estate.sets, Some(&query))
+        }
+        Tab::Operators => {
+            let wrong = estate.operators.rows.iter().filter(|row| row.wrong()).count();
+            filter("operators", estate.operators.known(), estate.operators.rows.len(), wrong);
+            operators_panel(base, &estate.operators, &query)
+        }
+        Tab::ControlPlane => {
+            shown.board = control_plane_panels(base, &estate.control_plane, &estate.machines, &estate.pools);
+            return;
+        }
+        Tab::Operations => {
+            shown.board = crate::operations_board::live_board(input);
+            shown.board.side = vec![version_panel(&estate.version, true)];
+            return;
+        }
+        _ => {
+            shown.board = overview_board(&overview(input, base, estate, look), found);
+            return;
+        }
+    };
+    shown.board = Board::full_width(vec![panel]);
+}
+
+fn item_board(tab: Tab, name: &str, base: &str, estate: &ClusterObjects, shown: &mut ObjectsView) {
+    let (list, badges) = match tab {
+        Tab::Nodes => {
+            let row = estate.nodes.rows.iter().find(|row| row.name == name);
+            shown.board = node_board(base, name, &estate.nodes, &estate.machines, &estate.events);
+            shown.gone = row.is_none() && estate.nodes.known();
+            ("Nodes", row.map(|row| row.badges()))
+        }
+        Tab::Machines => {
+            let row = estate.machines.rows.iter().find(|row| row.name == name);
+            shown.board = machine_board(base, name, &estate.machines, &estate.events);
+            shown.gone = row.is_none() && estate.machines.known();
+            ("Machines", row.map(|row| vec![row.badge()]))
+        }
+        Tab::MachineSets => {
+            let row = estate.sets.rows.iter().find(|row| row.name == name);
+            shown.board = machine_set_board(base, name, &estate.sets, &estate.machines, &estate.events);
+            shown.gone = row.is_none() && estate.sets.known();
+            ("Machine sets", row.map(|row| vec![row.badge()]))
+        }
+        _ => {
+            let row = estate.operators.rows.iter().find(|row| row.name == name);
+            shown.board = operator_board(base, name, &estate.operators, &estate.events);
+            shown.gone = row.is_none() && estate.operators.known();
+            ("Operators", row.map(|row| row.badges()))
+        }
+    };
+    // The badges are in the panel, which is live; the head stays as it was.
+    drop(badges);
+    let list = Link::new(list, format!("{base}/{}", tab.segment()));
+    shown.item = Some(ItemHead { list, name: name.chars().take(300).collect(), badges: Vec::new() });
+}
+
+/// The findings of the monitor's last check.
+pub fn monitor_findings(entry: &Entry, state: &PortalState) -> MonitorFindings {
+    let health = entry.health.as_deref();
+    MonitorFindings {
+        look: entry.last_look(state.session.clock.now()),
+        healthz: health.and_then(|health| health.healthz),
+        certificate: health.and_then(|health| health.certificate).map(rp_base::Timestamp::seconds),
+        operators: health.map(|health| health.operators.clone()).unwrap_or_default(),
+        nodes: health.map_or(0, |health| health.nodes.into()),
+        not_ready: health.map_or(0, |health| health.nodes_not_ready.into()),
+        alerts: health.map(|health| health.alert_names.clone()).unwrap_or_default(),
+    }
+}
+
+fn overview(input: &TabInput<'_>, base: &str, estate: ClusterObjects, look: MonitorFindings) -> Overview {
+    let entry = input.entry;
+    let about = cluster_head::cluster(entry, input.user);
+    let busy = matches!(about.verdict.tone, web::Tone::Busy | web::Tone::Bad);
+    let operation = about.since.filter(|_| busy).map(|since| (since, input.frame.now, about.verdict.tone));
+    let why =
+        "It has no private endpoint yet, so nothing of it can be asked. What its document says is below.";
+    Overview {
+        base: base.to_owned(),
+        now: input.frame.now,
+        document: about.verdict,
+        install: about.install,
+        estate,
+        look,
+        operation: operation.into_iter().collect(),
+        imported: entry.imported.is_some(),
+        unreachable: (!entry.reachable).then(|| why.to_owned()),
+        run: crate::operations_board::overview_run(input),
+    }
+}
+
+/// The parts of a page that its stream keeps current.
+fn parts(page: &ClusterPage) -> Vec<Fragment> {
+    let parts = page.fragments().unwrap_or_else(|error| {
+        tracing::error!(error = %error, "a part of a page could not be rendered");
+        Vec::new()
+    });
+    parts.into_iter().map(|(id, html)| Fragment { id, html }).collect()
+}
+
+/// The same from the current data.
+pub fn fragments(tab: Tab, input: &TabInput<'_>) -> Vec<Fragment> {
+    let shown = objects_view(tab, input);
+    let mut about = cluster_head::cluster(input.entry, input.user);
+    about.looks = shown.looks;
+    let frame = input.frame.clone();
+    parts(&ClusterPage { tab, cluster: about, board: shown.board, frame, ..ClusterPage::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_from_paths() {
+        let read = |rest: &str| parse_path(&format!("/x{rest}"), 2);
+        assert_eq!(read("/nodes"), Some((Tab::Nodes, String::new())));
+        assert_eq!(read("/nodes/a%2Fb"), Some((Tab::Nodes, "a/b".into())));
+        assert_eq!(read(""), Some((Tab::Overview, String::new())));
+        assert_eq!((read("/nothing"), read("/nodes/%ff")), (None, None));
+    }
+}

@@ -1,0 +1,347 @@
+//! `{RES}/ssh` and `POST {RES}/ssh/new` (`contract/portal.md` §15): a shell on a machine, by page and by
+//! JSON.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use portal_model::index::Entry;
+use portal_model::ssh;
+use portal_model::ssh::{SshParts, SshRequest};
+use portal_model::state::PortalState;
+use portal_session::context::{Context, Ctx};
+use portal_session::fault::Fault;
+use portal_session::refusals;
+use portal_session::refusals::sentence;
+use portal_session::user::{CurrentUser, missing};
+use rp_access::{IssueError, IssuedGrant};
+use rp_documents::{Rights, Role, Side};
+use serde::{Deserialize, Serialize};
+use serde_json::ser::PrettyFormatter;
+use web::{AccessDecision, NavItem, SshCredentials, SshErrors, SshForm, SshMachineRow, SshPage};
+
+use crate::answer::answer;
+use crate::cluster_head::may_take;
+use crate::cluster_path::ClusterPath;
+use crate::denial::denial_reason;
+use crate::frame::frame;
+
+/// The reason that is recorded for the contract's request, which has none.
+const NO_REASON: &str = "not given (contract's request)";
+/// Masters that the contract's request can name.
+const MASTERS: std::ops::RangeInclusive<i64> = 0..=2;
+
+/// The dialog, or its page.
+pub async fn dialog(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+) -> Result<Response, Fault> {
+    let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let page = page(&state, &context, &user, &entry).await?;
+    answer(&context, StatusCode::OK, &page)
+}
+
+async fn page(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+) -> Result<SshPage, Fault> {
+    let mut frame = frame(state, context);
+    frame.place = NavItem::Clusters;
+    let mut page = SshPage {
+        cluster: entry.id.name().to_owned(),
+        path: entry.path(),
+        lives: lives(state),
+        ..SshPage::default()
+    };
+    let failure = match may_take(entry, user) {
+        _ if !user.has(Role::Sre) => Some(missing(Role::Sre)),
+        AccessDecision::Yes => ssh::parts(state).err(),
+        AccessDecision::No(why) => Some(
+            Fault::new(
+                StatusCode::CONFLICT,
+                "not_reachable",
+                Side::Cluster,
+                "This cluster cannot be reached yet",
+            )
+            .why(why),
+        ),
+    };
+    page.failure = failure.map(|fault| fault.failure(&frame));
+    page.frame = frame;
+    page.barred = denial_reason(state, user, entry).await;
+    if page.failure.is_some() || page.barred.is_some() {
+        return Ok(page);
+    }
+    match ssh::parts(state)?.list(&entry.id).await {
+        Ok(machines) => {
+            let row = |machine: &proxy::ssh::machines::Machine| SshMachineRow {
+                name: machine.name.clone(),
+                control_plane: machine.control_plane,
+                ready: machine.ready,
+                way: ssh::way(machine),
+            };
+            page.machines = machines.iter().map(row).collect();
+            if page.machines.is_empty() {
+                "The cluster names no machines: name one yourself.".clone_into(&mut page.machines_note);
+            }
+        }
+        Err(fault) => {
+            page.machines_note = format!("{}: name a machine yourself, such as master-0.", fault.message());
+        }
+    }
+    Ok(page)
+}
+
+/// Lengths of life to choose from, in seconds: a shell is short.
+fn lives(state: &PortalState) -> Vec<u64> {
+    let most = state.session.access.policy().longest(Rights::Write).as_secs();
+    let mut lives: Vec<u64> = [1800, 3600, 4 * 3600, most].into_iter().filter(|life| *life <= most).collect();
+    lives.sort_unstable();
+    lives.dedup();
+    lives
+}
+
+/// JSON of a script; the contract knows `master` alone.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SshGrantRequest {
+    master: Option<i64>,
+    machine: Option<String>,
+    reason: Option<String>,
+    ticket: Option<String>,
+    /// Seconds.
+    life: Option<u64>,
+    agent_forwarding: bool,
+    destinations: Vec<String>,
+}
+
+impl SshGrantRequest {
+    fn is_contracts(&self) -> bool {
+        self.machine.is_none()
+            && self.reason.is_none()
+            && self.ticket.is_none()
+            && self.life.is_none()
+            && !self.agent_forwarding
+            && self.destinations.is_empty()
+    }
+}
+
+/// Gives a shell: the dialog with its password, or the contract's JSON.
+pub async fn issue(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Fault> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "application/x-www-form-urlencoded" => by_form(&state, &context, &user, &id, &body).await,
+        "application/json" => by_json(&state, &user, &id, &body).await,
+        _ => Err(Fault::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "media_type",
+            Side::You,
+            "The body must be JSON, and say so",
+        )),
+    }
+}
+
+async fn by_json(
+    state: &PortalState,
+    user: &CurrentUser,
+    id: &rp_documents::ResourceId,
+    body: &[u8],
+) -> Result<Response, Fault> {
+    // Parsed as an object first, because serde would accept an array of values too.
+    let members = serde_json::from_slice::<serde_json::Map<_, _>>(body);
+    let asked = members.and_then(|members| serde_json::from_value(members.into()));
+    let asked: SshGrantRequest = asked.map_err(|error| {
+        Fault::bad_input("The body is not the JSON that is expected here")
+            .why(rp_base::text::clean(&error.to_string(), 200))
+    })?;
+    let master = asked.master.unwrap_or(0);
+    if !MASTERS.contains(&master) {
+        return Err(Fault::bad_input("master is 0, 1 or 2"));
+    }
+    let entry = state.model.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
+    let parts = ssh::parts(state)?;
+    let name = ssh::user(user)?;
+    let contracts = asked.is_contracts();
+    let invalid = |what: String| Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, what);
+    let machine = match &asked.machine {
+        // The contract's request is answered without asking the cluster.
+        None => format!("master-{master}"),
+        Some(machine) => parts.name(&entry.id, machine).await.map_err(invalid)?,
+    };
+    let wanted = SshRequest {
+        machine,
+        reason: if contracts { NO_REASON.to_owned() } else { asked.reason.unwrap_or_default() },
+        ticket: asked.ticket.filter(|ticket| !ticket.trim().is_empty()),
+        life: asked.life.map(Duration::from_secs),
+        agent_forwarding: asked.agent_forwarding,
+        destinations: ssh::destinations(&asked.destinations).map_err(invalid)?,
+    };
+    let issued = state.session.access.issue(&user.caller, ssh::ask(entry.id.clone(), wanted)).await;
+    let issued = issued.map_err(|error| refusals::issue(&error))?;
+    let more = (!contracts).then(|| SshDetails::new(state, parts, &issued));
+    wire(&SshResponse { command: parts.command(name), password: issued.token.expose(), more })
+}
+
+/// The response of `contract/portal.md` §15, with additional fields for newer clients.
+#[derive(Serialize)]
+struct SshResponse<'a> {
+    command: String,
+    password: &'a str,
+    #[serde(flatten)]
+    more: Option<SshDetails>,
+}
+
+#[derive(Serialize)]
+struct SshDetails {
+    grant: rp_base::Id,
+    machine: String,
+    not_after: rp_base::Timestamp,
+    password_not_after: rp_base::Timestamp,
+    host: String,
+    port: u16,
+    /// Lines of a `known_hosts` file.
+    known_hosts: Vec<String>,
+}
+
+impl SshDetails {
+    fn new(state: &PortalState, parts: &SshParts, issued: &IssuedGrant) -> Self {
+        Self {
+            grant: issued.grant.id.clone(),
+            machine: issued.grant.machine.clone().unwrap_or_default(),
+            not_after: issued.grant.not_after,
+            password_not_after: ssh::password_until(state, issued),
+            host: parts.host.clone(),
+            port: parts.port,
+            known_hosts: parts.keys.known_hosts(&parts.host, parts.port),
+        }
+    }
+}
+
+/// Four spaces, a newline at the end, nothing escaped for HTML (`contract/portal.md` §15).
+fn wire(value: &SshResponse<'_>) -> Result<Response, Fault> {
+    let mut out = Vec::with_capacity(512);
+    let mut serializer =
+        serde_json::Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    "));
+    value.serialize(&mut serializer).map_err(|_| Fault::internal())?;
+    out.push(b'\n');
+    let mut response = Response::new(Body::from(out));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+fn parse_form(body: &[u8]) -> Option<SshForm> {
+    std::str::from_utf8(body).ok()?;
+    let mut form = SshForm::default();
+    for (name, value) in url::form_urlencoded::parse(body) {
+        let field = match name.as_ref() {
+            "machine" => &mut form.machine,
+            "life" => &mut form.life,
+            "reason" => &mut form.reason,
+            "ticket" => &mut form.ticket,
+            "agent_forwarding" => &mut form.agent_forwarding,
+            "destinations" => &mut form.destinations,
+            _ => continue,
+        };
+        *field = value.into_owned();
+    }
+    Some(form)
+}
+
+async fn by_form(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    id: &rp_documents::ResourceId,
+    body: &[u8],
+) -> Result<Response, Fault> {
+    let form = parse_form(body).ok_or_else(|| Fault::bad_input("The form cannot be read"))?;
+    let entry = state.model.index.snapshot().get(id).cloned().ok_or_else(Fault::no_cluster)?;
+    let parts = ssh::parts(state)?;
+    let name = ssh::user(user)?;
+    let mut errors = SshErrors::default();
+    let wanted = wanted(parts, &entry, &form, &mut errors).await;
+    if errors == SshErrors::default() {
+        match state.session.access.issue(&user.caller, ssh::ask(entry.id.clone(), wanted)).await {
+            Ok(issued) => {
+                let mut page = page(state, context, user, &entry).await?;
+                page.given = Some(given(state, parts, name, &issued));
+                let mut response = answer(context, StatusCode::OK, &page)?;
+                response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                return Ok(response);
+            }
+            Err(error) => {
+                let frame = frame(state, context);
+                match &error {
+                    IssueError::Reason { .. } => errors.reason = Some(sentence(&error)),
+                    IssueError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
+                    IssueError::Life { .. } => errors.life = Some(sentence(&error)),
+                    other => errors.form = Some(refusals::issue(other).failure(&frame)),
+                }
+            }
+        }
+    }
+    let page = SshPage { form, errors, ..page(state, context, user, &entry).await? };
+    answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+async fn wanted(parts: &SshParts, entry: &Entry, form: &SshForm, errors: &mut SshErrors) -> SshRequest {
+    let machine = parts.name(&entry.id, form.machine.trim()).await;
+    let words: Vec<String> = form
+        .destinations
+        .split([',', ' ', '\t', '\r', '\n'])
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let destinations = ssh::destinations(&words);
+    let life = match form.life.trim() {
+        "" => None,
+        text => match text.parse::<u64>() {
+            Ok(seconds) => Some(Duration::from_secs(seconds)),
+            Err(_) => {
+                errors.life = Some("A number of seconds.".to_owned());
+                None
+            }
+        },
+    };
+    let ticket = form.ticket.trim();
+    SshRequest {
+        machine: machine.unwrap_or_else(|why| {
+            errors.machine = Some(why);
+            String::new()
+        }),
+        reason: form.reason.clone(),
+        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
+        life,
+        agent_forwarding: !form.agent_forwarding.is_empty(),
+        destinations: destinations.unwrap_or_else(|why| {
+            errors.destinations = Some(why);
+            Vec::new()
+        }),
+    }
+}
+
+fn given(state: &PortalState, parts: &SshParts, user: &str, issued: &IssuedGrant) -> SshCredentials {
+    SshCredentials {
+        machine: issued.grant.machine.clone().unwrap_or_default(),
+        command: parts.command(user),
+        password: issued.token.expose().clone(),
+        password_until: ssh::password_until(state, issued).seconds(),
+        ends: issued.grant.not_after.seconds(),
+        grant: format!("/access/{}", issued.grant.id),
+    }
+}

@@ -1,0 +1,289 @@
+//! `{RES}/terminal`, `POST {RES}/terminal/new` and the WebSocket `{RES}/terminal/socket`: a shell in the browser, with an
+//! access of the person's own (`proxy::terminal`).
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{Query, Request, State};
+use axum::response::Response;
+use http::{StatusCode, header};
+use portal_model::index::Entry;
+use portal_model::look::names::{is_dns, is_segment};
+use portal_model::session_follow;
+use portal_model::state::PortalState;
+use portal_session::context::{Context, Ctx};
+use portal_session::csrf;
+use portal_session::fault::Fault;
+use portal_session::refusals;
+use portal_session::refusals::sentence;
+use portal_session::user::CurrentUser;
+use proxy::terminal::{OpenTerminal, Visitor, accept};
+use rp_access::{ActiveGrant, IssueError, IssueRequest};
+use rp_documents::{GrantKind, Rights, Side};
+use rp_observe::ClusterSnapshot;
+use tower_sessions::Session;
+use web::{NavItem, Tab, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery, TerminalReasonForm};
+
+use crate::answer::{answer, see_other};
+use crate::cluster_path::ClusterPath;
+use crate::denial::denial_reason;
+use crate::frame::frame;
+use crate::live;
+
+/// Maximum wait for the pod's containers; the page works without them.
+const MOMENT: Duration = Duration::from_millis(250);
+/// Maximum wait for the list of machines.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The page: a terminal, the form for its reason, or the choice of its target.
+pub async fn page(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    Query(query): Query<TerminalQuery>,
+) -> Result<Response, Fault> {
+    let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let mut page = blank(&state, &context, &user, &entry, validate_query(query)?);
+    if page.failure.is_some() {
+        return answer(&context, StatusCode::OK, &page);
+    }
+    let open = state.model.clusters.terminals.open_in(&id);
+    if page.query.is_watch() {
+        let status = watch(&state, &user, &entry, &open, &mut page).await;
+        return answer(&context, status, &page);
+    }
+    if !page.query.is_chosen() {
+        page.machines = machines(&state, &entry).await;
+        page.open = open.into_iter().map(|open| terminal_row(open, &user)).collect();
+        return answer(&context, StatusCode::OK, &page);
+    }
+    match access(&state, &user, &entry, &page.query).await? {
+        Some(live) => {
+            page.containers = containers(&state, &entry, &page.query).await;
+            page.access = TerminalAccess {
+                id: live.grant.id.to_string(),
+                ticket: live.grant.ticket.clone().unwrap_or_default(),
+                reason: live.grant.reason.clone(),
+                until: live.grant.not_after.seconds(),
+            };
+        }
+        None => {
+            page.ask = Some(TerminalReasonForm {
+                barred: denial_reason(&state, &user, &entry).await,
+                ..TerminalReasonForm::default()
+            });
+        }
+    }
+    answer(&context, StatusCode::OK, &page)
+}
+
+fn terminal_row(open: OpenTerminal, user: &CurrentUser) -> TerminalOpen {
+    TerminalOpen {
+        own: open.person == user.caller.person.name,
+        id: open.id.to_string(),
+        person: open.person,
+        place: open.place,
+        began: open.began.seconds(),
+        watchers: open.watchers,
+    }
+}
+
+/// The page that watches another person's terminal, or why it is not shown.
+async fn watch(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    open: &[OpenTerminal],
+    page: &mut TerminalPage,
+) -> StatusCode {
+    let Some(open) = open.iter().find(|open| open.id.as_str() == page.query.watch) else {
+        let fault = Fault::new(StatusCode::NOT_FOUND, "no_session", Side::You, "There is no such terminal")
+            .why("It has ended, or another replica of the service has it, or looking on is off here.")
+            .link("Open terminals", format!("{}/terminal", entry.path()));
+        page.failure = Some(fault.failure(&page.frame));
+        return fault.status;
+    };
+    let open = terminal_row(open.clone(), user);
+    if let Some(barred) = denial_reason(state, user, entry).await {
+        page.ask = Some(TerminalReasonForm { barred: Some(barred), ..TerminalReasonForm::default() });
+    }
+    page.watching = Some(open);
+    StatusCode::OK
+}
+
+fn blank(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+    query: TerminalQuery,
+) -> TerminalPage {
+    let mut frame = frame(state, context);
+    frame.place = NavItem::Clusters;
+    let unreachable = || {
+        Fault::new(StatusCode::CONFLICT, "not_reachable", Side::Cluster, "This cluster cannot be reached yet")
+            .why("It has no private endpoint yet.")
+    };
+    let failure = (!entry.reachable).then(|| unreachable().failure(&frame));
+    TerminalPage {
+        cluster: crate::cluster_head::cluster(entry, user),
+        query,
+        failure,
+        frame,
+        ..TerminalPage::default()
+    }
+}
+
+/// Checks that the names of the query are valid.
+fn validate_query(query: TerminalQuery) -> Result<TerminalQuery, Fault> {
+    if query.is_watch() {
+        let id = query.watch.len() <= 64 && query.watch.bytes().all(|b| b.is_ascii_alphanumeric());
+        let alone = TerminalQuery { watch: query.watch, ..TerminalQuery::default() };
+        return if id { Ok(alone) } else { Err(Fault::bad_input("That is no terminal's id")) };
+    }
+    if query.is_machine() {
+        let alone = TerminalQuery { machine: query.machine, ..TerminalQuery::default() };
+        return if is_dns(&alone.machine, 253) {
+            Ok(alone)
+        } else {
+            Err(Fault::bad_input("That is no machine's name"))
+        };
+    }
+    let pod = query.pod.is_empty() || is_dns(&query.namespace, 63) && is_dns(&query.pod, 253);
+    let container = query.container.is_empty() || is_segment(&query.container);
+    if pod && container { Ok(query) } else { Err(Fault::bad_input("That is no pod's or container's name")) }
+}
+
+async fn access(
+    state: &PortalState,
+    user: &CurrentUser,
+    entry: &Entry,
+    query: &TerminalQuery,
+) -> Result<Option<std::sync::Arc<ActiveGrant>>, Fault> {
+    let machine = query.is_machine().then_some(query.machine.as_str());
+    state.session.access.own_terminal(&user.caller, &entry.id, machine).await.map_err(|_| {
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", Side::Us, "The store did not answer")
+            .why("Without it no access can be checked, so nothing was opened.")
+            .action("Try again in a moment.")
+    })
+}
+
+/// Containers of the pod, if the pods are watched already or arrive in time.
+async fn containers(state: &PortalState, entry: &Entry, query: &TerminalQuery) -> Vec<String> {
+    let viewing = (!query.is_machine()).then(|| live::watch(state, entry, Tab::Pods)).flatten();
+    let Some(viewing) = viewing else { return Vec::new() };
+    let snapshot: std::sync::Arc<ClusterSnapshot> = viewing.settled(MOMENT).await;
+    let pod =
+        snapshot.pods.iter().find(|pod| pod.meta.namespace == query.namespace && pod.meta.name == query.pod);
+    let all = pod.into_iter().flat_map(|pod| pod.containers.iter());
+    all.filter(|each| is_segment(&each.name)).map(|each| each.name.clone()).collect()
+}
+
+/// Machines of the cluster, if they arrive in time.
+async fn machines(state: &PortalState, entry: &Entry) -> Vec<String> {
+    let Some(ssh) = &state.model.clusters.ssh else { return Vec::new() };
+    let listing = async {
+        let target = ssh.directory.find(&entry.id).await.ok()?;
+        ssh.machines.list(&target).await.ok()
+    };
+    let listed = tokio::time::timeout(PATIENCE, listing).await.ok().flatten();
+    listed.map(|all| all.iter().map(|each| each.name.clone()).collect()).unwrap_or_default()
+}
+
+#[derive(Debug, Default)]
+struct Form {
+    query: TerminalQuery,
+    reason: String,
+    ticket: String,
+}
+
+impl Form {
+    fn read(bytes: &[u8]) -> Self {
+        let mut form = Self::default();
+        for (name, value) in url::form_urlencoded::parse(bytes) {
+            let field = match &*name {
+                "namespace" => &mut form.query.namespace,
+                "pod" => &mut form.query.pod,
+                "container" => &mut form.query.container,
+                "machine" => &mut form.query.machine,
+                "reason" => &mut form.reason,
+                "ticket" => &mut form.ticket,
+                _ => continue,
+            };
+            *field = value.into_owned();
+        }
+        form
+    }
+}
+
+/// Gives the access, then goes on to the terminal.
+pub async fn give(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    ClusterPath(id): ClusterPath,
+    bytes: Bytes,
+) -> Result<Response, Fault> {
+    let entry = state.model.index.snapshot().get(&id).cloned().ok_or_else(Fault::no_cluster)?;
+    let form = Form::read(&bytes);
+    let query = validate_query(form.query)?;
+    if !query.is_chosen() || query.is_watch() {
+        return Err(Fault::bad_input("A terminal leads to a pod or to a machine"));
+    }
+    let ticket = form.ticket.trim();
+    let ask = IssueRequest {
+        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
+        machine: query.is_machine().then(|| query.machine.clone()),
+        ..IssueRequest::new(GrantKind::Terminal, Some(id.clone()), Rights::Write, form.reason.clone())
+    };
+    let Err(error) = state.session.access.issue(&user.caller, ask).await else {
+        return Ok(see_other(&query.href(&format!("{}/terminal", entry.path()))));
+    };
+    let mut asked =
+        TerminalReasonForm { reason: form.reason, ticket: form.ticket, ..TerminalReasonForm::default() };
+    match &error {
+        IssueError::Reason { .. } => asked.reason_error = Some(sentence(&error)),
+        IssueError::Ticket { .. } => asked.ticket_error = Some(sentence(&error)),
+        IssueError::ElevationNeeded { .. } | IssueError::NotAllowed { .. } => {
+            asked.barred = denial_reason(&state, &user, &entry).await;
+            if asked.barred.is_none() {
+                return Err(refusals::issue(&error));
+            }
+        }
+        other => return Err(refusals::issue(other)),
+    }
+    let page = TerminalPage { ask: Some(asked), ..blank(&state, &context, &user, &entry, query) };
+    answer(&context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+/// The WebSocket of a terminal's page. A browser sends a session's cookie from any site, so the `Origin` header is
+/// required and must be this portal's.
+pub async fn socket(
+    State(state): State<PortalState>,
+    Ctx(context): Ctx,
+    user: CurrentUser,
+    session: Option<Extension<Session>>,
+    ClusterPath(id): ClusterPath,
+    mut request: Request,
+) -> Result<Response, Fault> {
+    let key = session.and_then(|Extension(session)| state.session.sign_in.sessions.key(&session));
+    let Some(key) = key.filter(|_| user.token_grant().is_none()) else {
+        return Err(
+            Fault::bad_input("Terminals are for browsers").why("Scripts use kubectl exec, or aro ssh.")
+        );
+    };
+    if !request.headers().contains_key(header::ORIGIN) {
+        return Err(Fault::new(StatusCode::FORBIDDEN, "csrf", Side::You, "Forbidden - origin missing")
+            .why("A page says where it comes from."));
+    }
+    csrf::origin(&state.session.site.urls.portal, request.headers())?;
+    state.model.index.snapshot().get(&id).ok_or_else(Fault::no_cluster)?;
+    let (response, upgrading) = accept(&mut request).map_err(Fault::bad_input)?;
+    let signed = session_follow::follow(&state, key);
+    let visitor = Visitor { caller: user.caller, from: context.from, target: id, signed };
+    let terminals = state.model.clusters.terminals.clone();
+    tokio::spawn(async move { terminals.serve(upgrading, visitor).await });
+    Ok(response.map(|()| Body::empty()))
+}

@@ -1,0 +1,92 @@
+//! The caller of a request.
+
+use crate::state::SessionState;
+use axum::extract::FromRequestParts;
+use http::StatusCode;
+use http::request::Parts;
+use rp_access::{Caller, Via};
+use rp_base::{Id, Timestamp};
+use rp_documents::{Role, Side};
+
+use crate::fault::Fault;
+
+/// The signed-in caller, by session or by token. The gate adds it to the request's extensions.
+#[derive(Debug, Clone)]
+pub struct CurrentUser {
+    pub caller: Caller,
+    /// A masked CSRF token; empty with a bearer token, which needs none.
+    pub csrf: String,
+    /// When the session ends in any case; `None` with a bearer token.
+    pub session_ends: Option<Timestamp>,
+    /// The stored id of the session; `None` with a bearer token.
+    pub session: Option<String>,
+    /// When the person last authenticated at the provider; `None`: unknown.
+    pub auth_time: Option<Timestamp>,
+}
+
+impl CurrentUser {
+    pub fn has(&self, role: Role) -> bool {
+        self.caller.roles.has(role)
+    }
+
+    /// Whether that is this person's subject or account.
+    pub fn is(&self, text: &str) -> bool {
+        let person = &self.caller.person;
+        person.sub == text || person.name.eq_ignore_ascii_case(text)
+    }
+
+    /// The refusal when the role is missing.
+    pub fn require(&self, role: Role) -> Result<(), Fault> {
+        if self.has(role) { Ok(()) } else { Err(missing(role)) }
+    }
+
+    /// The grant of the bearer token; `None` with a session.
+    pub const fn token_grant(&self) -> Option<&Id> {
+        if let Via::Token(id) = &self.caller.via { Some(id) } else { None }
+    }
+
+    /// For dangerous actions: the refusal when the sign-in is older than the settings allow
+    /// (`[access] fresh_sign_in`). `came_from` is the page to come back to.
+    pub fn require_fresh(&self, state: &SessionState, came_from: &str) -> Result<(), Fault> {
+        let now = state.clock.now();
+        let within = state.access.policy().fresh_sign_in;
+        if self.auth_time.is_some_and(|at| now < at + within) {
+            return Ok(());
+        }
+        let minutes = within.as_secs().div_ceil(60);
+        let back = web::text::encode(came_from).replace("%2F", "/");
+        let login = format!("/api/login?fresh=1&redirect_uri={back}");
+        let how = if self.token_grant().is_some() {
+            "Run aro login --fresh, then try again."
+        } else {
+            "Sign in again; you come back here."
+        };
+        let why = format!(
+            "This can do harm, so it takes a sign-in of the last {minutes} min. Nothing was changed."
+        );
+        Err(Fault::new(StatusCode::FORBIDDEN, "sign_in_again", Side::You, "Sign in again first")
+            .why(why)
+            .action(how)
+            .link("Sign in again", login))
+    }
+}
+
+/// Names the role that is missing.
+pub fn missing(role: Role) -> Fault {
+    Fault::new(
+        StatusCode::FORBIDDEN,
+        "role_missing",
+        Side::You,
+        format!("This needs the role {}", role.name()),
+    )
+    .why("Your groups do not give it. Roles are read at sign-in.")
+    .action("Ask for a group that gives it, then sign in again.")
+}
+
+impl<S: Sync> FromRequestParts<S> for CurrentUser {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Fault> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(Fault::internal)
+    }
+}
