@@ -35,10 +35,10 @@ test: ## Every test; installs the real parts meanwhile
 check: ## Format, lints, dependencies, and advisories where their database can be reached
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	tests/parts/install
+	tests/parts/install cargo
 	$(PARTS)/cargo-machete --skip-target-dir
 	$(PARTS)/cargo-deny --locked check bans licenses sources
-	@if git ls-remote -q https://github.com/RustSec/advisory-db HEAD > /dev/null 2>&1; then $(PARTS)/cargo-deny --locked check advisories; \
+	@if GIT_TERMINAL_PROMPT=0 timeout 20 git ls-remote -q https://github.com/RustSec/advisory-db HEAD > /dev/null 2>&1; then $(PARTS)/cargo-deny --locked check advisories; \
 	else echo 'the database of advisories cannot be reached: no check of advisories'; fi
 	@if command -v typos > /dev/null; then typos; else echo 'typos is not installed: no check of spelling'; fi
 

@@ -208,6 +208,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn probes_and_assets_are_quiet() {
+        use crate::routes::{Handler, table};
+        let quiet = table().iter().filter(|row| matches!(row.handler, Handler::Ready | Handler::Asset));
+        assert_eq!(quiet.map(|row| row.path).collect::<Vec<_>>(), QUIET);
+    }
+
+    #[test]
     fn only_the_resource_path_is_lowered() {
         let lower = |target: &str| {
             let request = http::Request::get(target).body(()).unwrap();

@@ -1,5 +1,6 @@
 //! The web portal: routes, the gate in front of every handler, the layers around them, and the router of it all.
-//! Handlers are in `portal-pages` and `portal-api`.
+//! Handlers are in `portal-pages` and `portal-api`, but for three: readiness and the OpenAPI document are here,
+//! back-channel logout is in `portal-session`.
 //!
 //! [`app`] gives one router; it opens no socket. Every route stands in [`routes::table`] with the
 //! decision who may call it. How a login travels and how to add a route: `portal/README.md`.

@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use portal_model::cluster_rows::{ClusterView, bad_filter, bad_place, row};
+use portal_model::cluster_list::{ClusterView, bad_filter, bad_place, row};
 use portal_model::index::{Entry, Selection};
 use portal_model::state::PortalState;
 use portal_session::fault::Fault;

@@ -1,7 +1,7 @@
 //! What pages and JSON show alike: the index of clusters, what is read from a cluster, grants, imports, recordings,
-//! views; and [`state::PortalState`], which every handler works with. No address and no page is in here.
+//! views; and [`state::PortalState`], which every handler works with. No handler and no template is in here.
 
-pub mod cluster_rows;
+pub mod cluster_list;
 pub mod grant_fields;
 pub mod grant_search;
 pub mod host_keys;

@@ -10,7 +10,7 @@ use rp_documents::{Collection, Role, SavedView, Side, Unknown};
 use serde::Deserialize;
 use web::ListQuery;
 
-use crate::cluster_rows::bad_filter;
+use crate::cluster_list::bad_filter;
 use crate::index::Selection;
 use crate::saved::{invalid, name, record};
 use crate::state::PortalState;

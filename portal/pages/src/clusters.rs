@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{Query, RawQuery, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use portal_model::cluster_rows::{bad_filter, bad_place, export};
+use portal_model::cluster_list::{bad_filter, bad_place, export};
 use portal_model::index::{Entry, Page, Selection, Snapshot, facets, jump, summarize, views};
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx, ResponseKind};

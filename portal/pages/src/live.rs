@@ -1,8 +1,5 @@
-//! Pages of a cluster that follow it: `GET {RES}/live/{tab}[/{item}]` sends the parts of a page that changed.
-//!
-//! Server-sent events (HTML Standard §9.2): `fragment` with the element's id and its HTML, `state` with how current the
-//! page is, `end` with why nothing more comes. Watches are shared among all who look (`rp_observe`); each viewer is one
-//! entry at the start and one at the end of the audit trail.
+//! What pages that follow their cluster share with their stream: the kinds of each tab, the parts, and the line that says
+//! how current they are.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};

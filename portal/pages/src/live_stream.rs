@@ -1,4 +1,9 @@
-//! The stream of a live page: authorization, the audit entry at the start, and the response whose body a viewer writes.
+//! The stream of a live page, `GET {RES}/live/{tab}[/{item}]`: the parts of the page that changed.
+//!
+//! Server-sent events (HTML Standard §9.2): `fragment` with the element's id and its HTML, `state` with how current the
+//! page is, `end` with why nothing more comes. Watches are shared among all viewers (`rp_observe`). Here are the
+//! authorization, the audit entry at the start, and the response whose body a viewer writes; the viewer adds the entry at
+//! the end.
 
 mod tabs;
 mod viewer;

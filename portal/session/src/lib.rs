@@ -1,5 +1,6 @@
 //! Who asks, and what becomes of it: the context of a request, sign-in with the provider, sessions, login codes,
-//! CSRF tokens, refusals. No page and no JSON route is in here; how a login travels: `portal/README.md`.
+//! CSRF tokens, refusals. No page is in here, and one handler, that of back-channel logout.
+//! How a login travels: `portal/README.md`.
 
 pub mod accepted_encodings;
 pub mod backchannel;

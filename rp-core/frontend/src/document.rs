@@ -21,7 +21,10 @@ pub(crate) async fn find(store: &SharedStore, key: &str) -> Result<Option<Stored
 /// # Errors
 /// It is not a cluster's document.
 pub(crate) fn read(stored: &Stored) -> Result<ClusterDocument, Fault> {
-    serde_json::from_str(&stored.body).map_err(|_| Fault::Stored("it is no cluster's"))
+    serde_json::from_str(&stored.body).map_err(|cause| {
+        let collection = ClusterDocument::COLLECTION;
+        Fault::from(StoreError::Malformed { collection, id: stored.id.clone(), cause })
+    })
 }
 
 /// Writes it back, provided that it was not changed since it was read.

@@ -326,7 +326,9 @@ async fn read<'a>(
     };
     let system_data = header(&context.head.headers, "x-ms-arm-resource-system-data").and_then(|text| {
         serde_json::from_str(&text)
-            .inspect_err(|error| tracing::warn!(%error, "the header of system data cannot be read"))
+            .inspect_err(|error| {
+                tracing::warn!(column = error.column(), "the header of system data cannot be read");
+            })
             .ok()
     });
     let body = call::body(&context.head, body, edge.read_time).await?;

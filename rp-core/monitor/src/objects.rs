@@ -37,7 +37,7 @@ impl Reader for LookReader {
     type More<T: Member> = Skipped;
 }
 
-/// Keeps all members: for the objects of which the API of the resource provider shows details.
+/// Keeps all members: for the objects of which the API of the resource provider shows details (`contract/api.md` §14).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct MirrorReader;
 

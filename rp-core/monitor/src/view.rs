@@ -70,7 +70,7 @@ impl ClusterView {
     /// that a document with one of them is monitored all the same.
     ///
     /// # Errors
-    /// The text is not JSON, or has no id or no resource id.
+    /// The text is not JSON, or lacks what every document has: id, key, partition, resource id, properties.
     pub fn from_body(body: &str) -> Result<Self, serde_json::Error> {
         Ok(Self::from_document(&serde_json::from_str(body)?))
     }
@@ -178,7 +178,7 @@ fn worker_profiles(of: &Properties) -> Vec<WorkerProfile> {
         subnet_id: profile.subnet_id.to_string(),
         count: *profile.count,
     };
-    profiles.into_iter().flatten().map(view).collect()
+    profiles.map(|profiles| profiles.iter().map(view).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //!
 //! A type has all members that any part of the product reads; a [`Reader`] chooses how much of them it keeps. What is
 //! not read is skipped while parsing. A member that is missing, null or of the wrong type counts as absent; it never
-//! makes an object unreadable.
+//! makes an object unreadable; a member that is given twice does.
 
 mod aro;
 mod config;

@@ -1,4 +1,4 @@
-//! The provider spec of machines on Azure. Its keys are matched in any case, as Go does it.
+//! The provider spec of machines on Azure. Its keys are matched in any case, as Go does it (`contract/portal.md` §8.9).
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -122,7 +122,7 @@ impl<T> Setting<T> {
         self
     }
 
-    /// The file is read again when it changes and on SIGHUP: [`Reader::followed`].
+    /// The file stands in [`Reader::followed`], for the wiring to watch; for single files only.
     #[must_use]
     pub const fn followed(mut self) -> Self {
         self.followed = true;

@@ -77,8 +77,9 @@ impl Screen {
         if !numbers.split([';', ':']).all(small) {
             return false;
         }
+        let is_three = numbers.split([';', ':']).any(|number| number.parse() == Ok(3_u32));
         match (own, last) {
-            (false, 'J') => numbers != "3",
+            (false, 'J') => !is_three,
             (false, 'T') => !numbers.contains(';'),
             (false, 'h' | 'l') => numbers == "4",
             (false, 'r') => {
@@ -102,7 +103,7 @@ impl Screen {
                 | 's'
                 | 'u',
             ) => true,
-            (true, 'J' | 'K') => numbers != "3",
+            (true, 'J' | 'K') => !is_three,
             (true, 'h' | 'l') => {
                 let screen = matches!(numbers, "47" | "1047" | "1049");
                 if screen {

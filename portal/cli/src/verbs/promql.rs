@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rp_base::csv;
+use rp_base::{csv, text};
 use serde_json::{Value, json};
 
 use crate::args::{Format, PromqlArgs};
@@ -16,6 +16,8 @@ const ROWS: [Column<'_>; 3] =
     [("CLUSTER", |row| cell(row, &["/metric/cluster"])), ("SERIES", notation), ("VALUE", value)];
 /// An event of one cluster is not larger.
 const MOST_EVENT: usize = 32 << 20;
+/// Characters of a name or a label in CSV.
+const MOST_CELL: usize = 10_000;
 /// Of the bar.
 const WIDTH: usize = 30;
 
@@ -166,27 +168,28 @@ impl FleetResult {
             .flat_map(|metric| metric.keys().map(String::as_str))
             .filter(|label| *label != "cluster")
             .collect();
-        let mut text = String::from("cluster");
-        for label in &labels {
-            text.push(',');
-            csv::value(&mut text, label);
-        }
-        text.push_str(",time,value\r\n");
+        let mut out = String::new();
+        csv::row(&mut out, std::iter::once("cluster").chain(labels.iter().copied()).map(clean));
+        out.push_str(",time,value\r\n");
         for row in &self.rows {
+            let cluster = cell(row, &["/metric/cluster"]);
+            let values = labels.iter().map(|label| row["metric"][*label].as_str().unwrap_or_default());
             let mut start = String::new();
-            csv::value(&mut start, &cell(row, &["/metric/cluster"]));
-            for label in &labels {
-                start.push(',');
-                csv::value(&mut start, row["metric"][*label].as_str().unwrap_or_default());
-            }
+            csv::row(&mut start, std::iter::once(cluster.as_str()).chain(values).map(clean));
             for (at, value) in samples(row) {
-                text.push_str(&format!("{start},{at},"));
-                csv::value(&mut text, &value);
-                text.push_str("\r\n");
+                out.push_str(&format!("{start},{at},"));
+                // A number that the portal wrote.
+                csv::value(&mut out, &value);
+                out.push_str("\r\n");
             }
         }
-        text
+        out
     }
+}
+
+/// Text of a cluster: it must not control the terminal.
+fn clean(cell: &str) -> String {
+    text::clean(cell, MOST_CELL)
 }
 
 /// Times and values of a row.
@@ -236,5 +239,14 @@ mod tests {
         assert_eq!(came.csv(), "cluster,x,time,value\r\na,\"1,\"\"2\",5.5,NaN\r\n");
         assert_eq!(came.bar(), format!("[{}] 2/2 clusters, 1 failed", "#".repeat(WIDTH)));
         assert_eq!(notation(&came.rows[0]), "{x=\"1,\\\"2\"}");
+    }
+
+    /// Labels belong to the cluster: a table program must not read them as formulas, nor a terminal as commands.
+    #[test]
+    fn labels_are_text_in_csv() {
+        let rows =
+            json!([{ "metric": { "cluster": "a", "x": "=cmd()", "y": "\u{1b}[2J" }, "value": [5, "1"] }]);
+        let came = FleetResult { rows: rows.as_array().unwrap().clone(), ..FleetResult::default() };
+        assert_eq!(came.csv(), "cluster,x,y,time,value\r\na,\"'=cmd()\",[2J,5,1\r\n");
     }
 }

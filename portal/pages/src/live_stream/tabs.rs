@@ -25,3 +25,15 @@ pub(super) fn fragments_of(tab: Tab) -> Option<Fragments> {
     };
     Some(fragments)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tabs_that_follow_kinds_are_those_that_have_parts() {
+        for tab in Tab::ALL {
+            assert_eq!(fragments_of(tab).is_some(), crate::live::kinds_of(tab).is_some(), "{tab:?}");
+        }
+    }
+}
