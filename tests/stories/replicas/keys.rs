@@ -2,6 +2,7 @@
 //! in a wrong order what a replica cannot open is refused until its file is right, and nothing is lost.
 
 use anyhow::{Context as _, Result, ensure};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests_kit::{GENEROUS, Session, binary, kubeconfig_server, kubeconfig_token, until};
 
@@ -31,7 +32,7 @@ impl KeyChange {
     /// `aro keys ARGS` at a replica; its status and what it printed.
     async fn keys(&self, replica: usize, args: &[&str]) -> Result<(bool, String)> {
         let mut command = tokio::process::Command::new(binary("aro")?);
-        command.args(["--config", &format!("replica-{replica}.toml"), "keys"]).args(args);
+        command.arg("keys").args(args).args(["--config", &format!("replica-{replica}.toml")]);
         command.current_dir(self.world.folder.path()).kill_on_drop(true);
         let output =
             tokio::time::timeout(GENEROUS, command.output()).await.context("aro keys does not end")??;
@@ -69,10 +70,21 @@ impl KeyChange {
         .await
     }
 
-    /// A new kubeconfig from a replica.
+    /// A new kubeconfig from a replica, past the balancer.
     async fn take(&self, replica: usize) -> Result<ClusterPath> {
         let here = self.alice.at(&self.world.replicas[replica].url);
-        let text = here.kubeconfig(&self.resource, "read", "while keys change", None).await?;
+        let info = here.get("/api/info").await?.ok()?.json()?;
+        let csrf = info["csrf"].as_str().context("a token")?;
+        let headers = [
+            ("x-csrf-token", csrf),
+            // The address of the pages is the balancer's.
+            ("origin", self.world.url.as_str()),
+            ("accept", "application/json"),
+            ("content-type", "application/json"),
+        ];
+        let body = json!({ "reason": "while keys change", "rights": "read" }).to_string();
+        let path = format!("{}/kubeconfig/new", self.resource);
+        let text = here.send(Method::POST, &path, &headers, Some(body)).await?.ok()?.text;
         let server = kubeconfig_server(&text)?;
         let path = server.strip_prefix(&self.world.proxy_url).context("the balancer's address")?.to_owned();
         Ok(ClusterPath { path, token: kubeconfig_token(&text)? })
