@@ -192,6 +192,7 @@ fn settings(name: &str, ports: [u16; 4], issuer: &str, outage: &str, more: &str)
 [listen]
 portal = "127.0.0.1:{own}"
 admin = "127.0.0.1:{admin}"
+control = "{name}.sock"
 proxy_protocol_from = ["{BALANCER}/32"]
 [portal]
 url = "https://localhost:{port}"
