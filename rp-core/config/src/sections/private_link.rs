@@ -9,7 +9,7 @@ section! {
     /// How private addresses of clusters are reached.
     "private_link" pub(crate) struct LinkKeys {
         /// Dial addresses directly, or through a CONNECT proxy.
-        way: Way = word("direct").also_as("PROXY_HOSTNAME", connect),
+        way: DialMethod = word("direct").also_as("PROXY_HOSTNAME", connect),
         /// The CONNECT proxy.
         address: Option<String> = dial().also_as("PROXY_HOSTNAME", port_443),
         /// The name in the CONNECT proxy's certificate.
@@ -25,7 +25,7 @@ section! {
 
 words! {
     /// The word for a way.
-    pub(crate) enum Way {
+    pub(crate) enum DialMethod {
         Direct = "direct",
         Connect = "connect",
     }
@@ -61,7 +61,7 @@ fn port_443(host: &str) -> String {
 /// A CONNECT proxy needs all of its parts.
 pub(crate) fn read(r: &mut Reader) -> PrivateLink {
     let keys = LinkKeys::read(r);
-    let connect = keys.way == Way::Connect;
+    let connect = keys.way == DialMethod::Connect;
     if connect {
         for key in [
             "private_link.address",

@@ -10,7 +10,7 @@ use rp_settings::{
 
 section! {
     /// Where documents are kept.
-    "store" pub(crate) struct Place {
+    "store" pub(crate) struct StoreLocation {
         /// SQLite for one process, PostgreSQL for any number.
         kind: KindWord = word("sqlite"),
         /// The SQLite file.
@@ -88,11 +88,11 @@ pub enum StoreKind {
     Postgres(Postgres),
 }
 
-pub(crate) const SECTION: Section = &[Place::GROUP, Postgres::GROUP, Away::GROUP];
+pub(crate) const SECTION: Section = &[StoreLocation::GROUP, Postgres::GROUP, Away::GROUP];
 
 /// SQLite, or PostgreSQL with exactly one way to say where.
 pub(crate) fn read(r: &mut Reader) -> Store {
-    let (place, postgres, away) = (Place::read(r), Postgres::read(r), Away::read(r));
+    let (place, postgres, away) = (StoreLocation::read(r), Postgres::read(r), Away::read(r));
     let Group { keys, .. } = Postgres::GROUP;
     let kind = match place.kind {
         KindWord::Sqlite => {
