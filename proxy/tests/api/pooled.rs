@@ -63,6 +63,55 @@ async fn goaway_fails_no_get() {
     assert!(upstream.record.connections.load(Ordering::SeqCst) > 2, "they were left");
 }
 
+/// Each connection answers one request. Requests that came together lose a connection for each that is answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_answer_once_lose_no_request() {
+    let world = World::new().await;
+    let limits = H2Limits { goaway_after: Some(1), ..H2Limits::default() };
+    let upstream =
+        upstream::h2(&world.ca, limits, Arc::new(|_, respond| Box::pin(async move { reply(respond, "{}") })))
+            .await;
+    world.cluster(upstream.port);
+    let token = world.token(Rights::Read).await;
+    for _ in 0..5 {
+        let answers = (0..24).map(|_| ask(&world, "GET", "/api/v1/pods", &token, ""));
+        for answer in futures_util::future::join_all(answers).await {
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+    }
+    assert!(upstream.record.connections.load(Ordering::SeqCst) > 5, "they were left");
+}
+
+/// A connection that is closed without GOAWAY does not say what was processed: only reads are repeated.
+#[tokio::test]
+async fn a_pooled_connection_that_is_closed_repeats_reads_only() {
+    let world = World::new().await;
+    let limits = H2Limits { closed_after: Some(3), ..H2Limits::default() };
+    let changes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&changes);
+    let script = move |request: http::Request<h2::RecvStream>, respond| {
+        if request.method() != http::Method::GET {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+        Box::pin(async move { reply(respond, "{}") }) as _
+    };
+    let upstream = upstream::h2(&world.ca, limits, Arc::new(script)).await;
+    world.cluster(upstream.port);
+    let token = world.token(Rights::Write).await;
+    for _ in 0..20 {
+        let answer = ask(&world, "GET", "/api/v1/pods", &token, "").await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    let mut refused = 0;
+    for _ in 0..20 {
+        let answer = ask(&world, "DELETE", "/api/v1/namespaces/n/pods/p", &token, "").await;
+        assert!([200, 502].contains(&answer.status), "{}", answer.text());
+        refused += usize::from(answer.status == 502);
+    }
+    assert!(refused > 0, "a change was repeated");
+    assert_eq!(changes.load(Ordering::SeqCst) + refused, 20);
+}
+
 #[tokio::test]
 async fn a_silent_connection_is_not_offered_to_the_next() {
     let timeouts = Timeouts { connect: SOON, head: Duration::from_secs(3), idle: SOON };

@@ -260,6 +260,8 @@ pub(crate) struct H2Limits {
     pub(crate) streams: Option<u32>,
     /// A connection says GOAWAY after so many requests.
     pub(crate) goaway_after: Option<usize>,
+    /// A connection is closed without a word at the request after so many.
+    pub(crate) closed_after: Option<usize>,
     /// Bytes that a stream and a connection may have in flight.
     pub(crate) window: Option<u32>,
 }
@@ -281,6 +283,9 @@ pub(crate) async fn h2(ca: &Ca, limits: H2Limits, script: H2Script) -> Upstream 
             let (mut tasks, mut served) = (JoinSet::new(), 0);
             while let Some(Ok((request, respond))) = connection.accept().await {
                 served += 1;
+                if limits.closed_after.is_some_and(|most| served > most) {
+                    return;
+                }
                 let script = Arc::clone(&script);
                 tasks.spawn(async move {
                     if request.uri().path() == REVIEW {

@@ -32,29 +32,39 @@ pub(super) struct H2Connection {
     streams: AtomicUsize,
     /// No new streams: GOAWAY, a dead peer, or an error.
     closing: AtomicBool,
+    /// A slot was taken before.
+    reused: AtomicBool,
     used: Mutex<Instant>,
 }
 
 /// A place on a connection, given back on drop.
 #[derive(Debug)]
-pub(super) struct H2Slot(Arc<H2Connection>);
+pub(super) struct H2Slot {
+    connection: Arc<H2Connection>,
+    reused: bool,
+}
 
 impl Drop for H2Slot {
     fn drop(&mut self) {
-        if self.0.streams.fetch_sub(1, Ordering::AcqRel) == 1 {
-            *self.0.used.lock() = Instant::now();
+        if self.connection.streams.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *self.connection.used.lock() = Instant::now();
         }
     }
 }
 
 impl H2Slot {
     pub(super) fn sender(&self) -> SendRequest<Bytes> {
-        self.0.send.clone()
+        self.connection.send.clone()
+    }
+
+    /// The connection carried another request before this one.
+    pub(super) const fn reused(&self) -> bool {
+        self.reused
     }
 
     /// The peer takes no more streams here.
     pub(super) fn close(&self) {
-        self.0.closing.store(true, Ordering::Release);
+        self.connection.closing.store(true, Ordering::Release);
     }
 }
 
@@ -76,6 +86,7 @@ impl H2Connection {
             send,
             streams: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
+            reused: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
         });
         let weak = Arc::downgrade(&this);
@@ -112,7 +123,10 @@ impl H2Connection {
         let taken = self.streams.fetch_update(Ordering::AcqRel, Ordering::Acquire, |streams| {
             (streams < most).then_some(streams + 1)
         });
-        taken.is_ok().then(|| H2Slot(Arc::clone(self)))
+        taken.is_ok().then(|| H2Slot {
+            connection: Arc::clone(self),
+            reused: self.reused.swap(true, Ordering::AcqRel),
+        })
     }
 
     /// Nothing more will happen on it, or nothing has for a while.

@@ -13,7 +13,9 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
+use rp_net::Stream;
 use tokio::time::Instant;
+use tokio_rustls::client::TlsStream;
 
 use super::super::error::ProxyError;
 use super::h1::H1Return;
@@ -54,6 +56,10 @@ impl UploadStatus {
     }
 }
 
+/// Tries until a request is given up that the cluster did not process. A connection that says GOAWAY may do so after
+/// its first request, and requests that wait together lose one such connection for each of them that is answered.
+const TRIES: usize = 6;
+
 enum Connection {
     H2(H2Slot),
     H1(hyper::client::conn::http1::SendRequest<OutBody>, Reused),
@@ -81,9 +87,15 @@ impl Upstream {
         silence: Duration,
     ) -> Result<Response<UpstreamBody>, ProxyError> {
         *self.used.lock() = Instant::now();
-        // A reused connection may be found closed, and GOAWAY may come at any time: three tries see it through.
-        for _ in 0..3 {
-            let sent = match self.connection().await? {
+        // A reused connection may be found closed, and GOAWAY may come at any time. The last try has a connection of
+        // its own, whose first request no other can be.
+        for attempt in 1..=TRIES {
+            let connection = if attempt < TRIES {
+                self.connection().await?
+            } else {
+                Box::pin(self.own_connection()).await?
+            };
+            let sent = match connection {
                 Connection::H2(slot) => send_h2(slot, &head, body, silence).await,
                 Connection::H1(sender, reused) => self.send_h1(sender, reused, &head, body, silence).await,
             };
@@ -93,7 +105,7 @@ impl Upstream {
                 Err(SendError::Again(unused)) => body = unused,
             }
         }
-        Err(ProxyError::Broken("the cluster closed three connections in a row".into()))
+        Err(ProxyError::Broken("the cluster closed several connections in a row".into()))
     }
 
     fn free(&self) -> Option<Connection> {
@@ -121,23 +133,24 @@ impl Upstream {
             return Err(ProxyError::Crowded);
         }
         let tls = self.dial(&self.tls).await?;
-        if tls.get_ref().1.alpn_protocol() == Some(b"h2") {
+        if speaks_h2(&tls) {
             let connection = H2Connection::open(tls, self.connect).await?;
             let slot = connection.take().ok_or(ProxyError::Crowded)?;
             self.h2.write().push(connection);
             return Ok(Connection::H2(slot));
         }
         drop(turn);
-        let (sender, connection) = hyper::client::conn::http1::Builder::new()
-            .handshake(TokioIo::new(tls))
-            .await
-            .map_err(|error| ProxyError::Broken(Box::new(error)))?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(error = %rp_base::chain(&error), "connection to a cluster ended");
-            }
-        });
-        Ok(Connection::H1(sender, Reused::No))
+        handshake_h1(tls).await
+    }
+
+    /// A connection that is never offered to another request while this one is under way.
+    async fn own_connection(&self) -> Result<Connection, ProxyError> {
+        let tls = self.dial(&self.tls).await?;
+        if !speaks_h2(&tls) {
+            return handshake_h1(tls).await;
+        }
+        let connection = H2Connection::open(tls, self.connect).await?;
+        connection.take().map(Connection::H2).ok_or(ProxyError::Crowded)
     }
 
     async fn send_h1(
@@ -169,6 +182,23 @@ impl Upstream {
             Err(error) => Err(SendError::Finally(came.unwrap_or_default().error_of(error))),
         }
     }
+}
+
+fn speaks_h2(tls: &TlsStream<Stream>) -> bool {
+    tls.get_ref().1.alpn_protocol() == Some(b"h2")
+}
+
+async fn handshake_h1(tls: TlsStream<Stream>) -> Result<Connection, ProxyError> {
+    let (sender, connection) = hyper::client::conn::http1::Builder::new()
+        .handshake(TokioIo::new(tls))
+        .await
+        .map_err(|error| ProxyError::Broken(Box::new(error)))?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(error = %rp_base::chain(&error), "connection to a cluster ended");
+        }
+    });
+    Ok(Connection::H1(sender, Reused::No))
 }
 
 fn h1_request(head: &Request<()>, body: Outgoing) -> Request<OutBody> {
@@ -227,7 +257,10 @@ async fn send_h2(
             // Both say that the stream was not processed (RFC 9113 §8.7).
             let untouched =
                 error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM));
-            if ends && untouched {
+            // A pooled connection was closed by the peer, whose GOAWAY a reset may have swallowed: a read may be
+            // repeated (RFC 9110 §9.2.2).
+            let pooled_read = error.is_io() && slot.reused() && head.method().is_safe();
+            if ends && (untouched || pooled_read) {
                 Err(SendError::Again(Outgoing::Empty))
             } else {
                 Err(SendError::Finally(came.unwrap_or_default().error_of(error)))
