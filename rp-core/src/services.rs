@@ -119,6 +119,9 @@ impl Services {
 
     /// Writes what was taken in and closes the stores.
     pub async fn close(&self) {
+        if let Some(access) = self.lazy.access.get() {
+            access.note_uses().await;
+        }
         self.audit.close().await;
         self.store.close().await;
         self.audit_store.close().await;

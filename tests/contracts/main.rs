@@ -10,6 +10,7 @@ mod generated;
 mod links;
 mod monitoring;
 mod routes;
+mod stores;
 mod swagger;
 mod systems;
 mod wiring;

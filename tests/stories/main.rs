@@ -52,5 +52,6 @@ mod store;
 mod streams;
 mod terminal;
 mod tunnel;
+mod upgrade;
 mod workload_pages;
 mod world;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 use rp_audit::Audit;
-use rp_base::{Id, SharedClock, SharedRandom};
+use rp_base::{Id, SharedClock, SharedRandom, Timestamp};
 use rp_database::{SharedStore, StoreError, Typed};
 use rp_documents::login::LoginCode;
 use rp_documents::{Collection, Elevation, Grant, GrantUse, Robot, StreamRecord};
@@ -76,6 +76,8 @@ pub struct Access {
     pub(crate) epoch: AtomicU64,
     /// Whether accesses live on though the store is away.
     pub(crate) blind: AtomicBool,
+    /// Uses up to here are written down.
+    pub(crate) uses_noted: Mutex<Timestamp>,
     started: Instant,
     /// Milliseconds after `started` at which the feeds were last known to be complete.
     last_fresh: AtomicU64,
@@ -118,6 +120,7 @@ impl Access {
             hasher: RandomState::new(),
             epoch: AtomicU64::new(0),
             blind: AtomicBool::new(false),
+            uses_noted: Mutex::default(),
             started: Instant::now(),
             last_fresh: AtomicU64::new(0),
         });

@@ -25,6 +25,8 @@ const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 /// How often uses are written down.
 const NOTE_USES_EVERY: Duration = Duration::from_secs(30);
+/// Writing them down fails after this time.
+const NOTE_USES_WITHIN: Duration = Duration::from_secs(5);
 /// Changes read at once.
 const PAGE: u32 = 500;
 /// Uses written at once.
@@ -71,11 +73,10 @@ pub(crate) async fn run(access: Weak<Access>, mut cursors: Cursors) {
 
 /// Notes uses apart from the feed: many writes must not make it old.
 async fn note(access: Weak<Access>) {
-    let mut last = Timestamp::default();
     loop {
         tokio::time::sleep(NOTE_USES_EVERY).await;
         let Some(access) = access.upgrade() else { return };
-        last = note_uses(&access, last).await;
+        access.note_uses().await;
     }
 }
 
@@ -170,6 +171,16 @@ impl Access {
 }
 
 impl Access {
+    /// Writes down the last use of every grant that was used since it was last done. A process that ends does so, too.
+    pub async fn note_uses(&self) {
+        let since = *self.uses_noted.lock();
+        // Bounded: a store that hangs must not keep the process from its end.
+        match tokio::time::timeout(NOTE_USES_WITHIN, note_uses(self, since)).await {
+            Ok(noted) => *self.uses_noted.lock() = noted,
+            Err(_) => tracing::warn!("cannot note the uses of grants: the store takes long to answer"),
+        }
+    }
+
     /// Alarms once when accesses begin to live on unseen, and once when that is over.
     fn report_staleness(&self, blind: bool) {
         if self.blind.swap(blind, Ordering::Relaxed) == blind {

@@ -29,6 +29,18 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// A binary of the version whose programs are in the folder that `ARO_EARLIER` names: the soak runs stories with mixed
+/// versions. Without it, as [`binary`].
+///
+/// # Errors
+/// It is not built.
+pub fn earlier_binary(name: &str) -> Result<PathBuf> {
+    let Some(folder) = std::env::var_os("ARO_EARLIER") else { return binary(name) };
+    let path = Path::new(&folder).join(name);
+    ensure!(path.exists(), "no {}", path.display());
+    Ok(path)
+}
+
 /// An account of the built-in sign-in.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Account {
@@ -64,6 +76,14 @@ pub struct AroOptions {
     pub log: String,
     /// More of the environment, such as `ARO_LIMITS__DRAIN`.
     pub env: Vec<(String, String)>,
+    /// The folder of another version's programs; those of this workspace without.
+    pub programs: Option<PathBuf>,
+}
+
+impl AroOptions {
+    fn program(&self, name: &str) -> Result<PathBuf> {
+        self.programs.as_ref().map_or_else(|| binary(name), |folder| Ok(folder.join(name)))
+    }
 }
 
 /// A running `aro-dev`.
@@ -81,9 +101,25 @@ impl Aro {
     /// # Errors
     /// It does not come up.
     pub async fn start(options: AroOptions) -> Result<Self> {
-        let folder = Folder::new("dev")?;
+        Self::start_in(Folder::new("dev")?, options).await
+    }
+
+    /// Starts `aro-dev` on the folder `data` in this one, which an earlier process left there.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub async fn start_in(folder: Folder, options: AroOptions) -> Result<Self> {
         let (process, dev) = run(&folder, &options).await?;
         Ok(Self { dev, folder, options, process })
+    }
+
+    /// Starts another version's programs on the same data folder.
+    ///
+    /// # Errors
+    /// They do not come up.
+    pub async fn restart_by(&mut self, programs: &Path) -> Result<()> {
+        self.options.programs = Some(programs.to_owned());
+        self.restart().await
     }
 
     /// Starts it again on the same data folder, after [`Process::kill`] or a polite end.
@@ -234,7 +270,7 @@ impl Aro {
     /// # Errors
     /// It failed; with what it said.
     pub async fn verb(&self, verb: &str, args: &[&str]) -> Result<String> {
-        let mut command = tokio::process::Command::new(binary("aro-dev")?);
+        let mut command = tokio::process::Command::new(self.options.program("aro-dev")?);
         command.arg(verb).arg("--data-dir").arg(self.data()).args(args).kill_on_drop(true);
         let output = tokio::time::timeout(START, command.output()).await.context("it does not end")??;
         if !output.status.success() {
@@ -259,7 +295,7 @@ async fn run(folder: &Folder, options: &AroOptions) -> Result<(Process, Dev)> {
     if ready.exists() {
         std::fs::remove_file(&ready)?;
     }
-    let mut command = Command::new(binary("aro-dev")?);
+    let mut command = Command::new(options.program("aro-dev")?);
     // Free ports; the folder keeps them over a restart.
     command.arg("--data-dir").arg(&data).arg("--port-base=0");
     command.arg("--clusters").arg(options.clusters.to_string());

@@ -222,6 +222,33 @@ impl Postgres {
         Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
     }
 
+    /// Writes a database as SQL into a file, by pg_dump.
+    ///
+    /// # Errors
+    /// The server refuses, or the file cannot be written.
+    pub async fn dump(&self, database: &str, into: &Path) -> Result<()> {
+        let file = into.to_string_lossy();
+        self.tool("pg_dump", database, &["--no-owner", "--file", &file]).await
+    }
+
+    /// Runs a file of SQL, by psql.
+    ///
+    /// # Errors
+    /// The server refuses; with what it said.
+    pub async fn load(&self, database: &str, file: &Path) -> Result<()> {
+        let file = file.to_string_lossy();
+        self.tool("psql", database, &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", &file]).await
+    }
+
+    async fn tool(&self, program: &str, database: &str, args: &[&str]) -> Result<()> {
+        let mut tool = tokio::process::Command::new(self.bin.join(program));
+        tool.args(["-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string(), "-d", database]);
+        tool.args(args).env("PGPASSWORD", PASSWORD).stdin(Stdio::null()).kill_on_drop(true);
+        let output = tokio::time::timeout(START, tool.output()).await.context(program.to_owned())??;
+        ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+
     /// From now on this role comes over TLS with a certificate of that authority, in place of a password.
     ///
     /// # Errors

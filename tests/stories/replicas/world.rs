@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tests_kit::{
     Authority, BALANCER, ControlPlane, Folder, GENEROUS, Haproxy, Postgres, Process, Provider, Session,
-    binary, free_port, sign_in, until,
+    binary, earlier_binary, free_port, sign_in, until,
 };
 
 use crate::serve::served::{SECRET, password, provider_config, secret_client, write_server};
@@ -180,7 +180,9 @@ pub(super) fn write_private(folder: &Folder, name: &str, text: &str) -> Result<(
 }
 
 fn serve(folder: &Folder, name: &str) -> Result<Process> {
-    let mut command = Command::new(binary("aro")?);
+    // In the soak one of two is of the version before.
+    let program = if name.ends_with("-1") { earlier_binary("aro")? } else { binary("aro")? };
+    let mut command = Command::new(program);
     command.args(["portal", "--config", &format!("{name}.toml")]).current_dir(folder.path());
     Process::start(folder, name, &mut command)
 }

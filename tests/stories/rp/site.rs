@@ -8,7 +8,10 @@ use rp_base::Secret;
 use rp_net::Credential;
 use rp_net::tls::client_config;
 use serde_json::{Value, json};
-use tests_kit::{Answer, Authority, Folder, GENEROUS, Pair, Process, binary, cluster_body, free_port, until};
+use tests_kit::{
+    Answer, Authority, Folder, GENEROUS, Pair, Process, binary, cluster_body, earlier_binary, free_port,
+    until,
+};
 
 pub(super) const SUB: &str = "00000000-0000-0000-0000-00000000a001";
 pub(super) const VERSION: &str = "2025-07-25";
@@ -99,7 +102,9 @@ impl Site {
     }
 
     fn process(&self, name: &str) -> Result<Process> {
-        let mut command = Command::new(binary("aro")?);
+        // In the soak one of two is of the version before.
+        let program = if name == "two" { earlier_binary("aro")? } else { binary("aro")? };
+        let mut command = Command::new(program);
         command.args(["rp", "--config", &format!("{name}.toml")]).current_dir(self.folder.path());
         Process::start(&self.folder, name, &mut command)
     }
