@@ -18,7 +18,7 @@ use rp_access::{Caller, Refusal};
 use rp_documents::{GrantKind, Outcome, ResourceId, Side};
 use tower_sessions::Session;
 
-use crate::routes::{AllowedCaller, AuditClass, Route};
+use crate::route::{AllowedCaller, AuditClass, Route};
 
 /// What the gate of one route needs.
 #[derive(Debug, Clone)]
@@ -201,20 +201,19 @@ async fn record(
     started: Instant,
 ) {
     let failed = status.is_client_error() || status.is_server_error();
-    let wanted = match gate.route.audit {
-        AuditClass::None => false,
-        AuditClass::Read => true,
+    let verb = match gate.route.audit {
+        AuditClass::Read(verb) => verb,
+        AuditClass::Change(verb) if failed => verb,
         // What succeeded has its durable entry from the handler.
-        AuditClass::Change => failed,
+        AuditClass::Change(_) | AuditClass::None => return,
     };
-    let Some(user) = context.user.get().filter(|_| wanted) else { return };
+    let Some(user) = context.user.get() else { return };
     let (word, side) = match status.as_u16() {
         400..=499 => ("refused", Some(Side::You)),
         500.. => ("failed", Some(Side::Us)),
         _ => ("ok", None),
     };
     let result = Outcome { status: status.as_u16(), word: word.to_owned(), side };
-    let verb = verb(gate.route);
     gate.state
         .session
         .note(&user.caller, verb, result, |entry| {
@@ -228,118 +227,4 @@ async fn record(
 /// A route's pattern, without the cluster that the entry names as its target.
 fn without_cluster_prefix(pattern: &str) -> &str {
     pattern.rsplit_once("/{name}").map_or(pattern, |(_, rest)| rest)
-}
-
-/// The audit verb of a route.
-fn verb(route: &Route) -> &'static str {
-    use crate::routes::Handler as H;
-    match route.handler {
-        H::ClusterList | H::V1Clusters | H::ClustersPage | H::ClustersChosen | H::JumpPage | H::V1Jump => {
-            "clusters.list"
-        }
-        H::ClustersExport => "clusters.export",
-        H::V1Cluster | H::V1Operations | H::V1Operation => "cluster.view",
-        H::V1Views | H::V1ViewSave | H::ViewSave => "view.save",
-        H::V1ViewRemove | H::ViewRemove => "view.remove",
-        H::ColumnsPost => "page.view",
-        H::ClusterOperatorsList
-        | H::ClusterNodesList
-        | H::ClusterMachinesList
-        | H::ClusterMachineSetsList
-        | H::V1Objects => "cluster.objects",
-        H::LivePage => "look",
-        H::ClusterDetail | H::OverviewPage | H::ClusterAccessPage => "cluster.view",
-        H::NodesPage
-        | H::NodePage
-        | H::MachinesPage
-        | H::MachinePage
-        | H::SerialPage
-        | H::MachineSetsPage
-        | H::MachineSetPage
-        | H::ControlPlanePage
-        | H::OperatorsPage
-        | H::OperatorPage
-        | H::OldOperatorsTab
-        | H::OperationsPage
-        | H::OperationPage
-        | H::PodsPage
-        | H::LogPage
-        | H::TerminalPage
-        | H::PodPage
-        | H::WorkloadsPage
-        | H::WorkloadPage
-        | H::EventsPage
-        | H::ResourcesPage
-        | H::ResourceKindPage
-        | H::ResourcePage
-        | H::NetworkPage => "cluster.view",
-        H::TerminalSocket => "terminal",
-        H::V1SshDoor
-        | H::V1SshMachines
-        | H::V1Terminals
-        | H::V1HostKeys
-        | H::HostKeysPage
-        | H::TunnelDialog
-        | H::V1Tunnel => "cluster.view",
-        H::V1HostKeyTrust | H::HostKeyTrust => "host-key.trust",
-        H::V1SshCertificate => "grant.certificate",
-        H::V1Credentials => "cluster.credentials",
-        H::SshDialog | H::SshNew => "grant.issue",
-        H::LookGive
-        | H::TerminalNew
-        | H::KubeconfigDialog
-        | H::KubeconfigNew
-        | H::MetricsDialog
-        | H::MetricsNew
-        | H::V1GrantNew => "grant.issue",
-        H::V1Grants | H::V1Grant | H::AccessPage | H::GrantPage => "grants.list",
-        H::V1GrantRevoke
-        | H::AccessRevokeDialog
-        | H::AccessRevoke
-        | H::V1GrantsRevoke
-        | H::AccessRevokeManyDialog
-        | H::AccessRevokeMany => "grant.revoke",
-        H::V1GrantExtend | H::AccessExtendDialog | H::AccessExtend => "grant.extend",
-        H::V1GrantToken => "grant.renew",
-        H::V1Elevations | H::V1Elevation | H::ElevationsPage | H::ElevationBanner => "elevations.list",
-        H::V1ElevationNew | H::ElevatePage | H::ElevatePost => "elevation.request",
-        H::V1ElevationApprove | H::ElevationApproveDialog | H::ElevationApprove => "elevation.approve",
-        H::V1ElevationRefuse | H::ElevationRefuseDialog | H::ElevationRefuse => "elevation.refuse",
-        H::V1ElevationEnd | H::ElevationEndDialog | H::ElevationEnd => "elevation.end",
-        H::V1ElevationReview | H::ElevationReviewDialog | H::ElevationReview => "elevation.review",
-        H::V1Robots | H::RobotsPage => "robots.list",
-        H::V1RobotNew | H::RobotsPost => "robot.create",
-        H::V1RobotRotate | H::RobotRotateDialog | H::RobotRotate => "robot.rotate",
-        H::V1RobotRevoke | H::RobotRevokeDialog | H::RobotRevoke => "robot.revoke",
-        H::V1Recordings | H::V1Recording | H::RecordingsPage | H::RecordingPage => "recordings.list",
-        H::V1RecordingCast => "recording.read",
-        H::V1Audit | H::AuditPage | H::V1AuditProof => "audit.search",
-        H::V1AuditExport => "audit.export",
-        H::V1AuditReport | H::ReportPage => "audit.report",
-        H::PromServe | H::PromSources | H::PromSuggest | H::PromExplain => "promql",
-        H::ClusterAlerts => "alerts",
-        H::Statistic => "statistics",
-        H::FleetQuery => "promql.fleet",
-        H::V1Imports | H::ImportedPage => "imports.list",
-        H::V1Import | H::ImportedPost => "cluster.import",
-        H::V1ImportRemove | H::ImportedRemove => "cluster.remove",
-        H::Logout | H::V1Logout | H::BackchannelLogout => "sign-out",
-        H::CliLogin | H::CliLoginDecide | H::DevicePage | H::DeviceDecide => "login.agree",
-        H::LoginToken | H::LoginDevice => "grant.issue",
-        H::Login | H::Callback => "sign-in",
-        H::V1Queries | H::V1QuerySave => "query.save",
-        H::V1QueryRemove => "query.remove",
-        H::StatisticsPage | H::StatisticsTab | H::ExplorePage | H::AlertsPage | H::FleetPage => {
-            "cluster.view"
-        }
-        H::V1Log | H::V1Serial | H::V1Screenshot | H::V1ObjectList | H::V1Object => "look",
-        H::GalleryPage
-        | H::GalleryItem
-        | H::Ready
-        | H::Asset
-        | H::Info
-        | H::OpenApi
-        | H::Regions
-        | H::KeysPage => "page.view",
-    }
 }

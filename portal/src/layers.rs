@@ -10,7 +10,6 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use portal_model::state::PortalState;
-use portal_pages::answer::failure;
 use portal_pages::frame::frame;
 use portal_pages::signin::FormTarget;
 use portal_session::context::{Context, Shared};
@@ -27,6 +26,7 @@ use tower_sessions::SessionManagerLayer;
 use tower_sessions::cookie::SameSite;
 
 use crate::compression::pack;
+use crate::failure::failure;
 
 /// Limit for the time until a handler responds; the bodies of streams are not covered.
 const TIME_OUT: Duration = Duration::from_secs(30);
@@ -209,9 +209,12 @@ mod tests {
 
     #[test]
     fn probes_and_assets_are_quiet() {
-        use crate::routes::{Handler, table};
-        let quiet = table().iter().filter(|row| matches!(row.handler, Handler::Ready | Handler::Asset));
-        assert_eq!(quiet.map(|row| row.path).collect::<Vec<_>>(), QUIET);
+        use crate::route::{AllowedCaller, Method};
+        let public = crate::routes::table()
+            .filter(|row| row.who == AllowedCaller::Public && row.method == Method::Get)
+            .map(|row| row.path);
+        let quiet = public.filter(|path| !["/api/login", "/callback"].contains(path));
+        assert_eq!(quiet.collect::<Vec<_>>(), QUIET);
     }
 
     #[test]

@@ -7,10 +7,12 @@
 
 mod assembly;
 mod compression;
+mod failure;
 mod gate;
 mod layers;
 pub mod openapi;
 mod ready;
+pub mod route;
 pub mod routes;
 
 #[cfg(test)]

@@ -1,33 +1,49 @@
 //! The OpenAPI 3.1 document of the JSON API, made from the route table: no route is missing, and none is invented
 //! (`contract/portal.md` §8 and "Do better" 28).
 
-mod route_docs;
-
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, header};
 use portal_api::schemas;
 use serde_json::{Map, Value, json};
+use web::{Column, ListQuery, filter_words};
 
-use crate::routes::{AllowedCaller, Method, Route, table};
+use crate::route::{AllowedCaller, Method, Route, RouteAnswer, RouteDoc};
+
+const TAGS: [(&str, &str); 9] = [
+    ("clusters", "The fleet, and one cluster"),
+    ("objects", "What a cluster is made of"),
+    ("metrics", "Prometheus and alerts of clusters"),
+    ("grants", "Access that was given out"),
+    ("elevations", "More rights for a while"),
+    ("robots", "Identities of scripts"),
+    ("audit", "Who did what"),
+    ("imports", "Clusters of one's own"),
+    ("service", "Sign-in, and what this portal is"),
+];
 
 /// The document as JSON, indented, with a newline at its end.
-pub fn document() -> String {
-    let mut text = serde_json::to_string_pretty(&value()).unwrap_or_default();
+pub fn document(routes: impl Iterator<Item = &'static Route>) -> String {
+    let mut text = serde_json::to_string_pretty(&value(routes)).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// Whether a route is part of the JSON API: what a browser's forms and the sign-in's redirects use is not.
-pub(crate) fn documented(route: &Route) -> bool {
-    route.path.starts_with("/api/") && !matches!(route.path, "/api/login" | "/api/logout" | "/api/cli/login")
-        || route.path.ends_with("/prometheus/api/v1/{*tail}")
+/// The document as an answer.
+pub(crate) fn response(routes: impl Iterator<Item = &'static Route>) -> Response {
+    let mut response = Response::new(Body::from(document(routes)));
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
 }
 
-fn value() -> Value {
+fn value(routes: impl Iterator<Item = &'static Route>) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for route in table().iter().filter(|route| documented(route)) {
+    for (route, doc) in routes.filter_map(|route| Some((route, route.doc?))) {
         // OpenAPI has no pattern for "the rest of the path"; the parameter's description says so.
         let path = route.path.replace("{*", "{");
         let operations = paths.entry(path).or_insert_with(|| json!({}));
-        operations[route.method.name().to_ascii_lowercase()] = operation(route);
+        operations[route.method.name().to_ascii_lowercase()] = operation(route, doc);
     }
     json!({
         "openapi": "3.1.0",
@@ -39,7 +55,7 @@ fn value() -> Value {
         },
         "servers": [{ "url": "/", "description": "The portal of a region" }],
         "security": [{ "bearer": [] }, { "session": [] }],
-        "tags": route_docs::TAGS.iter().map(|(name, what)| json!({ "name": name, "description": what })).collect::<Vec<_>>(),
+        "tags": TAGS.iter().map(|(name, what)| json!({ "name": name, "description": what })).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -55,22 +71,21 @@ fn value() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
-    let doc = route_docs::route_doc(route.handler);
+fn operation(route: &Route, doc: RouteDoc) -> Value {
     let mut parameters: Vec<Value> = in_path(route.path);
-    parameters.extend(doc.query.iter().map(|(name, what)| {
+    parameters.extend(route.query.iter().map(|(name, what)| {
         json!({ "name": name, "in": "query", "required": false, "description": what, "schema": { "type": "string" } })
     }));
-    if doc.schema == "ClusterPage" {
-        parameters.extend(route_docs::list_filters());
+    if route.answer.schema == "ClusterPage" {
+        parameters.extend(list_filters());
     }
     let mut operation = json!({
-        "operationId": format!("{}{:?}", route.method.name().to_ascii_lowercase(), route.handler) + &tail(route.path),
+        "operationId": route.method.name().to_ascii_lowercase() + doc.operation + &tail(route.path),
         "summary": doc.summary,
         "tags": [doc.tag],
         "parameters": parameters,
-        "responses": { doc.status.to_string(): answer(&doc), "default": { "$ref": "#/components/responses/Error" } },
-        "x-aro-who": who(route.who),
+        "responses": { route.answer.status.to_string(): answer(route.answer), "default": { "$ref": "#/components/responses/Error" } },
+        "x-aro-who": route.who.name(),
     });
     if matches!(route.who, AllowedCaller::Public) {
         operation["security"] = json!([]);
@@ -78,21 +93,21 @@ fn operation(route: &Route) -> Value {
     if route.method == Method::Post {
         operation["requestBody"] = json!({
             "required": false,
-            "content": { doc.body: { "schema": { "type": "object" } } },
+            "content": { "application/json": { "schema": { "type": "object" } } },
         });
     }
     operation
 }
 
-fn answer(doc: &route_docs::RouteDoc) -> Value {
-    if doc.status == 204 {
+fn answer(answer: RouteAnswer) -> Value {
+    if answer.status == 204 {
         return json!({ "description": "Done" });
     }
-    let schema = match doc.schema {
+    let schema = match answer.schema {
         "" => json!({}),
         name => json!({ "$ref": format!("#/components/schemas/{name}") }),
     };
-    json!({ "description": "The answer", "content": { doc.kind: { "schema": schema } } })
+    json!({ "description": "The answer", "content": { answer.kind: { "schema": schema } } })
 }
 
 fn in_path(path: &str) -> Vec<Value> {
@@ -122,20 +137,39 @@ fn tail(path: &str) -> String {
     format!("_{plain}{}{under}", path.matches("/{").count())
 }
 
-fn who(who: AllowedCaller) -> &'static str {
-    match who {
-        AllowedCaller::Public => "anybody",
-        AllowedCaller::SignedIn => "signed in",
-        AllowedCaller::Role(role) => role.name(),
+/// The filters of the list, as parameters.
+fn list_filters() -> Vec<Value> {
+    let text = |name: &str, what: String, schema: Value| json!({ "name": name, "in": "query", "required": false, "description": what, "schema": schema });
+    let plain = || json!({ "type": "string" });
+    let mut all = vec![
+        text(
+            "q",
+            "Words; each is somewhere in name, ids, state, version, error, operators or alerts".to_owned(),
+            plain(),
+        ),
+        text(
+            "view",
+            "A view that everybody has".to_owned(),
+            json!({ "type": "string", "enum": ["not-healthy", "in-progress", "failed", "imported"] }),
+        ),
+    ];
+    for (field, _) in ListQuery::default().fields() {
+        let form = match field {
+            "state" => ": one or several with commas between them",
+            "version" => ": 4.18, <4.16, or a range such as 4.14..4.16 with both ends",
+            "expires" => " within so many days",
+            "age" => " for at least 30m, 12h or 7d",
+            "unseen" => " for so many minutes",
+            "operator" | "alert" | "collector" => ": its name, or any",
+            "names" => ": names or resource ids with commas between them",
+            _ => "",
+        };
+        all.push(text(field, format!("{}{form}", filter_words(field)), plain()));
     }
-}
-
-/// `GET /api/v1/openapi.json`.
-pub(crate) async fn serve() -> axum::response::Response {
-    let mut response = axum::response::Response::new(axum::body::Body::from(document()));
-    let kind = http::HeaderValue::from_static("application/json");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, kind);
-    response
+    let orders: Vec<&str> = std::iter::once(Column::Name).chain(Column::EVERY).map(Column::name).collect();
+    all.push(text("sort", "Order; state without".to_owned(), json!({ "type": "string", "enum": orders })));
+    all.push(text("reverse", "The order turned round".to_owned(), json!({ "type": "boolean" })));
+    all
 }
 
 #[cfg(test)]
@@ -143,14 +177,22 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::routes::table;
+
+    /// What a browser's forms and the sign-in's redirects use is no part of the JSON API.
+    fn is_of_the_api(path: &str) -> bool {
+        path.starts_with("/api/") && !matches!(path, "/api/login" | "/api/logout" | "/api/cli/login")
+            || path.ends_with("/prometheus/api/v1/{*tail}")
+    }
 
     #[test]
     fn every_route_of_the_api_is_described() {
-        for route in table().iter().filter(|route| documented(route)) {
-            let doc = route_docs::route_doc(route.handler);
-            assert!(
-                !doc.summary.is_empty(),
-                "{} {}: say in openapi/route_docs.rs what it does",
+        for route in table() {
+            let described = route.doc.is_some_and(|doc| !doc.summary.is_empty());
+            assert_eq!(
+                described,
+                is_of_the_api(route.path),
+                "{} {}: a row of the JSON API says what it does, others do not",
                 route.method.name(),
                 route.path
             );
@@ -159,7 +201,7 @@ mod tests {
 
     #[test]
     fn ids_are_unique_and_references_are_there() {
-        let value = value();
+        let value = value(table());
         let text = value.to_string();
         let mut ids = HashSet::new();
         for (path, operations) in value["paths"].as_object().unwrap() {

@@ -3,12 +3,10 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
-use portal_session::context::{Context, ResponseKind};
+use portal_session::context::Context;
 use portal_session::fault::Fault;
 use portal_session::flash;
-use portal_session::json::json;
-use rp_documents::WireError;
-use web::{Frame, PageFragment, SoloPage, View};
+use web::{PageFragment, View};
 
 /// Rows of a list on one page.
 pub const PAGE: usize = 50;
@@ -51,30 +49,4 @@ pub fn html(text: String) -> Response {
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
-}
-
-/// A failed request in the form that was asked for: page, fragment or JSON.
-pub fn failure(fault: &Fault, context: &Context, frame: Frame) -> Response {
-    let mut response = match context.wants {
-        ResponseKind::Json => failure_json(fault, context.id.as_str()),
-        ResponseKind::Page | ResponseKind::Fragment => failure_page(fault, frame, context.part),
-    };
-    *response.status_mut() = fault.status;
-    response
-}
-
-fn failure_json(fault: &Fault, request_id: &str) -> Response {
-    #[derive(serde::Serialize)]
-    struct Wire<'a> {
-        #[serde(flatten)]
-        error: WireError,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        login_url: Option<&'a str>,
-    }
-    json(&Wire { error: fault.wire(request_id), login_url: fault.login_url() }).unwrap_or_default()
-}
-
-fn failure_page(fault: &Fault, frame: Frame, part: PageFragment) -> Response {
-    let failure = fault.failure(&frame);
-    html(SoloPage::failure(frame, failure).render(part).unwrap_or_default())
 }

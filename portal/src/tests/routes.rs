@@ -4,7 +4,8 @@ use axum::body::Body;
 use rp_documents::{GrantKind, Role, Roles};
 
 use super::kit::{Kit, RES, get, script};
-use crate::routes::{AllowedCaller, Method, table};
+use crate::route::{AllowedCaller, Method};
+use crate::routes::table;
 
 fn path(pattern: &str) -> String {
     let clusters = pattern.replace(
@@ -49,10 +50,10 @@ const REMOVALS: [(&str, Role); 5] = [
 
 #[test]
 fn public_rows_and_removals_are_those_of_the_lists() {
-    let public = table().iter().filter(|route| route.who == AllowedCaller::Public);
+    let public = table().filter(|route| route.who == AllowedCaller::Public);
     let public: Vec<_> = public.map(|route| (route.method.name(), route.path)).collect();
     assert_eq!(public, PUBLIC);
-    let removals = table().iter().filter(|route| route.method == Method::Delete);
+    let removals = table().filter(|route| route.method == Method::Delete);
     let removals: Vec<_> = removals.map(|route| (route.path, route.who)).collect();
     assert_eq!(removals, REMOVALS.map(|(path, role)| (path, AllowedCaller::Role(role))));
 }
@@ -100,8 +101,7 @@ async fn strangers_get_nothing_but_the_public_routes() {
 async fn roles_decide() {
     let kit = Kit::new().await;
     for role in Role::ALL {
-        for route in
-            table().iter().filter(|route| route.who != AllowedCaller::Public && route.path != "/api/logout")
+        for route in table().filter(|route| route.who != AllowedCaller::Public && route.path != "/api/logout")
         {
             let path = path(route.path);
             let answer = match route.method {
@@ -125,9 +125,8 @@ async fn roles_decide() {
 async fn people_without_a_role_see_no_page() {
     let kit = Kit::new().await;
     let cookie = kit.cookie(None).await;
-    for route in table()
-        .iter()
-        .filter(|route| matches!(route.who, AllowedCaller::Role(_)) && route.method == Method::Get)
+    for route in
+        table().filter(|route| matches!(route.who, AllowedCaller::Role(_)) && route.method == Method::Get)
     {
         let answer =
             kit.send(get(&path(route.path)).header("cookie", &cookie).body(Body::empty()).unwrap()).await;

@@ -1,0 +1,199 @@
+//! A row of the route table: all that is declared of a route. The rows are in `routes.rs` and `routes/`.
+
+use axum::routing::{MethodFilter, MethodRouter};
+use portal_model::state::PortalState;
+use rp_documents::Role;
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllowedCaller {
+    /// Anybody.
+    Public,
+    /// Any signed-in caller, whatever their role.
+    SignedIn,
+    /// Callers with the role.
+    Role(Role),
+}
+
+impl AllowedCaller {
+    /// The name in the references.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Public => "anybody",
+            Self::SignedIn => "signed in",
+            Self::Role(role) => role.name(),
+        }
+    }
+}
+
+/// What a call leaves in the audit trail, with the verb of the entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditClass {
+    /// Nothing from the gate: the call needs no entry, or the handler writes its own.
+    None,
+    /// One entry at its end, queued.
+    Read(&'static str),
+    /// A durable entry before the effect, by the handler; refusals are queued by the gate.
+    Change(&'static str),
+}
+
+impl AuditClass {
+    /// The name in the reference.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Read(_) => "Read",
+            Self::Change(_) => "Change",
+        }
+    }
+}
+
+/// The methods that the table uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Delete,
+}
+
+impl Method {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// What the router matches; GET takes HEAD along.
+    pub(crate) const fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+}
+
+/// Routes a method to the function that answers; `handler!` makes it of the function.
+pub(crate) type Handler = fn(MethodFilter) -> MethodRouter<PortalState>;
+
+/// Longest request body where the row does not say another, in bytes.
+const BODY: usize = 256 * 1024;
+
+/// One row. `get`, `post` and `delete` make it; what is not usual is added by its methods.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    pub method: Method,
+    /// Pattern; `{x}` is one segment, `{*x}` the rest.
+    pub path: &'static str,
+    pub who: AllowedCaller,
+    /// An unsafe call with a cookie needs a CSRF token and the right origin; with a bearer token, none.
+    pub csrf: bool,
+    pub audit: AuditClass,
+    pub(crate) handler: Handler,
+    /// Longest request body, in bytes.
+    pub(crate) body: usize,
+    /// What the OpenAPI document says of it; only routes of the JSON API are in there.
+    pub(crate) doc: Option<RouteDoc>,
+    /// Parameters of the query, and what they mean, for the OpenAPI document.
+    pub(crate) query: &'static [(&'static str, &'static str)],
+    /// The answer when it succeeds, for the OpenAPI document.
+    pub(crate) answer: RouteAnswer,
+}
+
+/// What the OpenAPI document says of a route.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RouteDoc {
+    /// What the operation's id says beside the method and the path.
+    pub(crate) operation: &'static str,
+    pub(crate) tag: &'static str,
+    pub(crate) summary: &'static str,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RouteAnswer {
+    pub(crate) status: u16,
+    /// Content type.
+    pub(crate) kind: &'static str,
+    /// Name of the schema; empty: anything.
+    pub(crate) schema: &'static str,
+}
+
+/// A page, or a read of the JSON API. It takes no body.
+pub(crate) const fn get(
+    path: &'static str,
+    who: AllowedCaller,
+    audit: AuditClass,
+    handler: Handler,
+) -> Route {
+    let (method, answer) = (Method::Get, json(""));
+    Route { method, path, who, csrf: false, audit, handler, body: 0, doc: None, query: &[], answer }
+}
+
+/// A form, or a call of the JSON API that has a body.
+pub(crate) const fn post(
+    path: &'static str,
+    who: AllowedCaller,
+    audit: AuditClass,
+    handler: Handler,
+) -> Route {
+    Route { method: Method::Post, csrf: true, body: BODY, ..get(path, who, audit, handler) }
+}
+
+/// A removal by the JSON API.
+pub(crate) const fn delete(
+    path: &'static str,
+    who: AllowedCaller,
+    audit: AuditClass,
+    handler: Handler,
+) -> Route {
+    Route { method: Method::Delete, ..post(path, who, audit, handler) }
+}
+
+impl Route {
+    /// For callers without a cookie: the body authenticates them.
+    pub(crate) const fn without_csrf(self) -> Self {
+        Self { csrf: false, ..self }
+    }
+
+    /// Sets the longest request body, in bytes.
+    pub(crate) const fn body(self, body: usize) -> Self {
+        Self { body, ..self }
+    }
+
+    /// Describes a route of the JSON API: the name of the operation, its tag, and what it does.
+    pub(crate) const fn doc(self, operation: &'static str, tag: &'static str, summary: &'static str) -> Self {
+        Self { doc: Some(RouteDoc { operation, tag, summary }), ..self }
+    }
+
+    /// Describes the parameters of the query: name and meaning of each.
+    pub(crate) const fn query(self, query: &'static [(&'static str, &'static str)]) -> Self {
+        Self { query, ..self }
+    }
+
+    /// Describes the answer; any JSON without.
+    pub(crate) const fn answers(self, answer: RouteAnswer) -> Self {
+        Self { answer, ..self }
+    }
+}
+
+/// JSON of a schema in `portal_api::schemas`; an empty name is any JSON.
+pub(crate) const fn json(schema: &'static str) -> RouteAnswer {
+    RouteAnswer { status: 200, kind: "application/json", schema }
+}
+
+/// JSON of what was made, with the status 201.
+pub(crate) const fn created(schema: &'static str) -> RouteAnswer {
+    RouteAnswer { status: 201, ..json(schema) }
+}
+
+/// Bytes of another content type.
+pub(crate) const fn content(kind: &'static str) -> RouteAnswer {
+    RouteAnswer { kind, ..json("") }
+}
+
+/// Nothing, with the status 204.
+pub(crate) const NO_CONTENT: RouteAnswer = RouteAnswer { status: 204, ..json("") };

@@ -1,0 +1,121 @@
+//! The list of clusters, the pages of a cluster, and what they show by JSON.
+
+use portal_api as api;
+use portal_pages as pages;
+
+use super::{ADMIN, AUDITOR, SRE, VIEWER};
+use crate::route::AuditClass::{self, Change, Read};
+use crate::route::{Route, content, get, json, post};
+
+pub(super) static ROWS: &[Route] = &[
+    get("/", VIEWER, Read("clusters.list"), handler!(pages::clusters::page)),
+    get(res!(""), VIEWER, Read("cluster.view"), handler!(pages::cluster::overview)),
+    get(res!("/overview"), VIEWER, Read("cluster.view"), handler!(pages::cluster::overview)),
+    get(res!("/access"), VIEWER, Read("cluster.view"), handler!(pages::cluster::access)),
+    // Live updates of an open page; writes its own audit entries, at the start and the end.
+    get(res!("/live/{*page}"), VIEWER, AuditClass::None, handler!(pages::live_stream::stream)),
+    // What the cluster is made of and what runs in it.
+    get(res!("/nodes"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/nodes/{item}"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/machines"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/machines/{item}"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/machines/{item}/serial"), SRE, Read("cluster.view"), handler!(pages::serial::page)),
+    get(res!("/machinesets"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/machinesets/{item}"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/controlplane"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/operators"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/operators/{item}"), VIEWER, Read("cluster.view"), handler!(pages::objects::page)),
+    get(res!("/clusteroperators"), VIEWER, AuditClass::None, handler!(pages::cluster::old_operators)),
+    get(res!("/operations"), VIEWER, Read("cluster.view"), handler!(pages::operations::page)),
+    get(res!("/operations/{item}"), VIEWER, Read("cluster.view"), handler!(pages::operations::one)),
+    get(res!("/pods"), VIEWER, Read("cluster.view"), handler!(pages::workloads::page)),
+    get(res!("/pods/{namespace}/{item}"), VIEWER, Read("cluster.view"), handler!(pages::workloads::page)),
+    get(res!("/pods/{namespace}/{item}/log"), SRE, Read("cluster.view"), handler!(pages::logs::page)),
+    get(res!("/terminal"), SRE, Read("cluster.view"), handler!(pages::terminal::page)),
+    post(res!("/terminal/new"), SRE, Change("grant.issue"), handler!(pages::terminal::give)),
+    // Each session writes its own entries, at the start and the end.
+    get(res!("/terminal/socket"), SRE, AuditClass::None, handler!(pages::terminal::socket)),
+    get(res!("/workloads"), VIEWER, Read("cluster.view"), handler!(pages::workloads::page)),
+    get(
+        res!("/workloads/{kind}/{namespace}/{item}"),
+        VIEWER,
+        Read("cluster.view"),
+        handler!(pages::workloads::page),
+    ),
+    get(res!("/events"), VIEWER, Read("cluster.view"), handler!(pages::workloads::page)),
+    get(res!("/resources"), SRE, Read("cluster.view"), handler!(pages::resources::kinds_page)),
+    get(
+        res!("/resources/{group_name}/{version}/{plural}"),
+        SRE,
+        Read("cluster.view"),
+        handler!(pages::resources::objects_page),
+    ),
+    get(
+        res!("/resources/{group_name}/{version}/{plural}/{*item}"),
+        SRE,
+        Read("cluster.view"),
+        handler!(pages::resources::object_page),
+    ),
+    get(res!("/network"), VIEWER, Read("cluster.view"), handler!(pages::network::page)),
+    post(res!("/look"), SRE, Change("grant.issue"), handler!(pages::look::give)),
+    // Robots have scopes instead of the role: giving the access decides. What is read writes its own entries.
+    get(v1!("/pods/{namespace}/{item}/log"), VIEWER, AuditClass::None, handler!(api::looks::log))
+        .doc("V1Log", "objects", "The log of a container")
+        .answers(content("text/plain"))
+        .query(&[
+            ("container", "Which container, where there are several"),
+            ("follow", "1: go on with what is written next"),
+            ("previous", "1: of the container before its last restart"),
+            ("tail", "Lines from the end"),
+            ("since", "Not older than so long, e.g. 5m"),
+            ("timestamps", "1: with the instant of each line"),
+            ("colour", "0: without colours"),
+            (
+                "reason",
+                "Why you look, where you hold no access to the cluster yet; or the header X-Aro-Reason",
+            ),
+            ("ticket", "Ticket or incident; or the header X-Aro-Ticket"),
+        ]),
+    get(v1!("/machines/{item}/serial"), SRE, AuditClass::None, handler!(api::serial::serial))
+        .doc("V1Serial", "objects", "The end of a machine's serial console, secrets redacted")
+        .answers(json("Object"))
+        .query(&[
+            ("q", "Only lines with this text, in any case of letters"),
+            ("before", "Only lines before this one: `older` of the answer before"),
+            ("after", "Only lines after this one: `newer` of the answer before"),
+            ("lines", "Lines at most, 1 to 5000; 500 without"),
+            ("as", "text: all lines that were read, as text"),
+            ("download", "1: with as=text, as a file"),
+            ("reason", "Why you look; or the header X-Aro-Reason"),
+            ("ticket", "Ticket or incident; or the header X-Aro-Ticket"),
+        ]),
+    get(v1!("/machines/{item}/screenshot"), SRE, AuditClass::None, handler!(api::serial::screenshot))
+        .doc("V1Screenshot", "objects", "The picture of a machine's screen: PNG, JPEG or BMP")
+        .answers(content("image/png"))
+        .query(&[("reason", "Why you look; or the header X-Aro-Reason")]),
+    get(v1!("/objects/{api}/{version}/{plural}"), VIEWER, AuditClass::None, handler!(api::looks::list))
+        .doc("V1ObjectList", "objects", "Objects of any kind, with the viewer's own access")
+        .answers(json("List"))
+        .query(&[
+            ("namespace", "Only of this namespace"),
+            ("label", "A label selector"),
+            ("limit", "Rows at most"),
+            ("continue", "Where the answer before ended"),
+        ]),
+    get(
+        v1!("/objects/{api}/{version}/{plural}/{*item}"),
+        VIEWER,
+        AuditClass::None,
+        handler!(api::looks::object),
+    )
+    .doc("V1Object", "objects", "One object of any kind, with the viewer's own access")
+    .query(&[("as", "json or yaml"), ("managed", "1: with managed fields")]),
+    get(res!("/report"), AUDITOR, Read("audit.report"), handler!(pages::report::page)),
+    get(res!("/kubeconfig"), VIEWER, AuditClass::None, handler!(pages::kubeconfig::dialog)),
+    post(res!("/kubeconfig/new"), SRE, Change("grant.issue"), handler!(pages::kubeconfig::issue)),
+    get(res!("/ssh"), VIEWER, AuditClass::None, handler!(pages::ssh::dialog)),
+    post(res!("/ssh/new"), SRE, Change("grant.issue"), handler!(pages::ssh::issue)),
+    get(res!("/tunnel"), VIEWER, AuditClass::None, handler!(pages::tunnel::dialog)),
+    get(res!("/host-keys"), SRE, Read("cluster.view"), handler!(pages::host_keys::page)),
+    post(res!("/host-keys/trust"), ADMIN, Change("host-key.trust"), handler!(pages::host_keys::post)),
+];

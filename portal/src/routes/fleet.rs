@@ -1,0 +1,57 @@
+//! Pages of metrics, and what is done with the list of clusters: views, queries, the palette.
+
+use portal_api as api;
+use portal_pages as pages;
+
+use super::{SMALL_BODY, SRE, VIEWER};
+use crate::route::AllowedCaller::SignedIn;
+use crate::route::AuditClass::{self, Change, Read};
+use crate::route::{NO_CONTENT, Route, created, delete, get, json, post};
+
+pub(super) static ROWS: &[Route] = &[
+    // PromQL: pages, and the queries that people keep.
+    get(res!("/explore"), VIEWER, Read("cluster.view"), handler!(pages::explore::page)),
+    get(res!("/alerts"), VIEWER, Read("cluster.view"), handler!(pages::alerts::page)),
+    get("/fleet", VIEWER, Read("cluster.view"), handler!(pages::fleet::page)),
+    get(res!("/statistics"), VIEWER, Read("cluster.view"), handler!(pages::statistics::page)),
+    get(res!("/apistatistics"), VIEWER, AuditClass::None, handler!(pages::statistics::tab)),
+    get(res!("/kcmstatistics"), VIEWER, AuditClass::None, handler!(pages::statistics::tab)),
+    get(res!("/dnsstatistics"), VIEWER, AuditClass::None, handler!(pages::statistics::tab)),
+    get(res!("/ingressstatistics"), VIEWER, AuditClass::None, handler!(pages::statistics::tab)),
+    get(res!("/metrics"), VIEWER, AuditClass::None, handler!(pages::metrics::dialog)),
+    post(res!("/metrics/new"), SRE, Change("grant.issue"), handler!(pages::metrics::issue)),
+    // Views of the list, and what is done with it.
+    get("/api/v1/views", VIEWER, AuditClass::None, handler!(api::views::list))
+        .doc("V1Views", "clusters", "Views that you keep or that others share")
+        .answers(json("Views")),
+    post("/api/v1/views", VIEWER, Change("view.save"), handler!(api::views::create))
+        .doc("V1ViewSave", "clusters", "Keep a view of the list")
+        .answers(created("View")),
+    delete("/api/v1/views/{id}", VIEWER, Change("view.remove"), handler!(api::views::remove))
+        .doc("V1ViewRemove", "clusters", "Remove a view")
+        .answers(NO_CONTENT),
+    post("/views", VIEWER, Change("view.save"), handler!(pages::views::create)),
+    post("/views/{id}/remove", VIEWER, Change("view.remove"), handler!(pages::views::remove)),
+    get("/jump", VIEWER, Read("clusters.list"), handler!(pages::jump::page)),
+    get("/api/v1/jump", VIEWER, Read("clusters.list"), handler!(pages::jump::json))
+        .doc("V1Jump", "clusters", "Places to go")
+        .answers(json("Places"))
+        .query(&[("q", "Letters of a cluster, a page, an action"), ("from", "Path of the page that asks")]),
+    // What only the caller's own browser remembers.
+    post("/columns", SignedIn, AuditClass::None, handler!(pages::clusters::choose_columns)).body(SMALL_BODY),
+    get("/clusters/chosen", VIEWER, AuditClass::None, handler!(pages::clusters::chosen)),
+    get("/clusters/export", VIEWER, Read("clusters.export"), handler!(pages::clusters::download)),
+    get("/api/v1/queries", VIEWER, AuditClass::None, handler!(api::queries::list))
+        .doc("V1Queries", "metrics", "Expressions that you keep or that others share")
+        .answers(json("List")),
+    post("/api/v1/queries", VIEWER, Change("query.save"), handler!(api::queries::create))
+        .doc("V1QuerySave", "metrics", "Keep an expression")
+        .answers(created("Object")),
+    delete("/api/v1/queries/{id}", VIEWER, Change("query.remove"), handler!(api::queries::remove))
+        .doc("V1QueryRemove", "metrics", "Remove an expression")
+        .answers(NO_CONTENT),
+    // For development: exists only where everything is simulated.
+    get("/gallery", SignedIn, AuditClass::None, handler!(pages::gallery::page)),
+    get("/gallery/{name}", SignedIn, AuditClass::None, handler!(pages::gallery::item)),
+    get("/keys", SignedIn, AuditClass::None, handler!(pages::keys::page)),
+];
