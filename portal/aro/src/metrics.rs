@@ -11,6 +11,7 @@ pub fn register(registry: &Registry, front: &Arc<Gauge>) {
     rp_net::rate::register_metrics(registry);
     rp_net::door::register_metrics(registry);
     rp_audit::register_metrics(registry);
+    rp_audit_copies::register_metrics(registry);
     rp_recording::register_metrics(registry);
     rp_access::register_metrics(registry);
     portal::register_metrics(registry);

@@ -3,6 +3,8 @@
 //! Ids sort so that a plain list gives the newest first: a writer's name starts with its start time counted
 //! down, a batch's id ends with its first number counted down.
 
+use std::borrow::Cow;
+
 use rp_base::{Digest, Id, Random, Timestamp, sha256};
 use rp_database::Draft;
 use rp_documents::Entry;
@@ -37,6 +39,28 @@ impl Batch {
             body: serde_json::to_string(self)?,
             expires_at: None,
         })
+    }
+}
+
+/// A batch, read without copying its entries.
+#[derive(Debug, Deserialize)]
+pub struct BatchView<'a> {
+    #[serde(borrow)]
+    pub writer: Cow<'a, str>,
+    /// Number of the first entry.
+    pub first_seq: u64,
+    /// Digest of the last entry.
+    #[serde(default)]
+    pub(crate) head: Digest,
+    /// As they are stored, byte for byte.
+    #[serde(borrow)]
+    pub entries: Vec<&'a RawValue>,
+}
+
+impl BatchView<'_> {
+    /// Number of the last entry.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.first_seq.saturating_add(u64::try_from(self.entries.len()).unwrap_or(0)).saturating_sub(1)
     }
 }
 

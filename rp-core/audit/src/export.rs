@@ -3,7 +3,7 @@
 use rp_database::{SharedStore, Stored};
 use rp_documents::Collection;
 
-use crate::index::View;
+use crate::batch::BatchView;
 use crate::verify::verify;
 use crate::{Audit, AuditError, CheckpointKey, SignedCheckpoint, Verdict};
 
@@ -75,7 +75,7 @@ fn lines(collection: Collection, stored: &Stored) -> Vec<String> {
     match collection {
         Collection::Checkpoints => vec![format!("{{\"checkpoint\":{}}}", stored.body)],
         Collection::AuditTombstones => vec![format!("{{\"tombstone\":{}}}", stored.body)],
-        _ => match serde_json::from_str::<View<'_>>(&stored.body) {
+        _ => match serde_json::from_str::<BatchView<'_>>(&stored.body) {
             Ok(batch) => batch.entries.iter().map(|entry| entry.get().to_owned()).collect(),
             // A hole in the numbers then says that something is wrong.
             Err(_) => Vec::new(),

@@ -8,16 +8,13 @@ pub(crate) mod lookup;
 mod open;
 pub(crate) mod part;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rp_base::{Digest, Timestamp, chain};
+use rp_base::{Timestamp, chain};
 use rp_database::{Expect, SharedStore, Span, StoreError};
 use rp_documents::Collection;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -38,25 +35,6 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 const REMOVED: u32 = 200;
 /// The one document of the collection that is no part of the index.
 pub(crate) const CURSOR_KEY: &str = "cursor-key";
-
-/// A batch, read without copying its entries.
-#[derive(Debug, Deserialize)]
-pub(crate) struct View<'a> {
-    #[serde(borrow)]
-    pub(crate) writer: Cow<'a, str>,
-    pub(crate) first_seq: u64,
-    #[serde(default)]
-    pub(crate) head: Digest,
-    #[serde(borrow)]
-    pub(crate) entries: Vec<&'a RawValue>,
-}
-
-impl View<'_> {
-    /// Number of the last entry.
-    pub(crate) fn last_seq(&self) -> u64 {
-        self.first_seq.saturating_add(u64::try_from(self.entries.len()).unwrap_or(0)).saturating_sub(1)
-    }
-}
 
 /// The index as one process sees it.
 #[derive(Debug)]

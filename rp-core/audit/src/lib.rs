@@ -8,6 +8,7 @@ mod batch;
 mod bound;
 mod checkpoint;
 mod command;
+mod copies;
 mod cursor;
 mod error;
 mod export;
@@ -20,7 +21,6 @@ mod refusals;
 mod report;
 mod retention;
 mod search;
-mod sink;
 mod spool;
 mod tombstone;
 mod verify;
@@ -35,8 +35,10 @@ use rp_documents::Entry;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OnceCell, mpsc, oneshot, watch};
 
+pub use batch::BatchView;
 pub use checkpoint::SignedCheckpoint;
 pub use command::Command;
+pub use copies::{CopiedTo, Copies};
 pub use error::AuditError;
 pub use export::{Export, verify_store};
 pub use key::{CheckpointKey, public_key};
@@ -45,18 +47,15 @@ pub use proof::{Proof, ProofCheckpoint, ProofHead, SinkState};
 pub use report::{ActionReport, ElevationReport, EndReport, GrantReport, PersonReport, Report, ReportQuery};
 pub use retention::{RETENTION, RetentionSummary};
 pub use search::{Query, SearchLinesPage, SearchPage};
-pub use sink::{IfxOrigin, SinkFormat, SinkOptions, SinkPolicy, SinkTarget, SyslogTarget};
 pub use tombstone::SignedTombstone;
 pub use verify::{Finding, FindingKind, LineVerifier, Verdict};
 
-use cursor::{CursorKey, SearchPosition};
+use cursor::CursorKey;
 use index::Index;
 use index::heads::Heads;
-use metrics::{AuditMetrics, RetentionMetrics, SinkMetrics};
+use metrics::{AuditMetrics, RetentionMetrics};
 use refusals::Refusals;
 use retention::Retention;
-use search::Outcome;
-use sink::{SinkParts, Sinks};
 use writer::{Promise, Status, Writer};
 
 /// The verb of a chain's first entry; its query names the predecessor.
@@ -90,7 +89,7 @@ struct Inner {
     heads: Heads,
     index: Arc<Index>,
     cursors: OnceCell<CursorKey>,
-    sinks: Sinks,
+    copies: Option<Arc<dyn Copies>>,
     search_within: Duration,
 }
 
@@ -118,21 +117,11 @@ impl Audit {
         tokio::spawn(writer.run(queued, promised, closed.clone(), told));
         let index = Index::new(store.clone(), heads.clone());
         tokio::spawn(Arc::clone(&index).run(closed.clone()));
-        let sinks = Sinks::start(
-            &rules.sinks,
-            &SinkParts {
-                store: store.clone(),
-                clock: clock.clone(),
-                random: random.clone(),
-                metrics: SinkMetrics::register(&rules.registry),
-                close_within: rules.close_within,
-            },
-        );
         let retention = Retention {
             store: store.clone(),
             clock: clock.clone(),
             key: key.clone(),
-            sinks: rules.sinks.iter().map(|sink| sink.name.clone()).collect(),
+            copies: rules.copies.clone(),
             metrics: RetentionMetrics::register(&rules.registry),
         };
         let audit = Self(Arc::new(Inner {
@@ -149,7 +138,7 @@ impl Audit {
             heads,
             index,
             cursors: OnceCell::new(),
-            sinks,
+            copies: rules.copies,
             search_within: rules.search_within,
         }));
         tokio::spawn(refusals::run(Arc::downgrade(&audit.0), closed.clone()));
@@ -168,7 +157,8 @@ impl Audit {
     /// [`AuditError::Sink`]: a copy of the log takes nothing, and its policy is to refuse. [`AuditError::Closed`]: the
     /// process is stopping.
     pub async fn promise(&self, mut entry: Entry) -> Result<Receipt, AuditError> {
-        if let Some(sink) = self.0.sinks.refusing(self.0.clock.now()) {
+        let refusing = self.0.copies.as_ref().and_then(|copies| copies.refusing(self.0.clock.now()));
+        if let Some(sink) = refusing {
             self.0.metrics.refused.inc();
             return Err(AuditError::Sink(sink));
         }
@@ -227,83 +217,12 @@ impl Audit {
         }
     }
 
-    /// Searches, newest first over all chains. Looks at a bounded part of the log per call.
-    ///
-    /// # Errors
-    /// The store does not answer; the continuation is not one that we gave for this query, or is over an hour old.
-    pub async fn search(&self, query: &Query) -> Result<SearchPage, AuditError> {
-        let (found, continuation) = self.search_on(query).await?;
-        let entries = found.hits.into_iter().map(|hit| hit.entry).collect();
-        Ok(SearchPage { entries, continuation, searched_to: found.searched_to })
-    }
-
-    /// As [`Audit::search`]; gives each entry as it is stored, byte for byte.
-    ///
-    /// # Errors
-    /// As [`Audit::search`].
-    pub async fn search_lines(&self, query: &Query) -> Result<SearchLinesPage, AuditError> {
-        let (found, continuation) = self.search_on(query).await?;
-        let lines = found.hits.into_iter().map(|hit| hit.line).collect();
-        Ok(SearchLinesPage { lines, continuation, searched_to: found.searched_to })
-    }
-
-    async fn search_on(&self, query: &Query) -> Result<(Outcome, Option<String>), AuditError> {
-        let (store, random, now) = (&self.0.store, &*self.0.random, self.0.clock.now());
-        let cursors = self.0.cursors.get_or_try_init(|| CursorKey::open(store, random));
-        let place = match &query.continuation {
-            Some(text) => cursors.await?.open_text(text, query, now)?,
-            None => SearchPosition::START,
-        };
-        let found = search::search(&self.0.index, query, place, self.0.search_within).await?;
-        let continuation = match found.place {
-            Some(place) => {
-                let cursors = self.0.cursors.get_or_try_init(|| CursorKey::open(store, random));
-                Some(cursors.await?.seal(place, query, now))
-            }
-            None => None,
-        };
-        Ok((found, continuation))
-    }
-
     /// Who had access, why, and what they did; bounded to 200,000 entries and 20 s.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn report(&self, query: &ReportQuery) -> Result<Report, AuditError> {
         report::report(&self.0.index, query, self.proof()).await
-    }
-
-    /// Where the log stands, from what this process holds: nothing is read.
-    pub fn proof(&self) -> Proof {
-        let status = self.0.status.borrow().clone();
-        let (known, writers) = self.0.heads.all();
-        let own = ProofHead {
-            writer: status.head.writer.clone(),
-            seq: status.head.seq,
-            digest: status.head.digest,
-            at: Some(status.at),
-            living: true,
-        };
-        let others = known.into_iter().filter(|(head, _)| head.writer != own.writer);
-        let mut heads: Vec<ProofHead> = others
-            .map(|(head, at)| ProofHead {
-                writer: head.writer,
-                seq: head.seq,
-                digest: head.digest,
-                at,
-                living: false,
-            })
-            .collect();
-        heads.push(own);
-        heads.sort_by(|a, b| a.writer.cmp(&b.writer));
-        Proof {
-            heads,
-            writers: writers.max(1),
-            checkpoint: status.checkpoint,
-            unsigned: status.unsigned,
-            sinks: self.0.sinks.states(),
-            indexed_to: self.0.index.indexed_to(),
-        }
     }
 
     /// Makes the search index anew from the batches; searches go on meanwhile, more slowly.
@@ -361,14 +280,15 @@ impl Audit {
         let mut status = self.0.status.clone();
         // An error means that the writer is gone, which is what is waited for.
         while status.changed().await.is_ok() {}
-        self.0.sinks.close().await;
+        if let Some(copies) = &self.0.copies {
+            copies.close().await;
+        }
     }
 }
 
 /// Registers the log's metrics: for the generated reference, and once by [`Audit::start`].
 pub fn register_metrics(registry: &rp_metrics::Registry) {
     AuditMetrics::register(registry);
-    SinkMetrics::register(registry);
     RetentionMetrics::register(registry);
 }
 

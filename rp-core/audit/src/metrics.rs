@@ -1,6 +1,6 @@
 //! What the log counts.
 
-use rp_metrics::{Counter, Family, Gauge, Histogram, buckets, labels, metrics};
+use rp_metrics::{Counter, Gauge, Histogram, buckets, metrics};
 
 metrics! {
     /// Metrics of the audit log.
@@ -27,25 +27,6 @@ metrics! {
         pub(crate) stuck: Gauge = "stuck";
         /// 1 while entries are written to the local disk, for the store is away.
         pub(crate) spooling: Gauge = "spooling";
-    }
-}
-
-labels! {
-    /// Which copy of the log: a name of the settings.
-    pub(crate) struct SinkLabels { sink: &'static str }
-}
-
-metrics! {
-    /// Metrics of the copies of the log.
-    pub(crate) struct SinkMetrics("aro_audit_sink") {
-        /// Lines that a sink took.
-        pub(crate) entries: Family<SinkLabels, Counter> = "lines_total";
-        /// Times that a sink took nothing; each is tried again until it does.
-        pub(crate) failures: Family<SinkLabels, Counter> = "failures_total";
-        /// 1 while a sink takes nothing.
-        pub(crate) failing: Family<SinkLabels, Gauge> = "failing";
-        /// Age of the last entry that a sink took, as of the last time it took one.
-        pub(crate) taken_seconds_ago: Family<SinkLabels, Gauge> = "last_entry_age_seconds";
     }
 }
 

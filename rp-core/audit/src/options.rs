@@ -7,7 +7,7 @@ use std::time::Duration;
 use rp_base::{SharedRandom, SystemRandom};
 use rp_metrics::Registry;
 
-use crate::{CheckpointKey, SinkOptions};
+use crate::{CheckpointKey, Copies};
 
 /// How the log is run.
 #[derive(Debug, Clone)]
@@ -25,9 +25,9 @@ pub struct AuditOptions {
     /// Where batches go while the store is away, with the chain's name behind it; `None`: nowhere, and nothing is
     /// promised then.
     pub spool: Option<PathBuf>,
-    /// Copies of the log.
-    pub sinks: Vec<SinkOptions>,
-    /// Entries older than that are removed, once every sink has taken them; `None`: never.
+    /// Copies of the log; `None`: there are none.
+    pub copies: Option<Arc<dyn Copies>>,
+    /// Entries older than that are removed, once every copy has them; `None`: never.
     pub retention: Option<Duration>,
     /// How often is looked for entries to remove.
     pub retention_period: Duration,
@@ -47,7 +47,7 @@ impl AuditOptions {
             group: Duration::from_millis(100),
             close_within: Duration::from_secs(5),
             spool: None,
-            sinks: Vec::new(),
+            copies: None,
             retention: None,
             retention_period: Duration::from_secs(3600),
             search_within: Duration::from_millis(120),

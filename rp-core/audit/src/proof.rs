@@ -3,6 +3,8 @@
 use rp_base::{Digest, Timestamp};
 use serde::Serialize;
 
+use crate::Audit;
+
 /// A statement of where the log stands, made of what this process holds; nothing is read.
 #[derive(Debug, Clone, Serialize)]
 pub struct Proof {
@@ -62,4 +64,39 @@ pub struct SinkState {
     pub failing_since: Option<Timestamp>,
     /// What it last answered.
     pub error: Option<String>,
+}
+
+impl Audit {
+    /// Where the log stands, from what this process holds: nothing is read.
+    pub fn proof(&self) -> Proof {
+        let status = self.0.status.borrow().clone();
+        let (known, writers) = self.0.heads.all();
+        let own = ProofHead {
+            writer: status.head.writer.clone(),
+            seq: status.head.seq,
+            digest: status.head.digest,
+            at: Some(status.at),
+            living: true,
+        };
+        let others = known.into_iter().filter(|(head, _)| head.writer != own.writer);
+        let mut heads: Vec<ProofHead> = others
+            .map(|(head, at)| ProofHead {
+                writer: head.writer,
+                seq: head.seq,
+                digest: head.digest,
+                at,
+                living: false,
+            })
+            .collect();
+        heads.push(own);
+        heads.sort_by(|a, b| a.writer.cmp(&b.writer));
+        Proof {
+            heads,
+            writers: writers.max(1),
+            checkpoint: status.checkpoint,
+            unsigned: status.unsigned,
+            sinks: self.0.copies.as_ref().map(|copies| copies.states()).unwrap_or_default(),
+            indexed_to: self.0.index.indexed_to(),
+        }
+    }
 }

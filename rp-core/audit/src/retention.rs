@@ -1,6 +1,7 @@
 //! Retention: entries beyond a certain age are removed, whole batches from the beginning of each chain, after every
 //! sink has taken them. First a signed tombstone is stored that says what will be missing; then it goes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rp_base::{Digest, SharedClock, Timestamp, chain};
@@ -12,9 +13,8 @@ use tokio::time::sleep;
 use crate::batch::{Batch, Head};
 use crate::checkpoint::SignedCheckpoint;
 use crate::metrics::RetentionMetrics;
-use crate::sink::taken_by_all;
 use crate::tombstone::{Removal, Removed, SignedTombstone};
-use crate::{Audit, AuditError, CheckpointKey, WRITER_STARTED};
+use crate::{Audit, AuditError, CheckpointKey, CopiedTo, Copies, WRITER_STARTED};
 
 /// Documents that are read, or removed, at once.
 const PAGE: u32 = 64;
@@ -36,8 +36,8 @@ pub(crate) struct Retention {
     pub(crate) store: SharedStore,
     pub(crate) clock: SharedClock,
     pub(crate) key: CheckpointKey,
-    /// Names of the sinks that must have taken what is removed.
-    pub(crate) sinks: Vec<String>,
+    /// They must have what is removed.
+    pub(crate) copies: Option<Arc<dyn Copies>>,
     pub(crate) metrics: RetentionMetrics,
 }
 
@@ -85,8 +85,8 @@ struct RemovableBatch {
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     before: Timestamp,
-    /// Positions of batches and checkpoints that every sink has taken.
-    taken: (i64, i64),
+    /// What every sink has taken.
+    copied: CopiedTo,
     /// The newest chain: its last batch stays, for the next chain names it.
     newest: bool,
 }
@@ -104,10 +104,13 @@ impl Retention {
 
     /// Removes what was made before `before` and taken by every sink.
     pub(crate) async fn round(&self, before: Timestamp) -> Result<RetentionSummary, AuditError> {
-        let taken = taken_by_all(&self.store, &self.sinks).await?;
+        let copied = match &self.copies {
+            Some(copies) => copies.copied_to().await?,
+            None => CopiedTo::ALL,
+        };
         let mut done = RetentionSummary::default();
         let mut after: Option<String> = None;
-        let mut limits = Limits { before, taken, newest: true };
+        let mut limits = Limits { before, copied, newest: true };
         loop {
             // One batch of each chain is enough to know the chain.
             let next = self.store.scan(Collection::AuditBatches, Span::All, after.as_deref(), 1).await?;
@@ -138,7 +141,7 @@ impl Retention {
         }
         let RemovablePrefix { batches, predecessor } = self.prefix(writer, former.as_ref(), limits).await?;
         let Some(end) = batches.last() else { return Ok(RetentionSummary::default()) };
-        let last = (end.last, limits.taken.1);
+        let last = (end.last, limits.copied.checkpoints);
         let (checkpoints, checkpoint) = self.last_checkpoint(writer, last, former.as_ref()).await?;
         let removed = Removed {
             first: 1,
@@ -199,8 +202,9 @@ impl Retention {
             let Ok(batch) = serde_json::from_str::<Batch>(&stored.body) else { break };
             let last = batch.entries.last().and_then(|text| serde_json::from_str::<Entry>(text.get()).ok());
             let Some(last) = last else { break };
-            let old =
-                stored.written < limits.before && last.at < limits.before && stored.seq <= limits.taken.0;
+            let old = stored.written < limits.before
+                && last.at < limits.before
+                && stored.seq <= limits.copied.batches;
             let fits = batch.first_prev == prev
                 && last.seq == batch.first_seq + batch.count.saturating_sub(1)
                 && batch.first_seq == next;
@@ -225,14 +229,14 @@ impl Retention {
     async fn last_checkpoint(
         &self,
         writer: &str,
-        (last, taken): (u64, i64),
+        (last, copied): (u64, i64),
         former: Option<&Removed>,
     ) -> Result<(u64, Digest), AuditError> {
         let mut found = former.map_or((0, Digest::default()), |gone| (gone.checkpoints, gone.checkpoint));
         loop {
             let id = crate::batch::id(writer, found.0 + 1);
             let stored = self.store.get(Collection::Checkpoints, &id).await?;
-            let Some(stored) = stored.filter(|stored| stored.seq <= taken) else { return Ok(found) };
+            let Some(stored) = stored.filter(|stored| stored.seq <= copied) else { return Ok(found) };
             let Ok(signed) = serde_json::from_str::<SignedCheckpoint>(&stored.body) else { return Ok(found) };
             match signed.read() {
                 Some(statement) if statement.seq <= last => found = (statement.number, signed.digest()),

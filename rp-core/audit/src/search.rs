@@ -3,6 +3,8 @@
 //! The order is that of the commits: position of the batch in the change feed, then number within the batch. What
 //! the index does not have yet is read from the end of the feed; then come the blocks that the index names.
 
+mod pages;
+
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
@@ -13,9 +15,12 @@ use rp_documents::{Collection, Entry, ResourceId};
 use tokio::time::Instant;
 
 use crate::AuditError;
+use crate::batch::BatchView;
 use crate::cursor::SearchPosition;
 use crate::index::part::Block;
-use crate::index::{Index, View, bits, lookup};
+use crate::index::{Index, bits, lookup};
+
+pub use pages::{SearchLinesPage, SearchPage};
 
 /// Entries that one call looks at, at most.
 const MOST_SCANNED: usize = 400_000;
@@ -50,24 +55,6 @@ pub struct Query {
     pub limit: usize,
     /// From the last answer. Good for an hour.
     pub continuation: Option<String>,
-}
-
-/// A part of the answer.
-#[derive(Debug, Clone, Default)]
-pub struct SearchPage {
-    pub entries: Vec<Entry>,
-    /// There may be more, also when `entries` is empty: the log was only searched in part.
-    pub continuation: Option<String>,
-    /// With a continuation: how far back the search came.
-    pub searched_to: Option<Timestamp>,
-}
-
-/// A part of the answer, each entry as it is stored, byte for byte.
-#[derive(Debug, Clone, Default)]
-pub struct SearchLinesPage {
-    pub lines: Vec<String>,
-    pub continuation: Option<String>,
-    pub searched_to: Option<Timestamp>,
 }
 
 /// An entry that was found.
@@ -263,7 +250,7 @@ impl<'a> Matcher<'a> {
 
     /// Looks at a batch from its end, below number `below`. A batch that cannot be read is skipped; verify reports it.
     fn look(&self, stored: &Stored, below: u32, limit: usize, out: &mut Vec<Hit>) -> ScanEnd {
-        let Ok(batch) = serde_json::from_str::<View<'_>>(&stored.body) else { return ScanEnd::All(0) };
+        let Ok(batch) = serde_json::from_str::<BatchView<'_>>(&stored.body) else { return ScanEnd::All(0) };
         for (at, text) in batch.entries.iter().enumerate().rev() {
             let at = u32::try_from(at).unwrap_or(u32::MAX);
             if at >= below || !self.may_match(text.get()) {

@@ -1,4 +1,3 @@
-mod copies;
 mod embedded;
 mod indexed;
 mod lines;

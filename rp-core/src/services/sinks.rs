@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_audit::{IfxOrigin, SinkFormat, SinkOptions, SinkPolicy, SinkTarget, SyslogTarget};
+use rp_audit_copies::{IfxOrigin, SinkFormat, SinkOptions, SinkPolicy, SinkTarget, SyslogTarget};
 use rp_config::{AuditSink, AuditSinkTarget, SecretFile, SecretFileError, Settings, Word as _};
 use rp_net::tls::{TlsError, client_config};
 use rustls_pki_types::ServerName;

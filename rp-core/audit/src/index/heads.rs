@@ -8,8 +8,7 @@ use rp_base::{Digest, Timestamp};
 use rp_database::{SharedStore, Span, StoreError};
 use rp_documents::{Collection, Entry};
 
-use super::View;
-use crate::batch::Head;
+use crate::batch::{BatchView, Head};
 
 /// Chains that are remembered: the newest.
 const MOST: usize = 32;
@@ -63,7 +62,7 @@ impl Heads {
             let Some(stored) = next.into_iter().next() else { break };
             // Batches of a writer count down in their ids: this is after its first.
             after = Some(format!("{}-g", stored.partition));
-            let Ok(view) = serde_json::from_str::<View<'_>>(&stored.body) else { continue };
+            let Ok(view) = serde_json::from_str::<BatchView<'_>>(&stored.body) else { continue };
             let last = view.entries.last().and_then(|text| serde_json::from_str::<Entry>(text.get()).ok());
             found.push((view.writer.to_string(), view.last_seq(), view.head, last.map(|entry| entry.at)));
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rp_base::Timestamp;
 use rp_database::Stored;
 
-use super::View;
 use super::bits::{self, WORDS};
 use super::heads::Heads;
 use super::part::{BLOCKS, Block, FORM, Header};
+use crate::batch::BatchView;
 
 /// A block is full with that many entries, or batches.
 const FULL: u32 = 256;
@@ -48,7 +48,7 @@ impl OpenPart {
 
     /// Takes a batch in; gives the time of its last entry. What cannot be read has no rows: verify tells of it.
     pub(super) fn add(&mut self, stored: &Stored, heads: &Heads) -> Option<Timestamp> {
-        let Ok(view) = serde_json::from_str::<View<'_>>(&stored.body) else { return None };
+        let Ok(view) = serde_json::from_str::<BatchView<'_>>(&stored.body) else { return None };
         if self.blocks.last().is_none_or(closed) {
             let (from, to) = (Timestamp::from_millis(i64::MAX), Timestamp::from_millis(i64::MIN));
             let (first, last) = (stored.seq, stored.seq);

@@ -72,66 +72,6 @@ async fn a_full_disk_refuses_or_spools() {
     }
 }
 
-/// Retention beside everything else: a copy has it all, searches go on, and the rest can be proved.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn retention_on_the_embedded_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let (log, clock) = (Log::new(), Arc::new(SystemClock));
-    let copy = folder.path().join("audit.jsonl");
-    let options = SqliteOptions::new(folder.path().join("audit.db"), clock.clone());
-    let store: rp_database::SharedStore = Arc::new(SqliteStore::open(options).await.unwrap());
-    let mut rules = log.options.clone();
-    rules.sinks = vec![crate::SinkOptions {
-        name: "copy".to_owned(),
-        to: crate::SinkTarget::File { path: copy.clone(), rotate: 1 << 30, keep: 0, sync: true },
-        format: crate::SinkFormat::Aro,
-        policy: crate::SinkPolicy::Alarm,
-    }];
-    let entry = || {
-        use rp_base::Clock as _;
-        Entry { at: clock.now(), ..log.entry("exec") }
-    };
-    for _ in 0..2 {
-        let audit = Audit::start(store.clone(), clock.clone(), rules.clone()).await.unwrap();
-        for _ in 0..50 {
-            within(audit.promise(entry())).await.unwrap();
-        }
-        within(audit.close()).await;
-    }
-    // From now on everything is old at once.
-    rules.retention = Some(Duration::from_millis(1));
-    rules.retention_period = Duration::from_millis(20);
-    let audit = Audit::start(store.clone(), clock.clone(), rules).await.unwrap();
-    let gone = async {
-        loop {
-            let verdict = audit.verify().await.unwrap();
-            assert_eq!(verdict.findings, []);
-            if verdict.retired >= 102 {
-                return verdict;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let verdict = within(gone).await;
-    assert!(verdict.tombstones >= 2);
-    let query = Query { text: Some("audit.retention".to_owned()), ..Query::default() };
-    let told = async {
-        while audit.search(&query).await.unwrap().entries.is_empty() {
-            tokio::task::yield_now().await;
-        }
-    };
-    within(told).await;
-    within(audit.close()).await;
-    let mut verifier = crate::LineVerifier::new(log.options.key.clone(), false);
-    let text = std::fs::read_to_string(&copy).unwrap();
-    text.lines().for_each(|line| verifier.line(line));
-    let verdict = verifier.finish();
-    assert_eq!(verdict.findings, []);
-    assert!(verdict.entries > 103 && verdict.tombstones >= 2, "{verdict:?}");
-    assert_eq!(crate::verify_store(&store, &log.options.key, &[]).await.unwrap().findings, []);
-    rp_database::Store::close(&*store).await;
-}
-
 /// As large as entries may be, and as long as JSON makes them: batches stay within what the store takes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_largest_entries_are_stored_as_well() {

@@ -58,14 +58,6 @@ impl Shelf {
         self.items.lock().retain(|key, _| key.0 != collection.name() || key.2 != id);
     }
 
-    /// The same documents in another order of the feed, as after a copy into another store.
-    pub(crate) fn renumber(&self) {
-        for stored in self.items.lock().values_mut() {
-            stored.seq += 1000;
-        }
-        self.seq.fetch_add(1000, SeqCst);
-    }
-
     fn put(&self, collection: Collection, draft: Draft) -> Stored {
         let Draft { id, partition, unique_key, body, expires_at } = draft;
         let seq = self.seq.fetch_add(1, SeqCst) + 1;

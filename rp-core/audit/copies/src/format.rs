@@ -25,7 +25,7 @@ pub struct IfxOrigin {
 
 impl SinkFormat {
     /// An entry's line.
-    pub(super) fn entry(&self, text: String) -> String {
+    pub(crate) fn entry(&self, text: String) -> String {
         match self {
             Self::Aro => text,
             Self::Ifx(place) => match serde_json::from_str::<Entry>(&text) {

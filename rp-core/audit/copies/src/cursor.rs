@@ -3,42 +3,43 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rp_audit::CopiedTo;
 use rp_base::Timestamp;
 use rp_database::{Draft, Expect, SharedStore, StoreError, Stored, Version};
 use rp_documents::Collection;
 use serde::{Deserialize, Serialize};
 
 /// How long a process holds a sink without renewing it. A store of one process needs no lease.
-pub(super) const LEASE: Duration = Duration::from_secs(10);
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
 /// Chains of which it is remembered what was shipped: the newest.
 const MOST_WRITERS: usize = 64;
 
 /// The stored form; its id is the sink's name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cursor {
-    pub(super) owner: String,
-    pub(super) until: Timestamp,
+pub(crate) struct Cursor {
+    pub(crate) owner: String,
+    pub(crate) until: Timestamp,
     /// Positions in the change feeds.
-    pub(super) batches: i64,
+    pub(crate) batches: i64,
     /// Id of the batch at that position: shows that it is still a position of this store.
-    pub(super) mark: String,
-    pub(super) checkpoints: i64,
-    pub(super) tombstones: i64,
+    pub(crate) mark: String,
+    pub(crate) checkpoints: i64,
+    pub(crate) tombstones: i64,
     /// Numbers of the last entries shipped, by writer: a log that was copied is not shipped again.
-    pub(super) writers: BTreeMap<String, u64>,
+    pub(crate) writers: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) taken_at: Option<Timestamp>,
+    pub(crate) taken_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) taken_to: Option<Timestamp>,
+    pub(crate) taken_to: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) failing_since: Option<Timestamp>,
+    pub(crate) failing_since: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 impl Cursor {
     /// Remembers that a writer's entries up to `seq` were shipped.
-    pub(super) fn shipped(&mut self, writer: &str, seq: u64) {
+    pub(crate) fn shipped(&mut self, writer: &str, seq: u64) {
         self.writers.insert(writer.to_owned(), seq);
         while self.writers.len() > MOST_WRITERS {
             // Newer writers sort first.
@@ -49,8 +50,8 @@ impl Cursor {
 
 /// A cursor with the version that was read.
 #[derive(Debug, Clone)]
-pub(super) struct LeasedCursor {
-    pub(super) cursor: Cursor,
+pub(crate) struct LeasedCursor {
+    pub(crate) cursor: Cursor,
     version: Version,
 }
 
@@ -76,14 +77,14 @@ fn read(stored: &Stored) -> Result<LeasedCursor, StoreError> {
 }
 
 /// The result of a process's claim on a sink.
-pub(super) enum Claim {
+pub(crate) enum Claim {
     Mine(Box<LeasedCursor>),
     /// Another process ships; this is how it is doing.
     Theirs(Box<Cursor>),
 }
 
 /// Takes a sink, unless another process has it.
-pub(super) async fn claim(store: &SharedStore, name: &str, owner: &str) -> Result<Claim, StoreError> {
+pub(crate) async fn claim(store: &SharedStore, name: &str, owner: &str) -> Result<Claim, StoreError> {
     let now = store.now().await?;
     // One process has the store: the former holder of the sink has ended.
     let alone = store.freshness().is_zero();
@@ -119,7 +120,7 @@ async fn fits(store: &SharedStore, cursor: &mut Cursor) -> Result<(), StoreError
 }
 
 /// Stores the cursor, which also holds on to the sink. [`StoreError::Stale`]: another process has taken it.
-pub(super) async fn save(store: &SharedStore, name: &str, held: &mut LeasedCursor) -> Result<(), StoreError> {
+pub(crate) async fn save(store: &SharedStore, name: &str, held: &mut LeasedCursor) -> Result<(), StoreError> {
     held.cursor.until = store.now().await? + LEASE;
     let expect = Expect::Version(held.version);
     held.version = store.replace(Collection::AuditSinks, draft(name, &held.cursor)?, expect).await?.version;
@@ -127,7 +128,7 @@ pub(super) async fn save(store: &SharedStore, name: &str, held: &mut LeasedCurso
 }
 
 /// Gives the sink back, for another process to take at once.
-pub(super) async fn release(
+pub(crate) async fn release(
     store: &SharedStore,
     name: &str,
     mut held: LeasedCursor,
@@ -136,17 +137,17 @@ pub(super) async fn release(
     save(store, name, &mut held).await
 }
 
-/// The positions in the feeds of batches and of checkpoints that every one of these sinks has taken; a sink that
-/// never ran has taken nothing. `i64::MAX`: there are no sinks.
-pub(crate) async fn taken_by_all(store: &SharedStore, names: &[String]) -> Result<(i64, i64), StoreError> {
-    let mut least = (i64::MAX, i64::MAX);
+/// What every one of these sinks has taken; a sink that never ran has taken nothing.
+pub(crate) async fn copied_to(store: &SharedStore, names: &[String]) -> Result<CopiedTo, StoreError> {
+    let mut least = CopiedTo::ALL;
     for name in names {
         let stored = store.get(Collection::AuditSinks, name).await?;
         let taken = match stored {
             Some(stored) => read(&stored)?.cursor,
             None => Cursor::default(),
         };
-        least = (least.0.min(taken.batches), least.1.min(taken.checkpoints));
+        least.batches = least.batches.min(taken.batches);
+        least.checkpoints = least.checkpoints.min(taken.checkpoints);
     }
     Ok(least)
 }

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rp_audit::{
-    Audit, AuditOptions, CheckpointKey, LineVerifier, Query, SinkFormat, SinkOptions, SinkPolicy, SinkTarget,
-};
-use rp_base::{Clock as _, Id, SystemClock, SystemRandom};
+use rp_audit::{Audit, AuditOptions, CheckpointKey, LineVerifier, Query};
+use rp_audit_copies::{SinkFormat, SinkOptions, SinkPolicy, SinkTarget, Sinks};
+use rp_base::{Clock as _, Id, SharedClock, SystemClock, SystemRandom};
 use rp_database::{PostgresOptions, PostgresStore, SharedStore};
 use rp_documents::{Actor, Entry, Phase};
 use tests_kit::Postgres;
@@ -43,8 +42,10 @@ impl Replica {
                 format: SinkFormat::Aro,
                 policy: SinkPolicy::Alarm,
             };
-            let options = AuditOptions { sinks: vec![sink], ..AuditOptions::new(key.clone()) };
-            (Audit::start(Arc::clone(&store), Arc::new(SystemClock), options).await.unwrap(), store)
+            let clock: SharedClock = Arc::new(SystemClock);
+            let mut options = AuditOptions::new(key.clone());
+            options.copies = Some(Arc::new(Sinks::start(&[sink], &store, &clock, &options)));
+            (Audit::start(Arc::clone(&store), clock, options).await.unwrap(), store)
         });
         Self { runtime, audit, store }
     }

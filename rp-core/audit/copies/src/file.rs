@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rp_base::{SharedClock, Timestamp, durable};
 
-use super::DeliveryError;
-use super::outlet::Line;
+use crate::outlet::{DeliveryError, Line};
 
 #[derive(Debug)]
-pub(super) struct FileOutlet {
+pub(crate) struct FileOutlet {
     rules: Rules,
     clock: SharedClock,
     open: Option<OpenFile>,
@@ -34,11 +33,11 @@ struct OpenFile {
 }
 
 impl FileOutlet {
-    pub(super) const fn new(path: PathBuf, rotate: u64, keep: usize, sync: bool, clock: SharedClock) -> Self {
+    pub(crate) const fn new(path: PathBuf, rotate: u64, keep: usize, sync: bool, clock: SharedClock) -> Self {
         Self { rules: Rules { path, rotate, keep, sync }, clock, open: None }
     }
 
-    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
+    pub(crate) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
         let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());
         for line in lines {
             bytes.extend_from_slice(line.text.as_bytes());

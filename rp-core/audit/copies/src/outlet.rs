@@ -1,22 +1,24 @@
 //! What a sink does with lines.
 
+use std::time::Duration;
+
 use rp_base::{SharedClock, Timestamp};
 
-use super::file::FileOutlet;
-use super::http::HttpOutlet;
-use super::syslog::SyslogOutlet;
-use super::{DeliveryError, SinkFormat, SinkOptions, SinkTarget};
+use crate::file::FileOutlet;
+use crate::http::HttpOutlet;
+use crate::syslog::SyslogOutlet;
+use crate::{SinkFormat, SinkOptions, SinkTarget};
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineKind {
+pub(crate) enum LineKind {
     Entry,
     Checkpoint,
     Tombstone,
 }
 
 impl LineKind {
-    pub(super) const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Entry => "audit",
             Self::Checkpoint => "checkpoint",
@@ -27,23 +29,38 @@ impl LineKind {
 
 /// One line, without its end.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
-    pub(super) what: LineKind,
-    pub(super) at: Timestamp,
+pub(crate) struct Line {
+    pub(crate) what: LineKind,
+    pub(crate) at: Timestamp,
     /// JSON, in the sink's format.
-    pub(super) text: String,
+    pub(crate) text: String,
+}
+
+/// Why lines were not taken. The text is for people, and without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub(crate) struct DeliveryError {
+    pub(crate) what: String,
+    /// What the other side asked for.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl DeliveryError {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), retry_after: None }
+    }
 }
 
 /// Where lines go.
 #[derive(Debug)]
-pub(super) enum Outlet {
+pub(crate) enum Outlet {
     File(FileOutlet),
     Syslog(SyslogOutlet),
     Http(HttpOutlet),
 }
 
 impl Outlet {
-    pub(super) fn new(options: &SinkOptions, clock: &SharedClock) -> Self {
+    pub(crate) fn new(options: &SinkOptions, clock: &SharedClock) -> Self {
         match options.to.clone() {
             SinkTarget::File { path, rotate, keep, sync } => {
                 Self::File(FileOutlet::new(path, rotate, keep, sync, clock.clone()))
@@ -54,7 +71,7 @@ impl Outlet {
     }
 
     /// Hands lines over. `Ok`: all of them were taken. Otherwise all are sent again.
-    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
+    pub(crate) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
         match self {
             Self::File(outlet) => outlet.send(lines).await,
             Self::Syslog(outlet) => outlet.send(lines).await,
@@ -64,7 +81,7 @@ impl Outlet {
 }
 
 /// A line in the format of a sink.
-pub(super) fn line(format: &SinkFormat, what: LineKind, at: Timestamp, text: String) -> Line {
+pub(crate) fn line(format: &SinkFormat, what: LineKind, at: Timestamp, text: String) -> Line {
     let text = if what == LineKind::Entry { format.entry(text) } else { text };
     Line { what, at, text }
 }

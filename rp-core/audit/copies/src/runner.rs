@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rp_audit::BatchView;
 use rp_base::{Backoff, Id, SharedClock, SharedRandom, Timestamp, chain};
 use rp_database::{Change, SharedStore, StoreError};
 use rp_documents::Collection;
@@ -10,11 +11,11 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::cursor::{self, Claim, Cursor, LEASE, LeasedCursor};
-use super::outlet::{Line, LineKind, Outlet, line};
-use super::{DeliveryError, SinkFormat, SinkHealth, SinkOptions, SinkParts};
-use crate::index::View;
+use crate::cursor::{self, Claim, Cursor, LEASE, LeasedCursor};
+use crate::health::SinkHealth;
 use crate::metrics::{SinkLabels, SinkMetrics};
+use crate::outlet::{DeliveryError, Line, LineKind, Outlet, line};
+use crate::{SinkFormat, SinkOptions};
 
 /// Batches that are handed over together: at most 512 entries each.
 const BATCHES: u32 = 16;
@@ -27,7 +28,15 @@ const POLL: Duration = Duration::from_secs(3);
 const LEAST: Duration = Duration::from_millis(200);
 const MOST: Duration = Duration::from_secs(30);
 
-pub(super) struct Runner {
+/// What the sinks work with.
+pub(crate) struct SinkParts {
+    pub(crate) store: SharedStore,
+    pub(crate) clock: SharedClock,
+    pub(crate) random: SharedRandom,
+    pub(crate) metrics: SinkMetrics,
+}
+
+pub(crate) struct Runner {
     name: String,
     format: SinkFormat,
     outlet: Outlet,
@@ -61,9 +70,8 @@ struct EntryTime {
 }
 
 impl Runner {
-    pub(super) fn new(
+    pub(crate) fn new(
         options: &SinkOptions,
-        outlet: Outlet,
         health: Arc<SinkHealth>,
         parts: &SinkParts,
         labels: SinkLabels,
@@ -71,7 +79,7 @@ impl Runner {
         Self {
             name: options.name.clone(),
             format: options.format.clone(),
-            outlet,
+            outlet: Outlet::new(options, &parts.clock),
             health,
             store: Arc::clone(&parts.store),
             clock: Arc::clone(&parts.clock),
@@ -84,14 +92,15 @@ impl Runner {
     }
 
     /// Ships until `stop`; then what is there, for at most `close_within`.
-    pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>, close_within: Duration) {
+    pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>, close_within: Duration) {
         let mut changed = self.store.subscribe(Collection::AuditBatches);
         let mut statements = self.store.subscribe(Collection::Checkpoints);
         let mut held: Option<LeasedCursor> = None;
         loop {
             changed.mark_unchanged();
             statements.mark_unchanged();
-            let stopping = *stop.borrow();
+            // Who drops the sinks without closing them wants no more of them either.
+            let stopping = *stop.borrow() || stop.has_changed().is_err();
             let wait = match self.round(&mut held).await {
                 Ok(()) if stopping => break,
                 Ok(()) => POLL,
@@ -158,7 +167,7 @@ impl Runner {
             let Some(stored) = &change.document else { continue };
             stored.id.clone_into(&mut next.mark);
             // A batch that cannot be read is reported by verify.
-            let Ok(batch) = serde_json::from_str::<View<'_>>(&stored.body) else { continue };
+            let Ok(batch) = serde_json::from_str::<BatchView<'_>>(&stored.body) else { continue };
             let shipped = next.writers.get(&*batch.writer).copied().unwrap_or(0);
             for (seq, entry) in (batch.first_seq..).zip(&batch.entries).filter(|(seq, _)| *seq > shipped) {
                 let at =

@@ -12,8 +12,8 @@ use tokio::net::{TcpStream, UdpSocket, UnixDatagram};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::outlet::{Line, LineKind};
-use super::{DeliveryError, SyslogTarget};
+use crate::SyslogTarget;
+use crate::outlet::{DeliveryError, Line, LineKind};
 
 /// Facility 13 (log audit), severity 6 (informational): RFC 5424 §6.2.1.
 const ENTRY: u8 = 13 * 8 + 6;
@@ -31,7 +31,7 @@ const MOST_DATAGRAM: usize = 60_000;
 trait Wire: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Wire for T {}
 
-pub(super) struct SyslogOutlet {
+pub(crate) struct SyslogOutlet {
     to: SyslogTarget,
     host: String,
     link: Option<Link>,
@@ -59,13 +59,13 @@ fn failed(error: std::io::Error) -> DeliveryError {
 }
 
 impl SyslogOutlet {
-    pub(super) fn new(to: SyslogTarget) -> Self {
+    pub(crate) fn new(to: SyslogTarget) -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host: String = host.trim().chars().filter(char::is_ascii_graphic).take(255).collect();
         Self { to, host: if host.is_empty() { "-".to_owned() } else { host }, link: None }
     }
 
-    pub(super) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
+    pub(crate) async fn send(&mut self, lines: &[Line]) -> Result<(), DeliveryError> {
         let mut link = match self.link.take() {
             Some(link) => link,
             None => timeout(CONNECT, connect(&self.to)).await.map_err(late)??,

@@ -7,8 +7,7 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response};
 use rp_base::Secret;
 
-use super::DeliveryError;
-use super::outlet::Line;
+use crate::outlet::{DeliveryError, Line};
 
 /// Bytes of one request, unless one line has more.
 const MOST_BYTES: usize = 1 << 20;
@@ -19,7 +18,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// The longest that we wait because the other side asks for it.
 const LONGEST_RETRY: u64 = 60;
 
-pub(super) struct HttpOutlet {
+pub(crate) struct HttpOutlet {
     client: Client,
     url: String,
     token: Option<Arc<Secret<String>>>,
@@ -32,11 +31,11 @@ impl std::fmt::Debug for HttpOutlet {
 }
 
 impl HttpOutlet {
-    pub(super) const fn new(client: Client, url: String, token: Option<Arc<Secret<String>>>) -> Self {
+    pub(crate) const fn new(client: Client, url: String, token: Option<Arc<Secret<String>>>) -> Self {
         Self { client, url, token }
     }
 
-    pub(super) async fn send(&self, lines: &[Line]) -> Result<(), DeliveryError> {
+    pub(crate) async fn send(&self, lines: &[Line]) -> Result<(), DeliveryError> {
         let mut left = lines;
         while !left.is_empty() {
             let (now, later) = left.split_at(fitting(left));
