@@ -1,4 +1,5 @@
-//! Columns of the cluster list: what they are called, how they sort, how much room they need.
+//! Columns of the cluster list, each declared once: what it is called, how it sorts, how much room it needs. Its sort key is
+//! in `portal-model`, its cell in `templates/parts/cluster_cell.html`.
 
 use serde::Deserialize;
 
@@ -56,6 +57,28 @@ pub enum Column {
     State,
 }
 
+/// What a column is called, and how it stands in the table.
+struct Declared {
+    /// The value in the URL: the variant in lower case.
+    name: &'static str,
+    /// The head.
+    words: &'static str,
+    /// The classes of its cells.
+    class: &'static str,
+    /// Its own direction is from the small to the large.
+    ascends: bool,
+}
+
+impl Declared {
+    const fn new(name: &'static str, words: &'static str, class: &'static str) -> Self {
+        Self { name, words, class, ascends: true }
+    }
+
+    const fn descends(self) -> Self {
+        Self { ascends: false, ..self }
+    }
+}
+
 impl Column {
     /// Every column that can be chosen, in the order of the table.
     pub const EVERY: [Self; 22] = [
@@ -86,100 +109,57 @@ impl Column {
     pub const USUAL: [Self; 6] =
         [Self::State, Self::Wrong, Self::Version, Self::Looked, Self::Modified, Self::Source];
 
+    /// What is declared of it.
+    const fn declared(self) -> Declared {
+        match self {
+            Self::Name => Declared::new("name", "Cluster", ""),
+            Self::State => Declared::new("state", "State", "").descends(),
+            Self::Wrong => Declared::new("wrong", "What is wrong", "wide"),
+            Self::Version => Declared::new("version", "Version", "").descends(),
+            Self::Age => Declared::new("age", "In its state", "num p2").descends(),
+            Self::Phase => Declared::new("phase", "Install phase", "p2"),
+            Self::Operators => Declared::new("operators", "Operators degraded", "p2").descends(),
+            Self::Nodes => Declared::new("nodes", "Nodes ready", "num p2").descends(),
+            Self::Alerts => Declared::new("alerts", "Alerts", "num p2").descends(),
+            Self::Certificate => Declared::new("certificate", "Certificate ends", "num p2"),
+            Self::Looked => Declared::new("looked", "Last look", "num p2"),
+            Self::Collectors => Declared::new("collectors", "Failed in the look", "p2").descends(),
+            Self::Created => Declared::new("created", "Created", "num p3").descends(),
+            Self::Modified => Declared::new("modified", "Changed", "num p3").descends(),
+            Self::Region => Declared::new("region", "Region", "p2"),
+            Self::Group => Declared::new("group", "Resource group", "p2"),
+            Self::Subscription => Declared::new("subscription", "Subscription", "p3"),
+            Self::Api => Declared::new("api", "API", "p2"),
+            Self::Architecture => Declared::new("architecture", "Architecture", "num p2").descends(),
+            Self::Maintenance => Declared::new("maintenance", "Maintenance", "p2"),
+            Self::Infra => Declared::new("infra", "Infra ID", "p3"),
+            Self::Provisioned => Declared::new("provisioned", "Provisioned by", "p3"),
+            Self::Source => Declared::new("source", "Source", "p3"),
+        }
+    }
+
     /// The value in the URL.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::State => "state",
-            Self::Wrong => "wrong",
-            Self::Version => "version",
-            Self::Created => "created",
-            Self::Modified => "modified",
-            Self::Source => "source",
-            Self::Looked => "looked",
-            Self::Region => "region",
-            Self::Group => "group",
-            Self::Subscription => "subscription",
-            Self::Operators => "operators",
-            Self::Nodes => "nodes",
-            Self::Alerts => "alerts",
-            Self::Certificate => "certificate",
-            Self::Age => "age",
-            Self::Collectors => "collectors",
-            Self::Api => "api",
-            Self::Architecture => "architecture",
-            Self::Maintenance => "maintenance",
-            Self::Phase => "phase",
-            Self::Infra => "infra",
-            Self::Provisioned => "provisioned",
-        }
+        self.declared().name
     }
 
     /// Its head.
     #[must_use]
     pub fn words(&self) -> &'static str {
-        match self {
-            Self::Name => "Cluster",
-            Self::State => "State",
-            Self::Wrong => "What is wrong",
-            Self::Version => "Version",
-            Self::Created => "Created",
-            Self::Modified => "Changed",
-            Self::Source => "Source",
-            Self::Looked => "Last look",
-            Self::Region => "Region",
-            Self::Group => "Resource group",
-            Self::Subscription => "Subscription",
-            Self::Operators => "Operators degraded",
-            Self::Nodes => "Nodes ready",
-            Self::Alerts => "Alerts",
-            Self::Certificate => "Certificate ends",
-            Self::Age => "In its state",
-            Self::Collectors => "Failed in the look",
-            Self::Api => "API",
-            Self::Architecture => "Architecture",
-            Self::Maintenance => "Maintenance",
-            Self::Phase => "Install phase",
-            Self::Infra => "Infra ID",
-            Self::Provisioned => "Provisioned by",
-        }
+        self.declared().words
     }
 
     /// Its classes: numbers at the end, and what gives way where there is little room.
     #[must_use]
     pub fn class(&self) -> &'static str {
-        match self {
-            Self::Wrong => "wide",
-            Self::Created | Self::Modified => "num p3",
-            Self::Looked
-            | Self::Age
-            | Self::Certificate
-            | Self::Nodes
-            | Self::Alerts
-            | Self::Architecture => "num p2",
-            Self::Source | Self::Infra | Self::Provisioned | Self::Subscription => "p3",
-            Self::Name | Self::State | Self::Version => "",
-            _ => "p2",
-        }
+        self.declared().class
     }
 
     /// Whether its own direction is from the small to the large.
     #[must_use]
     pub fn ascends(&self) -> bool {
-        !matches!(
-            self,
-            Self::State
-                | Self::Version
-                | Self::Created
-                | Self::Modified
-                | Self::Operators
-                | Self::Nodes
-                | Self::Alerts
-                | Self::Age
-                | Self::Collectors
-                | Self::Architecture
-        )
+        self.declared().ascends
     }
 
     /// From a list with commas between the names, in the order of the table; unknown names are passed over, none is

@@ -1,7 +1,9 @@
 //! The objects of a cluster as pages show them: plain rows, and the panels, tables and verdict made from them.
-//! Rows are plain values; this crate does not read them from the cluster.
+//! Rows (`rp_rows`) are plain values; this crate does not read them from the cluster.
 
+mod conditions;
 mod events;
+mod list;
 mod machines;
 mod nodes;
 mod operations;
@@ -12,24 +14,26 @@ mod sets;
 mod verdict;
 mod version;
 
+use std::collections::BTreeMap;
+
+use rp_base::Timestamp;
+
 use crate::components::{Condition, EmptyState, Skeleton, Slot};
 use crate::panel::{Block, Panel};
 use crate::parts::{Badge, Failure, Link, Notice, Tone};
 use crate::text::encode;
 
-pub use events::{EventRow, event_items, events_panel};
+pub use events::{event_items, events_panel};
+pub use list::Row;
 pub use machines::{MachineRow, Vm, machine_board, machines_panel};
-pub use nodes::{Amounts, NodeRow, Taint, node_board, nodes_panel};
+pub use nodes::{node_board, nodes_panel};
 pub use operations::{ActionRow, Operations, followed, operations_board, run_board};
-pub use operators::{Flag, OperatorRow, RelatedObject, operator_board, operators_panel};
+pub use operators::{OperatorRow, operator_board, operators_panel};
 pub use overview::{FiringAlert, MonitorFindings, Overview, alerts_panel, control_panel, overview_board};
 pub use runs::{Run, RunLine, RunStep, lasted, run_notice};
-pub use sets::{
-    ControlPlaneRow, PoolRow, SetRow, control_plane_panels, machine_set_board, machine_sets_panel,
-    pools_panel,
-};
+pub use sets::{control_plane_panels, machine_set_board, machine_sets_panel, pools_panel};
 pub use verdict::{ClusterObjects, Problem, looks, problems};
-pub use version::{HistoryRow, VersionRow, version_panel};
+pub use version::version_panel;
 
 /// The layout of a page's panels.
 #[derive(Clone, Debug, Default)]
@@ -195,15 +199,9 @@ pub(crate) fn was(badge: Badge, stale: bool) -> Badge {
     }
 }
 
-/// The badge of a condition's status; `well` says which status is well, for types it knows.
-pub fn toned(kind: &str, status: &str, well: impl Fn(&str) -> Option<bool>) -> Badge {
-    match (status, well(kind)) {
-        ("True" | "False", Some(good)) if (status == "True") == good => Badge::quiet(Tone::Ok, "ok", status),
-        ("True" | "False", Some(_)) => Badge::filled(Tone::Bad, "failed", status),
-        ("True" | "False", None) => Badge::quiet(Tone::Mute, "info", status),
-        (_, Some(_)) => Badge::filled(Tone::Warn, "unknown", "Unknown"),
-        (_, None) => Badge::quiet(Tone::Mute, "unknown", "Unknown"),
-    }
+/// As templates take instants: seconds since 1970.
+pub(crate) fn seconds(at: Option<Timestamp>) -> Option<i64> {
+    at.map(Timestamp::seconds)
 }
 
 /// A panel of conditions, or a message that there are none.
@@ -216,12 +214,12 @@ pub(crate) fn conditions_panel(rows: &[Condition]) -> Panel {
 }
 
 /// A panel of labels or annotations.
-pub(crate) fn tags_panel(id: &'static str, title: &str, tags: &[(String, String)]) -> Panel {
+pub(crate) fn tags_panel(id: &'static str, title: &str, tags: &BTreeMap<String, String>) -> Panel {
     let panel = Panel::new(id, title);
     if tags.is_empty() {
         return panel.nothing("list", "None", "");
     }
-    panel.fact(tags.len().to_string()).with(Block::Tags(tags.to_vec()))
+    panel.fact(tags.len().to_string()).with(Block::Tags(tags.clone().into_iter().collect()))
 }
 
 /// The panel shown instead of an object that does not exist (any more).

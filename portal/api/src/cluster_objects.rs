@@ -13,8 +13,8 @@ use portal_session::fault::Fault;
 use portal_session::json::json;
 use rp_base::Timestamp;
 use rp_documents::{ResourceId, Side};
-use rp_observe::objects::Project;
 use rp_observe::{ClusterSnapshot, Kind, Slice, SliceState};
+use rp_rows::Project;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -155,7 +155,7 @@ impl ObjectsResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rp_observe::objects::{Node, Workload};
+    use rp_rows::{Node, Workload};
     use serde_json::json;
 
     fn node(name: &str) -> Node {

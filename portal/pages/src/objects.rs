@@ -12,9 +12,9 @@ use portal_session::context::{Context, Ctx};
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use web::objects::{
-    Board, ClusterObjects, MonitorFindings, Overview, Problem, control_plane_panels, looks, machine_board,
-    machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel, operator_board,
-    operators_panel, overview_board, problems, version_panel,
+    Board, ClusterObjects, MonitorFindings, ObservedRows, Overview, Problem, Row, control_plane_panels,
+    looks, machine_board, machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel,
+    operator_board, operators_panel, overview_board, problems, version_panel,
 };
 use web::{ClusterPage, ItemHead, Link, NavItem, Tab, TabCount, TableFilter, TableQuery};
 
@@ -151,31 +151,21 @@ fn list(
 ) {
     let pairs = url::form_urlencoded::parse(input.query.as_bytes());
     let query = TableQuery::read(format!("{base}/{}", tab.segment()), pairs);
-    let count = |all: usize| u64::try_from(all).ok();
-    let mut filter = |what: &'static str, known: bool, all: usize, wrong: usize| {
-        let told = |n: usize| if known { count(n) } else { None };
-        shown.filter =
-            Some(TableFilter { query: query.clone(), what, problems: told(wrong), all: told(all) });
-    };
     let panel = match tab {
         Tab::Nodes => {
-            let wrong = estate.nodes.rows.iter().filter(|row| row.wrong()).count();
-            filter("nodes", estate.nodes.known(), estate.nodes.rows.len(), wrong);
+            shown.filter = Some(filter("nodes", &estate.nodes, &query));
             nodes_panel(base, &estate.nodes, Some(&query))
         }
         Tab::Machines => {
-            let wrong = estate.machines.rows.iter().filter(|row| row.wrong()).count();
-            filter("machines", estate.machines.known(), estate.machines.rows.len(), wrong);
+            shown.filter = Some(filter("machines", &estate.machines, &query));
             machines_panel(base, &estate.machines, Some(&query))
         }
         Tab::MachineSets => {
-            let wrong = estate.sets.rows.iter().filter(|row| row.wrong()).count();
-            filter("machine sets", estate.sets.known(), estate.sets.rows.len(), wrong);
+            shown.filter = Some(filter("machine sets", &estate.sets, &query));
             machine_sets_panel(base, &estate.sets, Some(&query))
         }
         Tab::Operators => {
-            let wrong = estate.operators.rows.iter().filter(|row| row.wrong()).count();
-            filter("operators", estate.operators.known(), estate.operators.rows.len(), wrong);
+            shown.filter = Some(filter("operators", &estate.operators, &query));
             operators_panel(base, &estate.operators, &query)
         }
         Tab::ControlPlane => {
@@ -195,37 +185,41 @@ fn list(
     shown.board = Board::full_width(vec![panel]);
 }
 
+/// The filter above a table, with how many rows there are and need a look.
+fn filter<T: Row>(what: &'static str, seen: &ObservedRows<T>, query: &TableQuery) -> TableFilter {
+    let count = |n: usize| u64::try_from(n).ok().filter(|_| seen.known());
+    let wrong = seen.rows.iter().filter(|row| row.wrong()).count();
+    TableFilter { query: query.clone(), what, problems: count(wrong), all: count(seen.rows.len()) }
+}
+
 fn item_board(tab: Tab, name: &str, base: &str, estate: &ClusterObjects, shown: &mut ObjectsView) {
-    let (list, badges) = match tab {
+    let (list, gone) = match tab {
         Tab::Nodes => {
-            let row = estate.nodes.rows.iter().find(|row| row.name == name);
             shown.board = node_board(base, name, &estate.nodes, &estate.machines, &estate.events);
-            shown.gone = row.is_none() && estate.nodes.known();
-            ("Nodes", row.map(|row| row.badges()))
+            ("Nodes", lacks(&estate.nodes, name))
         }
         Tab::Machines => {
-            let row = estate.machines.rows.iter().find(|row| row.name == name);
             shown.board = machine_board(base, name, &estate.machines, &estate.events);
-            shown.gone = row.is_none() && estate.machines.known();
-            ("Machines", row.map(|row| vec![row.badge()]))
+            ("Machines", lacks(&estate.machines, name))
         }
         Tab::MachineSets => {
-            let row = estate.sets.rows.iter().find(|row| row.name == name);
             shown.board = machine_set_board(base, name, &estate.sets, &estate.machines, &estate.events);
-            shown.gone = row.is_none() && estate.sets.known();
-            ("Machine sets", row.map(|row| vec![row.badge()]))
+            ("Machine sets", lacks(&estate.sets, name))
         }
         _ => {
-            let row = estate.operators.rows.iter().find(|row| row.name == name);
             shown.board = operator_board(base, name, &estate.operators, &estate.events);
-            shown.gone = row.is_none() && estate.operators.known();
-            ("Operators", row.map(|row| row.badges()))
+            ("Operators", lacks(&estate.operators, name))
         }
     };
-    // The badges are in the panel, which is live; the head stays as it was.
-    drop(badges);
+    shown.gone = gone;
     let list = Link::new(list, format!("{base}/{}", tab.segment()));
+    // The badges are in the panel, which is live; the head stays as it was.
     shown.item = Some(ItemHead { list, name: name.chars().take(300).collect(), badges: Vec::new() });
+}
+
+/// The kind is known, and no object of it has the name.
+fn lacks<T: Row>(seen: &ObservedRows<T>, name: &str) -> bool {
+    seen.known() && !seen.rows.iter().any(|row| row.name() == name)
 }
 
 /// The findings of the monitor's last check.

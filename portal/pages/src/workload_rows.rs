@@ -1,10 +1,10 @@
 //! Converts pods, workloads and events of the system namespaces from the watches' structs to rows of pages.
 
 use portal_model::look::describe::status_of;
-use portal_model::look::names::page_of;
+use portal_model::objects::names::page_of;
 use rp_base::Timestamp;
-use rp_observe::objects::{Container, ContainerState, Event, Pod, Workload, WorkloadKind};
 use rp_observe::{Slice, SliceState};
+use rp_rows::{Container, ContainerState, Event, Pod, Workload, WorkloadKind};
 use web::{Badge, Condition, ContainerRow, EventLine, Link, Notice, PodRow, Tone, WorkloadRow};
 
 pub fn seconds(at: Option<Timestamp>) -> Option<i64> {
@@ -224,7 +224,7 @@ pub fn workload_row(each: &Workload, base: &str) -> WorkloadRow {
     }
 }
 
-pub fn conditions(all: &[rp_observe::objects::Condition]) -> Vec<Condition> {
+pub fn conditions(all: &[rp_rows::Condition]) -> Vec<Condition> {
     all.iter()
         .map(|each| Condition {
             status: status_of(&each.kind, each.status.as_str()),

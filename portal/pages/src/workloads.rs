@@ -13,7 +13,7 @@ use portal_session::context::Ctx;
 use portal_session::fault::Fault;
 use portal_session::user::CurrentUser;
 use rp_observe::ClusterSnapshot;
-use rp_observe::objects::{Event, Pod, Workload};
+use rp_rows::{Event, Pod, Workload};
 use serde::de::DeserializeOwned;
 use web::{
     EventLine, EventQuery, EventsPage, Link, LiveElement, PodPage, PodQuery, PodsPage, Tab, WorkloadPage,

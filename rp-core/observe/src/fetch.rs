@@ -1,15 +1,14 @@
 //! One list without a watch, for responses whose form is a contract.
 
-use serde_json::Value;
-
+use rp_documents::ResourceId;
 use rp_net::Cost;
+use serde::de::DeserializeOwned;
 
 use crate::kinds::Kind;
 use crate::observer::Observer;
 use crate::snapshot::DisplayText;
 use crate::watch_error::WatchError;
 use crate::wire;
-use rp_documents::ResourceId;
 
 /// Why a list failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,16 +28,16 @@ pub enum FetchError {
 const MOST_PAGES: usize = 200;
 
 impl Observer {
-    /// Lists every object of a kind and passes each, as the API server sent it, to `each`; nothing is
-    /// kept and nothing is shared with watches.
+    /// Lists every object of a kind and passes each to `each`; nothing is kept and nothing is shared with watches.
+    /// `T` is the object that the API server serves for the kind.
     ///
     /// # Errors
     /// [`FetchError`]; some objects may have been passed already.
-    pub async fn list(
+    pub async fn list<T: DeserializeOwned>(
         &self,
         id: &ResourceId,
         kind: Kind,
-        mut each: impl FnMut(&Value) + Send,
+        mut each: impl FnMut(&T) + Send,
     ) -> Result<(), FetchError> {
         let parts = &self.0.parts;
         let cluster = self.0.cluster(id);

@@ -7,6 +7,8 @@ use std::time::Duration;
 use rp_base::{Backoff, Timestamp};
 use rp_kube::KubeClient;
 use rp_net::Cost;
+use rp_rows::read::clean_text;
+use rp_rows::{MOST_NAME, Project};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -14,8 +16,6 @@ use tokio_util::sync::CancellationToken;
 use crate::cluster::Cluster;
 use crate::kinds::Kind;
 use crate::metrics::{KindLabels, ListLabels, ObserveMetrics};
-use crate::objects::read::clean_text;
-use crate::objects::{MOST_NAME, Project};
 use crate::observer::{Inner, ObserverParts};
 use crate::snapshot::{ClusterSnapshot, Slice, SliceState};
 use crate::watch_error::{WatchError, retry_delay};
@@ -404,7 +404,7 @@ pub(crate) fn uncount(metrics: &ObserveMetrics, snapshot: &ClusterSnapshot) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::{Event, Node};
+    use rp_rows::{Event, Node};
     use serde_json::json;
 
     fn event(n: usize) -> Event {

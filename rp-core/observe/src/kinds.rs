@@ -15,7 +15,7 @@ pub enum Kind {
     MachineSets,
     ControlPlaneMachineSets,
     Pools,
-    /// Of the system namespaces ([`crate::namespaces`]).
+    /// Of the system namespaces ([`rp_rows::namespaces`]).
     Pods,
     /// Of the system namespaces.
     Deployments,

@@ -1,4 +1,4 @@
-//! Watches the Kubernetes objects that users view, shared among all viewers and projected to small plain structs.
+//! Watches the Kubernetes objects that users view, shared among all viewers and projected to their rows (`rp_rows`).
 //!
 //! Entry rule: what follows a cluster's objects and knows neither a page nor the store.
 //!
@@ -11,8 +11,6 @@ mod fetch;
 mod follow;
 mod kinds;
 mod metrics;
-pub mod namespaces;
-pub mod objects;
 mod observer;
 mod snapshot;
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use rp_base::Timestamp;
-use serde::{Serialize, Serializer};
-
-use crate::kinds::Kind;
-use crate::objects::{
+use rp_rows::{
     AroCluster, ControlPlaneMachineSet, Etcd, Event, Infrastructure, IngressController, Machine, MachineSet,
     Network, Node, Operator, Pod, Pool, Proxy, Version, Workload, read,
 };
+use serde::{Serialize, Serializer};
+
+use crate::kinds::Kind;
 
 /// A message for users: cleaned, bounded, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -9,10 +9,10 @@ use rp_base::{SystemClock, SystemRandom};
 use rp_documents::ResourceId;
 use rp_metrics::Registry;
 use rp_net::{Budget, Dialer, DialerOptions, Networks, PrivateWay};
+use rp_rows::Status;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::objects::Status;
 use crate::{ClusterSnapshot, Kind, ObserveLimits, Observer, ObserverParts, SliceState, WatchGuard};
 use server::{Api, ServerMode, SingleTarget};
 

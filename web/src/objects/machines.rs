@@ -1,55 +1,22 @@
 //! Machines, with their virtual machine's power and allocation state.
 
-use std::cmp::Ordering;
+use rp_rows::{Event, Machine};
 
-use super::events::{EventRow, about};
+use super::conditions::{condition_rows, usual};
+use super::events::about;
+use super::list::{List, ListColumn, ListContext, Row};
 use super::nodes::{none_found, pages};
-use super::{Board, ObservedRows, conditions_panel, no_such, page_of, was};
-use crate::components::Condition;
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, seconds, was};
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
-use crate::table::{Cell, Column, Table, TableQuery, natural};
+use crate::table::{Cell, TableQuery};
 
-/// A machine.
+/// A machine with its virtual machine.
 #[derive(Clone, Debug, Default)]
 pub struct MachineRow {
-    /// Its name.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// `Running`, `Provisioning` … or empty.
-    pub phase: String,
-    /// Name of its node, or empty.
-    pub node: String,
-    /// What made it, or empty.
-    pub set: String,
-    /// Its role.
-    pub role: String,
-    /// Zone.
-    pub zone: String,
-    /// Size.
-    pub vm_size: String,
-    /// Provider's id.
-    pub provider_id: String,
-    /// Reason of its failure.
-    pub error_reason: String,
-    /// What went wrong.
-    pub error_message: String,
-    /// Its birth.
-    pub created: Option<i64>,
-    /// Last change of its status.
-    pub updated: Option<i64>,
-    /// It is being deleted since.
-    pub deleting: Option<i64>,
-    /// What was last done with it.
-    pub last_operation: String,
-    /// When.
-    pub last_operation_at: Option<i64>,
-    /// It may be taken away at any time.
-    pub spot: bool,
-    /// Its conditions.
-    pub conditions: Vec<Condition>,
-    /// Its virtual machine.
+    /// As the cluster has it.
+    pub machine: Machine,
+    /// As Azure has it.
     pub vm: Vm,
 }
 
@@ -114,17 +81,35 @@ impl Vm {
 }
 
 impl MachineRow {
-    /// How it is.
-    #[must_use]
-    pub fn badge(&self) -> Badge {
-        match self.phase.as_str() {
-            _ if self.deleting.is_some() => Badge::filled(Tone::Busy, "trash", "Deleting"),
+    /// How the machine is, its virtual machine apart.
+    pub(super) fn badge(&self) -> Badge {
+        match self.machine.phase.as_str() {
+            _ if self.machine.meta.deleting.is_some() => Badge::filled(Tone::Busy, "trash", "Deleting"),
             "Running" => Badge::quiet(Tone::Ok, "ok", "Running"),
             "Failed" => Badge::filled(Tone::Bad, "failed", "Failed"),
-            "Provisioning" | "Provisioned" | "Deleting" => Badge::filled(Tone::Busy, "busy", &*self.phase),
+            phase @ ("Provisioning" | "Provisioned" | "Deleting") => Badge::filled(Tone::Busy, "busy", phase),
             "" => Badge::filled(Tone::Warn, "unknown", "Unknown"),
             other => Badge::filled(Tone::Warn, "degraded", other),
         }
+    }
+
+    /// The page of what made it.
+    pub(super) fn set_link(&self, base: &str) -> Link {
+        let machine = &self.machine;
+        if machine.role == "master" && !machine.set.is_empty() {
+            return Link::new(&*machine.set, format!("{base}/controlplane"));
+        }
+        page_of(base, "machinesets", &machine.set)
+    }
+}
+
+impl Row for MachineRow {
+    fn name(&self) -> &str {
+        &self.machine.meta.name
+    }
+
+    fn badges(&self) -> Vec<Badge> {
+        vec![self.badge()]
     }
 
     fn rank(&self) -> u8 {
@@ -138,64 +123,61 @@ impl MachineRow {
     }
 
     /// It does not run, or its virtual machine does not.
-    #[must_use]
-    pub fn wrong(&self) -> bool {
+    fn wrong(&self) -> bool {
         self.rank() < 4
-    }
-
-    /// The page of what made it.
-    pub(super) fn set_link(&self, base: &str) -> Link {
-        if self.role == "master" && !self.set.is_empty() {
-            return Link::new(&*self.set, format!("{base}/controlplane"));
-        }
-        page_of(base, "machinesets", &self.set)
-    }
-
-    fn compare(key: &str, a: &Self, b: &Self) -> Ordering {
-        match key {
-            "name" => natural(&a.name, &b.name),
-            "set" => natural(&a.set, &b.set),
-            "node" => natural(&a.node, &b.node),
-            "zone" => natural(&a.zone, &b.zone),
-            "size" => natural(&a.vm_size, &b.vm_size),
-            "role" => a.role.cmp(&b.role),
-            "age" => b.created.cmp(&a.created),
-            _ => a.rank().cmp(&b.rank()),
-        }
     }
 }
 
-const COLUMNS: [Column; 9] = [
-    Column::new("name", "Machine"),
-    Column::new("status", "Status"),
-    Column::new("", "Virtual machine"),
-    Column::new("node", "Node").rank(2),
-    Column::new("set", "Set").rank(2),
-    Column::new("size", "Size").short().rank(3),
-    Column::new("zone", "Zone").short().rank(3),
-    Column::new("age", "Age").number().rank(3),
-    Column::new("", "Actions").number(),
-];
+type MachineColumn = ListColumn<MachineRow>;
+
+static MACHINES: List<MachineRow> = List {
+    columns: &[
+        MachineColumn::new("name", "Machine", |row, list| {
+            Cell::Link(page_of(list.base, "machines", row.name()))
+        })
+        .words(|row| row.name().into()),
+        MachineColumn::new("status", "Status", |row, list| Cell::Badges(status(row, list.stale))),
+        MachineColumn::new("", "Virtual machine", |row, _| match &row.vm {
+            Vm::Failed(_) => Cell::Unknown("no answer"),
+            Vm::NotAsked(_) => Cell::Unknown("not asked"),
+            Vm::Known { .. } => Cell::Badges(row.vm.badge().into_iter().collect()),
+        }),
+        MachineColumn::new("node", "Node", |row, list| {
+            Cell::Link(page_of(list.base, "nodes", &row.machine.node))
+        })
+        .words(|row| row.machine.node.as_str().into())
+        .rank(2),
+        MachineColumn::new("set", "Set", |row, list| Cell::Link(row.set_link(list.base)))
+            .words(|row| row.machine.set.as_str().into())
+            .rank(2),
+        MachineColumn::text("size", "Size", |row| row.machine.vm_size.as_str().into()).short().rank(3),
+        MachineColumn::text("zone", "Zone", |row| row.machine.zone.as_str().into()).short().rank(3),
+        MachineColumn::new("age", "Age", |row, _| Cell::Lasting(seconds(row.machine.meta.created)))
+            .order(|a, b| b.machine.meta.created.cmp(&a.machine.meta.created))
+            .number()
+            .rank(3),
+        MachineColumn::new("", "Actions", |row, list| Cell::Tools(tools(list.base, row.name()))).number(),
+        MachineColumn::hidden("role", |row| row.machine.role.as_str().into())
+            .order(|a, b| a.machine.role.cmp(&b.machine.role)),
+        MachineColumn::hidden("", |row| row.machine.phase.as_str().into()),
+    ],
+};
 
 const MISSING: &str = "The cluster has no machine API (machine.openshift.io), so its nodes have no machines.";
 
 /// The table of machines as the query asks for it; without a query only those that need a look.
 #[must_use]
 pub fn machines_panel(base: &str, machines: &ObservedRows<MachineRow>, query: Option<&TableQuery>) -> Panel {
-    let heads = Column::awaited(&COLUMNS);
+    let heads = MACHINES.awaited();
     let panel = Panel::new("machines", "Machines").slot(machines.slot("Machines", &heads, MISSING));
     if !machines.known() {
         return panel;
     }
-    let running = machines.rows.iter().filter(|machine| machine.phase == "Running").count();
+    let running = machines.rows.iter().filter(|row| row.machine.is_running()).count();
     let mut panel = machines.cut(panel.fact(format!("{running} of {} running", machines.rows.len())));
     let asked = query.cloned().unwrap_or(TableQuery { problems: true, ..TableQuery::default() });
-    let keep = |row: &MachineRow| {
-        (!asked.problems || row.wrong())
-            && asked.has(&[&row.name, &row.node, &row.set, &row.zone, &row.vm_size, &row.phase, &row.role])
-    };
-    let chosen = asked.apply(&machines.rows, keep, MachineRow::compare);
-    panel = match (query, machines.rows.first().map(|machine| &machine.vm)) {
+    let chosen = MACHINES.choose(&machines.rows, &asked);
+    panel = match (query, machines.rows.first().map(|row| &row.vm)) {
         (None, _) => panel.link("All machines", format!("{base}/machines")),
         (Some(_), Some(Vm::NotAsked(why))) if !why.is_empty() => panel.with(Block::Foot(why.clone(), None)),
         (Some(_), _) => panel,
@@ -204,37 +186,18 @@ pub fn machines_panel(base: &str, machines: &ObservedRows<MachineRow>, query: Op
         return none_found(panel, "machines", &asked, machines.rows.is_empty());
     }
     let most = if query.is_some() { usize::MAX } else { 8 };
-    let rows = chosen.rows.iter().take(most).map(|machine| row(base, machine, machines.stale())).collect();
-    let panel = panel.with(Block::Table(Table {
-        caption: "Machines".to_owned(),
-        columns: COLUMNS.to_vec(),
-        rows,
-        query: query.cloned(),
-    }));
+    let context = ListContext { base, stale: machines.stale() };
+    let rows = chosen.rows.iter().take(most).copied();
+    let panel = panel.with(Block::Table(MACHINES.table("Machines", rows, &context, query)));
     pages(panel, &asked, &chosen.words().filter(|_| query.is_some()), chosen.total)
 }
 
-fn row(base: &str, machine: &MachineRow, stale: bool) -> Vec<Cell> {
-    let mut status = vec![was(machine.badge(), stale)];
-    if machine.spot {
+fn status(row: &MachineRow, stale: bool) -> Vec<Badge> {
+    let mut status = vec![was(row.badge(), stale)];
+    if row.machine.spot {
         status.push(Badge::quiet(Tone::Mute, "info", "Spot"));
     }
-    let vm = match &machine.vm {
-        Vm::Failed(_) => Cell::Unknown("no answer"),
-        Vm::NotAsked(_) => Cell::Unknown("not asked"),
-        Vm::Known { .. } => Cell::Badges(machine.vm.badge().into_iter().collect()),
-    };
-    vec![
-        Cell::Link(page_of(base, "machines", &machine.name)),
-        Cell::Badges(status),
-        vm,
-        Cell::Link(page_of(base, "nodes", &machine.node)),
-        Cell::Link(machine.set_link(base)),
-        Cell::Text(machine.vm_size.clone()),
-        Cell::Text(machine.zone.clone()),
-        Cell::Lasting(machine.created),
-        Cell::Tools(tools(base, &machine.name)),
-    ]
+    status
 }
 
 fn tools(base: &str, name: &str) -> Vec<(&'static str, String, String)> {
@@ -251,53 +214,54 @@ pub fn machine_board(
     base: &str,
     name: &str,
     machines: &ObservedRows<MachineRow>,
-    events: &ObservedRows<EventRow>,
+    events: &ObservedRows<Event>,
 ) -> Board {
     let list = Link::new("All machines", format!("{base}/machines"));
-    let found = machines.rows.iter().find(|machine| machine.name == name).filter(|_| machines.known());
-    let Some(machine) = found else { return no_such("Machine", name, &list, machines) };
+    let found = machines.rows.iter().find(|row| row.name() == name).filter(|_| machines.known());
+    let Some(row) = found else { return no_such("Machine", name, &list, machines) };
     Board {
-        top: vec![about_machine(base, machine, machines)],
+        top: vec![about_machine(base, row, machines)],
         main: vec![
-            conditions_panel(&machine.conditions),
-            about(base, "Machine", &machine.namespace, &machine.name, events),
+            conditions_panel(&condition_rows(&row.machine.conditions, usual)),
+            about(base, "Machine", &row.machine.meta.namespace, row.name(), events),
         ],
-        side: vec![vm_panel(base, machine)],
+        side: vec![vm_panel(base, row)],
     }
 }
 
-fn about_machine(base: &str, machine: &MachineRow, machines: &ObservedRows<MachineRow>) -> Panel {
+fn about_machine(base: &str, row: &MachineRow, machines: &ObservedRows<MachineRow>) -> Panel {
     let none = |text: &str| if text.is_empty() { "None".to_owned() } else { text.to_owned() };
+    let machine = &row.machine;
     let mut pairs = vec![
-        Pair::new("Status", Value::Badge(was(machine.badge(), machines.stale()))),
+        Pair::new("Status", Value::Badge(was(row.badge(), machines.stale()))),
         Pair::new("Node", Value::Link(page_of(base, "nodes", &machine.node))),
-        Pair::new("Machine set", Value::Link(machine.set_link(base))),
+        Pair::new("Machine set", Value::Link(row.set_link(base))),
         Pair::text("Role", &*machine.role),
         Pair::text("Size", &*machine.vm_size),
         Pair::text("Zone", &*machine.zone),
         Pair::text("Spot", if machine.spot { "Yes" } else { "No" }),
-        Pair::new("Created", Value::Time(machine.created)),
-        Pair::new("Last updated", Value::Time(machine.updated)),
+        Pair::new("Created", Value::Time(seconds(machine.meta.created))),
+        Pair::new("Last updated", Value::Time(seconds(machine.updated))),
         Pair::text("Last operation", &*machine.last_operation),
-        Pair::new("Last operation date", Value::Time(machine.last_operation_at)),
+        Pair::new("Last operation date", Value::Time(seconds(machine.last_operation_at))),
         Pair::text("Error reason", none(&machine.error_reason)),
-        Pair::code("Namespace", &*machine.namespace),
+        Pair::code("Namespace", &*machine.meta.namespace),
     ];
-    if let Some(at) = machine.deleting {
-        pairs.push(Pair::new("Being deleted since", Value::Time(Some(at))));
+    if let Some(at) = machine.meta.deleting {
+        pairs.push(Pair::new("Being deleted since", Value::Time(Some(at.seconds()))));
     }
     pairs.push(Pair::new("Error message", Value::Long(machine.error_message.clone())));
     let heads: [&str; 0] = [];
     Panel::new("object", "Machine").slot(machines.slot("Machine", &heads, MISSING)).with(Block::Pairs(pairs))
 }
 
-fn vm_panel(base: &str, machine: &MachineRow) -> Panel {
-    let mut pairs = vec![Pair::new("State", machine.vm.value())];
-    let console = format!("{base}/machines/{}/serial", crate::text::encode(&machine.name));
-    let shell = format!("{base}/terminal?machine={}", crate::text::encode(&machine.name));
+fn vm_panel(base: &str, row: &MachineRow) -> Panel {
+    let mut pairs = vec![Pair::new("State", row.vm.value())];
+    let console = format!("{base}/machines/{}/serial", crate::text::encode(row.name()));
+    let shell = format!("{base}/terminal?machine={}", crate::text::encode(row.name()));
     let panel = Panel::new("vm", "Virtual machine").link("Terminal", shell);
     let mut panel = panel.link("Serial console", console);
-    if let Vm::Known { power, provisioning, message, href } = &machine.vm {
+    if let Vm::Known { power, provisioning, message, href } = &row.vm {
         pairs.extend([
             Pair::text("Power", &**power),
             Pair::text("Provisioning", &**provisioning),
@@ -307,7 +271,7 @@ fn vm_panel(base: &str, machine: &MachineRow) -> Panel {
             panel = panel.link("Azure portal", &**href);
         }
     }
-    pairs.push(Pair::new("Provider ID", Value::Long(machine.provider_id.clone())));
+    pairs.push(Pair::new("Provider ID", Value::Long(row.machine.provider_id.clone())));
     panel.with(Block::Pairs(pairs))
 }
 
@@ -323,7 +287,8 @@ mod tests {
             message: String::new(),
             href: String::new(),
         };
-        let machine = |vm| MachineRow { phase: "Running".into(), vm, ..MachineRow::default() };
+        let machine =
+            |vm| MachineRow { machine: Machine { phase: "Running".into(), ..Machine::default() }, vm };
         assert!(!machine(Vm::default()).wrong() && !machine(vm("running", "Succeeded")).wrong());
         assert!(machine(vm("deallocated", "Succeeded")).wrong() && machine(vm("running", "Failed")).wrong());
         assert!(MachineRow::default().wrong(), "a machine without a phase is not running");

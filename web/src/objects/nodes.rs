@@ -1,111 +1,31 @@
 //! Nodes: readiness from the condition of type `Ready`, schedulability from `spec.unschedulable`.
 
-use std::cmp::Ordering;
+use rp_rows::{Event, Node, Status};
 
-use super::events::{EventRow, about};
+use super::conditions::condition_rows;
+use super::events::about;
+use super::list::{List, ListColumn, ListContext, Row};
 use super::machines::{MachineRow, Vm};
-use super::{Board, ObservedRows, conditions_panel, no_such, page_of, tags_panel, was, words_of};
-use crate::components::Condition;
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, seconds, tags_panel, was, words_of};
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
-use crate::table::{Cell, Column, Table, TableQuery, natural};
+use crate::table::{Cell, Column, Table, TableQuery};
 use crate::text::{encode, size};
 
-/// What a node has or can give.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts {
-    /// Thousandths of a core.
-    pub cpu_millis: Option<i64>,
-    /// Bytes.
-    pub memory: Option<i64>,
-    /// Ephemeral storage, bytes.
-    pub storage: Option<i64>,
-    /// Pods.
-    pub pods: Option<i64>,
-}
+impl Row for Node {
+    fn name(&self) -> &str {
+        &self.meta.name
+    }
 
-/// A taint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taint {
-    /// Its key.
-    pub key: String,
-    /// Its value.
-    pub value: String,
-    /// `NoSchedule`, `PreferNoSchedule`, `NoExecute`.
-    pub effect: String,
-    /// Since when.
-    pub added: Option<i64>,
-}
-
-/// A node.
-#[derive(Clone, Debug, Default)]
-pub struct NodeRow {
-    /// Its name.
-    pub name: String,
-    /// Status of the condition `Ready`; none: `Unknown`, or there is no such condition.
-    pub ready: Option<bool>,
-    /// Since when.
-    pub ready_since: Option<i64>,
-    /// Reason and message of that condition.
-    pub ready_why: String,
-    /// Not cordoned.
-    pub schedulable: bool,
-    /// Conditions that say what is wrong: type, since when, message.
-    pub pressures: Vec<(String, Option<i64>, String)>,
-    /// Roles.
-    pub roles: Vec<String>,
-    /// Size of its machine.
-    pub instance_type: String,
-    /// Zone.
-    pub zone: String,
-    /// The kubelet's version.
-    pub version: String,
-    /// Operating system.
-    pub os: String,
-    /// Kernel.
-    pub kernel: String,
-    /// Container runtime.
-    pub runtime: String,
-    /// Name of its machine.
-    pub machine: String,
-    /// Provider's id.
-    pub provider_id: String,
-    /// Taints.
-    pub taints: Vec<Taint>,
-    /// Every condition.
-    pub conditions: Vec<Condition>,
-    /// What it has.
-    pub capacity: Amounts,
-    /// What it can give.
-    pub allocatable: Amounts,
-    /// Type and address.
-    pub addresses: Vec<(String, String)>,
-    /// State of its machine configuration: `Done`, `Working`, `Degraded` or empty.
-    pub config_state: String,
-    /// The reason.
-    pub config_reason: String,
-    /// Volumes that are attached.
-    pub volumes: u64,
-    /// Its birth.
-    pub created: Option<i64>,
-    /// Labels.
-    pub labels: Vec<(String, String)>,
-    /// Annotations.
-    pub annotations: Vec<(String, String)>,
-}
-
-impl NodeRow {
-    /// How it is, the worst first.
-    #[must_use]
-    pub fn badges(&self) -> Vec<Badge> {
+    fn badges(&self) -> Vec<Badge> {
         let mut badges = Vec::new();
         match self.ready {
-            Some(true) => {}
-            Some(false) => badges.push(Badge::filled(Tone::Bad, "failed", "Not ready")),
-            None => badges.push(Badge::filled(Tone::Bad, "away", "Not heard from")),
+            Status::True => {}
+            Status::False => badges.push(Badge::filled(Tone::Bad, "failed", "Not ready")),
+            Status::Unknown => badges.push(Badge::filled(Tone::Bad, "away", "Not heard from")),
         }
-        for (kind, ..) in &self.pressures {
-            badges.push(Badge::filled(Tone::Warn, "degraded", words_of(kind)));
+        for pressure in &self.pressures {
+            badges.push(Badge::filled(Tone::Warn, "degraded", words_of(&pressure.kind)));
         }
         if self.config_state == "Degraded" {
             badges.push(Badge::filled(Tone::Warn, "wrench", "Configuration degraded"));
@@ -120,114 +40,83 @@ impl NodeRow {
         badges
     }
 
-    /// How bad it is: 0 is worst.
     fn rank(&self) -> u8 {
         match self.ready {
-            Some(false) | None => 0,
-            Some(true) if !self.pressures.is_empty() => 1,
-            Some(true) if self.config_state == "Degraded" => 2,
-            Some(true) if !self.schedulable => 3,
-            Some(true) => 4,
+            Status::False | Status::Unknown => 0,
+            Status::True if !self.pressures.is_empty() => 1,
+            Status::True if self.config_state == "Degraded" => 2,
+            Status::True if !self.schedulable => 3,
+            Status::True => 4,
         }
     }
 
-    /// It needs a look.
-    #[must_use]
-    pub fn wrong(&self) -> bool {
+    fn wrong(&self) -> bool {
         self.rank() < 4
-    }
-
-    /// Its roles.
-    #[must_use]
-    pub fn role(&self) -> String {
-        self.roles.join(", ")
-    }
-
-    fn compare(key: &str, a: &Self, b: &Self) -> Ordering {
-        let cpu = |node: &Self| node.allocatable.cpu_millis;
-        let memory = |node: &Self| node.allocatable.memory;
-        match key {
-            "name" => natural(&a.name, &b.name),
-            "role" => a.role().cmp(&b.role()),
-            "version" => natural(&a.version, &b.version),
-            "size" => natural(&a.instance_type, &b.instance_type),
-            "zone" => natural(&a.zone, &b.zone),
-            "machine" => natural(&a.machine, &b.machine),
-            "cpu" => cpu(a).cmp(&cpu(b)),
-            "memory" => memory(a).cmp(&memory(b)),
-            "age" => b.created.cmp(&a.created),
-            _ => a.rank().cmp(&b.rank()),
-        }
     }
 }
 
-const COLUMNS: [Column; 9] = [
-    Column::new("name", "Node"),
-    Column::new("status", "Status"),
-    Column::new("role", "Role").short(),
-    Column::new("version", "Version").short(),
-    Column::new("size", "Size").short().rank(3),
-    Column::new("zone", "Zone").short().rank(3),
-    Column::new("cpu", "CPU").number().rank(3),
-    Column::new("memory", "Memory").number().rank(3),
-    Column::new("age", "Age").number().rank(2),
-];
+type NodeColumn = ListColumn<Node>;
+
+static NODES: List<Node> = List {
+    columns: &[
+        NodeColumn::new("name", "Node", |node, list| {
+            Cell::Link(page_of(list.base, "nodes", &node.meta.name))
+        })
+        .words(|node| node.meta.name.as_str().into()),
+        NodeColumn::new("status", "Status", |node, list| {
+            Cell::Badges(node.badges().into_iter().map(|badge| was(badge, list.stale)).collect())
+        }),
+        NodeColumn::text("role", "Role", |node| node.role().into())
+            .order(|a, b| a.role().cmp(&b.role()))
+            .short(),
+        NodeColumn::text("version", "Version", |node| node.version.as_str().into()).short(),
+        NodeColumn::text("size", "Size", |node| node.instance_type.as_str().into()).short().rank(3),
+        NodeColumn::text("zone", "Zone", |node| node.zone.as_str().into()).short().rank(3),
+        NodeColumn::new("cpu", "CPU", |node, _| {
+            Cell::Text(node.allocatable.cpu_millis.map(cores).unwrap_or_default())
+        })
+        .order(|a, b| a.allocatable.cpu_millis.cmp(&b.allocatable.cpu_millis))
+        .number()
+        .rank(3),
+        NodeColumn::new("memory", "Memory", |node, _| {
+            Cell::Text(node.allocatable.memory.map(bytes).unwrap_or_default())
+        })
+        .order(|a, b| a.allocatable.memory.cmp(&b.allocatable.memory))
+        .number()
+        .rank(3),
+        NodeColumn::new("age", "Age", |node, _| Cell::Lasting(seconds(node.meta.created)))
+            .order(|a, b| b.meta.created.cmp(&a.meta.created))
+            .number()
+            .rank(2),
+        NodeColumn::hidden("machine", |node| node.machine_name().into()),
+    ],
+};
 
 const MISSING: &str = "The cluster has no nodes that can be listed.";
 
 /// The table of nodes as the query asks for it; without a query the worst twelve.
 #[must_use]
-pub fn nodes_panel(base: &str, nodes: &ObservedRows<NodeRow>, query: Option<&TableQuery>) -> Panel {
-    let panel = Panel::new("nodes", "Nodes").slot(nodes.slot("Nodes", &Column::awaited(&COLUMNS), MISSING));
+pub fn nodes_panel(base: &str, nodes: &ObservedRows<Node>, query: Option<&TableQuery>) -> Panel {
+    let panel = Panel::new("nodes", "Nodes").slot(nodes.slot("Nodes", &NODES.awaited(), MISSING));
     if !nodes.known() {
         return panel;
     }
-    let ready = nodes.rows.iter().filter(|node| node.ready == Some(true)).count();
+    let ready = nodes.rows.iter().filter(|node| node.ready.is_true()).count();
     let fact = format!("{ready} of {} ready", nodes.rows.len());
     let asked = query.cloned().unwrap_or_default();
-    let keep = |node: &NodeRow| {
-        (!asked.problems || node.wrong())
-            && asked.has(&[
-                &node.name,
-                &node.role(),
-                &node.version,
-                &node.instance_type,
-                &node.zone,
-                &node.machine,
-            ])
-    };
-    let chosen = asked.apply(&nodes.rows, keep, NodeRow::compare);
+    let chosen = NODES.choose(&nodes.rows, &asked);
     let mut panel = nodes.cut(panel.fact(fact));
     if chosen.rows.is_empty() {
         return none_found(panel, "nodes", &asked, nodes.rows.is_empty());
     }
     let most = if query.is_some() { usize::MAX } else { 12 };
-    let rows = chosen.rows.iter().take(most).map(|node| row(base, node, nodes.stale())).collect();
-    panel = panel.with(Block::Table(Table {
-        caption: "Nodes".to_owned(),
-        columns: COLUMNS.to_vec(),
-        rows,
-        query: query.cloned(),
-    }));
+    let context = ListContext { base, stale: nodes.stale() };
+    let rows = chosen.rows.iter().take(most).copied();
+    panel = panel.with(Block::Table(NODES.table("Nodes", rows, &context, query)));
     match query {
         Some(_) => pages(panel, &asked, &chosen.words(), chosen.total),
         None => panel.link("All nodes", format!("{base}/nodes")),
     }
-}
-
-fn row(base: &str, node: &NodeRow, stale: bool) -> Vec<Cell> {
-    let badges = node.badges().into_iter().map(|badge| was(badge, stale)).collect();
-    vec![
-        Cell::Link(page_of(base, "nodes", &node.name)),
-        Cell::Badges(badges),
-        Cell::Text(node.role()),
-        Cell::Text(node.version.clone()),
-        Cell::Text(node.instance_type.clone()),
-        Cell::Text(node.zone.clone()),
-        Cell::Text(node.allocatable.cpu_millis.map(cores).unwrap_or_default()),
-        Cell::Text(node.allocatable.memory.map(bytes).unwrap_or_default()),
-        Cell::Lasting(node.created),
-    ]
 }
 
 /// Links to the pages before and after.
@@ -274,18 +163,22 @@ pub(super) fn bytes(n: i64) -> String {
 pub fn node_board(
     base: &str,
     name: &str,
-    nodes: &ObservedRows<NodeRow>,
+    nodes: &ObservedRows<Node>,
     machines: &ObservedRows<MachineRow>,
-    events: &ObservedRows<EventRow>,
+    events: &ObservedRows<Event>,
 ) -> Board {
     let list = Link::new("All nodes", format!("{base}/nodes"));
-    let Some(node) = nodes.rows.iter().find(|node| node.name == name).filter(|_| nodes.known()) else {
+    let Some(node) = nodes.rows.iter().find(|node| node.name() == name).filter(|_| nodes.known()) else {
         return no_such("Node", name, &list, nodes);
     };
-    let machine = machines.rows.iter().find(|machine| machine.name == node.machine);
+    let machine = machine_of(node, &machines.rows);
     Board {
         top: vec![about_node(base, node, machine, nodes)],
-        main: vec![conditions_panel(&node.conditions), about(base, "Node", "", &node.name, events)],
+        main: vec![
+            // Every node condition except Ready reports a problem when true.
+            conditions_panel(&condition_rows(&node.conditions, |kind| Some(kind == "Ready"))),
+            about(base, "Node", "", node.name(), events),
+        ],
         side: vec![
             resources(node),
             taints(node),
@@ -295,20 +188,15 @@ pub fn node_board(
     }
 }
 
-fn about_node(
-    base: &str,
-    node: &NodeRow,
-    machine: Option<&MachineRow>,
-    nodes: &ObservedRows<NodeRow>,
-) -> Panel {
-    let pods = Link::new("Pods on it", format!("{base}/pods?node={}", encode(&node.name)));
+fn about_node(base: &str, node: &Node, machine: Option<&MachineRow>, nodes: &ObservedRows<Node>) -> Panel {
+    let pods = Link::new("Pods on it", format!("{base}/pods?node={}", encode(node.name())));
     let mut pairs: Vec<Pair> =
         node.badges().into_iter().map(|b| Pair::new("Status", Value::Badge(was(b, nodes.stale())))).collect();
     pairs.extend([
-        Pair::new("Since", Value::Time(node.ready_since)),
+        Pair::new("Since", Value::Time(seconds(node.ready_since))),
         Pair::text("Schedulable", if node.schedulable { "Yes" } else { "No, cordoned" }),
         Pair::text("Role", node.role()),
-        Pair::new("Machine", Value::Link(page_of(base, "machines", &node.machine))),
+        Pair::new("Machine", Value::Link(page_of(base, "machines", node.machine_name()))),
         Pair::new("Machine set", Value::Link(machine.map(|m| m.set_link(base)).unwrap_or_default())),
         machine.map_or_else(
             || Pair::text("Virtual machine", ""),
@@ -322,12 +210,13 @@ fn about_node(
         Pair::text("Kernel", &*node.kernel),
         Pair::text("Runtime", &*node.runtime),
         Pair::text("Configuration", &*node.config_state),
-        Pair::new("Created", Value::Time(node.created)),
+        Pair::new("Created", Value::Time(seconds(node.meta.created))),
     ]);
     pairs.extend(node.addresses.iter().map(|(kind, address)| Pair::code(words_of(kind), address)));
     pairs.push(Pair::new("Provider ID", Value::Long(node.provider_id.clone())));
-    if !node.ready_why.is_empty() && node.ready != Some(true) {
-        pairs.push(Pair::new("Not ready because", Value::Long(node.ready_why.clone())));
+    let why = node.ready_why();
+    if !why.is_empty() && !node.ready.is_true() {
+        pairs.push(Pair::new("Not ready because", Value::Long(why)));
     }
     if !node.config_reason.is_empty() {
         pairs.push(Pair::new("Configuration says", Value::Long(node.config_reason.clone())));
@@ -336,7 +225,7 @@ fn about_node(
     Panel::new("object", "Node").slot(nodes.slot("Node", &heads, MISSING)).with(Block::Pairs(pairs))
 }
 
-fn resources(node: &NodeRow) -> Panel {
+fn resources(node: &Node) -> Panel {
     let line = |name: &str, has: Option<i64>, gives: Option<i64>, words: fn(i64) -> String| {
         let told = |n: Option<i64>| n.map(words).unwrap_or_default();
         vec![Cell::Text(name.to_owned()), Cell::Text(told(has)), Cell::Text(told(gives))]
@@ -349,7 +238,7 @@ fn resources(node: &NodeRow) -> Panel {
         line("Pods", has.pods, gives.pods, |n| n.to_string()),
         vec![
             Cell::Text("Volumes attached".to_owned()),
-            Cell::Text(node.volumes.to_string()),
+            Cell::Text(node.volumes_attached.to_string()),
             Cell::Text(String::new()),
         ],
     ];
@@ -366,7 +255,7 @@ fn resources(node: &NodeRow) -> Panel {
     }))
 }
 
-fn taints(node: &NodeRow) -> Panel {
+fn taints(node: &Node) -> Panel {
     let panel = Panel::new("taints", "Taints");
     if node.taints.is_empty() {
         return panel.nothing("list", "No taints", "");
@@ -374,7 +263,7 @@ fn taints(node: &NodeRow) -> Panel {
     let rows = node.taints.iter().map(|taint| {
         let key =
             if taint.value.is_empty() { taint.key.clone() } else { format!("{}={}", taint.key, taint.value) };
-        vec![Cell::Code(key), Cell::Text(taint.effect.clone()), Cell::Time(taint.added)]
+        vec![Cell::Code(key), Cell::Text(taint.effect.clone()), Cell::Time(seconds(taint.added))]
     });
     panel.with(Block::Table(Table {
         caption: "Taints".to_owned(),
@@ -388,36 +277,43 @@ fn taints(node: &NodeRow) -> Panel {
     }))
 }
 
+/// The machine of a node, where it is known.
+fn machine_of<'a>(node: &Node, machines: &'a [MachineRow]) -> Option<&'a MachineRow> {
+    machines.iter().find(|row| row.machine.meta.name == node.machine_name())
+}
+
 /// The state of a node's virtual machine, where its machine is known.
-#[must_use]
-pub(super) fn vm_of<'a>(node: &NodeRow, machines: &'a [MachineRow]) -> Option<&'a Vm> {
-    machines.iter().find(|machine| machine.name == node.machine).map(|machine| &machine.vm)
+pub(super) fn vm_of<'a>(node: &Node, machines: &'a [MachineRow]) -> Option<&'a Vm> {
+    machine_of(node, machines).map(|row| &row.vm)
 }
 
 #[cfg(test)]
 mod tests {
+    use rp_rows::{Condition, Meta};
+
     use super::*;
 
-    fn node(name: &str) -> NodeRow {
-        NodeRow { name: name.into(), ready: Some(true), schedulable: true, ..NodeRow::default() }
+    fn node(name: &str) -> Node {
+        let meta = Meta { name: name.into(), ..Meta::default() };
+        Node { meta, ready: Status::True, schedulable: true, ..Node::default() }
     }
 
     #[test]
     fn the_worst_stand_first_and_every_state_has_a_word() {
+        let pressure = Condition { kind: "DiskPressure".into(), ..Condition::default() };
         let rows = vec![
             node("b"),
-            NodeRow { schedulable: false, ..node("cordoned") },
-            NodeRow { pressures: vec![("DiskPressure".into(), None, String::new())], ..node("full") },
-            NodeRow { ready: None, ..node("silent") },
-            NodeRow { ready: Some(false), ..node("dead") },
+            Node { schedulable: false, ..node("cordoned") },
+            Node { pressures: vec![pressure], ..node("full") },
+            Node { ready: Status::Unknown, ..node("silent") },
+            Node { ready: Status::False, ..node("dead") },
             node("a"),
         ];
-        let query = TableQuery::default();
-        let chosen = query.apply(&rows, |_| true, NodeRow::compare);
-        let names: Vec<&str> = chosen.rows.iter().map(|row| row.name.as_str()).collect();
+        let chosen = NODES.choose(&rows, &TableQuery::default());
+        let names: Vec<&str> = chosen.rows.iter().map(|row| row.name()).collect();
         assert_eq!(names, ["dead", "silent", "full", "cordoned", "a", "b"]);
         let words = |name: &str| {
-            let row = rows.iter().find(|row| row.name == name);
+            let row = rows.iter().find(|row| row.name() == name);
             row.map(|row| row.badges().into_iter().map(|b| b.word).collect::<Vec<_>>().join(","))
         };
         assert_eq!(words("full").as_deref(), Some("Disk pressure"));

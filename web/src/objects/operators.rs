@@ -1,110 +1,81 @@
 //! Cluster operators.
 
-use std::cmp::Ordering;
+use rp_rows::{ConditionState, Event, Operator, Status};
 
-use super::events::{EventRow, about};
+use super::conditions::{condition_rows, usual};
+use super::events::about;
+use super::list::{List, ListColumn, ListContext, Row};
 use super::nodes::{none_found, pages};
-use super::{Board, ObservedRows, conditions_panel, no_such, page_of, was};
-use crate::components::Condition;
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, seconds, was};
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
-use crate::table::{Cell, Column, Table, TableQuery, natural};
+use crate::table::{Cell, Column, Table, TableQuery};
 use crate::text::encode;
 
-/// A cluster operator.
+/// A cluster operator with its run-book.
 #[derive(Clone, Debug, Default)]
 pub struct OperatorRow {
-    /// Its name.
-    pub name: String,
-    /// `Available`.
-    pub available: Flag,
-    /// `Progressing`.
-    pub progressing: Flag,
-    /// `Degraded`.
-    pub degraded: Flag,
-    /// `Upgradeable`.
-    pub upgradeable: Flag,
-    /// The version that it is at.
-    pub version: String,
-    /// Operands and their versions.
-    pub versions: Vec<(String, String)>,
-    /// Every condition.
-    pub conditions: Vec<Condition>,
-    /// What it looks after.
-    pub related: Vec<RelatedObject>,
+    /// As the cluster has it.
+    pub operator: Operator,
     /// Its run-book, or empty.
     pub runbook: String,
 }
 
-/// One condition of an operator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Flag {
-    /// Its status; none: `Unknown`, or there is no such condition.
-    pub status: Option<bool>,
-    /// Since when.
-    pub since: Option<i64>,
-    /// Reason.
-    pub reason: String,
-    /// Message.
-    pub message: String,
-}
-
-/// An object that an operator looks after.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RelatedObject {
-    /// API group, or empty.
-    pub group: String,
-    /// Plural of its kind.
-    pub resource: String,
-    /// Its namespace, or empty.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl Flag {
-    /// Reason and message.
-    #[must_use]
-    pub fn why(&self) -> String {
-        match (self.reason.as_str(), self.message.as_str()) {
-            (reason, "") => reason.to_owned(),
-            ("" | "AsExpected", message) => message.to_owned(),
-            (reason, message) if message.starts_with(reason) => message.to_owned(),
-            (reason, message) => format!("{reason}: {message}"),
-        }
-    }
-
-    fn badge(&self, well: bool, yes: &str, no: &str) -> Badge {
-        match self.status {
-            Some(status) => {
-                let word = if status { yes } else { no };
-                if status == well {
-                    Badge::quiet(Tone::Ok, "ok", word)
-                } else {
-                    Badge::filled(Tone::Bad, "failed", word)
-                }
-            }
-            None => Badge::filled(Tone::Warn, "unknown", "Unknown"),
-        }
+/// Reason and message of a condition.
+pub(super) fn why(condition: &ConditionState) -> String {
+    match (condition.reason.as_str(), condition.message.as_str()) {
+        (reason, "") => reason.to_owned(),
+        ("" | "AsExpected", message) => message.to_owned(),
+        (reason, message) if message.starts_with(reason) => message.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
     }
 }
 
-impl OperatorRow {
-    /// How it is, the worst first.
-    #[must_use]
-    pub fn badges(&self) -> Vec<Badge> {
+/// Yes or no; `well` is the status that is well.
+fn answer(condition: &ConditionState, well: Status) -> Badge {
+    let word = match condition.status {
+        Status::True => "Yes",
+        Status::False => "No",
+        Status::Unknown => return Badge::filled(Tone::Warn, "unknown", "Unknown"),
+    };
+    if condition.status == well {
+        Badge::quiet(Tone::Ok, "ok", word)
+    } else {
+        Badge::filled(Tone::Bad, "failed", word)
+    }
+}
+
+/// The condition that tells most about how it is.
+pub(super) fn leading(operator: &Operator) -> &ConditionState {
+    let Operator { available, degraded, progressing, .. } = operator;
+    match (available.status, degraded.status, progressing.status) {
+        (Status::False, ..) => available,
+        (_, Status::True, _) => degraded,
+        (_, _, Status::True) => progressing,
+        (Status::Unknown, ..) => available,
+        (_, Status::Unknown, _) => degraded,
+        _ => available,
+    }
+}
+
+impl Row for OperatorRow {
+    fn name(&self) -> &str {
+        &self.operator.meta.name
+    }
+
+    fn badges(&self) -> Vec<Badge> {
         let mut badges = Vec::new();
-        match self.available.status {
-            Some(false) => badges.push(Badge::filled(Tone::Bad, "failed", "Unavailable")),
-            None => badges.push(Badge::filled(Tone::Warn, "unknown", "Availability unknown")),
-            Some(true) => {}
+        match self.operator.available.status {
+            Status::False => badges.push(Badge::filled(Tone::Bad, "failed", "Unavailable")),
+            Status::Unknown => badges.push(Badge::filled(Tone::Warn, "unknown", "Availability unknown")),
+            Status::True => {}
         }
-        match self.degraded.status {
-            Some(true) => badges.push(Badge::filled(Tone::Warn, "degraded", "Degraded")),
-            None => badges.push(Badge::filled(Tone::Warn, "unknown", "Degradation unknown")),
-            Some(false) => {}
+        match self.operator.degraded.status {
+            Status::True => badges.push(Badge::filled(Tone::Warn, "degraded", "Degraded")),
+            Status::Unknown => badges.push(Badge::filled(Tone::Warn, "unknown", "Degradation unknown")),
+            Status::False => {}
         }
-        if self.progressing.status == Some(true) {
+        if self.operator.progressing.status.is_true() {
             badges.push(Badge::filled(Tone::Busy, "busy", "Progressing"));
         }
         if badges.is_empty() {
@@ -113,51 +84,31 @@ impl OperatorRow {
         badges
     }
 
-    /// The condition that tells most about how it is.
-    #[must_use]
-    pub fn leading(&self) -> &Flag {
-        match (self.available.status, self.degraded.status, self.progressing.status) {
-            (Some(false), ..) => &self.available,
-            (_, Some(true), _) => &self.degraded,
-            (_, _, Some(true)) => &self.progressing,
-            (None, ..) => &self.available,
-            (_, None, _) => &self.degraded,
-            _ => &self.available,
-        }
-    }
-
     fn rank(&self) -> u8 {
-        match (self.available.status, self.degraded.status, self.progressing.status) {
-            (Some(false), ..) => 0,
-            (_, Some(true), _) => 1,
-            (None, ..) | (_, None, _) => 2,
-            (_, _, Some(true)) => 3,
+        let Operator { available, degraded, progressing, .. } = &self.operator;
+        match (available.status, degraded.status, progressing.status) {
+            (Status::False, ..) => 0,
+            (_, Status::True, _) => 1,
+            (Status::Unknown, ..) | (_, Status::Unknown, _) => 2,
+            (_, _, Status::True) => 3,
             _ => 4,
         }
     }
 
     /// Whether it is degraded, unavailable or unknown.
-    #[must_use]
-    pub fn wrong(&self) -> bool {
+    fn wrong(&self) -> bool {
         self.rank() < 3
     }
+}
 
-    fn compare(key: &str, a: &Self, b: &Self) -> Ordering {
-        match key {
-            "name" => natural(&a.name, &b.name),
-            "version" => natural(&a.version, &b.version),
-            "since" => b.leading().since.cmp(&a.leading().since),
-            _ => a.rank().cmp(&b.rank()),
-        }
-    }
-
+impl OperatorRow {
     /// Where to go on from it.
     pub(super) fn acts(&self, base: &str) -> Vec<Link> {
         let mut acts = Vec::new();
         if self.runbook.starts_with("https://") {
             acts.push(Link::new("Run-book", &*self.runbook));
         }
-        acts.push(Link::new("Conditions", page_of(base, "operators", &self.name).href));
+        acts.push(Link::new("Conditions", page_of(base, "operators", self.name()).href));
         if let Some(namespace) = self.namespace() {
             acts.push(Link::new("Pods", format!("{base}/pods?namespace={}", encode(namespace))));
         }
@@ -166,25 +117,51 @@ impl OperatorRow {
 
     /// The namespace of its operands: the last one that it names, for the operator's own comes first.
     fn namespace(&self) -> Option<&str> {
-        let mut all = self.related.iter().filter(|object| object.resource == "namespaces");
+        let related = &self.operator.related_objects;
+        let mut all = related.iter().filter(|object| object.resource == "namespaces");
         all.next_back().map(|object| object.name.as_str())
     }
 }
 
-const COLUMNS: [Column; 5] = [
-    Column::new("name", "Operator"),
-    Column::new("status", "Status"),
-    Column::new("since", "Since").number(),
-    Column::new("version", "Version").short().rank(2),
-    Column::new("", "Message"),
-];
+type OperatorColumn = ListColumn<OperatorRow>;
+
+static OPERATORS: List<OperatorRow> = List {
+    columns: &[
+        OperatorColumn::new("name", "Operator", |row, list| {
+            Cell::Link(page_of(list.base, "operators", row.name()))
+        })
+        .words(|row| row.name().into()),
+        OperatorColumn::new("status", "Status", |row, list| {
+            Cell::Badges(row.badges().into_iter().map(|badge| was(badge, list.stale)).collect())
+        }),
+        OperatorColumn::new("since", "Since", |row, _| Cell::Lasting(seconds(leading(&row.operator).since)))
+            .order(|a, b| leading(&b.operator).since.cmp(&leading(&a.operator).since))
+            .number(),
+        OperatorColumn::text("version", "Version", |row| row.operator.version.as_str().into())
+            .short()
+            .rank(2),
+        OperatorColumn::new("", "Message", |row, _| Cell::Quote(news(row))).words(|row| {
+            let leading = leading(&row.operator);
+            format!("{}\n{}", leading.reason, leading.message).into()
+        }),
+    ],
+};
+
+/// What it says; of a healthy operator nothing, for that is no news.
+fn news(row: &OperatorRow) -> String {
+    if row.wrong() || row.operator.progressing.status.is_true() {
+        why(leading(&row.operator))
+    } else {
+        String::new()
+    }
+}
 
 const MISSING: &str = "The cluster has no cluster operators: it is not OpenShift.";
 
 /// The table of operators.
 #[must_use]
 pub fn operators_panel(base: &str, operators: &ObservedRows<OperatorRow>, query: &TableQuery) -> Panel {
-    let heads = Column::awaited(&COLUMNS);
+    let heads = OPERATORS.awaited();
     let panel =
         Panel::new("operators", "Cluster operators").slot(operators.slot("Operators", &heads, MISSING));
     if !operators.known() {
@@ -192,34 +169,13 @@ pub fn operators_panel(base: &str, operators: &ObservedRows<OperatorRow>, query:
     }
     let well = operators.rows.iter().filter(|operator| !operator.wrong()).count();
     let panel = operators.cut(panel.fact(format!("{well} of {} well", operators.rows.len())));
-    let keep = |row: &OperatorRow| {
-        let leading = row.leading();
-        (!query.problems || row.wrong())
-            && query.has(&[&row.name, &row.version, &leading.reason, &leading.message])
-    };
-    let chosen = query.apply(&operators.rows, keep, OperatorRow::compare);
+    let chosen = OPERATORS.choose(&operators.rows, query);
     if chosen.rows.is_empty() {
         return none_found(panel, "operators", query, operators.rows.is_empty());
     }
-    let rows = chosen.rows.iter().map(|row| {
-        let leading = row.leading();
-        // What a healthy operator says is no news.
-        let message =
-            if row.wrong() || row.progressing.status == Some(true) { leading.why() } else { String::new() };
-        vec![
-            Cell::Link(page_of(base, "operators", &row.name)),
-            Cell::Badges(row.badges().into_iter().map(|badge| was(badge, operators.stale())).collect()),
-            Cell::Lasting(leading.since),
-            Cell::Text(row.version.clone()),
-            Cell::Quote(message),
-        ]
-    });
-    let table = Table {
-        caption: "Cluster operators".to_owned(),
-        columns: COLUMNS.to_vec(),
-        rows: rows.collect(),
-        query: Some(query.clone()),
-    };
+    let context = ListContext { base, stale: operators.stale() };
+    let rows = chosen.rows.iter().copied();
+    let table = OPERATORS.table("Cluster operators", rows, &context, Some(query));
     pages(panel.with(Block::Table(table)), query, &chosen.words(), chosen.total)
 }
 
@@ -229,32 +185,31 @@ pub fn operator_board(
     base: &str,
     name: &str,
     operators: &ObservedRows<OperatorRow>,
-    events: &ObservedRows<EventRow>,
+    events: &ObservedRows<Event>,
 ) -> Board {
     let list = Link::new("All operators", format!("{base}/operators"));
-    let found = operators.rows.iter().find(|operator| operator.name == name).filter(|_| operators.known());
+    let found = operators.rows.iter().find(|row| row.name() == name).filter(|_| operators.known());
     let Some(row) = found else { return no_such("Operator", name, &list, operators) };
+    let Operator { available, degraded, progressing, upgradeable, version, versions, .. } = &row.operator;
     let past = |badge| Value::Badge(was(badge, operators.stale()));
-    let flags = [
-        ("Available", row.available.badge(true, "Yes", "No"), &row.available),
-        ("Degraded", row.degraded.badge(false, "Yes", "No"), &row.degraded),
-    ];
     let mut pairs = Vec::new();
-    for (label, badge, flag) in flags {
-        pairs.push(Pair::new(label, past(badge)));
-        pairs.push(Pair::new(format!("{label} since"), Value::Time(flag.since)));
+    for (label, condition, well) in
+        [("Available", available, Status::True), ("Degraded", degraded, Status::False)]
+    {
+        pairs.push(Pair::new(label, past(answer(condition, well))));
+        pairs.push(Pair::new(format!("{label} since"), Value::Time(seconds(condition.since))));
     }
-    let progressing = match row.progressing.status {
-        Some(true) => Badge::filled(Tone::Busy, "busy", "Yes"),
-        Some(false) => Badge::quiet(Tone::Ok, "ok", "No"),
-        None => Badge::filled(Tone::Warn, "unknown", "Unknown"),
+    let moves = match progressing.status {
+        Status::True => Badge::filled(Tone::Busy, "busy", "Yes"),
+        Status::False => Badge::quiet(Tone::Ok, "ok", "No"),
+        Status::Unknown => Badge::filled(Tone::Warn, "unknown", "Unknown"),
     };
-    pairs.push(Pair::new("Progressing", past(progressing)));
-    pairs.push(Pair::text("Upgradeable", upgradeable(&row.upgradeable)));
-    pairs.push(Pair::text("Version", &*row.version));
-    pairs.extend(row.versions.iter().filter(|(name, _)| name != "operator").map(|(n, v)| Pair::text(n, v)));
+    pairs.push(Pair::new("Progressing", past(moves)));
+    pairs.push(Pair::text("Upgradeable", may_upgrade(upgradeable)));
+    pairs.push(Pair::text("Version", &**version));
+    pairs.extend(versions.iter().filter(|(name, _)| name != "operator").map(|(n, v)| Pair::text(n, v)));
     if row.wrong() {
-        pairs.push(Pair::new("It says", Value::Long(row.leading().why())));
+        pairs.push(Pair::new("It says", Value::Long(why(leading(&row.operator)))));
     }
     let heads: [&str; 0] = [];
     let mut about_it = Panel::new("object", "Cluster operator")
@@ -264,26 +219,26 @@ pub fn operator_board(
         about_it = about_it.link("Run-book", &*row.runbook);
     }
     Board {
-        top: vec![about_it, conditions_panel(&row.conditions)],
-        main: vec![about(base, "ClusterOperator", "", &row.name, events)],
-        side: vec![related(base, row)],
+        top: vec![about_it, conditions_panel(&condition_rows(&row.operator.conditions, usual))],
+        main: vec![about(base, "ClusterOperator", "", row.name(), events)],
+        side: vec![related(base, &row.operator)],
     }
 }
 
-fn upgradeable(flag: &Flag) -> String {
-    match flag.status {
-        Some(true) => "Yes".to_owned(),
-        Some(false) => ["No", &flag.why()].join(", ").trim_end_matches(", ").to_owned(),
-        None => String::new(),
+fn may_upgrade(condition: &ConditionState) -> String {
+    match condition.status {
+        Status::True => "Yes".to_owned(),
+        Status::False => ["No", &why(condition)].join(", ").trim_end_matches(", ").to_owned(),
+        Status::Unknown => String::new(),
     }
 }
 
-fn related(base: &str, row: &OperatorRow) -> Panel {
+fn related(base: &str, operator: &Operator) -> Panel {
     let panel = Panel::new("related", "What it looks after");
-    if row.related.is_empty() {
+    if operator.related_objects.is_empty() {
         return panel.nothing("list", "Nothing", "It names no objects.");
     }
-    let rows = row.related.iter().map(|object| {
+    let rows = operator.related_objects.iter().map(|object| {
         let name = if object.name.is_empty() { "all" } else { &object.name };
         let link = match object.resource.as_str() {
             "namespaces" => format!("{base}/pods?namespace={}", encode(&object.name)),
@@ -297,7 +252,7 @@ fn related(base: &str, row: &OperatorRow) -> Panel {
             Cell::Text(kind.trim_end_matches('.').to_owned()),
         ]
     });
-    panel.fact(row.related.len().to_string()).with(Block::Table(Table {
+    panel.fact(operator.related_objects.len().to_string()).with(Block::Table(Table {
         caption: "Objects that it looks after".to_owned(),
         columns: vec![Column::new("", "Name"), Column::new("", "Kind")],
         rows: rows.collect(),
@@ -309,32 +264,37 @@ fn related(base: &str, row: &OperatorRow) -> Panel {
 mod tests {
     use super::*;
 
-    fn flag(status: Option<bool>) -> Flag {
-        Flag { status, ..Flag::default() }
+    fn condition(status: Status, reason: &str) -> ConditionState {
+        ConditionState { status, reason: reason.into(), ..ConditionState::default() }
     }
 
     #[test]
     fn the_worst_condition_leads() {
-        let operator = |available, degraded, progressing| OperatorRow {
-            available: Flag { reason: "A".into(), ..flag(available) },
-            degraded: Flag { reason: "D".into(), ..flag(degraded) },
-            progressing: Flag { reason: "P".into(), ..flag(progressing) },
-            ..OperatorRow::default()
+        use Status::{False, True, Unknown};
+
+        let row = |available, degraded, progressing| OperatorRow {
+            operator: Operator {
+                available: condition(available, "A"),
+                degraded: condition(degraded, "D"),
+                progressing: condition(progressing, "P"),
+                ..Operator::default()
+            },
+            runbook: String::new(),
         };
-        let leads = |a, d, p| operator(a, d, p).leading().reason.clone();
-        assert_eq!(leads(Some(false), Some(true), Some(true)), "A");
-        assert_eq!(leads(Some(true), Some(true), Some(true)), "D");
-        assert_eq!(leads(Some(true), Some(false), Some(true)), "P");
-        assert!(operator(Some(true), Some(true), None).wrong());
-        assert!(operator(None, Some(false), Some(false)).wrong(), "unknown is not well");
-        assert!(!operator(Some(true), Some(false), Some(true)).wrong(), "progress is not a fault");
+        let leads = |a, d, p| leading(&row(a, d, p).operator).reason.clone();
+        assert_eq!(leads(False, True, True), "A");
+        assert_eq!(leads(True, True, True), "D");
+        assert_eq!(leads(True, False, True), "P");
+        assert!(row(True, True, Unknown).wrong());
+        assert!(row(Unknown, False, False).wrong(), "unknown is not well");
+        assert!(!row(True, False, True).wrong(), "progress is not a fault");
         assert!(OperatorRow::default().wrong());
     }
 
     #[test]
     fn reasons_are_not_said_twice() {
         let why = |reason: &str, message: &str| {
-            Flag { reason: reason.into(), message: message.into(), ..Flag::default() }.why()
+            why(&ConditionState { message: message.into(), ..condition(Status::Unknown, reason) })
         };
         assert_eq!(why("EtcdDown", "EtcdDown: 2 of 3"), "EtcdDown: 2 of 3");
         assert_eq!(why("EtcdDown", "2 of 3"), "EtcdDown: 2 of 3");

@@ -1,9 +1,14 @@
 //! The overview: what is wrong first, then what the cluster is made of, at a glance.
 
+use rp_rows::Status;
+
+use super::list::Row;
+use super::operators::{leading, why};
+use super::sets::control_plane_badge;
 use super::verdict::{Problem, verdict};
 use super::{
     Board, ClusterObjects, ObservationState, Run, events_panel, machine_sets_panel, machines_panel,
-    nodes_panel, run_notice, version_panel,
+    nodes_panel, run_notice, seconds, version_panel,
 };
 use crate::cluster::Verdict;
 use crate::components::{LastLook, Skeleton, Slot};
@@ -162,19 +167,19 @@ fn lanes(overview: &Overview) -> Vec<Lane> {
     let open = |since: Option<i64>, tone: Tone| since.map(|since| (since, now, tone));
     let mut update: Vec<(i64, i64, Tone)> = overview.operation.clone();
     update.extend(estate.version.rows.iter().flat_map(|row| &row.history).filter_map(|each| {
-        let end = if each.completed { each.ended? } else { now };
-        Some((each.started?, end, Tone::Busy))
+        let end = if each.is_completed() { each.completed?.seconds() } else { now };
+        Some((each.started?.seconds(), end, Tone::Busy))
     }));
     let nodes = estate.nodes.rows.iter().filter(|node| node.wrong()).filter_map(|node| match node.ready {
-        Some(true) => open(node.pressures.first().and_then(|(_, since, _)| *since), Tone::Warn),
-        _ => open(node.ready_since, Tone::Bad),
+        Status::True => open(seconds(node.pressures.first().and_then(|first| first.since)), Tone::Warn),
+        Status::False | Status::Unknown => open(seconds(node.ready_since), Tone::Bad),
     });
     let operators = estate.operators.rows.iter().filter(|row| row.wrong()).filter_map(|row| {
-        let tone = if row.available.status == Some(false) { Tone::Bad } else { Tone::Warn };
-        open(row.leading().since, tone)
+        let tone = if row.operator.available.status == Status::False { Tone::Bad } else { Tone::Warn };
+        open(seconds(leading(&row.operator).since), tone)
     });
-    let warnings = estate.events.rows.iter().filter(|event| event.warning);
-    let warnings = warnings.filter_map(|event| event.at.map(|at| (at, at, Tone::Warn)));
+    let warnings = estate.events.rows.iter().filter(|event| event.is_warning());
+    let warnings = warnings.filter_map(|event| seconds(event.last).map(|at| (at, at, Tone::Warn)));
     let mut all = vec![
         Lane { name: "Update", marks: update },
         Lane { name: "Nodes", marks: nodes.collect() },
@@ -207,11 +212,11 @@ pub fn control_panel(overview: &Overview) -> Panel {
     };
     pairs.push(Pair::new("Certificate", certificate));
     if let Some(row) = estate.control_plane.rows.first().filter(|_| estate.control_plane.known()) {
-        pairs.push(Pair::new("Machines", Value::Badge(row.badge())));
+        pairs.push(Pair::new("Machines", Value::Badge(control_plane_badge(row))));
     }
     for pool in estate.pools.rows.iter().filter(|_| estate.pools.known()).take(8) {
         let badge = pool.badges().into_iter().next().unwrap_or_default();
-        pairs.push(Pair::new(format!("Pool {}", pool.name), Value::Badge(badge)));
+        pairs.push(Pair::new(format!("Pool {}", pool.name()), Value::Badge(badge)));
     }
     Panel::new("control", "Control plane")
         .link("Statistics", format!("{}/statistics", overview.base))
@@ -219,15 +224,16 @@ pub fn control_panel(overview: &Overview) -> Panel {
 }
 
 fn etcd(overview: &Overview) -> Vec<Pair> {
-    let conditions = &overview.estate.etcd;
-    let find = |kind: &str| conditions.rows.iter().find(|row| row.kind == kind);
-    if conditions.known()
+    let etcd = &overview.estate.etcd;
+    let conditions = etcd.rows.first().map(|row| row.conditions.as_slice()).unwrap_or_default();
+    let find = |kind: &str| conditions.iter().find(|condition| condition.kind == kind);
+    if etcd.known()
         && let Some(members) = find("EtcdMembersAvailable")
     {
-        let degraded = find("EtcdMembersDegraded").filter(|row| row.status.word == "True");
-        let badge = match (members.status.word.as_str(), degraded) {
+        let degraded = find("EtcdMembersDegraded").filter(|condition| condition.status.is_true());
+        let badge = match (members.status, degraded) {
             (_, Some(_)) => Badge::filled(Tone::Warn, "degraded", "Degraded"),
-            ("True", None) => Badge::quiet(Tone::Ok, "ok", "Well"),
+            (Status::True, None) => Badge::quiet(Tone::Ok, "ok", "Well"),
             _ => Badge::filled(Tone::Bad, "failed", "Not available"),
         };
         let words = degraded.unwrap_or(members).message.clone();
@@ -235,12 +241,12 @@ fn etcd(overview: &Overview) -> Vec<Pair> {
     }
     // The operator says it too, in fewer words.
     let operators = &overview.estate.operators;
-    match operators.rows.iter().find(|row| row.name == "etcd").filter(|_| operators.known()) {
+    match operators.rows.iter().find(|row| row.name() == "etcd").filter(|_| operators.known()) {
         Some(row) => {
             let badge = row.badges().into_iter().next().unwrap_or_default();
-            vec![Pair::new("etcd", Value::Badge(badge)), Pair::text("etcd says", row.leading().why())]
+            vec![Pair::new("etcd", Value::Badge(badge)), Pair::text("etcd says", why(leading(&row.operator)))]
         }
-        None if matches!(conditions.state, ObservationState::Forbidden(_)) => {
+        None if matches!(etcd.state, ObservationState::Forbidden(_)) => {
             vec![Pair::new("etcd", Value::Unknown("not allowed".to_owned()))]
         }
         None => vec![Pair::new("etcd", Value::Unknown("not known".to_owned()))],

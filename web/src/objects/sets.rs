@@ -2,86 +2,43 @@
 
 use std::cmp::Ordering;
 
-use super::events::{EventRow, about};
+use rp_rows::{ControlPlaneMachineSet, Event, MachineSet, Pool};
+
+use super::conditions::{condition_rows, usual};
+use super::events::about;
+use super::list::{List, ListColumn, ListContext, Row};
 use super::machines::{MachineRow, machines_panel};
 use super::nodes::{none_found, pages};
-use super::{Board, ObservedRows, conditions_panel, no_such, page_of, was};
-use crate::components::Condition;
+use super::{Board, ObservedRows, conditions_panel, no_such, page_of, seconds, was};
 use crate::panel::{Block, Pair, Panel, Value};
 use crate::parts::{Badge, Link, Tone};
-use crate::table::{Cell, Column, Table, TableQuery, natural};
+use crate::table::{Cell, TableQuery};
 
-/// A machine set.
-#[derive(Clone, Debug, Default)]
-pub struct SetRow {
-    /// Its name.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// `worker`, `infra` …
-    pub role: String,
-    /// Wanted machines.
-    pub desired: i64,
-    /// Machines that there are.
-    pub replicas: i64,
-    /// Those whose node is ready.
-    pub ready: i64,
-    /// Those that have been ready for long enough.
-    pub available: i64,
-    /// Size of its machines.
-    pub vm_size: String,
-    /// Their zone.
-    pub zone: String,
-    /// Their virtual network.
-    pub vnet: String,
-    /// Their subnet.
-    pub subnet: String,
-    /// Type of their disk's storage account.
-    pub disk_type: String,
-    /// Size of their disk.
-    pub disk_gb: Option<i64>,
-    /// Their public load balancer.
-    pub load_balancer: String,
-    /// Reason of its failure.
-    pub error_reason: String,
-    /// What went wrong.
-    pub error_message: String,
-    /// Its machines may be taken away at any time.
-    pub spot: bool,
-    /// Least and most that the autoscaler may make of it.
-    pub autoscaled: Option<(i64, i64)>,
-    /// Its birth.
-    pub created: Option<i64>,
+/// How a machine set is.
+pub(super) fn set_badge(set: &MachineSet) -> Badge {
+    count_badge(set.desired, set.replicas, set.ready, !set.error_reason.is_empty())
 }
 
-impl SetRow {
-    /// How it is.
-    #[must_use]
-    pub fn badge(&self) -> Badge {
-        count_badge(self.desired, self.replicas, self.ready, !self.error_reason.is_empty())
+impl Row for MachineSet {
+    fn name(&self) -> &str {
+        &self.meta.name
+    }
+
+    fn badges(&self) -> Vec<Badge> {
+        vec![set_badge(self)]
     }
 
     /// It is off its count.
-    #[must_use]
-    pub fn wrong(&self) -> bool {
-        self.badge().tone != Tone::Ok
+    fn wrong(&self) -> bool {
+        set_badge(self).tone != Tone::Ok
     }
 
-    fn compare(key: &str, a: &Self, b: &Self) -> Ordering {
-        let rank = |set: &Self| match set.badge().tone {
+    fn rank(&self) -> u8 {
+        match set_badge(self).tone {
             Tone::Bad => 0,
             Tone::Warn => 1,
             Tone::Busy => 2,
             _ => 3,
-        };
-        match key {
-            "name" => natural(&a.name, &b.name),
-            "role" => a.role.cmp(&b.role),
-            "wanted" => a.desired.cmp(&b.desired),
-            "size" => natural(&a.vm_size, &b.vm_size),
-            "zone" => natural(&a.zone, &b.zone),
-            "age" => b.created.cmp(&a.created),
-            _ => rank(a).cmp(&rank(b)),
         }
     }
 }
@@ -100,15 +57,33 @@ fn count_badge(desired: i64, replicas: i64, ready: i64, failed: bool) -> Badge {
     }
 }
 
-const COLUMNS: [Column; 7] = [
-    Column::new("name", "Set"),
-    Column::new("status", "Status"),
-    Column::new("wanted", "Ready / wanted").number(),
-    Column::new("role", "Role").short().rank(2),
-    Column::new("size", "Size").short().rank(2),
-    Column::new("zone", "Zone").short().rank(2),
-    Column::new("age", "Age").number().rank(3),
-];
+type SetColumn = ListColumn<MachineSet>;
+
+static MACHINE_SETS: List<MachineSet> = List {
+    columns: &[
+        SetColumn::new("name", "Set", |set, list| {
+            Cell::Link(page_of(list.base, "machinesets", &set.meta.name))
+        })
+        .words(|set| set.meta.name.as_str().into()),
+        SetColumn::new("status", "Status", |set, list| Cell::Badges(vec![was(set_badge(set), list.stale)])),
+        SetColumn::new("wanted", "Ready / wanted", |set, _| {
+            Cell::Text(format!("{} / {}", set.ready, set.desired))
+        })
+        .order(|a, b| a.desired.cmp(&b.desired))
+        .number(),
+        SetColumn::text("role", "Role", |set| set.role.as_str().into())
+            .order(|a, b| a.role.cmp(&b.role))
+            .short()
+            .rank(2),
+        SetColumn::text("size", "Size", |set| set.vm_size.as_str().into()).short().rank(2),
+        SetColumn::text("zone", "Zone", |set| set.zone.as_str().into()).short().rank(2),
+        SetColumn::new("age", "Age", |set, _| Cell::Lasting(seconds(set.meta.created)))
+            .order(|a, b| b.meta.created.cmp(&a.meta.created))
+            .number()
+            .rank(3),
+        SetColumn::hidden("", |set| set.subnet.as_str().into()),
+    ],
+};
 
 const MISSING: &str = "The cluster has no machine API (machine.openshift.io), so it has no machine sets.";
 const NO_CONTROL: &str =
@@ -117,8 +92,8 @@ const NO_POOLS: &str = "The cluster has no machine config operator.";
 
 /// The table of machine sets.
 #[must_use]
-pub fn machine_sets_panel(base: &str, sets: &ObservedRows<SetRow>, query: Option<&TableQuery>) -> Panel {
-    let heads = Column::awaited(&COLUMNS);
+pub fn machine_sets_panel(base: &str, sets: &ObservedRows<MachineSet>, query: Option<&TableQuery>) -> Panel {
+    let heads = MACHINE_SETS.awaited();
     let panel = Panel::new("machinesets", "Machine sets").slot(sets.slot("Machine sets", &heads, MISSING));
     if !sets.known() {
         return panel;
@@ -129,32 +104,13 @@ pub fn machine_sets_panel(base: &str, sets: &ObservedRows<SetRow>, query: Option
         panel = panel.link("All machine sets", format!("{base}/machinesets"));
     }
     let asked = query.cloned().unwrap_or_default();
-    let keep = |set: &SetRow| {
-        (!asked.problems || set.wrong())
-            && asked.has(&[&set.name, &set.role, &set.vm_size, &set.zone, &set.subnet])
-    };
-    let chosen = asked.apply(&sets.rows, keep, SetRow::compare);
+    let chosen = MACHINE_SETS.choose(&sets.rows, &asked);
     if chosen.rows.is_empty() {
         return none_found(panel, "machine sets", &asked, sets.rows.is_empty());
     }
     let most = if query.is_some() { usize::MAX } else { 12 };
-    let rows = chosen.rows.iter().take(most).map(|set| {
-        vec![
-            Cell::Link(page_of(base, "machinesets", &set.name)),
-            Cell::Badges(vec![was(set.badge(), sets.stale())]),
-            Cell::Text(format!("{} / {}", set.ready, set.desired)),
-            Cell::Text(set.role.clone()),
-            Cell::Text(set.vm_size.clone()),
-            Cell::Text(set.zone.clone()),
-            Cell::Lasting(set.created),
-        ]
-    });
-    let table = Table {
-        caption: "Machine sets".to_owned(),
-        columns: COLUMNS.to_vec(),
-        rows: rows.collect(),
-        query: query.cloned(),
-    };
+    let context = ListContext { base, stale: sets.stale() };
+    let table = MACHINE_SETS.table("Machine sets", chosen.rows.iter().take(most).copied(), &context, query);
     let words = chosen.words().filter(|_| query.is_some());
     pages(panel.with(Block::Table(table)), &asked, &words, chosen.total)
 }
@@ -164,24 +120,25 @@ pub fn machine_sets_panel(base: &str, sets: &ObservedRows<SetRow>, query: Option
 pub fn machine_set_board(
     base: &str,
     name: &str,
-    sets: &ObservedRows<SetRow>,
+    sets: &ObservedRows<MachineSet>,
     machines: &ObservedRows<MachineRow>,
-    events: &ObservedRows<EventRow>,
+    events: &ObservedRows<Event>,
 ) -> Board {
     let list = Link::new("All machine sets", format!("{base}/machinesets"));
-    let found = sets.rows.iter().find(|set| set.name == name).filter(|_| sets.known());
+    let found = sets.rows.iter().find(|set| set.name() == name).filter(|_| sets.known());
     let Some(set) = found else { return no_such("Machine set", name, &list, sets) };
-    let its: Vec<MachineRow> = machines.rows.iter().filter(|m| m.set == set.name).cloned().collect();
+    let its = |row: &&MachineRow| row.machine.set == set.meta.name;
+    let its: Vec<MachineRow> = machines.rows.iter().filter(its).cloned().collect();
     let its = ObservedRows { rows: its, state: machines.state.clone(), left_out: 0 };
     Board::full_width(vec![
         about_set(set, sets),
         machines_panel(base, &its, Some(&TableQuery::default()))
             .link("All machines", format!("{base}/machines")),
-        about(base, "MachineSet", &set.namespace, &set.name, events),
+        about(base, "MachineSet", &set.meta.namespace, set.name(), events),
     ])
 }
 
-fn about_set(set: &SetRow, sets: &ObservedRows<SetRow>) -> Panel {
+fn about_set(set: &MachineSet, sets: &ObservedRows<MachineSet>) -> Panel {
     let none = |text: &str| if text.is_empty() { "None".to_owned() } else { text.to_owned() };
     let scaled = match set.autoscaled {
         Some((least, most)) => format!("{least} to {most}"),
@@ -189,7 +146,7 @@ fn about_set(set: &SetRow, sets: &ObservedRows<SetRow>) -> Panel {
     };
     let disk = set.disk_gb.map(|gb| format!("{gb} GB")).unwrap_or_default();
     let pairs = vec![
-        Pair::new("Status", Value::Badge(was(set.badge(), sets.stale()))),
+        Pair::new("Status", Value::Badge(was(set_badge(set), sets.stale()))),
         Pair::text("Wanted", set.desired.to_string()),
         Pair::text("There", set.replicas.to_string()),
         Pair::text("Ready", set.ready.to_string()),
@@ -202,8 +159,8 @@ fn about_set(set: &SetRow, sets: &ObservedRows<SetRow>) -> Panel {
         Pair::text("Spot", if set.spot { "Yes" } else { "No" }),
         Pair::code("Virtual network", &*set.vnet),
         Pair::code("Subnet", &*set.subnet),
-        Pair::text("Public load balancer", &*set.load_balancer),
-        Pair::new("Created", Value::Time(set.created)),
+        Pair::text("Public load balancer", &*set.public_load_balancer),
+        Pair::new("Created", Value::Time(seconds(set.meta.created))),
         Pair::text("Error reason", none(&set.error_reason)),
         Pair::new("Error message", Value::Long(set.error_message.clone())),
     ];
@@ -213,53 +170,30 @@ fn about_set(set: &SetRow, sets: &ObservedRows<SetRow>) -> Panel {
         .with(Block::Pairs(pairs))
 }
 
-/// The set of the control plane's machines.
-#[derive(Clone, Debug, Default)]
-pub struct ControlPlaneRow {
-    /// Its name.
-    pub name: String,
-    /// `Active` or `Inactive`.
-    pub state: String,
-    /// Strategy of its updates.
-    pub strategy: String,
-    /// Wanted machines.
-    pub desired: i64,
-    /// Machines that there are.
-    pub replicas: i64,
-    /// Those that are ready.
-    pub ready: i64,
-    /// Those of the newest configuration.
-    pub updated: i64,
-    /// Those that are not available.
-    pub unavailable: i64,
-    /// Size.
-    pub vm_size: String,
-    /// Zones.
-    pub zones: Vec<String>,
-    /// Conditions.
-    pub conditions: Vec<Condition>,
-    /// Its birth.
-    pub created: Option<i64>,
+/// How the set of the control plane's machines is.
+pub(super) fn control_plane_badge(set: &ControlPlaneMachineSet) -> Badge {
+    match count_badge(set.desired, set.replicas, set.ready, false) {
+        badge if badge.tone == Tone::Warn => Badge { tone: Tone::Bad, ..badge },
+        badge if badge.tone == Tone::Ok && set.updated < set.desired => {
+            let left = set.desired.saturating_sub(set.updated);
+            Badge::filled(Tone::Busy, "busy", format!("{left} to be replaced"))
+        }
+        badge => badge,
+    }
 }
 
-impl ControlPlaneRow {
-    /// How it is.
-    #[must_use]
-    pub fn badge(&self) -> Badge {
-        match count_badge(self.desired, self.replicas, self.ready, false) {
-            badge if badge.tone == Tone::Warn => Badge { tone: Tone::Bad, ..badge },
-            badge if badge.tone == Tone::Ok && self.updated < self.desired => {
-                let left = self.desired.saturating_sub(self.updated);
-                Badge::filled(Tone::Busy, "busy", format!("{left} to be replaced"))
-            }
-            badge => badge,
-        }
+impl Row for ControlPlaneMachineSet {
+    fn name(&self) -> &str {
+        &self.meta.name
+    }
+
+    fn badges(&self) -> Vec<Badge> {
+        vec![control_plane_badge(self)]
     }
 
     /// A member of the control plane is missing.
-    #[must_use]
-    pub fn wrong(&self) -> bool {
-        self.state == "Active" && self.badge().tone != Tone::Ok
+    fn wrong(&self) -> bool {
+        self.state == "Active" && control_plane_badge(self).tone != Tone::Ok
     }
 }
 
@@ -267,11 +201,12 @@ impl ControlPlaneRow {
 #[must_use]
 pub fn control_plane_panels(
     base: &str,
-    control: &ObservedRows<ControlPlaneRow>,
+    control: &ObservedRows<ControlPlaneMachineSet>,
     machines: &ObservedRows<MachineRow>,
-    pools: &ObservedRows<PoolRow>,
+    pools: &ObservedRows<Pool>,
 ) -> Board {
-    let masters: Vec<MachineRow> = machines.rows.iter().filter(|m| m.role == "master").cloned().collect();
+    let master = |row: &&MachineRow| row.machine.role == "master";
+    let masters: Vec<MachineRow> = machines.rows.iter().filter(master).cloned().collect();
     let masters = ObservedRows { rows: masters, state: machines.state.clone(), left_out: 0 };
     let heads: [&str; 0] = [];
     let mut set = Panel::new("controlplane", "Control plane machine set").slot(control.slot(
@@ -283,7 +218,7 @@ pub fn control_plane_panels(
     match control.rows.first().filter(|_| control.known()) {
         Some(row) => {
             set = set.fact(format!("{} of {} ready", row.ready, row.desired)).with(Block::Pairs(vec![
-                Pair::new("Status", Value::Badge(was(row.badge(), control.stale()))),
+                Pair::new("Status", Value::Badge(was(control_plane_badge(row), control.stale()))),
                 Pair::text("State", &*row.state),
                 Pair::text("Strategy", &*row.strategy),
                 Pair::text("Wanted", row.desired.to_string()),
@@ -293,9 +228,9 @@ pub fn control_plane_panels(
                 Pair::text("Unavailable", row.unavailable.to_string()),
                 Pair::text("Size", &*row.vm_size),
                 Pair::text("Zones", row.zones.join(", ")),
-                Pair::new("Created", Value::Time(row.created)),
+                Pair::new("Created", Value::Time(seconds(row.meta.created))),
             ]));
-            conditions = Some(conditions_panel(&row.conditions));
+            conditions = Some(conditions_panel(&condition_rows(&row.conditions, usual)));
         }
         None if control.known() => set = set.nothing("machineset", "There is none", NO_CONTROL),
         None => {}
@@ -308,31 +243,12 @@ pub fn control_plane_panels(
     )
 }
 
-/// A pool of machine configuration.
-#[derive(Clone, Debug, Default)]
-pub struct PoolRow {
-    /// Its name.
-    pub name: String,
-    /// No machine's configuration is being changed.
-    pub paused: bool,
-    /// Its machines.
-    pub machines: i64,
-    /// Those that are ready.
-    pub ready: i64,
-    /// Those of the newest configuration.
-    pub updated: i64,
-    /// Those that failed to take it.
-    pub degraded: i64,
-    /// Those that are not available.
-    pub unavailable: i64,
-    /// The configuration that they have.
-    pub configuration: String,
-}
+impl Row for Pool {
+    fn name(&self) -> &str {
+        &self.meta.name
+    }
 
-impl PoolRow {
-    /// How it is.
-    #[must_use]
-    pub fn badges(&self) -> Vec<Badge> {
+    fn badges(&self) -> Vec<Badge> {
         let mut badges = Vec::new();
         if self.degraded > 0 {
             badges.push(Badge::filled(Tone::Bad, "failed", format!("{} degraded", self.degraded)));
@@ -350,48 +266,39 @@ impl PoolRow {
         badges
     }
 
-    /// It needs a look.
-    #[must_use]
-    pub fn wrong(&self) -> bool {
+    fn wrong(&self) -> bool {
         self.degraded > 0
     }
 }
 
+type PoolColumn = ListColumn<Pool>;
+
+static POOLS: List<Pool> = List {
+    columns: &[
+        PoolColumn::new("", "Pool", |pool, _| Cell::Text(pool.meta.name.clone())),
+        PoolColumn::new("", "Status", |pool, list| {
+            Cell::Badges(pool.badges().into_iter().map(|badge| was(badge, list.stale)).collect())
+        }),
+        PoolColumn::new("", "Machines", |pool, _| Cell::Number(Some(pool.machines))).number(),
+        PoolColumn::new("", "Ready", |pool, _| Cell::Number(Some(pool.ready))).number(),
+        PoolColumn::new("", "Updated", |pool, _| Cell::Number(Some(pool.updated))).number(),
+        PoolColumn::new("", "Configuration", |pool, _| Cell::Code(pool.configuration.clone())).rank(3),
+    ],
+};
+
 /// The table of pools.
 #[must_use]
-pub fn pools_panel(pools: &ObservedRows<PoolRow>) -> Panel {
-    const HEADS: [Column; 6] = [
-        Column::new("", "Pool"),
-        Column::new("", "Status"),
-        Column::new("", "Machines").number(),
-        Column::new("", "Ready").number(),
-        Column::new("", "Updated").number(),
-        Column::new("", "Configuration").rank(3),
-    ];
-    let words = Column::awaited(&HEADS);
-    let panel = Panel::new("pools", "Machine config pools").slot(pools.slot("Pools", &words, NO_POOLS));
+pub fn pools_panel(pools: &ObservedRows<Pool>) -> Panel {
+    let heads = POOLS.awaited();
+    let panel = Panel::new("pools", "Machine config pools").slot(pools.slot("Pools", &heads, NO_POOLS));
     if !pools.known() {
         return panel;
     }
     if pools.rows.is_empty() {
         return panel.nothing("list", "No pools", NO_POOLS);
     }
-    let rows = pools.rows.iter().map(|pool| {
-        vec![
-            Cell::Text(pool.name.clone()),
-            Cell::Badges(pool.badges().into_iter().map(|badge| was(badge, pools.stale())).collect()),
-            Cell::Number(Some(pool.machines)),
-            Cell::Number(Some(pool.ready)),
-            Cell::Number(Some(pool.updated)),
-            Cell::Code(pool.configuration.clone()),
-        ]
-    });
-    panel.with(Block::Table(Table {
-        caption: "Machine config pools".to_owned(),
-        columns: HEADS.to_vec(),
-        rows: rows.collect(),
-        query: None,
-    }))
+    let context = ListContext { base: "", stale: pools.stale() };
+    panel.with(Block::Table(POOLS.table("Machine config pools", pools.rows.iter(), &context, None)))
 }
 
 #[cfg(test)]

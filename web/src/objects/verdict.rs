@@ -1,15 +1,15 @@
 //! What is wrong with a cluster, worst first, in one sentence and as a list.
 
-use super::events::EventRow;
+use rp_rows::{ControlPlaneMachineSet, Etcd, Event, MachineSet, Node, Pool, Version};
+
+use super::list::Row;
 use super::machines::{MachineRow, Vm};
-use super::nodes::{NodeRow, vm_of};
-use super::operators::OperatorRow;
+use super::nodes::vm_of;
+use super::operators::{OperatorRow, leading, why};
 use super::overview::MonitorFindings;
-use super::sets::{ControlPlaneRow, PoolRow, SetRow};
-use super::version::VersionRow;
-use super::{ObservedRows, page_of, words_of};
+use super::sets::{control_plane_badge, set_badge};
+use super::{ObservedRows, page_of, seconds, words_of};
 use crate::cluster::Verdict;
-use crate::components::Condition;
 use crate::panel::{DisplayTime, Item};
 use crate::parts::{Badge, Link, Tone};
 use crate::tabs::{Tab, TabCount};
@@ -20,23 +20,23 @@ use crate::when;
 #[derive(Clone, Debug, Default)]
 pub struct ClusterObjects {
     /// Its version: one row.
-    pub version: ObservedRows<VersionRow>,
+    pub version: ObservedRows<Version>,
     /// Cluster operators.
     pub operators: ObservedRows<OperatorRow>,
     /// Nodes.
-    pub nodes: ObservedRows<NodeRow>,
+    pub nodes: ObservedRows<Node>,
     /// Machines.
     pub machines: ObservedRows<MachineRow>,
     /// Machine sets.
-    pub sets: ObservedRows<SetRow>,
+    pub sets: ObservedRows<MachineSet>,
     /// The set of the control plane: at most one row.
-    pub control_plane: ObservedRows<ControlPlaneRow>,
+    pub control_plane: ObservedRows<ControlPlaneMachineSet>,
     /// Machine config pools.
-    pub pools: ObservedRows<PoolRow>,
+    pub pools: ObservedRows<Pool>,
     /// Events.
-    pub events: ObservedRows<EventRow>,
-    /// Conditions of etcd.
-    pub etcd: ObservedRows<Condition>,
+    pub events: ObservedRows<Event>,
+    /// etcd: at most one row.
+    pub etcd: ObservedRows<Etcd>,
 }
 
 /// One thing that needs a look.
@@ -66,7 +66,7 @@ pub fn problems(base: &str, estate: &ClusterObjects, look: &MonitorFindings, now
         all.extend(wrong.map(|row| Problem {
             kind: "operator",
             tab: Tab::Operators,
-            since: row.leading().since,
+            since: seconds(leading(&row.operator).since),
             item: tone(operator(base, row)),
         }));
     } else {
@@ -129,30 +129,31 @@ fn worst(badges: &[Badge]) -> Tone {
 
 fn operator(base: &str, row: &OperatorRow) -> Item {
     let badges = row.badges();
-    let leading = row.leading();
+    let leading = leading(&row.operator);
     Item {
         tone: worst(&badges),
         badges,
-        quote: leading.why(),
-        at: leading.since.map(DisplayTime::Ago),
+        quote: why(leading),
+        at: seconds(leading.since).map(DisplayTime::Ago),
         acts: row.acts(base),
-        ..named(base, "operators", &row.name, "operator")
+        ..named(base, "operators", row.name(), "operator")
     }
 }
 
-fn node(base: &str, row: &NodeRow, machines: &[MachineRow], tone: impl Fn(Item) -> Item) -> Problem {
+fn node(base: &str, row: &Node, machines: &[MachineRow], tone: impl Fn(Item) -> Item) -> Problem {
     let badges = row.badges();
-    let pressure = row.pressures.iter().map(|(kind, _, why)| format!("{}: {why}", words_of(kind))).next();
-    let (quote, since) = match row.ready {
-        Some(true) => (pressure.unwrap_or_default(), row.pressures.first().and_then(|(_, since, _)| *since)),
-        _ => (row.ready_why.clone(), row.ready_since),
+    let (quote, since) = match (row.ready.is_true(), row.pressures.first()) {
+        (true, Some(first)) => (format!("{}: {}", words_of(&first.kind), first.why()), first.since),
+        (true, None) => (String::new(), None),
+        (false, _) => (row.ready_why(), row.ready_since),
     };
+    let since = seconds(since);
     let mut acts = Vec::new();
-    if !row.machine.is_empty() {
-        acts.push(Link::new("Machine", page_of(base, "machines", &row.machine).href));
+    if !row.machine_name().is_empty() {
+        acts.push(Link::new("Machine", page_of(base, "machines", row.machine_name()).href));
     }
-    acts.push(Link::new("Pods", format!("{base}/pods?node={}", encode(&row.name))));
-    acts.push(Link::new("Events", format!("{base}/events?q={}", encode(&row.name))));
+    acts.push(Link::new("Pods", format!("{base}/pods?node={}", encode(row.name()))));
+    acts.push(Link::new("Events", format!("{base}/events?q={}", encode(row.name()))));
     let vm = vm_of(row, machines).and_then(Vm::badge).filter(|badge| badge.tone == Tone::Bad);
     let item = Item {
         tone: worst(&badges),
@@ -161,7 +162,7 @@ fn node(base: &str, row: &NodeRow, machines: &[MachineRow], tone: impl Fn(Item) 
         quote,
         at: since.map(DisplayTime::Ago),
         acts,
-        ..named(base, "nodes", &row.name, "node")
+        ..named(base, "nodes", row.name(), "node")
     };
     Problem { kind: "node", tab: Tab::Nodes, since, item: tone(item) }
 }
@@ -176,21 +177,22 @@ fn machines(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
         let vm = row.vm.badge().filter(|_| row.vm.wrong());
         let tone = if row.vm.wrong() { Tone::Bad } else { badge.tone };
         let message = if let Vm::Known { message, .. } = &row.vm { message.as_str() } else { "" };
-        let quote = [row.error_reason.as_str(), &row.error_message, message]
+        let machine = &row.machine;
+        let quote = [machine.error_reason.as_str(), &machine.error_message, message]
             .into_iter()
             .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join(": ");
         let mut acts = Vec::new();
-        if !row.node.is_empty() {
-            acts.push(Link::new("Node", page_of(base, "nodes", &row.node).href));
+        if !machine.node.is_empty() {
+            acts.push(Link::new("Node", page_of(base, "nodes", &machine.node).href));
         }
         if let Vm::Known { href, .. } = &row.vm
             && href.starts_with("https://")
         {
             acts.push(Link::new("Azure portal", &**href));
         }
-        let since = row.deleting.or(row.updated);
+        let since = seconds(machine.meta.deleting.or(machine.updated));
         let item = Item {
             tone: if estate.machines.stale() { Tone::Mute } else { tone },
             icon: "machine",
@@ -198,7 +200,7 @@ fn machines(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
             quote,
             at: since.map(DisplayTime::Ago),
             acts,
-            ..named(base, "machines", &row.name, "machine")
+            ..named(base, "machines", row.name(), "machine")
         };
         Problem { kind: "machine", tab: Tab::Machines, since, item }
     }));
@@ -223,15 +225,15 @@ fn sets(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
         all.extend(wrong.map(|row| {
             let name = Link::new("control plane", format!("{base}/controlplane"));
             let count = format!("{} of {} machines are ready", row.ready, row.desired);
-            set(name, "machine set", row.badge(), count, Tab::ControlPlane)
+            set(name, "machine set", control_plane_badge(row), count, Tab::ControlPlane)
         }));
     }
     if estate.sets.known() {
         let wrong = estate.sets.rows.iter().filter(|row| row.wrong());
         all.extend(wrong.map(|row| {
             let count = format!("{} of {} machines are ready. {}", row.ready, row.desired, row.error_message);
-            let name = page_of(base, "machinesets", &row.name);
-            set(name, "machine set", row.badge(), count.trim_end().to_owned(), Tab::MachineSets)
+            let name = page_of(base, "machinesets", row.name());
+            set(name, "machine set", set_badge(row), count.trim_end().to_owned(), Tab::MachineSets)
         }));
     }
 }
@@ -250,7 +252,7 @@ fn pools(base: &str, estate: &ClusterObjects, all: &mut Vec<Problem>) {
             item: Item {
                 tone: worst(&badges),
                 icon: "wrench",
-                name: Link::new(&*pool.name, format!("{base}/controlplane")),
+                name: Link::new(pool.name(), format!("{base}/controlplane")),
                 kind: "machine config pool".to_owned(),
                 quote: format!(
                     "{} of {} machines could not take their configuration",
@@ -337,7 +339,7 @@ pub(super) fn verdict(document: &Verdict, estate: &ClusterObjects, problems: &[P
         && let Some(to) = row.moving_to()
     {
         let percent = row.percent().map(|percent| format!(", {percent} % done")).unwrap_or_default();
-        let way = if row.failing.is_empty() { "goes on" } else { "does not go on" };
+        let way = if row.failing().is_empty() { "goes on" } else { "does not go on" };
         text.push_str(&format!(" The update to {to} {way}{percent}."));
     }
     let gravest = problems.iter().any(|p| p.item.tone == Tone::Bad && p.since.is_some());

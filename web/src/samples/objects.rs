@@ -1,35 +1,47 @@
 //! What a cluster is made of, in every state that the pages can be in.
 
+use std::collections::BTreeMap;
+
+use rp_base::Timestamp;
+use rp_rows::{
+    Amounts, Available, Condition, ConditionState, ControlPlaneMachineSet, Etcd, Event, History, Machine,
+    MachineSet, Meta, Node, Operator, Pool, RelatedObject, Status, Taint, Version,
+};
+
 use super::runs;
 use super::{DAY, HOSTILE, HOUR, MINUTE, NOW, endless};
 use crate::objects::{
-    ActionRow, Amounts, Board, ClusterObjects, ControlPlaneRow, EventRow, FiringAlert, Flag, HistoryRow,
-    MachineRow, MonitorFindings, NodeRow, ObservationState, ObservedRows, Operations, OperatorRow, Overview,
-    PoolRow, RelatedObject, Run, SetRow, Taint, VersionRow, Vm, alerts_panel, control_plane_panels, looks,
-    machine_board, machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel,
-    operations_board, operator_board, operators_panel, overview_board, problems, run_board, toned,
-    version_panel,
+    ActionRow, Board, ClusterObjects, FiringAlert, MachineRow, MonitorFindings, ObservationState,
+    ObservedRows, Operations, OperatorRow, Overview, Row as _, Run, Vm, alerts_panel, control_plane_panels,
+    looks, machine_board, machine_set_board, machine_sets_panel, machines_panel, node_board, nodes_panel,
+    operations_board, operator_board, operators_panel, overview_board, problems, run_board, version_panel,
 };
 use crate::{
-    Badge, Cluster, ClusterPage, Condition, Failure, ItemHead, LastLook, Link, LiveBar, LiveState, Side,
-    Slot, Tab, TableFilter, TableQuery, Tone,
+    Badge, Cluster, ClusterPage, Failure, ItemHead, LastLook, Link, LiveBar, LiveState, Side, Slot, Tab,
+    TableFilter, TableQuery, Tone,
 };
 
 const GIB: i64 = 1 << 30;
 const INFRA: &str = "harbor-prod-weu-01-x7k2p";
 
-fn node(name: &str, role: &str, zone: &str) -> NodeRow {
-    let ready = |status: &str, message: &str| Condition {
-        kind: "Ready".into(),
-        status: toned("Ready", status, |_| Some(true)),
-        reason: "KubeletReady".into(),
-        since: Some(NOW - 9 * DAY),
-        message: message.into(),
-    };
-    NodeRow {
-        name: format!("{INFRA}-{name}"),
-        ready: Some(true),
-        ready_since: Some(NOW - 9 * DAY),
+const fn at(seconds: i64) -> Option<Timestamp> {
+    Some(Timestamp::from_seconds(seconds))
+}
+
+fn meta(namespace: &str, name: impl Into<String>) -> Meta {
+    Meta { namespace: namespace.into(), name: name.into(), created: at(NOW - 411 * DAY), ..Meta::default() }
+}
+
+fn condition(kind: &str, status: Status, since: i64, reason: &str, message: &str) -> Condition {
+    Condition { kind: kind.into(), status, since: at(since), reason: reason.into(), message: message.into() }
+}
+
+fn node(name: &str, role: &str, zone: &str) -> Node {
+    let since = NOW - 9 * DAY;
+    Node {
+        meta: meta("", format!("{INFRA}-{name}")),
+        ready: Status::True,
+        ready_since: at(since),
         schedulable: true,
         roles: vec![role.into()],
         instance_type: if role == "master" { "Standard_D8s_v5" } else { "Standard_D4s_v5" }.into(),
@@ -38,11 +50,17 @@ fn node(name: &str, role: &str, zone: &str) -> NodeRow {
         os: "Red Hat Enterprise Linux CoreOS 418.94".into(),
         kernel: "5.14.0-427.61.1.el9_4.x86_64".into(),
         runtime: "cri-o://1.31.6".into(),
-        machine: format!("{INFRA}-{name}"),
+        machine: format!("openshift-machine-api/{INFRA}-{name}"),
         provider_id: format!(
             "azure:///subscriptions/0b6f3c1e/resourceGroups/aro-x7k2p/providers/Microsoft.Compute/virtualMachines/{INFRA}-{name}"
         ),
-        conditions: vec![ready("True", "kubelet is posting ready status")],
+        conditions: vec![condition(
+            "Ready",
+            Status::True,
+            since,
+            "KubeletReady",
+            "kubelet is posting ready status",
+        )],
         capacity: Amounts {
             cpu_millis: Some(8000),
             memory: Some(32 * GIB),
@@ -60,56 +78,52 @@ fn node(name: &str, role: &str, zone: &str) -> NodeRow {
             ("Hostname".into(), format!("{INFRA}-{name}")),
         ],
         config_state: "Done".into(),
-        volumes: 2,
-        created: Some(NOW - 411 * DAY),
-        labels: vec![
+        volumes_attached: 2,
+        labels: BTreeMap::from([
             ("kubernetes.io/arch".into(), "amd64".into()),
             (format!("node-role.kubernetes.io/{role}"), String::new()),
             ("topology.kubernetes.io/zone".into(), format!("westeurope-{zone}")),
-        ],
-        annotations: vec![(
+        ]),
+        annotations: BTreeMap::from([(
             "machine.openshift.io/machine".into(),
             format!("openshift-machine-api/{INFRA}-{name}"),
-        )],
-        ..NodeRow::default()
+        )]),
+        ..Node::default()
     }
 }
 
-fn nodes() -> Vec<NodeRow> {
+fn nodes() -> Vec<Node> {
     let dead = node("master-2", "master", "3");
-    let unknown = Condition {
-        status: toned("Ready", "Unknown", |_| Some(true)),
-        reason: "NodeStatusUnknown".into(),
-        since: Some(NOW - 47 * MINUTE),
-        message: "Kubelet stopped posting node status.".into(),
-        kind: "Ready".into(),
-    };
+    let (silent, why) = (NOW - 47 * MINUTE, "Kubelet stopped posting node status.");
     vec![
         node("master-0", "master", "1"),
         node("master-1", "master", "2"),
-        NodeRow {
-            ready: None,
-            ready_since: Some(NOW - 47 * MINUTE),
-            ready_why: "NodeStatusUnknown: Kubelet stopped posting node status.".into(),
-            conditions: vec![unknown],
+        Node {
+            ready: Status::Unknown,
+            ready_since: at(silent),
+            ready_reason: "NodeStatusUnknown".into(),
+            ready_message: why.into(),
+            conditions: vec![condition("Ready", Status::Unknown, silent, "NodeStatusUnknown", why)],
             taints: vec![Taint {
                 key: "node.kubernetes.io/unreachable".into(),
                 value: String::new(),
                 effect: "NoExecute".into(),
-                added: Some(NOW - 46 * MINUTE),
+                added: at(NOW - 46 * MINUTE),
             }],
             ..dead
         },
         node("worker-weu1-4tq8z", "worker", "1"),
-        NodeRow {
-            pressures: vec![(
-                "DiskPressure".into(),
-                Some(NOW - 4 * HOUR - 28 * MINUTE),
-                "KubeletHasDiskPressure: 4.1 GiB of 128 GiB left on /var".into(),
+        Node {
+            pressures: vec![condition(
+                "DiskPressure",
+                Status::True,
+                NOW - 4 * HOUR - 28 * MINUTE,
+                "KubeletHasDiskPressure",
+                "4.1 GiB of 128 GiB left on /var",
             )],
             ..node("worker-weu2-9hxkd", "worker", "2")
         },
-        NodeRow {
+        Node {
             schedulable: false,
             config_state: "Working".into(),
             version: "v1.30.14".into(),
@@ -120,9 +134,9 @@ fn nodes() -> Vec<NodeRow> {
 }
 
 fn machine(name: &str, role: &str, set: &str) -> MachineRow {
-    MachineRow {
-        name: format!("{INFRA}-{name}"),
-        namespace: "openshift-machine-api".into(),
+    let created = condition("InstanceExists", Status::True, NOW - 411 * DAY, "", "");
+    let machine = Machine {
+        meta: meta("openshift-machine-api", format!("{INFRA}-{name}")),
         phase: "Running".into(),
         node: format!("{INFRA}-{name}"),
         set: set.into(),
@@ -132,19 +146,13 @@ fn machine(name: &str, role: &str, set: &str) -> MachineRow {
         provider_id: format!(
             "azure:///subscriptions/0b6f3c1e/resourceGroups/aro-x7k2p/providers/Microsoft.Compute/virtualMachines/{INFRA}-{name}"
         ),
-        created: Some(NOW - 411 * DAY),
-        updated: Some(NOW - 2 * HOUR),
+        updated: at(NOW - 2 * HOUR),
         last_operation: "Update".into(),
-        last_operation_at: Some(NOW - 2 * HOUR),
-        conditions: vec![Condition {
-            kind: "InstanceExists".into(),
-            status: toned("InstanceExists", "True", |_| Some(true)),
-            since: Some(NOW - 411 * DAY),
-            ..Condition::default()
-        }],
-        vm: vm("running", ""),
-        ..MachineRow::default()
-    }
+        last_operation_at: at(NOW - 2 * HOUR),
+        conditions: vec![created],
+        ..Machine::default()
+    };
+    MachineRow { machine, vm: vm("running", "") }
 }
 
 fn vm(power: &str, message: &str) -> Vm {
@@ -158,27 +166,32 @@ fn vm(power: &str, message: &str) -> Vm {
 
 fn machines() -> Vec<MachineRow> {
     let why = "AllocationFailed: not enough capacity for Standard_D8s_v5 in zone 3";
+    let MachineRow { machine: lost, vm } = machine("worker-weu3-kkq8w", "worker", &in_infra("worker-weu3"));
+    let lost = Machine {
+        phase: "Failed".into(),
+        node: String::new(),
+        error_reason: "CreateError".into(),
+        error_message: "failed to create vm: SkuNotAvailable".into(),
+        spot: true,
+        ..lost
+    };
     vec![
         machine("master-0", "master", "cluster"),
         machine("master-1", "master", "cluster"),
-        MachineRow { vm: vm("deallocated", why), ..machine("master-2", "master", "cluster") },
-        machine("worker-weu1-4tq8z", "worker", &format!("{INFRA}-worker-weu1")),
-        machine("worker-weu2-9hxkd", "worker", &format!("{INFRA}-worker-weu2")),
-        MachineRow {
-            phase: "Failed".into(),
-            node: String::new(),
-            error_reason: "CreateError".into(),
-            error_message: "failed to create vm: SkuNotAvailable".into(),
-            spot: true,
-            ..machine("worker-weu3-kkq8w", "worker", &format!("{INFRA}-worker-weu3"))
-        },
+        MachineRow { vm: self::vm("deallocated", why), ..machine("master-2", "master", "cluster") },
+        machine("worker-weu1-4tq8z", "worker", &in_infra("worker-weu1")),
+        machine("worker-weu2-9hxkd", "worker", &in_infra("worker-weu2")),
+        MachineRow { machine: lost, vm },
     ]
 }
 
-fn set(name: &str, desired: i64, ready: i64) -> SetRow {
-    SetRow {
-        name: format!("{INFRA}-{name}"),
-        namespace: "openshift-machine-api".into(),
+fn in_infra(name: &str) -> String {
+    format!("{INFRA}-{name}")
+}
+
+fn set(name: &str, desired: i64, ready: i64) -> MachineSet {
+    MachineSet {
+        meta: meta("openshift-machine-api", in_infra(name)),
         role: "worker".into(),
         desired,
         replicas: desired,
@@ -190,38 +203,32 @@ fn set(name: &str, desired: i64, ready: i64) -> SetRow {
         subnet: "worker-subnet".into(),
         disk_type: "Premium_LRS".into(),
         disk_gb: Some(128),
-        created: Some(NOW - 411 * DAY),
-        ..SetRow::default()
+        ..MachineSet::default()
     }
 }
 
-fn flag(status: bool, since: i64, reason: &str, message: &str) -> Flag {
-    Flag { status: Some(status), since: Some(since), reason: reason.into(), message: message.into() }
+fn state(status: Status, since: i64, reason: &str, message: &str) -> ConditionState {
+    ConditionState { status, since: at(since), reason: reason.into(), message: message.into() }
 }
 
 fn operator(name: &str) -> OperatorRow {
-    let fine = |status| flag(status, NOW - 30 * DAY, "AsExpected", "All is well");
-    let row = |kind: &str, status: &str, well: bool| Condition {
-        kind: kind.into(),
-        status: toned(kind, status, move |_| Some(well)),
-        reason: "AsExpected".into(),
-        since: Some(NOW - 30 * DAY),
-        message: "All is well".into(),
-    };
-    OperatorRow {
-        name: name.into(),
-        available: fine(true),
-        progressing: fine(false),
-        degraded: fine(false),
-        upgradeable: fine(true),
+    let since = NOW - 30 * DAY;
+    let fine = |status| state(status, since, "AsExpected", "All is well");
+    let row = |kind: &str, status| condition(kind, status, since, "AsExpected", "All is well");
+    let operator = Operator {
+        meta: meta("", name),
+        available: fine(Status::True),
+        progressing: fine(Status::False),
+        degraded: fine(Status::False),
+        upgradeable: fine(Status::True),
         version: "4.18.22".into(),
         versions: vec![("operator".into(), "4.18.22".into()), (name.into(), "4.18.22".into())],
         conditions: vec![
-            row("Available", "True", true),
-            row("Progressing", "False", false),
-            row("Degraded", "False", false),
+            row("Available", Status::True),
+            row("Progressing", Status::False),
+            row("Degraded", Status::False),
         ],
-        related: vec![
+        related_objects: vec![
             RelatedObject {
                 resource: "namespaces".into(),
                 name: format!("openshift-{name}"),
@@ -234,8 +241,15 @@ fn operator(name: &str) -> OperatorRow {
                 ..RelatedObject::default()
             },
         ],
-        runbook: format!("https://runbooks.example/operators/{name}"),
-    }
+    };
+    OperatorRow { operator, runbook: format!("https://runbooks.example/operators/{name}") }
+}
+
+/// An operator that is not well in one way.
+fn odd_operator(name: &str, change: impl FnOnce(&mut Operator)) -> OperatorRow {
+    let mut row = operator(name);
+    change(&mut row.operator);
+    row
 }
 
 fn operators() -> Vec<OperatorRow> {
@@ -244,71 +258,85 @@ fn operators() -> Vec<OperatorRow> {
             .into_iter()
             .map(operator)
             .collect();
-    all.push(OperatorRow {
-        available: flag(
-            false,
+    all.push(odd_operator("authentication", |operator| {
+        operator.available = state(
+            Status::False,
             NOW - 41 * MINUTE,
             "OAuthServerRouteEndpointAccessibleController_EndpointUnavailable",
             "Get \"https://oauth-openshift.apps.harbor-prod-weu-01.example.net/healthz\": EOF",
-        ),
-        ..operator("authentication")
-    });
-    all.push(OperatorRow {
-        degraded: flag(
-            true,
+        );
+    }));
+    all.push(odd_operator("etcd", |operator| {
+        operator.degraded = state(
+            Status::True,
             NOW - 46 * MINUTE,
             "EtcdMembersDegraded",
             "2 of 3 members are available, harbor-prod-weu-01-x7k2p-master-2 is unhealthy",
-        ),
-        ..operator("etcd")
-    });
-    all.push(OperatorRow {
-        progressing: flag(true, NOW - 90 * MINUTE, "RollingOut", "Working towards 4.19.9"),
-        ..operator("machine-config")
-    });
+        );
+    }));
+    all.push(odd_operator("machine-config", |operator| {
+        operator.progressing = state(Status::True, NOW - 90 * MINUTE, "RollingOut", "Working towards 4.19.9");
+    }));
     all
 }
 
-fn version() -> VersionRow {
-    let past = |version: &str, days: i64| HistoryRow {
+fn version() -> Version {
+    let past = |version: &str, days: i64| History {
         version: version.into(),
-        completed: true,
-        started: Some(NOW - days * DAY - HOUR),
-        ended: Some(NOW - days * DAY),
+        state: "Completed".into(),
+        started: at(NOW - days * DAY - HOUR),
+        completed: at(NOW - days * DAY),
         verified: true,
     };
-    VersionRow {
+    let update = |version: &str, risk: &str| Available {
+        version: version.into(),
+        risk: risk.into(),
+        ..Available::default()
+    };
+    let since = NOW - 41 * MINUTE;
+    let (failing, why) = ("ClusterOperatorNotAvailable", "Cluster operator authentication is not available");
+    Version {
         current: "4.18.22".into(),
         desired: "4.19.9".into(),
         channel: "stable-4.19".into(),
         updating: Some("Working towards 4.19.9: 543 of 880 done (61% complete), waiting on etcd".into()),
-        failing: "ClusterOperatorNotAvailable: Cluster operator authentication is not available".into(),
-        upgradeable: (Some(false), "Cluster operator etcd should not be upgraded".into()),
         history: vec![
-            HistoryRow {
+            History {
                 version: "4.19.9".into(),
-                started: Some(NOW - 134 * MINUTE),
-                ..HistoryRow::default()
+                state: "Partial".into(),
+                started: at(NOW - 134 * MINUTE),
+                ..History::default()
             },
             past("4.18.22", 70),
             past("4.17.30", 200),
         ],
-        conditions: Vec::new(),
-        available: vec![("4.19.10".into(), String::new()), ("4.19.11".into(), "Known issue".into())],
+        conditions: vec![
+            condition("Failing", Status::True, since, failing, why),
+            condition(
+                "Upgradeable",
+                Status::False,
+                since,
+                "",
+                "Cluster operator etcd should not be upgraded",
+            ),
+        ],
+        available_updates: vec![update("4.19.10", ""), update("4.19.11", "Known issue")],
         cluster_id: "8f9b1d6e-1111-4222-8333-abcdefabcdef".into(),
+        ..Version::default()
     }
 }
 
-fn events() -> Vec<EventRow> {
-    let event = |minutes: i64, kind: &str, name: &str, reason: &str, message: &str, count| EventRow {
-        at: Some(NOW - minutes * MINUTE),
-        warning: true,
-        kind: kind.into(),
-        namespace: if kind == "Pod" { "openshift-etcd".into() } else { String::new() },
-        name: name.into(),
+fn events() -> Vec<Event> {
+    let event = |minutes: i64, kind: &str, name: &str, reason: &str, message: &str, count| Event {
+        last: at(NOW - minutes * MINUTE),
+        kind: "Warning".into(),
+        object_kind: kind.into(),
+        object_namespace: if kind == "Pod" { "openshift-etcd".into() } else { String::new() },
+        object_name: name.into(),
         reason: reason.into(),
         message: message.into(),
         count,
+        ..Event::default()
     };
     vec![
         event(
@@ -328,25 +356,20 @@ fn events() -> Vec<EventRow> {
             12,
         ),
         event(46, "Node", &format!("{INFRA}-master-2"), "NodeNotReady", "Node is not ready", 1),
-        EventRow {
-            warning: false,
+        Event {
+            kind: "Normal".into(),
             ..event(3, "Pod", "oauth-openshift-7c9d", "Pulled", "Image already present", 1)
         },
     ]
 }
 
-fn etcd() -> Vec<Condition> {
-    let row = |kind: &str, status: &str, well: bool, message: &str| Condition {
-        kind: kind.into(),
-        status: toned(kind, status, move |_| Some(well)),
-        reason: kind.into(),
-        since: Some(NOW - 46 * MINUTE),
-        message: message.into(),
-    };
-    vec![
-        row("EtcdMembersAvailable", "True", true, "2 of 3 members are available"),
-        row("EtcdMembersDegraded", "True", false, "harbor-prod-weu-01-x7k2p-master-2 is unhealthy"),
-    ]
+fn etcd() -> Etcd {
+    let row = |kind: &str, message: &str| condition(kind, Status::True, NOW - 46 * MINUTE, kind, message);
+    let conditions = vec![
+        row("EtcdMembersAvailable", "2 of 3 members are available"),
+        row("EtcdMembersDegraded", "harbor-prod-weu-01-x7k2p-master-2 is unhealthy"),
+    ];
+    Etcd { meta: meta("", "cluster"), conditions, ..Etcd::default() }
 }
 
 /// The night of the lost etcd member.
@@ -362,8 +385,8 @@ pub(super) fn degraded() -> ClusterObjects {
         nodes: ObservedRows::live(nodes()),
         machines: ObservedRows::live(machines()),
         sets: workers,
-        control_plane: ObservedRows::live(vec![ControlPlaneRow {
-            name: "cluster".into(),
+        control_plane: ObservedRows::live(vec![ControlPlaneMachineSet {
+            meta: meta("openshift-machine-api", "cluster"),
             state: "Active".into(),
             strategy: "RollingUpdate".into(),
             desired: 3,
@@ -373,42 +396,42 @@ pub(super) fn degraded() -> ClusterObjects {
             unavailable: 1,
             vm_size: "Standard_D8s_v5".into(),
             zones: vec!["1".into(), "2".into(), "3".into()],
-            conditions: etcd(),
-            created: Some(NOW - 411 * DAY),
+            conditions: etcd().conditions,
         }]),
         pools: ObservedRows::live(vec![
-            PoolRow {
-                name: "master".into(),
+            Pool {
+                meta: meta("", "master"),
                 machines: 3,
                 ready: 2,
                 updated: 2,
                 degraded: 1,
                 unavailable: 1,
                 configuration: "rendered-master-6f1c".into(),
-                ..PoolRow::default()
+                ..Pool::default()
             },
-            PoolRow {
-                name: "worker".into(),
+            Pool {
+                meta: meta("", "worker"),
                 machines: 4,
                 ready: 4,
                 updated: 4,
                 paused: true,
                 configuration: "rendered-worker-91ab".into(),
-                ..PoolRow::default()
+                ..Pool::default()
             },
         ]),
         events: ObservedRows::live(events()),
-        etcd: ObservedRows::live(etcd()),
+        etcd: ObservedRows::live(vec![etcd()]),
     }
 }
 
 /// Nothing needs a look.
 pub(super) fn well() -> ClusterObjects {
     let fine = degraded();
-    let at_rest =
-        VersionRow { updating: None, failing: String::new(), desired: "4.18.22".into(), ..version() };
+    let at_rest = Version { updating: None, desired: "4.18.22".into(), conditions: Vec::new(), ..version() };
+    let mut etcd = etcd();
+    etcd.conditions.truncate(1);
     ClusterObjects {
-        version: ObservedRows::live(vec![VersionRow { upgradeable: (Some(true), String::new()), ..at_rest }]),
+        version: ObservedRows::live(vec![at_rest]),
         operators: ObservedRows::live(
             ["dns", "etcd", "ingress", "monitoring"].into_iter().map(operator).collect(),
         ),
@@ -418,7 +441,7 @@ pub(super) fn well() -> ClusterObjects {
         control_plane: ObservedRows::live(Vec::new()),
         pools: ObservedRows::live(fine.pools.rows.into_iter().skip(1).collect()),
         events: ObservedRows::live(Vec::new()),
-        etcd: ObservedRows::live(etcd().into_iter().take(1).collect()),
+        etcd: ObservedRows::live(vec![etcd]),
     }
 }
 
@@ -466,7 +489,7 @@ fn forbidden() -> ObservationState {
 /// An imported cluster that is plain Kubernetes.
 fn plain() -> ClusterObjects {
     let rows = well();
-    let nodes = ObservedRows::live(vec![NodeRow {
+    let nodes = ObservedRows::live(vec![Node {
         machine: String::new(),
         ..node("control-plane", "control-plane", "")
     }]);
@@ -478,10 +501,11 @@ fn plain() -> ClusterObjects {
 }
 
 fn many() -> ClusterObjects {
-    let node = |i: i64| NodeRow {
-        ready: Some(i % 37 != 0),
+    let node = |i: i64| Node {
+        ready: if i % 37 == 0 { Status::False } else { Status::True },
         schedulable: i % 23 != 0,
-        ready_why: "NodeStatusUnknown: Kubelet stopped posting node status.".into(),
+        ready_reason: "NodeStatusUnknown".into(),
+        ready_message: "Kubelet stopped posting node status.".into(),
         ..node(&format!("worker-weu{}-{i:04}", i % 3 + 1), "worker", &(i % 3 + 1).to_string())
     };
     let machine = |i: i64| machine(&format!("worker-weu{}-{i:04}", i % 3 + 1), "worker", "worker-weu1");
@@ -495,29 +519,36 @@ fn many() -> ClusterObjects {
 fn hostile() -> ClusterObjects {
     let text = || HOSTILE.to_owned();
     let long = endless();
+    let ever = Some(Timestamp::from_millis(i64::MAX));
     let condition = || Condition {
         kind: text(),
-        status: Badge::filled(Tone::Bad, "failed", HOSTILE),
+        status: Status::Unknown,
         reason: text(),
-        since: Some(i64::MAX),
+        since: ever,
         message: long.clone(),
     };
-    let flag = || Flag { status: None, since: Some(i64::MIN), reason: text(), message: long.clone() };
-    let bad = NodeRow {
-        name: text(),
-        ready: Some(false),
-        ready_since: Some(i64::MAX),
-        ready_why: long.clone(),
+    let flag = || ConditionState {
+        status: Status::Unknown,
+        since: Some(Timestamp::from_millis(i64::MIN)),
+        reason: text(),
+        message: long.clone(),
+    };
+    let meta = || Meta { name: text(), ..Meta::default() };
+    let bad = Node {
+        meta: meta(),
+        ready: Status::False,
+        ready_since: ever,
+        ready_message: long.clone(),
         schedulable: false,
-        pressures: (0..4).map(|_| (text(), Some(NOW + DAY), long.clone())).collect(),
+        pressures: vec![Condition { since: at(NOW + DAY), ..condition() }; 4],
         roles: vec![text(); 4],
         instance_type: text(),
         zone: text(),
         version: text(),
         machine: text(),
         provider_id: long.clone(),
-        taints: vec![Taint { key: text(), value: text(), effect: text(), added: Some(i64::MAX) }; 3],
-        conditions: (0..6).map(|_| condition()).collect(),
+        taints: vec![Taint { key: text(), value: text(), effect: text(), added: ever }; 3],
+        conditions: vec![condition(); 6],
         addresses: vec![(text(), text())],
         config_reason: long.clone(),
         config_state: text(),
@@ -527,85 +558,90 @@ fn hostile() -> ClusterObjects {
             storage: Some(-1),
             pods: Some(0),
         },
-        labels: vec![(text(), long.clone()); 5],
-        annotations: vec![(long.clone(), text()); 5],
-        ..NodeRow::default()
+        labels: (0..5).map(|i| (format!("{HOSTILE}{i}"), long.clone())).collect(),
+        annotations: (0..5).map(|i| (format!("{long}{i}"), text())).collect(),
+        ..Node::default()
     };
-    let machine = MachineRow {
-        name: text(),
+    let machine = Machine {
+        meta: meta(),
         phase: text(),
         node: text(),
         set: text(),
         role: text(),
         error_reason: text(),
         error_message: long.clone(),
-        vm: Vm::Known {
-            power: text(),
-            provisioning: text(),
-            message: long.clone(),
-            href: "javascript:alert(1)".into(),
-        },
         conditions: vec![condition()],
-        ..MachineRow::default()
+        ..Machine::default()
+    };
+    let vm = Vm::Known {
+        power: text(),
+        provisioning: text(),
+        message: long.clone(),
+        href: "javascript:alert(1)".into(),
+    };
+    let operator = Operator {
+        meta: meta(),
+        available: flag(),
+        degraded: flag(),
+        version: text(),
+        versions: vec![(text(), text())],
+        conditions: vec![condition()],
+        related_objects: vec![
+            RelatedObject {
+                group: text(),
+                resource: "namespaces".into(),
+                namespace: text(),
+                name: text()
+            };
+            3
+        ],
+        ..Operator::default()
     };
     ClusterObjects {
-        version: ObservedRows::live(vec![VersionRow {
+        version: ObservedRows::live(vec![Version {
             current: text(),
             desired: format!("{HOSTILE}2"),
             updating: Some(long.clone()),
-            failing: long.clone(),
-            history: vec![HistoryRow { version: text(), started: Some(i64::MAX), ..HistoryRow::default() }],
-            available: vec![(text(), text()); 30],
-            ..VersionRow::default()
+            conditions: vec![Condition {
+                kind: "Failing".into(),
+                status: Status::True,
+                reason: String::new(),
+                ..condition()
+            }],
+            history: vec![History { version: text(), started: ever, ..History::default() }],
+            available_updates: vec![Available { version: text(), risk: text(), ..Available::default() }; 30],
+            ..Version::default()
         }]),
-        operators: ObservedRows::live(vec![OperatorRow {
-            name: text(),
-            available: flag(),
-            degraded: flag(),
-            version: text(),
-            versions: vec![(text(), text())],
-            conditions: vec![condition()],
-            related: vec![
-                RelatedObject {
-                    group: text(),
-                    resource: "namespaces".into(),
-                    namespace: text(),
-                    name: text()
-                };
-                3
-            ],
-            runbook: "javascript:alert(1)".into(),
-            ..OperatorRow::default()
-        }]),
+        operators: ObservedRows::live(vec![OperatorRow { operator, runbook: "javascript:alert(1)".into() }]),
         nodes: ObservedRows { left_out: u64::MAX, ..ObservedRows::live(vec![bad]) },
-        machines: ObservedRows::live(vec![machine]),
-        sets: ObservedRows::live(vec![SetRow {
-            name: text(),
+        machines: ObservedRows::live(vec![MachineRow { machine, vm }]),
+        sets: ObservedRows::live(vec![MachineSet {
+            meta: meta(),
             desired: i64::MAX,
             replicas: i64::MIN,
             error_message: long.clone(),
             autoscaled: Some((i64::MIN, i64::MAX)),
-            ..SetRow::default()
+            ..MachineSet::default()
         }]),
         control_plane: ObservedRows {
             state: ObservationState::Forbidden(long.clone()),
             ..ObservedRows::default()
         },
-        pools: ObservedRows::live(vec![PoolRow {
-            name: text(),
+        pools: ObservedRows::live(vec![Pool {
+            meta: meta(),
             degraded: i64::MAX,
             configuration: long.clone(),
-            ..PoolRow::default()
+            ..Pool::default()
         }]),
-        events: ObservedRows::live(vec![EventRow {
-            at: Some(i64::MAX),
-            warning: true,
-            kind: text(),
-            name: text(),
+        events: ObservedRows::live(vec![Event {
+            last: ever,
+            kind: "Warning".into(),
+            object_kind: text(),
+            object_name: text(),
             reason: text(),
             message: long,
-            count: u64::MAX,
-            ..EventRow::default()
+            count: i64::MAX,
+            ..Event::default()
         }]),
         etcd: ObservedRows::default(),
     }

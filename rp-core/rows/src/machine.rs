@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Condition, Meta, Project, read};
 
 /// A machine of `machine.openshift.io/v1beta1`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Machine {
     #[serde(flatten)]
     pub meta: Meta,
@@ -83,7 +83,7 @@ impl Machine {
 }
 
 /// A machine set.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct MachineSet {
     #[serde(flatten)]
     pub meta: Meta,
@@ -142,7 +142,7 @@ impl Project for MachineSet {
 }
 
 /// The set of machines of the control plane, `machine.openshift.io/v1`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ControlPlaneMachineSet {
     #[serde(flatten)]
     pub meta: Meta,
@@ -188,7 +188,7 @@ impl Project for ControlPlaneMachineSet {
 }
 
 /// A machine config pool.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Pool {
     #[serde(flatten)]
     pub meta: Meta,

@@ -1,6 +1,6 @@
 //! The namespaces that pages show: those of OpenShift itself (`contract/monitor.md` §9.10) and a few more.
 
-use rp_kube::namespaces::is_openshift;
+use rp_openshift::namespaces::is_openshift;
 
 /// In addition to the contract's list: namespaces that pages show too (sign-in pods, and those of Kubernetes).
 static ALSO: &[&str] = &["kube-system", "openshift-authentication", "openshift-user-workload-monitoring"];

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Condition, Meta, Project, read};
 
 /// `etcds.operator.openshift.io/cluster`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Etcd {
     #[serde(flatten)]
     pub meta: Meta,

@@ -192,3 +192,19 @@ fn a_proxys_password_is_not_kept() {
     assert_eq!(proxy.http, "http://proxy:3128");
     assert_eq!(proxy.no_proxy, [".svc", "localhost"]);
 }
+
+#[test]
+fn progress_is_read_from_the_words() {
+    let version = |words: &str| Version {
+        current: "4.18.1".into(),
+        desired: "4.19.9".into(),
+        updating: Some(words.into()),
+        ..Version::default()
+    };
+    let told = version("Working towards 4.19.9: 543 of 880 done (61% complete), waiting on etcd");
+    assert_eq!((told.percent(), told.moving_to()), (Some(61), Some("4.19.9")));
+    for odd in ["", "%", "999999999999% done", "101%", "٣%"] {
+        assert_eq!(version(odd).percent(), None, "{odd}");
+    }
+    assert_eq!(Version::default().moving_to(), None);
+}

@@ -4,10 +4,10 @@ use rp_base::Timestamp;
 use rp_openshift::{self as openshift, OperatorState, Whole};
 use serde::Serialize;
 
-use super::{Condition, ConditionState, Meta, Project, condition_state, read};
+use super::{Condition, ConditionState, Meta, Project, Status, condition_state, read};
 
 /// A cluster operator.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Operator {
     #[serde(flatten)]
     pub meta: Meta,
@@ -24,7 +24,7 @@ pub struct Operator {
 }
 
 /// What an operator says it looks after.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RelatedObject {
     pub group: String,
     pub resource: String,
@@ -76,7 +76,7 @@ impl Operator {
 }
 
 /// The cluster's version.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Version {
     #[serde(flatten)]
     pub meta: Meta,
@@ -93,7 +93,7 @@ pub struct Version {
 }
 
 /// One version that the cluster had or moved to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct History {
     pub version: String,
     /// `Completed` or `Partial`.
@@ -103,8 +103,15 @@ pub struct History {
     pub verified: bool,
 }
 
+impl History {
+    /// The version was reached.
+    pub fn is_completed(&self) -> bool {
+        self.state == "Completed"
+    }
+}
+
 /// A version that it may move to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Available {
     pub version: String,
     pub url: String,
@@ -134,6 +141,38 @@ impl Project for Version {
 
     fn key(&self) -> (&str, &str) {
         ("", &self.meta.name)
+    }
+}
+
+impl Version {
+    /// The version that it moves to now.
+    pub fn moving_to(&self) -> Option<&str> {
+        let under_way = self.updating.is_some() && !self.desired.is_empty();
+        (under_way && self.desired != self.current).then_some(self.desired.as_str())
+    }
+
+    /// "62 % complete" of the version operator's words.
+    pub fn percent(&self) -> Option<u8> {
+        let words = self.updating.as_deref()?;
+        let (before, _) = words.split_once('%')?;
+        let digits: String = before.chars().rev().take_while(char::is_ascii_digit).collect();
+        digits.chars().rev().collect::<String>().parse().ok().filter(|percent| *percent <= 100)
+    }
+
+    /// Why it does not go on; empty where it does not say so.
+    pub fn failing(&self) -> String {
+        let failing = self.find("Failing").filter(|failing| failing.status.is_true());
+        failing.map(Condition::why).unwrap_or_default()
+    }
+
+    /// Whether an update may begin, and why not; an absent condition counts as upgradeable.
+    pub fn upgradeable(&self) -> (Status, String) {
+        self.find("Upgradeable")
+            .map_or((Status::True, String::new()), |upgradeable| (upgradeable.status, upgradeable.why()))
+    }
+
+    fn find(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use rp_base::Timestamp;
-use rp_openshift::{self as openshift, Whole};
+use rp_openshift::{self as openshift, Quantity, Whole, WholeText};
 use serde::Serialize;
 
-use super::{Condition, Meta, Project, Status, condition_state, read};
+use super::{Condition, Meta, Project, Status, condition_state, read, reason_text};
 
 /// A node.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Node {
     #[serde(flatten)]
     pub meta: Meta,
@@ -49,7 +49,7 @@ pub struct Node {
 }
 
 /// A taint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Taint {
     pub key: String,
     pub value: String,
@@ -110,7 +110,7 @@ impl Project for Node {
             }),
             config_state: annotation("machineconfiguration.openshift.io/state"),
             config_reason: annotation("machineconfiguration.openshift.io/reason"),
-            volumes_attached: status.volumes_attached.0,
+            volumes_attached: status.volumes_attached.len(),
             labels,
             annotations: read::map(object.metadata.annotations.iter()),
         })
@@ -137,12 +137,13 @@ fn taint(taint: &openshift::Taint<Whole>) -> Taint {
     }
 }
 
-const fn amounts(capacity: &openshift::Capacity) -> Amounts {
+fn amounts(capacity: &openshift::Capacity<Whole>) -> Amounts {
+    let of = |text: &WholeText| Quantity::parse(text.as_str());
     Amounts {
-        cpu_millis: capacity.cpu.millis,
-        memory: capacity.memory.units,
-        storage: capacity.ephemeral_storage.units,
-        pods: capacity.pods.units,
+        cpu_millis: of(&capacity.cpu).millis,
+        memory: of(&capacity.memory).units,
+        storage: of(&capacity.ephemeral_storage).units,
+        pods: of(&capacity.pods).units,
     }
 }
 
@@ -150,6 +151,16 @@ impl Node {
     /// Ready and not cordoned, without pressure.
     pub fn is_well(&self) -> bool {
         self.ready.is_true() && self.schedulable && self.pressures.is_empty()
+    }
+
+    /// Reason and message of the condition `Ready`.
+    pub fn ready_why(&self) -> String {
+        reason_text(&self.ready_reason, &self.ready_message)
+    }
+
+    /// The roles, with commas.
+    pub fn role(&self) -> String {
+        self.roles.join(", ")
     }
 
     /// The name of its machine, without the namespace.

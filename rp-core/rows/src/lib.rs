@@ -1,4 +1,9 @@
-//! Projections of a cluster's objects (`rp_openshift`) for display: small plain structs, every text cleaned and bounded.
+//! What people see of a cluster's objects: one row type for each kind, from the watch to the page and the JSON API.
+//!
+//! Entry rule: what can be shown of one object, without markup and without asking anybody.
+//!
+//! A row is a projection of an object (`rp_openshift`): a small plain struct, every text cleaned and bounded. Its members
+//! are the members of the JSON API; the columns of its table are declared once, in `web`.
 //!
 //! Projection never fails on odd input: a member that is missing or of another type counts as absent, and only an
 //! object without a name is skipped. Times in the future are kept; pages show "in 3 h".
@@ -6,6 +11,7 @@
 mod cluster;
 mod event;
 mod machine;
+pub mod namespaces;
 mod node;
 mod operator;
 mod pod;
@@ -77,6 +83,15 @@ pub struct Condition {
     pub message: String,
 }
 
+/// `Reason: message`, or the one that is there.
+pub(crate) fn reason_text(reason: &str, message: &str) -> String {
+    match (reason, message) {
+        ("", message) => message.to_owned(),
+        (reason, "") => reason.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
+    }
+}
+
 /// A condition without its type, for conditions that have a field of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ConditionState {
@@ -87,6 +102,11 @@ pub struct ConditionState {
 }
 
 impl Condition {
+    /// Reason and message in one text.
+    pub fn why(&self) -> String {
+        reason_text(&self.reason, &self.message)
+    }
+
     /// The condition without its type.
     pub fn state(&self) -> ConditionState {
         ConditionState {
@@ -99,7 +119,7 @@ impl Condition {
 }
 
 /// The condition of a type; `Unknown` and empty when there is none.
-pub fn condition_state(conditions: &[Condition], kind: &str) -> ConditionState {
+pub(crate) fn condition_state(conditions: &[Condition], kind: &str) -> ConditionState {
     conditions.iter().find(|condition| condition.kind == kind).map(Condition::state).unwrap_or_default()
 }
 

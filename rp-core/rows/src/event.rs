@@ -8,7 +8,7 @@ use super::{Meta, Project, read};
 use crate::namespaces::is_system;
 
 /// An event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Event {
     #[serde(flatten)]
     pub meta: Meta,
