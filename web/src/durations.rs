@@ -2,8 +2,12 @@
 
 /// Whether this one is chosen: the posted one, else the second shortest.
 pub(crate) fn is_chosen(lives: &[u64], posted: &str, life: u64) -> bool {
+    is_chosen_or(lives, posted, lives.get(1).or(lives.first()).copied(), life)
+}
+
+/// Whether this one is chosen: the posted one, else the default.
+pub(crate) fn is_chosen_or(lives: &[u64], posted: &str, default: Option<u64>, life: u64) -> bool {
     let posted = posted.parse::<u64>().ok().filter(|posted| lives.contains(posted));
-    let default = lives.get(1).or(lives.first()).copied();
     posted.or(default) == Some(life)
 }
 

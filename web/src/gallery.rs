@@ -2,9 +2,9 @@
 
 use crate::view::{PageFragment, Sample};
 use crate::{
-    AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage, DevicePage,
-    ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage, KubeconfigPage,
-    MetricsPage, ReportPage, RobotsPage, SoloPage, StatisticsPage,
+    AccessDialog, AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage,
+    DevicePage, ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage,
+    ReportPage, RobotsPage, SoloPage, StatisticsPage,
 };
 
 /// One sample, rendered whole.
@@ -28,10 +28,7 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     add::<StatisticsPage>("statistics", &mut items)?;
     add::<AlertsPage>("alerts", &mut items)?;
     add::<FleetPage>("fleet", &mut items)?;
-    add::<MetricsPage>("metrics", &mut items)?;
-    add::<KubeconfigPage>("kubeconfig", &mut items)?;
-    add::<crate::SshPage>("ssh", &mut items)?;
-    add::<crate::TunnelPage>("tunnel", &mut items)?;
+    add::<AccessDialog>("", &mut items)?;
     add::<crate::HostKeysPage>("host-keys", &mut items)?;
     add::<AccessPage>("access", &mut items)?;
     add::<GrantPage>("grant", &mut items)?;
@@ -67,9 +64,11 @@ pub fn gallery() -> askama::Result<Vec<GalleryItem>> {
     Ok(items)
 }
 
+/// Adds the samples of a page. One that shows several things names none: its states have whole names.
 fn add<T: Sample>(page: &str, items: &mut Vec<GalleryItem>) -> askama::Result<()> {
     for (state, sample) in T::samples() {
-        items.push(GalleryItem { name: format!("{page}-{state}"), html: sample.render(PageFragment::Page)? });
+        let name = if page.is_empty() { state.to_owned() } else { format!("{page}-{state}") };
+        items.push(GalleryItem { name, html: sample.render(PageFragment::Page)? });
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
-//! Pages of the portal: typed page structs with their templates, one sample for each state they can
-//! be in, and the assets. Knows nothing of HTTP, stores or clocks: instants are seconds since 1970
+//! Pages of the portal: typed page structs with their templates, the assets, and, with the feature `samples`, one
+//! sample for each state that a page can be in. Knows nothing of HTTP, stores or clocks: instants are seconds since 1970
 //! UTC, and everything that is shown is a plain value of a struct here.
 //!
 //! A page is a struct that implements [`View`]: `page.render(PageFragment::of(…))` gives the whole document or
 //! the inside of the element that a fragment request asks for.
 
+mod access_dialog;
 mod alerts;
 pub mod assets;
 mod audit;
@@ -24,7 +25,9 @@ mod explore;
 mod filters;
 mod fleet;
 mod frame;
+#[cfg(feature = "samples")]
 mod gallery;
+mod gallery_page;
 mod grant;
 mod grants;
 mod imported;
@@ -45,11 +48,13 @@ mod recordings;
 mod report;
 mod resources;
 mod robots;
+#[cfg(feature = "samples")]
 mod samples;
 mod serial;
 mod solo;
 mod ssh;
 mod state;
+#[cfg(feature = "samples")]
 mod states_page;
 mod statistics;
 pub mod statuses;
@@ -62,6 +67,9 @@ mod view;
 pub mod when;
 mod workloads;
 
+pub use access_dialog::{
+    AccessDialog, AccessDialogKind, AccessErrors, AccessForm, AccessGiven, AccessQuestion, LEAST_REASON,
+};
 pub use alerts::{AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState};
 pub use audit::{AuditPage, AuditQuery, AuditResult, AuditRow, Chain};
 pub use cluster::{
@@ -85,17 +93,19 @@ pub use explore::{
 };
 pub use fleet::{AGGREGATES, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable};
 pub use frame::{CSRF_FIELD, Elevation, Frame, NavItem, Person, banner};
+#[cfg(feature = "samples")]
 pub use gallery::{GalleryItem, gallery};
+pub use gallery_page::GalleryPage;
 pub use grant::{GrantPage, StreamRow};
 pub use grants::{AccessPage, GrantKind, GrantQuery, GrantRow, GrantState, GrantView};
 pub use imported::{ImportErrors, ImportForm, ImportedPage, ImportedRow};
 pub use jump::{JumpGroup, JumpItem, JumpPage};
 pub use keys::{KEYS, KeysPage};
-pub use kubeconfig::{KubeconfigErrors, KubeconfigForm, KubeconfigPage, LEAST_REASON, RightsChoice};
+pub use kubeconfig::{KubeconfigChoices, RightsChoice};
 pub use list_query::{ListQuery, ListView, filter_words};
 pub use live::{LiveBar, LiveState};
 pub use logs::{LogPage, LogQuery, SINCES, TAILS};
-pub use metrics::{MetricsPage, MetricsToken};
+pub use metrics::MetricsToken;
 pub use network::{IngressRow, LastDial, NetworkObject, NetworkPage};
 pub use panel::{Block, DisplayTime, Item, LANES, Lane, Line, Pair, Panel, Value};
 pub use parts::{Badge, Failure, Link, Notice, Rights, Side, State, Step, StepState, Tone};
@@ -110,17 +120,18 @@ pub use resources::{
 pub use robots::{NewToken, RobotErrors, RobotForm, RobotRow, RobotState, RobotsPage};
 pub use serial::{SERIAL_LINES, SERIAL_USUAL, SerialPage, SerialQuery};
 pub use solo::{FailureFragment, Group, SoloPage};
-pub use ssh::{
-    HostKeyRow, HostKeysPage, RefusedKeyRow, SshCredentials, SshErrors, SshForm, SshMachineRow, SshPage,
-};
-pub use states_page::{GalleryPage, StatesPage};
+pub use ssh::{HostKeyRow, HostKeysPage, RefusedKeyRow, SshChoices, SshCredentials, SshMachineRow};
+#[cfg(feature = "samples")]
+pub use states_page::StatesPage;
 pub use statistics::{STATISTIC_RANGES, StatisticChart, StatisticGroup, StatisticsPage};
 pub use table::{Cell, Table, TableQuery};
 pub use tabs::{Tab, TabCount};
 pub(crate) use terminal::terminal_notes;
-pub use terminal::{TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery, TerminalReasonForm};
-pub use tunnel::{TunnelCommands, TunnelErrors, TunnelForm, TunnelPage};
-pub use view::{PageFragment, Sample, View};
+pub use terminal::{TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery};
+pub use tunnel::{TunnelChoices, TunnelCommands};
+#[cfg(feature = "samples")]
+pub use view::Sample;
+pub use view::{PageFragment, View};
 pub use workloads::{
     ContainerRow, POD_RESTARTS, POD_STATES, Pod, PodPage, PodQuery, PodRow, PodsPage, WORKLOAD_KINDS,
     WorkloadPage, WorkloadQuery, WorkloadRow, WorkloadsPage, of_count,

@@ -1,5 +1,6 @@
 //! Invented pages in every state, for the tests and the gallery.
 
+mod access_dialog;
 mod audit;
 mod cluster;
 mod clusters;
@@ -12,6 +13,7 @@ mod grants;
 mod imported;
 mod jump;
 mod kubeconfig;
+mod metrics;
 mod objects;
 mod prometheus;
 mod recordings;

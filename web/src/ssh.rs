@@ -1,40 +1,16 @@
-//! `{RES}/ssh`: the dialog that gives a shell on a machine, and `{RES}/host-keys`: what its machines show.
-//!
-//! The dialog's form posts to `{RES}/ssh/new`, which answers the same dialog with command and password, once, or 422
-//! with its errors.
-
-use serde::Deserialize;
+//! What the dialog of a shell on a machine alone offers and gives out, and `{RES}/host-keys`: what machines show.
 
 use crate::filters;
 use crate::frame::Frame;
-use crate::parts::{Failure, Link};
+use crate::parts::Failure;
 
-/// The dialog.
-#[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "ssh.html", blocks = ["title", "main", "dialog"])]
-pub struct SshPage {
-    /// What is around it.
-    pub frame: Frame,
-    /// The cluster's name.
-    pub cluster: String,
-    /// Path of its pages.
-    pub path: String,
+/// Machines to choose from.
+#[derive(Clone, Debug, Default)]
+pub struct SshChoices {
     /// What there is, masters first.
     pub machines: Vec<SshMachineRow>,
     /// Why the list is not whole, or empty.
     pub machines_note: String,
-    /// Why the person may not have a shell now, and the way to one.
-    pub barred: Option<(String, Option<Link>)>,
-    /// Lengths of life to choose from, in seconds, shortest first.
-    pub lives: Vec<u64>,
-    /// What was filled in.
-    pub form: SshForm,
-    /// What is wrong with it.
-    pub errors: SshErrors,
-    /// Command and password, shown once.
-    pub given: Option<SshCredentials>,
-    /// In place of the form.
-    pub failure: Option<Failure>,
 }
 
 /// A machine to choose.
@@ -45,33 +21,6 @@ pub struct SshMachineRow {
     pub ready: bool,
     /// How it is reached, e.g. `through a master`.
     pub way: String,
-}
-
-/// The form as it is posted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct SshForm {
-    pub machine: String,
-    /// Seconds; empty means the default.
-    pub life: String,
-    pub reason: String,
-    pub ticket: String,
-    /// Any value: agent forwarding is requested.
-    pub agent_forwarding: String,
-    /// `host:port`, separated by blanks or commas.
-    pub destinations: String,
-}
-
-/// One sentence for each field that is wrong: what would be right.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SshErrors {
-    pub machine: Option<String>,
-    pub life: Option<String>,
-    pub reason: Option<String>,
-    pub ticket: Option<String>,
-    pub destinations: Option<String>,
-    /// About all of it.
-    pub form: Option<Failure>,
 }
 
 /// The access that was issued.
@@ -96,20 +45,11 @@ impl std::fmt::Debug for SshCredentials {
     }
 }
 
-impl SshPage {
-    pub(crate) fn chosen(&self, life: &u64) -> bool {
-        crate::durations::is_chosen(&self.lives, &self.form.life, *life)
-    }
-
-    pub(crate) fn life_words(&self, life: &u64) -> String {
-        crate::durations::words(&self.lives, *life)
-    }
-
-    /// The posted machine, else the first that is ready.
-    pub(crate) fn picked(&self, name: &str) -> bool {
-        let posted = self.machines.iter().any(|machine| machine.name == self.form.machine);
-        if posted {
-            return self.form.machine == name;
+impl SshChoices {
+    /// Whether a machine is the chosen one: the posted one, else the first that is ready.
+    pub(crate) fn picked(&self, posted: &str, name: &str) -> bool {
+        if self.machines.iter().any(|machine| machine.name == posted) {
+            return posted == name;
         }
         let first = self.machines.iter().find(|machine| machine.ready).or(self.machines.first());
         first.is_some_and(|machine| machine.name == name)

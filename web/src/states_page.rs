@@ -38,13 +38,3 @@ pub struct StatesPage {
     /// What is missing, for the partial state.
     pub missing: Vec<MissingPart>,
 }
-
-/// Every sample of every page, to be opened: of development only.
-#[derive(Clone, Debug, Default, askama::Template)]
-#[template(path = "gallery.html", blocks = ["title", "main"])]
-pub struct GalleryPage {
-    /// What is around it.
-    pub frame: Frame,
-    /// Names of samples, `page-state`, in the order of the pages.
-    pub names: Vec<String>,
-}

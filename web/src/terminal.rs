@@ -2,10 +2,11 @@
 
 use serde::Deserialize;
 
+use crate::access_dialog::AccessQuestion;
 use crate::cluster::Cluster;
 use crate::filters;
 use crate::frame::Frame;
-use crate::parts::{Failure, Link};
+use crate::parts::Failure;
 use crate::query::Query;
 
 /// A terminal.
@@ -19,7 +20,7 @@ pub struct TerminalPage {
     /// Where it leads, as in the URL; nothing: to be chosen.
     pub query: TerminalQuery,
     /// What is asked before it opens.
-    pub ask: Option<TerminalReasonForm>,
+    pub ask: Option<AccessQuestion>,
     /// The terminal of another person that is watched.
     pub watching: Option<TerminalOpen>,
     /// Open in the cluster, to look on at.
@@ -65,21 +66,6 @@ pub struct TerminalOpen {
     pub began: i64,
     /// Who looks on.
     pub watchers: Vec<String>,
-}
-
-/// The question for a reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TerminalReasonForm {
-    /// What was typed.
-    pub reason: String,
-    /// What was typed.
-    pub ticket: String,
-    /// What is wrong with the reason.
-    pub reason_error: Option<String>,
-    /// What is wrong with the ticket.
-    pub ticket_error: Option<String>,
-    /// Why it cannot be asked now, and the way to change that.
-    pub barred: Option<(String, Option<Link>)>,
 }
 
 /// The access that opens a terminal.

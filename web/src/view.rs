@@ -6,9 +6,9 @@ use crate::frame::Frame;
 use crate::keys::KeysDialog;
 use crate::text::VisibleEscaper;
 use crate::{
-    AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage, DevicePage,
-    ElevatePage, ElevationsPage, ExplorePage, FailureFragment, FleetPage, GrantPage, ImportedPage, KeysPage,
-    KubeconfigPage, MetricsPage, ReportPage, RobotsPage, SoloPage, StatisticsPage,
+    AccessDialog, AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage,
+    DevicePage, ElevatePage, ElevationsPage, ExplorePage, FailureFragment, FleetPage, GrantPage,
+    ImportedPage, KeysPage, ReportPage, RobotsPage, SoloPage, StatisticsPage,
 };
 
 /// The part of a page that is rendered. One template makes all of them.
@@ -59,6 +59,7 @@ pub trait View {
 }
 
 /// One of each state a page can be in, for the tests and the gallery.
+#[cfg(feature = "samples")]
 pub trait Sample: View + Sized {
     /// Name of the state and the page in it.
     fn samples() -> Vec<(&'static str, Self)>;
@@ -128,8 +129,8 @@ view!(ReportPage, |p| format!("Access report, {}", p.cluster), list: |_| None, d
 view!(ConfirmPage, |p| p.title.clone(), list: |_| None, dialog: |p| Some(p.as_dialog().render()));
 view!(KeysPage, |_p| "Keys".into(), list: |_| None, dialog: |_| Some(KeysDialog.render()));
 view!(
-    KubeconfigPage,
-    |p| format!("Kubeconfig for {}", p.cluster),
+    AccessDialog,
+    |p| format!("{} {}", p.words().title, p.cluster),
     list: |_| None,
     dialog: |p| Some(p.as_dialog().render())
 );
@@ -166,27 +167,9 @@ view!(
 );
 view!(crate::JumpPage, |_p| "Jump".into(), list: |_| None, dialog: |_| None);
 view!(crate::GalleryPage, |_p| "Gallery".into(), list: |_| None, dialog: |_| None);
+#[cfg(feature = "samples")]
 view!(crate::StatesPage, |_p| "States".into(), list: |_| None, dialog: |_| None);
 view!(FleetPage, |_p| "Fleet query".into(), list: |_| None, dialog: |_| None);
-view!(
-    MetricsPage,
-    |p| format!("Metrics of {}", p.cluster),
-    list: |_| None,
-    dialog: |p| Some(p.as_dialog().render())
-);
-
-view!(
-    crate::SshPage,
-    |p| format!("SSH to {}", p.cluster),
-    list: |_| None,
-    dialog: |p| Some(p.as_dialog().render())
-);
-view!(
-    crate::TunnelPage,
-    |p| format!("Tunnel to {}", p.cluster),
-    list: |_| None,
-    dialog: |p| Some(p.as_dialog().render())
-);
 view!(
     crate::HostKeysPage,
     |p| format!("Host keys of {}", p.cluster),

@@ -1,25 +1,27 @@
 //! `{RES}/kubeconfig` and `POST {RES}/kubeconfig/new` (`contract/portal.md` §10; `contract/rules.md` §5.1).
 
-use std::time::Duration;
-
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use portal_model::access_kinds::KUBECONFIG;
+use portal_model::access_offer;
+use portal_model::access_offer::{AccessOffer, Lack, Standing};
 use portal_model::index::Entry;
 use portal_model::state::PortalState;
 use portal_session::context::{Context, Ctx, ResponseKind};
 use portal_session::fault::Fault;
 use portal_session::refusals;
 use portal_session::refusals::sentence;
-use portal_session::user::{CurrentUser, missing};
+use portal_session::user::CurrentUser;
 use rp_access::{GrantFilter, IssueError, IssueRequest, IssuedGrant};
-use rp_documents::{GrantKind, Rights, Role, Side};
+use rp_documents::{GrantKind, Rights, Side};
 use serde::Deserialize;
-use web::{AccessDecision, KubeconfigErrors, KubeconfigForm, KubeconfigPage, Link, NavItem, RightsChoice};
+use web::{AccessDialog, AccessDialogKind, AccessErrors, AccessForm, KubeconfigChoices, RightsChoice};
 
+use crate::access_dialog;
+use crate::access_dialog::elevate_first;
 use crate::answer::answer;
-use crate::cluster_head::may_take;
 use crate::cluster_path::ClusterPath;
 use crate::frame::frame;
 use crate::rows;
@@ -44,9 +46,18 @@ async fn page(
     context: &Context,
     user: &CurrentUser,
     entry: &Entry,
-) -> Result<KubeconfigPage, Fault> {
-    let mut frame = frame(state, context);
-    frame.place = NavItem::Clusters;
+) -> Result<AccessDialog, Fault> {
+    let offer = access_offer::offer(state, user, entry, &KUBECONFIG).await;
+    let choices = KubeconfigChoices {
+        rights: rights(entry, &offer),
+        held: held(state, user, entry).await?,
+        identity: identity(entry).to_owned(),
+    };
+    Ok(access_dialog::dialog(state, context, entry, &offer, AccessDialogKind::Kubeconfig(choices)))
+}
+
+/// How many kubeconfigs of the person for it are active.
+async fn held(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Result<u64, Fault> {
     let mine = GrantFilter {
         owner_sub: Some(user.caller.person.sub.clone()),
         target: Some(entry.id.clone()),
@@ -56,76 +67,30 @@ async fn page(
     };
     let held = state.session.access.list(&mine).await.map_err(|error| Fault::store(&error))?;
     let held = held.items.iter().filter(|view| view.grant.kind == GrantKind::Kubeconfig).count();
-    let failure = match may_take(entry, user) {
-        AccessDecision::Yes => None,
-        AccessDecision::No(why) if user.has(Role::Sre) => Some(
-            Fault::new(
-                StatusCode::CONFLICT,
-                "not_reachable",
-                Side::Cluster,
-                "This cluster cannot be reached yet",
-            )
-            .why(why)
-            .failure(&frame),
-        ),
-        AccessDecision::No(_) => Some(missing(Role::Sre).failure(&frame)),
-    };
-    Ok(KubeconfigPage {
-        cluster: entry.id.name().to_owned(),
-        path: entry.path(),
-        choices: choices(state, user, entry),
-        lives: lives(state),
-        form: KubeconfigForm::default(),
-        errors: KubeconfigErrors::default(),
-        held: u64::try_from(held).unwrap_or(0),
-        identity: identity(entry).to_owned(),
-        failure,
-        frame,
-    })
+    Ok(u64::try_from(held).unwrap_or(0))
 }
 
 /// Read-only stands first and is chosen; the rest is there while an elevation for this cluster is in force.
-fn choices(state: &PortalState, user: &CurrentUser, entry: &Entry) -> Vec<RightsChoice> {
-    let access = &state.session.access;
-    let active = access.active_elevations(&user.caller.person.sub);
-    let covers = |rights: Rights| {
-        let covering = active.iter().filter(|each| each.rights >= rights && each.covers(Some(&entry.id)));
-        covering.max_by_key(|each| each.not_after)
-    };
-    let choice = |rights: Rights| {
+fn rights(entry: &Entry, offer: &AccessOffer) -> Vec<RightsChoice> {
+    let choice = |rights: Rights, standing: Standing| {
         let plain = RightsChoice { rights: rows::rights(rights), ..RightsChoice::default() };
-        if rights == Rights::Read {
-            return plain;
+        match standing {
+            Standing::Own => plain,
+            Standing::Elevated(end) => {
+                let end = web::when::exact(end.seconds());
+                let note = format!("Your elevation ends at {end}; from then on it only reads.");
+                RightsChoice { note, ..plain }
+            }
+            Standing::Lacks(Lack::Role) => {
+                RightsChoice { barred: Some("Needs the role elevated.".to_owned()), ..plain }
+            }
+            Standing::Lacks(Lack::Elevation) => {
+                let (why, way) = elevate_first(entry, rights);
+                RightsChoice { barred: Some(why), way: Some(way), ..plain }
+            }
         }
-        if let Some(elevation) = covers(rights) {
-            let end = elevation.not_after.unwrap_or(elevation.asked).seconds();
-            let note =
-                format!("Your elevation ends at {}; from then on it only reads.", web::when::exact(end));
-            return RightsChoice { note, ..plain };
-        }
-        if !user.has(Role::Elevated) {
-            return RightsChoice { barred: Some("Needs the role elevated.".to_owned()), ..plain };
-        }
-        let form = web::ElevateForm {
-            cluster: entry.id.to_string(),
-            rights: rights.name().to_owned(),
-            ..web::ElevateForm::default()
-        };
-        let why = format!("You are not elevated to {} on this cluster.", rights.name());
-        RightsChoice { barred: Some(why), way: Some(Link::new("Elevate first", form.href())), ..plain }
     };
-    [Rights::Read, Rights::Write, Rights::Admin].map(choice).into()
-}
-
-/// Lengths of life to choose from, in seconds, up to what the policy allows.
-pub fn lives(state: &PortalState) -> Vec<u64> {
-    let policy = state.session.access.policy();
-    let (most, default) = (policy.max_life.as_secs(), policy.default_life.as_secs());
-    let mut lives: Vec<u64> =
-        [3600, default, 8 * 3600, most].into_iter().filter(|life| *life <= most && *life >= 60).collect();
-    lives.sort_unstable();
-    lives.dedup();
-    lives
+    offer.rights.iter().map(|each| choice(each.rights, each.standing)).collect()
 }
 
 fn identity(entry: &Entry) -> &'static str {
@@ -149,7 +114,7 @@ struct KubeconfigRequest {
 
 /// What was posted, in one form.
 struct PostedForm {
-    form: KubeconfigForm,
+    form: AccessForm,
     /// The contract's empty request.
     empty: bool,
 }
@@ -157,13 +122,12 @@ struct PostedForm {
 fn posted(headers: &HeaderMap, body: &[u8]) -> Result<PostedForm, Fault> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/x-www-form-urlencoded") {
-        let form: KubeconfigForm =
-            parse_form(body).ok_or_else(|| Fault::bad_input("The form cannot be read"))?;
-        let empty = form == KubeconfigForm::default();
+        let form = access_dialog::read_form(body)?;
+        let empty = form == AccessForm::default();
         return Ok(PostedForm { form, empty });
     }
     if body.is_empty() {
-        return Ok(PostedForm { form: KubeconfigForm::default(), empty: true });
+        return Ok(PostedForm { form: AccessForm::default(), empty: true });
     }
     let ask: KubeconfigRequest = serde_json::from_slice(body)
         .map_err(|_| Fault::bad_input("The body is not the JSON that is expected here"))?;
@@ -172,38 +136,22 @@ fn posted(headers: &HeaderMap, body: &[u8]) -> Result<PostedForm, Fault> {
         Some(serde_json::Value::String(text)) => text,
         Some(other) => other.to_string(),
     };
-    let form = KubeconfigForm {
+    let form = AccessForm {
         rights: ask.rights.unwrap_or_default(),
         life,
         reason: ask.reason.unwrap_or_default(),
         ticket: ask.ticket.unwrap_or_default(),
+        ..AccessForm::default()
     };
     // `{}` is the contract's empty request too.
-    let empty = form == KubeconfigForm::default();
+    let empty = form == AccessForm::default();
     Ok(PostedForm { form, empty })
 }
 
-/// The fields of a form by name; unknown ones are ignored, the last of a name wins.
-pub fn parse_form(body: &[u8]) -> Option<KubeconfigForm> {
-    std::str::from_utf8(body).ok()?;
-    let mut form = KubeconfigForm::default();
-    for (name, value) in url::form_urlencoded::parse(body) {
-        let field = match name.as_ref() {
-            "rights" => &mut form.rights,
-            "life" => &mut form.life,
-            "reason" => &mut form.reason,
-            "ticket" => &mut form.ticket,
-            _ => continue,
-        };
-        *field = value.into_owned();
-    }
-    Some(form)
-}
-
 /// What is wrong with each field, or what is asked for.
-fn ask(posted: &PostedForm, entry: &Entry) -> Result<IssueRequest, Box<KubeconfigErrors>> {
+fn ask(posted: &PostedForm, entry: &Entry) -> Result<IssueRequest, Box<AccessErrors>> {
     let form = &posted.form;
-    let mut errors = KubeconfigErrors::default();
+    let mut errors = AccessErrors::default();
     let rights = match form.rights.as_str() {
         "" | "read" => Rights::Read,
         "write" => Rights::Write,
@@ -213,22 +161,15 @@ fn ask(posted: &PostedForm, entry: &Entry) -> Result<IssueRequest, Box<Kubeconfi
             Rights::Read
         }
     };
-    let life = match form.life.trim() {
-        "" => None,
-        text => text.parse::<u64>().ok().map(Duration::from_secs).or_else(|| {
-            errors.life = Some("A number of seconds.".to_owned());
-            None
-        }),
-    };
+    let life = access_dialog::life(form, &mut errors);
     if form.ticket.chars().count() > 100 {
         errors.ticket = Some("At most 100 characters.".to_owned());
     }
     if errors.any() {
         return Err(Box::new(errors));
     }
-    let ticket = form.ticket.trim();
     Ok(IssueRequest {
-        ticket: (!ticket.is_empty()).then(|| ticket.to_owned()),
+        ticket: access_dialog::ticket(form),
         life,
         ..IssueRequest::new(
             GrantKind::Kubeconfig,
@@ -265,37 +206,24 @@ async fn refused(
     context: &Context,
     user: &CurrentUser,
     entry: &Entry,
-    form: KubeconfigForm,
+    form: AccessForm,
     error: IssueError,
 ) -> Result<Response, Fault> {
-    let mut errors = KubeconfigErrors::default();
-    match &error {
-        IssueError::Reason { .. } => errors.reason = Some(sentence(&error)),
-        IssueError::Ticket { .. } => errors.ticket = Some(sentence(&error)),
-        IssueError::Life { .. } => errors.life = Some(sentence(&error)),
-        IssueError::NotAllowed { .. } | IssueError::ElevationNeeded { .. } => {
-            if context.wants == ResponseKind::Json {
-                return Err(refusals::issue(&error));
-            }
-            errors.rights = Some(sentence(&error));
-        }
-        IssueError::OutOfScope { .. }
-        | IssueError::TooOften(_)
-        | IssueError::TooMany { .. }
-        | IssueError::Store(_)
-        | IssueError::Audit(_)
-        | IssueError::NoKey => {
-            let fault = refusals::issue(&error);
-            if context.wants == ResponseKind::Json {
-                return Err(fault);
-            }
-            // Keeps the typed values.
-            errors.form = Some(fault.failure(&frame(state, context)));
-            let page = KubeconfigPage { form, errors, ..page(state, context, user, entry).await? };
-            return answer(context, fault.status, &page);
-        }
+    let mut errors = AccessErrors::default();
+    if access_dialog::shown_at_field(&mut errors, &error) {
+        return mistakes(state, context, user, entry, form, errors).await;
     }
-    mistakes(state, context, user, entry, form, errors).await
+    let fault = refusals::issue(&error);
+    if context.wants == ResponseKind::Json {
+        return Err(fault);
+    }
+    if matches!(error, IssueError::NotAllowed { .. } | IssueError::ElevationNeeded { .. }) {
+        errors.rights = Some(sentence(&error));
+        return mistakes(state, context, user, entry, form, errors).await;
+    }
+    // Keeps the typed values.
+    errors.form = Some(fault.failure(&frame(state, context)));
+    filled_in(state, context, user, entry, (fault.status, form, errors)).await
 }
 
 async fn mistakes(
@@ -303,22 +231,35 @@ async fn mistakes(
     context: &Context,
     user: &CurrentUser,
     entry: &Entry,
-    form: KubeconfigForm,
-    errors: KubeconfigErrors,
+    form: AccessForm,
+    errors: AccessErrors,
 ) -> Result<Response, Fault> {
     if context.wants == ResponseKind::Json {
         let fields = [&errors.rights, &errors.life, &errors.reason, &errors.ticket];
         let text: Vec<&str> = fields.into_iter().flatten().map(String::as_str).collect();
         return Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", Side::You, text.join(" ")));
     }
-    let page = KubeconfigPage { form, errors, ..page(state, context, user, entry).await? };
-    answer(context, StatusCode::UNPROCESSABLE_ENTITY, &page)
+    filled_in(state, context, user, entry, (StatusCode::UNPROCESSABLE_ENTITY, form, errors)).await
+}
+
+/// The dialog with what was filled in, and what is wrong with it.
+async fn filled_in(
+    state: &PortalState,
+    context: &Context,
+    user: &CurrentUser,
+    entry: &Entry,
+    (status, form, errors): (StatusCode, AccessForm, AccessErrors),
+) -> Result<Response, Fault> {
+    let mut page = page(state, context, user, entry).await?;
+    page.question.form = form;
+    page.question.errors = errors;
+    answer(context, status, &page)
 }
 
 /// The wire form of `contract/portal.md` §10.
 fn file(state: &PortalState, entry: &Entry, issued: &IssuedGrant) -> Result<Response, Fault> {
     let urls = &state.session.site.urls;
-    let server = format!("{}{}/kubeconfig/proxy", urls.proxy.origin().ascii_serialization(), entry.id.key());
+    let server = KUBECONFIG.address(state, &entry.id).unwrap_or_default();
     let text = rp_kube::write::issued(&server, urls.ca_pem.as_deref(), &issued.token);
     let more = if issued.grant.rights > Rights::Read { "-elevated" } else { "" };
     // A name has letters, digits, `-_().` only, so it needs no quoting.

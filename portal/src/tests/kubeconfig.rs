@@ -134,3 +134,21 @@ async fn a_body_that_is_too_large_is_413() {
     let answer = kit.unsafe_call(Role::Sre, "POST", &new(), &"x".repeat(300 * 1024)).await;
     assert_eq!(answer.status, 413, "{answer:?}");
 }
+
+#[tokio::test]
+async fn every_dialog_says_alike_why_an_access_is_not_for_somebody() {
+    let kit = Kit::new().await;
+    for name in ["kubeconfig", "ssh", "metrics", "tunnel"] {
+        let page = kit.page(Role::Viewer, &format!("{RES}/{name}")).await;
+        let dialog = page.body.contains(&format!("data-testid=\"dialog-{name}\""));
+        assert!(dialog && page.body.contains("This needs the role sre"), "{name}: {page:?}");
+        assert!(!page.body.contains("name=\"reason\""), "{name}: {page:?}");
+    }
+    for path in ["tunnel", "terminal?namespace=a&pod=b"] {
+        let page = kit.page(Role::Elevated, &format!("{RES}/{path}")).await;
+        let name = path.split('?').next().unwrap();
+        let barred = page.body.contains(&format!("data-testid=\"{name}-barred\""));
+        assert!(barred && page.body.contains("You are not elevated to write on this cluster."), "{page:?}");
+        assert!(page.body.contains("Elevate first"), "{name}: {page:?}");
+    }
+}

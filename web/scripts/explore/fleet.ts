@@ -2,6 +2,7 @@
 
 import { say, toast } from "../say";
 import { cancelled, type Answer, type Problem, type Sample, samples, send } from "./api";
+import { safe } from "./csv";
 import { blank, h, icon, notice, num, plain, save, shown, svg } from "./dom";
 import { Editor } from "./editor";
 import { guess } from "./guess";
@@ -294,7 +295,7 @@ export class Fleet {
   }
 
   private csv(): void {
-    const cell = (text: string) => `"${(/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text).replaceAll('"', '""')}"`;
+    const cell = (text: string) => `"${safe(text).replaceAll('"', '""')}"`;
     const lines = this.rows().flatMap((r) => r.sample.values.map(([at, v]) => [cell(r.cluster), cell(notation(r.sample.labels)), new Date(at * 1000).toISOString(), v].join(",")));
     const failed = this.faults.map((f) => [cell(f.cluster), cell(`failed: ${f.error.what}`), "", ""].join(","));
     save(`fleet-${when.full(when.now()).replace(/\D/g, "")}.csv`, "text/csv", [["cluster,series,time,value", ...lines, ...failed].join("\r\n"), "\r\n"]);

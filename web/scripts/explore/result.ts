@@ -2,6 +2,7 @@
 
 import type { Answer, Problem } from "./api";
 import { Chart } from "./chart";
+import { safe } from "./csv";
 import { blank, choice, h, icon, notice, num, plain, save, shown, tool } from "./dom";
 import { fold, grid, type Grid, LINES, type Line, MOST, notation, reduced, value } from "./series";
 import { guess } from "./guess";
@@ -229,9 +230,8 @@ export class Result {
 
   private csv(): void {
     const cell = (text: string) => {
-      // A spreadsheet must not take what stands in a label for a formula.
-      const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
-      return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+      const guarded = safe(text);
+      return /[",\n\r]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
     };
     const out: string[] = [];
     if (this.grid) {

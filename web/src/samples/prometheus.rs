@@ -1,13 +1,12 @@
-//! Explorer, statistics, alerts, fleet query and the dialog for tools.
+//! Explorer, statistics, alerts and fleet query.
 
 use super::cluster::{harbor, lab};
 use super::{DAY, HOSTILE, HOUR, MINUTE, NOW, ended, endless, frame, hostile, no_rights, path, viewer};
 use crate::{
     AccessDecision, AlertGroup, AlertRow, AlertSilence, Alerts, AlertsPage, AlertsState, Cluster,
-    ExplorePage, ExploreQuery, Failure, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable, Frame,
-    KubeconfigErrors, KubeconfigForm, Link, MetricsPage, MetricsToken, NavItem, Notice, QueryResult,
-    ResultRow, ResultTable, Sample, Side, StatisticChart, StatisticGroup, StatisticsPage, Tone, explore_href,
-    sparkline,
+    ExplorePage, ExploreQuery, Failure, FleetFault, FleetOutcome, FleetPage, FleetRow, FleetTable, Link,
+    NavItem, Notice, QueryResult, ResultRow, ResultTable, Sample, Side, StatisticChart, StatisticGroup,
+    StatisticsPage, Tone, explore_href, sparkline,
 };
 
 const LATENCY: &str =
@@ -476,65 +475,6 @@ impl Sample for FleetPage {
             ("no-rights", Self { frame: viewer(NavItem::Fleet), may_ask: no_role(), ..fleet() }),
             ("error", Self { failure: Some(super::store_away()), ..fleet() }),
             ("expired", Self { frame: ended(NavItem::Fleet, "/fleet"), ..fleet() }),
-        ]
-    }
-}
-
-fn dialog() -> MetricsPage {
-    MetricsPage {
-        frame: frame(NavItem::Clusters),
-        cluster: "harbor-prod-weu-01".into(),
-        path: path("rg-harbor-prod", "harbor-prod-weu-01"),
-        lives: vec![3600, 4 * 3600, 8 * 3600],
-        ..MetricsPage::default()
-    }
-}
-
-impl Sample for MetricsPage {
-    fn samples() -> Vec<(&'static str, Self)> {
-        let given = MetricsToken {
-            token: "aro_grant_01JD7M2N08RAexample".into(),
-            address: format!(
-                "https://proxy.weu.example.net{}/prometheus",
-                path("rg-harbor-prod", "harbor-prod-weu-01")
-            ),
-            ends: NOW + 8 * HOUR,
-            own_ca: true,
-        };
-        let errors = KubeconfigErrors {
-            reason: Some("Too short: say in at least 10 characters what you are going to do.".into()),
-            life: Some("At most 8 h.".into()),
-            ticket: Some("At most 100 characters.".into()),
-            ..KubeconfigErrors::default()
-        };
-        let form = |text: &str| KubeconfigForm {
-            reason: text.into(),
-            ticket: text.into(),
-            ..KubeconfigForm::default()
-        };
-        let of = |frame: Frame| Self { frame, ..dialog() };
-        vec![
-            ("empty", dialog()),
-            ("given", Self { given: Some(given), ..dialog() }),
-            ("mistake", Self { errors, form: form("look"), ..dialog() }),
-            (
-                "hostile",
-                Self {
-                    cluster: HOSTILE.into(),
-                    path: "/x".into(),
-                    form: form(HOSTILE),
-                    ..of(hostile(NavItem::Clusters))
-                },
-            ),
-            (
-                "no-rights",
-                Self {
-                    failure: Some(no_rights("You may not take metrics access", "sre")),
-                    ..of(viewer(NavItem::Clusters))
-                },
-            ),
-            ("error", Self { failure: Some(super::store_away()), ..dialog() }),
-            ("expired", of(ended(NavItem::Clusters, "/metrics"))),
         ]
     }
 }

@@ -1,7 +1,7 @@
 use super::{HOSTILE, HOUR, MINUTE, NOW, ended, frame, hostile, no_rights, path, store_away, viewer};
 use crate::{
-    HostKeyRow, HostKeysPage, Link, NavItem, RefusedKeyRow, Sample, SshCredentials, SshErrors, SshForm,
-    SshMachineRow, SshPage,
+    AccessDialog, AccessDialogKind, AccessErrors, AccessForm, AccessGiven, AccessQuestion, HostKeyRow,
+    HostKeysPage, Link, NavItem, RefusedKeyRow, Sample, SshChoices, SshCredentials, SshMachineRow,
 };
 
 const NAME: &str = "harbor-prod-weu-01";
@@ -11,119 +11,113 @@ fn machine(name: &str, control_plane: bool, ready: bool) -> SshMachineRow {
     SshMachineRow { name: format!("{NAME}-x7k2p-{name}"), control_plane, ready, way: way.into() }
 }
 
-fn full() -> SshPage {
-    SshPage {
+fn kind(machines: Vec<SshMachineRow>, note: &str) -> AccessDialogKind {
+    AccessDialogKind::Ssh(SshChoices { machines, machines_note: note.into() })
+}
+
+fn asked(form: AccessForm, errors: AccessErrors) -> AccessQuestion {
+    AccessQuestion { lives: vec![1800, 3600, 14_400], form, errors, ..AccessQuestion::default() }
+}
+
+fn full() -> AccessDialog {
+    let machines = vec![
+        machine("master-0", true, true),
+        machine("master-1", true, false),
+        machine("master-2", true, true),
+        machine("worker-westeurope1-7q4hd", false, true),
+    ];
+    AccessDialog {
         frame: frame(NavItem::Clusters),
         cluster: NAME.into(),
         path: path("rg-harbor-prod", NAME),
-        machines: vec![
-            machine("master-0", true, true),
-            machine("master-1", true, false),
-            machine("master-2", true, true),
-            machine("worker-westeurope1-7q4hd", false, true),
-        ],
-        lives: vec![1800, 3600, 14_400],
-        ..SshPage::default()
+        question: asked(AccessForm::default(), AccessErrors::default()),
+        kind: kind(machines, ""),
+        ..AccessDialog::default()
     }
 }
 
-fn form(text: &str) -> SshForm {
-    SshForm {
+fn form(text: &str) -> AccessForm {
+    AccessForm {
         reason: text.into(),
         ticket: text.into(),
         destinations: text.into(),
         agent_forwarding: "on".into(),
-        ..SshForm::default()
+        ..AccessForm::default()
     }
 }
 
-fn wrong(text: &str) -> SshErrors {
-    SshErrors {
+fn wrong(text: &str) -> AccessErrors {
+    AccessErrors {
         machine: Some(text.into()),
         reason: Some(text.into()),
         life: Some(text.into()),
         ticket: Some(text.into()),
         destinations: Some(text.into()),
-        form: None,
+        ..AccessErrors::default()
     }
 }
 
-impl Sample for SshPage {
-    fn samples() -> Vec<(&'static str, Self)> {
-        let given = SshCredentials {
-            machine: format!("{NAME}-x7k2p-master-0"),
-            command: "echo '[ssh.weu.example.net]:2222 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqM0example' > \
-                      ssh.weu.example.net_known_host ; ssh -o UserKnownHostsFile=ssh.weu.example.net_known_host -p 2222 \
-                      juno.aaltonen@ssh.weu.example.net"
-                .into(),
-            password: "aro1_ssh_01JD7M2N08RAexample".into(),
-            password_until: NOW + 2 * MINUTE,
-            ends: NOW + HOUR,
-            grant: "/access/01JD7M2N08RA".into(),
-        };
-        let barred = (
-            "You are not elevated for this cluster.".to_owned(),
-            Some(Link::new("Elevate first", "/elevate")),
-        );
-        vec![
-            ("form", full()),
-            ("given", Self { given: Some(given), ..full() }),
-            ("barred", Self { barred: Some(barred), ..full() }),
-            (
-                "no-list",
-                Self {
-                    machines: Vec::new(),
-                    machines_note: "The cluster did not tell its machines: name one.".into(),
-                    ..full()
-                },
-            ),
-            (
-                "mistake",
-                Self {
-                    errors: SshErrors {
-                        reason: Some(
-                            "Too short: say in at least 10 characters what you are going to do.".into(),
-                        ),
-                        destinations: Some("9090 is no host:port.".into()),
-                        ..SshErrors::default()
-                    },
-                    form: form("9090"),
-                    ..full()
-                },
-            ),
-            (
-                "store-away",
-                Self { errors: SshErrors { form: Some(store_away()), ..SshErrors::default() }, ..full() },
-            ),
-            ("error", Self { failure: Some(store_away()), ..full() }),
-            (
-                "no-rights",
-                Self {
-                    frame: viewer(NavItem::Clusters),
-                    failure: Some(no_rights("SSH needs the role sre", "sre")),
-                    ..full()
-                },
-            ),
-            ("expired", Self { frame: ended(NavItem::Clusters, "/"), ..full() }),
-            (
-                "hostile",
-                Self {
-                    frame: hostile(NavItem::Clusters),
-                    cluster: HOSTILE.into(),
-                    path: "/x".into(),
-                    machines: vec![SshMachineRow {
-                        name: HOSTILE.into(),
-                        way: HOSTILE.into(),
-                        ..SshMachineRow::default()
-                    }],
-                    machines_note: HOSTILE.into(),
-                    form: form(HOSTILE),
-                    errors: wrong(HOSTILE),
-                    ..full()
-                },
-            ),
-        ]
+fn given() -> AccessGiven {
+    AccessGiven::Shell(SshCredentials {
+        machine: format!("{NAME}-x7k2p-master-0"),
+        command: "echo '[ssh.weu.example.net]:2222 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqM0example' > \
+                  ssh.weu.example.net_known_host ; ssh -o UserKnownHostsFile=ssh.weu.example.net_known_host -p 2222 \
+                  juno.aaltonen@ssh.weu.example.net"
+            .into(),
+        password: "aro1_ssh_01JD7M2N08RAexample".into(),
+        password_until: NOW + 2 * MINUTE,
+        ends: NOW + HOUR,
+        grant: "/access/01JD7M2N08RA".into(),
+    })
+}
+
+fn odd() -> AccessDialog {
+    let machine = SshMachineRow { name: HOSTILE.into(), way: HOSTILE.into(), ..SshMachineRow::default() };
+    AccessDialog {
+        frame: hostile(NavItem::Clusters),
+        cluster: HOSTILE.into(),
+        path: "/x".into(),
+        question: asked(form(HOSTILE), wrong(HOSTILE)),
+        kind: kind(vec![machine], HOSTILE),
+        ..full()
     }
+}
+
+pub(super) fn samples() -> Vec<(&'static str, AccessDialog)> {
+    let barred =
+        ("You are not elevated for this cluster.".to_owned(), Some(Link::new("Elevate first", "/elevate")));
+    let barred = AccessQuestion { barred: Some(barred), ..AccessQuestion::default() };
+    let mistake = AccessErrors {
+        reason: Some("Too short: say in at least 10 characters what you are going to do.".into()),
+        destinations: Some("9090 is no host:port.".into()),
+        ..AccessErrors::default()
+    };
+    let away = AccessErrors { form: Some(store_away()), ..AccessErrors::default() };
+    vec![
+        ("ssh-form", full()),
+        ("ssh-given", AccessDialog { given: Some(given()), ..full() }),
+        ("ssh-barred", AccessDialog { question: barred, ..full() }),
+        (
+            "ssh-no-list",
+            AccessDialog {
+                kind: kind(Vec::new(), "The cluster did not tell its machines: name one."),
+                ..full()
+            },
+        ),
+        ("ssh-mistake", AccessDialog { question: asked(form("9090"), mistake), ..full() }),
+        ("ssh-store-away", AccessDialog { question: asked(AccessForm::default(), away), ..full() }),
+        ("ssh-error", AccessDialog { failure: Some(store_away()), ..full() }),
+        (
+            "ssh-no-rights",
+            AccessDialog {
+                frame: viewer(NavItem::Clusters),
+                failure: Some(no_rights("SSH needs the role sre", "sre")),
+                ..full()
+            },
+        ),
+        ("ssh-expired", AccessDialog { frame: ended(NavItem::Clusters, "/"), ..full() }),
+        ("ssh-hostile", odd()),
+    ]
 }
 
 fn keys() -> HostKeysPage {

@@ -2,7 +2,8 @@ use super::cluster::harbor;
 use super::workloads::{away, odd};
 use super::{HOSTILE, HOUR, MINUTE, NOW, frame, hostile};
 use crate::{
-    Link, NavItem, Sample, TerminalAccess, TerminalOpen, TerminalPage, TerminalQuery, TerminalReasonForm,
+    AccessErrors, AccessForm, AccessQuestion, Link, NavItem, Sample, TerminalAccess, TerminalOpen,
+    TerminalPage, TerminalQuery,
 };
 
 fn open() -> TerminalPage {
@@ -39,18 +40,21 @@ fn theirs() -> TerminalOpen {
 
 impl Sample for TerminalPage {
     fn samples() -> Vec<(&'static str, Self)> {
-        let wrong = TerminalReasonForm {
-            reason: "look".into(),
-            reason_error: Some("Too short: say in at least 10 characters what you are going to do.".into()),
-            ticket_error: Some("A ticket has at most 100 characters.".into()),
-            ..TerminalReasonForm::default()
+        let wrong = AccessQuestion {
+            form: AccessForm { reason: "look".into(), ..AccessForm::default() },
+            errors: AccessErrors {
+                reason: Some("Too short: say in at least 10 characters what you are going to do.".into()),
+                ticket: Some("A ticket has at most 100 characters.".into()),
+                ..AccessErrors::default()
+            },
+            ..AccessQuestion::default()
         };
-        let barred = TerminalReasonForm {
+        let barred = AccessQuestion {
             barred: Some((
                 "You are not elevated to write on this cluster.".into(),
                 Some(Link::new("Elevate first", "/elevate?rights=write")),
             )),
-            ..TerminalReasonForm::default()
+            ..AccessQuestion::default()
         };
         let machine =
             TerminalQuery { machine: "harbor-prod-weu-01-x7k2p-master-0".into(), ..TerminalQuery::default() };
@@ -72,7 +76,7 @@ impl Sample for TerminalPage {
         vec![
             ("open", open()),
             ("machine", Self { query: machine.clone(), containers: Vec::new(), ..open() }),
-            ("asked", Self { ask: Some(TerminalReasonForm::default()), ..open() }),
+            ("asked", Self { ask: Some(AccessQuestion::default()), ..open() }),
             ("wrong", Self { ask: Some(wrong), query: machine, ..open() }),
             ("barred", Self { ask: Some(barred.clone()), ..open() }),
             ("watching", Self { query: watch.clone(), watching: Some(theirs()), ..open() }),

@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 
 use html::{Tag, read};
 use web::{
-    AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage, DevicePage,
-    ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage, KubeconfigPage,
-    MetricsPage, PageFragment, ReportPage, RobotsPage, Sample, SoloPage, StatisticsPage, View,
+    AccessDialog, AccessPage, AlertsPage, AuditPage, ClusterPage, ClustersPage, ConfirmPage, ConsentPage,
+    DevicePage, ElevatePage, ElevationsPage, ExplorePage, FleetPage, GrantPage, ImportedPage, KeysPage,
+    PageFragment, ReportPage, RobotsPage, Sample, SoloPage, StatisticsPage, View,
 };
 
 /// One sample in one part.
@@ -26,7 +26,8 @@ struct Rendered {
 fn render_samples<T: Sample>(page: &str, all: &mut Vec<Rendered>) {
     for (state, sample) in T::samples() {
         for part in [PageFragment::Page, PageFragment::Main, PageFragment::List, PageFragment::Dialog] {
-            let name = format!("{page}-{state} {part:?}");
+            let of = if page.is_empty() { String::new() } else { format!("{page}-") };
+            let name = format!("{of}{state} {part:?}");
             let html = sample.render(part).expect("renders");
             let (tags, _) = read(&html).unwrap_or_else(|e| panic!("{name}: {e}"));
             all.push(Rendered { name, part, html, tags });
@@ -48,10 +49,7 @@ fn render() -> Vec<Rendered> {
     render_samples::<StatisticsPage>("statistics", &mut all);
     render_samples::<AlertsPage>("alerts", &mut all);
     render_samples::<FleetPage>("fleet", &mut all);
-    render_samples::<MetricsPage>("metrics", &mut all);
-    render_samples::<KubeconfigPage>("kubeconfig", &mut all);
-    render_samples::<web::SshPage>("ssh", &mut all);
-    render_samples::<web::TunnelPage>("tunnel", &mut all);
+    render_samples::<AccessDialog>("", &mut all);
     render_samples::<web::HostKeysPage>("host-keys", &mut all);
     render_samples::<AccessPage>("access", &mut all);
     render_samples::<GrantPage>("grant", &mut all);
@@ -246,7 +244,7 @@ fn parts_are_the_inside_of_the_page() {
         let list = page.render(PageFragment::List).expect("renders");
         assert!(!list.trim().is_empty() && whole.contains(list.trim()), "{state}: list");
     }
-    for (state, page) in KubeconfigPage::samples() {
+    for (state, page) in AccessDialog::samples() {
         let whole = page.render(PageFragment::Page).expect("renders");
         let dialog = page.render(PageFragment::Dialog).expect("renders");
         assert!(whole.contains(dialog.trim()) && dialog.trim().starts_with("<dialog"), "{state}");
